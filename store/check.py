@@ -1,0 +1,126 @@
+"""Is the file whole? Every test that needs no knowledge of what memories mean."""
+
+from __future__ import annotations
+
+import sqlite3
+from dataclasses import dataclass
+
+from .file import MemoryFile, schema_version
+from .records import content_hash
+from .vectors import from_blob
+
+# How far a kept vector's length may be from 1: float32 rounding, with room.
+_LENGTH_TOLERANCE = 1e-3
+
+# A problem's name, and a query that gives a line of text for each row that has it.
+_QUERIES = {
+    "dangling reference": (
+        "SELECT 'memory ' || m.id || ' is superseded by ' || m.superseded_by || "
+        "', which is not there' FROM memories m LEFT JOIN memories s ON s.id = m.superseded_by "
+        "WHERE m.superseded_by IS NOT NULL AND s.id IS NULL"
+    ),
+    "dangling lineage": (
+        "SELECT derived_id || ' cites ' || source_id || ', which is gone without its text' "
+        "FROM synthesized_from LEFT JOIN memories ON id = source_id "
+        "WHERE id IS NULL AND source_content IS NULL"
+    ),
+    "lost descendant": (
+        "SELECT 'lineage speaks of ' || derived_id || ', which is gone' "
+        "FROM synthesized_from LEFT JOIN memories ON id = derived_id WHERE id IS NULL "
+        "GROUP BY derived_id"
+    ),
+    "derived without sources": (
+        "SELECT 'memory ' || id || ' says it was derived, but cites nothing' FROM memories "
+        "WHERE generation > 0 AND id NOT IN (SELECT derived_id FROM synthesized_from)"
+    ),
+    "superseded by an inactive memory": (
+        "WITH RECURSIVE up (id, at) AS (SELECT id, superseded_by FROM memories "
+        "WHERE status = 'superseded' UNION SELECT up.id, m.superseded_by FROM up "
+        "JOIN memories m ON m.id = up.at WHERE m.status = 'superseded') "
+        "SELECT 'what memory ' || id || ' says stands in no active memory' FROM up "
+        "GROUP BY id HAVING max(at IS NOT NULL AND at IN "
+        "(SELECT id FROM memories WHERE status <> 'superseded')) = 0"
+    ),
+    "tenants crossed": (
+        "SELECT derived_id || ' and ' || source_id || ' belong to different tenants' "
+        "FROM synthesized_from JOIN memories d ON d.id = derived_id "
+        "JOIN memories s ON s.id = source_id WHERE d.tenant <> s.tenant"
+    ),
+    "mixed dimensions": (
+        "SELECT 'the vectors of ' || model || ' have ' || min(dimensions) || ' to ' || "
+        "max(dimensions) || ' dimensions' FROM embeddings GROUP BY model "
+        "HAVING min(dimensions) <> max(dimensions)"
+    ),
+}
+
+
+@dataclass(frozen=True)
+class Problem:
+    """One thing that is not as it should be."""
+
+    name: str
+    detail: str
+
+
+@dataclass(frozen=True)
+class Health:
+    """What `check_file` found; the file is whole if there are no problems."""
+
+    schema_version: int
+    memories: int
+    embeddings: int
+    edges: int
+    problems: tuple[Problem, ...]
+
+
+def check_file(file: MemoryFile) -> Health:
+    """Look at the whole file: SQLite's own integrity, references, lineage, hashes, vectors."""
+    problems = _integrity(file)
+    if problems:  # queries on damaged pages would only repeat it
+        return Health(schema_version(file), 0, 0, 0, tuple(problems))
+    for name, sql in _QUERIES.items():
+        problems += [Problem(name, row[0]) for row in file.db.conn.execute(sql)]
+    problems += _hashes(file) + _vectors(file)
+    memories, embeddings, edges = (
+        file.value(f"SELECT count(*) FROM {table}")
+        for table in ("memories", "embeddings", "synthesized_from")
+    )
+    return Health(schema_version(file), memories, embeddings, edges, tuple(problems))
+
+
+def _integrity(file: MemoryFile) -> list[Problem]:
+    try:
+        said = [row[0] for row in file.db.conn.execute("PRAGMA integrity_check(20)")]
+    except sqlite3.DatabaseError as error:
+        said = [str(error)]
+    said += [
+        f"a row of {row[0]} refers to a row of {row[2]} that is not there"
+        for row in file.db.conn.execute("PRAGMA foreign_key_check")
+    ]
+    return [Problem("damaged", line) for line in said if line != "ok"]
+
+
+def _hashes(file: MemoryFile) -> list[Problem]:
+    rows = file.db.conn.execute(
+        "SELECT id, content, content_hash FROM memories WHERE content_hash IS NOT NULL"
+    )
+    return [
+        Problem("wrong hash", f"memory {memory_id} is not the text that its hash was made from")
+        for memory_id, content, kept in rows
+        if content_hash(content) != kept
+    ]
+
+
+def _vectors(file: MemoryFile) -> list[Problem]:
+    import numpy as np
+
+    problems = []
+    for memory_id, model, blob in file.db.conn.execute(
+        "SELECT memory_id, model, vector FROM embeddings"
+    ):
+        length = float(np.linalg.norm(from_blob(blob)))
+        if not abs(length - 1.0) <= _LENGTH_TOLERANCE:
+            problems.append(
+                Problem("bad vector", f"{model} of memory {memory_id} has length {length:.4f}")
+            )
+    return problems

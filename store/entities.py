@@ -1,0 +1,102 @@
+"""Keep and read which names a memory mentions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from .file import MemoryFile
+from .journal import insert_row
+from .records import Memory
+
+
+def keep_entities(
+    file: MemoryFile, tenant: str, mentions: Iterable[tuple[str, Sequence[str]]], run_id: str | None
+) -> None:
+    """Keep (memory id, names) within the transaction of the caller.
+
+    `run_id` is None for names that came with the memory.
+    """
+    pairs = [(memory_id, name) for memory_id, names in mentions for name in names]
+    conn = file.db.conn
+    conn.executemany(
+        "INSERT INTO entities (tenant, name, run_id) VALUES (?, ?, ?) "
+        "ON CONFLICT (tenant, name) DO NOTHING",
+        [(tenant, name, run_id) for name in sorted({name for _, name in pairs})],
+    )
+    conn.executemany(
+        "INSERT INTO memory_entities (memory_id, entity_id, run_id) "
+        "SELECT ?1, id, ?2 FROM entities WHERE tenant = ?3 AND name = ?4 "
+        "AND EXISTS (SELECT 1 FROM memories WHERE id = ?1) "
+        "ON CONFLICT (memory_id, entity_id) DO NOTHING",
+        [(memory_id, run_id, tenant, name) for memory_id, name in pairs],
+    )
+
+
+def unite_entities(
+    file: MemoryFile, run_id: str, proposal: str, memory: Memory, names: Iterable[str]
+) -> None:
+    """Let a memory mention these names too, journaled, in the transaction of the caller."""
+    known = {name for name, _ in entities_of(file, memory.id)}
+    for name in sorted(set(names) - known):
+        file.db.conn.execute(
+            "INSERT INTO entities (tenant, name, run_id) VALUES (?, ?, ?) "
+            "ON CONFLICT (tenant, name) DO NOTHING",
+            [memory.tenant, name, run_id],
+        )
+        entity = file.value(
+            "SELECT id FROM entities WHERE tenant = ? AND name = ?", [memory.tenant, name]
+        )
+        key = {"memory_id": memory.id, "entity_id": entity}
+        insert_row(file, run_id, proposal, "memory_entities", key | {"run_id": run_id}, key)
+
+
+def keep_scans(file: MemoryFile, scans: Iterable[tuple[str, str]], run_id: str) -> None:
+    """Remember (memory id, content hash) of texts that were searched for names."""
+    file.db.conn.executemany(
+        "INSERT INTO entity_scans (memory_id, content_hash, run_id) "
+        "SELECT ?1, ?2, ?3 WHERE EXISTS (SELECT 1 FROM memories WHERE id = ?1) "
+        "ON CONFLICT (memory_id) DO UPDATE SET content_hash = excluded.content_hash, "
+        "run_id = excluded.run_id",
+        [(memory_id, content_hash, run_id) for memory_id, content_hash in scans],
+    )
+
+
+def forget_found(file: MemoryFile, memory_ids: Iterable[str]) -> None:
+    """Drop the names that a run found in texts that have changed; given ones stay."""
+    file.db.conn.executemany(
+        "DELETE FROM memory_entities WHERE memory_id = ? AND run_id IS NOT NULL",
+        [(memory_id,) for memory_id in memory_ids],
+    )
+
+
+def read_scans(file: MemoryFile, tenant: str) -> dict[str, str]:
+    """Give, per memory id, the hash of the text that was searched for names."""
+    rows = file.rows(
+        "SELECT memory_id, s.content_hash AS hash FROM entity_scans s "
+        "JOIN memories m ON m.id = s.memory_id WHERE tenant = ?",
+        [tenant],
+    )
+    return {row["memory_id"]: row["hash"] for row in rows}
+
+
+def read_entities(file: MemoryFile, tenant: str) -> dict[str, list[str]]:
+    """Give, per memory id, the names it mentions, sorted."""
+    found: dict[str, list[str]] = {}
+    rows = file.rows(
+        "SELECT memory_id, name FROM memory_entities JOIN entities ON id = entity_id "
+        "WHERE tenant = ? ORDER BY memory_id, name",
+        [tenant],
+    )
+    for row in rows:
+        found.setdefault(row["memory_id"], []).append(row["name"])
+    return found
+
+
+def entities_of(file: MemoryFile, memory_id: str) -> list[tuple[str, bool]]:
+    """Give (name, whether it came with the memory) of one memory, sorted."""
+    rows = file.rows(
+        "SELECT name, m.run_id IS NULL AS given FROM memory_entities m "
+        "JOIN entities ON id = entity_id WHERE memory_id = ? ORDER BY name",
+        [memory_id],
+    )
+    return [(row["name"], bool(row["given"])) for row in rows]

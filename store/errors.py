@@ -1,0 +1,34 @@
+"""What can be wrong with a memory file or with what is asked of it."""
+
+
+class StoreError(Exception):
+    """The request cannot be carried out; nothing was changed.
+
+    `hint` says what the user can do about it.
+    """
+
+    def __init__(self, message: str, hint: str = "") -> None:
+        """Keep the message and the hint apart, so that each can be shown in its place."""
+        super().__init__(message)
+        self.message = message
+        self.hint = hint
+
+
+class UnusableFile(StoreError):
+    """No such file, not a memory file, damaged, or of a newer schema."""
+
+
+class FileHeld(StoreError):
+    """Another maintenance run, or a long write, holds the file."""
+
+
+class InvalidLine(StoreError):
+    """A line of an import is not a memory."""
+
+
+class NotFound(StoreError):
+    """No memory, run, proposal or tenant goes by that name, or more than one does."""
+
+
+class ChangedSince(StoreError):
+    """A row is no longer what a run left, so the run cannot be taken back."""

@@ -1,0 +1,167 @@
+"""What runs did and decided: runs, proposals, and the answers that models gave."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import Any
+
+from .errors import NotFound
+from .file import MemoryFile
+from .memories import match_prefix
+from .records import json_text
+
+# A cluster with one of these is not proposed again until its members change.
+REMEMBERED = ("pending", "rejected", "declined", "undone")
+
+
+@dataclass(frozen=True)
+class Run:
+    """One row of `runs`; `report` holds "before", "after" and "model", or None if interrupted."""
+
+    id: str
+    started_at: str
+    finished_at: str | None
+    version: str
+    options: dict[str, Any]
+    # The digest of the plan; None if the run did not end by itself.
+    plan: str | None
+    outcome: str
+    report: dict[str, Any] | None
+
+
+@dataclass(frozen=True)
+class Decision:
+    """One row of `proposals`: what a run decided about one proposal."""
+
+    run_id: str
+    key: str
+    operation: str
+    tenant: str
+    sources: tuple[str, ...]
+    survivor: str | None
+    derived: str | None
+    state: str
+    draft: str | None
+    reason: str
+    why: str | None
+    numbers: dict[str, Any]
+    decided_at: str
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What a model answered, and what it took."""
+
+    answer: str
+    prompt_tokens: int
+    completion_tokens: int
+    cost_usd: float | None
+
+
+def begin_run(
+    file: MemoryFile, run_id: str, now: str, version: str, options: dict[str, Any]
+) -> None:
+    """Write down that a run has begun, and that a killed one before it has ended."""
+    with file.transaction():
+        file.db.conn.execute("UPDATE runs SET outcome = 'interrupted' WHERE outcome = 'running'")
+        file.db.conn.execute(
+            "INSERT INTO runs (id, started_at, version, options) VALUES (?, ?, ?, ?)",
+            [run_id, now, version, json_text(options)],
+        )
+
+
+def end_run(
+    file: MemoryFile, run_id: str, now: str, outcome: str, plan: str, report: dict[str, Any]
+) -> None:
+    """Write down how a run ended; `plan` is the digest of what it had planned."""
+    with file.transaction():
+        file.db.conn.execute(
+            "UPDATE runs SET finished_at = ?, outcome = ?, plan = ?, report = ? WHERE id = ?",
+            [now, outcome, plan, json_text(report), run_id],
+        )
+
+
+def keep_decision(file: MemoryFile, decision: Decision) -> None:
+    """Write a decision into the ledger, within the transaction of the caller."""
+    row = vars(decision) | {
+        "sources": json_text(decision.sources),
+        "numbers": json_text(decision.numbers),
+    }
+    names = ", ".join(row)
+    marks = ", ".join(f":{name}" for name in row)
+    file.db.conn.execute(f"INSERT OR REPLACE INTO proposals ({names}) VALUES ({marks})", row)
+
+
+def remembered_keys(file: MemoryFile) -> set[str]:
+    """Give the keys whose latest decision says that they are not to be proposed again."""
+    rows = file.rows(
+        "SELECT key, state, max(decided_at) FROM proposals "
+        "WHERE state NOT IN ('failed', 'skipped', 'stale') GROUP BY key"
+    )
+    return {row["key"] for row in rows if row["state"] in REMEMBERED}
+
+
+def read_runs(file: MemoryFile) -> list[Run]:
+    """Give every run, oldest first."""
+    return [_run(row) for row in file.rows("SELECT * FROM runs ORDER BY started_at, id")]
+
+
+def read_run(file: MemoryFile, prefix: str) -> Run:
+    """Give the run whose id is, or starts with, `prefix`. Raises `NotFound`."""
+    run_id = match_prefix(file, "SELECT id FROM runs", "id", prefix, "run")
+    return _run(next(file.rows("SELECT * FROM runs WHERE id = ?", [run_id])))
+
+
+def read_decisions(file: MemoryFile, run_id: str) -> list[Decision]:
+    """Give what one run decided, in a fixed order."""
+    rows = file.rows("SELECT * FROM proposals WHERE run_id = ? ORDER BY operation, key", [run_id])
+    return [_decision(row) for row in rows]
+
+
+def find_applied(file: MemoryFile, prefix: str) -> Decision:
+    """Give the applied proposal whose key is, or starts with, `prefix`. Raises `NotFound`."""
+    key = match_prefix(file, "SELECT key FROM proposals", "key", prefix, "proposal")
+    rows = list(
+        file.rows("SELECT * FROM proposals WHERE key = ? ORDER BY decided_at DESC, run_id", [key])
+    )
+    for row in rows:
+        if row["state"] == "applied":
+            return _decision(row)
+    raise NotFound(f"Proposal {prefix} is not applied: its state is {rows[0]['state']}.")
+
+
+def read_answer(file: MemoryFile, key: str) -> Answer | None:
+    """Give the kept answer to a question, or None."""
+    rows = file.rows(
+        "SELECT answer, prompt_tokens, completion_tokens, cost_usd FROM answers WHERE key = ?",
+        [key],
+    )
+    return next((Answer(**row) for row in rows), None)
+
+
+def keep_answer(file: MemoryFile, key: str, model: str, answer: Answer, now: str) -> None:
+    """Keep what a model answered."""
+    with file.transaction():
+        file.db.conn.execute(
+            "INSERT OR REPLACE INTO answers VALUES (?, ?, ?, ?, ?, ?, ?)",
+            [
+                key,
+                model,
+                answer.answer,
+                answer.prompt_tokens,
+                answer.completion_tokens,
+                answer.cost_usd,
+                now,
+            ],
+        )
+
+
+def _run(row: dict[str, Any]) -> Run:
+    report = None if row["report"] is None else json.loads(row["report"])
+    return Run(**row | {"options": json.loads(row["options"]), "report": report})
+
+
+def _decision(row: dict[str, Any]) -> Decision:
+    sources, numbers = json.loads(row["sources"]), json.loads(row["numbers"])
+    return Decision(**row | {"sources": tuple(sources), "numbers": numbers})

@@ -1,0 +1,102 @@
+"""Which memory was made from which, and the walk along those edges."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from typing import Any
+
+from .file import MemoryFile
+
+
+@dataclass(frozen=True)
+class Edge:
+    """One row of `synthesized_from`."""
+
+    derived_id: str
+    source_id: str
+    operation: str
+    run_id: str
+    source_hash: str
+    source_content: str | None
+
+
+@dataclass(frozen=True)
+class Ancestor:
+    """A memory on the way along the lineage, with what lies behind it."""
+
+    id: str
+    operation: str
+    run_id: str
+    content: str
+    status: str
+    behind: tuple[Ancestor, ...] = field(default=())
+
+
+def read_edges(file: MemoryFile, tenant: str) -> list[Edge]:
+    """Give the edges into the memories of a tenant."""
+    rows = file.rows(
+        "SELECT derived_id, source_id, operation, run_id, source_hash, source_content "
+        "FROM synthesized_from JOIN memories ON id = derived_id WHERE tenant = ? "
+        "ORDER BY derived_id, source_id",
+        [tenant],
+    )
+    return [Edge(**row) for row in rows]
+
+
+def edges_into(file: MemoryFile, memory_id: str) -> list[dict[str, Any]]:
+    """Give the whole rows of the edges into one memory, ordered by source."""
+    return list(
+        file.rows(
+            "SELECT * FROM synthesized_from WHERE derived_id = ? ORDER BY source_id", [memory_id]
+        )
+    )
+
+
+def add_edges(file: MemoryFile, rows: Iterable[dict[str, Any]]) -> None:
+    """Insert whole rows, as `edges_into` gives them, in the transaction of the caller."""
+    file.db.conn.executemany(
+        "INSERT INTO synthesized_from VALUES (:derived_id, :source_id, :operation, :run_id, "
+        ":source_hash, :source_content, :created_at)",
+        rows,
+    )
+
+
+def trace_sources(file: MemoryFile, memory_id: str) -> tuple[Ancestor, ...]:
+    """Give what a memory was made from, to every depth."""
+    return _walk(file, memory_id, "derived_id", "source_id")
+
+
+def trace_derived(file: MemoryFile, memory_id: str) -> tuple[Ancestor, ...]:
+    """Give what was made from a memory, to every depth."""
+    return _walk(file, memory_id, "source_id", "derived_id")
+
+
+def _walk(file: MemoryFile, start: str, near: str, far: str) -> tuple[Ancestor, ...]:
+    # One recursive query for all edges, UNION so that a cycle in a broken file ends.
+    rows = file.rows(
+        f"WITH RECURSIVE reached (id) AS (SELECT ? UNION "
+        f"SELECT {far} FROM synthesized_from JOIN reached ON {near} = reached.id) "
+        f"SELECT e.{near} AS near, e.{far} AS id, operation, e.run_id, "
+        "coalesce(m.content, e.source_content, '') AS content, "
+        "coalesce(m.status, 'gone') AS status "
+        f"FROM synthesized_from e JOIN reached ON e.{near} = reached.id "
+        f"LEFT JOIN memories m ON m.id = e.{far} ORDER BY m.observed_at, e.{far}",
+        [start],
+    )
+    edges: dict[str, list[dict[str, Any]]] = {}
+    for row in rows:
+        edges.setdefault(row.pop("near"), []).append(row)
+    return _tree(start, frozenset({start}), edges.get)
+
+
+def _tree(
+    memory_id: str,
+    path: frozenset[str],
+    edges_of: Callable[[str, list[dict[str, Any]]], list[dict[str, Any]]],
+) -> tuple[Ancestor, ...]:
+    return tuple(
+        Ancestor(**row, behind=_tree(row["id"], path | {row["id"]}, edges_of))
+        for row in edges_of(memory_id, [])
+        if row["id"] not in path
+    )

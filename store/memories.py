@@ -1,0 +1,131 @@
+"""Read and add memories."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+from .errors import NotFound
+from .file import MemoryFile
+from .records import COLUMNS, LAYERS, Memory, from_row, to_row
+
+_SELECT = f"SELECT {', '.join(COLUMNS)} FROM memories"
+_INSERT = (
+    f"INSERT INTO memories ({', '.join(COLUMNS)}) "
+    f"VALUES ({', '.join(':' + name for name in COLUMNS)})"
+)
+# An id may be shortened to any prefix that names one memory; shorter ones are mostly accidents.
+_SHORTEST_PREFIX = 4
+
+
+@dataclass(frozen=True)
+class Counts:
+    """How many memories are active, per layer, and how many were superseded."""
+
+    active: int
+    superseded: int
+    layers: dict[str, int]
+
+
+def add_memories(file: MemoryFile, memories: Iterable[Memory]) -> None:
+    """Insert memories, streaming, within the transaction of the caller."""
+    file.db.conn.executemany(_INSERT, (to_row(memory) for memory in memories))
+
+
+def read_memory(file: MemoryFile, memory_id: str) -> Memory:
+    """Give the one memory with this id, or with an id that starts with it. Raises `NotFound`."""
+    return next(
+        from_row(row) for row in file.rows(f"{_SELECT} WHERE id = ?", [find_id(file, memory_id)])
+    )
+
+
+def find_id(file: MemoryFile, prefix: str) -> str:
+    """Give the id of the one memory whose id is, or starts with, `prefix`. Raises `NotFound`."""
+    return match_prefix(file, "SELECT id FROM memories", "id", prefix, "memory")
+
+
+def match_prefix(file: MemoryFile, select: str, column: str, prefix: str, what: str) -> str:
+    """Give the one value of `column` that is, or starts with, `prefix`. Raises `NotFound`.
+
+    `select` and `column` are SQL of ours, never a user's.
+    """
+    exact = file.value(f"{select} WHERE {column} = ? LIMIT 1", [prefix])
+    if exact is not None:
+        return str(exact)
+    found = []
+    if len(prefix) >= _SHORTEST_PREFIX:
+        condition = f"WHERE substr({column}, 1, ?) = ? ORDER BY {column} LIMIT 2"
+        rows = file.db.conn.execute(
+            f"SELECT DISTINCT * FROM ({select} {condition})", [len(prefix), prefix]
+        )
+        found = [str(row[0]) for row in rows]
+    if len(found) > 1:
+        raise NotFound(
+            f"More than one {what} has an id that starts with '{prefix}'.", "Give more of the id."
+        )
+    if not found:
+        raise NotFound(
+            f"There is no {what} '{prefix}' in {file.path}.",
+            f"Give the whole id, or at least its first {_SHORTEST_PREFIX} characters.",
+        )
+    return found[0]
+
+
+def read_memories(
+    file: MemoryFile, ids: Sequence[str] | None = None, status: str | None = None
+) -> Iterator[Memory]:
+    """Give memories in the order of their ids: all, those named, or those of one status."""
+    if ids is not None:
+        for start in range(0, len(ids), 500):
+            part = sorted(ids)[start : start + 500]
+            marks = ", ".join("?" * len(part))
+            for row in file.rows(f"{_SELECT} WHERE id IN ({marks}) ORDER BY id", part):
+                yield from_row(row)
+        return
+    where, values = ("WHERE status = ?", [status]) if status else ("", [])
+    for row in file.rows(f"{_SELECT} {where} ORDER BY id", values):
+        yield from_row(row)
+
+
+def read_observed(file: MemoryFile, tenant: str, now: str) -> list[Memory]:
+    """Give what was observed and not derived in a tenant, in the order of ids.
+
+    Active memories, and superseded ones: those go on telling which memories belong together.
+    What has expired by `now` is left out.
+    """
+    rows = file.rows(
+        f"{_SELECT} WHERE tenant = ? AND generation = 0 AND origin <> 'consolidation' "
+        "AND status IN ('active', 'superseded') "
+        "AND (expires_at IS NULL OR expires_at > ? OR status = 'superseded') ORDER BY id",
+        [tenant, now],
+    )
+    return [from_row(row) for row in rows]
+
+
+def read_derived(file: MemoryFile, tenant: str) -> list[Memory]:
+    """Give the active memories of a tenant that consolidation made, in the order of ids."""
+    rows = file.rows(
+        f"{_SELECT} WHERE tenant = ? AND generation > 0 AND status = 'active' ORDER BY id", [tenant]
+    )
+    return [from_row(row) for row in rows]
+
+
+def tenants(file: MemoryFile) -> list[str]:
+    """Give the tenants that have memories, sorted."""
+    return [row["tenant"] for row in file.rows("SELECT DISTINCT tenant FROM memories ORDER BY 1")]
+
+
+def count_memories(file: MemoryFile, chosen: Sequence[str]) -> Counts:
+    """Count the memories of the tenants named."""
+    layers = dict.fromkeys(LAYERS, 0)
+    superseded = 0
+    marks = ", ".join("?" * len(chosen))
+    sql = (
+        f"SELECT status, layer, count(*) AS n FROM memories WHERE tenant IN ({marks}) GROUP BY 1, 2"
+    )
+    for row in file.rows(sql, chosen):
+        if row["status"] == "active":
+            layers[row["layer"]] = row["n"]
+        elif row["status"] == "superseded":
+            superseded += row["n"]
+    return Counts(sum(layers.values()), superseded, layers)

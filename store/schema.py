@@ -1,0 +1,231 @@
+"""The tables of a memory file, as migrations from version 1 on."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from sqlite_utils import Database, Migrations
+
+# "slww" in ASCII: `PRAGMA application_id` tells our files from other SQLite files.
+APPLICATION_ID = 0x736C7777
+
+_VERSION_1 = """
+-- A row per memory: a short text that an agent or a person stored, or that a run derived.
+CREATE TABLE memories (
+    id            TEXT PRIMARY KEY NOT NULL DEFAULT (lower(hex(randomblob(16)))),
+    tenant        TEXT NOT NULL DEFAULT 'default' CHECK (tenant <> ''),
+    content       TEXT NOT NULL CHECK (content <> ''),
+    kind          TEXT NOT NULL DEFAULT 'fact'
+                  CHECK (kind IN ('fact', 'preference', 'instruction', 'context')),
+    layer         TEXT NOT NULL DEFAULT 'working'
+                  CHECK (layer IN ('ephemeral', 'working', 'stable', 'core')),
+    status        TEXT NOT NULL DEFAULT 'active'
+                  CHECK (status IN ('active', 'superseded', 'archived', 'expired')),
+    origin        TEXT NOT NULL DEFAULT 'agent'
+                  CHECK (origin IN ('human', 'agent', 'consolidation')),
+    trust         REAL NOT NULL DEFAULT 0.5 CHECK (trust BETWEEN 0 AND 1),
+    importance    INTEGER NOT NULL DEFAULT 3 CHECK (importance BETWEEN 1 AND 5),
+    pinned        INTEGER NOT NULL DEFAULT 0 CHECK (pinned IN (0, 1)),
+    generation    INTEGER NOT NULL DEFAULT 0 CHECK (generation >= 0),
+    source        TEXT,
+    session       TEXT,
+    tags          TEXT NOT NULL DEFAULT '[]' CHECK (json_type(tags) = 'array'),
+    metadata      TEXT NOT NULL DEFAULT '{}' CHECK (json_type(metadata) = 'object'),
+    -- sha256 of the content; NULL where a writer that knows only SQL did not compute it.
+    content_hash  TEXT,
+    access_count  INTEGER NOT NULL DEFAULT 0 CHECK (access_count >= 0),
+    -- When it was true or said, not when it was stored.
+    observed_at   TEXT NOT NULL DEFAULT (strftime('%Y-%m-%dT%H:%M:%S+00:00', 'now')),
+    created_at    TEXT NOT NULL DEFAULT (strftime('%Y-%m-%dT%H:%M:%S+00:00', 'now')),
+    updated_at    TEXT NOT NULL DEFAULT (strftime('%Y-%m-%dT%H:%M:%S+00:00', 'now')),
+    accessed_at   TEXT,
+    expires_at    TEXT,
+    superseded_by TEXT REFERENCES memories (id) ON DELETE SET NULL DEFERRABLE INITIALLY DEFERRED,
+    superseded_at TEXT
+) STRICT;
+CREATE INDEX memories_by_status ON memories (tenant, status, layer);
+CREATE INDEX memories_by_content ON memories (content_hash);
+CREATE INDEX memories_by_successor ON memories (superseded_by) WHERE superseded_by IS NOT NULL;
+
+-- An agent that edits a text by SQL need not know about the hash: it goes, and is computed anew.
+CREATE TRIGGER memories_content_changed AFTER UPDATE OF content ON memories
+WHEN new.content IS NOT old.content AND new.content_hash IS old.content_hash
+BEGIN
+    UPDATE memories SET content_hash = NULL WHERE id = new.id;
+END;
+
+-- A row per memory and embedding model: its vector, little-endian float32 of unit length.
+CREATE TABLE embeddings (
+    memory_id    TEXT NOT NULL REFERENCES memories (id) ON DELETE CASCADE,
+    model        TEXT NOT NULL,
+    dimensions   INTEGER NOT NULL CHECK (dimensions > 0),
+    vector       BLOB NOT NULL CHECK (length(vector) = 4 * dimensions),
+    content_hash TEXT NOT NULL,
+    -- The run that computed it; NULL: an agent stored it.
+    run_id       TEXT,
+    PRIMARY KEY (memory_id, model)
+) STRICT;
+CREATE INDEX embeddings_by_run ON embeddings (run_id) WHERE run_id IS NOT NULL;
+
+-- A row per name (person, service, identifier, path ...) that memories of a tenant mention.
+CREATE TABLE entities (
+    id     INTEGER PRIMARY KEY,
+    tenant TEXT NOT NULL,
+    name   TEXT NOT NULL CHECK (name <> ''),
+    run_id TEXT,
+    UNIQUE (tenant, name)
+) STRICT;
+
+-- A row per mention of an entity in a memory.
+CREATE TABLE memory_entities (
+    memory_id TEXT NOT NULL REFERENCES memories (id) ON DELETE CASCADE,
+    entity_id INTEGER NOT NULL REFERENCES entities (id) ON DELETE CASCADE,
+    -- The run that found it; NULL: whoever stored the memory named it.
+    run_id    TEXT,
+    PRIMARY KEY (memory_id, entity_id)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX memory_entities_by_entity ON memory_entities (entity_id);
+
+-- A row per memory whose text a run searched for entities, whether it found any or none.
+CREATE TABLE entity_scans (
+    memory_id    TEXT PRIMARY KEY NOT NULL REFERENCES memories (id) ON DELETE CASCADE,
+    content_hash TEXT NOT NULL,
+    run_id       TEXT NOT NULL
+) STRICT, WITHOUT ROWID;
+
+-- A row per edge of lineage: `derived_id` was made from `source_id`, or absorbed it in a merge.
+-- No foreign keys: lineage outlives the rows that it speaks of.
+CREATE TABLE synthesized_from (
+    derived_id     TEXT NOT NULL,
+    source_id      TEXT NOT NULL,
+    operation      TEXT NOT NULL CHECK (operation IN ('merge', 'synthesize', 'extract')),
+    run_id         TEXT NOT NULL,
+    source_hash    TEXT NOT NULL,
+    -- The source's text, kept when the source itself leaves the file.
+    source_content TEXT,
+    created_at     TEXT NOT NULL,
+    PRIMARY KEY (derived_id, source_id)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX synthesized_from_by_source ON synthesized_from (source_id);
+
+CREATE TRIGGER memories_leave_their_text BEFORE DELETE ON memories
+BEGIN
+    UPDATE synthesized_from SET source_content = old.content
+    WHERE source_id = old.id AND source_content IS NULL;
+END;
+
+-- A row per memory that a proposal made, or made to stand for others: what wrote it, from what,
+-- which of its claims cites which sources, at which price.
+CREATE TABLE derivations (
+    memory_id         TEXT NOT NULL,
+    run_id            TEXT NOT NULL,
+    proposal          TEXT NOT NULL,
+    operation         TEXT NOT NULL CHECK (operation IN ('merge', 'synthesize', 'extract')),
+    writer            TEXT NOT NULL,
+    model             TEXT,
+    prompt_hash       TEXT NOT NULL,
+    inputs_hash       TEXT NOT NULL,
+    claims            TEXT NOT NULL CHECK (json_type(claims) = 'array'),
+    prompt_tokens     INTEGER NOT NULL DEFAULT 0,
+    completion_tokens INTEGER NOT NULL DEFAULT 0,
+    cost_usd          REAL,
+    PRIMARY KEY (memory_id, run_id, proposal)
+) STRICT, WITHOUT ROWID;
+
+-- A row per execution of the cycle that had something to write.
+CREATE TABLE runs (
+    id          TEXT PRIMARY KEY NOT NULL,
+    started_at  TEXT NOT NULL,
+    finished_at TEXT,
+    version     TEXT NOT NULL,
+    options     TEXT NOT NULL CHECK (json_type(options) = 'object'),
+    -- sha256 of the plan; NULL until the run has ended by itself.
+    plan        TEXT,
+    outcome     TEXT NOT NULL DEFAULT 'running' CHECK (outcome IN
+                ('running', 'done', 'partial', 'failed', 'interrupted', 'undone')),
+    -- The report's "before", "after" and "model", as JSON.
+    report      TEXT CHECK (report IS NULL OR json_type(report) = 'object')
+) STRICT;
+
+-- A row per proposal that a run decided: the ledger, and the queue of what waits for review.
+CREATE TABLE proposals (
+    run_id     TEXT NOT NULL REFERENCES runs (id),
+    -- sha256 of operation, sorted source hashes, prompt hash and writer.
+    key        TEXT NOT NULL,
+    operation  TEXT NOT NULL CHECK (operation IN ('merge', 'synthesize', 'extract')),
+    tenant     TEXT NOT NULL,
+    sources    TEXT NOT NULL CHECK (json_type(sources) = 'array'),
+    survivor   TEXT,
+    derived    TEXT,
+    state      TEXT NOT NULL CHECK (state IN ('pending', 'approved', 'applied', 'rejected',
+               'declined', 'failed', 'skipped', 'stale', 'undone')),
+    draft      TEXT,
+    reason     TEXT NOT NULL,
+    why        TEXT,
+    numbers    TEXT NOT NULL CHECK (json_type(numbers) = 'object'),
+    decided_at TEXT NOT NULL,
+    PRIMARY KEY (run_id, key)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX proposals_by_key ON proposals (key);
+
+-- A row per row that a run inserted or updated, in order, with the columns that it changed as
+-- they were and as it left them. Undo reads it backwards.
+CREATE TABLE journal (
+    run_id     TEXT NOT NULL REFERENCES runs (id),
+    sequence   INTEGER NOT NULL,
+    -- The proposal's key; '' for what the run did before any proposal.
+    proposal   TEXT NOT NULL,
+    table_name TEXT NOT NULL,
+    row_key    TEXT NOT NULL CHECK (json_type(row_key) = 'object'),
+    -- NULL: the row did not exist.
+    before     TEXT CHECK (before IS NULL OR json_type(before) = 'object'),
+    after      TEXT NOT NULL CHECK (json_type(after) = 'object'),
+    PRIMARY KEY (run_id, sequence)
+) STRICT, WITHOUT ROWID;
+
+-- A row per question that a model answered, so that no run pays for it twice.
+CREATE TABLE answers (
+    key               TEXT PRIMARY KEY NOT NULL,
+    model             TEXT NOT NULL,
+    answer            TEXT NOT NULL,
+    prompt_tokens     INTEGER NOT NULL,
+    completion_tokens INTEGER NOT NULL,
+    cost_usd          REAL,
+    created_at        TEXT NOT NULL
+) STRICT, WITHOUT ROWID;
+"""
+
+
+def version_1(db: Database) -> None:
+    """Make every table."""
+    # `executescript` would commit: each statement is run by itself instead.
+    for statement in _statements(_VERSION_1):
+        db.conn.execute(statement)
+
+
+# Oldest first. One is never edited after a release: a change of the schema is a new function.
+STEPS = (version_1,)
+
+
+def migrations() -> Migrations:
+    """Give the steps as a set that knows which of them a file has had."""
+    from sqlite_utils import Migrations
+
+    steps = Migrations("slowwave")
+    for step in STEPS:
+        steps()(step)
+    return steps
+
+
+def _statements(script: str) -> list[str]:
+    """Split a script where SQLite itself says that a statement is complete."""
+    import sqlite3
+
+    statements, lines = [], ""
+    for line in script.splitlines(keepends=True):
+        lines += line
+        if sqlite3.complete_statement(lines):
+            statements.append(lines)
+            lines = ""
+    return statements

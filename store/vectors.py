@@ -1,0 +1,90 @@
+"""Keep and read embeddings: little-endian float32 of unit length."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING
+
+from .file import MemoryFile
+from .journal import keep_image
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+# A vector whose length is this near to 1 is kept to the bit as it came.
+_UNIT_TOLERANCE = 1e-5
+
+_UPSERT = (
+    "INSERT INTO embeddings (memory_id, model, dimensions, vector, content_hash, run_id) "
+    # A memory that an agent deleted meanwhile needs no vector.
+    "SELECT ?1, ?2, ?3, ?4, ?5, ?6 WHERE EXISTS (SELECT 1 FROM memories WHERE id = ?1) "
+    "ON CONFLICT (memory_id, model) DO UPDATE SET "
+    "dimensions = excluded.dimensions, vector = excluded.vector, "
+    "content_hash = excluded.content_hash, run_id = excluded.run_id"
+)
+
+
+def to_blob(vector: Sequence[float] | NDArray[np.float32]) -> bytes:
+    """Give a vector, shape (d,), as it is kept. Raises ValueError if it has no direction."""
+    import numpy as np
+
+    values = np.asarray(vector, dtype="<f4")
+    length = float(np.linalg.norm(values.astype(np.float64)))
+    if not np.isfinite(length) or length == 0.0:
+        raise ValueError("an embedding must be finite and not zero")
+    if abs(length - 1.0) > _UNIT_TOLERANCE:
+        values = (values.astype(np.float64) / length).astype("<f4")
+    return values.tobytes()
+
+
+def from_blob(blob: bytes) -> NDArray[np.float32]:
+    """Give a kept vector, shape (d,), as an array."""
+    import numpy as np
+
+    return np.frombuffer(blob, dtype="<f4")
+
+
+def keep_vectors(
+    file: MemoryFile, model: str, vectors: Iterable[tuple[str, str, bytes]], run_id: str | None
+) -> None:
+    """Keep (memory id, content hash, blob) within the transaction of the caller.
+
+    A run's vector that replaces an outdated one journals it, so that undo can bring it back.
+    """
+    vectors = list(vectors)
+    if run_id is not None:
+        for memory_id, _, _ in vectors:
+            keep_image(file, run_id, "embeddings", {"memory_id": memory_id, "model": model})
+    file.db.conn.executemany(
+        _UPSERT,
+        (
+            (memory_id, model, len(blob) // 4, blob, content_hash, run_id)
+            for memory_id, content_hash, blob in vectors
+        ),
+    )
+
+
+def read_vectors(file: MemoryFile, model: str, tenant: str) -> Iterator[tuple[str, str, bytes]]:
+    """Give (memory id, content hash, blob) of one model and tenant."""
+    cursor = file.db.conn.execute(
+        "SELECT memory_id, e.content_hash, vector FROM embeddings e "
+        "JOIN memories m ON m.id = e.memory_id WHERE model = ? AND tenant = ?",
+        [model, tenant],
+    )
+    yield from cursor
+
+
+def vectors_of(file: MemoryFile, memory_id: str) -> list[tuple[str, bytes]]:
+    """Give (model, blob) of one memory, sorted by model."""
+    return list(
+        file.db.conn.execute(
+            "SELECT model, vector FROM embeddings WHERE memory_id = ? ORDER BY model", [memory_id]
+        )
+    )
+
+
+def dimensions_of(file: MemoryFile) -> dict[str, int]:
+    """Give the number of dimensions that each model's vectors have in this file."""
+    rows = file.rows("SELECT model, max(dimensions) AS d FROM embeddings GROUP BY model")
+    return {row["model"]: row["d"] for row in rows}
