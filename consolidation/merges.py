@@ -1,0 +1,115 @@
+"""Candidates for a merge: memories that say the same, and the near pairs that do not."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from datetime import datetime
+
+from slowwave.store.records import Memory
+
+from .guards import Objection, first_conflict, first_difference
+from .neighbours import similar_pairs
+from .population import Population
+from .proposals import Refusal
+from .thresholds import JUDGE_SIMILARITY, MERGE_SIMILARITY
+
+
+@dataclass(frozen=True)
+class NearPair:
+    """Two rows with a similarity of at least `JUDGE_SIMILARITY`, and the first objection."""
+
+    left: int
+    right: int
+    similarity: float
+    objection: Objection | None
+
+    @property
+    def same(self) -> bool:
+        """Whether the two say the same for certain."""
+        return self.objection is None and self.similarity >= MERGE_SIMILARITY
+
+    @property
+    def different(self) -> bool:
+        """Whether the two must stay two."""
+        return self.objection is not None and self.objection.conflict
+
+
+def near_pairs(population: Population) -> list[NearPair]:
+    """Give the near pairs of active memories, most similar first."""
+    import numpy as np
+    from scipy.sparse import triu
+
+    active = [at for at, one in enumerate(population.memories) if one.status == "active"]
+    if len(active) < 2:
+        return []
+    graph = triu(similar_pairs(population.vectors[np.array(active)], JUDGE_SIMILARITY)).tocoo()
+    pairs = [
+        _pair(population, active[left], active[right], 1.0 - float(distance))
+        for left, right, distance in zip(graph.row, graph.col, graph.data, strict=True)
+    ]
+    return sorted(pairs, key=lambda pair: (-round(pair.similarity, 6), pair.left, pair.right))
+
+
+def groups_of_same(
+    population: Population, pairs: list[NearPair], may_leave: Callable[[int], bool]
+) -> Iterator[list[int]]:
+    """Give groups in which every two memories say the same, each with its survivor first.
+
+    The survivor is one that may not leave, else the most trusted one; of equals a human's, then
+    the newest.
+    """
+    same = {(pair.left, pair.right) for pair in pairs if pair.same}
+    same |= {(right, left) for left, right in same}
+    waiting = sorted(
+        {row for pair in same for row in pair},
+        key=lambda row: (may_leave(row), *_rank(population.memories[row])),
+    )
+    while waiting:
+        group = [waiting.pop(0)]
+        for row in waiting[:]:
+            if all((row, member) in same for member in group):
+                group.append(row)
+                waiting.remove(row)
+        if len(group) > 1:
+            yield group
+
+
+def refusals(population: Population, pairs: list[NearPair]) -> list[Refusal]:
+    """Give the pairs that lie as near as twins and are not, for the report."""
+    return [
+        Refusal(
+            "merge",
+            (population.memories[pair.left].id, population.memories[pair.right].id),
+            pair.objection.guard,
+            pair.objection.why,
+        )
+        for pair in pairs
+        if pair.objection is not None and pair.similarity >= MERGE_SIMILARITY
+    ]
+
+
+def _pair(population: Population, left: int, right: int, similarity: float) -> NearPair:
+    return NearPair(left, right, similarity, _objection(population, left, right))
+
+
+def _objection(population: Population, left: int, right: int) -> Objection | None:
+    one, other = population.reading(left), population.reading(right)
+    objection = first_conflict(one, other) or first_difference(one, other)
+    if objection is not None:
+        return objection
+    here, there = (population.memories[row].id for row in (left, right))
+    if (here, there) in population.taken_apart:
+        return Objection("restored", "restored by hand", "the memory that replaced it")
+    names, others = (
+        {name.casefold() for name in population.entities.get(at, ())} for at in (here, there)
+    )
+    if names == others:
+        return None
+    left_only, right_only = (", ".join(sorted(part)) for part in (names - others, others - names))
+    return Objection("entity", left_only, right_only, conflict=False)
+
+
+def _rank(memory: Memory) -> tuple[float, bool, float, str]:
+    newest = -datetime.fromisoformat(memory.observed_at).timestamp()
+    return -memory.trust, memory.origin != "human", newest, memory.id

@@ -1,0 +1,121 @@
+"""One tenant's memories as planning sees them, and where each of them stands."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from slowwave.store.lineage import Edge
+from slowwave.store.records import Memory
+
+from .extractive import Source
+from .reading import Reading, read
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+
+@dataclass(frozen=True)
+class Population:
+    """What a tenant's part of the file holds, read at one moment."""
+
+    tenant: str
+    # Observed memories, active and superseded, sorted by id.
+    memories: tuple[Memory, ...]
+    # float32, shape (len(memories), d), unit length.
+    vectors: NDArray[np.float32]
+    # Per memory id, the names it mentions.
+    entities: Mapping[str, Sequence[str]]
+    # Active memories that consolidation made, and their vectors by id.
+    derived: tuple[Memory, ...]
+    derived_vectors: Mapping[str, NDArray[np.float32]]
+    edges: tuple[Edge, ...]
+
+    @cached_property
+    def owners(self) -> dict[str, str]:
+        """Per memory that stands in an active synthesis, to every depth, the id of that one."""
+        return self._ancestors({"synthesize", "merge"}, "stable")
+
+    @cached_property
+    def evidence(self) -> dict[str, str]:
+        """Per memory that an active rule rests on, the id of that rule."""
+        return self._ancestors({"extract"}, "core")
+
+    @cached_property
+    def taken_apart(self) -> frozenset[tuple[str, str]]:
+        """Pairs that a merge joined; if both are active, someone took them apart again."""
+        return frozenset(
+            pair
+            for edge in self.edges
+            if edge.operation == "merge"
+            for pair in ((edge.derived_id, edge.source_id), (edge.source_id, edge.derived_id))
+        )
+
+    def is_fresh(self, row: int) -> bool:
+        """Whether a memory is active, working, and not yet part of anything made."""
+        memory = self.memories[row]
+        return (
+            memory.status == "active"
+            and memory.layer == "working"
+            and memory.id not in self.owners
+            and memory.id not in self.evidence
+        )
+
+    def reading(self, row: int) -> Reading:
+        """Give a memory's text, read."""
+        return read(self.memories[row].content)
+
+    def source(self, row: int) -> Source:
+        """Give an observed memory as a writer sees it."""
+        return as_source(self.memories[row], self.vectors[row])
+
+    def sources(self, ids: Sequence[str]) -> list[Source]:
+        """Give memories, observed or derived, as a writer sees them."""
+        return [
+            self.source(self._rows[one])
+            if one in self._rows
+            else as_source(self._derived[one], self.derived_vectors[one])
+            for one in ids
+        ]
+
+    def row(self, memory_id: str) -> int | None:
+        """Give the row of an observed memory, None for a derived one."""
+        return self._rows.get(memory_id)
+
+    def memory(self, memory_id: str) -> Memory:
+        """Give the memory, observed or derived, with this id."""
+        row = self._rows.get(memory_id)
+        return self._derived[memory_id] if row is None else self.memories[row]
+
+    @cached_property
+    def _rows(self) -> dict[str, int]:
+        return {memory.id: row for row, memory in enumerate(self.memories)}
+
+    @cached_property
+    def _derived(self) -> dict[str, Memory]:
+        return {memory.id: memory for memory in self.derived}
+
+    def _ancestors(self, operations: set[str], layer: str) -> dict[str, str]:
+        sources: dict[str, list[str]] = {}
+        for edge in self.edges:
+            if edge.operation in operations:
+                sources.setdefault(edge.derived_id, []).append(edge.source_id)
+        found: dict[str, str] = {}
+        for memory in self.derived:
+            if memory.layer != layer:
+                continue
+            waiting = sources.get(memory.id, [])[:]
+            while waiting:
+                one = waiting.pop()
+                if one not in found:
+                    found[one] = memory.id
+                    waiting += sources.get(one, [])
+        return found
+
+
+def as_source(memory: Memory, vector: NDArray[np.float32]) -> Source:
+    """Give a memory as a writer sees it."""
+    return Source(memory.id, memory.content, memory.observed_at, vector)

@@ -1,0 +1,10 @@
+"""How far a run is, told to whoever listens: the engine itself never prints."""
+
+from __future__ import annotations
+
+
+class Progress:
+    """Is told how far a run is. This one keeps it to itself; `cli` has one that shows it."""
+
+    def stage(self, name: str, done: int, total: int) -> None:
+        """Hear that `done` of `total` are done in the stage of this name."""

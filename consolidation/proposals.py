@@ -1,0 +1,144 @@
+"""What a plan is made of, and what becomes of it. All of it frozen: decided once, then shown."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass, field
+from typing import Literal
+
+from slowwave.store.records import json_text
+
+Operation = Literal["merge", "synthesize", "extract"]
+OPERATIONS: tuple[Operation, ...] = ("merge", "synthesize", "extract")
+
+
+@dataclass(frozen=True)
+class Claim:
+    """One statement of a draft, with the ids of the memories that it was made from."""
+
+    text: str
+    sources: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Draft:
+    """The text that a writer returned, as claims that cite sources."""
+
+    claims: tuple[Claim, ...]
+
+    @property
+    def text(self) -> str:
+        """The draft as one text."""
+        return " ".join(claim.text for claim in self.claims)
+
+
+@dataclass(frozen=True)
+class Proposal:
+    """One operation on one candidate, with its reasons and its numbers."""
+
+    # sha256 of operation, tenant, sorted source hashes, prompt hash and writer.
+    id: str
+    operation: Operation
+    tenant: str
+    sources: tuple[str, ...]
+    source_hashes: tuple[str, ...]
+    # The sources that will be superseded; the others stay active.
+    leaving: tuple[str, ...]
+    # The one of the sources that stays, in a merge that needs no judgement.
+    survivor: str | None
+    entities: tuple[str, ...]
+    min_similarity: float
+    mean_similarity: float
+    reason: str
+    estimated_tokens: int
+    # What the extractive writer would write; None where a model is to write, or in a merge.
+    draft: Draft | None = None
+
+    @property
+    def needs_writer(self) -> bool:
+        """Whether a writer must still say something; a merge with a survivor is decided."""
+        return self.survivor is None
+
+
+@dataclass(frozen=True)
+class Refusal:
+    """Two memories that lie near each other and must stay two, and which guard says so."""
+
+    operation: Operation
+    sources: tuple[str, str]
+    guard: str
+    why: str
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Everything that a run will do, in the order in which it will do it."""
+
+    proposals: tuple[Proposal, ...]
+    refused: tuple[Refusal, ...]
+
+    @property
+    def digest(self) -> str:
+        """The sha256 of the plan: two plans with the same one do the same."""
+        parts = [[one.id, one.sources, one.leaving, one.survivor] for one in self.proposals]
+        return hashlib.sha256(json_text(parts).encode()).hexdigest()
+
+
+@dataclass(frozen=True)
+class Usage:
+    """What was asked of a model. `cost_usd` is None where a price is unknown."""
+
+    calls: int = 0
+    cached: int = 0
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+    cost_usd: float | None = 0.0
+
+    def __add__(self, other: Usage) -> Usage:
+        """Add up; an unknown cost makes the sum unknown."""
+        known = self.cost_usd is not None and other.cost_usd is not None
+        return Usage(
+            self.calls + other.calls,
+            self.cached + other.cached,
+            self.prompt_tokens + other.prompt_tokens,
+            self.completion_tokens + other.completion_tokens,
+            (self.cost_usd or 0.0) + (other.cost_usd or 0.0) if known else None,
+        )
+
+
+State = Literal[
+    "planned", "applied", "rejected", "declined", "failed", "stale", "pending", "skipped"
+]
+
+
+@dataclass(frozen=True)
+class Written:
+    """What a writer made of a proposal: an accepted draft, or the state and why there is none."""
+
+    proposal: Proposal
+    draft: Draft | None
+    state: State
+    why: str | None = None
+    # In a merge that a model judged: the one that stays.
+    survivor: str | None = None
+    usage: Usage = field(default_factory=Usage)
+
+
+@dataclass(frozen=True)
+class Result:
+    """A proposal and what became of it."""
+
+    proposal: Proposal
+    state: State
+    why: str | None = None
+    derived: str | None = None
+    survivor: str | None = None
+    draft: Draft | None = None
+
+
+def proposal_id(
+    operation: Operation, tenant: str, hashes: tuple[str, ...], prompt_hash: str, writer: str
+) -> str:
+    """Give the key under which a decision on these texts by this writer is remembered."""
+    parts = [operation, tenant, sorted(hashes), prompt_hash, writer]
+    return hashlib.sha256(json_text(parts).encode()).hexdigest()[:32]

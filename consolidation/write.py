@@ -1,0 +1,91 @@
+"""Proposals to drafts. A writer is the built-in extractive one, or a model: both are verified."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from slowwave.store.ledger import Answer
+
+from . import extractive
+from .extractive import Source
+from .proposals import OPERATIONS, Draft, Operation, Proposal, Written
+
+# Gives what is wrong with a draft, a sentence each; none if it may be written to the file.
+Check = Callable[[Proposal, Draft], list[str]]
+
+
+@dataclass(frozen=True)
+class Job:
+    """A proposal with its sources, in the order of time."""
+
+    proposal: Proposal
+    sources: tuple[Source, ...]
+
+
+class Answers(Protocol):
+    """The answers that models gave, kept in the file: nothing is paid for twice."""
+
+    def find(self, key: str) -> Answer | None:
+        """Give the kept answer to a question."""
+
+    def keep(self, key: str, model: str, answer: Answer) -> None:
+        """Keep an answer."""
+
+
+class Writer(Protocol):
+    """Turns proposals into drafts that passed the check, or into a reason why there is none."""
+
+    @property
+    def name(self) -> str:
+        """`extractive`, or `model`."""
+
+    @property
+    def model(self) -> str | None:
+        """The model's name, None without one."""
+
+    def prompt_hash(self, operation: Operation) -> str:
+        """Give the hash of what the writer goes by: another hash may give another draft."""
+
+    def make_ready(self) -> None:
+        """Load what writing needs. Raises `ModelError` if a model cannot be asked."""
+
+    def write(self, jobs: Sequence[Job], check: Check, answers: Answers) -> Iterator[Written]:
+        """Give what became of each proposal, as it comes. Raises nothing for a single failure."""
+
+
+class ExtractiveWriter:
+    """The writer without a model: its drafts are part of the plan already."""
+
+    name = "extractive"
+    model = None
+
+    def prompt_hash(self, operation: Operation) -> str:
+        """Give the hash of the version: its rules are its instructions."""
+        return hashlib.sha256(f"{extractive.VERSION} {operation}".encode()).hexdigest()
+
+    def make_ready(self) -> None:
+        """Need nothing."""
+
+    def write(self, jobs: Sequence[Job], check: Check, answers: Answers) -> Iterator[Written]:
+        """Give the planned drafts that pass the check."""
+        for job in jobs:
+            if job.proposal.draft is None:
+                yield Written(job.proposal, None, "failed", "the plan holds no draft")
+            else:
+                yield judged(job.proposal, job.proposal.draft, check)
+
+
+def judged(proposal: Proposal, draft: Draft, check: Check) -> Written:
+    """Give a draft as accepted, which is yet to be applied, or as rejected with the reasons."""
+    faults = check(proposal, draft)
+    if faults:
+        return Written(proposal, draft, "rejected", "; ".join(faults))
+    return Written(proposal, draft, "planned")
+
+
+def prompt_hashes(writer: Writer) -> dict[Operation, str]:
+    """Give the hash of a writer's instructions for each operation."""
+    return {operation: writer.prompt_hash(operation) for operation in OPERATIONS}
