@@ -129,7 +129,7 @@ def _merge(
     for memory in others:
         _add_edge(file, run, proposal, survivor.id, memory)
     _add_derivation(file, run, proposal, survivor.id, written)
-    return Result(proposal, "applied", survivor=survivor.id)
+    return Result(proposal, "applied", survivor=survivor.id, draft=written.draft)
 
 
 def _derive(

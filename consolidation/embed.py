@@ -8,6 +8,8 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
+from .errors import EmbedderError
+
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
@@ -18,10 +20,6 @@ _WEIGHTS_SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d
 # Texts of one pass through the model, and of one transaction: what a break can cost.
 BATCH = 64
 PORTION = 512
-
-
-class EmbedderError(Exception):
-    """The embedding model cannot be loaded."""
 
 
 class Embedder(Protocol):

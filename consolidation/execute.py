@@ -149,7 +149,7 @@ class Run:
                 sources = by_tenant[proposal.tenant].sources(proposal.sources)
                 jobs.append(Job(proposal, tuple(in_time(sources))))
             else:
-                yield Written(proposal, None, "planned")
+                yield Written(proposal, proposal.draft, "planned")
         sources_of = {job.proposal.id: job.sources for job in jobs}
 
         def check(proposal: Proposal, draft: Draft) -> list[str]:

@@ -22,6 +22,7 @@ from slowwave.store.ledger import Answer
 from slowwave.store.records import json_text
 
 from . import prompts
+from .errors import ModelError
 from .proposals import Claim, Draft, Operation, Proposal, Usage, Written
 from .verify import find_loss
 from .write import Answers, Check, Job, judged
@@ -38,10 +39,6 @@ ANSWER_MARGIN = 400
 Messages = list[dict[str, str]]
 # Takes messages, the operation and the most tokens of the answer; raises `CallFailed`.
 Ask = Callable[[Messages, Operation, int], Answer]
-
-
-class ModelError(Exception):
-    """The model cannot be asked at all: nothing was called."""
 
 
 class CallFailed(Exception):

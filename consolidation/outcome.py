@@ -76,7 +76,7 @@ def expected_counts(before: Counts, plan: Plan, populations: Sequence[Population
             settled = [population.memory(one).layer for one in leaving]
             layers[stays] -= 1
             layers[max([stays, *settled], key=LAYERS.index)] += 1
-    counted = {layer: layers[layer] for layer in LAYERS}
+    counted: dict[str, int] = {layer: layers[layer] for layer in LAYERS}
     return Counts(sum(counted.values()), before.superseded + left, counted)
 
 

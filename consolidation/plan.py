@@ -21,7 +21,7 @@ from .extractive import Source, compose_rule, compose_synthesis, tells_already
 from .guards import Objection, first_conflict
 from .merges import NearPair, groups_of_same, near_pairs, refusals
 from .population import Population
-from .proposals import OPERATIONS, Draft, Operation, Plan, Proposal, Refusal, proposal_id
+from .proposals import OPERATIONS, Claim, Draft, Operation, Plan, Proposal, Refusal, proposal_id
 from .reading import Reading
 from .topics import shared_topics
 
@@ -209,6 +209,9 @@ class _Planner:
     ) -> Proposal:
         sources = self._population.sources(sorted(ids))
         lowest, mean = _similarities(sources)
+        if survivor is not None:
+            staying = self._population.memory(survivor).content
+            draft = Draft((Claim(staying, tuple(one.id for one in sources)),))
         hashes = tuple(self._population.memory(one.id).content_hash for one in sources)
         rows = [row for row in map(self._population.row, ids) if row is not None]
         return Proposal(

@@ -51,7 +51,8 @@ class Proposal:
     mean_similarity: float
     reason: str
     estimated_tokens: int
-    # What the extractive writer would write; None where a model is to write, or in a merge.
+    # What will stand in the file: what the extractive writer writes, or the text that stays in a
+    # merge. None where a model is to write or to judge.
     draft: Draft | None = None
 
     @property

@@ -27,7 +27,11 @@ class InvalidLine(StoreError):
 
 
 class NotFound(StoreError):
-    """No memory, run, proposal or tenant goes by that name, or more than one does."""
+    """No memory, run, proposal or tenant goes by that name."""
+
+
+class Ambiguous(StoreError):
+    """More than one goes by that name."""
 
 
 class ChangedSince(StoreError):

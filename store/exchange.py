@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -15,7 +16,7 @@ from .errors import InvalidLine
 from .file import MemoryFile
 from .lineage import add_edges, edges_into
 from .memories import add_memories, read_memories
-from .records import Memory, content_hash, json_text, new_id, timestamp
+from .records import Kind, Layer, Memory, Origin, Status, content_hash, json_text, new_id, timestamp
 from .vectors import dimensions_of, from_blob, keep_vectors, to_blob, vectors_of
 
 if TYPE_CHECKING:
@@ -50,9 +51,9 @@ class _Line(_Part):
     content: str = Field(min_length=1)
     id: str | None = Field(default=None, min_length=1)
     tenant: str = Field(default="default", min_length=1)
-    kind: Literal["fact", "preference", "instruction", "context"] = "fact"
-    layer: Literal["ephemeral", "working", "stable", "core"] = "working"
-    origin: Literal["human", "agent", "consolidation"] = "agent"
+    kind: Kind = "fact"
+    layer: Layer = "working"
+    origin: Origin = "agent"
     trust: float = Field(default=0.5, ge=0, le=1)
     importance: int = Field(default=3, ge=1, le=5)
     pinned: bool = False
@@ -67,7 +68,7 @@ class _Line(_Part):
     embedding: list[float] | None = Field(default=None, min_length=1)
     embedding_model: str | None = Field(default=None, min_length=1)
 
-    status: Literal["active", "superseded", "archived", "expired"] = "active"
+    status: Status = "active"
     generation: int = Field(default=0, ge=0)
     access_count: int = Field(default=0, ge=0)
     updated_at: AwareDatetime | None = None
@@ -136,6 +137,16 @@ class Skipped:
     reason: str
 
 
+def new_memory(fields: dict[str, Any], now: datetime) -> Memory:
+    """Give a memory from the fields of a line. Raises `InvalidLine` with the reason."""
+    try:
+        # By way of JSON, so that one memory is held to what a line is held to.
+        line = json.dumps(fields).encode()
+        return _parsed(line).memory(timestamp(now))
+    except ValueError as error:
+        raise InvalidLine(f"This is not a memory: {_reason(error)}.") from error
+
+
 def import_lines(
     file: MemoryFile,
     lines: Iterable[bytes],
@@ -194,9 +205,7 @@ class _Reader:
 
     def parse(self, text: bytes) -> _Parsed:
         """Give what a line says. Raises ValueError with the reason if it is not valid."""
-        line = _Line.model_validate_json(text)
-        if "\x00" in line.content:
-            raise ValueError("content holds a NUL character")
+        line = _parsed(text)
         memory = line.memory(self._now)
         vectors = line.vectors()
         for model, vector in vectors.items():
@@ -221,6 +230,13 @@ class _Reader:
         if known:
             raise ValueError(f"a memory with the id {memory_id} exists already")
         self._seen.add(memory_id)
+
+
+def _parsed(text: bytes) -> _Line:
+    line = _Line.model_validate_json(text)
+    if "\x00" in line.content:
+        raise ValueError("content holds a NUL character")
+    return line
 
 
 def _write(file: MemoryFile, parsed: list[_Parsed]) -> None:

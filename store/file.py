@@ -7,6 +7,7 @@ import sqlite3
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -48,10 +49,8 @@ class MemoryFile:
         fails at once when another writer came between. Raises `FileHeld` when the lock is not
         to be had in time.
         """
-        try:
+        with _explained(self.path):
             self.db.conn.execute("BEGIN IMMEDIATE")
-        except sqlite3.OperationalError as error:
-            raise _explain(error, self.path) from error
         try:
             yield
             self.db.conn.execute("COMMIT")
@@ -71,10 +70,11 @@ def create_file(path: Path) -> None:
     except OSError as error:
         raise UnusableFile(f"Cannot create {path}: {error.strerror}.") from error
     try:
-        with _connected(path, "rw") as db:
+        with _explained(path), _connected(path, "rw") as db:
             db.conn.execute("PRAGMA journal_mode = WAL")
-            db.conn.execute(f"PRAGMA application_id = {APPLICATION_ID:d}")
-            _migrate(db)
+            with MemoryFile(path, db).transaction():
+                db.conn.execute(f"PRAGMA application_id = {APPLICATION_ID:d}")
+                _migrate(db)
     except BaseException:
         remove_file(path)
         raise
@@ -93,6 +93,12 @@ def open_reading(path: Path) -> Iterator[MemoryFile]:
     Raises `UnusableFile`. One consistent picture of the file is read throughout.
     """
     with _opened(path, "ro") as file:
+        if migrations().pending(file.db):
+            raise UnusableFile(
+                f"{path} has schema version {schema_version(file)}; "
+                f"this slowwave reads version {len(STEPS)}.",
+                "Whatever writes to it brings it up to date, such as 'slowwave add'.",
+            )
         # A transaction from the first read on: agents may go on writing meanwhile.
         file.db.conn.execute("BEGIN")
         yield file
@@ -120,8 +126,8 @@ def maintenance_lock(path: Path) -> Iterator[None]:
     """
     import filelock
 
-    real = path.resolve()
-    lock = filelock.FileLock(real.with_name(f"{real.name}.maintenance.lock"))
+    _refuse_what_is_no_database(path)  # else a wrong name would leave a lock behind
+    lock = filelock.FileLock(_beside(path, ".maintenance.lock"))
     try:
         lock.acquire(blocking=False)
     except filelock.Timeout:
@@ -147,12 +153,9 @@ def schema_version(file: MemoryFile) -> int:
 @contextmanager
 def _opened(path: Path, mode: str) -> Iterator[MemoryFile]:
     _refuse_what_is_no_database(path)
-    try:
-        with _connected(path, mode) as db:
-            _refuse_what_is_not_ours(db, path)
-            yield MemoryFile(path, db)
-    except sqlite3.DatabaseError as error:
-        raise _explain(error, path) from error
+    with _explained(path), _connected(path, mode) as db:
+        _refuse_what_is_not_ours(db, path)
+        yield MemoryFile(path, db)
 
 
 @contextmanager
@@ -166,6 +169,8 @@ def _connected(path: Path, mode: str) -> Iterator[Database]:
         isolation_level=None,  # transactions begin where we say so
     )
     try:
+        # A text that an agent cut within a character is read all the same; `check` names it.
+        conn.text_factory = partial(str, encoding="utf-8", errors="replace")
         # No plugins: code of other packages has no business in a memory file.
         db = Database(conn, execute_plugins=False)
         conn.execute("PRAGMA foreign_keys = ON")
@@ -221,12 +226,32 @@ def _refuse_what_is_not_ours(db: Database, path: Path) -> None:
         db.conn.execute(f"PRAGMA {name}").fetchone()[0] for name in ("page_count", "page_size")
     )
     # Less on disk than the header promises, and no log that could hold the rest: cut off.
-    log = Path(f"{path}-wal")
-    if path.stat().st_size < pages * size and not (log.exists() and log.stat().st_size):
+    if not _size(_beside(path, "-wal")) and _size(path) < pages * size:
         raise UnusableFile(
-            f"{path} is damaged: {path.stat().st_size} of {pages * size} bytes are there.",
+            f"{path} is damaged: {_size(path)} of {pages * size} bytes are there.",
             "Restore it from a backup.",
         )
+
+
+def _beside(path: Path, suffix: str) -> Path:
+    # Where SQLite lays its own: beside the file itself, not beside a link to it.
+    real = path.resolve()
+    return real.with_name(f"{real.name}{suffix}")
+
+
+def _size(path: Path) -> int:
+    try:
+        return path.stat().st_size
+    except FileNotFoundError:
+        return 0
+
+
+@contextmanager
+def _explained(path: Path) -> Iterator[None]:
+    try:
+        yield
+    except sqlite3.DatabaseError as error:
+        raise _explain(error, path) from error
 
 
 def _explain(error: sqlite3.DatabaseError, path: Path) -> StoreError:
@@ -242,8 +267,11 @@ def _explain(error: sqlite3.DatabaseError, path: Path) -> StoreError:
             return StoreError(f"{path} cannot be written.", "Check its permissions.")
         case "FULL":
             return StoreError(f"The disk of {path} is full.", "Make room, then try again.")
-        case "CORRUPT" | "NOTADB" | "IOERR" | "CANTOPEN":
+        case "CORRUPT" | "NOTADB":
+            return UnusableFile(f"{path} is damaged: {error}.", "Restore it from a backup.")
+        case "IOERR" | "CANTOPEN":
             return UnusableFile(
-                f"{path} is damaged or unreadable: {error}.", "Restore it from a backup."
+                f"{path} cannot be read: {error}.",
+                "SQLite must be able to read it, and to lay its log beside it.",
             )
     raise error

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from .errors import NotFound
+from .errors import Ambiguous, NotFound, StoreError
 from .file import MemoryFile
 from .records import COLUMNS, LAYERS, Memory, from_row, to_row
 
@@ -60,7 +60,7 @@ def match_prefix(file: MemoryFile, select: str, column: str, prefix: str, what: 
         )
         found = [str(row[0]) for row in rows]
     if len(found) > 1:
-        raise NotFound(
+        raise Ambiguous(
             f"More than one {what} has an id that starts with '{prefix}'.", "Give more of the id."
         )
     if not found:
@@ -117,7 +117,7 @@ def tenants(file: MemoryFile) -> list[str]:
 
 def count_memories(file: MemoryFile, chosen: Sequence[str]) -> Counts:
     """Count the memories of the tenants named."""
-    layers = dict.fromkeys(LAYERS, 0)
+    layers: dict[str, int] = dict.fromkeys(LAYERS, 0)
     superseded = 0
     marks = ", ".join("?" * len(chosen))
     sql = (
@@ -129,3 +129,22 @@ def count_memories(file: MemoryFile, chosen: Sequence[str]) -> Counts:
         elif row["status"] == "superseded":
             superseded += row["n"]
     return Counts(sum(layers.values()), superseded, layers)
+
+
+def restore_memory(file: MemoryFile, prefix: str, now: str) -> Memory:
+    """Make a superseded, archived or expired memory active again; its lineage stays.
+
+    Raises `NotFound`, `Ambiguous`, or `StoreError` if it is active already.
+    """
+    with file.transaction():
+        memory = read_memory(file, prefix)
+        if memory.status == "active":
+            raise StoreError(f"Memory {memory.id} is active already.", "Nothing was changed.")
+        file.db.conn.execute(
+            "UPDATE memories SET status = 'active', superseded_by = NULL, superseded_at = NULL, "
+            # An end that has passed would take it away again at once.
+            "expires_at = CASE WHEN expires_at <= ?1 THEN NULL ELSE expires_at END, "
+            "updated_at = ?1 WHERE id = ?2",
+            [now, memory.id],
+        )
+        return read_memory(file, memory.id)

@@ -6,12 +6,14 @@ import hashlib
 import json
 from dataclasses import dataclass, fields
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, Literal, get_args
 
-KINDS = ("fact", "preference", "instruction", "context")
-LAYERS = ("ephemeral", "working", "stable", "core")
-STATUSES = ("active", "superseded", "archived", "expired")
-ORIGINS = ("human", "agent", "consolidation")
+Kind = Literal["fact", "preference", "instruction", "context"]
+Layer = Literal["ephemeral", "working", "stable", "core"]
+Status = Literal["active", "superseded", "archived", "expired"]
+Origin = Literal["human", "agent", "consolidation"]
+# From the least to the most settled.
+LAYERS: tuple[Layer, ...] = get_args(Layer)
 
 
 @dataclass(frozen=True)
@@ -51,6 +53,7 @@ class Memory:
 
 # In the order of the table's columns, which is the order of every statement.
 COLUMNS = tuple(field.name for field in fields(Memory))
+_TIMES = tuple(name for name in COLUMNS if name.endswith("_at"))
 
 
 def content_hash(content: str) -> str:
@@ -70,6 +73,20 @@ def timestamp(moment: datetime) -> str:
     return moment.astimezone(UTC).isoformat()
 
 
+def in_utc(text: str) -> str:
+    """Give a time that an agent wrote its own way as the file writes it.
+
+    Without an offset it is UTC, as SQLite's own functions give it. What is no time stays as it is.
+    """
+    if text.endswith("+00:00"):
+        return text
+    try:
+        moment = datetime.fromisoformat(text)
+        return timestamp(moment if moment.tzinfo else moment.replace(tzinfo=UTC))
+    except (ValueError, OverflowError):
+        return text
+
+
 def to_row(memory: Memory) -> dict[str, Any]:
     """Give a memory as the row that SQLite keeps."""
     row = {name: getattr(memory, name) for name in COLUMNS}
@@ -82,11 +99,13 @@ def to_row(memory: Memory) -> dict[str, Any]:
 
 def from_row(row: dict[str, Any]) -> Memory:
     """Give a row of SQLite as a memory, with the hash of its text if the row lacks one."""
+    times = {name: row[name] and in_utc(row[name]) for name in _TIMES}
     return Memory(
         **row
+        | times
         | {
             "pinned": bool(row["pinned"]),
-            "tags": tuple(json.loads(row["tags"])),
+            "tags": tuple(str(tag) for tag in json.loads(row["tags"])),
             "metadata": json.loads(row["metadata"]),
             "content_hash": row["content_hash"] or content_hash(row["content"]),
         }
@@ -95,4 +114,6 @@ def from_row(row: dict[str, Any]) -> Memory:
 
 def json_text(value: object) -> str:
     """Give a value as compact JSON whose bytes depend on the value alone."""
-    return json.dumps(value, ensure_ascii=False, sort_keys=True, separators=(",", ":"))
+    text = json.dumps(value, ensure_ascii=False, sort_keys=True, separators=(",", ":"))
+    # Half a surrogate pair is no UTF-8, and `\\ud800` is how JSON writes it.
+    return text.encode(errors="backslashreplace").decode()

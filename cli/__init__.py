@@ -1,0 +1,1 @@
+"""The command line: everything that knows terminals, and nothing that decides."""

@@ -1,0 +1,80 @@
+"""The list of commands, and the way in and out."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable
+from importlib.metadata import version
+from typing import Annotated
+
+import typer
+
+from . import add, check, export, importing, init, log, maintain, restore, trace, undo
+from .exits import EPILOG, Code, reporting
+from .output import Output
+from .settings import ConfiguredCommand
+
+app = typer.Typer(
+    name="slowwave",
+    help="The dream cycle of an AI agent's memory: consolidate a SQLite memory file without "
+    "losing a fact, inventing one, or merging two that differ.",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+)
+
+COMMANDS: dict[str, Callable[..., None]] = {
+    "init": init.init,
+    "add": add.add,
+    "import": importing.import_,
+    "export": export.export,
+    "maintain": maintain.maintain,
+    "trace": trace.trace,
+    "log": log.log,
+    "undo": undo.undo,
+    "restore": restore.restore,
+    "check": check.check,
+}
+for name, command in COMMANDS.items():
+    app.command(name, cls=ConfiguredCommand, epilog=EPILOG)(reporting(command))
+
+
+def _show_version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"slowwave {version('slowwave')}")
+        raise typer.Exit
+
+
+@app.callback()
+def _root(
+    show_version: Annotated[
+        bool,
+        typer.Option("--version", is_eager=True, callback=_show_version, help="Show the version."),
+    ] = False,
+) -> None:
+    """Take what stands before a command."""
+
+
+def main() -> None:
+    """Run the command line and end the process with its exit code."""
+    code = run(sys.argv[1:])
+    sys.stdout.flush()
+    sys.stderr.flush()
+    if code in (Code.INTERRUPTED, Code.TERMINATED):
+        # Threads may still wait for a model's answer; nobody waits for them.
+        os._exit(code)
+    sys.exit(code)
+
+
+def run(arguments: list[str]) -> int:
+    """Run the command line and give its exit code; wrong usage ends in a sentence, too."""
+    try:
+        return int(app(arguments, prog_name="slowwave", standalone_mode=False) or 0)
+    except typer.TyperException as error:
+        # Before its options are read a command cannot know that JSON is wanted.
+        output = Output(json="--json" in arguments, quiet=False)
+        output.error(error.format_message(), "See 'slowwave --help'.", Code.USAGE)
+        return Code.USAGE
+    except (typer.Abort, KeyboardInterrupt):
+        return Code.INTERRUPTED

@@ -1,0 +1,153 @@
+"""slowwave maintain: the dream cycle."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Annotated, cast
+
+import typer
+
+from slowwave.consolidation.embed import DEFAULT_MODEL, SentenceEmbedder
+from slowwave.consolidation.proposals import OPERATIONS, Operation
+
+from .exits import Code
+from .output import Output
+from .progress import shown_progress
+from .report import as_json, as_text
+from .settings import ConfigOption, JsonOption, OptionalFileArgument, QuietOption
+from .signals import caught_signals
+
+if TYPE_CHECKING:
+    from slowwave.consolidation.outcome import Outcome
+    from slowwave.consolidation.write import Writer
+
+
+def maintain(
+    file: OptionalFileArgument = None,
+    consolidate: Annotated[
+        bool,
+        typer.Option("--consolidate", help="Merge, synthesize and extract: the dream cycle."),
+    ] = False,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Show the plan and stop; the file is only read.")
+    ] = False,
+    only: Annotated[
+        str, typer.Option(metavar="OPERATIONS", help="Some of merge,synthesize,extract.")
+    ] = ",".join(OPERATIONS),
+    tenant: Annotated[
+        list[str] | None, typer.Option(help="Only this tenant; again for more.")
+    ] = None,
+    embedder: Annotated[
+        str,
+        typer.Option(metavar="NAME|PATH", help="A sentence-transformers model on this machine."),
+    ] = DEFAULT_MODEL,
+    model: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME", help="litellm's name of a model; without it no model is asked."
+        ),
+    ] = None,
+    api_base: Annotated[
+        str | None, typer.Option(metavar="URL", help="Where the model is served.")
+    ] = None,
+    concurrency: Annotated[int, typer.Option(min=1, max=64, help="Model calls at once.")] = 4,
+    max_calls: Annotated[int | None, typer.Option(min=0, help="Model calls at the most.")] = None,
+    max_tokens: Annotated[
+        int | None, typer.Option(min=0, help="No further call from so many tokens on.")
+    ] = None,
+    max_cost: Annotated[
+        float | None, typer.Option(min=0, help="No further call from so many USD on.")
+    ] = None,
+    max_time: Annotated[
+        float | None, typer.Option(min=0, help="No further call after so many seconds.")
+    ] = None,
+    include_protected: Annotated[
+        bool,
+        typer.Option(
+            "--include-protected", help="Let human, pinned and core memories be superseded, too."
+        ),
+    ] = False,
+    reconsider: Annotated[
+        bool,
+        typer.Option(
+            "--reconsider", help="Propose again what was rejected, declined or undone before."
+        ),
+    ] = False,
+    exit_code: Annotated[
+        bool, typer.Option("--exit-code", help="With --dry-run: end with 4 if there is work to do.")
+    ] = False,
+    config: ConfigOption = None,
+    json: JsonOption = False,
+    quiet: QuietOption = False,
+) -> None:
+    """Consolidate a memory file: duplicates into one, similar memories into knowledge."""
+    if file is None:
+        raise typer.BadParameter("Name the memory file, or set SLOWWAVE_FILE.")
+    if not consolidate:
+        raise typer.BadParameter("Say what is to be done: --consolidate.")
+    if exit_code and not dry_run:
+        raise typer.BadParameter("--exit-code goes with --dry-run.")
+    if api_base is not None and model is None:
+        raise typer.BadParameter("--api-base goes with --model.")
+    from slowwave.consolidation.cycle import CycleOptions, run_cycle
+
+    options = CycleOptions(
+        tenants=tuple(tenant or ()),
+        only=_operations(only),
+        include_protected=include_protected,
+        reconsider=reconsider,
+        shown={"only": only, "tenant": tenant or [], "embedder": embedder, "model": model},
+    )
+    writer = _writer(model, api_base, concurrency, (max_calls, max_tokens, max_cost, max_time))
+    with caught_signals() as caught, shown_progress(quiet) as progress:
+        outcome = run_cycle(
+            file,
+            options,
+            SentenceEmbedder(embedder),
+            writer,
+            datetime.now(UTC),
+            dry_run,
+            progress,
+        )
+    output = Output(json, quiet)
+    output.result(as_json(outcome, str(file), dry_run, writer))
+    output.show(*as_text(outcome, str(file), dry_run))
+    raise typer.Exit(caught.code or _code(outcome, dry_run and exit_code))
+
+
+def _operations(only: str) -> frozenset[Operation]:
+    chosen = [part.strip() for part in only.split(",")]
+    unknown = [part for part in chosen if part not in OPERATIONS]
+    if unknown:
+        raise typer.BadParameter(
+            f"--only takes some of {','.join(OPERATIONS)}, not '{','.join(unknown)}'."
+        )
+    return frozenset(cast("list[Operation]", chosen))
+
+
+def _writer(
+    model: str | None,
+    api_base: str | None,
+    concurrency: int,
+    limits: tuple[int | None, int | None, float | None, float | None],
+) -> Writer:
+    if model is None:
+        from slowwave.consolidation.write import ExtractiveWriter
+
+        return ExtractiveWriter()
+    from slowwave.consolidation.model import Budget, Endpoint, ModelWriter
+
+    return ModelWriter(Endpoint(model, api_base), concurrency, Budget(*limits))
+
+
+def _code(outcome: Outcome, asked: bool) -> Code:
+    from slowwave.consolidation.outcome import verdict
+
+    if asked:
+        return Code.WORK_TO_DO if outcome.plan.proposals else Code.DONE
+    return {
+        "done": Code.DONE,
+        "partial": Code.PARTLY,
+        "failed": Code.FAILED,
+        "interrupted": Code.INTERRUPTED,
+    }[verdict(outcome)]

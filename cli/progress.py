@@ -1,0 +1,44 @@
+"""Progress on stderr, and on a terminal only: a log should not be full of bars."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from slowwave.consolidation.progress import Progress
+
+from .output import console_for
+
+if TYPE_CHECKING:
+    from rich.progress import Progress as Bars
+    from rich.progress import TaskID
+
+
+@contextmanager
+def shown_progress(quiet: bool) -> Iterator[Progress]:
+    """Give something to tell progress to, and show it as long as the block lasts."""
+    if quiet or not sys.stderr.isatty():
+        yield Progress()
+        return
+    from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn
+    from rich.progress import Progress as Bars
+
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
+    with Bars(
+        *columns, TimeElapsedColumn(), console=console_for(sys.stderr), transient=True
+    ) as bars:
+        yield _Shown(bars)
+
+
+class _Shown(Progress):
+    def __init__(self, bars: Bars) -> None:
+        self._bars = bars
+        self._tasks: dict[str, TaskID] = {}
+
+    def stage(self, name: str, done: int, total: int) -> None:
+        """Show it as one bar a stage; without a total the bar only moves."""
+        if name not in self._tasks:
+            self._tasks[name] = self._bars.add_task(name)
+        self._bars.update(self._tasks[name], completed=done, total=total or None)

@@ -1,0 +1,120 @@
+"""A plan or an outcome, as format 1 for programs and as a table for people."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
+
+from .output import clean, shortened
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+    from rich.table import Table
+
+    from slowwave.consolidation.outcome import Outcome
+    from slowwave.consolidation.proposals import Refusal, Result
+    from slowwave.consolidation.write import Writer
+    from slowwave.store.memories import Counts
+
+# How many refused pairs a person is shown; a program gets all of them.
+_MOST_REFUSED = 10
+
+
+def as_json(outcome: Outcome, file: str, dry_run: bool, writer: Writer) -> dict[str, Any]:
+    """Give an outcome as format 1: the same keys for a dry run and a real one."""
+    return {
+        "command": "maintain",
+        "file": file,
+        "dry_run": dry_run,
+        "run": outcome.run_id,
+        "plan": outcome.plan.digest,
+        "before": asdict(outcome.before),
+        "after": asdict(outcome.after),
+        "proposals": [_result(result) for result in outcome.results],
+        "refused": [asdict(refusal) for refusal in outcome.plan.refused],
+        "model": {"writer": writer.name, "name": writer.model, **asdict(outcome.usage)},
+    }
+
+
+def as_text(outcome: Outcome, file: str, dry_run: bool) -> list[RenderableType]:
+    """Give an outcome for people: what, of how many, why, and what becomes of it."""
+    parts: list[RenderableType] = []
+    if not outcome.results:
+        parts.append(clean(f"{file}: nothing to do."))
+    else:
+        parts += [_table(outcome.results, dry_run), _counts(outcome.before, outcome.after)]
+    if outcome.plan.refused and outcome.results:
+        parts.append(_refusals(outcome.plan.refused))
+    if outcome.results:
+        parts.append(_ending(outcome, file, dry_run))
+    return parts
+
+
+def _result(result: Result) -> dict[str, Any]:
+    proposal = result.proposal
+    return {
+        "id": proposal.id,
+        "operation": proposal.operation,
+        "tenant": proposal.tenant,
+        "sources": proposal.sources,
+        "survivor": result.survivor or proposal.survivor,
+        "derived": result.derived,
+        "entities": proposal.entities,
+        "similarity": {"min": proposal.min_similarity, "mean": proposal.mean_similarity},
+        "reason": proposal.reason,
+        "state": result.state,
+        "why": result.why,
+        "draft": result.draft.text if result.draft else None,
+        "claims": [asdict(claim) for claim in result.draft.claims] if result.draft else [],
+        "estimated_tokens": proposal.estimated_tokens,
+    }
+
+
+def _table(results: tuple[Result, ...], dry_run: bool) -> Table:
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(title="Plan" if dry_run else "Outcome", title_justify="left")
+    table.add_column("id", no_wrap=True)
+    table.add_column("operation", no_wrap=True)
+    table.add_column("state", no_wrap=True)
+    table.add_column("why", ratio=2)
+    table.add_column("becomes", ratio=3)
+    for result in results:
+        proposal = result.proposal
+        becomes = result.why or (result.draft.text if result.draft else "is left to the model")
+        cells = (proposal.id[:8], proposal.operation, result.state, proposal.reason)
+        table.add_row(*(Text(clean(cell)) for cell in cells), Text(shortened(becomes, 160)))
+    return table
+
+
+def _counts(before: Counts, after: Counts) -> Table:
+    from rich.table import Table
+
+    table = Table("", "active", "superseded", *before.layers)
+    for name, counts in (("before", before), ("after", after)):
+        numbers = (counts.active, counts.superseded, *counts.layers.values())
+        table.add_row(name, *map(str, numbers))
+    return table
+
+
+def _refusals(refused: tuple[Refusal, ...]) -> str:
+    lines = [f"Kept apart, though they look alike: {len(refused)} pairs."]
+    for one in refused[:_MOST_REFUSED]:
+        lines.append(f"  {one.guard}: {clean(one.why)} ({one.sources[0]}, {one.sources[1]})")
+    if len(refused) > _MOST_REFUSED:
+        lines.append("  ... all of them with --json")
+    return "\n".join(lines)
+
+
+def _ending(outcome: Outcome, file: str, dry_run: bool) -> str:
+    states = ", ".join(f"{count} {state}" for state, count in sorted(outcome.states.items()))
+    if dry_run:
+        return clean(f"{states}. This was a dry run: {file} was only read.")
+    usage = outcome.usage
+    spent = ""
+    if usage.calls or usage.cached:
+        cost = "unknown" if usage.cost_usd is None else f"{usage.cost_usd:.4f} USD"
+        tokens = usage.prompt_tokens + usage.completion_tokens
+        spent = f" {usage.calls} calls, {usage.cached} from the file, {tokens} tokens, cost {cost}."
+    return clean(f"{states}.{spent} Take it back with: slowwave undo {file} {outcome.run_id}")

@@ -1,0 +1,30 @@
+"""slowwave restore: one memory active again."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Annotated
+
+import typer
+
+from .output import Output, clean
+from .settings import ConfigOption, FileArgument, JsonOption, QuietOption
+
+
+def restore(
+    file: FileArgument,
+    memory: Annotated[str, typer.Argument(metavar="MEMORY", help="Its id, or the start of it.")],
+    config: ConfigOption = None,
+    json: JsonOption = False,
+    quiet: QuietOption = False,
+) -> None:
+    """Make one superseded, archived or expired memory active again; its lineage stays."""
+    from slowwave.store.file import maintenance_lock, open_writing
+    from slowwave.store.memories import restore_memory
+    from slowwave.store.records import timestamp
+
+    with maintenance_lock(file), open_writing(file) as opened:
+        restored = restore_memory(opened, memory, timestamp(datetime.now(UTC)))
+    output = Output(json, quiet)
+    output.result({"command": "restore", "file": str(file), "id": restored.id})
+    output.show(clean(f"Active again: {restored.id} {restored.content}"))

@@ -1,0 +1,104 @@
+"""Where the value of an option comes from.
+
+1. the command line; 2. the environment, SLOWWAVE_ and the option's name; 3. slowwave.toml, which is
+named by --config or lies beside the memory file; 4. the default.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from typer.core import TyperCommand, TyperOption
+
+CONFIG_NAME = "slowwave.toml"
+
+
+class ConfiguredCommand(TyperCommand):
+    """A command whose every option has an environment variable and a key in the config file."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        """Give each option its variable."""
+        super().__init__(*args, **kwargs)
+        for option in self.params:
+            if isinstance(option, TyperOption) and option.envvar is None:
+                option.envvar = f"SLOWWAVE_{(option.name or '').upper()}"
+                option.show_envvar = True
+
+
+def _beside(context: typer.Context, value: Path | None) -> Path | None:
+    """Take the config file that lies beside the memory file, unless --config names one."""
+    if value is not None and "config" not in context.meta:
+        beside = value.parent / CONFIG_NAME
+        if beside.is_file():
+            context.default_map = _read(beside)
+    return value
+
+
+def _named(context: typer.Context, value: Path | None) -> Path | None:
+    if value is not None:
+        context.meta["config"] = value
+        context.default_map = _read(value)
+    return value
+
+
+def _read(path: Path) -> dict[str, Any]:
+    try:
+        table = tomllib.loads(path.read_text("utf-8"))
+    except OSError as error:
+        raise typer.BadParameter(f"Cannot read {path}: {error.strerror}.") from error
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise typer.BadParameter(f"{path} is not valid TOML: {error}.") from error
+    values = {key.replace("-", "_"): value for key, value in table.items()}
+    unknown = sorted(values.keys() - KEYS)
+    if unknown:
+        raise typer.BadParameter(
+            f"{path} has keys that no option goes by: {', '.join(unknown)}. "
+            f"Known are: {', '.join(sorted(KEYS))}."
+        )
+    return values
+
+
+FileArgument = Annotated[
+    Path,
+    typer.Argument(
+        metavar="FILE", help="The memory file.", is_eager=True, callback=_beside, show_default=False
+    ),
+]
+OptionalFileArgument = Annotated[
+    Path | None,
+    typer.Argument(
+        metavar="[FILE]",
+        help="The memory file.",
+        envvar="SLOWWAVE_FILE",
+        is_eager=True,
+        callback=_beside,
+        show_default=False,
+    ),
+]
+ConfigOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--config",
+        metavar="PATH",
+        is_eager=True,
+        callback=_named,
+        help=f"Options as TOML; without it {CONFIG_NAME} beside FILE, if there is one.",
+    ),
+]
+JsonOption = Annotated[bool, typer.Option("--json", help="Write one JSON object to stdout.")]
+QuietOption = Annotated[
+    bool, typer.Option("--quiet", "-q", help="Write nothing but errors (and JSON with --json).")
+]
+
+# What slowwave.toml may hold: the names of all options but the one that names the file itself.
+KEYS = frozenset(
+    {
+        *("all", "api_base", "concurrency", "consolidate", "dry_run", "embedder", "exit_code"),
+        *("importance", "include_protected", "json", "kind", "layer", "max_calls", "max_cost"),
+        *("max_time", "max_tokens", "model", "only", "origin", "pin", "quiet", "reconsider"),
+        *("session", "skip_invalid", "source", "tag", "tenant", "trust"),
+    }
+)

@@ -1,0 +1,19 @@
+"""Why a run cannot begin, in words for the user."""
+
+
+class ConsolidationError(Exception):
+    """A run cannot begin, or not go on; nothing was changed. `hint` says what can be done."""
+
+    def __init__(self, message: str, hint: str = "") -> None:
+        """Keep the message and the hint apart, so that each can be shown in its place."""
+        super().__init__(message)
+        self.message = message
+        self.hint = hint
+
+
+class EmbedderError(ConsolidationError):
+    """The embedding model cannot be loaded."""
+
+
+class ModelError(ConsolidationError):
+    """The model cannot be asked at all: nothing was called."""

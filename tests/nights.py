@@ -1,0 +1,83 @@
+"""Whole nights for tests: memories in, a run, and looks into the file with plain SQL."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Sequence
+from contextlib import closing
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from slowwave.consolidation.cycle import CycleOptions, run_cycle
+from slowwave.consolidation.embed import Embedder
+from slowwave.consolidation.outcome import Outcome
+from slowwave.consolidation.write import ExtractiveWriter, Writer
+from slowwave.store.exchange import import_lines
+from slowwave.store.file import open_writing
+
+NOW = datetime(2026, 3, 10, 3, 0, tzinfo=UTC)
+
+# What a night must give back when it is undone: everything that agents see.
+AGENTS_TABLES = ("memories", "embeddings", "entities", "memory_entities", "synthesized_from")
+
+
+def fill(path: Path, memories: Sequence[dict[str, Any] | str]) -> None:
+    """Import memories, each a text or an object."""
+    rows = [{"content": one} if isinstance(one, str) else one for one in memories]
+    with open_writing(path) as file:
+        import_lines(file, [json.dumps(row).encode() for row in rows], NOW)
+
+
+def told(
+    texts: Sequence[str], prefix: str, first_day: int = 1, **fields: object
+) -> list[dict[str, Any]]:
+    """Give texts as memories of days that follow each other, a session each."""
+    return [
+        {
+            "id": f"{prefix}-{number:02d}",
+            "content": text,
+            "session": f"{prefix}-{number}",
+            "observed_at": f"2026-02-{first_day + number:02d}T09:00:00+00:00",
+            "created_at": f"2026-02-{first_day + number:02d}T09:00:00+00:00",
+            **fields,
+        }
+        for number, text in enumerate(texts)
+    ]
+
+
+def night(
+    path: Path,
+    embedder: Embedder,
+    dry_run: bool = False,
+    writer: Writer | None = None,
+    now: datetime = NOW,
+    **options: Any,
+) -> Outcome:
+    """Run the cycle over a file."""
+    chosen = CycleOptions(**options)
+    return run_cycle(path, chosen, embedder, writer or ExtractiveWriter(), now, dry_run)
+
+
+def rows(path: Path, sql: str, *values: object) -> list[dict[str, Any]]:
+    """Read with plain SQL, as an agent would."""
+    with closing(sqlite3.connect(path)) as db:
+        db.row_factory = sqlite3.Row
+        return [dict(row) for row in db.execute(sql, values)]
+
+
+def execute(path: Path, sql: str, *values: object) -> None:
+    """Write with plain SQL, as an agent would."""
+    with closing(sqlite3.connect(path)) as db, db:
+        db.execute(sql, values)
+
+
+def picture(path: Path, tables: Sequence[str] = AGENTS_TABLES) -> dict[str, list[dict[str, Any]]]:
+    """Give every row of the tables, in a fixed order."""
+    return {
+        table: sorted(
+            rows(path, f"SELECT * FROM {table}"), key=lambda row: str(sorted(row.items()))
+        )
+        for table in tables
+    }

@@ -1,0 +1,191 @@
+"""The night on 1,000 memories with known answers: each answer is computed, none is recorded."""
+
+from __future__ import annotations
+
+import collections
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import night as fixture
+import pytest
+from nights import AGENTS_TABLES, night, picture, rows
+
+from slowwave.consolidation.embed import SentenceEmbedder
+from slowwave.consolidation.outcome import Outcome
+from slowwave.store.check import check_file
+from slowwave.store.exchange import import_lines
+from slowwave.store.file import create_file, open_reading, open_writing
+from slowwave.store.journal import undo_run
+from slowwave.store.records import timestamp
+
+
+@dataclass(frozen=True)
+class Ran:
+    """A file before and after its night, with what the dry run had said."""
+
+    path: Path
+    known: fixture.Night
+    before: dict[str, list[dict[str, object]]]
+    planned: Outcome
+    outcome: Outcome
+
+    def group_of(self) -> dict[str, str]:
+        """Give what each observed memory is known to tell; two tell the same if it is equal."""
+        return {
+            one.id: f"{one.role if one.role in ('old', 'new') else ''}{one.group}"
+            for one in self.known.told
+        }
+
+    def sources(self, layer: str) -> dict[str, list[str]]:
+        """Give the observed memories that each derived memory of a layer rests on."""
+        made: dict[str, list[str]] = collections.defaultdict(list)
+        for row in rows(
+            self.path,
+            "WITH RECURSIVE up (top, id) AS (SELECT id, id FROM memories WHERE layer = ? "
+            "UNION SELECT top, source_id FROM up JOIN synthesized_from ON derived_id = up.id) "
+            "SELECT top, up.id AS id FROM up WHERE top <> up.id",
+            layer,
+        ):
+            made[row["top"]].append(row["id"])
+        return made
+
+
+@pytest.fixture(scope="module")
+def ran(tmp_path_factory: pytest.TempPathFactory, embedder: SentenceEmbedder) -> Iterator[Ran]:
+    path = tmp_path_factory.mktemp("night") / "memory.db"
+    known = fixture.load()
+    create_file(path)
+    with open_writing(path) as file:
+        import_lines(file, (line.encode() for line in fixture.lines(known)), fixture.FIRST_DAY)
+    before = picture(path)
+    planned = night(path, embedder, dry_run=True)
+    yield Ran(path, known, before, planned, night(path, embedder))
+
+
+def test_the_fixture_holds_a_thousand_memories_that_differ(ran: Ran) -> None:
+    assert len({told.text for told in ran.known.told}) == 1_000
+
+
+def test_about_a_hundred_stable_and_ten_core_memories_come_of_it(ran: Ran) -> None:
+    layers = ran.outcome.after.layers
+    assert 80 <= layers["stable"] <= 130
+    assert 8 <= layers["core"] <= 12
+
+
+def test_no_two_different_facts_stand_in_one_memory(ran: Ran) -> None:
+    group_of = ran.group_of()
+    mixed = {
+        derived: sorted({group_of[source] for source in sources})
+        for derived, sources in ran.sources("stable").items()
+        if len({group_of[source] for source in sources}) > 1
+    }
+    assert mixed == {}
+
+
+def test_no_merge_joins_two_that_differ(ran: Ran) -> None:
+    group_of = ran.group_of()
+    merged = rows(ran.path, "SELECT * FROM synthesized_from WHERE operation = 'merge'")
+    assert merged
+    assert [
+        row for row in merged if group_of[row["derived_id"]] != group_of[row["source_id"]]
+    ] == []
+
+
+def test_every_planted_fact_stands_in_an_active_memory(ran: Ran) -> None:
+    active = [
+        row["content"].lower()
+        for row in rows(ran.path, "SELECT content FROM memories WHERE status = 'active'")
+    ]
+    planted = [(one["id"], one["keys"]) for one in [*ran.known.facts, *ran.known.singles]]
+    planted += [(f"near:{one['of']}", one["keys"]) for one in ran.known.nears]
+    planted += [(one["id"], one["old_keys"]) for one in ran.known.updates]
+    planted += [(one["id"], one["new_keys"]) for one in ran.known.updates]
+    lost = [
+        (name, keys)
+        for name, keys in planted
+        if not any(all(key.lower() in text for key in keys) for text in active)
+    ]
+    assert lost == []
+
+
+def test_every_detail_that_one_wording_alone_tells_stays_in_an_active_memory(ran: Ran) -> None:
+    active = [
+        row["content"]
+        for row in rows(ran.path, "SELECT content FROM memories WHERE status = 'active'")
+    ]
+    details = [detail for fact in ran.known.facts for detail in fact.get("details", [])]
+    assert len(details) > 30
+    assert [one for one in details if not any(one in text for text in active)] == []
+
+
+def test_the_rules_are_those_that_were_voiced(ran: Ran) -> None:
+    group_of = ran.group_of()
+    rules = {rule["id"] for rule in ran.known.rules}
+    found = []
+    for sources in ran.sources("core").values():
+        groups = collections.Counter(group_of[source] for source in sources)
+        group, count = groups.most_common(1)[0]
+        found.append(group if count >= 0.9 * len(sources) else "mixed")
+    correct = [group for group in found if group in rules]
+    assert len(correct) >= 0.9 * len(found), "precision"
+    assert len(set(correct)) >= 0.9 * len(rules), "recall"
+    assert len(set(correct)) == len(correct), "a rule was learned twice"
+
+
+def test_each_rule_rests_on_five_memories_that_stay_active(ran: Ran) -> None:
+    for derived, sources in ran.sources("core").items():
+        kept = rows(
+            ran.path,
+            "SELECT count(*) AS n FROM synthesized_from JOIN memories ON id = source_id "
+            "WHERE derived_id = ? AND status = 'active'",
+            derived,
+        )[0]["n"]
+        assert kept == len(sources) >= 5
+
+
+def test_no_word_of_a_stable_memory_is_in_none_of_its_sources(ran: Ran) -> None:
+    texts = {
+        row["id"]: row["content"] for row in rows(ran.path, "SELECT id, content FROM memories")
+    }
+    for derived, sources in ran.sources("stable").items():
+        words = set(" ".join(texts[source] for source in sources).replace(".", " ").split())
+        # A day in brackets is the one thing that the writer adds, from the source's own date.
+        said = [word for word in texts[derived].replace(".", " ").split() if word[0] != "["]
+        assert [word for word in said if word not in words] == []
+
+
+def test_nothing_was_deleted_and_nothing_observed_was_rewritten(ran: Ran) -> None:
+    texts = {
+        row["id"]: row["content"] for row in rows(ran.path, "SELECT id, content FROM memories")
+    }
+    assert all(texts[row["id"]] == row["content"] for row in ran.before["memories"])
+
+
+def test_the_real_run_did_what_the_dry_run_said(ran: Ran) -> None:
+    assert ran.outcome.plan.digest == ran.planned.plan.digest
+    assert ran.outcome.after == ran.planned.after
+    assert {result.state for result in ran.outcome.results} == {"applied"}
+
+
+def test_the_file_is_whole_afterwards(ran: Ran) -> None:
+    with open_reading(ran.path) as file:
+        assert check_file(file).problems == ()
+
+
+def test_a_second_night_plans_nothing_and_writes_nothing(
+    ran: Ran, embedder: SentenceEmbedder
+) -> None:
+    everything = (*AGENTS_TABLES, "runs", "proposals", "journal", "derivations", "entity_scans")
+    before = picture(ran.path, everything)
+    outcome = night(ran.path, embedder)
+    assert outcome.plan.proposals == ()
+    assert outcome.run_id is None
+    assert picture(ran.path, everything) == before
+
+
+def test_undo_gives_the_file_back_to_the_bit(ran: Ran) -> None:
+    assert ran.outcome.run_id is not None
+    with open_writing(ran.path) as file:
+        undo_run(file, ran.outcome.run_id, timestamp(fixture.FIRST_DAY))
+    assert picture(ran.path) == ran.before
