@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import sqlite3
+from collections import Counter
 from dataclasses import dataclass
 
 from .file import MemoryFile, schema_version
 from .records import content_hash
+from .schema import fresh_parts, parts_of
 from .vectors import from_blob
 
 # How far a kept vector's length may be from 1: float32 rounding, with room.
@@ -54,7 +56,7 @@ _QUERIES = {
 }
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, order=True)
 class Problem:
     """One thing that is not as it should be."""
 
@@ -75,16 +77,17 @@ class Health:
 
 def check_file(file: MemoryFile) -> Health:
     """Look at the whole file: SQLite's own integrity, references, lineage, hashes, vectors."""
-    problems = _integrity(file)
-    if problems:  # queries on damaged pages would only repeat it
+    problems = _integrity(file) or _schema(file)
+    if problems:  # queries on damaged pages or missing tables would only repeat it
         return Health(schema_version(file), 0, 0, 0, tuple(problems))
     for name, sql in _QUERIES.items():
         problems += [Problem(name, row[0]) for row in file.db.conn.execute(sql)]
-    problems += _hashes(file) + _vectors(file)
+    problems += _orphans(file) + _texts(file) + _vectors(file)
     memories, embeddings, edges = (
         file.value(f"SELECT count(*) FROM {table}")
         for table in ("memories", "embeddings", "synthesized_from")
     )
+    problems.sort()  # two files that hold the same say the same
     return Health(schema_version(file), memories, embeddings, edges, tuple(problems))
 
 
@@ -93,22 +96,45 @@ def _integrity(file: MemoryFile) -> list[Problem]:
         said = [row[0] for row in file.db.conn.execute("PRAGMA integrity_check(20)")]
     except sqlite3.DatabaseError as error:
         said = [str(error)]
-    said += [
-        f"a row of {row[0]} refers to a row of {row[2]} that is not there"
-        for row in file.db.conn.execute("PRAGMA foreign_key_check")
-    ]
     return [Problem("damaged", line) for line in said if line != "ok"]
 
 
-def _hashes(file: MemoryFile) -> list[Problem]:
-    rows = file.db.conn.execute(
-        "SELECT id, content, content_hash FROM memories WHERE content_hash IS NOT NULL"
-    )
+def _schema(file: MemoryFile) -> list[Problem]:
+    """Look for what a new file has; what an agent added of its own is its own."""
+    kept = parts_of(file.db)
+    problems = []
+    for part, columns in fresh_parts().items():
+        lost = columns - kept.get(part, set())
+        if part not in kept:
+            problems.append(Problem("changed schema", f"{part} is gone"))
+        elif lost:
+            problems.append(Problem("changed schema", f"{part} has lost {', '.join(sorted(lost))}"))
+    return problems
+
+
+def _orphans(file: MemoryFile) -> list[Problem]:
+    rows = file.db.conn.execute("PRAGMA foreign_key_check")
+    counts = Counter((row[0], row[2]) for row in rows if row[0] != "memories")
     return [
-        Problem("wrong hash", f"memory {memory_id} is not the text that its hash was made from")
-        for memory_id, content, kept in rows
-        if content_hash(content) != kept
+        Problem("dangling reference", f"{table} refers to {parent} that are gone, {count} times")
+        for (table, parent), count in sorted(counts.items())
     ]
+
+
+def _texts(file: MemoryFile) -> list[Problem]:
+    problems = []
+    for memory_id, raw, kept in file.db.conn.execute(
+        "SELECT id, CAST(content AS BLOB), content_hash FROM memories"
+    ):
+        try:
+            text = raw.decode()
+        except UnicodeDecodeError:
+            problems.append(Problem("not UTF-8", f"memory {memory_id} is not readable throughout"))
+            continue
+        if kept not in (None, content_hash(text)):
+            wrong = f"memory {memory_id} is not the text that its hash was made from"
+            problems.append(Problem("wrong hash", wrong))
+    return problems
 
 
 def _vectors(file: MemoryFile) -> list[Problem]:
@@ -118,7 +144,7 @@ def _vectors(file: MemoryFile) -> list[Problem]:
     for memory_id, model, blob in file.db.conn.execute(
         "SELECT memory_id, model, vector FROM embeddings"
     ):
-        length = float(np.linalg.norm(from_blob(blob)))
+        length = float(np.linalg.norm(from_blob(blob).astype(np.float64)))
         if not abs(length - 1.0) <= _LENGTH_TOLERANCE:
             problems.append(
                 Problem("bad vector", f"{model} of memory {memory_id} has length {length:.4f}")

@@ -260,16 +260,21 @@ def _explain(error: sqlite3.DatabaseError, path: Path) -> StoreError:
     Anything else, such as a statement that SQLite does not understand, is a defect of ours and
     is raised as it came.
     """
-    match getattr(error, "sqlite_errorname", "").removeprefix("SQLITE_").split("_")[0]:
-        case "BUSY" | "LOCKED":
+    match getattr(error, "sqlite_errorname", "").removeprefix("SQLITE_").split("_"):
+        case ["BUSY" | "LOCKED", *_]:
             return FileHeld(f"{path} is locked by another program.", "Try again in a moment.")
-        case "READONLY" | "PERM":
+        case ["READONLY", "ROLLBACK" | "RECOVERY"]:
+            return UnusableFile(
+                f"{path} was left in the middle of a write.",
+                "Whatever opens it for writing sets it right, such as 'slowwave add'.",
+            )
+        case ["READONLY" | "PERM", *_]:
             return StoreError(f"{path} cannot be written.", "Check its permissions.")
-        case "FULL":
+        case ["FULL", *_]:
             return StoreError(f"The disk of {path} is full.", "Make room, then try again.")
-        case "CORRUPT" | "NOTADB":
+        case ["CORRUPT" | "NOTADB", *_]:
             return UnusableFile(f"{path} is damaged: {error}.", "Restore it from a backup.")
-        case "IOERR" | "CANTOPEN":
+        case ["IOERR" | "CANTOPEN", *_]:
             return UnusableFile(
                 f"{path} cannot be read: {error}.",
                 "SQLite must be able to read it, and to lay its log beside it.",

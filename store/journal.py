@@ -10,8 +10,13 @@ from .errors import ChangedSince, StoreError
 from .file import MemoryFile
 from .records import json_text
 
-# Where reading a memory leaves its marks: no reason to refuse an undo.
-_READING_MARKS = frozenset({"access_count", "accessed_at"})
+# No reason to refuse an undo: reading a memory leaves its marks in the first two, and the file's
+# own triggers write the others.
+_BOOKKEEPING = frozenset({"access_count", "accessed_at", "content_hash", "source_content"})
+# What a run found in texts; the rows carry the run's id.
+_INDEX = ("embeddings", "memory_entities", "entity_scans")
+
+_HINT = "Nothing was undone. Undo the later run first, or 'restore' single memories."
 
 Row = Mapping[str, Any]
 
@@ -29,20 +34,24 @@ def insert_row(
 def update_row(
     file: MemoryFile, run_id: str, proposal: str, table: str, key: Row, changes: Row
 ) -> None:
-    """Update columns of one row within the transaction of the caller, and journal them."""
-    now = _current(file, table, key, changes)
-    if now is None:
+    """Update columns of one row within the transaction of the caller, and journal them.
+
+    What the file's triggers change along with them is journaled too.
+    """
+    was = _current(file, table, key)
+    if was is None:
         raise StoreError(f"A row of {table} that is to change is not there: {dict(key)}.")
-    changed = {name: value for name, value in changes.items() if now[name] != value}
-    if changed:
-        _write(file, table, key, changed)
-        before = {name: now[name] for name in changed}
-        _record(file, run_id, proposal, table, key, before, changed)
+    _write(file, table, key, changes)
+    became = _current(file, table, key) or {}
+    after = {name: value for name, value in became.items() if value != was[name]}
+    if after:
+        before = {name: was[name] for name in after}
+        _record(file, run_id, proposal, table, key, before, after)
 
 
 def keep_image(file: MemoryFile, run_id: str, table: str, key: Row) -> None:
     """Journal a row that is about to be replaced by one that carries the run's id."""
-    row = _current(file, table, key, None)
+    row = _current(file, table, key)
     if row is not None:
         _record(file, run_id, "", table, key, row, {})
 
@@ -54,9 +63,9 @@ def undo_run(file: MemoryFile, run_id: str, now: str) -> list[str]:
     """
     with file.transaction():
         keys = _applied(file, run_id)
-        _drop_index(file, run_id)
         _replay_backwards(file, run_id, [*keys, ""])
-        _drop_unused_entities(file, run_id)
+        _drop_index(file, run_id)
+        _drop_unused_entities(file)
         _mark_undone(file, run_id, keys, now)
         file.db.conn.execute("UPDATE runs SET outcome = 'undone' WHERE id = ?", [run_id])
     return keys
@@ -66,7 +75,7 @@ def undo_proposal(file: MemoryFile, run_id: str, key: str, now: str) -> None:
     """Take one applied proposal back, in one transaction. Raises `ChangedSince`."""
     with file.transaction():
         _replay_backwards(file, run_id, [key])
-        _drop_unused_entities(file, run_id)
+        _drop_unused_entities(file)
         _mark_undone(file, run_id, [key], now)
 
 
@@ -89,37 +98,59 @@ def _take_back(file: MemoryFile, entry: dict[str, Any]) -> None:
     table, key = entry["table_name"], _decoded(entry["row_key"])
     before = None if entry["before"] is None else _decoded(entry["before"])
     after = _decoded(entry["after"])
-    now = _current(file, table, key, after) if after else {}
-    _refuse_changed(file, table, key, now, after)
     if before is None:
-        where, values = _where(key)
-        file.db.conn.execute(f"DELETE FROM {table} WHERE {where}", values)
-    elif not after:
-        names, marks = ", ".join(before), ", ".join("?" * len(before))
-        file.db.conn.execute(
-            f"INSERT INTO {table} ({names}) VALUES ({marks})",
-            list(before.values()),
-        )
+        _take_back_insert(file, table, key, after)
+    elif after:
+        _take_back_update(file, table, key, before, after)
     else:
-        if now is not None and "access_count" in before:
-            # Reads since then are counted still: only what the run added goes.
-            before["access_count"] += now["access_count"] - after["access_count"]
-        _write(file, table, key, before)
+        # An image goes where the run's row still stands, and nowhere if that was replaced or left.
+        _write(file, table, {**key, "run_id": entry["run_id"]}, before)
 
 
-def _refuse_changed(file: MemoryFile, table: str, key: Row, now: Row | None, after: Row) -> None:
+def _take_back_insert(file: MemoryFile, table: str, key: Row, after: Row) -> None:
+    now = _current(file, table, key)
+    if now is None and table in _INDEX:
+        return
+    _refuse_changed(table, key, now, after)
+    if table == "memories":
+        _refuse_successor(file, key["id"])
+    where, values = _where(key)
+    file.db.conn.execute(f"DELETE FROM {table} WHERE {where}", values)
+
+
+def _take_back_update(
+    file: MemoryFile, table: str, key: Row, before: dict[str, Any], after: Row
+) -> None:
+    now = _refuse_changed(table, key, _current(file, table, key), after)
+    if "access_count" in before:
+        # Reads since then are counted still: only what the run added goes.
+        read = before["access_count"] + now["access_count"] - after["access_count"]
+        before["access_count"] = max(0, read)
+    _write(file, table, key, before)
+
+
+def _refuse_changed(table: str, key: Row, now: Row | None, after: Row) -> Row:
     name = " ".join(str(value) for value in key.values())
     row = f"Memory {name}" if table == "memories" else f"A row of {table} ({name})"
-    hint = "Nothing was undone. Undo the later run first, or 'restore' single memories."
     if now is None:
-        raise ChangedSince(f"{row} was deleted after the run.", hint)
+        raise ChangedSince(f"{row} was deleted after the run.", _HINT)
     for column, value in after.items():
-        if column not in _READING_MARKS and now[column] != value:
+        if column not in _BOOKKEEPING and now[column] != value:
             raise ChangedSince(
                 f"{row} was changed after the run: {column} is {_short(now[column])} now, "
                 f"the run left {_short(value)}.",
-                hint,
+                _HINT,
             )
+    return now
+
+
+def _refuse_successor(file: MemoryFile, memory_id: str) -> None:
+    """Refuse to delete a memory that stands for another since: that one's fact would be lost."""
+    other = file.value("SELECT id FROM memories WHERE superseded_by = ?", [memory_id])
+    if other is not None:
+        raise ChangedSince(
+            f"Memory {other} was superseded by memory {memory_id} after the run.", _HINT
+        )
 
 
 def _short(value: object) -> str:
@@ -128,16 +159,15 @@ def _short(value: object) -> str:
 
 
 def _drop_index(file: MemoryFile, run_id: str) -> None:
-    """Remove the vectors and names that the run found in texts; they carry its id."""
-    for table in ("embeddings", "memory_entities", "entity_scans"):
+    for table in _INDEX:
         file.db.conn.execute(f"DELETE FROM {table} WHERE run_id = ?", [run_id])
 
 
-def _drop_unused_entities(file: MemoryFile, run_id: str) -> None:
+def _drop_unused_entities(file: MemoryFile) -> None:
+    """Remove the names that runs found and nothing mentions any more."""
     file.db.conn.execute(
-        "DELETE FROM entities WHERE run_id = ? "
-        "AND id NOT IN (SELECT entity_id FROM memory_entities)",
-        [run_id],
+        "DELETE FROM entities WHERE run_id IS NOT NULL "
+        "AND id NOT IN (SELECT entity_id FROM memory_entities)"
     )
 
 
@@ -148,10 +178,9 @@ def _mark_undone(file: MemoryFile, run_id: str, keys: list[str], now: str) -> No
     )
 
 
-def _current(file: MemoryFile, table: str, key: Row, columns: Row | None) -> dict[str, Any] | None:
+def _current(file: MemoryFile, table: str, key: Row) -> dict[str, Any] | None:
     where, values = _where(key)
-    names = "*" if columns is None else ", ".join(columns)
-    return next(file.rows(f"SELECT {names} FROM {table} WHERE {where}", values), None)
+    return next(file.rows(f"SELECT * FROM {table} WHERE {where}", values), None)
 
 
 def _write(file: MemoryFile, table: str, key: Row, changes: Row) -> None:

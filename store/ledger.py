@@ -95,8 +95,9 @@ def keep_decision(file: MemoryFile, decision: Decision) -> None:
 
 def remembered_keys(file: MemoryFile) -> set[str]:
     """Give the keys whose latest decision says that they are not to be proposed again."""
+    # Of a key's rows, SQLite gives the one that has the maximum; runs' ids sort by time.
     rows = file.rows(
-        "SELECT key, state, max(decided_at) FROM proposals "
+        "SELECT key, state, max(decided_at || run_id) FROM proposals "
         "WHERE state NOT IN ('failed', 'skipped', 'stale') GROUP BY key"
     )
     return {row["key"] for row in rows if row["state"] in REMEMBERED}
@@ -109,7 +110,7 @@ def read_runs(file: MemoryFile) -> list[Run]:
 
 def read_run(file: MemoryFile, prefix: str) -> Run:
     """Give the run whose id is, or starts with, `prefix`. Raises `NotFound`."""
-    run_id = match_prefix(file, "SELECT id FROM runs", "id", prefix, "run")
+    run_id = match_prefix(file, "runs", "id", prefix, "run")
     return _run(next(file.rows("SELECT * FROM runs WHERE id = ?", [run_id])))
 
 
@@ -121,7 +122,7 @@ def read_decisions(file: MemoryFile, run_id: str) -> list[Decision]:
 
 def find_applied(file: MemoryFile, prefix: str) -> Decision:
     """Give the applied proposal whose key is, or starts with, `prefix`. Raises `NotFound`."""
-    key = match_prefix(file, "SELECT key FROM proposals", "key", prefix, "proposal")
+    key = match_prefix(file, "proposals", "key", prefix, "proposal")
     rows = list(
         file.rows("SELECT * FROM proposals WHERE key = ? ORDER BY decided_at DESC, run_id", [key])
     )

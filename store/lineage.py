@@ -44,20 +44,28 @@ def read_edges(file: MemoryFile, tenant: str) -> list[Edge]:
     return [Edge(**row) for row in rows]
 
 
-def edges_into(file: MemoryFile, memory_id: str) -> list[dict[str, Any]]:
-    """Give the whole rows of the edges into one memory, ordered by source."""
-    return list(
-        file.rows(
-            "SELECT * FROM synthesized_from WHERE derived_id = ? ORDER BY source_id", [memory_id]
-        )
+def edges_into(file: MemoryFile, memory_id: str, with_texts: bool) -> list[dict[str, Any]]:
+    """Give the whole rows of the edges into one memory, ordered by source.
+
+    `with_texts`: as if the sources that are not active had left the file.
+    """
+    rows = file.rows(
+        "SELECT derived_id, source_id, operation, run_id, source_hash, coalesce(source_content, "
+        "CASE WHEN ? AND status <> 'active' THEN content END) AS source_content, "
+        "e.created_at AS created_at "
+        "FROM synthesized_from e LEFT JOIN memories ON id = source_id "
+        "WHERE derived_id = ? ORDER BY source_id",
+        [with_texts, memory_id],
     )
+    return list(rows)
 
 
 def add_edges(file: MemoryFile, rows: Iterable[dict[str, Any]]) -> None:
     """Insert whole rows, as `edges_into` gives them, in the transaction of the caller."""
     file.db.conn.executemany(
         "INSERT INTO synthesized_from VALUES (:derived_id, :source_id, :operation, :run_id, "
-        ":source_hash, :source_content, :created_at)",
+        ":source_hash, :source_content, :created_at) "
+        "ON CONFLICT (derived_id, source_id) DO NOTHING",
         rows,
     )
 

@@ -41,22 +41,22 @@ def read_memory(file: MemoryFile, memory_id: str) -> Memory:
 
 def find_id(file: MemoryFile, prefix: str) -> str:
     """Give the id of the one memory whose id is, or starts with, `prefix`. Raises `NotFound`."""
-    return match_prefix(file, "SELECT id FROM memories", "id", prefix, "memory")
+    return match_prefix(file, "memories", "id", prefix, "memory")
 
 
-def match_prefix(file: MemoryFile, select: str, column: str, prefix: str, what: str) -> str:
-    """Give the one value of `column` that is, or starts with, `prefix`. Raises `NotFound`.
+def match_prefix(file: MemoryFile, table: str, column: str, prefix: str, what: str) -> str:
+    """Give the one value of `column` that is, or starts with, `prefix`.
 
-    `select` and `column` are SQL of ours, never a user's.
+    Several rows may have that value. Raises `NotFound` or `Ambiguous`.
     """
-    exact = file.value(f"{select} WHERE {column} = ? LIMIT 1", [prefix])
+    select = f"SELECT DISTINCT {column} FROM {table}"
+    exact = file.value(f"{select} WHERE {column} = ?", [prefix])
     if exact is not None:
         return str(exact)
     found = []
     if len(prefix) >= _SHORTEST_PREFIX:
-        condition = f"WHERE substr({column}, 1, ?) = ? ORDER BY {column} LIMIT 2"
         rows = file.db.conn.execute(
-            f"SELECT DISTINCT * FROM ({select} {condition})", [len(prefix), prefix]
+            f"{select} WHERE substr({column}, 1, ?) = ? LIMIT 2", [len(prefix), prefix]
         )
         found = [str(row[0]) for row in rows]
     if len(found) > 1:
@@ -95,11 +95,11 @@ def read_observed(file: MemoryFile, tenant: str, now: str) -> list[Memory]:
     """
     rows = file.rows(
         f"{_SELECT} WHERE tenant = ? AND generation = 0 AND origin <> 'consolidation' "
-        "AND status IN ('active', 'superseded') "
-        "AND (expires_at IS NULL OR expires_at > ? OR status = 'superseded') ORDER BY id",
-        [tenant, now],
+        "AND status IN ('active', 'superseded') ORDER BY id",
+        [tenant],
     )
-    return [from_row(row) for row in rows]
+    memories = [from_row(row) for row in rows]
+    return [one for one in memories if one.status == "superseded" or not one.expired(now)]
 
 
 def read_derived(file: MemoryFile, tenant: str) -> list[Memory]:
@@ -140,11 +140,11 @@ def restore_memory(file: MemoryFile, prefix: str, now: str) -> Memory:
         memory = read_memory(file, prefix)
         if memory.status == "active":
             raise StoreError(f"Memory {memory.id} is active already.", "Nothing was changed.")
+        # An end that has passed would take it away again at once.
+        expires_at = None if memory.expired(now) else memory.expires_at
         file.db.conn.execute(
             "UPDATE memories SET status = 'active', superseded_by = NULL, superseded_at = NULL, "
-            # An end that has passed would take it away again at once.
-            "expires_at = CASE WHEN expires_at <= ?1 THEN NULL ELSE expires_at END, "
-            "updated_at = ?1 WHERE id = ?2",
-            [now, memory.id],
+            "expires_at = ?, updated_at = ? WHERE id = ?",
+            [expires_at, now, memory.id],
         )
         return read_memory(file, memory.id)

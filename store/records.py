@@ -50,6 +50,10 @@ class Memory:
         """Whether a run may supersede it only when told so explicitly."""
         return self.origin == "human" or self.pinned or self.layer == "core"
 
+    def expired(self, now: str) -> bool:
+        """Whether its time has ended by `now`."""
+        return self.expires_at is not None and self.expires_at <= now
+
 
 # In the order of the table's columns, which is the order of every statement.
 COLUMNS = tuple(field.name for field in fields(Memory))
@@ -76,15 +80,14 @@ def timestamp(moment: datetime) -> str:
 def in_utc(text: str) -> str:
     """Give a time that an agent wrote its own way as the file writes it.
 
-    Without an offset it is UTC, as SQLite's own functions give it. What is no time stays as it is.
+    Without an offset it is UTC, as SQLite's own functions give it. Of a time of day that nobody
+    can read the date is left: the schema sees to that one.
     """
-    if text.endswith("+00:00"):
-        return text
     try:
         moment = datetime.fromisoformat(text)
         return timestamp(moment if moment.tzinfo else moment.replace(tzinfo=UTC))
     except (ValueError, OverflowError):
-        return text
+        return f"{text[:10]}T00:00:00+00:00"
 
 
 def to_row(memory: Memory) -> dict[str, Any]:
@@ -115,5 +118,5 @@ def from_row(row: dict[str, Any]) -> Memory:
 def json_text(value: object) -> str:
     """Give a value as compact JSON whose bytes depend on the value alone."""
     text = json.dumps(value, ensure_ascii=False, sort_keys=True, separators=(",", ":"))
-    # Half a surrogate pair is no UTF-8, and `\\ud800` is how JSON writes it.
+    # Half a surrogate pair is no UTF-8, and `\ud800` is how JSON writes it.
     return text.encode(errors="backslashreplace").decode()

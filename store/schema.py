@@ -11,8 +11,8 @@ if TYPE_CHECKING:
 APPLICATION_ID = 0x736C7777
 
 _VERSION_1 = """
--- A row per memory: a short text that an agent or a person stored, or that a run derived.
 CREATE TABLE memories (
+    -- A row per memory: a short text that an agent or a person stored, or that a run derived.
     id            TEXT PRIMARY KEY NOT NULL DEFAULT (lower(hex(randomblob(16)))),
     tenant        TEXT NOT NULL DEFAULT 'default' CHECK (tenant <> ''),
     content       TEXT NOT NULL CHECK (content <> ''),
@@ -30,19 +30,28 @@ CREATE TABLE memories (
     generation    INTEGER NOT NULL DEFAULT 0 CHECK (generation >= 0),
     source        TEXT,
     session       TEXT,
-    tags          TEXT NOT NULL DEFAULT '[]' CHECK (json_type(tags) = 'array'),
-    metadata      TEXT NOT NULL DEFAULT '{}' CHECK (json_type(metadata) = 'object'),
+    tags          TEXT NOT NULL DEFAULT '[]' CHECK (json_valid(tags) AND json_type(tags) = 'array'),
+    metadata      TEXT NOT NULL DEFAULT '{}'
+                  CHECK (json_valid(metadata) AND json_type(metadata) = 'object'),
     -- sha256 of the content; NULL where a writer that knows only SQL did not compute it.
     content_hash  TEXT,
     access_count  INTEGER NOT NULL DEFAULT 0 CHECK (access_count >= 0),
-    -- When it was true or said, not when it was stored.
-    observed_at   TEXT NOT NULL DEFAULT (strftime('%Y-%m-%dT%H:%M:%S+00:00', 'now')),
-    created_at    TEXT NOT NULL DEFAULT (strftime('%Y-%m-%dT%H:%M:%S+00:00', 'now')),
-    updated_at    TEXT NOT NULL DEFAULT (strftime('%Y-%m-%dT%H:%M:%S+00:00', 'now')),
-    accessed_at   TEXT,
-    expires_at    TEXT,
+    -- Times are ISO 8601, in UTC where no offset says otherwise; one that is no date is refused.
+    -- observed_at: when it was true or said, not when it was stored.
+    observed_at   TEXT NOT NULL DEFAULT (strftime('%Y-%m-%dT%H:%M:%S+00:00', 'now'))
+                  CHECK (date(substr(observed_at, 1, 10), '+0 days') IS substr(observed_at, 1, 10)),
+    created_at    TEXT NOT NULL DEFAULT (strftime('%Y-%m-%dT%H:%M:%S+00:00', 'now'))
+                  CHECK (date(substr(created_at, 1, 10), '+0 days') IS substr(created_at, 1, 10)),
+    updated_at    TEXT NOT NULL DEFAULT (strftime('%Y-%m-%dT%H:%M:%S+00:00', 'now'))
+                  CHECK (date(substr(updated_at, 1, 10), '+0 days') IS substr(updated_at, 1, 10)),
+    accessed_at   TEXT
+                  CHECK (date(substr(accessed_at, 1, 10), '+0 days') IS substr(accessed_at, 1, 10)),
+    expires_at    TEXT
+                  CHECK (date(substr(expires_at, 1, 10), '+0 days') IS substr(expires_at, 1, 10)),
     superseded_by TEXT REFERENCES memories (id) ON DELETE SET NULL DEFERRABLE INITIALLY DEFERRED,
     superseded_at TEXT
+                  CHECK (date(substr(superseded_at, 1, 10), '+0 days')
+                         IS substr(superseded_at, 1, 10))
 ) STRICT;
 CREATE INDEX memories_by_status ON memories (tenant, status, layer);
 CREATE INDEX memories_by_content ON memories (content_hash);
@@ -55,8 +64,8 @@ BEGIN
     UPDATE memories SET content_hash = NULL WHERE id = new.id;
 END;
 
--- A row per memory and embedding model: its vector, little-endian float32 of unit length.
 CREATE TABLE embeddings (
+    -- A row per memory and embedding model: its vector, little-endian float32 of unit length.
     memory_id    TEXT NOT NULL REFERENCES memories (id) ON DELETE CASCADE,
     model        TEXT NOT NULL,
     dimensions   INTEGER NOT NULL CHECK (dimensions > 0),
@@ -68,8 +77,8 @@ CREATE TABLE embeddings (
 ) STRICT;
 CREATE INDEX embeddings_by_run ON embeddings (run_id) WHERE run_id IS NOT NULL;
 
--- A row per name (person, service, identifier, path ...) that memories of a tenant mention.
 CREATE TABLE entities (
+    -- A row per name (person, service, identifier, path ...) that memories of a tenant mention.
     id     INTEGER PRIMARY KEY,
     tenant TEXT NOT NULL,
     name   TEXT NOT NULL CHECK (name <> ''),
@@ -77,8 +86,8 @@ CREATE TABLE entities (
     UNIQUE (tenant, name)
 ) STRICT;
 
--- A row per mention of an entity in a memory.
 CREATE TABLE memory_entities (
+    -- A row per mention of an entity in a memory.
     memory_id TEXT NOT NULL REFERENCES memories (id) ON DELETE CASCADE,
     entity_id INTEGER NOT NULL REFERENCES entities (id) ON DELETE CASCADE,
     -- The run that found it; NULL: whoever stored the memory named it.
@@ -87,16 +96,16 @@ CREATE TABLE memory_entities (
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX memory_entities_by_entity ON memory_entities (entity_id);
 
--- A row per memory whose text a run searched for entities, whether it found any or none.
 CREATE TABLE entity_scans (
+    -- A row per memory whose text a run searched for entities, whether it found any or none.
     memory_id    TEXT PRIMARY KEY NOT NULL REFERENCES memories (id) ON DELETE CASCADE,
     content_hash TEXT NOT NULL,
     run_id       TEXT NOT NULL
 ) STRICT, WITHOUT ROWID;
 
--- A row per edge of lineage: `derived_id` was made from `source_id`, or absorbed it in a merge.
--- No foreign keys: lineage outlives the rows that it speaks of.
 CREATE TABLE synthesized_from (
+    -- A row per edge of lineage: `derived_id` was made from `source_id`, or absorbed it in a merge.
+    -- No foreign keys: lineage outlives the rows that it speaks of.
     derived_id     TEXT NOT NULL,
     source_id      TEXT NOT NULL,
     operation      TEXT NOT NULL CHECK (operation IN ('merge', 'synthesize', 'extract')),
@@ -109,15 +118,21 @@ CREATE TABLE synthesized_from (
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX synthesized_from_by_source ON synthesized_from (source_id);
 
-CREATE TRIGGER memories_leave_their_text BEFORE DELETE ON memories
+-- Lineage keeps the text of a memory that leaves. The rest is what the foreign keys do too: an
+-- agent whose connection does not enforce them leaves nothing dangling either.
+CREATE TRIGGER memories_leave AFTER DELETE ON memories
 BEGIN
     UPDATE synthesized_from SET source_content = old.content
     WHERE source_id = old.id AND source_content IS NULL;
+    UPDATE memories SET superseded_by = NULL WHERE superseded_by = old.id;
+    DELETE FROM embeddings WHERE memory_id = old.id;
+    DELETE FROM memory_entities WHERE memory_id = old.id;
+    DELETE FROM entity_scans WHERE memory_id = old.id;
 END;
 
--- A row per memory that a proposal made, or made to stand for others: what wrote it, from what,
--- which of its claims cites which sources, at which price.
 CREATE TABLE derivations (
+    -- A row per memory that a proposal made, or made to stand for others: what wrote it, from what,
+    -- which of its claims cites which sources, at which price.
     memory_id         TEXT NOT NULL,
     run_id            TEXT NOT NULL,
     proposal          TEXT NOT NULL,
@@ -126,36 +141,36 @@ CREATE TABLE derivations (
     model             TEXT,
     prompt_hash       TEXT NOT NULL,
     inputs_hash       TEXT NOT NULL,
-    claims            TEXT NOT NULL CHECK (json_type(claims) = 'array'),
+    claims            TEXT NOT NULL CHECK (json_valid(claims) AND json_type(claims) = 'array'),
     prompt_tokens     INTEGER NOT NULL DEFAULT 0,
     completion_tokens INTEGER NOT NULL DEFAULT 0,
     cost_usd          REAL,
     PRIMARY KEY (memory_id, run_id, proposal)
 ) STRICT, WITHOUT ROWID;
 
--- A row per execution of the cycle that had something to write.
 CREATE TABLE runs (
+    -- A row per execution of the cycle that had something to write.
     id          TEXT PRIMARY KEY NOT NULL,
     started_at  TEXT NOT NULL,
     finished_at TEXT,
     version     TEXT NOT NULL,
-    options     TEXT NOT NULL CHECK (json_type(options) = 'object'),
+    options     TEXT NOT NULL CHECK (json_valid(options) AND json_type(options) = 'object'),
     -- sha256 of the plan; NULL until the run has ended by itself.
     plan        TEXT,
     outcome     TEXT NOT NULL DEFAULT 'running' CHECK (outcome IN
                 ('running', 'done', 'partial', 'failed', 'interrupted', 'undone')),
     -- The report's "before", "after" and "model", as JSON.
-    report      TEXT CHECK (report IS NULL OR json_type(report) = 'object')
+    report      TEXT CHECK (report IS NULL OR json_valid(report) AND json_type(report) = 'object')
 ) STRICT;
 
--- A row per proposal that a run decided: the ledger, and the queue of what waits for review.
 CREATE TABLE proposals (
+    -- A row per proposal that a run decided: the ledger, and the queue of what waits for review.
     run_id     TEXT NOT NULL REFERENCES runs (id),
     -- sha256 of operation, sorted source hashes, prompt hash and writer.
     key        TEXT NOT NULL,
     operation  TEXT NOT NULL CHECK (operation IN ('merge', 'synthesize', 'extract')),
     tenant     TEXT NOT NULL,
-    sources    TEXT NOT NULL CHECK (json_type(sources) = 'array'),
+    sources    TEXT NOT NULL CHECK (json_valid(sources) AND json_type(sources) = 'array'),
     survivor   TEXT,
     derived    TEXT,
     state      TEXT NOT NULL CHECK (state IN ('pending', 'approved', 'applied', 'rejected',
@@ -163,29 +178,29 @@ CREATE TABLE proposals (
     draft      TEXT,
     reason     TEXT NOT NULL,
     why        TEXT,
-    numbers    TEXT NOT NULL CHECK (json_type(numbers) = 'object'),
+    numbers    TEXT NOT NULL CHECK (json_valid(numbers) AND json_type(numbers) = 'object'),
     decided_at TEXT NOT NULL,
     PRIMARY KEY (run_id, key)
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX proposals_by_key ON proposals (key);
 
--- A row per row that a run inserted or updated, in order, with the columns that it changed as
--- they were and as it left them. Undo reads it backwards.
 CREATE TABLE journal (
+    -- A row per row that a run inserted or updated, in order, with the columns that it changed as
+    -- they were and as it left them. Undo reads it backwards.
     run_id     TEXT NOT NULL REFERENCES runs (id),
     sequence   INTEGER NOT NULL,
     -- The proposal's key; '' for what the run did before any proposal.
     proposal   TEXT NOT NULL,
     table_name TEXT NOT NULL,
-    row_key    TEXT NOT NULL CHECK (json_type(row_key) = 'object'),
+    row_key    TEXT NOT NULL CHECK (json_valid(row_key) AND json_type(row_key) = 'object'),
     -- NULL: the row did not exist.
-    before     TEXT CHECK (before IS NULL OR json_type(before) = 'object'),
-    after      TEXT NOT NULL CHECK (json_type(after) = 'object'),
+    before     TEXT CHECK (before IS NULL OR json_valid(before) AND json_type(before) = 'object'),
+    after      TEXT NOT NULL CHECK (json_valid(after) AND json_type(after) = 'object'),
     PRIMARY KEY (run_id, sequence)
 ) STRICT, WITHOUT ROWID;
 
--- A row per question that a model answered, so that no run pays for it twice.
 CREATE TABLE answers (
+    -- A row per question that a model answered, so that no run pays for it twice.
     key               TEXT PRIMARY KEY NOT NULL,
     model             TEXT NOT NULL,
     answer            TEXT NOT NULL,
@@ -216,6 +231,31 @@ def migrations() -> Migrations:
     for step in STEPS:
         steps()(step)
     return steps
+
+
+def parts_of(db: Database) -> dict[str, set[str]]:
+    """Give each table, index and trigger, with the columns of the tables."""
+    parts: dict[str, set[str]] = {}
+    for part, column in db.conn.execute(
+        "SELECT part.type || ' ' || part.name, info.name FROM sqlite_schema AS part "
+        # Not the virtual ones: an agent's may need a module that is not here.
+        "LEFT JOIN pragma_table_info(iif(part.sql LIKE 'CREATE TABLE%', part.name, '')) AS info"
+    ):
+        parts.setdefault(part, set()).add(column or "")
+    return parts
+
+
+def fresh_parts() -> dict[str, set[str]]:
+    """Give what `parts_of` gives for a new file."""
+    from sqlite_utils import Database
+
+    db = Database(memory=True, execute_plugins=False)
+    try:
+        for step in STEPS:
+            step(db)
+        return parts_of(db)
+    finally:
+        db.conn.close()
 
 
 def _statements(script: str) -> list[str]:

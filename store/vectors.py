@@ -29,7 +29,8 @@ def to_blob(vector: Sequence[float] | NDArray[np.float32]) -> bytes:
     """Give a vector, shape (d,), as it is kept. Raises ValueError if it has no direction."""
     import numpy as np
 
-    values = np.asarray(vector, dtype="<f4")
+    with np.errstate(over="ignore"):  # what float32 cannot hold is refused below
+        values = np.asarray(vector, dtype="<f4")
     length = float(np.linalg.norm(values.astype(np.float64)))
     if not np.isfinite(length) or length == 0.0:
         raise ValueError("an embedding must be finite and not zero")
@@ -75,13 +76,13 @@ def read_vectors(file: MemoryFile, model: str, tenant: str) -> Iterator[tuple[st
     yield from cursor
 
 
-def vectors_of(file: MemoryFile, memory_id: str) -> list[tuple[str, bytes]]:
-    """Give (model, blob) of one memory, sorted by model."""
-    return list(
-        file.db.conn.execute(
-            "SELECT model, vector FROM embeddings WHERE memory_id = ? ORDER BY model", [memory_id]
-        )
+def vectors_of(file: MemoryFile, memory_id: str) -> list[tuple[str, str, bytes]]:
+    """Give (model, content hash, blob) of one memory, sorted by model."""
+    cursor = file.db.conn.execute(
+        "SELECT model, content_hash, vector FROM embeddings WHERE memory_id = ? ORDER BY model",
+        [memory_id],
     )
+    return list(cursor)
 
 
 def dimensions_of(file: MemoryFile) -> dict[str, int]:

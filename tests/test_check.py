@@ -1,0 +1,237 @@
+"""Is the file whole? A good one is, and each thing that can be wrong is found."""
+
+from __future__ import annotations
+
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+from builders import a_line, a_memory, put, take_in
+from nights import execute, rows
+
+from slowwave.store.check import Health, Problem, check_file
+from slowwave.store.file import open_reading
+
+
+def health(path: Path) -> Health:
+    with open_reading(path) as file:
+        return check_file(file)
+
+
+EDGE = {
+    "operation": "synthesize",
+    "run_id": "run-1",
+    "source_hash": "h",
+    "created_at": "2026-03-01T00:00:00Z",
+}
+
+
+@pytest.fixture
+def lived_in(memory_file: Path) -> Path:
+    """Give a file in which m-3 was made from m-1 and m-2, and m-4 is on its own."""
+    gone = {"status": "superseded", "superseded_by": "m-3"}
+    made = [EDGE | {"source_id": "m-1"}, EDGE | {"source_id": "m-2"}]
+    vector = {"embedding": [0.6, 0.8], "embedding_model": "m"}
+    take_in(
+        memory_file,
+        a_line("first", id="m-1", **vector, **gone),
+        a_line("second", id="m-2", **vector, **gone),
+        a_line("both", id="m-3", generation=1, synthesized_from=made, **vector),
+        a_line("alone", id="m-4", entities=["Ada"]),
+    )
+    return memory_file
+
+
+def test_a_file_that_was_lived_in_is_whole(lived_in: Path) -> None:
+    assert health(lived_in) == Health(
+        schema_version=1, memories=4, embeddings=3, edges=2, problems=()
+    )
+
+
+PROBLEMS = {
+    "successor that is not there": (
+        "UPDATE memories SET superseded_by = 'nobody' WHERE id = 'm-1'",
+        [
+            Problem("dangling reference", "memory m-1 is superseded by nobody, which is not there"),
+            Problem(
+                "superseded by an inactive memory",
+                "what memory m-1 says stands in no active memory",
+            ),
+        ],
+    ),
+    "vectors of nobody": (
+        "INSERT INTO embeddings VALUES ('nobody', 'm', 2, x'000000000000803f', 'h', NULL)",
+        [Problem("dangling reference", "embeddings refers to memories that are gone, 1 times")],
+    ),
+    "names of nobody": (
+        "INSERT INTO memory_entities VALUES ('nobody', 1, NULL), ('no one', 1, NULL)",
+        [
+            Problem(
+                "dangling reference", "memory_entities refers to memories that are gone, 2 times"
+            )
+        ],
+    ),
+    "decision of no run": (
+        "INSERT INTO proposals VALUES "
+        "('run-9', 'k', 'merge', 'default', '[]', NULL, NULL, 'stale', NULL, '', NULL, '{}', '')",
+        [Problem("dangling reference", "proposals refers to runs that are gone, 1 times")],
+    ),
+    "source that is gone without its text": (
+        "INSERT INTO synthesized_from VALUES ('m-3', 'gone', 'merge', 'run-1', 'h', NULL, '')",
+        [Problem("dangling lineage", "m-3 cites gone, which is gone without its text")],
+    ),
+    "descendant that is gone": (
+        "INSERT INTO synthesized_from VALUES "
+        "('gone', 'm-1', 'merge', 'run-1', 'h', NULL, ''), "
+        "('gone', 'm-2', 'merge', 'run-1', 'h', NULL, '')",
+        [Problem("lost descendant", "lineage speaks of gone, which is gone")],
+    ),
+    "derived from nothing": (
+        "UPDATE memories SET generation = 1 WHERE id = 'm-4'",
+        [Problem("derived without sources", "memory m-4 says it was derived, but cites nothing")],
+    ),
+    "superseded by nothing": (
+        "UPDATE memories SET status = 'superseded' WHERE id = 'm-4'",
+        [
+            Problem(
+                "superseded by an inactive memory",
+                "what memory m-4 says stands in no active memory",
+            )
+        ],
+    ),
+    "superseded by what is superseded in a circle": (
+        "UPDATE memories SET status = 'superseded', superseded_by = 'm-1' WHERE id = 'm-3'",
+        [
+            Problem(
+                "superseded by an inactive memory",
+                f"what memory m-{number} says stands in no active memory",
+            )
+            for number in (1, 2, 3)
+        ],
+    ),
+    "tenants crossed": (
+        "UPDATE memories SET tenant = 'other' WHERE id = 'm-2'",
+        [Problem("tenants crossed", "m-3 and m-2 belong to different tenants")],
+    ),
+    "mixed dimensions": (
+        "INSERT INTO embeddings VALUES ('m-4', 'm', 1, x'0000803f', 'h', NULL)",
+        [Problem("mixed dimensions", "the vectors of m have 1 to 2 dimensions")],
+    ),
+    "wrong hash": (
+        "UPDATE memories SET content = 'edited', content_hash = 'of another' WHERE id = 'm-4'",
+        [Problem("wrong hash", "memory m-4 is not the text that its hash was made from")],
+    ),
+    "text cut within a character": (
+        "UPDATE memories SET content = CAST(x'4a6f73c3' AS TEXT) WHERE id = 'm-4'",
+        [Problem("not UTF-8", "memory m-4 is not readable throughout")],
+    ),
+    "vector too long": (
+        "UPDATE embeddings SET vector = x'000000400000803f' WHERE memory_id = 'm-1'",
+        [Problem("bad vector", "m of memory m-1 has length 2.2361")],
+    ),
+    "zero vector": (
+        "UPDATE embeddings SET vector = zeroblob(8) WHERE memory_id = 'm-1'",
+        [Problem("bad vector", "m of memory m-1 has length 0.0000")],
+    ),
+    "vector that is no number": (
+        "UPDATE embeddings SET vector = x'0000c07f0000803f' WHERE memory_id = 'm-1'",
+        [Problem("bad vector", "m of memory m-1 has length nan")],
+    ),
+    "table gone": (
+        "DROP TABLE entity_scans",
+        [Problem("changed schema", "table entity_scans is gone")],
+    ),
+    "index gone": (
+        "DROP INDEX memories_by_status",
+        [Problem("changed schema", "index memories_by_status is gone")],
+    ),
+    "trigger gone": (
+        "DROP TRIGGER memories_leave",
+        [Problem("changed schema", "trigger memories_leave is gone")],
+    ),
+    "column gone": (
+        "ALTER TABLE answers DROP COLUMN cost_usd",
+        [Problem("changed schema", "table answers has lost cost_usd")],
+    ),
+}
+
+
+@pytest.mark.parametrize(("sql", "problems"), PROBLEMS.values(), ids=PROBLEMS.keys())
+def test_what_is_wrong_is_found_and_nothing_else(
+    lived_in: Path, sql: str, problems: list[Problem]
+) -> None:
+    execute(lived_in, sql)
+    assert list(health(lived_in).problems) == problems
+
+
+def test_every_problem_that_can_be_found_is_provoked_here() -> None:
+    named = {problem.name for _, problems in PROBLEMS.values() for problem in problems}
+    assert named | {"damaged"} == {
+        "bad vector",
+        "changed schema",
+        "damaged",
+        "dangling lineage",
+        "dangling reference",
+        "derived without sources",
+        "lost descendant",
+        "mixed dimensions",
+        "not UTF-8",
+        "superseded by an inactive memory",
+        "tenants crossed",
+        "wrong hash",
+    }
+
+
+HARMLESS = {
+    "text edited": "UPDATE memories SET content = 'edited' WHERE id = 'm-4'",
+    "source deleted": "DELETE FROM memories WHERE id = 'm-1'",
+    "successor archived": "UPDATE memories SET status = 'archived' WHERE id = 'm-3'",
+    "table of the agent": "CREATE TABLE notes (text)",
+    "index of the agent": "CREATE INDEX by_source ON memories (source)",
+    "search of the agent": "CREATE VIRTUAL TABLE search USING fts5 (content)",
+    "statistics": "ANALYZE",
+    "memory of an agent": "INSERT INTO memories (content) VALUES ('new')",
+    "column of the agent": "ALTER TABLE memories ADD COLUMN colour TEXT",
+    "column behind a table's own key": "ALTER TABLE embeddings ADD COLUMN colour TEXT",
+    "name that nothing mentions": "INSERT INTO entities (tenant, name) VALUES ('default', 'Bo')",
+}
+
+
+@pytest.mark.parametrize("sql", HARMLESS.values(), ids=HARMLESS.keys())
+def test_what_agents_may_do_is_no_problem(lived_in: Path, sql: str) -> None:
+    execute(lived_in, sql)
+    assert health(lived_in).problems == ()
+
+
+def test_a_table_of_an_agent_may_need_a_module_that_is_not_here(lived_in: Path) -> None:
+    with closing(sqlite3.connect(lived_in)) as db, db:
+        db.execute("PRAGMA writable_schema = ON")
+        db.execute(
+            "INSERT INTO sqlite_schema VALUES ('table', 'near', 'near', 0, "
+            "'CREATE VIRTUAL TABLE near USING vec0(embedding float[3])')"
+        )
+    assert health(lived_in).problems == ()
+
+
+def test_damaged_pages_are_told_and_nothing_else_is_asked_of_them(memory_file: Path) -> None:
+    put(memory_file, *(a_memory(f"m-{number}", "x" * 2_000) for number in range(20)))
+    page = rows(memory_file, "SELECT rootpage FROM sqlite_schema WHERE name = 'memories_by_status'")
+    start = (page[0]["rootpage"] - 1) * 4096
+    data = bytearray(memory_file.read_bytes())
+    data[start : start + 4096] = b"\xff" * 4096
+    memory_file.write_bytes(data)
+    found = health(memory_file)
+    assert {problem.name for problem in found.problems} == {"damaged"}
+    assert (found.memories, found.embeddings) == (0, 0)
+
+
+def test_an_index_that_does_not_fit_its_table_is_damage(memory_file: Path) -> None:
+    put(memory_file, a_memory("m-1"))
+    with closing(sqlite3.connect(memory_file)) as db, db:
+        db.execute("PRAGMA writable_schema = ON")
+        db.execute(
+            "UPDATE sqlite_schema SET sql = replace(sql, '(tenant, status, layer)', "
+            "'(status, tenant, layer)') WHERE name = 'memories_by_status'"
+        )
+    assert {problem.name for problem in health(memory_file).problems} == {"damaged"}

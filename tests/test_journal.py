@@ -1,0 +1,622 @@
+"""What a run changed is taken back to the bit, or nothing is."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import pytest
+from builders import (
+    LATER,
+    a_decision,
+    a_line,
+    a_memory,
+    a_run,
+    all_memories,
+    changing,
+    copy_of,
+    decide,
+    put,
+    take_in,
+)
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from nights import execute, picture, rows
+
+from slowwave.store.check import check_file
+from slowwave.store.entities import entities_of, keep_entities, keep_scans, unite_entities
+from slowwave.store.errors import ChangedSince, StoreError
+from slowwave.store.file import MemoryFile, create_file, open_reading, open_writing
+from slowwave.store.journal import insert_row, undo_proposal, undo_run, update_row
+from slowwave.store.memories import read_memory, restore_memory
+from slowwave.store.records import content_hash, to_row
+from slowwave.store.vectors import keep_vectors, to_blob
+
+RUN = "run-1"
+PROPOSAL = "proposal-1"
+# Every table that is not the record of the run itself.
+TABLES = (
+    "memories",
+    "embeddings",
+    "entities",
+    "memory_entities",
+    "entity_scans",
+    "synthesized_from",
+    "derivations",
+)
+EVERYTHING = (*TABLES, "runs", "proposals", "journal", "answers")
+MODELS = ("m", "of-the-agent")
+VECTOR = to_blob([0.6, 0.8])
+
+
+def undo(path: Path, run_id: str = RUN) -> list[str]:
+    with open_writing(path) as file:
+        return undo_run(file, run_id, LATER)
+
+
+def undo_one(path: Path, key: str = PROPOSAL, run_id: str = RUN) -> None:
+    with open_writing(path) as file:
+        undo_proposal(file, run_id, key, LATER)
+
+
+# ---- any sequence of changes ----
+
+
+def seeded(path: Path) -> None:
+    """Fill a file with what a run may find: hashes or none, vectors, names, scans, lineage."""
+    create_file(path)
+    take_in(
+        path,
+        a_line("first", id="m-0", tags=["a"], embedding=[1, 0], embedding_model="m"),
+        a_line("second", id="m-1", entities=["Ada"], access_count=3),
+        a_line("third", id="m-2", embedding=[0, 1], embedding_model="of-the-agent"),
+    )
+    execute(path, "INSERT INTO memories (id, content) VALUES ('m-3', 'by SQL, without a hash')")
+    a_run(path, "run-0")
+    with changing(path) as file:
+        keep_vectors(file, "m", [("m-1", "an old hash", VECTOR)], "run-0")
+        keep_entities(file, "default", [("m-2", ["Bo", "Ada"])], "run-0")
+        keep_scans(file, [("m-2", "h")], "run-0")
+
+
+Change = Callable[[MemoryFile, str], None]
+
+ids = st.integers(0, 9)
+words = st.text(st.characters(codec="utf-8", exclude_characters="\x00"), min_size=1, max_size=6)
+columns = st.fixed_dictionaries(
+    {},
+    optional={
+        "content": words,
+        "content_hash": st.none() | words,
+        "status": st.sampled_from(["active", "superseded", "archived"]),
+        "superseded_by": ids | st.none(),
+        "superseded_at": st.sampled_from([LATER, None]),
+        "layer": st.sampled_from(["working", "core"]),
+        "importance": st.integers(1, 5),
+        "trust": st.sampled_from([0, 1, 0.1, 1 / 3]),
+        "access_count": st.integers(0, 5),
+        "tags": st.lists(words, max_size=2).map(json.dumps),
+        "metadata": st.dictionaries(words, words, max_size=1).map(json.dumps),
+        "source": st.none() | words,
+        "expires_at": st.sampled_from([LATER, None]),
+        "pinned": st.integers(0, 1),
+    },
+)
+
+
+def known(file: MemoryFile, number: int) -> str:
+    """Give one of the memories that there are."""
+    there = [row["id"] for row in file.rows("SELECT id FROM memories ORDER BY id")]
+    return str(there[number % len(there)])
+
+
+def with_ids(file: MemoryFile, changes: dict[str, Any]) -> dict[str, Any]:
+    if changes.get("superseded_by") is None:
+        return changes
+    return changes | {"superseded_by": known(file, changes["superseded_by"])}
+
+
+def inserting(text: str, changes: dict[str, Any]) -> Change:
+    def change(file: MemoryFile, proposal: str) -> None:
+        number = file.value("SELECT count(*) FROM memories")
+        row = to_row(a_memory(f"new-{number}", text)) | with_ids(file, changes)
+        insert_row(file, RUN, proposal, "memories", row, {"id": row["id"]})
+
+    return change
+
+
+def updating(number: int, changes: dict[str, Any]) -> Change:
+    def change(file: MemoryFile, proposal: str) -> None:
+        key = {"id": known(file, number)}
+        if changes:
+            update_row(file, RUN, proposal, "memories", key, with_ids(file, changes))
+
+    return change
+
+
+def citing(derived: int, source: int, text: str | None) -> Change:
+    def change(file: MemoryFile, proposal: str) -> None:
+        key = {"derived_id": known(file, derived), "source_id": known(file, source)}
+        row = key | {"operation": "merge", "run_id": RUN, "source_hash": "h", "created_at": LATER}
+        row["source_content"] = text  # type: ignore[assignment]
+        where = "SELECT 1 FROM synthesized_from WHERE derived_id = ? AND source_id = ?"
+        if file.value(where, list(key.values())) is None:
+            insert_row(file, RUN, proposal, "synthesized_from", row, key)
+
+    return change
+
+
+def uniting(number: int, names: list[str]) -> Change:
+    def change(file: MemoryFile, proposal: str) -> None:
+        memory = read_memory(file, known(file, number))
+        unite_entities(file, RUN, proposal, memory, names)
+
+    return change
+
+
+def embedding(number: int, model: str) -> Change:
+    def change(file: MemoryFile, _: str) -> None:
+        keep_vectors(file, model, [(known(file, number), "new hash", to_blob([1.0]))], RUN)
+
+    return change
+
+
+def naming(number: int, names: list[str]) -> Change:
+    def change(file: MemoryFile, _: str) -> None:
+        keep_entities(file, "default", [(known(file, number), names)], RUN)
+
+    return change
+
+
+names = st.lists(st.sampled_from(["Ada", "Bo", "Cy"]) | words, max_size=3)
+searches = st.builds(embedding, ids, st.sampled_from(MODELS)) | st.builds(naming, ids, names)
+changes = (
+    st.builds(inserting, words, columns)
+    | st.builds(updating, ids, columns)
+    | st.builds(citing, ids, ids, st.none() | words)
+    | st.builds(uniting, ids, names)
+    | searches
+)
+
+
+@pytest.fixture(scope="module")
+def seed(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("seed") / "memory.db"
+    seeded(path)
+    a_run(path)
+    decide(path, a_decision(key="one"), a_decision(key="two"))
+    return path
+
+
+def make(path: Path, proposal: str, some: Sequence[Change]) -> None:
+    with changing(path) as file:
+        for change in some:
+            change(file, proposal)
+
+
+@settings(max_examples=100)
+@given(made=st.lists(st.tuples(st.sampled_from(["", "one", "two"]), changes), max_size=12))
+def test_after_any_changes_undo_gives_every_row_back(
+    made: list[tuple[str, Change]], seed: Path
+) -> None:
+    path = copy_of(seed, seed.with_name("changed.db"))
+    before = picture(path, TABLES)
+    with changing(path) as file:
+        for proposal, change in made:
+            change(file, proposal)
+    assert undo(path) == ["one", "two"]
+    assert picture(path, TABLES) == before
+
+
+@settings(max_examples=40)
+@given(
+    looked=st.lists(searches, max_size=3),
+    first=st.lists(changes, max_size=6),
+    second=st.lists(
+        st.builds(inserting, words, columns)
+        | st.builds(updating, ids, columns)
+        | st.builds(citing, ids, ids, st.none())
+        | st.builds(uniting, ids, names),
+        max_size=6,
+    ),
+)
+def test_a_proposal_is_taken_back_by_itself_and_then_the_rest_of_its_run(
+    looked: list[Change], first: list[Change], second: list[Change], seed: Path
+) -> None:
+    path = copy_of(seed, seed.with_name("changed.db"))
+    before = picture(path, TABLES)
+    make(path, "", looked)
+    make(path, "one", first)
+    between = picture(path, TABLES)
+    make(path, "two", second)
+    undo_one(path, "two")
+    assert picture(path, TABLES) == between
+    assert undo(path) == ["one"]
+    assert picture(path, TABLES) == before
+
+
+# ---- one night, and what happened after it ----
+
+
+@pytest.fixture
+def after_a_night(memory_file: Path) -> Path:
+    """Let d stand for a and b, and s for t; r be a rule for which e is the evidence."""
+    put(
+        memory_file,
+        *(a_memory(one, f"text {one}", access_count=2) for one in ("a", "b", "e", "s", "t")),
+    )
+    a_run(memory_file)
+    with changing(memory_file) as file:
+        keep_vectors(file, "m", [(one, "h", VECTOR) for one in ("a", "b", "s")], RUN)
+        keep_entities(file, "default", [("a", ["Ada"]), ("t", ["Bo"])], RUN)
+        keep_scans(file, [("a", "h"), ("t", "h")], RUN)
+        _derive(file, "synthesis", "d", ["a", "b"])
+        _supersede(file, "synthesis", ["a", "b"], "d")
+        _derive(file, "rule", "r", ["e", "d"])
+        changes = {"tags": '["both"]', "access_count": 4, "updated_at": LATER}
+        update_row(file, RUN, "merge", "memories", {"id": "s"}, changes)
+        unite_entities(file, RUN, "merge", read_memory(file, "s"), ["Bo"])
+        _supersede(file, "merge", ["t"], "s")
+    decide(memory_file, *(a_decision(key=one) for one in ("synthesis", "rule", "merge")))
+    return memory_file
+
+
+@pytest.fixture
+def the_day_before(after_a_night: Path) -> dict[str, list[dict[str, Any]]]:
+    """Give the tables as they were."""
+    path = after_a_night.with_name("before.db")
+    create_file(path)
+    put(path, *(a_memory(one, f"text {one}", access_count=2) for one in ("a", "b", "e", "s", "t")))
+    return picture(path, TABLES)
+
+
+def _derive(file: MemoryFile, proposal: str, derived: str, sources: list[str]) -> None:
+    row = to_row(a_memory(derived, f"text {derived}", generation=1, origin="consolidation"))
+    insert_row(file, RUN, proposal, "memories", row, {"id": derived})
+    keep_vectors(file, "m", [(derived, row["content_hash"], VECTOR)], RUN)
+    keep_entities(file, "default", [(derived, ["Ada", "Cy"])], RUN)
+    keep_scans(file, [(derived, row["content_hash"])], RUN)
+    for source in sources:
+        key = {"derived_id": derived, "source_id": source}
+        edge = {
+            "operation": "extract" if derived == "r" else "synthesize",
+            "run_id": RUN,
+            "source_hash": content_hash(f"text {source}"),
+            "source_content": None,
+            "created_at": LATER,
+        }
+        insert_row(file, RUN, proposal, "synthesized_from", key | edge, key)
+    made = {"memory_id": derived, "run_id": RUN, "proposal": proposal}
+    how = {"operation": "synthesize", "writer": "extractive", "claims": "[]", "cost_usd": 0.1}
+    hashes = {"prompt_hash": "h", "inputs_hash": "h"}
+    insert_row(file, RUN, proposal, "derivations", made | how | hashes, made)
+
+
+def _supersede(file: MemoryFile, proposal: str, leaving: list[str], successor: str) -> None:
+    columns = {"status": "superseded", "superseded_by": successor, "superseded_at": LATER}
+    for one in leaving:
+        update_row(file, RUN, proposal, "memories", {"id": one}, columns)
+
+
+def test_a_night_is_taken_back(after_a_night: Path, the_day_before: dict[str, Any]) -> None:
+    assert sorted(undo(after_a_night)) == ["merge", "rule", "synthesis"]
+    assert picture(after_a_night, TABLES) == the_day_before
+    with open_reading(after_a_night) as file:
+        assert check_file(file).problems == ()
+
+
+def test_what_was_taken_back_is_on_record(after_a_night: Path) -> None:
+    undo_one(after_a_night, "rule")
+    decide(after_a_night, a_decision(key="never", state="rejected"))
+    states = "SELECT key, state, decided_at = ? AS now FROM proposals ORDER BY key"
+    outcome = "SELECT outcome FROM runs"
+    assert {row["key"]: row["state"] for row in rows(after_a_night, states, LATER)} == {
+        "merge": "applied",
+        "never": "rejected",
+        "rule": "undone",
+        "synthesis": "applied",
+    }
+    assert rows(after_a_night, outcome) == [{"outcome": "running"}]
+    undo(after_a_night)
+    assert [tuple(row.values()) for row in rows(after_a_night, states, LATER)] == [
+        ("merge", "undone", 1),
+        ("never", "rejected", 0),
+        ("rule", "undone", 1),
+        ("synthesis", "undone", 1),
+    ]
+    assert rows(after_a_night, outcome) == [{"outcome": "undone"}]
+
+
+def test_undoing_twice_changes_nothing_more(after_a_night: Path) -> None:
+    undo(after_a_night)
+    before = picture(after_a_night, EVERYTHING)
+    assert undo(after_a_night) == []
+    assert picture(after_a_night, EVERYTHING) == before
+
+
+@pytest.mark.parametrize("order", [("synthesis", "merge"), ("merge", "rule", "synthesis")])
+def test_single_proposals_may_go_before_their_run_in_any_order(
+    after_a_night: Path, the_day_before: dict[str, Any], order: tuple[str, ...]
+) -> None:
+    for key in order:
+        undo_one(after_a_night, key)
+    undo(after_a_night)
+    assert picture(after_a_night, TABLES) == the_day_before
+
+
+def test_one_proposal_leaves_the_others_and_what_was_found_in_texts(after_a_night: Path) -> None:
+    undo_one(after_a_night, "merge")
+    states = {one.id: (one.status, one.superseded_by) for one in all_memories(after_a_night)}
+    assert states["t"] == ("active", None)
+    assert states["a"] == ("superseded", "d")
+    assert states["r"] == ("active", None)
+    with open_reading(after_a_night) as file:
+        assert entities_of(file, "s") == []
+        assert entities_of(file, "t") == [("Bo", False)]
+    assert len(rows(after_a_night, "SELECT * FROM embeddings")) == 5
+
+
+def test_another_runs_changes_stay(after_a_night: Path) -> None:
+    a_run(after_a_night, "run-2")
+    with changing(after_a_night) as file:
+        update_row(file, "run-2", "p", "memories", {"id": "e"}, {"tags": '["later"]'})
+        keep_vectors(file, "m", [("e", "h", VECTOR)], "run-2")
+        keep_entities(file, "default", [("e", ["Ada"])], "run-2")
+    undo(after_a_night)
+    with open_reading(after_a_night) as file:
+        assert read_memory(file, "e").tags == ("later",)
+        assert entities_of(file, "e") == [("Ada", False)]
+    assert rows(after_a_night, "SELECT memory_id FROM embeddings") == [{"memory_id": "e"}]
+
+
+def test_names_that_no_text_mentions_any_more_go_with_the_last_run(after_a_night: Path) -> None:
+    a_run(after_a_night, "run-2")
+    with changing(after_a_night) as file:
+        keep_entities(file, "default", [("e", ["Ada"])], "run-2")
+    execute(after_a_night, "INSERT INTO entities (tenant, name) VALUES ('default', 'given')")
+    undo(after_a_night)
+    undo(after_a_night, "run-2")
+    assert rows(after_a_night, "SELECT name FROM entities") == [{"name": "given"}]
+
+
+REFUSALS = {
+    "derived text edited": (
+        "UPDATE memories SET content = 'edited' WHERE id = 'd'",
+        "Memory d was changed after the run: content is 'edited' now, the run left 'text d'.",
+    ),
+    "derived deleted": ("DELETE FROM memories WHERE id = 'd'", "Memory "),
+    "derived archived": (
+        "UPDATE memories SET status = 'archived' WHERE id = 'd'",
+        "Memory d was changed after the run: status is 'archived' now, the run left 'active'.",
+    ),
+    "derived pinned": (
+        "UPDATE memories SET pinned = 1 WHERE id = 'd'",
+        "Memory d was changed after the run: pinned is 1 now, the run left 0.",
+    ),
+    "source restored": (
+        "UPDATE memories SET status = 'active' WHERE id = 'a'",
+        "Memory a was changed after the run: status is 'active' now, the run left 'superseded'.",
+    ),
+    "source deleted": (
+        "DELETE FROM memories WHERE id = 'b'",
+        "Memory b was deleted after the run.",
+    ),
+    "survivor changed": (
+        "UPDATE memories SET tags = '[\"more\"]' WHERE id = 's'",
+        "Memory s was changed after the run: tags is '[\"more\"]' now, the run left '[\"both\"]'.",
+    ),
+    "survivor deleted": ("DELETE FROM memories WHERE id = 's'", "Memory t was changed"),
+    "edge deleted": (
+        "DELETE FROM synthesized_from WHERE derived_id = 'd' AND source_id = 'a'",
+        "A row of synthesized_from (d a) was deleted after the run.",
+    ),
+    "derivation changed": (
+        "UPDATE derivations SET writer = 'somebody' WHERE memory_id = 'd'",
+        "A row of derivations (d synthesis run-1) was changed after the run: writer is 'somebody'",
+    ),
+    "another memory superseded by the derived one": (
+        "UPDATE memories SET status = 'superseded', superseded_by = 'd' WHERE id = 'e'",
+        "Memory e was superseded by memory d after the run.",
+    ),
+    "long text edited": (
+        f"UPDATE memories SET content = '{'long ' * 50}' WHERE id = 'd'",
+        f"content is '{'long ' * 11}l... now",
+    ),
+}
+
+
+@pytest.mark.parametrize(("sql", "message"), REFUSALS.values(), ids=REFUSALS.keys())
+def test_a_row_that_was_changed_since_is_named_and_nothing_is_undone(
+    after_a_night: Path, sql: str, message: str
+) -> None:
+    execute(after_a_night, sql)
+    before = picture(after_a_night, EVERYTHING)
+    with pytest.raises(ChangedSince) as raised:
+        undo(after_a_night)
+    assert message in raised.value.message
+    assert "restore" in raised.value.hint
+    assert picture(after_a_night, EVERYTHING) == before
+
+
+def test_a_memory_that_was_restored_by_hand_stands_in_the_way(after_a_night: Path) -> None:
+    with open_writing(after_a_night) as file:
+        restore_memory(file, "a", LATER)
+    with pytest.raises(ChangedSince, match="Memory a was changed"):
+        undo(after_a_night)
+    undo_one(after_a_night, "merge")
+
+
+def test_a_change_stands_in_the_way_of_its_own_proposal_alone(after_a_night: Path) -> None:
+    execute(after_a_night, "UPDATE memories SET tags = '[]' WHERE id = 's'")
+    with pytest.raises(ChangedSince):
+        undo_one(after_a_night, "merge")
+    undo_one(after_a_night, "synthesis")
+    assert "d" not in {one.id for one in all_memories(after_a_night)}
+
+
+NOT_IN_THE_WAY = {
+    "derived read": "UPDATE memories SET access_count = 9, accessed_at = '2026-03-12' "
+    "WHERE id = 'd'",
+    "derived edited there and back": "UPDATE memories SET content_hash = NULL WHERE id = 'd'",
+    "derived has another vector": "INSERT INTO embeddings VALUES "
+    "('d', 'of-the-agent', 1, x'0000803f', 'h', NULL)",
+    "derived lost its vector": "DELETE FROM embeddings WHERE memory_id = 'd'",
+    "mention dropped": "DELETE FROM memory_entities WHERE memory_id = 's'",
+}
+
+
+@pytest.mark.parametrize("sql", NOT_IN_THE_WAY.values(), ids=NOT_IN_THE_WAY.keys())
+def test_what_is_no_change_of_a_memory_does_not_stand_in_the_way(
+    after_a_night: Path, the_day_before: dict[str, Any], sql: str
+) -> None:
+    execute(after_a_night, sql)
+    undo(after_a_night)
+    assert picture(after_a_night, TABLES) == the_day_before
+
+
+def test_reads_since_then_stay_counted(after_a_night: Path) -> None:
+    execute(
+        after_a_night,
+        "UPDATE memories SET access_count = access_count + 5, accessed_at = '2026-03-12'",
+    )
+    undo(after_a_night)
+    read = {one.id: (one.access_count, one.accessed_at) for one in all_memories(after_a_night)}
+    assert read == dict.fromkeys("abest", (7, "2026-03-12T00:00:00+00:00"))
+
+
+def test_a_count_that_was_set_back_does_not_fall_below_zero(after_a_night: Path) -> None:
+    execute(after_a_night, "UPDATE memories SET access_count = 1 WHERE id = 's'")
+    undo(after_a_night)
+    assert rows(after_a_night, "SELECT access_count FROM memories WHERE id = 's'") == [
+        {"access_count": 0}
+    ]
+
+
+def test_a_superseded_text_that_was_edited_since_stays_edited(after_a_night: Path) -> None:
+    execute(after_a_night, "UPDATE memories SET content = 'edited' WHERE id = 'a'")
+    undo(after_a_night)
+    with open_reading(after_a_night) as file:
+        memory = read_memory(file, "a")
+    assert (memory.content, memory.status) == ("edited", "active")
+
+
+def test_evidence_that_was_deleted_since_does_not_stand_in_the_way_of_its_rule(
+    after_a_night: Path,
+) -> None:
+    execute(after_a_night, "DELETE FROM memories WHERE id = 'e'")
+    undo(after_a_night)
+    assert [one.id for one in all_memories(after_a_night)] == ["a", "b", "s", "t"]
+
+
+def test_a_run_that_built_on_another_can_be_undone_after_it(after_a_night: Path) -> None:
+    a_run(after_a_night, "run-2")
+    with changing(after_a_night) as file:
+        row = to_row(a_memory("late", "a later rule", generation=2))
+        insert_row(file, "run-2", "p", "memories", row, {"id": "late"})
+        key = {"derived_id": "late", "source_id": "d"}
+        edge = {"operation": "extract", "run_id": "run-2", "source_hash": "h"}
+        whole = key | edge | {"source_content": None, "created_at": LATER}
+        insert_row(file, "run-2", "p", "synthesized_from", whole, key)
+    decide(after_a_night, a_decision("run-2", "p"))
+    undo(after_a_night)
+    with open_reading(after_a_night) as file:
+        assert check_file(file).problems == ()
+    kept = "SELECT source_content FROM synthesized_from"
+    assert rows(after_a_night, kept) == [{"source_content": "text d"}]
+    undo(after_a_night, "run-2")
+    assert rows(after_a_night, kept) == []
+
+
+def with_new_vectors(path: Path) -> None:
+    """Let a run replace the vectors of m-1 and m-2 that stood there."""
+    put(path, a_memory("m-1"), a_memory("m-2"))
+    a_run(path)
+    with changing(path) as file:
+        keep_vectors(file, "m", [("m-1", "h", VECTOR)], None)
+        keep_vectors(file, "m", [("m-2", "h", VECTOR)], "run-0")
+        keep_vectors(file, "m", [(one, "new", to_blob([1.0])) for one in ("m-1", "m-2")], RUN)
+
+
+VECTORS = "SELECT memory_id, content_hash, run_id FROM embeddings ORDER BY memory_id"
+
+
+def test_a_vector_that_a_run_replaced_comes_back(memory_file: Path) -> None:
+    with_new_vectors(memory_file)
+    undo(memory_file)
+    assert rows(memory_file, VECTORS) == [
+        {"memory_id": "m-1", "content_hash": "h", "run_id": None},
+        {"memory_id": "m-2", "content_hash": "h", "run_id": "run-0"},
+    ]
+
+
+def test_a_vector_does_not_come_back_to_a_memory_that_was_deleted_since(memory_file: Path) -> None:
+    with_new_vectors(memory_file)
+    execute(memory_file, "DELETE FROM memories WHERE id = 'm-1'")
+    undo(memory_file)
+    assert [row["memory_id"] for row in rows(memory_file, VECTORS)] == ["m-2"]
+
+
+def test_a_vector_that_an_agent_stored_since_stays(memory_file: Path) -> None:
+    with_new_vectors(memory_file)
+    execute(
+        memory_file,
+        "INSERT OR REPLACE INTO embeddings VALUES ('m-1', 'm', 1, x'0000803f', 'mine', NULL)",
+    )
+    undo(memory_file)
+    assert [row["content_hash"] for row in rows(memory_file, VECTORS)] == ["mine", "h"]
+
+
+# ---- the journal itself ----
+
+
+def test_an_update_that_changes_nothing_leaves_no_entry(memory_file: Path) -> None:
+    put(memory_file, a_memory("m-1", trust=1.0))
+    a_run(memory_file)
+    with changing(memory_file) as file:
+        update_row(file, RUN, PROPOSAL, "memories", {"id": "m-1"}, {"trust": 1, "tags": "[]"})
+    assert rows(memory_file, "SELECT * FROM journal") == []
+
+
+def test_an_entry_holds_what_changed_and_what_changed_with_it(memory_file: Path) -> None:
+    put(memory_file, a_memory("m-1", "old"))
+    a_run(memory_file)
+    with changing(memory_file) as file:
+        update_row(
+            file, RUN, PROPOSAL, "memories", {"id": "m-1"}, {"content": "new", "importance": 3}
+        )
+    (entry,) = rows(memory_file, "SELECT * FROM journal")
+    assert (entry["sequence"], entry["proposal"], entry["table_name"]) == (1, PROPOSAL, "memories")
+    assert json.loads(entry["row_key"]) == {"id": "m-1"}
+    assert json.loads(entry["before"]) == {"content": "old", "content_hash": content_hash("old")}
+    assert json.loads(entry["after"]) == {"content": "new", "content_hash": None}
+
+
+def test_a_row_that_is_not_there_cannot_be_updated(memory_file: Path) -> None:
+    a_run(memory_file)
+    with pytest.raises(StoreError, match="not there"), changing(memory_file) as file:
+        update_row(file, RUN, PROPOSAL, "memories", {"id": "nobody"}, {"trust": 1})
+
+
+def test_a_journaled_change_that_fails_leaves_no_entry(memory_file: Path) -> None:
+    a_run(memory_file)
+    with suppress(KeyboardInterrupt), changing(memory_file) as file:
+        row = to_row(a_memory("m-1"))
+        insert_row(file, RUN, PROPOSAL, "memories", row, {"id": "m-1"})
+        raise KeyboardInterrupt
+    assert rows(memory_file, "SELECT * FROM journal") == []
+    assert all_memories(memory_file) == []
+
+
+def test_an_undo_that_is_interrupted_changes_nothing(after_a_night: Path) -> None:
+    execute(
+        after_a_night,
+        "CREATE TRIGGER interrupting BEFORE UPDATE OF outcome ON runs "
+        "BEGIN SELECT raise(ABORT, 'in the middle'); END",
+    )
+    before = picture(after_a_night, EVERYTHING)
+    with pytest.raises(Exception, match="in the middle"):
+        undo(after_a_night)
+    assert picture(after_a_night, EVERYTHING) == before

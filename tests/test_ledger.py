@@ -1,0 +1,301 @@
+"""What runs did and decided, and what models answered, as the file keeps it."""
+
+from __future__ import annotations
+
+import sqlite3
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from builders import LATER, NOW, a_decision, a_run, changing, decide
+from nights import rows
+
+from slowwave.store.errors import Ambiguous, NotFound
+from slowwave.store.file import open_reading, open_writing
+from slowwave.store.ledger import (
+    REMEMBERED,
+    Answer,
+    Decision,
+    begin_run,
+    end_run,
+    find_applied,
+    keep_answer,
+    keep_decision,
+    read_answer,
+    read_decisions,
+    read_run,
+    read_runs,
+    remembered_keys,
+)
+from slowwave.store.records import timestamp
+
+
+def applied(path: Path, prefix: str) -> Decision:
+    with open_reading(path) as file:
+        return find_applied(file, prefix)
+
+
+def remembered(path: Path) -> set[str]:
+    with open_reading(path) as file:
+        return remembered_keys(file)
+
+
+# ---- runs ----
+
+
+def test_a_run_is_kept_from_its_begin_to_its_end(memory_file: Path) -> None:
+    options = {"only": ["merge"], "tenants": [], "model": None}
+    report = {"before": {"active": 3}, "after": {"active": 1}, "model": {"cost_usd": 0.25}}
+    with open_writing(memory_file) as file:
+        begin_run(file, "run-1", timestamp(NOW), "1.2", options)
+        begun = read_run(file, "run-1")
+        end_run(file, "run-1", LATER, "done", "digest", report)
+        ended = read_run(file, "run-1")
+    assert (begun.outcome, begun.finished_at, begun.plan, begun.report) == (
+        "running",
+        None,
+        None,
+        None,
+    )
+    assert (begun.version, begun.options, begun.started_at) == ("1.2", options, timestamp(NOW))
+    assert (ended.outcome, ended.finished_at, ended.plan, ended.report) == (
+        "done",
+        LATER,
+        "digest",
+        report,
+    )
+
+
+def test_a_run_that_was_killed_is_found_interrupted_by_the_next(memory_file: Path) -> None:
+    with open_writing(memory_file) as file:
+        begin_run(file, "done", timestamp(NOW), "1", {})
+        end_run(file, "done", timestamp(NOW), "partial", "", {})
+        begin_run(file, "killed", timestamp(NOW), "1", {})
+        begin_run(file, "now", timestamp(NOW), "1", {})
+        outcomes = {run.id: run.outcome for run in read_runs(file)}
+    assert outcomes == {"done": "partial", "killed": "interrupted", "now": "running"}
+
+
+def test_runs_are_read_from_the_oldest_on(memory_file: Path) -> None:
+    for run_id, days in (("c", 1), ("b", 0), ("a", 1)):
+        a_run(memory_file, run_id, NOW + timedelta(days=days))
+    with open_reading(memory_file) as file:
+        assert [run.id for run in read_runs(file)] == ["b", "a", "c"]
+
+
+def test_an_outcome_that_no_run_can_have_is_refused_and_leaves_the_run_as_it_was(
+    memory_file: Path,
+) -> None:
+    a_run(memory_file)
+    with open_writing(memory_file) as file, pytest.raises(sqlite3.IntegrityError):
+        end_run(file, "run-1", LATER, "fine", "digest", {})
+    with open_reading(memory_file) as file:
+        assert read_run(file, "run-1").outcome == "running"
+
+
+@pytest.mark.parametrize("prefix", ["abcd", "abcd-1", "abcd-1-x"])
+def test_a_run_is_found_by_the_start_of_its_id(memory_file: Path, prefix: str) -> None:
+    a_run(memory_file, "abcd-1-x")
+    a_run(memory_file, "abce-2-y")
+    with open_reading(memory_file) as file:
+        assert read_run(file, prefix).id == "abcd-1-x"
+
+
+# ---- decisions ----
+
+
+def test_a_decision_is_read_as_it_was_kept(memory_file: Path) -> None:
+    decision = a_decision(
+        sources=("m-2", "m-1"),
+        survivor="m-1",
+        derived="m-3",
+        state="rejected",
+        draft="text “quoted”",
+        reason="2 memories",
+        why="lost 8080",
+        numbers={"min_similarity": 0.1 + 0.2, "estimated_tokens": 12},
+    )
+    a_run(memory_file)
+    decide(memory_file, decision)
+    with open_reading(memory_file) as file:
+        assert read_decisions(file, "run-1") == [decision]
+
+
+def test_decisions_are_read_by_operation_and_key_of_one_run(memory_file: Path) -> None:
+    a_run(memory_file)
+    a_run(memory_file, "run-2")
+    decide(
+        memory_file,
+        a_decision(key="b"),
+        a_decision(key="c", operation="merge"),
+        a_decision(key="a"),
+        a_decision("run-2", key="z"),
+    )
+    with open_reading(memory_file) as file:
+        assert [one.key for one in read_decisions(file, "run-1")] == ["c", "a", "b"]
+
+
+def test_a_later_decision_of_the_same_run_replaces_the_earlier(memory_file: Path) -> None:
+    a_run(memory_file)
+    decide(memory_file, a_decision(state="pending"), a_decision(state="applied"))
+    with open_reading(memory_file) as file:
+        assert [one.state for one in read_decisions(file, "run-1")] == ["applied"]
+
+
+def test_a_decision_belongs_to_a_run(memory_file: Path) -> None:
+    with pytest.raises(sqlite3.IntegrityError), changing(memory_file) as file:
+        keep_decision(file, a_decision("no-run"))
+
+
+# ---- the start of a key ----
+
+
+@pytest.fixture
+def decided(memory_file: Path) -> Path:
+    """Give two runs: abcd1111 was decided by both, abcd2222 and 50%_off by one."""
+    a_run(memory_file, "run-1")
+    a_run(memory_file, "run-2", NOW + timedelta(days=1))
+    decide(
+        memory_file,
+        a_decision("run-1", "abcd1111", state="undone"),
+        a_decision("run-2", "abcd1111", decided_at=LATER),
+        a_decision("run-1", "abcd2222"),
+        a_decision("run-1", "50%_off"),
+        a_decision("run-1", "50xyoff"),
+        a_decision("run-1", "rejected", state="rejected"),
+    )
+    return memory_file
+
+
+@pytest.mark.parametrize("prefix", ["abcd1", "abcd1111"])
+def test_a_key_that_two_runs_decided_is_one_key(decided: Path, prefix: str) -> None:
+    found = applied(decided, prefix)
+    assert (found.key, found.run_id) == ("abcd1111", "run-2")
+
+
+def test_a_start_that_two_keys_share_is_ambiguous_even_if_the_first_was_decided_twice(
+    decided: Path,
+) -> None:
+    with pytest.raises(Ambiguous, match="More than one proposal") as raised:
+        applied(decided, "abcd")
+    assert "more" in raised.value.hint
+
+
+@pytest.mark.parametrize("prefix", ["abcd3", "abcd11111", "ABCD1", "%bcd1", "abcd_", "50x%", ""])
+def test_a_start_of_no_key_finds_nothing(decided: Path, prefix: str) -> None:
+    with pytest.raises(NotFound, match="There is no proposal"):
+        applied(decided, prefix)
+
+
+def test_signs_that_sql_patterns_know_mean_themselves(decided: Path) -> None:
+    assert applied(decided, "50%_").key == "50%_off"
+
+
+def test_a_start_that_is_too_short_is_not_taken_even_if_it_is_unique(decided: Path) -> None:
+    with pytest.raises(NotFound) as raised:
+        applied(decided, "50%")
+    assert "first 4 characters" in raised.value.hint
+
+
+def test_a_proposal_that_is_not_applied_is_told_with_its_state(decided: Path) -> None:
+    with pytest.raises(NotFound, match="not applied: its state is rejected"):
+        applied(decided, "reje")
+
+
+def test_of_a_key_applied_twice_the_last_is_found(memory_file: Path) -> None:
+    for number in (1, 2, 3):
+        a_run(memory_file, f"run-{number}")
+        moment = timestamp(NOW + timedelta(days=number % 3))
+        decide(memory_file, a_decision(f"run-{number}", decided_at=moment))
+    assert applied(memory_file, "proposal-1").run_id == "run-2"
+
+
+# ---- what is not proposed again ----
+
+
+@pytest.mark.parametrize(
+    ("states", "stands"),
+    [
+        *(([state], True) for state in REMEMBERED),
+        *(([state], False) for state in ("applied", "approved", "failed", "skipped", "stale")),
+        (["rejected", "stale"], True),
+        (["declined", "failed"], True),
+        (["undone", "skipped"], True),
+        (["rejected", "applied"], False),
+        (["undone", "applied"], False),
+        (["applied", "undone"], True),
+        (["stale", "failed"], False),
+    ],
+)
+def test_a_key_is_remembered_by_the_last_decision_that_says_something_about_it(
+    memory_file: Path, states: list[str], stands: bool
+) -> None:
+    for number, state in enumerate(states):
+        moment = NOW + timedelta(days=number)
+        a_run(memory_file, f"run-{number}", moment)
+        decide(
+            memory_file,
+            a_decision(f"run-{number}", "key", state=state, decided_at=timestamp(moment)),
+        )
+    assert remembered(memory_file) == ({"key"} if stands else set())
+
+
+def test_of_two_decisions_at_the_same_moment_the_later_runs_counts(memory_file: Path) -> None:
+    for run_id, key, state in (
+        ("run-1", "one", "undone"),
+        ("run-2", "one", "applied"),
+        ("run-1", "two", "applied"),
+        ("run-2", "two", "undone"),
+    ):
+        with open_writing(memory_file) as file:
+            if not file.value("SELECT 1 FROM runs WHERE id = ?", [run_id]):
+                begin_run(file, run_id, timestamp(NOW), "0", {})
+        decide(memory_file, a_decision(run_id, key, state=state))
+    assert remembered(memory_file) == {"two"}
+
+
+def test_each_key_is_remembered_by_itself(memory_file: Path) -> None:
+    a_run(memory_file)
+    decide(
+        memory_file,
+        a_decision(key="one", state="rejected"),
+        a_decision(key="two", state="applied"),
+        a_decision(key="three", state="undone"),
+    )
+    assert remembered(memory_file) == {"one", "three"}
+
+
+# ---- answers ----
+
+ANSWERS: dict[str, Any] = {
+    "plain": Answer("yes", 12, 3, 0.000123),
+    "odd": Answer('{"text": "a “b”\n\x00 🦔"}', 0, 0, 1 / 3),
+    "empty": Answer("", 1, 0, 0.0),
+    "unknown price": Answer("no", 12, 3, None),
+}
+
+
+@pytest.mark.parametrize("answer", ANSWERS.values(), ids=ANSWERS.keys())
+def test_an_answer_is_given_back_as_it_came(memory_file: Path, answer: Answer) -> None:
+    with open_writing(memory_file) as file:
+        keep_answer(file, "key", "model", answer, timestamp(NOW))
+        assert read_answer(file, "key") == answer
+        assert read_answer(file, "another") is None
+
+
+def test_an_answer_that_comes_again_replaces_the_one_before(memory_file: Path) -> None:
+    with open_writing(memory_file) as file:
+        keep_answer(file, "key", "model", Answer("first", 1, 1, 0.1), timestamp(NOW))
+        keep_answer(file, "key", "model-2", Answer("second", 2, 2, 0.2), LATER)
+    assert rows(memory_file, "SELECT model, answer, created_at FROM answers") == [
+        {"model": "model-2", "answer": "second", "created_at": LATER}
+    ]
+
+
+def test_an_answer_stays_when_what_comes_after_it_fails(memory_file: Path) -> None:
+    with pytest.raises(KeyboardInterrupt), open_writing(memory_file) as file:
+        keep_answer(file, "key", "model", Answer("paid for", 1, 1, 0.1), timestamp(NOW))
+        raise KeyboardInterrupt
+    with open_reading(memory_file) as file:
+        assert read_answer(file, "key") == Answer("paid for", 1, 1, 0.1)

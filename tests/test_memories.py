@@ -1,0 +1,314 @@
+"""Memories, their vectors and their names, as they go into a file and come out."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta, timezone
+from pathlib import Path
+from uuid import UUID
+
+import numpy as np
+import pytest
+from builders import LATER, NOW, a_memory, all_memories, changing, put
+from hypothesis import given
+from hypothesis import strategies as st
+from nights import execute, rows
+
+from slowwave.store.check import check_file
+from slowwave.store.entities import (
+    entities_of,
+    forget_found,
+    keep_entities,
+    keep_scans,
+    read_entities,
+    read_scans,
+    unite_entities,
+)
+from slowwave.store.errors import Ambiguous, NotFound, StoreError
+from slowwave.store.file import open_reading, open_writing
+from slowwave.store.memories import (
+    Counts,
+    count_memories,
+    find_id,
+    read_derived,
+    read_memories,
+    read_memory,
+    read_observed,
+    restore_memory,
+    tenants,
+)
+from slowwave.store.records import content_hash, json_text, new_id, timestamp
+from slowwave.store.vectors import (
+    dimensions_of,
+    from_blob,
+    keep_vectors,
+    read_vectors,
+    to_blob,
+    vectors_of,
+)
+
+# ---- the values ----
+
+
+def test_a_moment_is_written_in_utc_whatever_its_offset() -> None:
+    moment = datetime(2026, 3, 10, 1, 30, tzinfo=timezone(timedelta(hours=-5, minutes=-30)))
+    assert timestamp(moment) == "2026-03-10T07:00:00+00:00"
+
+
+@given(
+    moments=st.tuples(*[st.datetimes(timezones=st.just(UTC))] * 2),
+)
+def test_times_sort_as_texts(moments: tuple[datetime, datetime]) -> None:
+    one, other = moments
+    assert (one < other) == (timestamp(one) < timestamp(other))
+
+
+def test_new_ids_are_uuids_of_version_7_that_sort_by_when_they_were_made() -> None:
+    made = [new_id() for _ in range(1_000)]
+    assert made == sorted(set(made))
+    assert {UUID(one).version for one in made} == {7}
+
+
+def test_the_same_value_gives_the_same_json() -> None:
+    assert json_text({"b": [1.0, None], "a": "é🦔"}) == '{"a":"é🦔","b":[1.0,null]}'
+    assert json_text({"b": 1, "a": 2}) == json_text({"a": 2, "b": 1})
+
+
+def test_half_a_surrogate_pair_becomes_json_that_utf8_can_write() -> None:
+    text = json_text({"a": "\ud83d"})
+    assert text.encode() == b'{"a":"\\ud83d"}'
+
+
+@pytest.mark.parametrize(
+    ("fields", "protected"),
+    [
+        ({}, False),
+        ({"origin": "human"}, True),
+        ({"pinned": True}, True),
+        ({"layer": "core"}, True),
+        ({"origin": "consolidation", "layer": "stable"}, False),
+    ],
+)
+def test_what_people_wrote_or_pinned_and_what_is_core_is_protected(
+    fields: dict[str, object], protected: bool
+) -> None:
+    assert a_memory("m-1", **fields).protected is protected
+
+
+# ---- memories ----
+
+
+def test_memories_come_out_as_they_went_in_and_in_the_order_of_their_ids(memory_file: Path) -> None:
+    memories = [a_memory(f"m-{number:04d}", f"text {number}") for number in range(1_200)]
+    put(memory_file, *reversed(memories))
+    assert all_memories(memory_file) == memories
+    wanted = [one.id for one in memories[::-2]]
+    with open_reading(memory_file) as file:
+        assert list(read_memories(file, wanted)) == memories[1::2]
+        assert list(read_memories(file, ["nobody"])) == []
+        assert list(read_memories(file, [])) == []
+
+
+def test_memories_of_one_status_can_be_read_alone(memory_file: Path) -> None:
+    put(memory_file, a_memory("m-1"), a_memory("m-2", status="archived"))
+    with open_reading(memory_file) as file:
+        assert [one.id for one in read_memories(file, status="active")] == ["m-1"]
+
+
+def test_a_memory_is_found_by_the_start_of_its_id(memory_file: Path) -> None:
+    put(memory_file, a_memory("0193-aaaa"), a_memory("0193-aabb"), a_memory("0193"), a_memory("x"))
+    with open_reading(memory_file) as file:
+        assert read_memory(file, "0193-aaa").id == "0193-aaaa"
+        assert find_id(file, "0193") == "0193"
+        assert find_id(file, "x") == "x"
+        with pytest.raises(Ambiguous, match="More than one memory"):
+            find_id(file, "0193-")
+        for unknown in ("0193-c", "019", "", "0193-%"):
+            with pytest.raises(NotFound, match="There is no memory"):
+                read_memory(file, unknown)
+
+
+def test_what_was_observed_is_what_no_run_made_and_what_has_not_expired(memory_file: Path) -> None:
+    put(
+        memory_file,
+        a_memory("active"),
+        a_memory("gone", status="superseded", expires_at="2026-01-01T00:00:00+00:00"),
+        a_memory("archived", status="archived"),
+        a_memory("derived", generation=1),
+        a_memory("written by a run", origin="consolidation"),
+        a_memory("other", tenant="other"),
+        a_memory("ends later", expires_at=LATER),
+        a_memory("ends now", expires_at=timestamp(NOW)),
+    )
+    with open_reading(memory_file) as file:
+        found = [one.id for one in read_observed(file, "default", timestamp(NOW))]
+        assert found == ["active", "ends later", "gone"]
+        assert [one.id for one in read_derived(file, "default")] == ["derived"]
+
+
+@pytest.mark.parametrize(
+    ("ends", "due"),
+    [
+        ("2026-03-10 02:59:59", False),
+        ("2026-03-10 03:00:01", True),
+        ("2026-03-10T04:59:00+02:00", False),
+        ("2026-03-10T01:01:00-0200", True),
+        ("2026-03-10", False),
+    ],
+)
+def test_an_end_counts_as_the_moment_that_it_is_however_it_was_written(
+    memory_file: Path, ends: str, due: bool
+) -> None:
+    execute(memory_file, "INSERT INTO memories (content, expires_at) VALUES ('x', ?)", ends)
+    with open_reading(memory_file) as file:
+        assert bool(read_observed(file, "default", timestamp(NOW))) is due
+
+
+def test_a_derived_memory_that_was_superseded_is_not_read_as_one(memory_file: Path) -> None:
+    put(memory_file, a_memory("m-1", generation=1, status="superseded"))
+    with open_reading(memory_file) as file:
+        assert read_derived(file, "default") == []
+
+
+def test_memories_are_counted_by_layer_and_tenant(memory_file: Path) -> None:
+    put(
+        memory_file,
+        a_memory("a"),
+        a_memory("b", layer="core"),
+        a_memory("c", layer="core", status="superseded"),
+        a_memory("d", status="expired"),
+        a_memory("e", tenant="other", layer="stable"),
+        a_memory("f", tenant="third"),
+    )
+    with open_reading(memory_file) as file:
+        assert tenants(file) == ["default", "other", "third"]
+        assert count_memories(file, ["default", "other"]) == Counts(
+            active=3,
+            superseded=1,
+            layers={"ephemeral": 0, "working": 1, "stable": 1, "core": 1},
+        )
+        assert count_memories(file, []).active == 0
+
+
+@pytest.mark.parametrize("status", ["superseded", "archived", "expired"])
+@pytest.mark.parametrize(
+    ("ends", "left"),
+    [(None, None), ("2026-03-10 12:00:00", None), ("2099-01-01", "2099-01-01T00:00:00+00:00")],
+)
+def test_a_memory_that_is_restored_is_active_and_does_not_end_at_once(
+    memory_file: Path, status: str, ends: str | None, left: str | None
+) -> None:
+    old = a_memory("m-1", status=status, superseded_by="m-2", superseded_at=timestamp(NOW))
+    put(memory_file, old, a_memory("m-2"))
+    execute(memory_file, "UPDATE memories SET expires_at = ? WHERE id = 'm-1'", ends)
+    with open_writing(memory_file) as file:
+        restored = restore_memory(file, "m-1", LATER)
+        assert read_memory(file, "m-1") == restored
+        assert check_file(file).problems == ()
+    assert restored == replace(a_memory("m-1"), status="active", expires_at=left, updated_at=LATER)
+
+
+def test_an_active_memory_is_not_restored(memory_file: Path) -> None:
+    put(memory_file, a_memory("m-1"))
+    with open_writing(memory_file) as file, pytest.raises(StoreError, match="active already"):
+        restore_memory(file, "m-1", LATER)
+    assert all_memories(memory_file) == [a_memory("m-1")]
+
+
+# ---- vectors ----
+
+numbers = st.lists(
+    st.floats(-(2.0**60), 2.0**60, width=32, allow_subnormal=False), min_size=1, max_size=8
+).filter(lambda values: float(np.linalg.norm(np.array(values, np.float64))) > 1e-18)
+
+
+@given(values=numbers)
+def test_a_vector_is_kept_with_unit_length_and_its_direction(values: list[float]) -> None:
+    kept = from_blob(to_blob(values)).astype(np.float64)
+    exact = np.array(values, np.float64)
+    assert float(np.linalg.norm(kept)) == pytest.approx(1.0, abs=1e-6)
+    assert float(kept @ exact / np.linalg.norm(exact)) == pytest.approx(1.0, abs=1e-6)
+
+
+@given(values=numbers)
+def test_a_vector_that_was_kept_is_kept_again_to_the_bit(values: list[float]) -> None:
+    blob = to_blob(values)
+    assert to_blob(from_blob(blob)) == blob
+    assert to_blob([float(value) for value in from_blob(blob)]) == blob
+
+
+@pytest.mark.parametrize(
+    "values",
+    [[], [0.0], [0.0, -0.0], [float("nan"), 1.0], [float("inf")], [1e39], [1e-60, 0.0]],
+    ids=str,
+)
+def test_what_has_no_direction_is_no_vector(values: list[float]) -> None:
+    with pytest.raises(ValueError, match="finite and not zero"):
+        to_blob(values)
+
+
+def test_vectors_of_models_stand_side_by_side_and_a_new_one_replaces_its_own(
+    memory_file: Path,
+) -> None:
+    put(memory_file, a_memory("m-1"), a_memory("m-2", tenant="other"))
+    with changing(memory_file) as file:
+        keep_vectors(file, "b", [("m-1", "h", to_blob([1, 0]))], None)
+        keep_vectors(file, "a", [("m-1", "h", to_blob([0, 1, 0]))], None)
+        keep_vectors(file, "b", [("m-1", "h2", to_blob([0, 1])), ("m-2", "h", b"\0" * 8)], None)
+        assert vectors_of(file, "m-1") == [
+            ("a", "h", to_blob([0, 1, 0])),
+            ("b", "h2", to_blob([0, 1])),
+        ]
+        assert dimensions_of(file) == {"a": 3, "b": 2}
+        assert list(read_vectors(file, "b", "default")) == [("m-1", "h2", to_blob([0, 1]))]
+
+
+def test_a_memory_that_was_deleted_meanwhile_gets_no_vector_and_no_names(memory_file: Path) -> None:
+    with changing(memory_file) as file:
+        keep_vectors(file, "m", [("nobody", "h", to_blob([1.0]))], "run-1")
+        keep_entities(file, "default", [("nobody", ["Ada"])], "run-1")
+        keep_scans(file, [("nobody", "h")], "run-1")
+        assert dimensions_of(file) == {}
+        assert read_entities(file, "default") == read_scans(file, "default") == {}
+
+
+# ---- names ----
+
+
+def test_names_are_kept_by_memory_and_tenant(memory_file: Path) -> None:
+    put(memory_file, a_memory("m-1"), a_memory("m-2"), a_memory("m-3", tenant="other"))
+    with changing(memory_file) as file:
+        keep_entities(file, "default", [("m-1", ["Bo", "Ada", "Bo"]), ("m-2", [])], None)
+        keep_entities(file, "default", [("m-1", ["Ada", "Cy"])], "run-1")
+        keep_entities(file, "other", [("m-3", ["Ada"])], "run-1")
+        assert read_entities(file, "default") == {"m-1": ["Ada", "Bo", "Cy"]}
+        assert read_entities(file, "other") == {"m-3": ["Ada"]}
+        assert entities_of(file, "m-1") == [("Ada", True), ("Bo", True), ("Cy", False)]
+    assert len(rows(memory_file, "SELECT * FROM entities WHERE name = 'Ada'")) == 2
+
+
+def test_names_that_were_found_can_be_forgotten_and_given_ones_stay(memory_file: Path) -> None:
+    put(memory_file, a_memory("m-1"), a_memory("m-2"))
+    with changing(memory_file) as file:
+        keep_entities(file, "default", [("m-1", ["given"])], None)
+        keep_entities(file, "default", [("m-1", ["found"]), ("m-2", ["found"])], "run-1")
+        forget_found(file, ["m-1"])
+        assert read_entities(file, "default") == {"m-1": ["given"], "m-2": ["found"]}
+
+
+def test_a_survivor_takes_over_the_names_that_it_did_not_have(memory_file: Path) -> None:
+    put(memory_file, a_memory("m-1"))
+    execute(memory_file, "INSERT INTO runs VALUES ('run-1', '', NULL, '', '{}', '', 'done', NULL)")
+    with changing(memory_file) as file:
+        keep_entities(file, "default", [("m-1", ["Ada"])], None)
+        unite_entities(file, "run-1", "p", read_memory(file, "m-1"), ["Bo", "Ada", "Bo"])
+        assert entities_of(file, "m-1") == [("Ada", True), ("Bo", False)]
+    assert len(rows(memory_file, "SELECT * FROM journal")) == 1
+
+
+def test_the_latest_scan_of_a_text_counts(memory_file: Path) -> None:
+    put(memory_file, a_memory("m-1"), a_memory("m-2", tenant="other"))
+    with changing(memory_file) as file:
+        keep_scans(file, [("m-1", content_hash("old")), ("m-2", "h")], "run-1")
+        keep_scans(file, [("m-1", content_hash("new"))], "run-2")
+        assert read_scans(file, "default") == {"m-1": content_hash("new")}

@@ -1,0 +1,402 @@
+"""The tables: what they refuse, what they fill in, and how they are made."""
+
+from __future__ import annotations
+
+import re
+import sqlite3
+import time
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import pytest
+from builders import all_memories, changing
+from nights import execute, picture, rows
+
+from slowwave.store import file as store_file
+from slowwave.store import schema
+from slowwave.store.check import check_file
+from slowwave.store.file import create_file, open_reading, open_writing, schema_version
+from slowwave.store.records import LAYERS, content_hash
+
+TABLES = {
+    "memories",
+    "embeddings",
+    "entities",
+    "memory_entities",
+    "entity_scans",
+    "synthesized_from",
+    "derivations",
+    "runs",
+    "proposals",
+    "journal",
+    "answers",
+}
+
+# A whole row of each table that has a closed column, with whatever else it must have.
+ROWS: dict[str, dict[str, Any]] = {
+    "memories": {"content": "x"},
+    "embeddings": {
+        "memory_id": "m-1",
+        "model": "m",
+        "dimensions": 1,
+        "vector": b"\x00\x00\x80\x3f",
+        "content_hash": "h",
+    },
+    "entities": {"tenant": "default", "name": "Ada"},
+    "synthesized_from": {
+        "derived_id": "m-2",
+        "source_id": "m-1",
+        "operation": "merge",
+        "run_id": "run-1",
+        "source_hash": "h",
+        "created_at": "",
+    },
+    "derivations": {
+        "memory_id": "m-2",
+        "run_id": "run-1",
+        "proposal": "p",
+        "operation": "merge",
+        "writer": "w",
+        "prompt_hash": "h",
+        "inputs_hash": "h",
+        "claims": "[]",
+    },
+    "runs": {"id": "run-2", "started_at": "", "version": "", "options": "{}"},
+    "proposals": {
+        "run_id": "run-1",
+        "key": "k",
+        "operation": "merge",
+        "tenant": "default",
+        "sources": "[]",
+        "state": "applied",
+        "reason": "",
+        "numbers": "{}",
+        "decided_at": "",
+    },
+    "journal": {
+        "run_id": "run-1",
+        "sequence": 1,
+        "proposal": "",
+        "table_name": "memories",
+        "row_key": "{}",
+        "after": "{}",
+    },
+}
+NOT_JSON = ("", "[", "{", "null", "1", "[NaN]", '{"a": Infinity}')
+NO_DATE = ("", "yesterday", "12:00", "1735689600", "2026-02-30", "2026-13-01", "10/03/2026")
+REFUSED: dict[tuple[str, str], tuple[object, ...]] = {
+    ("memories", "content"): ("", None),
+    ("memories", "tenant"): ("", None),
+    ("memories", "id"): (None,),
+    ("memories", "kind"): ("", "Fact", "facts", "rule", None, 1),
+    ("memories", "layer"): ("", "episodic", None),
+    ("memories", "status"): ("", "deleted", "ACTIVE", None),
+    ("memories", "origin"): ("", "user", None),
+    ("memories", "trust"): (-0.01, 1.01, 50, "high", float("inf"), None),
+    ("memories", "importance"): (0, 6, 2.5, "high", None),
+    ("memories", "pinned"): (2, -1, "yes", None),
+    ("memories", "generation"): (-1, None),
+    ("memories", "access_count"): (-1, None),
+    ("memories", "tags"): (*NOT_JSON, "{}", None),
+    ("memories", "metadata"): (*NOT_JSON, "[]", None),
+    ("memories", "observed_at"): (*NO_DATE, None),
+    ("memories", "created_at"): (*NO_DATE, None),
+    ("memories", "updated_at"): (*NO_DATE, None),
+    ("memories", "accessed_at"): NO_DATE,
+    ("memories", "expires_at"): NO_DATE,
+    ("memories", "superseded_at"): NO_DATE,
+    ("embeddings", "dimensions"): (0, -1, 2, None),
+    ("embeddings", "vector"): (b"", b"\x00" * 3, b"\x00" * 8, "text", None),
+    ("entities", "name"): ("", None),
+    ("synthesized_from", "operation"): ("", "copy", "Merge", None),
+    ("derivations", "operation"): ("", "copy", None),
+    ("derivations", "claims"): (*NOT_JSON, "{}", None),
+    ("runs", "outcome"): ("", "ok", None),
+    ("runs", "options"): (*NOT_JSON, "[]", None),
+    ("runs", "report"): (*NOT_JSON, "[]"),
+    ("proposals", "operation"): ("", "copy", None),
+    ("proposals", "state"): ("", "planned", "done", None),
+    ("proposals", "sources"): (*NOT_JSON, "{}", None),
+    ("proposals", "numbers"): (*NOT_JSON, "[]", None),
+    ("journal", "row_key"): (*NOT_JSON, "[]", None),
+    ("journal", "before"): (*NOT_JSON, "[]"),
+    ("journal", "after"): (*NOT_JSON, "[]", None),
+}
+ALLOWED: dict[tuple[str, str], tuple[object, ...]] = {
+    ("memories", "kind"): ("fact", "preference", "instruction", "context"),
+    ("memories", "layer"): LAYERS,
+    ("memories", "status"): ("active", "superseded", "archived", "expired"),
+    ("memories", "origin"): ("human", "agent", "consolidation"),
+    ("memories", "trust"): (0, 0.5, 1, "0.25"),
+    ("memories", "importance"): (1, 5),
+    ("memories", "tags"): ("[]", '["a", "b"]'),
+    ("memories", "metadata"): ("{}", '{"a": [1]}'),
+    ("memories", "observed_at"): ("2026-03-10", "2026-03-10 12:00:00", "2024-02-29T12:00:00Z"),
+    ("memories", "expires_at"): (None, "2026-03-10T12:00:00+0200"),
+    ("synthesized_from", "operation"): ("merge", "synthesize", "extract"),
+    ("runs", "outcome"): ("running", "done", "partial", "failed", "interrupted", "undone"),
+    ("runs", "report"): (None, "{}"),
+    ("proposals", "state"): (
+        *("pending", "approved", "applied", "rejected", "declined"),
+        *("failed", "skipped", "stale", "undone"),
+    ),
+    ("journal", "before"): (None, "{}"),
+}
+
+
+def cases(values: dict[tuple[str, str], tuple[object, ...]]) -> list[tuple[str, str, object]]:
+    return [(table, column, one) for (table, column), many in values.items() for one in many]
+
+
+@pytest.fixture(scope="module")
+def connection(tmp_path_factory: pytest.TempPathFactory) -> Any:
+    """Give an agent's connection to a file with one memory and one run."""
+    path = tmp_path_factory.mktemp("schema") / "memory.db"
+    create_file(path)
+    with closing(sqlite3.connect(path, isolation_level=None)) as db:
+        db.execute("INSERT INTO memories (id, content) VALUES ('m-1', 'x')")
+        db.execute("INSERT INTO runs VALUES ('run-1', '', NULL, '', '{}', NULL, 'done', NULL)")
+        yield db
+
+
+def insert(db: sqlite3.Connection, table: str, row: dict[str, Any]) -> None:
+    names, marks = ", ".join(row), ", ".join("?" * len(row))
+    db.execute("BEGIN")
+    try:
+        db.execute(f"INSERT INTO {table} ({names}) VALUES ({marks})", list(row.values()))
+    finally:
+        db.execute("ROLLBACK")
+
+
+@pytest.mark.parametrize("table", ROWS)
+def test_a_whole_row_is_taken(connection: sqlite3.Connection, table: str) -> None:
+    insert(connection, table, ROWS[table])
+
+
+@pytest.mark.parametrize(("table", "column", "value"), cases(REFUSED))
+def test_a_value_outside_of_its_vocabulary_is_refused(
+    connection: sqlite3.Connection, table: str, column: str, value: object
+) -> None:
+    with pytest.raises(sqlite3.IntegrityError, match=column):
+        insert(connection, table, ROWS[table] | {column: value})
+
+
+@pytest.mark.parametrize(("table", "column", "value"), cases(ALLOWED))
+def test_every_word_of_a_vocabulary_is_taken(
+    connection: sqlite3.Connection, table: str, column: str, value: object
+) -> None:
+    insert(connection, table, ROWS[table] | {column: value})
+
+
+def test_the_file_has_the_tables_of_the_design(memory_file: Path) -> None:
+    found = rows(memory_file, "SELECT name FROM sqlite_schema WHERE type = 'table'")
+    names = {row["name"] for row in found}
+    assert {name for name in names if not name.startswith(("sqlite_", "_sqlite"))} == TABLES
+
+
+@pytest.mark.parametrize("table", sorted(TABLES))
+def test_each_table_begins_with_a_comment_that_says_what_a_row_is(
+    memory_file: Path, table: str
+) -> None:
+    sql = rows(memory_file, "SELECT sql FROM sqlite_schema WHERE name = ?", table)[0]["sql"]
+    assert re.match(rf"CREATE TABLE {table} \(\n\s+-- A row per \w+", sql)
+
+
+def test_an_agent_that_knows_only_sql_writes_a_memory_by_its_text_alone(memory_file: Path) -> None:
+    execute(memory_file, "INSERT INTO memories (content) VALUES ('the deploy runs at noon')")
+    (memory,) = all_memories(memory_file)
+    assert len(memory.id) == 32
+    assert memory.content_hash == content_hash("the deploy runs at noon")
+    assert (memory.tenant, memory.kind, memory.layer) == ("default", "fact", "working")
+    assert (memory.status, memory.origin, memory.generation) == ("active", "agent", 0)
+    assert (memory.trust, memory.importance, memory.pinned) == (0.5, 3, False)
+    assert (memory.tags, memory.metadata, memory.access_count) == ((), {}, 0)
+    assert memory.observed_at == memory.created_at == memory.updated_at
+    assert re.fullmatch(r"20\d\d-\d\d-\d\dT\d\d:\d\d:\d\d\+00:00", memory.created_at)
+    assert (memory.accessed_at, memory.expires_at, memory.superseded_by) == (None, None, None)
+
+
+def test_memories_written_by_their_text_alone_have_ids_of_their_own(memory_file: Path) -> None:
+    for _ in range(3):
+        execute(memory_file, "INSERT INTO memories (content) VALUES ('the same text')")
+    assert len({memory.id for memory in all_memories(memory_file)}) == 3
+
+
+@pytest.fixture
+def _in_tokyo(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    with monkeypatch.context() as there:
+        there.setenv("TZ", "Asia/Tokyo")
+        time.tzset()
+        yield
+    time.tzset()
+
+
+@pytest.mark.usefixtures("_in_tokyo")
+@pytest.mark.parametrize(
+    ("written", "read"),
+    [
+        ("2026-03-10", "2026-03-10T00:00:00+00:00"),
+        ("2026-03-10 12:30:00", "2026-03-10T12:30:00+00:00"),
+        ("2026-03-10T12:30:00Z", "2026-03-10T12:30:00+00:00"),
+        ("2026-03-10T12:30:00.5+02:00", "2026-03-10T10:30:00.500000+00:00"),
+        ("2026-03-10T12:30:00-0500", "2026-03-10T17:30:00+00:00"),
+        ("2026-03-10 at noon", "2026-03-10T00:00:00+00:00"),
+        ("0001-01-01T00:00:00+05:00", "0001-01-01T00:00:00+00:00"),
+    ],
+)
+def test_a_time_as_sqlite_or_another_program_writes_it_is_read_in_utc(
+    memory_file: Path, written: str, read: str
+) -> None:
+    sql = "INSERT INTO memories (content, observed_at, expires_at) VALUES ('x', ?, ?)"
+    execute(memory_file, sql, written, written)
+    (memory,) = all_memories(memory_file)
+    assert (memory.observed_at, memory.expires_at) == (read, read)
+
+
+def test_tags_that_are_no_texts_are_read_as_texts(memory_file: Path) -> None:
+    execute(memory_file, "INSERT INTO memories (content, tags) VALUES ('x', '[1, \"two\", null]')")
+    assert all_memories(memory_file)[0].tags == ("1", "two", "None")
+
+
+@pytest.mark.parametrize(
+    ("change", "kept"),
+    [
+        ("content = 'new text'", None),
+        ("content = 'new text', content_hash = 'new hash'", "new hash"),
+        ("content = content", "old hash"),
+        ("tags = '[\"a\"]'", "old hash"),
+    ],
+)
+def test_a_hash_goes_when_its_text_changes(
+    memory_file: Path, change: str, kept: str | None
+) -> None:
+    execute(memory_file, "INSERT INTO memories (content, content_hash) VALUES ('old', 'old hash')")
+    execute(memory_file, f"UPDATE memories SET {change}")
+    assert rows(memory_file, "SELECT content_hash FROM memories") == [{"content_hash": kept}]
+
+
+def with_lineage(path: Path) -> None:
+    """Let m-2 be made from m-1, which it supersedes; both have a vector, a name and a scan."""
+    execute(path, "INSERT INTO memories (id, content) VALUES ('m-2', 'derived')")
+    execute(
+        path, "INSERT INTO memories (id, content, superseded_by) VALUES ('m-1', 'source', 'm-2')"
+    )
+    execute(path, "INSERT INTO entities (id, tenant, name) VALUES (1, 'default', 'Ada')")
+    edge = ROWS["synthesized_from"]
+    execute(
+        path,
+        f"INSERT INTO synthesized_from ({', '.join(edge)}) VALUES (?, ?, ?, ?, ?, ?)",
+        *edge.values(),
+    )
+    for memory in ("m-1", "m-2"):
+        execute(path, "INSERT INTO embeddings VALUES (?, 'm', 1, x'0000803f', 'h', NULL)", memory)
+        execute(path, "INSERT INTO memory_entities VALUES (?, 1, NULL)", memory)
+        execute(path, "INSERT INTO entity_scans VALUES (?, 'h', 'run-1')", memory)
+
+
+def test_lineage_keeps_the_text_of_a_source_that_is_deleted(memory_file: Path) -> None:
+    with_lineage(memory_file)
+    execute(memory_file, "DELETE FROM memories WHERE id = 'm-1'")
+    kept = rows(memory_file, "SELECT source_id, source_content FROM synthesized_from")
+    assert kept == [{"source_id": "m-1", "source_content": "source"}]
+
+
+def test_lineage_keeps_the_text_that_it_was_given_first(memory_file: Path) -> None:
+    with_lineage(memory_file)
+    execute(memory_file, "UPDATE synthesized_from SET source_content = 'as it was then'")
+    execute(memory_file, "DELETE FROM memories WHERE id = 'm-1'")
+    kept = rows(memory_file, "SELECT source_content FROM synthesized_from")
+    assert kept == [{"source_content": "as it was then"}]
+
+
+@pytest.mark.parametrize("enforced", ["ON", "OFF"])
+@pytest.mark.parametrize("deleted", ["m-1", "m-2"])
+def test_a_deleted_memory_leaves_nothing_dangling_whatever_the_agent_enforces(
+    memory_file: Path, enforced: str, deleted: str
+) -> None:
+    with_lineage(memory_file)
+    with closing(sqlite3.connect(memory_file)) as db, db:
+        db.execute(f"PRAGMA foreign_keys = {enforced}")
+        db.execute("DELETE FROM memories WHERE id = ?", [deleted])
+    assert rows(memory_file, "PRAGMA foreign_key_check") == []
+    for table in ("embeddings", "memory_entities", "entity_scans"):
+        ids = [row["memory_id"] for row in rows(memory_file, f"SELECT memory_id FROM {table}")]
+        assert ids == [{"m-1": "m-2", "m-2": "m-1"}[deleted]]
+    if deleted == "m-2":
+        assert all_memories(memory_file)[0].superseded_by is None
+
+
+def test_two_memories_may_be_written_in_any_order_within_one_transaction(memory_file: Path) -> None:
+    with changing(memory_file) as file:
+        file.db.conn.execute(
+            "INSERT INTO memories (id, content, superseded_by) VALUES ('m-1', 'x', 'm-2')"
+        )
+        file.db.conn.execute("INSERT INTO memories (id, content) VALUES ('m-2', 'y')")
+    assert len(all_memories(memory_file)) == 2
+
+
+def test_migrations_are_on_record(memory_file: Path) -> None:
+    recorded = rows(memory_file, "SELECT migration_set, name FROM _sqlite_migrations")
+    assert recorded == [{"migration_set": "slowwave", "name": "version_1"}]
+    with open_reading(memory_file) as file:
+        assert schema_version(file) == len(schema.STEPS)
+
+
+def test_applying_the_migrations_again_changes_nothing(memory_file: Path) -> None:
+    execute(memory_file, "INSERT INTO memories (id, content) VALUES ('m-1', 'x')")
+    before = (picture(memory_file), rows(memory_file, "SELECT * FROM sqlite_schema"))
+    with open_writing(memory_file) as file:
+        schema.migrations().apply(file.db)
+        assert schema_version(file) == 1
+    assert (picture(memory_file), rows(memory_file, "SELECT * FROM sqlite_schema")) == before
+
+
+def with_steps(monkeypatch: pytest.MonkeyPatch, *steps: Callable[[Any], None]) -> None:
+    for module in (schema, store_file):
+        monkeypatch.setattr(module, "STEPS", (*schema.STEPS, *steps))
+
+
+def version_2(db: Any) -> None:
+    db.conn.execute("ALTER TABLE memories ADD COLUMN colour TEXT")
+    db.conn.execute("UPDATE memories SET colour = 'blue'")
+
+
+def test_a_file_of_the_version_before_is_brought_up_to_date_with_its_rows(
+    memory_file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    execute(memory_file, "INSERT INTO memories (id, content) VALUES ('m-1', 'x')")
+    with_steps(monkeypatch, version_2)
+    with open_writing(memory_file) as file:
+        assert schema_version(file) == 2
+    assert rows(memory_file, "SELECT id, colour FROM memories") == [{"id": "m-1", "colour": "blue"}]
+    assert rows(memory_file, "PRAGMA user_version") == [{"user_version": 2}]
+    with open_reading(memory_file) as file:
+        assert check_file(file).problems == ()
+
+
+@pytest.mark.parametrize("reason", [sqlite3.IntegrityError, KeyboardInterrupt])
+def test_a_migration_that_fails_leaves_the_file_as_it_was(
+    memory_file: Path, monkeypatch: pytest.MonkeyPatch, reason: type[BaseException]
+) -> None:
+    execute(memory_file, "INSERT INTO memories (id, content) VALUES ('m-1', 'x')")
+    before = memory_file.read_bytes()
+
+    def version_3(db: Any) -> None:
+        db.conn.execute("DROP TABLE answers")
+        raise reason("in the middle")
+
+    with monkeypatch.context() as newer:
+        with_steps(newer, version_2, version_3)
+        with pytest.raises(reason), open_writing(memory_file):
+            pytest.fail("it was opened")
+    assert memory_file.read_bytes() == before
+    with open_writing(memory_file) as file:
+        assert check_file(file).problems == ()
+
+
+def test_the_script_is_split_where_statements_end(memory_file: Path) -> None:
+    triggers = rows(memory_file, "SELECT sql FROM sqlite_schema WHERE type = 'trigger'")
+    assert len(triggers) == 2
+    assert all(row["sql"].endswith("END") for row in triggers)
