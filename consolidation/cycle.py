@@ -65,7 +65,11 @@ def run_cycle(
             planned = tuple(Result(one, "planned", draft=one.draft) for one in plan.proposals)
             after = expected_counts(library.counts, plan, populations)
             return Outcome(plan, planned, library.counts, after, Usage())
-        executed = run.carry_out(plan, populations, progress)
+        try:
+            executed = run.carry_out(plan, populations, progress)
+        except Exception:
+            run.end("failed", plan.digest, {})
+            raise
         outcome = Outcome(
             plan,
             executed.results,

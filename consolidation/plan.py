@@ -27,12 +27,11 @@ from .topics import shared_topics
 
 PairGuard = Callable[[Reading, Reading], Objection | None]
 
-# A token is about four characters of English; instructions, schema and ids come on top, measured
-# on the prompts in `prompts`.
+# A token is about four characters of English. What comes on top of the texts was measured on the
+# prompts and schemas in `prompts`: the instructions, and the id, date and quotes of each source.
 _CHARACTERS_A_TOKEN = 4
-_TOKENS_OF_INSTRUCTIONS = 330
-_TOKENS_A_SOURCE = 22
-_TOKENS_OF_JUDGEMENT = 12
+_TOKENS_OF_INSTRUCTIONS: dict[Operation, int] = {"merge": 194, "synthesize": 325, "extract": 233}
+_TOKENS_A_SOURCE = 12
 
 
 @dataclass(frozen=True)
@@ -168,13 +167,10 @@ class _Planner:
         What that one tells already is merged into it, and it stays word for word. What adds
         something makes it be written anew, unless it is a copy of a copy too often already.
         """
-        told = [row for row in group if self._population.owners.get(self._id(row)) == owner.id]
-        tellers = [self._population.source(row) for row in told]
         known = [
             row
             for row in fresh
-            if self._may_leave(row)
-            and tells_already(owner.content, tellers, self._population.source(row))
+            if self._may_leave(row) and tells_already(owner.content, self._population.source(row))
         ]
         adding = [row for row in fresh if row not in known][: thresholds.MOST_SOURCES - 1]
         self._used.update(known)
@@ -327,7 +323,12 @@ def _estimated_tokens(operation: Operation, survivor: str | None, sources: Seque
     """Estimate what a model would read and write for a proposal; nothing if none is needed."""
     if survivor is not None:
         return 0
+    count = len(sources)
     texts = sum(len(source.text) for source in sources) // _CHARACTERS_A_TOKEN
-    asked = _TOKENS_OF_INSTRUCTIONS + texts + _TOKENS_A_SOURCE * len(sources)
-    answered = {"merge": _TOKENS_OF_JUDGEMENT, "extract": 60 + 4 * len(sources)}
-    return asked + answered.get(operation, texts)
+    asked = _TOKENS_OF_INSTRUCTIONS[operation] + texts + _TOKENS_A_SOURCE * count
+    answered = {
+        "merge": 5,
+        "synthesize": texts + 4 + 9 * count,  # the texts again, and where each comes from
+        "extract": texts // count + 7 + 2 * count,  # one sentence, and who supports it
+    }
+    return asked + answered[operation]

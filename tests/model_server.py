@@ -1,0 +1,265 @@
+"""A model server for tests, on loopback: it speaks the OpenAI protocol and says what it is told.
+
+What it answers is decided by a responder, a function of the request. `oracle` is an honest one,
+`in_turn` plays a script. Connections are not kept alive, so none is open when it closes.
+"""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+
+from slowwave.consolidation import prompts
+from slowwave.consolidation.proposals import OPERATIONS, Operation
+from slowwave.consolidation.reading import read
+
+# More than any test asks for: a loop that does not end must not fill the memory.
+MOST_REQUESTS = 200
+MOST_BYTES = 1_000_000
+# How long a silent answer keeps a thread at the most, and a connection may say nothing.
+MOST_SECONDS = 60.0
+# What every answer claims to have taken, unless it is told otherwise.
+PROMPT_TOKENS, COMPLETION_TOKENS = 300, 50
+
+
+@dataclass(frozen=True)
+class Asked:
+    """One request, as it came."""
+
+    headers: Mapping[str, str]
+    body: Mapping[str, Any]
+
+    @property
+    def messages(self) -> list[dict[str, str]]:
+        """The messages."""
+        return list(self.body["messages"])
+
+    @property
+    def operation(self) -> Operation:
+        """What it is about, by its instructions."""
+        system = self.messages[0]["content"]
+        return next(one for one in OPERATIONS if prompts.INSTRUCTIONS[one] == system)
+
+    @property
+    def memories(self) -> list[dict[str, str]]:
+        """The memories in it, one a line between the two marks."""
+        first, *lines, last = self.messages[1]["content"].splitlines()
+        assert (first, last) == ("<memories>", "</memories>")
+        return [json.loads(line) for line in lines]
+
+    @property
+    def texts(self) -> str:
+        """All that the memories say."""
+        return "\n".join(memory["text"] for memory in self.memories)
+
+    @property
+    def repair(self) -> str | None:
+        """What is said to be wrong with an earlier answer; None in a first question."""
+        return self.messages[-1]["content"] if len(self.messages) > 2 else None
+
+    @property
+    def form(self) -> str | None:
+        """The form of structured output that is asked for."""
+        form: str | None = self.body.get("response_format", {}).get("type")
+        return form
+
+
+@dataclass(frozen=True)
+class Reply:
+    """What is sent back: a body, or nothing at all."""
+
+    body: Mapping[str, Any] | str
+    status: int = 200
+    # The connection is closed without a word, at once or when the server closes.
+    hangs_up: bool = False
+    silent: bool = False
+
+
+Responder = Callable[[Asked], Reply]
+
+HANGS_UP = Reply("", hangs_up=True)
+SILENT = Reply("", silent=True)
+
+
+def says(
+    content: str | Mapping[str, Any],
+    finish_reason: str = "stop",
+    prompt_tokens: int = PROMPT_TOKENS,
+    completion_tokens: int = COMPLETION_TOKENS,
+) -> Reply:
+    """Give a completion with this content."""
+    text = content if isinstance(content, str) else json.dumps(content)
+    choice = {
+        "index": 0,
+        "message": {"role": "assistant", "content": text},
+        "finish_reason": finish_reason,
+    }
+    usage = {
+        "prompt_tokens": prompt_tokens,
+        "completion_tokens": completion_tokens,
+        "total_tokens": prompt_tokens + completion_tokens,
+    }
+    completion = {"id": "chatcmpl-1", "object": "chat.completion", "created": 1}
+    return Reply(completion | {"choices": [choice], "usage": usage})
+
+
+def refuses(status: int, message: str = "no") -> Reply:
+    """Give an error in OpenAI's form."""
+    return Reply({"error": {"message": message, "type": "test", "code": None}}, status)
+
+
+def in_turn(*replies: Reply, then: Responder | None = None) -> Responder:
+    """Give these replies one after the other, then what another responder says, else the last."""
+    left = list(replies)
+    lock = threading.Lock()
+
+    def respond(asked: Asked) -> Reply:
+        with lock:
+            if left:
+                return left.pop(0)
+        return replies[-1] if then is None else then(asked)
+
+    return respond
+
+
+def oracle(asked: Asked) -> Reply:
+    """Answer honestly."""
+    return says(faithful(asked))
+
+
+def faithful(asked: Asked) -> dict[str, Any]:
+    """Give a true answer to any of the three questions."""
+    if asked.operation == "merge":
+        return {"judgement": "same"}
+    if asked.operation == "extract":
+        return _rule(asked.memories)
+    return {
+        "claims": [
+            {"text": dated(sentence, memory["said"]), "sources": [memory["id"]]}
+            for memory in asked.memories
+            for sentence in read(memory["text"]).sentences
+        ]
+    }
+
+
+def dated(sentence: str, said: str) -> str:
+    """Put the day before a sentence that would not be true without it."""
+    return f"[{said}] {sentence}" if read(sentence).deictic else sentence
+
+
+def _rule(memories: list[dict[str, str]]) -> dict[str, Any]:
+    """Give the memory whose words most of the others share, if there are five at least."""
+    if len(memories) < 5:
+        return {"rule": None, "sources": []}
+    words = {memory["id"]: read(memory["text"]).stem_set for memory in memories}
+    counts = Counter(word for said in words.values() for word in said)
+
+    def commonness(memory: dict[str, str]) -> float:
+        said = words[memory["id"]]
+        return sum(counts[word] for word in said) / len(said)
+
+    chosen = max(memories, key=commonness)
+    return {"rule": chosen["text"], "sources": [memory["id"] for memory in memories]}
+
+
+class ModelServer:
+    """A running server: where it is, and what it was asked."""
+
+    def __init__(self, port: int, responder: Responder) -> None:
+        self.base = f"http://127.0.0.1:{port}/v1"
+        self.responder = responder
+        self.asked: list[Asked] = []
+        # The most requests that were being answered at one time.
+        self.peak = 0
+        self.closing = threading.Event()
+        # What went wrong in a responder: a defect of the test.
+        self.defects: list[Exception] = []
+        self._lock = threading.Lock()
+        self._under_way = 0
+
+    def forget(self) -> None:
+        """Count from here on."""
+        self.asked.clear()
+        self.peak = 0
+
+    def reply(self, asked: Asked) -> Reply:
+        """Decide what is sent back."""
+        with self._lock:
+            if len(self.asked) >= MOST_REQUESTS:
+                return refuses(400, "more requests than any test asks for")
+            self.asked.append(asked)
+            self._under_way += 1
+            self.peak = max(self.peak, self._under_way)
+        try:
+            return self.responder(asked)
+        except Exception as defect:  # noqa: BLE001 - it is raised where the server is closed
+            self.defects.append(defect)
+            return HANGS_UP
+        finally:
+            with self._lock:
+                self._under_way -= 1
+
+
+@contextmanager
+def model_server(responder: Responder = oracle) -> Iterator[ModelServer]:
+    """Run a server on a free port, in threads, as long as the block lasts."""
+    http = _Http(responder)
+    thread = threading.Thread(target=http.serve_forever, kwargs={"poll_interval": 0.02})
+    thread.start()
+    try:
+        yield http.model
+    finally:
+        http.model.closing.set()
+        http.shutdown()
+        thread.join()
+        http.server_close()
+    for defect in http.model.defects:
+        raise defect
+
+
+class _Http(ThreadingHTTPServer):
+    # So that closing waits for every thread: none may outlive its test.
+    daemon_threads = False
+
+    def __init__(self, responder: Responder) -> None:
+        super().__init__(("127.0.0.1", 0), _Handler)
+        self.model = ModelServer(self.server_port, responder)
+
+
+class _Handler(BaseHTTPRequestHandler):
+    server: _Http
+    timeout = MOST_SECONDS
+
+    def do_POST(self) -> None:
+        model = self.server.model
+        body = json.loads(self.rfile.read(min(int(self.headers["content-length"]), MOST_BYTES)))
+        headers = {name.lower(): value for name, value in self.headers.items()}
+        reply = model.reply(Asked(headers, body))
+        if reply.silent:
+            model.closing.wait(MOST_SECONDS)
+        elif not reply.hangs_up:
+            # Whoever asked may have given up.
+            with suppress(ConnectionError):
+                self._send(reply, body["model"])
+
+    def log_message(self, format: str, *args: object) -> None:
+        """Say nothing."""
+
+    def _send(self, reply: Reply, model: str) -> None:
+        text = (
+            reply.body
+            if isinstance(reply.body, str)
+            else json.dumps({"model": model, **reply.body})
+        )
+        sent = text.encode()
+        self.send_response(reply.status)
+        self.send_header("content-type", "application/json")
+        self.send_header("content-length", str(len(sent)))
+        self.end_headers()
+        self.wfile.write(sent)
