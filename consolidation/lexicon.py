@@ -24,6 +24,18 @@ FUNCTION = _words(
     "will with would you your yours yourself yourselves s t d ll m o re ve y one ones"
 )
 
+# Of these, the ones that may come and go without any loss of meaning.
+EMPTY = _words(
+    "a an the am is are be been being do does doing it its this that these those there here who "
+    "whom whose which so such very own then s t d ll m re ve"
+)
+# Of these, the ones that say of how many it is true, which way, and whether it had to be.
+LIMITING = _words(
+    "all any both can could each every few from might most must only same should some to would"
+)
+# Before these endings of "they'll" and "I'm" stands a function word.
+CONTRACTED = {"ll": "will", "re": "are", "ve": "have", "m": "am", "d": "would", "s": "is"}
+
 # Words that announce a memory and say nothing of their own.
 ANNOUNCING = _words(
     "user users says said saying told tells mentioned mentions explained explains noted notes "
@@ -63,7 +75,6 @@ EXCLUSIVE = tuple(
         "most least fewest",
         "earlier later",
         "early late",
-        "first last",
         "minimum maximum",
         "min max",
         "enable disable",
@@ -105,7 +116,6 @@ EXCLUSIVE = tuple(
         "hot cold",
         "old new",
         "production prod staging development dev testing test qa sandbox local",
-        "daily weekly monthly quarterly yearly hourly annual biweekly nightly",
         "spring summer autumn winter",
         "red orange yellow green blue purple pink brown black white grey gray cyan magenta "
         "turquoise beige violet crimson navy teal",
@@ -130,8 +140,22 @@ EXCLUSIVE = tuple(
         "linux windows macos",
         "small medium large",
         "single double",
+        "half quarter",
+        "first second third fourth fifth sixth seventh eighth ninth tenth last",
+        "all some",
+        "if unless",
+        "he she",
+        "him her",
+        "his her",
+        "i you",
+        "my your",
     )
 )
+
+# In front of a word, these turn it into its opposite.
+REVERSING = ("un", "non", "non-", "in", "im", "dis")
+# The fewest letters of a word that may be so turned: "input" is not the opposite of "put".
+REVERSIBLE = 5
 
 # Words that say what ought to be, for telling rules from facts.
 NORMATIVE = _words(
@@ -170,8 +194,9 @@ _UP_TO_TWENTY = (
 )
 _TENS = {"thirty": 30, "forty": 40, "fifty": 50, "sixty": 60, "seventy": 70, "eighty": 80}
 NUMBER_WORDS = {word: value for value, word in enumerate(_UP_TO_TWENTY)} | _TENS
-NUMBER_WORDS |= {"ninety": 90, "dozen": 12}
-SCALES = {"hundred": 100, "thousand": 1_000, "million": 1_000_000, "billion": 1_000_000_000}
+NUMBER_WORDS |= {"ninety": 90}
+SCALES = {"dozen": 12, "hundred": 100}
+SCALES |= {"thousand": 1_000, "million": 1_000_000, "billion": 1_000_000_000}
 
 # Spellings of a unit, each under the name that stands for it.
 UNITS = {
@@ -186,11 +211,16 @@ UNITS = {
         "mo": "month months",
         "yr": "yr yrs year years",
         "%": "% percent pct",
+        "": "x times",
         "B": "byte bytes",
-        "KB": "kb kib kilobyte kilobytes",
-        "MB": "mb mib megabyte megabytes",
-        "GB": "gb gib gigabyte gigabytes gig gigs",
-        "TB": "tb tib terabyte terabytes",
+        "KB": "kb kilobyte kilobytes",
+        "KiB": "kib kibibyte kibibytes",
+        "MB": "mb megabyte megabytes",
+        "MiB": "mib mebibyte mebibytes",
+        "GB": "gb gigabyte gigabytes gig gigs",
+        "GiB": "gib gibibyte gibibytes",
+        "TB": "tb terabyte terabytes",
+        "TiB": "tib tebibyte tebibytes",
         "USD": "$ usd dollar dollars",
         "EUR": "€ eur euro euros",
         "GBP": "£ gbp pound pounds",
@@ -201,12 +231,58 @@ UNITS = {
         "mi": "mile miles",
         "kg": "kg kilo kilos kilogram kilograms",
         "g": "g gram grams",
+        "lb": "lb lbs",
+        "oz": "oz ounce ounces",
+        "ft": "ft foot feet",
+        "in": "inch inches",
+        "°C": "°c celsius",
+        "°F": "°f fahrenheit",
+        "°": "° degree degrees",
+        "kbps": "kbps kbit/s",
+        "Mbps": "mbps mbit/s",
+        "Gbps": "gbps gbit/s",
+        "Hz": "hz hertz",
+        "kHz": "khz",
+        "MHz": "mhz",
+        "GHz": "ghz",
+        "W": "w watt watts",
+        "kW": "kw kilowatt kilowatts",
+        "kWh": "kwh",
+        "mph": "mph",
+        "rpm": "rpm",
+        "px": "px pixel pixels",
         "mg": "mg milligram milligrams",
         "l": "l litre litres liter liters",
         "ml": "ml millilitre millilitres milliliter milliliters",
     }.items()
     for spelling in spellings.split()
 }
+UNITS["per cent"] = "%"
+# How often, in one word: the same as "a day" or "each month".
+RATES = {
+    rate: name
+    for name, rates in {
+        "h": "hourly",
+        "d": "daily",
+        "night": "nightly",
+        "wk": "weekly",
+        "2 wk": "biweekly fortnightly",
+        "mo": "monthly",
+        "3 mo": "quarterly",
+        "yr": "yearly annual annually",
+    }.items()
+    for rate in rates.split()
+}
+# Behind these "an hour" is a length of time, as in "takes an hour", and not an occasion.
+MEASURING = _words("for in within after takes took lasts lasted every about than")
+
+# Endings of the names of files that agents speak of.
+EXTENSIONS = _words(
+    "bash c cfg cmd conf cpp cs css csv db doc docx env gif go gz h hpp htm html ini ipynb java "
+    "jpeg jpg js json jsonl jsx kt lock log lua md mdx parquet pdf php pickle pkl png ppt proto "
+    "ps1 py pyi r rb rs rst scala sh sql sqlite svg swift tar tex tf toml ts tsv tsx txt vue wasm "
+    "xls xlsx xml yaml yml zip zsh"
+)
 
 # Verbs after which the name before them is not the one who does what the sentence is about.
 HANDING_ON = _words(
@@ -223,12 +299,16 @@ TRANSFERS = _words(
 )
 # Words that open a qualification: what comes after them is never mere wording.
 QUALIFYING = _words(
-    "at because behind besides despite during except for if in inside near of on outside since "
-    "through throughout toward towards unless until till via when whenever where whereas while "
-    "with within without per under over about against among around between beyond"
+    "after at because before behind besides despite during except for if in inside near of on "
+    "outside since through throughout toward towards unless until till via when whenever where "
+    "whereas while with within without per under over about against among around between beyond"
 )
 SUBORDINATORS = _words(
     "when whenever while if once after before since because as although though unless until where "
     "for on in at during according with without during"
+)
+# With these, a phrase may as well stand in front of a sentence as at its end.
+PLACING = _words(
+    "after at before by during for from in on per since through to under until via with within"
 )
 AUXILIARIES = _words("am is are was were be been being get gets got")

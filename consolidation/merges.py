@@ -76,7 +76,10 @@ def groups_of_same(
 
 
 def refusals(population: Population, pairs: list[NearPair]) -> list[Refusal]:
-    """Give the pairs that lie as near as twins and are not, for the report."""
+    """Give the near pairs that a guard keeps apart, most similar first, for the report.
+
+    A mere addition counts where the two would have been merged without it.
+    """
     return [
         Refusal(
             "merge",
@@ -85,7 +88,7 @@ def refusals(population: Population, pairs: list[NearPair]) -> list[Refusal]:
             pair.objection.why,
         )
         for pair in pairs
-        if pair.objection is not None and pair.similarity >= MERGE_SIMILARITY
+        if pair.objection is not None and (pair.different or pair.similarity >= MERGE_SIMILARITY)
     ]
 
 

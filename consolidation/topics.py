@@ -6,8 +6,8 @@ from collections import Counter
 from collections.abc import Sequence
 
 from .population import Population
-from .reading import is_content, stem
 from .thresholds import SHARED_TOPIC
+from .tokens import is_content, stem
 
 # How many of them a reason names.
 _MOST = 3

@@ -7,61 +7,76 @@ By patterns, from the most specific to the plainest. Two spellings of one value 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
 
 from . import lexicon
+from .numerals import DIGITS, UNIT, norm_of_digits, numbers_in_words
 from .tokens import Token
 
-_MONTH = "|".join(rf"{month}|{month[:3]}\.?" for month in lexicon.MONTHS)
-_UNIT = "|".join(sorted((re.escape(unit) for unit in lexicon.UNITS), key=len, reverse=True))
+_MONTH = "|".join((*lexicon.MONTHS, "sept", *(rf"{month[:3]}\.?" for month in lexicon.MONTHS)))
+_FILE = "|".join(sorted(lexicon.EXTENSIONS, key=len, reverse=True))
+_RATE = "|".join(lexicon.RATES)
+_HOUR = "|".join(word for word, number in lexicon.NUMBER_WORDS.items() if 0 < number <= 12)
+_ORDINAL = r"\d{1,2}(?:st|nd|rd|th)?"
+# Where a run of signs begins. Without it, a pattern would try its luck at every dot of a long
+# run in turn, and a hostile text could make that take for ever.
+_RUN = r"(?<![\w./-])"
 
-# In this order: what an earlier pattern took is not looked at by a later one.
-_VALUES = {
-    "url": r"\b[a-z][a-z0-9+.-]*://[^\s<>\"'`)]+",
-    "email": r"\b[\w.+-]+@[\w-]+(?:\.[\w-]+)+\b",
-    "path": r"(?<![\w/])(?:~|\.{1,2})?/(?:[\w.@-]+/?)+|\b[\w.-]+/(?:[\w.@-]+/)*[\w@-]+\.\w{1,5}\b",
-    "quoted": r"`[^`]+`|\"[^\"]+\"|“[^”]+”|(?<!\w)'[^']+'(?!\w)",
+_QUOTED = re.compile(r"`([^`]+)`|\"([^\"]+)\"|“([^“”]+)”|(?<!\w)'([^']+)'(?!\w)")
+
+# In this order: what an earlier pattern took is not looked at by a later one. The kind of a value
+# is its name here.
+_KINDS = {
+    "url": r"(?<![\w.+-])[a-z][a-z0-9+.-]*+://[^\s<>\"'`)]+",
+    "email": r"(?<![\w.+-])[\w.+-]++@[\w-]+(?:\.[\w-]+)+",
+    "path": (
+        r"(?<![\w/])(?:~|\.{1,2})?/(?:[\w.@-]++/?)+|\b[a-z]:\\[\w.\\-]+"
+        # With an ending, with two slashes or more, or with a slash at the end.
+        rf"|{_RUN}[\w.-]++/(?:[\w.@-]+/)*[\w@-]+\.\w{{1,5}}\b"
+        rf"|{_RUN}(?=[\d/.-]*[a-z_])[\w.-]++(?:/[\w.@-]+){{2,}}/?"
+        rf"|{_RUN}(?=[\d/.-]*[a-z_])[\w.-]++(?:/[\w.@-]++)*/(?=[\s,;:)]|$)"
+        rf"|{_RUN}[\w-]++(?:\.[\w-]+)*\.(?:{_FILE})\b(?![./@]\w)"
+    ),
     "address": r"\b\d{1,3}(?:\.\d{1,3}){3}(?:/\d{1,2})?(?::\d+)?\b",
     "date": (
-        r"\b\d{4}-\d{2}-\d{2}\b|\b\d{1,2}/\d{1,2}(?:/\d{2,4})?\b"
-        rf"|\b\d{{1,2}}(?:st|nd|rd|th)?(?: of)? (?:{_MONTH})\b(?:,? \d{{4}}\b)?"
-        rf"|\b(?:{_MONTH}) \d{{1,2}}(?:st|nd|rd|th)?\b(?:,? \d{{4}}\b)?"
+        r"\b\d{4}(?:-\d{1,2}-\d{1,2}|/\d{1,2}/\d{1,2})(?=T\d|\b)|\b\d{1,2}/\d{1,2}(?:/\d{2,4})?\b"
+        rf"|\b{_ORDINAL}(?: of)? (?:{_MONTH})(?!\w)(?:,? \d{{4}}\b)?"
+        rf"|\b(?:{_MONTH}) {_ORDINAL}\b(?:,? \d{{4}}\b)?"
     ),
+    "month": rf"\b(?:{_MONTH})(?: of|,)? \d{{4}}\b",
     "time": (
-        r"\b\d{1,2}(?:[:.]\d{2})?\s?[ap]\.?m\b\.?|\b\d{1,2}:\d{2}(?::\d{2})?\b|\b(?:noon|midnight)\b"
-        r"|\b\d{1,2} o'clock\b"
+        r"\b\d{1,2}(?:[:.]\d{2})?\s?(?:[ap]m\b|[ap]\.m\b\.?)"
+        r"|(?:\b|(?<=\dT))\d{1,2}:\d{2}(?::\d{2})?(?:Z\b|\b)"
+        rf"|\b(?:noon|midnight)\b|\b(?:\d{{1,2}}|{_HOUR}) o['’]clock\b"
     ),
-    "version": r"\bv\d+(?:\.\d+)*\b|\b\d+(?:\.\d+){2,}(?:[-+.]?(?:rc|a|b|alpha|beta)\d*)?\b",
-    "host": r"\b(?:[a-z0-9-]+\.)+[a-z][a-z0-9-]+(?::\d+)?\b",
+    "version": (
+        r"\bv\d+(?:\.\d+)*(?:[-+][a-z0-9.+-]*[a-z0-9])?\b"
+        r"|\b\d+(?:\.\d+){2,}(?:[-+][a-z0-9.+-]*[a-z0-9]|(?:rc|a|b|\.dev|\.post)\d+)?\b"
+    ),
+    "host": rf"{_RUN}(?:[a-z0-9-]++\.)+[a-z][a-z0-9-]+(?::\d+)?\b",
     "identifier": (
-        r"(?<!\w)--?[a-z][\w-]+|\b\w*[a-z0-9]_\w+\b|\b_\w+\b|\b[A-Z0-9]+_[A-Z0-9_]+\b"
-        r"|\b[a-z]+[A-Z]\w*\b|\b(?:[A-Z][a-z0-9]+){2,}\b|\b[A-Z]{2,}-\d+\b|#\d+\b"
-        r"|\b(?=\w*\d)(?=\w*[A-Za-z])(?!\d+(?:st|nd|rd|th)\b)"
-        rf"(?!\d+(?:{_UNIT})\b)[A-Za-z0-9]+(?:-[A-Za-z0-9]+)*\b"
+        r"(?<!\w)--?[a-z][\w-]*|\b\w*_\w+\b|#\d+\b|\b[a-z]{2,}-\d+(?:\.\d+)*\b"
+        # Letter case is what makes these two.
+        r"|(?-i:\b[a-z]+[A-Z]\w*\b|\b(?:[A-Z][a-z0-9]+){2,}\b)"
+        rf"|\b(?=\w*\d)(?=\w*[a-z])(?!\d+(?:st|nd|rd|th|k|{UNIT})\b)"
+        r"[a-z0-9]+(?:-[a-z0-9]+)*(?:\.\d+)*\b"
     ),
-    "number": (rf"[$€£]?\b\d[\d,]*(?:\.\d+)?(?:[\s-]?(?:{_UNIT})(?![\w]))?"),
+    "year": (
+        r"(?:(?<=\bin )|(?<=\bsince )|(?<=\buntil ))(?:19|20)\d\d\b"
+        rf"(?![.,:]?\d|\s?(?:{UNIT})(?!\w))"
+    ),
+    # "every second Monday" is another matter.
+    "rate": rf"\b(?:per|(?:each|every)(?! second\b)) (?:{UNIT})(?!\w)|\b(?:{_RATE})\b",
+    "number": DIGITS,
 }
-_VALUE = re.compile("|".join(f"(?P<{kind}>{pattern})" for kind, pattern in _VALUES.items()), re.I)
-# Letter case is what makes these two: the pattern for them must see it.
-_CASED = frozenset({"identifier"})
-_IDENTIFIER = re.compile(_VALUES["identifier"])
+_VALUE = re.compile("|".join(f"(?P<{kind}>{pattern})" for kind, pattern in _KINDS.items()), re.I)
+_MONTH_NUMBERS = {month[:3]: number for number, month in enumerate(lexicon.MONTHS, start=1)}
+_HOURS = lexicon.NUMBER_WORDS | {"noon": 12, "midnight": 0}
 
-# What a value is compared with: the values of its own family.
-FAMILIES = {
-    "url": "path",
-    "path": "path",
-    "email": "path",
-    "quoted": "quoted",
-    "address": "host",
-    "host": "host",
-    "date": "date",
-    "weekday": "weekday",
-    "time": "time",
-    "version": "version",
-    "identifier": "identifier",
-    "number": "number",
-}
+# What a value is compared with, where that is more than its own kind: "v1.2" and "1.3" are rivals,
+# and so are "at 3" and "at 4pm".
+FAMILIES = {"url": "host", "address": "host", "version": "number", "time": "number"}
 
 
 @dataclass(frozen=True, order=True)
@@ -71,115 +86,132 @@ class Value:
     family: str
     norm: str
     text: str
+    kind: str = field(compare=False)
+    # Where its words stand in the text.
+    start: int = field(compare=False)
+    end: int = field(compare=False)
 
     @property
     def key(self) -> tuple[str, str]:
         """What it is compared by."""
         return self.family, self.norm
 
+    @property
+    def measure(self) -> tuple[str, str]:
+        """Its kind and its unit: two values of one measure could stand for each other."""
+        return self.kind, self.norm.partition(" ")[2]
+
+    def stands_in(self, text: str) -> bool:
+        """Whether it stands word for word in a text in lower case.
+
+        A part of something longer does not count: 1.2.3 does not stand in "1.2.34". Numbers,
+        times and dates are compared by what they mean alone.
+        """
+        if self.kind in ("number", "time", "date"):
+            return False
+        if self.kind == "quoted":
+            words = r"\W+".join(re.findall(r"\w+", self.norm))
+            return bool(words) and re.search(rf"(?<!\w){words}(?!\w)", text) is not None
+        longer = r"[\w-]|\.\w" if self.kind == "host" else r"[\w-]|[./]\w"
+        found = re.search(rf"(?<![\w.-]){re.escape(self.norm)}(?!{longer})", text)
+        return found is not None
+
 
 def find_values(text: str, tokens: Sequence[Token]) -> list[Value]:
-    """Give the values that a text states, each with what it is compared by."""
-    found = []
-    taken: list[tuple[int, int]] = []
+    """Give the values that a text states, in its order, each with what it is compared by."""
+    found = [*_quoted(text), *_by_pattern(text)]
+    taken = covered(value for value in found if value.kind != "quoted")
+    free = [token for token in tokens if token.start not in taken]
+    found += [*_calendar_words(free), *_spelled_numbers(free)]
+    return sorted(found, key=lambda value: (value.start, value.end))
+
+
+def covered(values: Iterable[Value]) -> frozenset[int]:
+    """Give the positions in the text that values take up."""
+    return frozenset(at for value in values for at in range(value.start, value.end))
+
+
+def _value(kind: str, norm: str, text: str, start: int) -> Value:
+    return Value(FAMILIES.get(kind, kind), norm, text, kind, start, start + len(text))
+
+
+def _quoted(text: str) -> Iterator[Value]:
+    """Find what stands in quotes; other values are looked for inside it all the same."""
+    for match in _QUOTED.finditer(text):
+        norm = match[match.lastindex or 0].lower().strip(" .,;:!?")
+        yield _value("quoted", norm, match.group(), match.start())
+
+
+def _by_pattern(text: str) -> Iterator[Value]:
     for match in _VALUE.finditer(text):
-        kind = match.lastgroup or ""
-        raw = match.group()
-        if kind in _CASED and not _IDENTIFIER.fullmatch(raw):
-            continue
-        taken.append(match.span())
-        found.append(Value(FAMILIES[kind], _norm(kind, raw), raw))
+        kind, raw = match.lastgroup or "", match.group()
+        yield _value(kind, _norm(kind, raw.lower()), raw, match.start())
         # The year by itself, so that "3 March" and "3 March 2026" agree, and two years do not.
-        if kind == "date" and (year := re.search(r"\b\d{4}\b", raw)):
-            found.append(Value("year", year.group(), raw))
+        if kind in ("date", "month") and (year := re.search(r"\b\d{4}\b", raw)):
+            yield _value("year", year.group(), raw, match.start())
+        if kind == "number" and (rate := norm_of_digits(raw.lower())[1]):
+            yield _value("rate", rate, raw, match.start())
+
+
+def _calendar_words(tokens: Sequence[Token]) -> Iterator[Value]:
     for token in tokens:
-        lower = token.lower.rstrip("s")
-        if not token.capitalised:
-            continue
-        if lower in lexicon.WEEKDAYS:
-            found.append(Value("weekday", lower, token.text))
-        elif token.lower in lexicon.MONTHS and not token.starts_sentence:
-            dated = any(start <= token.start < end for start, end in taken)
-            if not dated:
-                found.append(Value("month", token.lower, token.text))
-    return found + _number_words(tokens)
+        day = token.bare.removesuffix("s")
+        if day in lexicon.WEEKDAYS:
+            yield _value("weekday", day, token.text, token.start)
+        # "May" at the head of a sentence is a verb as often as a month.
+        elif token.bare in lexicon.MONTHS and token.capitalised and not token.starts_sentence:
+            yield _value("month", token.bare, token.text, token.start)
 
 
 def _norm(kind: str, raw: str) -> str:
-    lower = raw.lower()
     match kind:
-        case "quoted":
-            return lower[1:-1].strip(" .,;:!?")
         case "date":
-            return _date(lower)
+            return _date(raw)
+        case "month":
+            return lexicon.MONTHS[_MONTH_NUMBERS[raw[:3]] - 1]
         case "time":
-            return _time(lower)
+            return _time(raw)
+        case "rate":
+            return lexicon.RATES.get(raw) or lexicon.UNITS[raw.split(maxsplit=1)[1]]
         case "number":
-            return _number(lower)
+            return norm_of_digits(raw)[0]
         case "version":
-            return lower.removeprefix("v")
+            return raw.removeprefix("v")
         case "url" | "path":
-            return lower.rstrip("/.,;:")
-    return lower
+            return raw.rstrip("/.,;:")
+    return raw
 
 
 def _date(text: str) -> str:
-    if re.fullmatch(r"\d{4}-\d{2}-\d{2}", text):
-        _, month, day = text.split("-")
-        return f"{int(month)}-{int(day)}"
-    if "/" in text:
-        return text
-    numbers = re.findall(r"\d+", text)
-    name = next(word for word in re.findall(r"[a-z]+", text) if word[:3] in _MONTH_NUMBERS)
-    return f"{_MONTH_NUMBERS[name[:3]]}-{int(numbers[0])}"
-
-
-_MONTH_NUMBERS = {month[:3]: number for number, month in enumerate(lexicon.MONTHS, start=1)}
+    """Give month and day; "3/4" stays as it is, since nobody can say which of the two is which."""
+    numbers = [int(number) for number in re.findall(r"\d+", text)]
+    name = next((word for word in re.findall(r"[a-z]+", text) if word[:3] in _MONTH_NUMBERS), None)
+    if name is not None:
+        return f"{_MONTH_NUMBERS[name[:3]]}-{numbers[0]}"
+    if re.match(r"\d{4}", text):
+        return f"{numbers[1]}-{numbers[2]}"
+    first, second = numbers[:2]
+    if first > 12 or first == second:
+        return f"{second}-{first}"
+    return f"{first}-{second}" if second > 12 else f"{first}/{second}"
 
 
 def _time(text: str) -> str:
-    if text in ("noon", "midnight"):
-        return {"noon": "12:00", "midnight": "0:00"}[text]
-    numbers = [int(number) for number in re.findall(r"\d+", text)]
-    hour, minute = numbers[0], numbers[1] if len(numbers) > 1 else 0
+    word = text.split()[0]
+    if word in _HOURS:
+        return f"{_HOURS[word]}:00"
+    hour, minute, second, *_ = [*map(int, re.findall(r"\d+", text)), 0, 0]
     if re.search(r"p\.?m", text):
         hour = hour % 12 + 12
     elif re.search(r"a\.?m", text):
         hour %= 12
-    return f"{hour}:{minute:02d}"
+    return f"{hour}:{minute:02d}" + (f":{second:02d}" if second else "")
 
 
-def _number(text: str) -> str:
-    match = re.fullmatch(r"([$€£]?)([\d,]+(?:\.\d+)?)[\s-]?(.*)", text)
-    sign, digits, unit = match.groups() if match else ("", text, "")
-    number = digits.replace(",", "")
-    if "." not in number:
-        number = str(int(number or 0))
-    return f"{number} {lexicon.UNITS.get(unit or sign, '')}".strip()
-
-
-def _number_words(tokens: Sequence[Token]) -> list[Value]:
-    """Find numbers written as words: "five", "twenty-one", "three hundred", "a dozen"."""
-    found = []
-    index = 0
-    while index < len(tokens):
-        used: list[str] = []
-        total, position = 0, index
-        while position < len(tokens):
-            word = tokens[position].lower
-            parts = word.split("-")
-            if all(part in lexicon.NUMBER_WORDS for part in parts):
-                total += sum(lexicon.NUMBER_WORDS[part] for part in parts)
-            elif word in lexicon.SCALES and used:
-                total *= lexicon.SCALES[word]
-            else:
-                break
-            used.append(tokens[position].text)
-            position += 1
-        # "one" alone is a pronoun as often as a number.
-        if used and [word.lower() for word in used] != ["one"]:
-            after = tokens[position].lower if position < len(tokens) else ""
-            unit = lexicon.UNITS.get(after, "")
-            found.append(Value("number", f"{total} {unit}".strip(), " ".join(used)))
-        index = max(position, index + 1)
-    return found
+def _spelled_numbers(tokens: Sequence[Token]) -> Iterator[Value]:
+    for norm, each, words in numbers_in_words(tokens):
+        text = " ".join(dict.fromkeys(word.text for word in words))
+        start, end = words[0].start, words[-1].start + len(words[-1].text)
+        yield Value("number", norm, text, "number", start, end)
+        if each:
+            yield Value("rate", each, text, "rate", start, end)

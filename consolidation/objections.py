@@ -1,0 +1,32 @@
+"""Why two memories must stay two."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+
+from .reading import Reading
+
+
+@dataclass(frozen=True)
+class Objection:
+    """Why two memories must stay two: which guard, and what each of them says."""
+
+    guard: str
+    left: str
+    right: str
+    conflict: bool = True
+
+    @property
+    def why(self) -> str:
+        """Say it in a line, both values in it."""
+        return f"{self.left or 'nothing'} against {self.right or 'nothing'}"
+
+
+# Looks at two readings and objects, or not.
+Guard = Callable[[Reading, Reading], Iterator[Objection]]
+
+
+def listed(words: Iterable[str]) -> str:
+    """Give words as a reason shows them."""
+    return ", ".join(sorted(words))

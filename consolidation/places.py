@@ -1,0 +1,77 @@
+"""Names, values and words that stand in each other's place in a text.
+
+All of them stand in the sources too, so that no list of what is there finds it: "Evan paints for
+Sam" has every word of "Sam paints for Evan". What gives it away is that the text would fit its
+sources better with the two exchanged.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import combinations
+
+from .reading import Reading
+from .tokens import stem
+
+# How many words on each side of a word make its place.
+_NEAR = 2
+# From this share of common words on, one pair of exchanged words makes another statement.
+_SAME_WORDS = 0.85
+
+# A side and the word that stands there.
+_Place = tuple[int, str]
+
+
+def exchanged(sentence: Reading, told: Sequence[Reading]) -> Iterator[tuple[str, str]]:
+    """Give the pairs of a sentence that stand in each other's place, going by sentences told."""
+    here = _places([sentence])
+    there = _places(told)
+    for group in _exchangeable(sentence):
+        for one, other in combinations(sorted(group & here.keys() & there.keys()), 2):
+            if _fits_better_exchanged(one, other, here, there):
+                yield one, other
+    for twin in told:
+        yield from _exchanged_words(sentence.flow, twin.flow)
+
+
+def _exchangeable(sentence: Reading) -> list[set[str]]:
+    """Give what could take each other's place: names, and values of one kind and unit."""
+    groups: dict[tuple[str, str], set[str]] = {}
+    for value in sentence.measures:
+        groups.setdefault(value.measure, set()).add(value.norm)
+    return [{stem(name) for name in (*sentence.names, "user")}, *groups.values()]
+
+
+def _places(readings: Sequence[Reading]) -> dict[str, set[_Place]]:
+    """Give the words around each word, with the side on which they stand."""
+    places: dict[str, set[_Place]] = {}
+    for flow in (reading.flow for reading in readings):
+        for at, word in enumerate(flow):
+            around = places.setdefault(word, set())
+            around.update((-1, near) for near in flow[max(0, at - _NEAR) : at])
+            around.update((1, near) for near in flow[at + 1 : at + 1 + _NEAR])
+    return places
+
+
+def _fits_better_exchanged(
+    one: str, other: str, here: Mapping[str, set[_Place]], there: Mapping[str, set[_Place]]
+) -> bool:
+    def fit(standing: str, told: str) -> int:
+        return sum(near not in (one, other) for _, near in here[standing] & there[told])
+
+    return fit(one, other) + fit(other, one) > fit(one, one) + fit(other, other)
+
+
+def _exchanged_words(flow: Sequence[str], twin: Sequence[str]) -> Iterator[tuple[str, str]]:
+    """Find two words that changed places in what is the same sentence otherwise."""
+    here, there = set(flow), set(twin)
+    if len(here & there) < _SAME_WORDS * len(here | there):
+        return
+    pairs = zip(
+        (word for word in flow if word in there),
+        (word for word in twin if word in here),
+        strict=False,
+    )
+    moved = [(one, other) for one, other in pairs if one != other]
+    if len(moved) == 2 and moved[0] == moved[1][::-1]:
+        yield moved[0]
