@@ -16,15 +16,25 @@ from .settings import ConfigOption, FileArgument, JsonOption, QuietOption
 def add(
     file: FileArgument,
     text: Annotated[str, typer.Argument(metavar="TEXT", help="What is to be remembered.")],
-    tenant: Annotated[str, typer.Option(help="The partition that it lives in.")] = "default",
+    tenant: Annotated[
+        str, typer.Option(metavar="NAME", help="The partition that it lives in.")
+    ] = "default",
     kind: Annotated[Kind, typer.Option(help="What it is.")] = "fact",
     layer: Annotated[Layer, typer.Option(help="How settled it is.")] = "working",
     origin: Annotated[Origin, typer.Option(help="Who says it.")] = "agent",
-    trust: Annotated[float, typer.Option(min=0, max=1, help="How far it is trusted.")] = 0.5,
-    importance: Annotated[int, typer.Option(min=1, max=5, help="How much it matters.")] = 3,
-    tag: Annotated[list[str] | None, typer.Option(help="A tag; again for more.")] = None,
-    source: Annotated[str | None, typer.Option(help="Where it comes from.")] = None,
-    session: Annotated[str | None, typer.Option(help="The session it was said in.")] = None,
+    trust: Annotated[
+        float, typer.Option(metavar="0..1", min=0, max=1, help="How far it is trusted.")
+    ] = 0.5,
+    importance: Annotated[
+        int, typer.Option(metavar="1..5", min=1, max=5, help="How much it matters.")
+    ] = 3,
+    tag: Annotated[
+        list[str] | None, typer.Option(metavar="WORD", help="A tag; again for more.")
+    ] = None,
+    source: Annotated[str | None, typer.Option(metavar="NAME", help="Where it comes from.")] = None,
+    session: Annotated[
+        str | None, typer.Option(metavar="NAME", help="The session it was said in.")
+    ] = None,
     pin: Annotated[bool, typer.Option("--pin", help="Never supersede it.")] = False,
     config: ConfigOption = None,
     json: JsonOption = False,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from collections.abc import Callable
 from importlib.metadata import version
@@ -58,13 +57,7 @@ def _root(
 
 def main() -> None:
     """Run the command line and end the process with its exit code."""
-    code = run(sys.argv[1:])
-    sys.stdout.flush()
-    sys.stderr.flush()
-    if code in (Code.INTERRUPTED, Code.TERMINATED):
-        # Threads may still wait for a model's answer; nobody waits for them.
-        os._exit(code)
-    sys.exit(code)
+    sys.exit(run(sys.argv[1:]))
 
 
 def run(arguments: list[str]) -> int:

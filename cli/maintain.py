@@ -35,7 +35,7 @@ def maintain(
         str, typer.Option(metavar="OPERATIONS", help="Some of merge,synthesize,extract.")
     ] = ",".join(OPERATIONS),
     tenant: Annotated[
-        list[str] | None, typer.Option(help="Only this tenant; again for more.")
+        list[str] | None, typer.Option(metavar="NAME", help="Only this tenant; again for more.")
     ] = None,
     embedder: Annotated[
         str,
@@ -50,16 +50,22 @@ def maintain(
     api_base: Annotated[
         str | None, typer.Option(metavar="URL", help="Where the model is served.")
     ] = None,
-    concurrency: Annotated[int, typer.Option(min=1, max=64, help="Model calls at once.")] = 4,
-    max_calls: Annotated[int | None, typer.Option(min=0, help="Model calls at the most.")] = None,
+    concurrency: Annotated[
+        int, typer.Option(metavar="N", min=1, max=64, help="Model calls at once.")
+    ] = 4,
+    max_calls: Annotated[
+        int | None, typer.Option(metavar="N", min=0, help="Model calls at the most.")
+    ] = None,
     max_tokens: Annotated[
-        int | None, typer.Option(min=0, help="No further call from so many tokens on.")
+        int | None, typer.Option(metavar="N", min=0, help="No further call from so many tokens on.")
     ] = None,
     max_cost: Annotated[
-        float | None, typer.Option(min=0, help="No further call from so many USD on.")
+        float | None,
+        typer.Option(metavar="USD", min=0, help="No further call from so many USD on."),
     ] = None,
     max_time: Annotated[
-        float | None, typer.Option(min=0, help="No further call after so many seconds.")
+        float | None,
+        typer.Option(metavar="SECONDS", min=0, help="No further call after so many seconds."),
     ] = None,
     include_protected: Annotated[
         bool,
@@ -135,7 +141,8 @@ def _writer(
         from slowwave.consolidation.write import ExtractiveWriter
 
         return ExtractiveWriter()
-    from slowwave.consolidation.model import Budget, Endpoint, ModelWriter
+    from slowwave.consolidation.calls import Endpoint
+    from slowwave.consolidation.model import Budget, ModelWriter
 
     return ModelWriter(Endpoint(model, api_base), concurrency, Budget(*limits))
 

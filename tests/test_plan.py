@@ -1,0 +1,309 @@
+"""What a night proposes, of small files: who leaves, who stays, and who is left alone."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+
+import night as fixture
+import pytest
+from nights import execute, fill, night, picture, rows, told
+
+from slowwave.consolidation.embed import SentenceEmbedder
+from slowwave.store.file import create_file
+
+KNOWN = fixture.load()
+FACTS = {fact["id"]: fact["wordings"] for fact in KNOWN.facts}
+RULE = KNOWN.rules[0]["voicings"]
+PORT = "The billing service listens on port {} for requests of the web shop."
+TWINS = ["Billing listens on port 8080.", "Billing listens on port 8080"]
+
+
+def of_one_thing() -> list[str]:
+    """Give wordings of one fact that belong together."""
+    return next(words for words in FACTS.values() if any("Oksana" in word for word in words))
+
+
+def states(path: Path) -> dict[str, str]:
+    return {row["id"]: row["status"] for row in rows(path, "SELECT id, status FROM memories")}
+
+
+def test_an_empty_file_has_nothing_to_do(memory_file: Path, embedder: SentenceEmbedder) -> None:
+    assert night(memory_file, embedder).plan.proposals == ()
+    assert rows(memory_file, "SELECT * FROM runs") == []
+
+
+def test_memories_that_say_the_same_become_the_newest_of_them(
+    memory_file: Path, embedder: SentenceEmbedder
+) -> None:
+    fill(memory_file, told(TWINS, "twin", tags=["net"]))
+    night(memory_file, embedder)
+    assert states(memory_file) == {"twin-00": "superseded", "twin-01": "active"}
+    loser = rows(memory_file, "SELECT * FROM memories WHERE id = 'twin-00'")[0]
+    assert loser["superseded_by"] == "twin-01"
+    edge = rows(memory_file, "SELECT * FROM synthesized_from")[0]
+    assert (edge["derived_id"], edge["source_id"], edge["operation"]) == (
+        "twin-01",
+        "twin-00",
+        "merge",
+    )
+
+
+def test_the_survivor_of_a_merge_is_the_most_trusted_and_unites_the_rest(
+    memory_file: Path, embedder: SentenceEmbedder
+) -> None:
+    fill(
+        memory_file,
+        [
+            {
+                "id": "trusted",
+                "content": TWINS[0],
+                "trust": 0.9,
+                "tags": ["a"],
+                "session": "s1",
+                "expires_at": "2027-01-01T00:00:00+00:00",
+                "observed_at": "2026-01-01T00:00:00+00:00",
+            },
+            {
+                "id": "newer",
+                "content": TWINS[1],
+                "importance": 5,
+                "tags": ["b"],
+                "session": "s2",
+                "observed_at": "2026-02-01T00:00:00+00:00",
+            },
+        ],
+    )
+    night(memory_file, embedder)
+    survivor = rows(memory_file, "SELECT * FROM memories WHERE status = 'active'")[0]
+    assert survivor["id"] == "trusted"
+    assert survivor["content"] == TWINS[0]
+    assert survivor["tags"] == '["a","b"]'
+    assert survivor["importance"] == 5
+    # The other one never expires, so what it says must not either.
+    assert survivor["expires_at"] is None
+    assert survivor["metadata"] == '{"sessions":["s1","s2"]}'
+    assert survivor["trust"] == 0.9
+
+
+@pytest.mark.parametrize("shield", [{"origin": "human"}, {"pinned": True}, {"layer": "core"}])
+def test_a_protected_memory_is_never_superseded(
+    shield: dict[str, object], memory_file: Path, embedder: SentenceEmbedder
+) -> None:
+    fill(memory_file, told(TWINS, "twin", **shield))
+    night(memory_file, embedder)
+    assert set(states(memory_file).values()) == {"active"}
+
+
+def test_a_protected_memory_may_be_superseded_when_told_so(
+    memory_file: Path, embedder: SentenceEmbedder
+) -> None:
+    fill(memory_file, told(TWINS, "twin", origin="human"))
+    night(memory_file, embedder, include_protected=True)
+    assert sorted(states(memory_file).values()) == ["active", "superseded"]
+
+
+def test_an_agents_duplicate_of_a_humans_memory_goes_and_the_humans_stays(
+    memory_file: Path, embedder: SentenceEmbedder
+) -> None:
+    fill(
+        memory_file,
+        [
+            {"id": "human", "content": TWINS[0], "origin": "human", "trust": 0.1},
+            {"id": "agent", "content": TWINS[1], "trust": 0.9},
+        ],
+    )
+    night(memory_file, embedder)
+    assert states(memory_file) == {"human": "active", "agent": "superseded"}
+
+
+def test_three_memories_about_one_thing_become_a_stable_one(
+    memory_file: Path, embedder: SentenceEmbedder
+) -> None:
+    fill(memory_file, told(of_one_thing(), "oncall", importance=4, trust=0.7))
+    night(memory_file, embedder)
+    derived = rows(memory_file, "SELECT * FROM memories WHERE generation = 1")
+    assert len(derived) == 1
+    assert derived[0]["layer"] == "stable"
+    assert derived[0]["origin"] == "consolidation"
+    assert derived[0]["trust"] == 0.65
+    assert derived[0]["importance"] == 4
+    sources = rows(memory_file, "SELECT * FROM memories WHERE superseded_by = ?", derived[0]["id"])
+    assert len(sources) >= 3
+    assert derived[0]["observed_at"] == max(source["observed_at"] for source in sources)
+
+
+def test_a_humans_memory_may_be_a_source_and_stays_active(
+    memory_file: Path, embedder: SentenceEmbedder
+) -> None:
+    texts = of_one_thing()
+    fill(memory_file, [*told(texts[:-1], "agent"), *told(texts[-1:], "human", origin="human")])
+    night(memory_file, embedder)
+    assert states(memory_file)["human-00"] == "active"
+    assert rows(memory_file, "SELECT * FROM synthesized_from WHERE source_id = 'human-00'")
+    assert night(memory_file, embedder).plan.proposals == ()
+
+
+def test_nothing_crosses_tenants(memory_file: Path, embedder: SentenceEmbedder) -> None:
+    texts = of_one_thing()
+    fill(
+        memory_file,
+        [
+            {"content": text, "tenant": f"tenant-{number}"}
+            for number, text in enumerate([*texts[:2], *texts[:2]])
+        ],
+    )
+    assert night(memory_file, embedder).plan.proposals == ()
+
+
+def test_only_the_tenant_named_is_consolidated(
+    memory_file: Path, embedder: SentenceEmbedder
+) -> None:
+    for tenant in ("one", "two"):
+        fill(memory_file, told(TWINS, tenant, tenant=tenant))
+    outcome = night(memory_file, embedder, tenants=("two",))
+    assert {result.proposal.tenant for result in outcome.results} == {"two"}
+    assert states(memory_file)["one-00"] == "active"
+    assert outcome.before.active == 2
+
+
+def test_only_the_operations_named_are_carried_out(
+    memory_file: Path, embedder: SentenceEmbedder
+) -> None:
+    fill(memory_file, [*told(TWINS, "twin"), *told(of_one_thing(), "oncall")])
+    outcome = night(memory_file, embedder, only=frozenset({"merge"}))
+    assert {result.proposal.operation for result in outcome.results} == {"merge"}
+
+
+def test_the_order_of_rows_plays_no_part(tmp_path: Path, embedder: SentenceEmbedder) -> None:
+    memories = [*told(TWINS, "twin"), *told(of_one_thing(), "oncall"), *told(RULE, "rule")]
+    digests = set()
+    for seed in range(3):
+        path = tmp_path / f"{seed}.db"
+        create_file(path)
+        random.Random(seed).shuffle(memories)  # noqa: S311 - an order, not a secret
+        fill(path, memories)
+        digests.add(night(path, embedder, dry_run=True).plan.digest)
+    assert len(digests) == 1
+
+
+def test_a_rule_needs_five_voices_of_two_sessions(
+    memory_file: Path, embedder: SentenceEmbedder
+) -> None:
+    fill(memory_file, [row | {"session": "one"} for row in told(RULE, "rule")])
+    outcome = night(memory_file, embedder, dry_run=True)
+    assert [one for one in outcome.plan.proposals if one.operation == "extract"] == []
+    execute(memory_file, "UPDATE memories SET session = id")
+    outcome = night(memory_file, embedder, dry_run=True)
+    assert len([one for one in outcome.plan.proposals if one.operation == "extract"]) == 1
+
+
+def test_what_has_expired_is_left_alone(memory_file: Path, embedder: SentenceEmbedder) -> None:
+    fill(memory_file, told(TWINS, "twin", expires_at="2026-03-01T00:00:00+00:00"))
+    assert night(memory_file, embedder).plan.proposals == ()
+
+
+def test_a_new_wording_that_adds_nothing_goes_into_the_memory_made_before(
+    memory_file: Path, embedder: SentenceEmbedder
+) -> None:
+    texts = of_one_thing()
+    fill(memory_file, told(texts, "oncall"))
+    night(memory_file, embedder)
+    stable = rows(memory_file, "SELECT * FROM memories WHERE layer = 'stable'")[0]
+    fill(memory_file, told([stable["content"].split(". ")[0]], "again", first_day=20))
+    outcome = night(memory_file, embedder)
+    assert [result.proposal.operation for result in outcome.results] == ["merge"]
+    after = rows(memory_file, "SELECT * FROM memories WHERE layer = 'stable'")
+    assert [row["content"] for row in after] == [stable["content"]]
+    assert states(memory_file)["again-00"] == "superseded"
+    assert night(memory_file, embedder).plan.proposals == ()
+
+
+def test_a_new_wording_that_adds_something_is_taken_in_and_generations_are_capped(
+    memory_file: Path, embedder: SentenceEmbedder
+) -> None:
+    fill(memory_file, told(of_one_thing(), "oncall"))
+    night(memory_file, embedder)
+    for number, word in enumerate(("storage", "Cassandra", "replica", "cluster")):
+        text = f"Oksana carries the {word} pager for the databases on every weekend."
+        fill(memory_file, told([text], f"more-{number}", first_day=20 + number))
+        night(memory_file, embedder)
+        assert night(memory_file, embedder).plan.proposals == ()
+    generations = rows(memory_file, "SELECT max(generation) AS g FROM memories")[0]["g"]
+    assert 1 < generations <= 3
+    active = rows(memory_file, "SELECT content FROM memories WHERE status = 'active'")
+    for word in ("storage", "Cassandra", "replica", "cluster"):
+        assert any(word in row["content"] for row in active)
+
+
+def test_a_restored_memory_is_not_taken_away_again(
+    memory_file: Path, embedder: SentenceEmbedder
+) -> None:
+    fill(memory_file, told(TWINS, "twin"))
+    night(memory_file, embedder)
+    execute(
+        memory_file,
+        "UPDATE memories SET status = 'active', superseded_by = NULL, superseded_at = NULL",
+    )
+    assert night(memory_file, embedder).plan.proposals == ()
+
+
+def test_a_refused_pair_carries_both_values(memory_file: Path, embedder: SentenceEmbedder) -> None:
+    fill(memory_file, [PORT.format(8080), PORT.format(9090)])
+    refused = night(memory_file, embedder).plan.refused
+    assert [(one.guard, one.why) for one in refused] == [("number", "8080 against 9090")]
+
+
+def test_a_dry_run_leaves_every_byte_as_it_is(
+    memory_file: Path, embedder: SentenceEmbedder
+) -> None:
+    fill(memory_file, [*told(TWINS, "twin"), *told(of_one_thing(), "oncall")])
+    before = memory_file.read_bytes()
+    assert night(memory_file, embedder, dry_run=True).plan.proposals
+    assert memory_file.read_bytes() == before
+
+
+class _NoModel:
+    """An embedder that must not be asked."""
+
+    name = "all-MiniLM-L6-v2"
+
+    def encode(self, texts: object) -> object:
+        raise AssertionError("a text was embedded")
+
+
+def test_a_dry_run_with_vectors_needs_no_embedding_model(
+    memory_file: Path, embedder: SentenceEmbedder
+) -> None:
+    fill(memory_file, told(of_one_thing(), "oncall"))
+    vectors = embedder.encode(of_one_thing()).tolist()
+    path = memory_file.with_name("with-vectors.db")
+    create_file(path)
+    memories = told(of_one_thing(), "oncall")
+    fill(
+        path,
+        [
+            memory | {"embedding": vector, "embedding_model": embedder.name}
+            for memory, vector in zip(memories, vectors, strict=True)
+        ],
+    )
+    planned = night(path, _NoModel(), dry_run=True)  # type: ignore[arg-type]  # it must not be used
+    assert planned.plan.digest == night(memory_file, embedder, dry_run=True).plan.digest
+
+
+def test_only_changed_texts_are_embedded_again(
+    memory_file: Path, embedder: SentenceEmbedder
+) -> None:
+    fill(memory_file, told(["The dishwasher is broken.", "Rosa waters the plants."], "plain"))
+    night(memory_file, embedder)
+    before = picture(memory_file, ["embeddings"])["embeddings"]
+    execute(
+        memory_file, "UPDATE memories SET content = 'The oven is broken.' WHERE id = 'plain-00'"
+    )
+    night(memory_file, embedder)
+    after = {row["memory_id"]: row for row in picture(memory_file, ["embeddings"])["embeddings"]}
+    assert all(
+        (after[row["memory_id"]]["vector"] == row["vector"]) == (row["memory_id"] == "plain-01")
+        for row in before
+    )
+    assert len(before) == 2

@@ -1,0 +1,164 @@
+"""The program as a process: what it loads, how signals end it, and what a kill leaves behind."""
+
+from __future__ import annotations
+
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+import night as fixture
+import pytest
+from nights import fill, night, picture, rows, told
+from test_plan import TWINS, of_one_thing
+
+from slowwave.consolidation.embed import SentenceEmbedder
+from slowwave.store.check import check_file
+from slowwave.store.file import create_file, open_reading
+
+HEAVY = ("torch", "transformers", "sentence_transformers", "litellm", "sklearn", "scipy", "numpy")
+SLOWWAVE = [sys.executable, "-m", "slowwave.cli"]
+
+
+def loaded(arguments: Sequence[str], names: Sequence[str]) -> set[str]:
+    """Give which of the modules a command had loaded when it ended."""
+    code = (
+        "import sys\nfrom slowwave.cli.app import run\n"
+        f"run({list(arguments)!r})\n"
+        f"print('LOADED', *[n for n in {list(names)!r} if n in sys.modules])"
+    )
+    ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    return set(ended.stdout.splitlines()[-1].split()[1:])
+
+
+def test_help_loads_nothing_but_typer_and_the_standard_library() -> None:
+    # Typer itself loads pydantic.
+    others = ("rich", "sqlite_utils", "snowballstemmer", "tenacity", "filelock")
+    assert loaded(["maintain", "--help"], [*HEAVY, *others]) == set()
+
+
+def test_a_dry_run_with_vectors_loads_neither_torch_nor_litellm(
+    memory_file: Path, embedder: SentenceEmbedder
+) -> None:
+    fill(memory_file, told(of_one_thing(), "oncall"))
+    night(memory_file, embedder, only=frozenset({"merge"}))
+    arguments = ["maintain", str(memory_file), "--consolidate", "--dry-run"]
+    assert loaded(arguments, HEAVY) == {"numpy", "scipy", "sklearn"}
+
+
+def start(*arguments: object) -> subprocess.Popen[str]:
+    return subprocess.Popen(
+        [*SLOWWAVE, *map(str, arguments)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+def wait_until_applying(path: Path, process: subprocess.Popen[str]) -> None:
+    """Wait until the first proposal stands in the file."""
+    while process.poll() is None:
+        if rows(path, "SELECT 1 FROM proposals LIMIT 1"):
+            return
+        time.sleep(0.002)
+
+
+@pytest.fixture(scope="module")
+def thousand(tmp_path_factory: pytest.TempPathFactory, embedder: SentenceEmbedder) -> Path:
+    """Give a file of 1,000 memories that have their vectors and nothing else done."""
+    path = tmp_path_factory.mktemp("kills") / "memory.db"
+    create_file(path)
+    with path.with_name("lines.jsonl").open("w") as stream:
+        stream.write("\n".join(fixture.lines(fixture.load())))
+    subprocess.run(
+        [*SLOWWAVE, "import", str(path), str(path.with_name("lines.jsonl"))],
+        check=True,
+        capture_output=True,
+    )
+    night(path, embedder, only=frozenset())
+    return path
+
+
+def test_a_kill_at_any_moment_leaves_a_whole_file_and_the_next_run_finishes(
+    thousand: Path, tmp_path: Path, embedder: SentenceEmbedder
+) -> None:
+    chance = random.Random(7)  # noqa: S311 - moments, not secrets
+    texts = {
+        row["id"]: row["content"] for row in rows(thousand, "SELECT id, content FROM memories")
+    }
+    path = tmp_path / "memory.db"
+    path.write_bytes(thousand.read_bytes())
+    survived = []
+    for _ in range(4):
+        process = start("maintain", path, "--consolidate", "--quiet")
+        wait_until_applying(path, process)
+        time.sleep(chance.random() * 0.8)
+        process.kill()
+        process.communicate()
+        with open_reading(path) as file:
+            assert check_file(file).problems == ()
+        now = {row["id"]: row["content"] for row in rows(path, "SELECT id, content FROM memories")}
+        assert {one: now[one] for one in texts} == texts
+        survived.append(len(rows(path, "SELECT 1 FROM proposals WHERE state = 'applied'")))
+    assert survived[0] > 0
+    night(path, embedder)
+    untouched = tmp_path / "untouched.db"
+    untouched.write_bytes(thousand.read_bytes())
+    night(untouched, embedder)
+    contents = "SELECT content, status, layer FROM memories ORDER BY content, status"
+    assert rows(path, contents) == rows(untouched, contents)
+    assert night(path, embedder).plan.proposals == ()
+
+
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_a_signal_ends_the_run_with_its_code_and_a_report(
+    number: signal.Signals, code: int, thousand: Path, tmp_path: Path
+) -> None:
+    path = tmp_path / "memory.db"
+    path.write_bytes(thousand.read_bytes())
+    process = start("maintain", path, "--consolidate", "--json")
+    wait_until_applying(path, process)
+    os.kill(process.pid, number)
+    out, err = process.communicate(timeout=60)
+    assert process.returncode == code, err
+    assert '"skipped"' in out
+    assert "Traceback" not in err
+    assert rows(path, "SELECT outcome FROM runs")[-1] == {"outcome": "interrupted"}
+    with open_reading(path) as file:
+        assert check_file(file).problems == ()
+
+
+def test_a_reader_that_goes_away_ends_an_export_quietly(thousand: Path) -> None:
+    process = start("export", thousand)
+    assert process.stdout is not None
+    assert process.stderr is not None
+    with process.stdout, process.stderr:
+        first = process.stdout.readline()
+        process.stdout.close()
+        assert first.startswith("{")
+        assert process.stderr.read() == ""
+    assert process.wait(timeout=60) == 0
+
+
+def test_a_run_without_a_model_connects_to_nothing(memory_file: Path) -> None:
+    fill(memory_file, told(TWINS, "twin") + told(of_one_thing(), "oncall"))
+    before = picture(memory_file, ["memories"])
+    code = (
+        "import socket, sys\n"
+        "def refuse(*args, **kwargs):\n"
+        "    raise SystemExit('a connection was tried')\n"
+        "socket.socket.connect = refuse\n"
+        "socket.create_connection = refuse\n"
+        "socket.getaddrinfo = refuse\n"
+        "from slowwave.cli.app import run\n"
+        f"sys.exit(run(['maintain', {str(memory_file)!r}, '--consolidate', '--quiet']))"
+    )
+    ended = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=False
+    )
+    assert (ended.returncode, ended.stderr) == (0, "")
+    assert picture(memory_file, ["memories"]) != before

@@ -1,0 +1,104 @@
+"""Where the value of an option comes from: command line, environment, slowwave.toml, default."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from nights import fill, told
+from test_cli import Cli, cli
+from test_plan import TWINS
+from typer.core import TyperOption
+from typer.main import get_command
+
+from slowwave.cli.app import app
+from slowwave.cli.settings import KEYS
+
+__all__ = ["cli"]  # a fixture of test_cli, asked for by name
+
+
+def tag_of(path: Path, cli: Cli, *arguments: object) -> str:
+    """Add a memory and give the tenant that it got."""
+    memory_id = cli("add", path, "text", *arguments, "--json").json["id"]
+    for line in cli("export", path).out.splitlines():
+        memory = json.loads(line)
+        if memory["id"] == memory_id:
+            return str(memory["tenant"])
+    return "lost"
+
+
+def test_the_command_line_comes_before_the_environment_the_file_and_the_default(
+    memory_file: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert tag_of(memory_file, cli) == "default"
+    memory_file.with_name("slowwave.toml").write_text('tenant = "from-file"\n')
+    assert tag_of(memory_file, cli) == "from-file"
+    monkeypatch.setenv("SLOWWAVE_TENANT", "from-environment")
+    assert tag_of(memory_file, cli) == "from-environment"
+    assert tag_of(memory_file, cli, "--tenant", "from-line") == "from-line"
+
+
+def test_a_config_that_is_named_comes_before_the_one_beside_the_file(
+    memory_file: Path, cli: Cli
+) -> None:
+    memory_file.with_name("slowwave.toml").write_text('tenant = "beside"\n')
+    named = memory_file.with_name("other.toml")
+    named.write_text('tenant = "named"\n')
+    assert tag_of(memory_file, cli, "--config", named) == "named"
+    memory_id = cli("add", "--config", named, memory_file, "text", "--json").json["id"]
+    exported = [json.loads(line) for line in cli("export", memory_file).out.splitlines()]
+    assert [one["tenant"] for one in exported if one["id"] == memory_id] == ["named"]
+
+
+def test_the_memory_file_may_come_from_the_environment(
+    memory_file: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fill(memory_file, told(TWINS, "twin"))
+    monkeypatch.setenv("SLOWWAVE_FILE", str(memory_file))
+    ended = cli("maintain", "--consolidate", "--dry-run", "--json")
+    assert ended.json["file"] == str(memory_file)
+    assert len(ended.json["proposals"]) == 1
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        ("tenannt = 'x'\n", "tenannt"),
+        ("tenant = \n", "not valid TOML"),
+        ("concurrency = 'many'\n", "--concurrency"),
+    ],
+)
+def test_a_config_that_makes_no_sense_ends_with_2(
+    text: str, sentence: str, memory_file: Path, cli: Cli
+) -> None:
+    memory_file.with_name("slowwave.toml").write_text(text)
+    ended = cli("maintain", memory_file, "--consolidate", "--dry-run")
+    assert ended.code == 2
+    assert sentence in ended.err
+
+
+def test_a_config_that_is_named_must_be_there(memory_file: Path, cli: Cli) -> None:
+    ended = cli("log", memory_file, "--config", memory_file.with_name("none.toml"))
+    assert ended.code == 2
+    assert "none.toml" in ended.err
+
+
+def options() -> dict[str, TyperOption]:
+    commands = get_command(app).commands  # type: ignore[attr-defined]  # a group has commands
+    return {
+        parameter.name: parameter
+        for command in commands.values()
+        for parameter in command.params
+        if isinstance(parameter, TyperOption) and parameter.name not in ("help", "config")
+    }
+
+
+def test_the_config_knows_each_option_and_nothing_else() -> None:
+    assert options().keys() == KEYS
+
+
+def test_each_option_has_an_environment_variable_of_its_name() -> None:
+    assert {name: option.envvar for name, option in options().items()} == {
+        name: f"SLOWWAVE_{name.upper()}" for name in KEYS
+    }
