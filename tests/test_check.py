@@ -204,6 +204,12 @@ def test_what_agents_may_do_is_no_problem(lived_in: Path, sql: str) -> None:
     assert health(lived_in).problems == ()
 
 
+def test_problems_stand_in_the_same_order_whatever_was_written_first(memory_file: Path) -> None:
+    put(memory_file, a_memory("m-2", generation=1), a_memory("m-1", generation=1))
+    found = health(memory_file).problems
+    assert [problem.detail[:10] for problem in found] == ["memory m-1", "memory m-2"]
+
+
 def test_a_table_of_an_agent_may_need_a_module_that_is_not_here(lived_in: Path) -> None:
     with closing(sqlite3.connect(lived_in)) as db, db:
         db.execute("PRAGMA writable_schema = ON")

@@ -177,6 +177,21 @@ def test_what_is_exported_whole_is_the_same_when_it_is_imported(
     assert exported(other) == lines
 
 
+def test_vectors_of_real_size_come_back_to_the_bit(memory_file: Path, tmp_path: Path) -> None:
+    ids = [f"m-{number:02d}" for number in range(50)]
+    put(memory_file, *map(a_memory, ids))
+    drawn = np.random.default_rng(0).normal(size=(50, 384)).astype(np.float32)
+    with changing(memory_file) as file:
+        kept = [
+            (one, a_memory(one).content_hash, to_blob(row))
+            for one, row in zip(ids, drawn, strict=True)
+        ]
+        keep_vectors(file, "m", kept, run_id=None)
+    other = imported(tmp_path / "other.db", exported(memory_file))
+    sql = "SELECT memory_id, vector FROM embeddings ORDER BY memory_id"
+    assert rows(other, sql) == rows(memory_file, sql)
+
+
 def test_an_export_is_in_the_order_of_ids_and_says_nothing_that_goes_without_saying(
     memory_file: Path,
 ) -> None:
