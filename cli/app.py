@@ -11,7 +11,7 @@ import typer
 
 from . import add, check, export, importing, init, log, maintain, restore, trace, undo
 from .exits import EPILOG, Code, reporting
-from .output import Output
+from .output import Output, clean
 from .settings import ConfiguredCommand
 
 app = typer.Typer(
@@ -60,9 +60,17 @@ def main() -> None:
     sys.exit(run(sys.argv[1:]))
 
 
+def _refuse_undecodable(arguments: list[str]) -> None:
+    """Refuse bytes that are no text: no id, name or memory can hold them."""
+    for argument in arguments:
+        if any("\ud800" <= letter <= "\udfff" for letter in argument):
+            raise typer.BadParameter(f"{clean(argument)!r} is not valid UTF-8.")
+
+
 def run(arguments: list[str]) -> int:
     """Run the command line and give its exit code; wrong usage ends in a sentence, too."""
     try:
+        _refuse_undecodable(arguments)
         return int(app(arguments, prog_name="slowwave", standalone_mode=False) or 0)
     except typer.TyperException as error:
         # Before its options are read a command cannot know that JSON is wanted.

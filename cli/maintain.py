@@ -105,17 +105,22 @@ def maintain(
         shown={"only": only, "tenant": tenant or [], "embedder": embedder, "model": model},
     )
     writer = _writer(model, api_base, concurrency, (max_calls, max_tokens, max_cost, max_time))
-    with caught_signals() as caught, shown_progress(quiet) as progress:
-        outcome = run_cycle(
-            file,
-            options,
-            SentenceEmbedder(embedder),
-            writer,
-            datetime.now(UTC),
-            dry_run,
-            progress,
-        )
     output = Output(json, quiet)
+    with caught_signals() as caught, shown_progress(quiet) as progress:
+        try:
+            outcome = run_cycle(
+                file,
+                options,
+                SentenceEmbedder(embedder),
+                writer,
+                datetime.now(UTC),
+                dry_run,
+                progress,
+            )
+        except KeyboardInterrupt:
+            code = caught.code or Code.INTERRUPTED
+            output.error("Interrupted before anything was consolidated.", "", code)
+            raise typer.Exit(code) from None
     output.result(as_json(outcome, str(file), dry_run, writer))
     output.show(*as_text(outcome, str(file), dry_run))
     raise typer.Exit(caught.code or _code(outcome, dry_run and exit_code))

@@ -40,7 +40,8 @@ def as_text(outcome: Outcome, file: str, dry_run: bool) -> list[RenderableType]:
     """Give an outcome for people: what, of how many, why, and what becomes of it."""
     parts: list[RenderableType] = []
     if not outcome.results:
-        parts.append(clean(f"{file}: nothing to do."))
+        computed = " What it lacked of vectors and names was computed." if outcome.run_id else ""
+        parts.append(clean(f"{file}: nothing to do.{computed}"))
     else:
         parts += [_table(outcome.results, dry_run), _counts(outcome.before, outcome.after)]
     if outcome.plan.refused and outcome.results:

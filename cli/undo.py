@@ -14,7 +14,7 @@ from .settings import ConfigOption, FileArgument, JsonOption, QuietOption
 
 if TYPE_CHECKING:
     from slowwave.store.file import MemoryFile
-    from slowwave.store.ledger import Run
+    from slowwave.store.ledger import Decision, Run
 
 
 def undo(
@@ -29,14 +29,13 @@ def undo(
     """Take a run, or one proposal, back: the memories are to the bit what they were before."""
     from slowwave.store.file import maintenance_lock, open_writing
     from slowwave.store.journal import undo_proposal, undo_run
-    from slowwave.store.ledger import find_applied
     from slowwave.store.records import timestamp
 
     now = timestamp(datetime.now(UTC))
     with maintenance_lock(file), open_writing(file) as opened:
         run = _find_run(opened, which)
         if run is None:
-            decision = find_applied(opened, which)
+            decision = _find_proposal(opened, which)
             undo_proposal(opened, decision.run_id, decision.key, now)
             run_id, keys = decision.run_id, [decision.key]
         else:
@@ -46,6 +45,16 @@ def undo(
     count = "1 proposal" if len(keys) == 1 else f"{len(keys)} proposals"
     output.show(clean(f"Took back {count} of run {run_id}."))
     output.note("They will not be proposed again, unless with: maintain --consolidate --reconsider")
+
+
+def _find_proposal(file: MemoryFile, which: str) -> Decision:
+    from slowwave.store.ledger import find_applied
+
+    try:
+        return find_applied(file, which)
+    except NotFound as error:
+        message = f"There is no run or proposal '{which}' in {file.path}."
+        raise NotFound(message, error.hint) from None
 
 
 def _find_run(file: MemoryFile, which: str) -> Run | None:

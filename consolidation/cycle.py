@@ -13,7 +13,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from slowwave.store.file import maintenance_lock, open_reading
+from slowwave.store.file import bring_up_to_date, maintenance_lock, open_reading
 from slowwave.store.memories import Counts, count_memories
 from slowwave.store.records import timestamp
 
@@ -58,6 +58,8 @@ def run_cycle(
     progress = progress or Progress()
     with nullcontext() if dry_run else maintenance_lock(path):
         run = None if dry_run else Run(path, embedder, writer, now, options.shown)
+        if run is not None:
+            bring_up_to_date(path)
         library = read_library(path, options.tenants, embedder.name, timestamp(now))
         populations = complete(library, embedder, run, progress)
         plan = make_plan(populations, _plan_options(options, writer, library))

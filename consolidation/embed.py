@@ -19,7 +19,7 @@ DEFAULT_MODEL = "all-MiniLM-L6-v2"
 _WEIGHTS_SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
 # Texts of one pass through the model, and of one transaction: what a break can cost.
 BATCH = 64
-PORTION = 512
+PORTION = 256
 
 
 class Embedder(Protocol):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import json
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
@@ -78,7 +79,7 @@ def import_lines(
             ) from error
         skipped.append(Skipped(number, reason))
 
-    numbered = enumerate(lines, start=1)
+    numbered = enumerate(_without_mark(lines), start=1)
     with file.transaction():
         while batch := list(islice(numbered, _BATCH)):
             good = []
@@ -96,6 +97,12 @@ def import_lines(
             refuse(number, reason)
             added -= 1
     return added, sorted(skipped, key=lambda one: one.line)
+
+
+def _without_mark(lines: Iterable[bytes]) -> Iterator[bytes]:
+    """Drop the byte order mark that some editors put in front of a file."""
+    for number, line in enumerate(lines):
+        yield line.removeprefix(codecs.BOM_UTF8) if number == 0 else line
 
 
 def export_lines(file: MemoryFile, everything: bool) -> Iterator[str]:

@@ -117,6 +117,12 @@ def open_writing(path: Path) -> Iterator[MemoryFile]:
         yield file
 
 
+def bring_up_to_date(path: Path) -> None:
+    """Bring an older schema up to date, before the file is read. Raises `UnusableFile`."""
+    with open_writing(path):
+        pass
+
+
 @contextmanager
 def maintenance_lock(path: Path) -> Iterator[None]:
     """Hold the file against other maintenance runs, not against agents.

@@ -16,7 +16,10 @@ _BOOKKEEPING = frozenset({"access_count", "accessed_at", "content_hash", "source
 # What a run found in texts; the rows carry the run's id.
 _INDEX = ("embeddings", "memory_entities", "entity_scans")
 
-_HINT = "Nothing was undone. Undo the later run first, or 'restore' single memories."
+_HINT = (
+    "Nothing was undone. If a later run did it, undo that one first; else undo the other "
+    "proposals one by one, or 'restore' single memories."
+)
 
 Row = Mapping[str, Any]
 

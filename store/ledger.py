@@ -6,7 +6,7 @@ import json
 from dataclasses import dataclass
 from typing import Any
 
-from .errors import NotFound
+from .errors import StoreError
 from .file import MemoryFile
 from .memories import match_prefix
 from .records import json_text
@@ -121,7 +121,10 @@ def read_decisions(file: MemoryFile, run_id: str) -> list[Decision]:
 
 
 def find_applied(file: MemoryFile, prefix: str) -> Decision:
-    """Give the applied proposal whose key is, or starts with, `prefix`. Raises `NotFound`."""
+    """Give the applied proposal whose key is, or starts with, `prefix`.
+
+    Raises `NotFound`, `Ambiguous`, or `StoreError` if it is not applied.
+    """
     key = match_prefix(file, "proposals", "key", prefix, "proposal")
     rows = list(
         file.rows("SELECT * FROM proposals WHERE key = ? ORDER BY decided_at DESC, run_id", [key])
@@ -129,7 +132,7 @@ def find_applied(file: MemoryFile, prefix: str) -> Decision:
     for row in rows:
         if row["state"] == "applied":
             return _decision(row)
-    raise NotFound(f"Proposal {prefix} is not applied: its state is {rows[0]['state']}.")
+    raise StoreError(f"Proposal {prefix} is not applied: its state is {rows[0]['state']}.")
 
 
 def read_answer(file: MemoryFile, key: str) -> Answer | None:

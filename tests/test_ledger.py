@@ -11,7 +11,7 @@ import pytest
 from builders import LATER, NOW, a_decision, a_run, changing, decide
 from nights import rows
 
-from slowwave.store.errors import Ambiguous, NotFound
+from slowwave.store.errors import Ambiguous, NotFound, StoreError
 from slowwave.store.file import open_reading, open_writing
 from slowwave.store.ledger import (
     REMEMBERED,
@@ -199,7 +199,7 @@ def test_a_start_that_is_too_short_is_not_taken_even_if_it_is_unique(decided: Pa
 
 
 def test_a_proposal_that_is_not_applied_is_told_with_its_state(decided: Path) -> None:
-    with pytest.raises(NotFound, match="not applied: its state is rejected"):
+    with pytest.raises(StoreError, match="not applied: its state is rejected"):
         applied(decided, "reje")
 
 
