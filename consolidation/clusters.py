@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 Conflict = Callable[[int, int], bool]
+Grouping = Callable[["NDArray[np.float32]", float], list[list[int]]]
 
 
 def find_groups(vectors: NDArray[np.float32], similarity: float) -> list[list[int]]:
@@ -28,7 +29,6 @@ def find_groups(vectors: NDArray[np.float32], similarity: float) -> list[list[in
     linkage cut at the same distance inside each of its clusters; what is still too large is cut
     at higher similarities. Sorted, each row at most once.
     """
-    import numpy as np
     from sklearn.cluster import DBSCAN
 
     if len(vectors) < 2:
@@ -36,13 +36,10 @@ def find_groups(vectors: NDArray[np.float32], similarity: float) -> list[list[in
     graph = similar_pairs(vectors, similarity)
     scan = DBSCAN(eps=1.0 - similarity, min_samples=2, metric="precomputed")
     labels = scan.fit_predict(graph)
-    groups = []
+    groups: list[list[int]] = []
     for members in _by_label(labels):
-        if len(members) > LARGEST_GROUP:
-            parts = _cut(vectors[members], similarity)
-        else:
-            parts = _linked(vectors[members], similarity)
-        groups += [members[np.array(part)].tolist() for part in parts]
+        group = _cut if len(members) > LARGEST_GROUP else _linked
+        groups += _inside([members.tolist()], vectors, similarity, group)
     return sorted(groups)
 
 
@@ -57,44 +54,53 @@ def split_group(
     """
     import numpy as np
 
-    apart = _apart(similarities, conflict)
-    parts: list[list[int]] = [[index] for index in range(len(similarities))]
-    while True:
-        best: tuple[float, int, int] | None = None
-        for later in range(1, len(parts)):
-            for earlier in range(later):
-                across = np.ix_(parts[earlier], parts[later])
-                if apart[across].any():
-                    continue
-                mean = float(similarities[across].mean())
-                if mean >= similarity and (best is None or mean > best[0]):
-                    best = (mean, earlier, later)
-        if best is None:
-            return [sorted(part) for part in parts]
-        _, earlier, later = best
-        parts[earlier] += parts.pop(later)
+    size = len(similarities)
+    parts: list[list[int]] = [[index] for index in range(size)]
+    # Between the parts: how many pairs, the sum of their similarities, and whether to stay two.
+    counts = np.ones(size)
+    sums = similarities.astype(np.float64)
+    apart = _apart(similarities, conflict) | np.eye(size, dtype=bool)
+    while size:
+        means = np.where(apart, -np.inf, sums / np.outer(counts, counts))
+        one, other = sorted(divmod(int(means.argmax()), size))
+        if means[one, other] < similarity:
+            break
+        parts[one] += parts[other]
+        parts[other] = []
+        counts[one] += counts[other]
+        sums[one] += sums[other]
+        sums[:, one] += sums[:, other]
+        apart[one] |= apart[other]
+        apart[:, one] |= apart[:, other]
+        apart[other] = apart[:, other] = True
+    return [sorted(part) for part in parts if part]
 
 
 def _cut(vectors: NDArray[np.float32], similarity: float) -> list[list[int]]:
     """Cut a cluster that is too large for linkage over all its pairs, or for splitting."""
-    import numpy as np
-
     higher = similarity + 0.05
     if higher >= 1.0:  # nearly one text many times over: any cut is as good as another
         rows = list(range(len(vectors)))
-        return [rows[at : at + LARGEST_GROUP] for at in range(0, len(rows), LARGEST_GROUP)]
+        cuts = [rows[at : at + LARGEST_GROUP] for at in range(0, len(rows), LARGEST_GROUP)]
+        return _inside(cuts, vectors, similarity, _linked)
     if len(vectors) <= 20 * LARGEST_GROUP:
         parts = _linked(vectors, similarity)
     else:
         parts = find_groups(vectors, higher)
-    cut = []
-    for part in parts:
-        if len(part) <= LARGEST_GROUP:
-            cut.append(part)
-        else:
-            rows_of = np.array(part)
-            cut += [rows_of[inner].tolist() for inner in _cut(vectors[rows_of], higher)]
-    return cut
+    small = [part for part in parts if len(part) <= LARGEST_GROUP]
+    large = [part for part in parts if len(part) > LARGEST_GROUP]
+    return small + _inside(large, vectors, higher, _cut)
+
+
+def _inside(
+    parts: list[list[int]],
+    vectors: NDArray[np.float32],
+    similarity: float,
+    group: Grouping,
+) -> list[list[int]]:
+    """Group the rows of each part by themselves."""
+    grouped = ((part, group(vectors[part], similarity)) for part in parts)
+    return [[part[row] for row in inner] for part, inners in grouped for inner in inners]
 
 
 def _linked(vectors: NDArray[np.float32], similarity: float) -> list[list[int]]:
@@ -102,6 +108,8 @@ def _linked(vectors: NDArray[np.float32], similarity: float) -> list[list[int]]:
     from scipy.cluster.hierarchy import fcluster, linkage
     from scipy.spatial.distance import squareform
 
+    if len(vectors) < 2:
+        return []
     distances = 1.0 - np.clip(vectors @ vectors.T, -1.0, 1.0)
     np.fill_diagonal(distances, 0.0)
     tree = linkage(squareform(distances, checks=False), method="average")

@@ -14,12 +14,19 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
-from . import lexicon, roles
+from . import lexicon, mood, roles
 from .objections import Guard, Objection, listed
 from .reading import Reading
 from .tokens import stem
 
-__all__ = ["Objection", "first_conflict", "first_difference", "other_statement", "turned_round"]
+__all__ = [
+    "Objection",
+    "first_conflict",
+    "first_difference",
+    "other_statement",
+    "other_term",
+    "turned_round",
+]
 
 # The share of the fewer content words that two texts must have in common before a denial in one
 # is taken to deny what the other says; higher for words that deny only by their meaning, such as
@@ -88,7 +95,11 @@ def _compounds(left: Reading, right: Reading) -> Iterator[Objection]:
     for one in sorted(left.compounds - right.compounds):
         for other in sorted(right.compounds - left.compounds):
             here, there = _parts(one), _parts(other)
-            if here & there and not (here <= right.stem_set or there <= left.stem_set):
+            if (
+                here & there
+                and here != there
+                and not (here <= right.stem_set or there <= left.stem_set)
+            ):
                 yield Objection("identifier", one, other)
 
 
@@ -157,23 +168,25 @@ def _reversed_by_prefix(left: Reading, right: Reading) -> Iterator[Objection]:
             yield Objection("opposite", word, other)
 
 
-def _term(left: Reading, right: Reading) -> Iterator[Objection]:
+def other_term(left: Reading, right: Reading) -> Iterator[Objection]:
     """Find the same sentence but for one word: "window" against "aisle"."""
     if len(left.stems) != len(right.stems):
         return
     pairs = [
         (one, other) for one, other in zip(left.stems, right.stems, strict=True) if one != other
     ]
-    if len(pairs) == 1 and not _denied_otherwise(left, right):
+    if len(pairs) == 1 and not _denied_otherwise(left, right, pairs[0]):
         yield Objection("term", *pairs[0])
 
 
-def _denied_otherwise(left: Reading, right: Reading) -> bool:
+def _denied_otherwise(left: Reading, right: Reading, words: tuple[str, str]) -> bool:
     """Whether one word differs because one says "do not use" and the other "avoid"."""
     if bool(left.negators) == bool(right.negators):
         return False
     denying, saying = (left, right) if left.negators else (right, left)
-    return not denying.denials and bool(saying.denials)
+    denied, said = words if left.negators else words[::-1]
+    reversed_by_prefix = said in {f"{prefix}{denied}" for prefix in lexicon.REVERSING}
+    return reversed_by_prefix or (not denying.denials and bool(saying.denials))
 
 
 def _wording(left: Reading, right: Reading) -> Iterator[Objection]:
@@ -186,7 +199,9 @@ def _wording(left: Reading, right: Reading) -> Iterator[Objection]:
     here = [*_only_in(left.stems, right.stem_set), *sorted(left.telling - right.telling - spare)]
     there = [*_only_in(right.stems, left.stem_set), *sorted(right.telling - left.telling - spare)]
     if here or there:
-        yield Objection("wording", ", ".join(here), ", ".join(there), conflict=False)
+        # All content words alike and others not: "rose by half" against "rose to half".
+        turned = bool(here and there) and left.stem_set == right.stem_set
+        yield Objection("wording", ", ".join(here), ", ".join(there), conflict=turned)
 
 
 def _only_in(words: Sequence[str], others: frozenset[str]) -> list[str]:
@@ -205,9 +220,12 @@ _GUARDS: tuple[Guard, ...] = (
     roles.reversed_words,
     roles.bindings,
     roles.unclear_roles,
-    _term,
+    mood.mood,
+    other_term,
+    mood.tense,
     _wording,
 )
-# What a text says of one thing, whoever does it.
-_SAID = (_values, _names, _compounds, _negation, _exclusive, _term)
+# What a sentence says of one thing, whoever does it. A sentence made of two may deny what only one
+# of them is about, so denials are looked at word by word elsewhere.
+_SAID = (_values, _names, _compounds, _exclusive)
 _TURNED = (roles.owners, roles.roles, roles.direction)

@@ -21,17 +21,14 @@ FUNCTION = _words(
     "other our ours ourselves out over own per same shall she should so some such than that the "
     "their theirs them themselves then there these they this those through to too under until up "
     "upon us very via was we were what when where whether which while who whom whose whoever why "
-    "will with would you your yours yourself yourselves s t d ll m o re ve y one ones"
+    "will with would you your yours yourself yourselves s t d ll m o re ve y one ones someone "
+    "somebody something everyone everybody everything anyone anybody anything another"
 )
 
 # Of these, the ones that may come and go without any loss of meaning.
 EMPTY = _words(
     "a an the am is are be been being do does doing it its this that these those there here who "
     "whom whose which so such very own then s t d ll m re ve"
-)
-# Of these, the ones that say of how many it is true, which way, and whether it had to be.
-LIMITING = _words(
-    "all any both can could each every few from might most must only same should some to would"
 )
 # Before these endings of "they'll" and "I'm" stands a function word.
 CONTRACTED = {"ll": "will", "re": "are", "ve": "have", "m": "am", "d": "would", "s": "is"}
@@ -56,6 +53,11 @@ DENIALS = _words(
     "excludes excluded excluding except stop stops stopped unsupported missing fail fails failed "
     "reject rejects rejected decline declines declined disallow disallowed impossible hardly "
     "barely rarely seldom off-limits uncovered ineligible exempt skip skips skipped"
+)
+# Of these, the ones that say no more than "do not".
+PROHIBITING = _words(
+    "avoid avoids avoided avoiding forbid forbids forbidden prohibit prohibits prohibited ban bans "
+    "banned disallow disallowed"
 )
 
 # Words of one line exclude each other where all else is equal.
@@ -96,6 +98,25 @@ EXCLUSIVE = tuple(
         "imports exports",
         "lends borrows",
         "lent borrowed",
+        "rise fall",
+        "rises falls",
+        "rose fell",
+        "grow shrink",
+        "grows shrinks",
+        "grew shrank",
+        "gain lose",
+        "gains loses",
+        "gained lost",
+        "win lose",
+        "wins loses",
+        "won lost",
+        "accept reject",
+        "accepts rejects",
+        "accepted rejected",
+        "approved rejected",
+        "hired fired",
+        "joined left",
+        "halved doubled tripled",
         "buy sell",
         "buys sells",
         "bought sold",
@@ -287,7 +308,7 @@ EXTENSIONS = _words(
 # Verbs after which the name before them is not the one who does what the sentence is about.
 HANDING_ON = _words(
     "asked asks told tells said says has had lets let wants wanted gets got explained explains "
-    "mentioned mentions agreed thanked pays paid receives received gets borrows hears heard needs "
+    "mentioned mentions agreed thanked pays paid receives received borrows hears heard needs "
     "relies depends expects waits trusts"
 )
 # Verbs and nouns of handing over: who gives and who gets turns on more than the order of names.
@@ -297,15 +318,15 @@ TRANSFERS = _words(
     "transfer transfers transferred receive receives received teach teaches taught inherit "
     "inherits inherited report reports reporting"
 )
-# Words that open a qualification: what comes after them is never mere wording.
-QUALIFYING = _words(
+# Words that open a phrase or a clause: capitalised at the head of a sentence, they are no names.
+OPENING = _words(
     "after at because before behind besides despite during except for if in inside near of on "
     "outside since through throughout toward towards unless until till via when whenever where "
     "whereas while with within without per under over about against among around between beyond"
 )
 SUBORDINATORS = _words(
     "when whenever while if once after before since because as although though unless until where "
-    "for on in at during according with without during"
+    "for on in at during according with without"
 )
 # With these, a phrase may as well stand in front of a sentence as at its end.
 PLACING = _words(

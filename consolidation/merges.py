@@ -6,8 +6,6 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import datetime
 
-from slowwave.store.records import Memory
-
 from .guards import Objection, first_conflict, first_difference
 from .neighbours import similar_pairs
 from .population import Population
@@ -57,14 +55,26 @@ def groups_of_same(
     """Give groups in which every two memories say the same, each with its survivor first.
 
     The survivor is one that may not leave, else the most trusted one; of equals a human's, then
-    the newest.
+    one that already stands for others, so that lineage does not grow by a step a night; then the
+    newest.
     """
     same = {(pair.left, pair.right) for pair in pairs if pair.same}
     same |= {(right, left) for left, right in same}
-    waiting = sorted(
-        {row for pair in same for row in pair},
-        key=lambda row: (may_leave(row), *_rank(population.memories[row])),
-    )
+    standing = {edge.derived_id for edge in population.edges if edge.operation == "merge"}
+
+    def rank(row: int) -> tuple[bool, float, bool, bool, float, str]:
+        memory = population.memories[row]
+        newest = -datetime.fromisoformat(memory.observed_at).timestamp()
+        return (
+            may_leave(row),
+            -memory.trust,
+            memory.origin != "human",
+            memory.id not in standing,
+            newest,
+            memory.id,
+        )
+
+    waiting = sorted({row for pair in same for row in pair}, key=rank)
     while waiting:
         group = [waiting.pop(0)]
         for row in waiting[:]:
@@ -111,8 +121,3 @@ def _objection(population: Population, left: int, right: int) -> Objection | Non
         return None
     left_only, right_only = (", ".join(sorted(part)) for part in (names - others, others - names))
     return Objection("entity", left_only, right_only, conflict=False)
-
-
-def _rank(memory: Memory) -> tuple[float, bool, float, str]:
-    newest = -datetime.fromisoformat(memory.observed_at).timestamp()
-    return -memory.trust, memory.origin != "human", newest, memory.id

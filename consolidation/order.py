@@ -13,6 +13,8 @@ from . import lexicon
 from .tokens import Token, is_content
 
 _PARTICIPLE = re.compile(r"\w*(?:d|n|t|ne|(?<!i)ng|nk)")
+# The user may be the one who acts, and not only the one who tells.
+_ANNOUNCING = lexicon.ANNOUNCING - {"user", "users"} | {"that"}
 _ARTICLES = frozenset({"a", "an", "the"})
 # How many words before its "by" the auxiliary of a passive may stand.
 _REACH = 5
@@ -30,12 +32,19 @@ def is_thing(token: Token) -> bool:
 
 
 def without_teller(tokens: Sequence[Token]) -> Sequence[Token]:
-    """Drop the "User" of "User said that ...", who only told it."""
+    """Drop the "User" of "User said that ...", who only told it, and what announces it."""
     for index, token in enumerate(tokens[:-1]):
         if token.bare in ("user", "users"):
             told = tokens[index + 1].bare in lexicon.ANNOUNCING
-            return [*tokens[:index], *tokens[index + 1 :]] if told else tokens
-    return tokens
+            return _unannounced([*tokens[:index], *tokens[index + 1 :]] if told else tokens)
+    return _unannounced(tokens)
+
+
+def _unannounced(tokens: Sequence[Token]) -> Sequence[Token]:
+    start = 0
+    while start < len(tokens) and tokens[start].bare in _ANNOUNCING:
+        start += 1
+    return tokens[start:]
 
 
 def _fronted_last(tokens: Sequence[Token]) -> Sequence[Token]:

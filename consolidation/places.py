@@ -63,7 +63,7 @@ def _fits_better_exchanged(
 
 
 def _exchanged_words(flow: Sequence[str], twin: Sequence[str]) -> Iterator[tuple[str, str]]:
-    """Find two words that changed places in what is the same sentence otherwise."""
+    """Give two words that changed places in what is the same sentence otherwise."""
     here, there = set(flow), set(twin)
     if len(here & there) < _SAME_WORDS * len(here | there):
         return

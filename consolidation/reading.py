@@ -6,12 +6,12 @@ Everything is computed from the text alone, by rules, at some thousand texts a s
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from itertools import islice, pairwise
 
 from . import lexicon
+from .names import find_names, find_persons
 from .order import in_active_order, is_passive_by, is_thing
 from .tokens import Token, is_content, stem, tokenise
 from .values import Value, covered, find_values
@@ -21,20 +21,7 @@ _SENTENCE_END = re.compile(r"(?:(?<=[.!?])|(?<=[.!?][\"'”)]))\s+(?=[\"'“(\[`
 _ABBREVIATED = re.compile(r"\b(?:e\.g|i\.e|etc|vs|Dr|Mr|Mrs|Ms|St|No|approx|a\.m|p\.m)\.$", re.I)
 # How many words after "not" its content word may stand: "not be in need of".
 _REACH = 5
-_VERB = re.compile(r"[a-z]{2,}(?:s|ed|t|ught|ent|ew|ave|ook)")
 _MEASURES = frozenset({"number", "time", "date", "rate"})
-_MODALS = frozenset({"has", "had", "will", "and", "can"})
-_NO_NAMES = (
-    lexicon.FUNCTION
-    | lexicon.ANNOUNCING
-    | lexicon.NEGATORS
-    | lexicon.QUALIFYING
-    | lexicon.WEEKDAYS
-    | lexicon.NUMBER_WORDS.keys()
-    | {f"{day}s" for day in lexicon.WEEKDAYS}
-    | set(lexicon.MONTHS)
-    | lexicon.UNITS.keys()
-)
 
 
 @dataclass(frozen=True)
@@ -108,7 +95,7 @@ class Reading:
     @cached_property
     def names(self) -> tuple[str, ...]:
         """The words that are names by their capitals, in lower case, in order."""
-        return tuple(_names(self.tokens))
+        return tuple(find_names(self.tokens))
 
     @cached_property
     def persons(self) -> frozenset[str]:
@@ -116,15 +103,7 @@ class Reading:
 
         Of names that stand side by side ("Aunt Beatrix") only the last counts.
         """
-        named = set(self.names)
-        found = set()
-        for before, token, after in _with_neighbours(self.tokens):
-            plain = _is_plain_name(token)
-            joined = after is not None and after.capitalised and after.bare in named
-            numbered = before is not None and before.text[0].isdigit()
-            if plain and token.bare in named and not joined and not numbered:
-                found.add(token.bare)
-        return frozenset(found)
+        return frozenset(find_persons(self.tokens, frozenset(self.names)))
 
     @cached_property
     def negators(self) -> tuple[str, ...]:
@@ -173,9 +152,10 @@ class Reading:
     @cached_property
     def telling(self) -> frozenset[str]:
         """The function words that say something: "only", "all", "to", "must", "was"."""
-        endings = {token.lower.partition("'")[2] for token in self.tokens}
-        written_out = {lexicon.CONTRACTED[end] for end in endings & lexicon.CONTRACTED.keys()}
-        return (self.words | written_out) & (lexicon.FUNCTION - lexicon.EMPTY)
+        words: frozenset[str] = self.words
+        for word, _, ending in (token.lower.partition("'") for token in self.tokens):
+            words |= {word, lexicon.CONTRACTED.get(ending, word)}
+        return words & (lexicon.FUNCTION - lexicon.EMPTY)
 
     @cached_property
     def owners(self) -> dict[str, frozenset[str]]:
@@ -237,52 +217,6 @@ def _sentences(text: str) -> list[str]:
         else:
             sentences.append(part)
     return sentences
-
-
-def _names(tokens: tuple[Token, ...]) -> list[str]:
-    return [
-        token.bare
-        for index, token in enumerate(tokens)
-        if token.capitalised
-        and token.bare not in _NO_NAMES
-        and not token.bare.startswith("i'")
-        and (not token.starts_sentence or _opens_as_name(tokens, index))
-    ]
-
-
-def _is_plain_name(token: Token) -> bool:
-    """Whether it is written as people's names are: "Zoë", "Anne-Marie", "O'Brien"."""
-    word = token.text[: len(token.bare)]
-    return len(word) > 1 and word.istitle() and not any(map(str.isdigit, word))
-
-
-def _with_neighbours(
-    tokens: tuple[Token, ...],
-) -> Iterator[tuple[Token | None, Token, Token | None]]:
-    return zip((None, *tokens), tokens, (*tokens[1:], None), strict=False)
-
-
-def _opens_as_name(tokens: tuple[Token, ...], index: int) -> bool:
-    """Tell a name at the head of a sentence from a word that is capitalised for standing there.
-
-    It is a name if it is possessive, or another capitalised word follows, or a verb does that
-    something follows in turn which can stand after a verb.
-    """
-    token = tokens[index]
-    if token.lower in lexicon.IMPERATIVES or token.lower in lexicon.NORMATIVE:
-        return False
-    if token.text[1:].isupper() or token.possessive:
-        return True
-    after, third = (*tokens[index + 1 : index + 3], None, None)[:2]
-    if after is None or after.starts_sentence:
-        return False
-    if after.capitalised and after.bare not in _NO_NAMES:
-        return True
-    if after.lower in lexicon.AUXILIARIES or after.lower in _MODALS:
-        return not token.lower.endswith("s")
-    if third is None or not _VERB.fullmatch(after.lower):
-        return False
-    return third.lower in lexicon.FUNCTION or third.capitalised or third.text[0].isdigit()
 
 
 def _is_normative(tokens: tuple[Token, ...]) -> bool:

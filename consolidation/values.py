@@ -56,7 +56,8 @@ _KINDS = {
     ),
     "host": rf"{_RUN}(?:[a-z0-9-]++\.)+[a-z][a-z0-9-]+(?::\d+)?\b",
     "identifier": (
-        r"(?<!\w)--?[a-z][\w-]*|\b\w*_\w+\b|#\d+\b|\b[a-z]{2,}-\d+(?:\.\d+)*\b"
+        r"(?<!\w)--?[a-z][\w-]*|\b\w*_\w+\b|#\d+\b"
+        rf"|{_RUN}[a-z]{{2,}}(?:-[a-z0-9]+)*-\d+(?:\.\d+)*\b"
         # Letter case is what makes these two.
         r"|(?-i:\b[a-z]+[A-Z]\w*\b|\b(?:[A-Z][a-z0-9]+){2,}\b)"
         rf"|\b(?=\w*\d)(?=\w*[a-z])(?!\d+(?:st|nd|rd|th|k|{UNIT})\b)"
@@ -145,6 +146,8 @@ def _quoted(text: str) -> Iterator[Value]:
 def _by_pattern(text: str) -> Iterator[Value]:
     for match in _VALUE.finditer(text):
         kind, raw = match.lastgroup or "", match.group()
+        if kind in ("url", "path"):
+            raw = raw.rstrip(".,;:")
         yield _value(kind, _norm(kind, raw.lower()), raw, match.start())
         # The year by itself, so that "3 March" and "3 March 2026" agree, and two years do not.
         if kind in ("date", "month") and (year := re.search(r"\b\d{4}\b", raw)):
@@ -178,7 +181,7 @@ def _norm(kind: str, raw: str) -> str:
         case "version":
             return raw.removeprefix("v")
         case "url" | "path":
-            return raw.rstrip("/.,;:")
+            return raw.rstrip("/")
     return raw
 
 

@@ -62,6 +62,7 @@ _VOICINGS = {rule["id"]: rule["voicings"] for rule in _NIGHT.rules}
 LEASE = "coding-leasekeeper-interval"
 JONAH = "personal-jonah-cashews"
 SNAPSHOT = "coding-snapshot-temp-kept"
+OFF_PISTE = "personal-insurance-off-piste-excluded"
 PHYSIO = "personal-physio-kowalczyk"
 FACTS = (LEASE, JONAH, SNAPSHOT, PHYSIO, "coding-protobuf-pin", "personal-bled-hotel")
 DRAFT_FIRST = "personal-rule-show-draft-first"
@@ -310,7 +311,7 @@ SPOILED: dict[str, tuple[str, Spoil, str]] = {
     "invented name": (JONAH, replacing("nephew Jonah", "nephew Tobias", 1), "invents the name"),
     "lost number": (LEASE, replacing("10 seconds", "some seconds"), "loses the number"),
     "dropped name": (JONAH, replacing("Jonah", "the boy"), "loses the name jonah"),
-    "dropped negation": (SNAPSHOT, replacing("does not delete", "deletes"), "loses the denial"),
+    "dropped negation": (OFF_PISTE, replacing("does not cover", "covers"), "without the denial"),
     "invented negation": (LEASE, replacing("renews", "never renews"), "denies (never)"),
     "everything twice": (LEASE, twice, "longer than its sources"),
 }

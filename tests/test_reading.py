@@ -1,0 +1,195 @@
+"""What one text says: its names, persons, denials, sentences, and whether it is a rule."""
+
+from __future__ import annotations
+
+import night
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from slowwave.consolidation.reading import Reading, read
+
+TEXTS = [told.text for told in night.load().told]
+
+NAMES = [
+    ("Rosalind owns the image.", ["rosalind"]),
+    ("The image belongs to Rosalind.", ["rosalind"]),
+    ("Rosalind's image is old.", ["rosalind"]),
+    ("The image is Rosalind's.", ["rosalind"]),
+    ("Anne-Marie and Zoë met O'Brien.", ["anne-marie", "zoë", "o'brien"]),
+    ("Aunt Beatrix sent it.", ["aunt", "beatrix"]),
+    ("Kafka is slow. Zookeeper was fine.", ["kafka", "zookeeper"]),
+    ("CI runs on GitLab.", ["ci", "gitlab"]),
+    ("The user met Kim on Monday in March.", ["kim"]),
+    ("I think I'm right.", []),
+    ("Restart the worker.", []),
+    ("Use the worker.", []),
+    ("Never restart on Friday.", []),
+    ("Unless it fails, wait.", []),
+    ("Builds fail at night.", []),
+    ("Note: backups fail.", []),
+]
+
+PERSONS = [
+    ("Ana met Ben.", {"ana", "ben"}),
+    ("Aunt Beatrix met Zoë.", {"beatrix", "zoë"}),
+    ("Anne-Marie called O'Brien.", {"anne-marie", "o'brien"}),
+    ("Álvaro's dog bit Mia.", {"álvaro", "mia"}),
+    ("At 27 Orchard they met Kim.", {"kim"}),
+    ("The API calls GitLab.", set()),
+]
+
+DENIED = [
+    ("Do not use yarn.", {"use"}),
+    ("Don’t use yarn.", {"use"}),
+    ("Never deploy on Friday.", {"deploy"}),
+    ("The api has no cache.", {"cach"}),
+    ("It runs without root.", {"root"}),
+    ("It is not in need of a restart.", {"need"}),
+    ("Use pnpm, not yarn.", {"yarn"}),
+    ("It cannot write and never reads.", {"write", "read"}),
+    ("Use yarn.", set()),
+]
+
+NORMATIVE = [
+    "Always run the tests.",
+    "Run the tests first.",
+    "The user prefers tabs.",
+    "You should ask first.",
+    "Lesson: back up before a migration.",
+    "It is done. Keep it that way.",
+    "Don't push on Fridays.",
+]
+FACTUAL = [
+    "The tests run at night.",
+    "Rosalind runs the tests.",
+    "The user bought a bike.",
+    "The worker writes a log.",
+]
+
+DEICTIC = [
+    "It broke yesterday.",
+    "The user moves house next week.",
+    "It was moved last Friday.",
+    "The key was changed two days ago.",
+    "Tomorrow is the launch.",
+    "This month rent went up.",
+]
+TIMELESS = [
+    "It broke on 3 March.",
+    "The last build was green.",
+    "The next server is db2.",
+    "This rule is old.",
+]
+
+SENTENCES = [
+    ("One. Two! Three? Four", ["One.", "Two!", "Three?", "Four"]),
+    ("Ask Dr. Lind, e.g. Monday. Then wait.", ["Ask Dr. Lind, e.g. Monday.", "Then wait."]),
+    ("Set v1.2.3 in a.b.c to 5.0 now.", ["Set v1.2.3 in a.b.c to 5.0 now."]),
+    ('She said "No." Then she left.', ['She said "No."', "Then she left."]),
+    ("- one\n- two\n\nThree", ["- one", "- two", "Three"]),
+    ("It failed. [2026-03-01] It works now.", ["It failed.", "[2026-03-01] It works now."]),
+    ("  ", []),
+]
+
+
+@pytest.mark.parametrize(("text", "names"), NAMES)
+def test_names_are_found_at_the_head_of_a_sentence_and_inside(text: str, names: list[str]) -> None:
+    assert list(read(text).names) == names
+
+
+@pytest.mark.parametrize(("text", "persons"), PERSONS)
+def test_persons_are_the_names_that_are_written_like_names_of_people(
+    text: str, persons: set[str]
+) -> None:
+    assert read(text).persons == persons
+
+
+@pytest.mark.parametrize("text", ["Ann's dog barks.", "The dog of Ann barks.", "Ann’s dog barks."])
+def test_a_thing_belongs_to_its_owner_however_that_is_put(text: str) -> None:
+    assert read(text).owners == {"dog": {"ann"}}
+
+
+@pytest.mark.parametrize(("text", "denied"), DENIED)
+def test_a_denial_denies_the_content_word_behind_it(text: str, denied: set[str]) -> None:
+    assert read(text).denied == denied
+    assert bool(read(text).negators) == bool(denied)
+
+
+def test_words_that_deny_by_their_meaning_are_told_from_those_that_deny_outright() -> None:
+    reading = read("Avoid yarn.")
+    assert reading.denials == ("Avoid",)
+    assert reading.negators == ()
+
+
+@pytest.mark.parametrize(("text", "sentences"), SENTENCES)
+def test_a_text_is_cut_where_its_sentences_end(text: str, sentences: list[str]) -> None:
+    assert list(read(text).sentences) == sentences
+
+
+@given(st.text(st.sampled_from("aB1 .!?\"')\n[e.g.Dr"), max_size=80) | st.sampled_from(TEXTS))
+def test_sentences_hold_every_sign_of_the_text_in_order(text: str) -> None:
+    joined = "".join(Reading(text).sentences)
+    assert "".join(joined.split()) == "".join(text.split())
+
+
+@pytest.mark.parametrize("text", NORMATIVE)
+def test_what_ought_to_be_is_normative(text: str) -> None:
+    assert read(text).normative
+
+
+@pytest.mark.parametrize("text", FACTUAL)
+def test_what_is_is_not_normative(text: str) -> None:
+    assert not read(text).normative
+
+
+@pytest.mark.parametrize("text", DEICTIC)
+def test_a_text_that_means_another_day_when_read_later_is_deictic(text: str) -> None:
+    assert read(text).deictic
+
+
+@pytest.mark.parametrize("text", TIMELESS)
+def test_a_text_that_names_its_day_is_not_deictic(text: str) -> None:
+    assert not read(text).deictic
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "The worker calls the api in staging.",
+        "In staging the worker calls the api.",
+        "In staging, the api is called by the worker.",
+        "The api is called by the worker in staging.",
+        "User said that the worker calls the api in staging.",
+    ],
+)
+def test_the_words_come_in_one_order_from_who_acts_to_what_it_is_done_to(text: str) -> None:
+    assert read(text).actors == ("worker", "call", "api", "stage")
+
+
+def test_the_order_of_the_words_tells_apart_who_acts() -> None:
+    assert read("The api calls the worker.").actors == ("api", "call", "worker")
+    assert read("The worker is called by the api.").actors == ("api", "call", "worker")
+    assert read("Ann's dog").actors == read("the dog of Ann").actors == ("ann", "dog")
+    assert read("tea and milk").actors == read("milk and tea").actors
+
+
+def test_numbers_and_their_units_are_values_and_no_words() -> None:
+    reading = read("The job waits five minutes until 3pm.")
+    assert reading.stems == ("job", "wait")
+    assert reading.flow == ("job", "wait", "5 min", "15:00")
+
+
+@pytest.mark.parametrize("text", ["", "…", "!!!", "👍", "`", "'s", "12", "- -"])
+def test_a_text_without_words_can_be_read(text: str) -> None:
+    reading = Reading(text)
+    assert (reading.names, reading.persons, reading.denied) == ((), frozenset(), frozenset())
+
+
+@given(st.text())
+def test_any_text_can_be_read(text: str) -> None:
+    reading = Reading(text)
+    assert reading.persons <= set(reading.names) <= reading.words
+    assert bool(reading.negators) or not reading.denied
+    assert set(reading.actors) <= set(reading.flow)
+    assert set(reading.plain) <= set(reading.tokens)

@@ -1,0 +1,280 @@
+"""The values in a text: what is one value in two spellings, and what are two."""
+
+from __future__ import annotations
+
+from datetime import date
+
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+
+from slowwave.consolidation.reading import Reading, read
+
+SPELLINGS = [
+    ["five minutes", "5 minutes", "5min", "five min", "5-minute", "five-minute", "5 MINUTES"],
+    ["twenty-one", "twenty one", "21"],
+    ["three hundred", "300"],
+    ["one hundred and five", "105"],
+    ["two thousand five hundred", "2,500", "2500", "2.5k"],
+    ["a dozen", "12", "twelve"],
+    ["two dozen", "24"],
+    ["5 million", "five million", "5,000,000"],
+    ["one hour", "1 hour", "1h"],
+    ["takes an hour", "takes one hour", "takes 1 h"],
+    ["$5", "5 dollars", "5 USD", "USD 5", "five dollars", "$5.00"],
+    ["$5k", "5,000 dollars", "$5 thousand"],
+    ["€1,200.50", "1200.5 euros", "EUR 1200.50"],
+    ["90%", "90 percent", "ninety percent", "90 per cent"],
+    ["5 MB", "5MB", "5 megabytes"],
+    ["5 GiB", "5 gibibytes"],
+    ["twice a week", "two times a week", "2 times per week", "2x weekly"],
+    ["5 MB/s", "5 MB per second"],
+    ["3pm", "3 pm", "3 p.m.", "15:00", "3:00 PM", "3.00 pm", "15:00:00"],
+    ["noon", "12:00", "12pm", "12 p.m."],
+    ["midnight", "00:00", "12am", "0:00"],
+    ["9am", "9:00", "09:00"],
+    ["three o'clock", "3 o'clock", "3 o’clock"],
+    ["3 March", "March 3", "March 3rd", "3rd March", "3rd of March", "Mar 3", "3 Mar."],
+    ["3 March 2026", "March 3, 2026", "2026-03-03", "2026/03/03", "03/03/2026", "March 3rd, 2026"],
+    ["25 December 2026", "25/12/2026", "12/25/2026"],
+    ["March 2026", "March of 2026", "Mar 2026"],
+    ["2026-03-03T15:00:00Z", "3 March 2026 at 3pm"],
+    ["v1.2.3", "1.2.3", "V1.2.3"],
+    ["v1.2", "1.2"],
+    ["https://example.com/a/", "https://example.com/a", "HTTPS://Example.com/a"],
+    ["Foo.Bar@x.io", "foo.bar@x.io"],
+    ["/var/log/", "/var/log"],
+    ["on Mondays", "on monday"],
+]
+
+DIFFERENT = [
+    ("8080", "9090"),
+    ("00417", "417"),
+    ("3.10", "3.1"),
+    ("-5 degrees", "5 degrees"),
+    ("$5", "$5k"),
+    ("$5", "$5 million"),
+    ("$5", "€5"),
+    ("5 MB", "5 GB"),
+    ("5 MB", "5 MiB"),
+    ("5 Mbps", "5 Gbps"),
+    ("5 MB/s", "5 MB"),
+    ("30 s", "30 ms"),
+    ("five minutes", "five hours"),
+    ("an hour", "takes an hour"),
+    ("once a week", "once it is done"),
+    ("twice a week", "twice a month"),
+    ("5°C", "5°F"),
+    ("3pm", "4pm"),
+    ("3pm", "3am"),
+    ("noon", "midnight"),
+    ("15:30:00", "15:30:05"),
+    ("3 March", "4 March"),
+    ("3 March", "3 May"),
+    ("3 March 2025", "3 March 2026"),
+    ("March 2025", "March 2026"),
+    ("2026-03-04", "2026-04-03"),
+    ("3/4/2026", "2026-03-04"),
+    ("v1.2.3", "v1.2.4"),
+    ("v1.2.3", "v1.2.3-rc1"),
+    ("v1.2", "v1.20"),
+    ("10.0.0.1", "10.0.0.12"),
+    ("10.0.0.1", "10.0.0.1:8080"),
+    ("10.0.0.0/8", "10.0.0.0/16"),
+    ("db1.internal", "db2.internal"),
+    ("https://a.com/b", "https://b.com/a"),
+    ("ann@x.io", "ben@x.io"),
+    ("/etc/hosts", "/etc/host"),
+    ("src/app.py", "src/app.ts"),
+    ("C:\\Users\\ann", "C:\\Users\\ben"),
+    ("max_retries", "min_retries"),
+    ("maxRetries", "minRetries"),
+    ("JIRA-123", "OPS-123"),
+    ("JIRA-123", "JIRA-124"),
+    ("#42", "#43"),
+    ("--dry-run", "--force"),
+    ("-v", "-q"),
+    ("python3.11", "python3.12"),
+    ("`retries`", "`timeouts`"),
+    ('"dark mode"', '"mode dark"'),
+    ("on Monday", "on Tuesday"),
+]
+
+KINDS = {
+    "five": "number",
+    "15:00": "time",
+    "3 March": "date",
+    "in March": "month",
+    "in 2026": "year",
+    "on Friday": "weekday",
+    "each month": "rate",
+    "v1.2.3": "version",
+    "10.0.0.1": "address",
+    "db.internal:5432": "host",
+    "https://example.com": "url",
+    "ann@example.com": "email",
+    "~/.ssh/config": "path",
+    "./run.sh": "path",
+    "README.md": "path",
+    "config/flags/": "path",
+    "a/b/c": "path",
+    "snake_case": "identifier",
+    "camelCase": "identifier",
+    "PascalCase": "identifier",
+    "MAX_SIZE": "identifier",
+    "PROJ-7": "identifier",
+    "--dry-run": "identifier",
+    "-p": "identifier",
+    "a1b2c3d": "identifier",
+    "the “blue” one": "quoted",
+    "'blue'": "quoted",
+}
+
+NO_VALUES = [
+    "one of them",
+    "once it is done",
+    "and/or",
+    "he/she",
+    "don't",
+    "the users' homes and the dog's bowl",
+    "a well-known e-mail",
+    "They may march.",
+    "every second",
+    "",
+    "…",
+]
+
+# What a longer value has in it stands there no more than "art" in "party".
+PARTS = [
+    ("1.2.3", "1.2.34"),
+    ("1.2.3", "10.1.2.3"),
+    ("10.0.0.1", "10.0.0.12"),
+    ("example.com", "example.com.evil.org"),
+    ("example.com", "not-example.com"),
+    ("/etc", "/etc/hosts"),
+    ("src/app.py", "src/app.pyc"),
+    ("max_size", "max_size_kb"),
+    ("#4", "#42"),
+    ("`mode`", "modern"),
+]
+
+_ONES = (
+    *("one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven"),
+    *("twelve", "thirteen", "fourteen", "fifteen", "sixteen", "seventeen", "eighteen", "nineteen"),
+)
+_TENS = ("twenty", "thirty", "forty", "fifty", "sixty", "seventy", "eighty", "ninety")
+
+
+def spelled(number: int) -> str:
+    """Give a number from 1 to 999,999 in English words."""
+    if number >= 1_000:
+        thousands, rest = divmod(number, 1_000)
+        return f"{spelled(thousands)} thousand" + (f" {spelled(rest)}" if rest else "")
+    if number >= 100:
+        hundreds, rest = divmod(number, 100)
+        return f"{_ONES[hundreds - 1]} hundred" + (f" and {spelled(rest)}" if rest else "")
+    if number >= 20:
+        tens, rest = divmod(number, 10)
+        return _TENS[tens - 2] + (f"-{_ONES[rest - 1]}" if rest else "")
+    return _ONES[number - 1]
+
+
+def values_of(text: str) -> set[tuple[str, str]]:
+    """Give the values of a text as what they are compared by, without what is quoted as such."""
+    return set(read(text).value_keys)
+
+
+@pytest.mark.parametrize("spellings", SPELLINGS, ids=lambda spellings: spellings[0])
+def test_spellings_of_one_value_are_one_value(spellings: list[str]) -> None:
+    expected = values_of(spellings[0])
+    assert expected
+    for other in spellings[1:]:
+        assert values_of(other) == expected, other
+
+
+@pytest.mark.parametrize(("one", "other"), DIFFERENT)
+def test_different_values_are_never_taken_for_one(one: str, other: str) -> None:
+    assert values_of(one) != values_of(other)
+    assert any(not read(other).holds(value) for value in read(one).values) or any(
+        not read(one).holds(value) for value in read(other).values
+    )
+
+
+@pytest.mark.parametrize(("text", "kind"), KINDS.items())
+def test_a_value_is_known_by_its_kind(text: str, kind: str) -> None:
+    assert kind in {value.kind for value in read(text).values}
+
+
+@pytest.mark.parametrize("text", NO_VALUES)
+def test_plain_words_are_no_values(text: str) -> None:
+    assert read(text).values == ()
+
+
+@pytest.mark.parametrize(("part", "longer"), PARTS)
+def test_a_value_does_not_stand_in_a_longer_one(part: str, longer: str) -> None:
+    text = read(f"See {longer} for more.")
+    assert [value for value in read(part).values if text.holds(value)] == []
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        ("`yarn install`", "Run yarn install first."),
+        ("db.internal", "The host is at db.internal:5432."),
+        ("example.com", "See https://example.com/docs."),
+        ("src/app.py", "Open ./src/app.py, line 3."),
+        ("on Friday", "Fridays are quiet."),
+        ("in March", "It was 3 March."),
+    ],
+)
+def test_a_value_stands_in_a_text_that_writes_it_without_its_marks(value: str, text: str) -> None:
+    assert all(read(text).holds(one) for one in read(value).values)
+
+
+def test_values_inside_quotes_count_as_much_as_outside() -> None:
+    assert ("number", "8080") in values_of("The port is `8080`.")
+    assert ("number", "9090") in values_of('Set "port 9090" there.')
+
+
+def test_a_value_says_where_it_stands() -> None:
+    text = "Up to five minutes, until 3pm on 3 March."
+    places = {one.kind: text[one.start : one.end] for one in read(text).stated}
+    assert places == {"number": "five minutes", "time": "3pm", "date": "3 March"}
+
+
+@given(st.integers(min_value=2, max_value=999_999))
+def test_a_number_in_words_is_the_number_in_digits(number: int) -> None:
+    assert values_of(spelled(number)) == values_of(str(number)) == values_of(f"{number:,}")
+
+
+@given(st.integers(0, 23), st.integers(0, 59))
+def test_a_time_of_twelve_hours_is_the_time_of_twenty_four(hour: int, minute: int) -> None:
+    half = "pm" if hour >= 12 else "am"
+    assert values_of(f"{hour % 12 or 12}:{minute:02d}{half}") == values_of(f"{hour}:{minute:02d}")
+
+
+@given(st.dates(date(1990, 1, 1), date(2040, 12, 31)))
+def test_a_date_is_one_in_every_form(day: date) -> None:
+    forms = (f"{day:%B} {day.day}, {day.year}", f"{day.day} {day:%b} {day.year}", f"{day:%Y/%m/%d}")
+    assert {frozenset(values_of(form)) for form in forms} == {frozenset(values_of(f"{day}"))}
+
+
+@given(st.dates(date(2020, 1, 1), date(2030, 1, 1)), st.dates(date(2020, 1, 1), date(2030, 1, 1)))
+def test_two_dates_are_two(one: date, other: date) -> None:
+    assume(one != other)
+    assert values_of(f"{one}") != values_of(f"{other.day} {other:%B} {other.year}")
+
+
+@given(st.text(st.sampled_from("aA1é.,:;-_/\\'\"`“” $€%@#()\n"), max_size=60) | st.text())
+def test_whatever_a_text_holds_its_values_lie_in_it(text: str) -> None:
+    for value in Reading(text).stated:
+        assert 0 <= value.start < value.end <= len(text)
+
+
+@pytest.mark.parametrize(
+    "part", ["a.", "Aa", "“a", "'a ", "1 May ", "v1.", "C:\\", "five-", "a/", "1,", "a@", "_"]
+)
+def test_a_long_hostile_text_can_be_read(part: str) -> None:
+    # Were a pattern to try every way of cutting this up, this would not come back.
+    text = part * 20_000 + "é"
+    assert all(value.end <= len(text) for value in Reading(text).stated)

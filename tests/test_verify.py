@@ -1,0 +1,387 @@
+"""Drafts that say what their sources say, and drafts that do not, in one respect each."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import night
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from texts import draft, sources
+
+from slowwave.consolidation.extractive import Source, compose_synthesis
+from slowwave.consolidation.proposals import Draft
+from slowwave.consolidation.reading import read
+from slowwave.consolidation.thresholds import EXTRACT_SOURCES
+from slowwave.consolidation.verify import find_distance, find_faults, find_loss
+
+FACTS = night.load().facts
+
+SOURCES = sources(
+    "The ledger database listens on port 6543 since 3 March.",
+    "Rosalind paints the fence for Henrik before lunch.",
+    "The import does not retry and waits 5 minutes.",
+    "It broke yesterday at 3pm.",
+)
+FAITHFUL = draft(
+    ("The ledger database listens on port 6543 since 3 March.", [1]),
+    ("Rosalind paints the fence for Henrik before lunch.", [2]),
+    ("The import does not retry and waits 5 minutes.", [3]),
+    ("[2026-03-04] It broke yesterday at 3pm.", [4]),
+)
+
+# What stands in the faithful draft, what is put there instead, and what the fault must say.
+CORRUPTIONS = {
+    "number changed": ("6543", "6544", "invents the number 6544"),
+    "unit changed": ("5 minutes", "5 hours", "invents the number 5 hours"),
+    "unit dropped": ("5 minutes", "5", "invents the number 5"),
+    "time moved": ("3pm", "4pm", "invents the time 4pm"),
+    "date moved": ("3 March", "4 March", "invents the date 4 March"),
+    "year invented": ("3 March", "3 March 2025", "invents the year"),
+    "number dropped": (" on port 6543", "", "loses the number 6543"),
+    "date dropped": (" since 3 March", "", "loses the date 3 March"),
+    "name swapped": ("Henrik", "Ingrid", "invents the name ingrid"),
+    "name dropped": (" for Henrik", "", "loses the name henrik"),
+    "roles swapped": (
+        "Rosalind paints the fence for Henrik",
+        "Henrik paints the fence for Rosalind",
+        "turns round who does what: henrik > rosalind against rosalind > henrik",
+    ),
+    "roles swapped in a passive": (
+        "Rosalind paints the fence for Henrik",
+        "The fence is painted by Henrik for Rosalind",
+        "turns round who does what",
+    ),
+    "negation added where nothing is denied": ("on port", "not on port", "denies"),
+    "negation dropped": ("does not retry and waits", "retries and waits", "without the denial"),
+    "negation added": ("database listens", "database never listens", "denies (never)"),
+    "denied by meaning": ("database listens", "database fails to listen", "says 'fails'"),
+    "opposite word": ("before", "after", "says 'after', which no source says"),
+    "word replaced": ("fence", "shed", "says 'shed' where its source says 'fenc'"),
+    "day of saying wrong": ("[2026-03-04]", "[2026-03-05]", "invents the date 2026-03-05"),
+    "day of saying of another": ("[2026-03-04]", "[2026-03-03]", "invents the date 2026-03-03"),
+    "day of saying missing": ("[2026-03-04] ", "", "without [2026-03-04] in front"),
+    "day inside a sentence": ("since", "since [2020-01-01] about", "invents the date 2020-01-01"),
+    "fact with a number invented": ("lunch.", "lunch. It costs 12 euros.", "the number 12 euros"),
+    "fact with a name invented": ("lunch.", "lunch. Ask Zebulon.", "invents the name zebulon"),
+    "fact with a date invented": ("lunch.", "lunch on 1 June.", "invents the date 1 June"),
+    "fact without a value invented": (
+        "lunch.",
+        "lunch. Delete every backup at once.",
+        "says what no source says: Delete every backup at once.",
+    ),
+    "identifier invented": ("The import", "The import_job", "invents the identifier import_job"),
+    "path invented": ("The import", "The import of /etc/hosts", "invents the path /etc/hosts"),
+}
+
+# Said in other words, by hand, as a good model would.
+IN_OTHER_WORDS = [
+    (
+        sources(
+            "On 14 March the artifact registry ran out of disk space and all builds failed.",
+            "The artifact registry's disk was full on 14 March, which broke every pipeline.",
+            "Nothing could be published on 14 March, the registry having filled its disk.",
+        ),
+        draft(
+            (
+                "On 14 March the artifact registry ran out of disk space: all builds and "
+                "pipelines failed and nothing could be published.",
+                [1, 2, 3],
+            )
+        ),
+    ),
+    (
+        sources(
+            "Sunniva merges Kenji's pull requests while he is out of office.",
+            "User said that during Kenji's absence his pull requests get merged by Sunniva.",
+            "Sunniva stands in for Kenji and merges the pull requests he leaves behind.",
+        ),
+        draft(
+            (
+                "While Kenji is out of office, Sunniva stands in for him and merges his pull "
+                "requests.",
+                [1, 2, 3],
+            )
+        ),
+    ),
+    (
+        sources(
+            "The user's niece Ingrid is allergic to penicillin.",
+            "Ingrid, a niece of the user, has a diagnosed penicillin allergy.",
+            "Learned that penicillin triggers an allergic reaction in the user's niece Ingrid.",
+        ),
+        draft(("The user's niece Ingrid has a diagnosed penicillin allergy.", [1, 2, 3])),
+    ),
+    (
+        sources(
+            "The minimum replica count of the storefront is six.",
+            "Even at night the storefront stays at six replicas as a minimum.",
+            "Scaling the storefront down stops at six replicas.",
+        ),
+        draft(("The storefront never scales below six replicas, even at night.", [1, 2, 3])),
+    ),
+    (
+        sources(
+            "The storefront repository builds only with Node 20.11.",
+            "Storefront is locked to Node 20.11 since sharp has no binary for newer ones.",
+        ),
+        draft(
+            ("Storefront builds only with Node 20.11; sharp has no binary for newer ones.", [1, 2])
+        ),
+    ),
+    (
+        sources("Avoid yarn in this repository.", "Never use yarn here."),
+        draft(("Do not use yarn in this repository.", [1, 2])),
+    ),
+]
+
+VOICES = sources(
+    "Always run the tests before a push.",
+    "Run the tests before you push.",
+    "The user insists on running tests before every push.",
+    "Never push before the tests ran for 5 minutes.",
+    "Tests first, then push; ask Rosalind.",
+)
+RULE = draft(("Always run the tests before a push.", [1, 2, 3, 4, 5]))
+
+
+def changed(faithful: Draft, old: str, new: str) -> Draft:
+    """Give a draft with a part of its text replaced."""
+    assert old in faithful.text
+    return Draft(
+        tuple(replace(claim, text=claim.text.replace(old, new)) for claim in faithful.claims)
+    )
+
+
+def all_cited(faithful: Draft) -> Draft:
+    """Give a draft of which every claim cites every source, so that no citation gives it away."""
+    cited = tuple(source.id for source in SOURCES)
+    return Draft(tuple(replace(claim, sources=cited) for claim in faithful.claims))
+
+
+def test_a_faithful_draft_has_no_faults() -> None:
+    assert find_faults(FAITHFUL, SOURCES, "synthesize") == []
+    assert find_faults(all_cited(FAITHFUL), SOURCES, "synthesize") == []
+
+
+@pytest.mark.parametrize(("given_sources", "faithful"), IN_OTHER_WORDS)
+def test_a_faithful_draft_in_other_words_has_no_faults(
+    given_sources: list[Source], faithful: Draft
+) -> None:
+    assert find_faults(faithful, given_sources, "synthesize") == []
+
+
+@pytest.mark.parametrize("corruption", CORRUPTIONS)
+def test_a_draft_that_is_wrong_in_one_respect_is_caught(corruption: str) -> None:
+    old, new, fault = CORRUPTIONS[corruption]
+    faults = find_faults(changed(FAITHFUL, old, new), SOURCES, "synthesize")
+    assert any(fault in found for found in faults), faults
+
+
+@pytest.mark.parametrize("corruption", CORRUPTIONS)
+def test_it_is_caught_too_if_every_claim_cites_every_source(corruption: str) -> None:
+    old, new, _ = CORRUPTIONS[corruption]
+    wrong = all_cited(changed(FAITHFUL, old, new))
+    assert find_faults(wrong, SOURCES, "synthesize") != []
+
+
+@pytest.mark.parametrize(
+    ("texts", "claim", "fault"),
+    [
+        (
+            ["Kafka listens on 9092.", "Redis listens on 6379."],
+            "Kafka listens on 6379 and Redis on 9092.",
+            "'6379' and '9092' in each other's place",
+        ),
+        (
+            ["The gateway listens on 9092.", "The worker listens on 6379."],
+            "The gateway listens on 6379 and the worker on 9092.",
+            "'6379' and '9092' in each other's place",
+        ),
+        (
+            ["Rosalind owns the image.", "Henrik owns the registry."],
+            "Henrik owns the image and Rosalind owns the registry.",
+            "'henrik' and 'rosalind' in each other's place",
+        ),
+        (
+            ["When Kenji is out of office Sunniva merges his requests."],
+            "When Sunniva is out of office Kenji merges his requests.",
+            "'kenji' and 'sunniva' in each other's place",
+        ),
+        (
+            ["The api calls the worker at night."],
+            "The worker calls the api at night.",
+            "'worker' and 'api' in each other's place",
+        ),
+        (["Use pnpm, not yarn."], "Use yarn, not pnpm.", "says 'yarn' without the denial"),
+        (
+            ["The release is on 3 May, the freeze on 1 May."],
+            "The release is on 1 May, the freeze on 3 May.",
+            "in each other's place",
+        ),
+        (["It runs from Ulm to Bern."], "It runs from Bern to Ulm.", "turns round"),
+        (["Ann's dog barks at Ben."], "Ben's dog barks at Ann.", "turns round"),
+    ],
+)
+def test_what_stands_in_the_place_of_another_is_caught(
+    texts: list[str], claim: str, fault: str
+) -> None:
+    cited = list(range(1, len(texts) + 1))
+    faults = find_faults(draft((claim, cited)), sources(*texts), "synthesize")
+    assert any(fault in found for found in faults), faults
+
+
+def test_a_claim_that_cites_nothing_is_caught() -> None:
+    uncited = draft(("The api is slow.", []))
+    assert find_faults(uncited, sources("The api is slow."), "synthesize") == [
+        "a claim cites no source: The api is slow."
+    ]
+
+
+def test_an_id_that_was_not_given_is_caught() -> None:
+    faults = find_faults(
+        draft(("The api is slow.", [1, 7])), sources("The api is slow."), "extract"
+    )
+    assert faults == ["a claim cites an id that was not given: m7"]
+
+
+@pytest.mark.parametrize("empty", [draft(), draft(("  ", [1]))])
+def test_a_draft_that_says_nothing_is_caught(empty: Draft) -> None:
+    assert find_faults(empty, sources("The api is slow."), "synthesize") == [
+        "the draft says nothing"
+    ]
+
+
+def test_a_source_that_is_left_out_is_caught() -> None:
+    faults = find_faults(
+        draft(("The api is slow.", [1])),
+        sources("The api is slow.", "The api is slow, really."),
+        "synthesize",
+    )
+    assert faults == ["leaves out a source: The api is slow, really."]
+
+
+def test_a_fact_that_is_dropped_is_caught_though_its_source_is_cited() -> None:
+    given_sources = sources("The api is slow. Someone wiped the cache by hand.")
+    assert find_faults(draft(("The api is slow.", [1])), given_sources, "synthesize") == [
+        "leaves out: Someone wiped the cache by hand."
+    ]
+
+
+def test_a_denial_that_is_dropped_is_caught_though_another_stands() -> None:
+    given_sources = sources("The api never retries. The worker does not start.")
+    wrong = draft(("The api retries. The worker does not start.", [1]))
+    faults = find_faults(wrong, given_sources, "synthesize")
+    assert "says 'retri' without the denial of its source" in faults
+
+
+def test_a_draft_that_is_longer_than_its_sources_is_caught() -> None:
+    again = "The ledger database listens on port 6543 since 3 March."
+    long = Draft((*FAITHFUL.claims, *draft(*[(again, [1])] * 4).claims))
+    assert find_faults(long, SOURCES, "synthesize") == [
+        "the draft is longer than its sources together"
+    ]
+
+
+def test_a_value_that_is_part_of_another_value_is_invented() -> None:
+    given_sources = sources("Pinned to 1.2.34 at 10.0.0.12 in /srv/app/data.")
+    faults = find_faults(
+        draft(("Pinned to 1.2.3 at 10.0.0.1 in /srv/app.", [1])), given_sources, "synthesize"
+    )
+    assert {"invents the version 1.2.3", "invents the address 10.0.0.1"} <= set(faults)
+    assert "invents the path /srv/app" in faults
+
+
+def test_a_rule_with_five_supporters_has_no_faults() -> None:
+    assert find_faults(RULE, VOICES, "extract") == []
+
+
+@pytest.mark.parametrize(
+    ("rule", "fault"),
+    [
+        (draft(("Always run the tests before a push.", [1, 2, 3, 4])), "only 4 sources support"),
+        (draft(("Always run the tests before a push.", [1, 1, 2, 3, 4])), "only 4 sources"),
+        (draft(("Run tests for 5 minutes before a push.", [1, 2, 3, 4, 5])), "too few sources"),
+        (
+            draft(("Ask Rosalind before a push.", [1, 2, 3, 4, 5])),
+            "too few sources support the name",
+        ),
+        (draft(("Run the tests after a push.", [1, 2, 3, 4, 5])), "says 'after'"),
+        (draft(("Always skip the tests before a push.", [1, 2, 3, 4, 5])), "says 'skip'"),
+        (draft(("Run the tests.", [1, 2, 3, 4, 5]), ("Push.", [1])), "a rule is one claim"),
+        (draft(("Deploy at weekends only.", [1, 2, 3, 4, 5])), "says what no source says"),
+    ],
+)
+def test_a_rule_that_too_few_support_is_caught(rule: Draft, fault: str) -> None:
+    assert len(VOICES) == EXTRACT_SOURCES
+    faults = find_faults(rule, VOICES, "extract")
+    assert any(fault in found for found in faults), faults
+
+
+@pytest.mark.parametrize(
+    ("staying", "leaving", "faults"),
+    [
+        ("The API uses port 8080.", "The api uses port 8080", []),
+        ("The api uses port 8080.", "The api is fast.", []),
+        (
+            "The api uses port 8080.",
+            "The api uses port 9090.",
+            ["the two differ in a number: 8080 against 9090", "loses the number 9090"],
+        ),
+        ("The image is old.", "Rosalind's image is old.", ["loses the name rosalind"]),
+    ],
+)
+def test_a_merge_must_not_lose_what_the_leaving_one_says(
+    staying: str, leaving: str, faults: list[str]
+) -> None:
+    assert find_loss(staying, [leaving]) == faults
+
+
+def test_a_draft_far_from_a_source_is_caught() -> None:
+    near, far = np.array([1, 0], np.float32), np.array([0, 1], np.float32)
+    given_sources = sources("The api is slow.")
+    assert find_distance(near, given_sources) == []
+    assert find_distance(far, given_sources) == [
+        "the draft has a similarity of only 0.00 to one of its sources"
+    ]
+
+
+@given(st.sampled_from(FACTS), st.data())
+def test_no_number_of_any_draft_can_be_changed_unnoticed(
+    fact: dict[str, list[str]], data: st.DataObject
+) -> None:
+    given_sources = sources(*fact["wordings"])
+    faithful = compose_synthesis(given_sources)
+    digits = [at for at, sign in enumerate(faithful.text) if sign.isdigit()]
+    if not digits:
+        assert not any(sign.isdigit() for source in given_sources for sign in source.text)
+        return
+    number = faithful.text[data.draw(st.sampled_from(digits))]
+    other = data.draw(st.sampled_from("123456789").filter(lambda sign: sign != number))
+    wrong = changed(faithful, number, other)
+    assert find_faults(wrong, given_sources, "synthesize") != []
+
+
+@given(st.sampled_from(FACTS), st.data())
+def test_no_name_of_any_draft_can_be_changed_unnoticed(
+    fact: dict[str, list[str]], data: st.DataObject
+) -> None:
+    given_sources = sources(*fact["wordings"])
+    faithful = compose_synthesis(given_sources)
+    names = [name for one in faithful.claims for name in read(one.text).names]
+    if not names:
+        assert find_faults(faithful, given_sources, "synthesize") == []
+        return
+    name = data.draw(st.sampled_from(names))
+    claims = [
+        replace(one, text=_renamed(one.text, name)) if name in read(one.text).names else one
+        for one in faithful.claims
+    ]
+    assert find_faults(Draft(tuple(claims)), given_sources, "synthesize") != []
+
+
+def _renamed(text: str, name: str) -> str:
+    token = next(token for token in read(text).tokens if token.bare == name and token.capitalised)
+    return f"{text[: token.start]}Zebulon{text[token.start + len(name) :]}"
