@@ -161,18 +161,21 @@ def connection(tmp_path_factory: pytest.TempPathFactory) -> Any:
         yield db
 
 
-def insert(db: sqlite3.Connection, table: str, row: dict[str, Any]) -> None:
+def insert(db: sqlite3.Connection, table: str, row: dict[str, Any]) -> int:
+    """Try to insert a row, leave nothing behind, and give how many rows were taken."""
     names, marks = ", ".join(row), ", ".join("?" * len(row))
     db.execute("BEGIN")
     try:
-        db.execute(f"INSERT INTO {table} ({names}) VALUES ({marks})", list(row.values()))
+        return db.execute(
+            f"INSERT INTO {table} ({names}) VALUES ({marks})", list(row.values())
+        ).rowcount
     finally:
         db.execute("ROLLBACK")
 
 
 @pytest.mark.parametrize("table", ROWS)
 def test_a_whole_row_is_taken(connection: sqlite3.Connection, table: str) -> None:
-    insert(connection, table, ROWS[table])
+    assert insert(connection, table, ROWS[table]) == 1
 
 
 @pytest.mark.parametrize(("table", "column", "value"), cases(REFUSED))
@@ -187,7 +190,7 @@ def test_a_value_outside_of_its_vocabulary_is_refused(
 def test_every_word_of_a_vocabulary_is_taken(
     connection: sqlite3.Connection, table: str, column: str, value: object
 ) -> None:
-    insert(connection, table, ROWS[table] | {column: value})
+    assert insert(connection, table, ROWS[table] | {column: value}) == 1
 
 
 def test_the_file_has_the_tables_of_the_design(memory_file: Path) -> None:
