@@ -55,7 +55,7 @@ _PAST = re.compile(rf"(?<!\w)(?!{_AUXILIARY}\b)(\w+)\s+(?:\w+ly\s+)?(\w+ed)\b", 
 
 def mood(left: Reading, right: Reading) -> Iterator[Objection]:
     """One is a plan, a wish, a duty, a question, or true of another share or condition."""
-    here, there = _moods(left), _moods(right)
+    here, there = moods_of(left), moods_of(right)
     if left.normative and right.normative:
         # Two voices of a rule may say "must" and "never" of the same.
         here, there = here - {"should"}, there - {"should"}
@@ -81,7 +81,8 @@ def tense(left: Reading, right: Reading) -> Iterator[Objection]:
         )
 
 
-def _moods(reading: Reading) -> frozenset[str]:
+def moods_of(reading: Reading) -> frozenset[str]:
+    """Give the moods that a text is in, by their names."""
     return frozenset(name for name, words in _MOODS.items() if words.search(reading.text))
 
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from . import lexicon
 from .extractive import DATE_MARK, Source
 from .guards import first_conflict, first_difference, other_statement, other_term, turned_round
+from .mood import moods_of
 from .places import exchanged
 from .proposals import Claim, Draft, Operation
 from .reading import Reading, read
@@ -101,6 +102,8 @@ def _invented(claim: Claim, cited: Sequence[Source]) -> Iterator[str]:
         if not any(other.mentions(name) for other in readings):
             yield f"invents the name {name}"
     yield from _foreign_words(reading, readings)
+    for mood in _missing_moods(reading, readings):
+        yield f"says it as '{mood}', which no source does"
     yield from _turned(reading, readings)
 
 
@@ -219,9 +222,19 @@ def _lost(draft: Draft, sources: Sequence[Source]) -> Iterator[str]:
             said = frozenset(sentence.flow)
             if len(said & told_words) < TOLD_WORDS * len(said):
                 yield f"leaves out: {_short(sentence.text)}"
+        for mood in _missing_moods(reading, readings):
+            yield f"loses the '{mood}' of: {_short(source.text)}"
         told = [other for other, sources_of in claims if source.id in sources_of]
         if reading.negators and not any(other.negators or other.denials for other in told):
             yield f"loses the denial '{reading.negators[0]}' of: {_short(source.text)}"
+
+
+def _missing_moods(reading: Reading, others: Sequence[Reading]) -> list[str]:
+    """Give the moods of a text that none of the others is in."""
+    missing = moods_of(reading) - frozenset().union(*map(moods_of, others))
+    if reading.normative and all(one.normative for one in others):
+        missing -= {"should"}  # "never" and "must" rule alike
+    return sorted(missing)
 
 
 def _missing(reading: Reading, others: Sequence[Reading]) -> Iterator[str]:

@@ -58,6 +58,12 @@ CORRUPTIONS = {
     "negation dropped": ("does not retry and waits", "retries and waits", "without the denial"),
     "negation added": ("database listens", "database never listens", "denies (never)"),
     "denied by meaning": ("database listens", "database fails to listen", "says 'fails'"),
+    "condition added": ("lunch.", "lunch, unless it rains.", "as 'unless', which no source does"),
+    "fact made a plan": (
+        "Rosalind paints",
+        "Rosalind wants to paint",
+        "as 'wants to', which no source does",
+    ),
     "opposite word": ("before", "after", "says 'after', which no source says"),
     "word replaced": ("fence", "shed", "says 'shed' where its source says 'fenc'"),
     "day of saying wrong": ("[2026-03-04]", "[2026-03-05]", "invents the date 2026-03-05"),
