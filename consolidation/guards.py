@@ -196,8 +196,14 @@ def _wording(left: Reading, right: Reading) -> Iterator[Objection]:
     """
     # A passive says the same as its active, but for the words that make it one.
     spare = _PASSIVE if left.passive != right.passive else frozenset()
-    here = [*_only_in(left.stems, right.stem_set), *sorted(left.telling - right.telling - spare)]
-    there = [*_only_in(right.stems, left.stem_set), *sorted(right.telling - left.telling - spare)]
+    here = [
+        *left.spelled(_only_in(left.stems, right.stem_set)),
+        *sorted(left.telling - right.telling - spare),
+    ]
+    there = [
+        *right.spelled(_only_in(right.stems, left.stem_set)),
+        *sorted(right.telling - left.telling - spare),
+    ]
     if here or there:
         # All content words alike and others not: "rose by half" against "rose to half".
         turned = bool(here and there) and left.stem_set == right.stem_set

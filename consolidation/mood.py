@@ -72,13 +72,8 @@ def tense(left: Reading, right: Reading) -> Iterator[Objection]:
     here, there = _past(left), _past(right)
     forms = {word for word in here ^ there if word in left.stem_set & right.stem_set}
     if forms:
-        words = ", ".join(sorted(forms))
-        yield Objection(
-            "tense",
-            f"{words} in the past" if forms & here else f"{words} not in the past",
-            f"{words} in the past" if forms & there else f"{words} not in the past",
-            conflict=False,
-        )
+        one, other = (", ".join(side.spelled(sorted(forms))) for side in (left, right))
+        yield Objection("tense", one, other, conflict=False)
 
 
 def moods_of(reading: Reading) -> frozenset[str]:

@@ -6,6 +6,7 @@ Everything is computed from the text alone, by rules, at some thousand texts a s
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from itertools import islice, pairwise
@@ -65,6 +66,11 @@ class Reading:
     def mentions(self, name: str) -> bool:
         """Whether a name, in lower case, is among the words."""
         return name in self.words or stem(name) in self.stem_set
+
+    def spelled(self, stems: Iterable[str]) -> list[str]:
+        """Give stems as words that stand here, for people to read."""
+        forms = {stem(token.bare): token.bare for token in reversed(self.tokens)}
+        return [forms.get(one, one) for one in stems]
 
     @cached_property
     def measures(self) -> tuple[Value, ...]:

@@ -39,8 +39,9 @@ def owners(left: Reading, right: Reading) -> Iterator[Objection]:
     here, there = left.owners, right.owners
     for thing in sorted(here.keys() & there.keys()):
         if not here[thing] & there[thing]:
+            (one,), (other,) = left.spelled([thing]), right.spelled([thing])
             yield Objection(
-                "role", f"{thing} of {listed(here[thing])}", f"{thing} of {listed(there[thing])}"
+                "role", f"{one} of {listed(here[thing])}", f"{other} of {listed(there[thing])}"
             )
 
 
@@ -129,7 +130,7 @@ def reversed_words(left: Reading, right: Reading) -> Iterator[Objection]:
         return
     order, other = _in_common(left.actors, right.actors)
     if order != other:
-        yield Objection("role", " ".join(order), " ".join(other))
+        yield Objection("role", " ".join(left.spelled(order)), " ".join(right.spelled(other)))
 
 
 def _in_common(left: Sequence[str], right: Sequence[str]) -> tuple[list[str], list[str]]:

@@ -98,7 +98,7 @@ APART = {
             "api call",
             "worker call",
         ),
-        ("Prefer tabs over spaces.", "Prefer spaces over tabs.", "tab space", "space tab"),
+        ("Prefer tabs over spaces.", "Prefer spaces over tabs.", "tabs spaces", "spaces tabs"),
         ("Push, then test.", "Test, then push.", "push test", "test push"),
     ],
     "bindings": [
@@ -133,7 +133,7 @@ APART = {
         ("Sales rose by half.", "Sales rose by a third.", "half", "third"),
         ("Send it to tax and legal.", "Send it to tax or legal.", "nothing", "or"),
     ],
-    "tense": [("The job migrates it.", "The job migrated it.", "not in the past", "in the past")],
+    "tense": [("The job migrates it.", "The job migrated it.", "migrates", "migrated")],
     "_wording": [
         ("Sales rose by half.", "Sales rose to half.", "by", "to"),
         ("It is enabled.", "It is enabled in staging.", "nothing", "in"),
