@@ -752,7 +752,12 @@ def test_a_night_that_is_interrupted_keeps_what_was_applied_and_leaves_the_rest_
         return SILENT
 
     agent.server.responder = respond
-    outcome = agent.sleep()
+    # Tests that are run in the background may have been started with the signal ignored.
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        outcome = agent.sleep()
+    finally:
+        signal.signal(signal.SIGINT, before)
     assert outcome.interrupted
     assert states(outcome) == {"applied": 1, "skipped": 2}
     agent.server.responder = oracle
