@@ -54,7 +54,7 @@ EPILOG = "Exit codes: " + "; ".join(f"{code.value} {meaning}" for code, meaning 
 
 
 def reporting(command: Callable[Parameters, None]) -> Callable[Parameters, None]:
-    """Let a command's errors end in a sentence and an exit code. It must take `json`."""
+    """Let the errors of a command, which takes `json` and `quiet`, end in a sentence and a code."""
 
     @functools.wraps(command)
     def wrapped(*args: Parameters.args, **kwargs: Parameters.kwargs) -> None:

@@ -95,12 +95,8 @@ def _invented(claim: Claim, cited: Sequence[Source]) -> Iterator[str]:
     reading = _unmarked(claim.text)
     readings = [_unmarked(source.text) for source in cited]
     yield from _misdated(claim, cited)
-    for value in reading.values:
-        if not any(other.holds(value) for other in readings):
-            yield f"invents the {value.kind} {value.text}"
-    for name in dict.fromkeys(reading.names):
-        if not any(other.mentions(name) for other in readings):
-            yield f"invents the name {name}"
+    for invented in _missing(reading, readings):
+        yield f"invents {invented}"
     yield from _foreign_words(reading, readings)
     for mood in _missing_moods(reading, readings):
         yield f"says it as '{mood}', which no source does"
@@ -238,6 +234,7 @@ def _missing_moods(reading: Reading, others: Sequence[Reading]) -> list[str]:
 
 
 def _missing(reading: Reading, others: Sequence[Reading]) -> Iterator[str]:
+    """Give the values and names of a text that stand in none of the others."""
     for value in reading.values:
         if not any(other.holds(value) for other in others):
             yield f"the {value.kind} {value.text}"
