@@ -13,18 +13,22 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from difflib import SequenceMatcher
 
 from . import lexicon, mood, roles
+from .arrangement import rearranged
 from .objections import Guard, Objection, listed
 from .reading import Reading
 from .tokens import stem
 
 __all__ = [
     "Objection",
+    "certain_conflict",
     "first_conflict",
     "first_difference",
     "other_statement",
     "other_term",
+    "sure_conflict",
     "turned_round",
 ]
 
@@ -34,6 +38,21 @@ __all__ = [
 # either none was wrong.
 DENIED_MATTER = 0.7
 DOUBTED_MATTER = 0.75
+
+# The share of letters in common from which on a word may be another one misspelt. The words of the
+# labelled pairs with a typo (two letters exchanged) have 0.75 and more in common.
+MISSPELT = 0.7
+
+# The share of the words of both that both have, from which on a conflict of words is certain. Of
+# the pairs of wordings of one fact in the night fixture, 94 of 2,375 were in certain conflict
+# without it.
+ALIKE = 0.5
+# The same, from which on any conflict is one between two statements and not between two wordings.
+RIVALS = 0.7
+_OF_WORDS = frozenset({"name", "negation", "mood", "role", "term", "opposite", "direction"})
+
+# The most words in a row that may differ for two to be the same sentence about another thing.
+MOST_OTHER = 2
 
 _PASSIVE = frozenset({"by", "was", "were"})
 # "on" and "off" where they are no prepositions.
@@ -45,9 +64,38 @@ def first_conflict(left: Reading, right: Reading) -> Objection | None:
     return next((found for found in _objections(left, right) if found.conflict), None)
 
 
+def certain_conflict(left: Reading, right: Reading) -> Objection | None:
+    """Give the first conflict that no model may overrule, or None.
+
+    Values that differ are always one. Anything else is only where the two are alike otherwise:
+    of two that share few words, nobody knows by rules whether they speak of one thing.
+    """
+    alike = _likeness(left, right) >= ALIKE
+    for one in _objections(left, right):
+        if one.conflict and not one.doubtful and (alike or one.guard not in _OF_WORDS):
+            return one
+    return None
+
+
+def sure_conflict(left: Reading, right: Reading) -> Objection | None:
+    """Give the first conflict that can't be a mere matter of words, or None.
+
+    One that is certain; or any between two texts that are alike otherwise.
+    """
+    if _likeness(left, right) >= RIVALS:
+        return first_conflict(left, right)
+    return certain_conflict(left, right)
+
+
 def first_difference(left: Reading, right: Reading) -> Objection | None:
     """Give the first conflict or addition between two texts, or None if they say the same."""
     return next(_objections(left, right), None)
+
+
+def _likeness(left: Reading, right: Reading) -> float:
+    """Give the share of the content words of both that both have."""
+    either = left.stem_set | right.stem_set
+    return len(left.stem_set & right.stem_set) / len(either) if either else 1.0
 
 
 def other_statement(left: Reading, right: Reading) -> Objection | None:
@@ -62,8 +110,15 @@ def turned_round(left: Reading, right: Reading) -> Objection | None:
 
 
 def _objections(left: Reading, right: Reading) -> Iterator[Objection]:
+    same_parts = rearranged(left, right)
+    objected = False
     for guard in _GUARDS:
-        yield from guard(left, right)
+        if not (same_parts and guard in _ORDER):
+            for objection in guard(left, right):
+                objected = True
+                yield objection
+    if not objected and not same_parts:
+        yield Objection("order", left.text, right.text, doubtful=True)
 
 
 def _values(left: Reading, right: Reading) -> Iterator[Objection]:
@@ -103,6 +158,25 @@ def _compounds(left: Reading, right: Reading) -> Iterator[Objection]:
                 yield Objection("identifier", one, other)
 
 
+def _reversing(word: str) -> Sequence[str]:
+    """Give what may turn a word into its opposite: "input" is not the opposite of "put"."""
+    if len(word) >= lexicon.REVERSIBLE:
+        return lexicon.REVERSING
+    return lexicon.REVERSING_SHORT if len(word) == lexicon.REVERSIBLE - 1 else ()
+
+
+def designation(left: Reading, right: Reading) -> Iterator[Objection]:
+    """Find a name with another number behind it, or with none: "Nubo 2" against "Nubo"."""
+    here, there = left.designations, right.designations
+    for name in sorted(here.keys() & there.keys()):
+        if not here[name] & there[name] and (here[name] | there[name]) != {""}:
+            one, other = (
+                ", ".join(f"{name} {number}".strip() for number in sorted(side[name]))
+                for side in (here, there)
+            )
+            yield Objection("number", one, other, doubtful=True)
+
+
 def _parts(compound: str) -> set[str]:
     return {stem(part) for part in compound.split("-")}
 
@@ -112,15 +186,24 @@ def _negation(left: Reading, right: Reading) -> Iterator[Objection]:
     here, there = left.negators + left.denials, right.negators + right.denials
     if bool(left.negators) and bool(right.negators):
         if left.denied & _affirmed(right) or right.denied & _affirmed(left):
-            yield Objection("negation", ", ".join(here), ", ".join(there))
+            yield Objection("negation", ", ".join(here), ", ".join(there), doubtful=True)
     elif bool(left.negators) != bool(right.negators):
         denying, saying = (left, right) if left.negators else (right, left)
         agrees = _agree(denying, saying)
-        same = bool(denying.denied & _affirmed(saying)) or _shared(left, right) >= DENIED_MATTER
-        yield Objection("negation", ", ".join(here), ", ".join(there), conflict=same and not agrees)
+        denied = bool(denying.denied & _affirmed(saying))
+        same = denied or _shared(left, right) >= DENIED_MATTER
+        # "Three reviewers, whatever the rush" and "no merge without three reviewers" are one.
+        certain = denied and len(denying.negators) == 1 and not (left.denials or right.denials)
+        yield Objection(
+            "negation",
+            ", ".join(here),
+            ", ".join(there),
+            conflict=same and not agrees,
+            doubtful=not certain,
+        )
     elif bool(left.denials) != bool(right.denials):
         same = _shared(left, right) >= DOUBTED_MATTER
-        yield Objection("negation", ", ".join(here), ", ".join(there), conflict=same)
+        yield Objection("negation", ", ".join(here), ", ".join(there), conflict=same, doubtful=True)
 
 
 def _agree(denying: Reading, saying: Reading) -> bool:
@@ -143,7 +226,10 @@ def _exclusive(left: Reading, right: Reading) -> Iterator[Objection]:
     for line in lexicon.EXCLUSIVE:
         here, there = line & left.words, line & right.words
         if here - there and there - here:
-            yield Objection("opposite", listed(here - there), listed(there - here))
+            one, other = listed(here - there), listed(there - here)
+            # Ann sold what Ben bought; "less open" may be "more closed".
+            doubtful = line in lexicon.SPEAKERS or not _alike_otherwise(left, right, line)
+            yield Objection("opposite", one, other, doubtful=doubtful)
     here, there = _switched(left), _switched(right)
     if here and there and not here & there:
         yield Objection("opposite", listed(here), listed(there))
@@ -152,31 +238,68 @@ def _exclusive(left: Reading, right: Reading) -> Iterator[Objection]:
         yield Objection(objection.guard, objection.right, objection.left)
 
 
+def _alike_otherwise(left: Reading, right: Reading, line: frozenset[str]) -> bool:
+    """Whether two texts have the same words but for those of a line."""
+    words = {stem(word) for word in line}
+    return left.stem_set - words == right.stem_set - words and left.names == right.names
+
+
 def _switched(reading: Reading) -> frozenset[str]:
     return frozenset(
-        found.lower() for pair in _SWITCHED.findall(reading.text) for found in pair if found
+        found.lower() for pair in _SWITCHED.findall(reading.said) for found in pair if found
     )
 
 
 def _reversed_by_prefix(left: Reading, right: Reading) -> Iterator[Objection]:
     """Find "encrypted" against "unencrypted", unless it is "not encrypted"."""
-    for word in sorted(left.stem_set - right.stem_set - left.denied):
-        if len(word) < lexicon.REVERSIBLE:
-            continue
-        turned = {f"{prefix}{word}" for prefix in lexicon.REVERSING} & right.stem_set
-        for other in sorted(turned - right.denied - left.stem_set):
+    for word in sorted(left.whole_stems - right.whole_stems - left.denied):
+        turned = {f"{prefix}{word}" for prefix in _reversing(word)} & right.whole_stems
+        for other in sorted(turned - right.denied - left.whole_stems):
             yield Objection("opposite", word, other)
 
 
 def other_term(left: Reading, right: Reading) -> Iterator[Objection]:
-    """Find the same sentence but for one word: "window" against "aisle"."""
-    if len(left.stems) != len(right.stems):
+    """Find the same sentence but for a word or two: "the company cars" against "the vans"."""
+    shared = _in_both(left.stems, right.stems)
+    if shared is None:
         return
-    pairs = [
-        (one, other) for one, other in zip(left.stems, right.stems, strict=True) if one != other
-    ]
-    if len(pairs) == 1 and not _denied_otherwise(left, right, pairs[0]):
-        yield Objection("term", *pairs[0])
+    start, end = shared
+    here, there = left.stems[start : len(left.stems) - end], right.stems[start : -end or None]
+    # With other little words beside it, the verb may be another one for the same.
+    fits = 0 < len(here) <= MOST_OTHER and len(here) == len(there) and left.telling == right.telling
+    enough = start + end >= (1 if len(here) == 1 else MOST_OTHER + 1)
+    if fits and enough and not _denied_otherwise(left, right, (here[0], there[0])):
+        doubtful = len(here) > 1 or _misspelt(here[0], there[0])
+        one, other = " ".join(left.spelled(here)), " ".join(right.spelled(there))
+        yield Objection("term", one, other, doubtful=doubtful)
+
+
+def qualified(left: Reading, right: Reading) -> Iterator[Objection]:
+    """Find the same sentence but for one word more: "API access" against "API write access"."""
+    fewer, more = sorted((left.stems, right.stems), key=len)
+    if len(more) != len(fewer) + 1 or len(fewer) <= MOST_OTHER:
+        return
+    start, end = _in_both(left.stems, right.stems) or (0, 0)
+    if start + end == len(fewer) and start and end:
+        here, there = (
+            ", ".join(one.spelled(more[start : start + 1])) if one.stems == more else ""
+            for one in (left, right)
+        )
+        yield Objection("qualifier", here, there, doubtful=True)
+
+
+def _in_both(left: Sequence[str], right: Sequence[str]) -> tuple[int, int] | None:
+    """Give how many words two have in common at the start, and then at the end."""
+    most = min(len(left), len(right))
+    start = next((at for at in range(most) if left[at] != right[at]), most)
+    ends = range(1, most - start + 1)
+    end = next((at - 1 for at in ends if left[-at] != right[-at]), most - start)
+    return None if start == len(left) == len(right) else (start, end)
+
+
+def _misspelt(one: str, other: str) -> bool:
+    """Whether two words are so alike that one may be the other with a slip of the pen."""
+    return SequenceMatcher(None, one, other, autojunk=False).ratio() >= MISSPELT
 
 
 def _denied_otherwise(left: Reading, right: Reading, words: tuple[str, str]) -> bool:
@@ -194,8 +317,7 @@ def _wording(left: Reading, right: Reading) -> Iterator[Objection]:
 
     Without a model the two cannot be told apart, so a merge is left to those who can.
     """
-    # A passive says the same as its active, but for the words that make it one.
-    spare = _PASSIVE if left.passive != right.passive else frozenset()
+    spare = _spare(left, right)
     here = [
         *left.spelled(_only_in(left.stems, right.stem_set)),
         *sorted(left.telling - right.telling - spare),
@@ -207,7 +329,18 @@ def _wording(left: Reading, right: Reading) -> Iterator[Objection]:
     if here or there:
         # All content words alike and others not: "rose by half" against "rose to half".
         turned = bool(here and there) and left.stem_set == right.stem_set
-        yield Objection("wording", ", ".join(here), ", ".join(there), conflict=turned)
+        yield Objection(
+            "wording", ", ".join(here), ", ".join(there), conflict=turned, doubtful=True
+        )
+
+
+def _spare(left: Reading, right: Reading) -> frozenset[str]:
+    """Give the words that make a passive of an active, or "the boat of Ann" of "Ann's boat"."""
+    spare = _PASSIVE if left.passive != right.passive else frozenset()
+    owning = [sum(token.possessive for token in one.tokens) for one in (left, right)]
+    of = [sum(token.lower == "of" for token in one.tokens) for one in (left, right)]
+    turned = owning[0] + of[0] == owning[1] + of[1] and owning != of
+    return spare | {"of"} if turned and owning[0] != owning[1] else spare
 
 
 def _only_in(words: Sequence[str], others: frozenset[str]) -> list[str]:
@@ -225,11 +358,26 @@ _GUARDS: tuple[Guard, ...] = (
     roles.roles,
     roles.reversed_words,
     roles.bindings,
+    roles.duty,
     roles.unclear_roles,
     mood.mood,
+    mood.permission,
+    designation,
     other_term,
+    qualified,
     mood.tense,
     _wording,
+)
+# What the order of words alone tells.
+_ORDER = frozenset(
+    {
+        roles.direction,
+        roles.owners,
+        roles.roles,
+        roles.reversed_words,
+        roles.bindings,
+        roles.unclear_roles,
+    }
 )
 # What a sentence says of one thing, whoever does it. A sentence made of two may deny what only one
 # of them is about, so denials are looked at word by word elsewhere.

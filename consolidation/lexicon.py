@@ -30,12 +30,12 @@ EMPTY = _words(
     "a an the am is are be been being do does doing it its this that these those there here who "
     "whom whose which so such very own then s t d ll m re ve"
 )
-# Before these endings of "they'll" and "I'm" stands a function word.
-CONTRACTED = {"ll": "will", "re": "are", "ve": "have", "m": "am", "d": "would", "s": "is"}
+# What carries nothing but a tense, which is compared by itself.
+TENSE = _words("did was were")
 
 # Words that announce a memory and say nothing of their own.
 ANNOUNCING = _words(
-    "user users says said saying told tells mentioned mentions explained explains noted notes "
+    "user says said saying told tells mentioned mentions explained explains noted notes "
     "note "
     "confirmed confirms reported reports learned learnt found lesson remember reminder fyi "
     "mr mrs ms dr according apparently currently actually really indeed simply basically truly "
@@ -87,7 +87,16 @@ EXCLUSIVE = tuple(
         "allowed denied forbidden",
         "start stop",
         "starts stops",
-        "open close",
+        "open close closed shut",
+        "full empty",
+        "present absent",
+        "optional mandatory",
+        "online offline",
+        "indoors outdoors",
+        "inside outside",
+        "cheap expensive",
+        "passes fails",
+        "passed failed",
         "opens closes",
         "opened closed",
         "left right",
@@ -173,8 +182,32 @@ EXCLUSIVE = tuple(
     )
 )
 
+# Past tenses and participles that do not end in "-ed" and differ from the present.
+IRREGULAR_PASTS = _words(
+    "arose arisen ate eaten beat beaten became began begun bent bet bit bitten bled blew blown "
+    "bore born borne bought bound bred broke broken brought built burnt came caught chose chosen "
+    "clung crept dealt dove drew drawn dreamt drank drunk drove driven dug fed fell fallen felt "
+    "fled flew flown forbade forbidden forgave forgiven forgot forgotten fought found froze "
+    "frozen gave given ground grew grown heard held hid hidden hung kept knelt knew known laid "
+    "leapt led left lent lit lost made meant met mistook mistaken overcame overtook overtaken "
+    "paid proven put ran rang rung rode ridden rose risen said sang sung sank sunk sat saw seen "
+    "sent sewn shone shot shook shaken shown shrank shrunk slept slid sold sought sowed spent "
+    "split spoke spoken sprang sprung spun spread stole stolen stood struck stuck stung swam swum "
+    "swept swore sworn swung taught thought threw thrown thrust told took taken tore torn "
+    "undertook understood underwent went gone woke woken won wore worn wound wove woven withdrew "
+    "withdrawn wrote written"
+)
+# Plurals without an "s": an injured foot is not injured feet.
+PLURALS = _words("feet teeth mice men women children people geese lice oxen data")
+# Compared otherwise than by an ending.
+COMPARATIVES = _words("better best worse worst more most less least further farther")
+
+# Of these, what tells who speaks, and no more where anyone may.
+SPEAKERS = (_words("i you"), _words("my your"))
+
 # In front of a word, these turn it into its opposite.
 REVERSING = ("un", "non", "non-", "in", "im", "dis")
+REVERSING_SHORT = ("un", "non", "non-")
 # The fewest letters of a word that may be so turned: "input" is not the opposite of "put".
 REVERSIBLE = 5
 
@@ -218,6 +251,11 @@ NUMBER_WORDS = {word: value for value, word in enumerate(_UP_TO_TWENTY)} | _TENS
 NUMBER_WORDS |= {"ninety": 90}
 SCALES = {"dozen": 12, "hundred": 100}
 SCALES |= {"thousand": 1_000, "million": 1_000_000, "billion": 1_000_000_000}
+
+ORDINALS = (
+    *("first", "second", "third", "fourth", "fifth"),
+    *("sixth", "seventh", "eighth", "ninth", "tenth"),
+)
 
 # Spellings of a unit, each under the name that stands for it.
 UNITS = {
@@ -279,6 +317,18 @@ UNITS = {
     for spelling in spellings.split()
 }
 UNITS["per cent"] = "%"
+# Units that are whole shares or multiples of another: the base, and how much of it one is.
+IN_BASE = {
+    **{"ms": ("s", "0.001"), "min": ("s", "60"), "h": ("s", "3600"), "d": ("s", "86400")},
+    **{"wk": ("s", "604800"), "yr": ("mo", "12")},
+    **{"KB": ("B", "1e3"), "MB": ("B", "1e6"), "GB": ("B", "1e9"), "TB": ("B", "1e12")},
+    **{"KiB": ("B", "1024"), "MiB": ("B", "1048576"), "GiB": ("B", "1073741824")},
+    **{"TiB": ("B", "1099511627776")},
+    **{"km": ("m", "1000"), "cm": ("m", "0.01"), "mm": ("m", "0.001")},
+    **{"kg": ("g", "1000"), "mg": ("g", "0.001"), "ml": ("l", "0.001")},
+    **{"kbps": ("bps", "1e3"), "Mbps": ("bps", "1e6"), "Gbps": ("bps", "1e9")},
+    **{"kHz": ("Hz", "1e3"), "MHz": ("Hz", "1e6"), "GHz": ("Hz", "1e9"), "kW": ("W", "1000")},
+}
 # How often, in one word: the same as "a day" or "each month".
 RATES = {
     rate: name
@@ -305,6 +355,24 @@ EXTENSIONS = _words(
     "xls xlsx xml yaml yml zip zsh"
 )
 
+# What holds both ways between two. Not "close": one may be closer than the other thinks.
+MUTUAL = _words(
+    "married engaged dating friends friend related connected acquainted acquaintance neighbours "
+    "neighbors neighbour neighbor siblings cousins cousin colleagues colleague partners partner "
+    "roommates roommate flatmates twins divorced classmates classmate teammates teammate"
+)
+# Who does this wants something done; who "should" do it is another.
+REQUESTING = _words(
+    "want wants wanted ask asks asked prescribe prescribes prescribed recommend recommends "
+    "recommended insist insists insisted request requests requested demand demands demanded order "
+    "orders ordered"
+)
+DUTIES = _words("should must shall ought")
+# What speaks of something said before.
+POINTING = _words(
+    "he she it they him her them his hers its their theirs this that these those then there so "
+    "afterwards such former latter both also too instead otherwise"
+)
 # Verbs after which the name before them is not the one who does what the sentence is about.
 HANDING_ON = _words(
     "asked asks told tells said says has had lets let wants wanted gets got explained explains "
@@ -330,6 +398,59 @@ SUBORDINATORS = _words(
 )
 # With these, a phrase may as well stand in front of a sentence as at its end.
 PLACING = _words(
-    "after at before by during for from in on per since through to under until via with within"
+    "after at before by during for from in on per since through to under unlike until via with "
+    "within"
 )
 AUXILIARIES = _words("am is are was were be been being get gets got")
+
+# Other spellings, abbreviations and synonyms of a word, which mean the same wherever they stand.
+# Not here: what may mean two things ("min", "doc", "temp", "sun").
+_SAME_WORDS = {
+    # British and American.
+    **{"center": "centre", "centers": "centres", "theater": "theatre", "fiber": "fibre"},
+    **{"gray": "grey", "license": "licence", "licenses": "licences", "catalog": "catalogue"},
+    **{"catalogs": "catalogues", "dialog": "dialogue", "program": "programme"},
+    **{"programs": "programmes", "tire": "tyre", "tires": "tyres", "defense": "defence"},
+    **{"canceled": "cancelled", "canceling": "cancelling", "traveled": "travelled"},
+    **{"traveling": "travelling", "labeled": "labelled", "labeling": "labelling"},
+    **{"modeling": "modelling", "plow": "plough", "liter": "litre", "liters": "litres"},
+    # Shortened.
+    **{"configuration": "config", "configurations": "configs", "repository": "repo"},
+    **{"repositories": "repos", "database": "db", "databases": "dbs", "environment": "env"},
+    **{"environments": "envs", "variable": "var", "variables": "vars", "production": "prod"},
+    **{"development": "dev", "documentation": "docs", "authentication": "auth"},
+    **{"application": "app", "applications": "apps", "administrator": "admin"},
+    **{"administrators": "admins", "information": "info", "directory": "dir"},
+    **{"directories": "dirs", "parameter": "param", "parameters": "params", "library": "lib"},
+    **{"libraries": "libs", "package": "pkg", "packages": "pkgs", "message": "msg"},
+    **{"messages": "msgs", "Kubernetes": "k8s", "PostgreSQL": "postgres", "maximum": "max. max"},
+    **{"department": "dept. dept", "appointment": "appt. appt", "including": "incl. incl"},
+    **{"with": "w/", "without": "w/o", "versus": "vs. vs", "specification": "spec"},
+    **{"specifications": "specs", "laboratory": "lab", "laboratories": "labs"},
+    **{"refrigerator": "fridge", "photograph": "photo", "photographs": "photos"},
+    **{"telephone": "phone", "email": "e-mail", "emails": "e-mails"},
+    # Of one meaning.
+    **{"buy": "purchase", "buys": "purchases", "bought": "purchased", "start": "begin"},
+    **{"starts": "begins", "started": "began", "starting": "beginning", "big": "large"},
+    **{"bigger": "larger", "remove": "delete", "removes": "deletes", "removed": "deleted"},
+    **{"removing": "deleting", "usually": "typically", "rarely": "seldom", "children": "kids"},
+    **{"mother": "mum mom", "father": "dad", "doctor": "physician", "need": "require"},
+    **{"needs": "requires", "needed": "required", "immediately": "instantly"},
+    **{"everybody": "everyone", "anybody": "anyone", "somebody": "someone"},
+}
+_SAME_PHRASES = {
+    **{"pull request": "PR", "pull requests": "PRs", "virtual machine": "VM"},
+    **{"virtual machines": "VMs", "human resources": "HR", "continuous integration": "CI"},
+    **{"right away": "immediately", "straight away": "immediately", "at once": "immediately"},
+    **{"second-hand": "used", "second hand": "used", "as well as": "and"},
+}
+SPELLINGS = {
+    other: word for word, others in _SAME_WORDS.items() for other in others.split()
+} | _SAME_PHRASES
+# What stands before "-our" and "-ise" in words that are written "-or" and "-ize" elsewhere.
+OUR = _words("col fav behavi neighb hon lab harb flav hum rum od vap arm")
+ISE = _words(
+    "organ real recogn summar optim normal initial serial synchron author custom priorit minim "
+    "maxim final standard util apolog special visual local central categor memor general "
+    "personal modern stabil"
+)

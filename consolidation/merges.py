@@ -6,16 +6,16 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import datetime
 
-from .guards import Objection, first_conflict, first_difference
+from .guards import Objection, certain_conflict, first_conflict, first_difference
 from .neighbours import similar_pairs
 from .population import Population
 from .proposals import Refusal
-from .thresholds import JUDGE_SIMILARITY, MERGE_SIMILARITY
+from .thresholds import JUDGE_SIMILARITY, MERGE_SIMILARITY, TWIN_SIMILARITY
 
 
 @dataclass(frozen=True)
 class NearPair:
-    """Two rows with a similarity of at least `JUDGE_SIMILARITY`, and the first objection."""
+    """Two rows with a similarity of at least `JUDGE_SIMILARITY`, and the gravest objection."""
 
     left: int
     right: int
@@ -29,7 +29,12 @@ class NearPair:
 
     @property
     def different(self) -> bool:
-        """Whether the two must stay two."""
+        """Whether the two must stay two, whatever a model says."""
+        return self.conflicting and self.objection is not None and not self.objection.doubtful
+
+    @property
+    def conflicting(self) -> bool:
+        """Whether the two must stay two as long as nobody knows better."""
         return self.objection is not None and self.objection.conflict
 
 
@@ -98,7 +103,7 @@ def refusals(population: Population, pairs: list[NearPair]) -> list[Refusal]:
             pair.objection.why,
         )
         for pair in pairs
-        if pair.objection is not None and (pair.different or pair.similarity >= MERGE_SIMILARITY)
+        if pair.objection is not None and (pair.conflicting or pair.similarity >= TWIN_SIMILARITY)
     ]
 
 
@@ -108,7 +113,9 @@ def _pair(population: Population, left: int, right: int, similarity: float) -> N
 
 def _objection(population: Population, left: int, right: int) -> Objection | None:
     one, other = population.reading(left), population.reading(right)
-    objection = first_conflict(one, other) or first_difference(one, other)
+    objection = (
+        certain_conflict(one, other) or first_conflict(one, other) or first_difference(one, other)
+    )
     if objection is not None:
         return objection
     here, there = (population.memories[row].id for row in (left, right))

@@ -8,16 +8,21 @@ passes". None of them may stand for another.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import pairwise
 
+from . import lexicon
 from .objections import Objection
 from .reading import Reading
-from .tokens import stem
+from .tokens import Token, is_content, is_past_form, stem
 
 # From this share of the fewer content words on, another mood makes another statement of the same.
 # On the night fixture, of 96 facts 85 were brought together, as many as without moods; with 0.8
 # and 0.75 it was 83 and 82.
 SAME_MATTER = 0.85
+
+# The same where each has a mood that the other lacks.
+RIVAL_MATTER = 0.5
 
 # What a mood is called, and the words that put a sentence into it.
 _MOODS = {
@@ -47,10 +52,33 @@ _MOODS = {
         "or": r"or",
     }.items()
 }
-_MOODS["?"] = re.compile(r"\?\s*$")
-# "was signed": a passive and a perfect are no past tense of their own.
-_AUXILIARY = r"(?:is|are|was|were|be|been|being|am|gets?|got|has|have|had|having|'s|'ve|'d)"
-_PAST = re.compile(rf"(?<!\w)(?!{_AUXILIARY}\b)(\w+)\s+(?:\w+ly\s+)?(\w+ed)\b", re.IGNORECASE)
+# What no other words may stand for: "can" and "if" are put in other ways, "wants to" is not.
+_CERTAIN = frozenset(
+    {"will", "wants to", "used to", "almost", "unless", "only", "until", "some", "most"}
+    | {"sometimes", "half", "third", "quarter", "double", "triple", "or", "?"}
+)
+_MOODS["?"] = re.compile(r"\?(?=[\s\"')]|$)")
+_HAVING = frozenset({"has", "have", "had", "having"})
+_FORBIDS = re.compile(
+    r"\b(?:(?:must|may|can|could|should) (?:not|never)|(?:not|never) (?:be )?(?:allowed|permitted|"
+    r"welcome)|forbid(?:s|den)?|prohibit(?:s|ed)?|ban(?:s|ned)?|barred|off[- ]limits|breach(?:es)?|"
+    r"violat(?:es?|ed|ion)|no access)\b",
+    re.IGNORECASE,
+)
+_ALLOWS = re.compile(
+    r"\b(?:allow(?:s|ed)?|permit(?:s|ted)?|welcome|free to|may(?! \d)|can|no obstacle)\b",
+    re.IGNORECASE,
+)
+# How many content words two must share to speak of one permission.
+_SAME_TOPIC = 2
+_LEANING = lexicon.AUXILIARIES | _HAVING
+# What may stand between an auxiliary and its participle.
+_BETWEEN = frozenset({"not", "never", "just", "already", "also", "still", "been", "being", "only"})
+_DETERMINERS = frozenset({"the", "a", "an", "my", "your", "his", "her", "its", "our", "their"})
+# Verbs that are no content words: they count although they are never among the stems.
+_COPULAS = frozenset({"be", "do"})
+# How many words behind "was" or "did" its verb may stand: "was the small castle ever sold".
+_REACH = 6
 
 
 def mood(left: Reading, right: Reading) -> Iterator[Objection]:
@@ -62,25 +90,100 @@ def mood(left: Reading, right: Reading) -> Iterator[Objection]:
     if here == there:
         return
     fewer = min(len(left.stem_set), len(right.stem_set))
-    same = len(left.stem_set & right.stem_set) >= SAME_MATTER * fewer
+    # What is wished for in one and a duty in the other is not the same even in other words.
+    share = RIVAL_MATTER if here and there and not here & there else SAME_MATTER
+    same = len(left.stem_set & right.stem_set) >= share * fewer
     only_here, only_there = (", ".join(sorted(part)) for part in (here - there, there - here))
-    yield Objection("mood", only_here, only_there, conflict=same)
+    certain = here ^ there <= _CERTAIN
+    yield Objection("mood", only_here, only_there, conflict=same, doubtful=not certain)
+
+
+def permission(left: Reading, right: Reading) -> Iterator[Objection]:
+    """One allows what the other forbids: "guests are welcome" against "guests aren't allowed"."""
+    here, there = _permits(left), _permits(right)
+    if here is None or there is None or here == there:
+        return
+    if len(left.stem_set & right.stem_set) >= _SAME_TOPIC:
+        words = {True: "allowed", False: "not allowed"}
+        yield Objection("negation", words[here], words[there], doubtful=True)
+
+
+def _permits(reading: Reading) -> bool | None:
+    """Whether a text allows (True) or forbids (False) something; None if neither, or both."""
+    forbids = _FORBIDS.search(reading.said) is not None
+    allows = _ALLOWS.search(_FORBIDS.sub(" ", reading.said)) is not None
+    return allows if allows != forbids else None
 
 
 def tense(left: Reading, right: Reading) -> Iterator[Objection]:
     """One says that it is so, the other that it was: "migrates" against "migrated"."""
-    here, there = _past(left), _past(right)
-    forms = {word for word in here ^ there if word in left.stem_set & right.stem_set}
+    here, there = pasts_of(left), pasts_of(right)
+    known = (left.stem_set & right.stem_set) | _COPULAS
+    forms = {word for word in here ^ there if word in known}
     if forms:
-        one, other = (", ".join(side.spelled(sorted(forms))) for side in (left, right))
+        one = _in_their_tense(left, forms, here)
+        other = _in_their_tense(right, forms, there)
         yield Objection("tense", one, other, conflict=False)
 
 
 def moods_of(reading: Reading) -> frozenset[str]:
     """Give the moods that a text is in, by their names."""
-    return frozenset(name for name, words in _MOODS.items() if words.search(reading.text))
+    return frozenset(name for name, words in _MOODS.items() if words.search(reading.said))
 
 
-def _past(reading: Reading) -> frozenset[str]:
-    """Give the stems of the words in the past tense, as far as their ending shows it."""
-    return frozenset(stem(word.lower()) for _, word in _PAST.findall(reading.text))
+def _in_their_tense(reading: Reading, verbs: Iterable[str], past: frozenset[str]) -> str:
+    """Give verbs as they stand in a text, for people to read."""
+    copulas = {"be": ("is", "was"), "do": ("does", "did")}
+    words = [
+        copulas[verb][verb in past] if verb in copulas else reading.spelled([verb])[0]
+        for verb in sorted(verbs)
+    ]
+    return ", ".join(words)
+
+
+def pasts_of(reading: Reading) -> frozenset[str]:
+    """Give the stems of the verbs that stand in the past tense, as far as words show it.
+
+    Of "did Ann sell it", "Ann sold it" and "it was sold by Ann" the same: "sell". Not of "it is
+    sold" nor of "it has been sold". A "was" without a participle stands for itself.
+    """
+    tokens = reading.tokens
+    found = set()
+    for at, token in enumerate(tokens):
+        if token.lower in ("was", "were"):
+            found.add(_participle_behind(tokens, at) or "be")
+        elif token.lower == "did":
+            found.add(_verb_behind(tokens, at))
+        elif is_past_form(token) and not _leans_on_auxiliary(tokens, at):
+            found.add(stem(token.bare))
+    return frozenset(found)
+
+
+def _participle_behind(tokens: Sequence[Token], at: int) -> str | None:
+    for later in tokens[at + 1 : at + 1 + _REACH]:
+        if later.starts_sentence or later.lower in lexicon.SUBORDINATORS:
+            return None
+        if is_past_form(later):
+            return stem(later.bare)
+    return None
+
+
+def _verb_behind(tokens: Sequence[Token], at: int) -> str:
+    """Give the verb of a "did": the first word that says something and is no one's name."""
+    for before, later in pairwise(tokens[at : at + 1 + _REACH]):
+        named = later.capitalised or before.lower in _DETERMINERS
+        if is_content(later.bare) and not named:
+            return stem(later.bare)
+    return "do"
+
+
+def _leans_on_auxiliary(tokens: Sequence[Token], at: int) -> bool:
+    """Whether a form belongs to a passive or a perfect, whose tense the auxiliary gives."""
+    if at + 1 < len(tokens) and tokens[at + 1].lower == "by":
+        return any(one.lower in _LEANING for one in tokens[max(0, at - _REACH) : at])
+    for before in reversed(tokens[max(0, at - 3) : at]):
+        if before.lower in _LEANING:
+            return True
+        if not (before.lower.endswith("ly") or before.lower in _BETWEEN):
+            return False
+    return False

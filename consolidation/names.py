@@ -19,6 +19,7 @@ _NO_NAMES = (
     | lexicon.NUMBER_WORDS.keys()
     | {f"{day}s" for day in lexicon.WEEKDAYS}
     | set(lexicon.MONTHS)
+    | {form.lower() for form in lexicon.SPELLINGS.values() if "PR" in form}
     | lexicon.UNITS.keys()
 )
 

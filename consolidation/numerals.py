@@ -1,8 +1,8 @@
 """Numbers with their units, in digits and in words, brought to one form.
 
-"five minutes", "5min" and "a 5-minute" are all "5 min", "$5k" is "5000 USD", "twice" is 2. Units
-are not converted: 60 minutes and one hour stay two values. What a number is counted by ("twice a
-week", "5 MB/s") is a value of its own, since "5 euros, paid monthly" has it elsewhere.
+"five minutes", "5min" and "300 seconds" are all "300 s", "$5k" is "5000 USD", "twice" is 2. What a
+number is counted by ("twice a week", "5 MB/s") is a value of its own, since "5 euros, paid
+monthly" has it elsewhere. Two systems of units are never converted into each other.
 """
 
 from __future__ import annotations
@@ -43,12 +43,18 @@ def norm_of_digits(text: str) -> tuple[str, str]:
     digits = parts["digits"].replace(",", "")
     units = [lexicon.UNITS[one.strip()] for one in parts.group("money", "unit") if one]
     factor = (1_000 if parts["kilo"] else 1) * lexicon.SCALES.get(parts["scale"] or "", 1)
-    # 1.50 euros are 1.5 euros, but Python 3.10 is not Python 3.1, and 00417 is no quantity.
-    if units or factor > 1:
-        digits = f"{(Decimal(digits) * factor).normalize():f}"
     sign = "-" if parts["sign"] else ""
     each = lexicon.UNITS[parts["each"]] if parts["each"] else ""
-    return f"{sign}{digits} {' '.join(units)}".strip(), each
+    # 1.50 euros are 1.5 euros, but Python 3.10 is not Python 3.1, and 00417 is no quantity.
+    if units or factor > 1:
+        return f"{sign}{_quantity(Decimal(digits) * factor, ' '.join(units))}", each
+    return f"{sign}{digits}", each
+
+
+def _quantity(number: Decimal, unit: str) -> str:
+    """Give an amount in the base of its unit: 90 minutes and 1.5 hours are both "5400 s"."""
+    base, share = lexicon.IN_BASE.get(unit, (unit, "1"))
+    return f"{(number * Decimal(share)).normalize():f} {base}".strip()
 
 
 def numbers_in_words(tokens: Sequence[Token]) -> Iterator[tuple[str, str, list[Token]]]:
@@ -73,13 +79,13 @@ def _read_words(before: str, words: Sequence[str]) -> tuple[str, int]:
         return str(_TIMES[words[0]]), 1
     if words[0] in ("a", "an") and before in lexicon.MEASURING:
         unit = _unit(words[1:])
-        return (f"1 {unit}", 2) if unit else ("", 1)
+        return (_quantity(Decimal(1), unit), 2) if unit else ("", 1)
     number, used = _spelled(words)
     measured = used < len(words) and words[used] in lexicon.UNITS
     # "one" alone is a pronoun as often as a number.
     if not used or (not measured and words[:used] == ["one"]):
         return "", used
-    return f"{number} {_unit(words[used:])}".strip(), used + measured
+    return _quantity(Decimal(number), _unit(words[used:])), used + measured
 
 
 def _unit(words: Sequence[str]) -> str:

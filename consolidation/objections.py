@@ -16,6 +16,9 @@ class Objection:
     left: str
     right: str
     conflict: bool = True
+    # Whether a reader who understands the texts may overrule it: "begin" and "launch" may be two
+    # words for one thing, "8080" and "9090" are not.
+    doubtful: bool = False
 
     @property
     def why(self) -> str:

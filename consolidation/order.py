@@ -6,24 +6,39 @@ the same; "The api calls the worker" does not.
 
 from __future__ import annotations
 
-import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from itertools import product
 
 from . import lexicon
-from .tokens import Token, is_content
+from .tokens import Token, is_content, is_past_form
 
-_PARTICIPLE = re.compile(r"\w*(?:d|n|t|ne|(?<!i)ng|nk)")
 # The user may be the one who acts, and not only the one who tells.
-_ANNOUNCING = lexicon.ANNOUNCING - {"user", "users"} | {"that"}
+_ANNOUNCING = lexicon.ANNOUNCING - {"user"} | {"that"}
 _ARTICLES = frozenset({"a", "an", "the"})
-# How many words before its "by" the auxiliary of a passive may stand.
-_REACH = 5
+_TITLES = frozenset({"dr", "mr", "mrs", "ms"})
+_DETERMINERS = _ARTICLES | {"his", "her", "their", "our", "my", "your", "its"}
+# With these a phrase of time begins that needs no preposition.
+OF_TIME = frozenset(
+    {"every", "each", "last", "next", "yesterday", "today", "tomorrow", "tonight", "twice", "once"}
+)
+# What may stand between the subject of a passive and its participle.
+_CHAIN = (
+    lexicon.AUXILIARIES
+    | lexicon.NEGATORS
+    | {"has", "have", "had", "having", "must", "can", "could", "may", "might", "should", "will"}
+    | {"would", "shall", "also", "always", "still", "just", "already", "only"}
+)
+# The most words of a thing, and of its owner, in "the main customer of the old firm".
+_LONGEST = 3
+_LONGEST_PHRASE = 6
+# How many words before its participle the auxiliary of a passive may stand, and how many before
+# its "by" the participle.
+_REACH, _FAR = 5, 8
 
 
 def in_active_order(tokens: Sequence[Token]) -> Sequence[Token]:
     """Put the words in the order of an active sentence, what stood in front of it at the end."""
-    tokens = _fronted_last(without_teller(tokens))
-    return _paired_in_order(_owner_first(_active(tokens)))
+    return paired_in_order(_owner_first(active_form(_fronted_last(without_teller(tokens)))))
 
 
 def is_thing(token: Token) -> bool:
@@ -34,9 +49,10 @@ def is_thing(token: Token) -> bool:
 def without_teller(tokens: Sequence[Token]) -> Sequence[Token]:
     """Drop the "User" of "User said that ...", who only told it, and what announces it."""
     for index, token in enumerate(tokens[:-1]):
-        if token.bare in ("user", "users"):
-            told = tokens[index + 1].bare in lexicon.ANNOUNCING
-            return _unannounced([*tokens[:index], *tokens[index + 1 :]] if told else tokens)
+        if token.bare == "user":
+            if tokens[index + 1].bare in lexicon.ANNOUNCING:
+                return without_teller([*tokens[:index], *tokens[index + 1 :]])
+            break
     return _unannounced(tokens)
 
 
@@ -45,6 +61,14 @@ def _unannounced(tokens: Sequence[Token]) -> Sequence[Token]:
     while start < len(tokens) and tokens[start].bare in _ANNOUNCING:
         start += 1
     return tokens[start:]
+
+
+def fronted_forms(tokens: Sequence[Token]) -> Iterator[Sequence[Token]]:
+    """Give a sentence with the phrase in front of it put last, for every length of that phrase."""
+    yield tokens
+    if tokens and tokens[0].lower in lexicon.PLACING | OF_TIME:
+        for end in range(1, min(_LONGEST_PHRASE, len(tokens) - 1) + 1):
+            yield [*tokens[end:], *tokens[:end]]
 
 
 def _fronted_last(tokens: Sequence[Token]) -> Sequence[Token]:
@@ -57,48 +81,103 @@ def _fronted_last(tokens: Sequence[Token]) -> Sequence[Token]:
 
 def _phrase_end(tokens: Sequence[Token], start: int) -> int:
     """Give where the words end that follow each other from `start` on, articles in front aside."""
-    while start < len(tokens) and tokens[start].lower in _ARTICLES:
+    while start < len(tokens) and tokens[start].lower in _DETERMINERS:
         start += 1
-    while start < len(tokens) and _is_named(tokens[start]):
+    first = start
+    while start < len(tokens) and _goes_on(tokens, start):
+        if start > first and (tokens[start].starts_sentence or tokens[start].lower in OF_TIME):
+            break
         start += 1
     return start
 
 
+def _goes_on(tokens: Sequence[Token], at: int) -> bool:
+    """Whether a word belongs to a phrase of things: "Kim and Lee", "two engineers"."""
+    linked = tokens[at].lower in ("and", "or") and at + 1 < len(tokens)
+    return _is_named(tokens[at + 1] if linked else tokens[at])
+
+
 def _is_named(token: Token) -> bool:
-    return is_thing(token) or token.text[0].isdigit()
+    counted = token.text[0].isdigit() or token.lower in lexicon.NUMBER_WORDS
+    return is_thing(token) or counted or token.lower in _TITLES
 
 
-def _active(tokens: Sequence[Token]) -> Sequence[Token]:
-    """Turn a passive round: what stands behind its "by" acts, by the word before it."""
+def active_form(tokens: Sequence[Token]) -> Sequence[Token]:
+    """Turn a passive round: what stands behind its "by" acts, by the participle before it."""
     found = [index for index in range(len(tokens)) if is_passive_by(tokens, index)]
     if len(found) != 1:
         return tokens
     by = found[0]
+    verb = _participle_before(tokens, by)
+    assert verb is not None  # noqa: S101 - is_passive_by has found it
+    chain = verb
+    while chain > 0 and tokens[chain - 1].lower in _CHAIN:
+        chain -= 1
     end = _phrase_end(tokens, by + 1)
-    return [*tokens[by + 1 : end], tokens[by - 1], *tokens[: by - 1], *tokens[end:]]
+    agent = [token for token in tokens[by + 1 : end] if token.lower not in _ARTICLES]
+    moods = [token for token in tokens[chain:verb] if token.lower not in lexicon.AUXILIARIES]
+    return [*agent, *moods, tokens[verb], *tokens[:chain], *tokens[verb + 1 : by], *tokens[end:]]
 
 
 def is_passive_by(tokens: Sequence[Token], index: int) -> bool:
-    """Whether a word is the "by" behind a passive: "was bought by"."""
-    near = {token.lower for token in tokens[max(0, index - _REACH) : index]}
-    return (
-        tokens[index].lower == "by"
-        and bool(near & lexicon.AUXILIARIES)
-        and _PARTICIPLE.fullmatch(tokens[index - 1].lower) is not None
-    )
+    """Whether a word is the "by" of a passive: "was bought (for Ann) by"."""
+    return tokens[index].lower == "by" and _participle_before(tokens, index) is not None
 
 
-def _paired_in_order(tokens: Sequence[Token]) -> Sequence[Token]:
+def _participle_before(tokens: Sequence[Token], by: int) -> int | None:
+    """Give where the participle of a passive stands, going by its "by"."""
+    for verb in range(by - 1, max(0, by - _FAR) - 1, -1):
+        if tokens[verb].starts_sentence:
+            return None
+        near = tokens[max(0, verb - _REACH) : verb]
+        if is_past_form(tokens[verb]) and any(one.lower in lexicon.AUXILIARIES for one in near):
+            return verb
+    return None
+
+
+def paired_in_order(tokens: Sequence[Token]) -> Sequence[Token]:
     """Put the two sides of the only "and" or "or" in order, since their order says nothing.
 
     With two of them it may: "A and B cost 5 and 6 euros".
     """
+    tokens = [token for token in tokens if token.lower not in _ARTICLES]
     found = [index for index, token in enumerate(tokens) if token.lower in ("and", "or")]
     if len(found) != 1 or not 0 < found[0] < len(tokens) - 1:
         return tokens
     at = found[0]
     pair = sorted((tokens[at - 1], tokens[at + 1]), key=lambda token: token.lower)
     return [*tokens[: at - 1], pair[0], tokens[at], pair[1], *tokens[at + 2 :]]
+
+
+def owner_forms(tokens: Sequence[Token], most: int) -> Iterator[Sequence[Token]]:
+    """Give a sentence with each "A of B" turned into "B A", for every length of A and B.
+
+    Which words belong to A and to B only grammar knows; who compares two sentences may try.
+    The sentence itself comes first; with more than `most` of them nothing is turned.
+    """
+    yield tokens
+    spots = [at for at in range(1, len(tokens) - 1) if tokens[at].lower == "of"]
+    if not spots or len(spots) > most:
+        return
+    for things, owners in product(range(1, _LONGEST + 1), repeat=2):
+        turned = _owner_turned(tokens, spots[-1], things, owners)
+        if turned is not None:
+            # Behind the one that was turned, none is left: the next is in front of it.
+            yield from owner_forms(turned, most)
+
+
+def _owner_turned(
+    tokens: Sequence[Token], at: int, things: int, owners: int
+) -> Sequence[Token] | None:
+    start = at - things
+    first = at + 1
+    while first < len(tokens) and tokens[first].lower in _DETERMINERS:
+        first += 1
+    end = first + owners
+    whole = start >= 0 and end <= len(tokens)
+    if not whole or not all(map(_is_named, (*tokens[start:at], *tokens[first:end]))):
+        return None
+    return [*tokens[:start], *tokens[first:end], *tokens[start:at], *tokens[end:]]
 
 
 def _owner_first(tokens: Sequence[Token]) -> Sequence[Token]:

@@ -14,8 +14,9 @@ from itertools import islice, pairwise
 from . import lexicon
 from .names import find_names, find_persons
 from .order import in_active_order, is_passive_by, is_thing
-from .tokens import Token, is_content, stem, tokenise
+from .tokens import Token, is_content, stem, stems_of, tokenise
 from .values import Value, covered, find_values
+from .wording import normalised
 
 # A sentence ends at its mark, with the quote or bracket behind it, before a capital; or at a line.
 _SENTENCE_END = re.compile(r"(?:(?<=[.!?])|(?<=[.!?][\"'”)]))\s+(?=[\"'“(\[`]?[A-Z0-9])|\s*\n+\s*")
@@ -32,12 +33,17 @@ class Reading:
     text: str
 
     @cached_property
+    def said(self) -> str:
+        """The text with its contractions, abbreviations and spellings brought to one form."""
+        return normalised(self.text)
+
+    @cached_property
     def stated(self) -> tuple[Value, ...]:
         """Numbers with their units, dates, times, versions, identifiers, paths, hosts, quotes.
 
         In the order of the text, as often as they stand there.
         """
-        return tuple(find_values(self.text, self.tokens))
+        return tuple(find_values(self.said, self.tokens))
 
     @cached_property
     def values(self) -> tuple[Value, ...]:
@@ -52,7 +58,7 @@ class Reading:
     @cached_property
     def tokens(self) -> tuple[Token, ...]:
         """The words in order."""
-        return tuple(tokenise(self.text))
+        return tuple(tokenise(self.said))
 
     @cached_property
     def words(self) -> frozenset[str]:
@@ -61,7 +67,7 @@ class Reading:
 
     def holds(self, value: Value) -> bool:
         """Whether a value stands here, in this spelling or another."""
-        return value.key in self.value_keys or value.stands_in(self.text.lower())
+        return value.key in self.value_keys or value.stands_in(self.said.lower())
 
     def mentions(self, name: str) -> bool:
         """Whether a name, in lower case, is among the words."""
@@ -78,6 +84,11 @@ class Reading:
         return tuple(value for value in self.stated if value.kind in _MEASURES)
 
     @cached_property
+    def amounts(self) -> tuple[Value, ...]:
+        """The same without what they are counted by ("per week")."""
+        return tuple(value for value in self.measures if value.kind != "rate")
+
+    @cached_property
     def plain(self) -> tuple[Token, ...]:
         """The words without those of numbers, times and dates, which are compared as values."""
         taken = covered(self.measures)
@@ -86,12 +97,28 @@ class Reading:
     @cached_property
     def stems(self) -> tuple[str, ...]:
         """The stems of the content words, in order."""
-        return tuple(stem(token.bare) for token in self.plain if is_content(token.bare))
+        return tuple(part for token in self.plain for part in stems_of(token.bare))
 
     @cached_property
     def stem_set(self) -> frozenset[str]:
         """The stems of the content words."""
         return frozenset(self.stems)
+
+    @cached_property
+    def whole_stems(self) -> frozenset[str]:
+        """The same with hyphenated words left whole."""
+        return frozenset(stem(token.bare) for token in self.plain if is_content(token.bare))
+
+    @cached_property
+    def designations(self) -> dict[str, frozenset[str]]:
+        """The plain number that stands behind each name, "" where none does: "Nubo 2"."""
+        found: dict[str, set[str]] = {}
+        named = set(self.names)
+        for token, after in zip(self.tokens, (*self.tokens[1:], None), strict=False):
+            if token.capitalised and token.bare in named and not token.possessive:
+                number = after.text if after is not None and after.text.isdigit() else ""
+                found.setdefault(token.bare, set()).add(number)
+        return {name: frozenset(numbers) for name, numbers in found.items()}
 
     @cached_property
     def compounds(self) -> frozenset[str]:
@@ -123,8 +150,8 @@ class Reading:
         for index, token in enumerate(self.tokens):
             if _denies(token.lower):
                 behind = self.tokens[index + 1 : index + 1 + _REACH]
-                content = (stem(later.bare) for later in behind if is_content(later.bare))
-                heads.update(islice(content, 1))
+                content = (stems_of(later.bare) for later in behind if stems_of(later.bare))
+                heads.update(*islice(content, 1))
         return frozenset(heads)
 
     @cached_property
@@ -141,7 +168,7 @@ class Reading:
             if token.start in measures:
                 found.append(measures[token.start])
             elif token in plain and is_thing(token):
-                found.append(stem(token.bare))
+                found.extend(stems_of(token.bare) or [stem(token.bare)])
         return tuple(found)
 
     @cached_property
@@ -157,11 +184,12 @@ class Reading:
 
     @cached_property
     def telling(self) -> frozenset[str]:
-        """The function words that say something: "only", "all", "to", "must", "was"."""
-        words: frozenset[str] = self.words
-        for word, _, ending in (token.lower.partition("'") for token in self.tokens):
-            words |= {word, lexicon.CONTRACTED.get(ending, word)}
-        return words & (lexicon.FUNCTION - lexicon.EMPTY)
+        """The function words that say something: "only", "all", "to", "must".
+
+        Not those that a value takes in ("per week"), nor those that only carry a tense.
+        """
+        words = {"have" if token.bare == "has" else token.bare for token in self.plain}
+        return frozenset(words & (lexicon.FUNCTION - lexicon.EMPTY - lexicon.TENSE))
 
     @cached_property
     def owners(self) -> dict[str, frozenset[str]]:

@@ -15,7 +15,7 @@ from . import lexicon
 from .objections import Objection, listed
 from .order import is_passive_by, without_teller
 from .reading import Reading
-from .tokens import Token
+from .tokens import Token, stem
 
 # From this share of common words on, the same words in another order are another statement.
 SAME_WORDS = 0.85
@@ -30,7 +30,7 @@ def direction(left: Reading, right: Reading) -> Iterator[Objection]:
 
 
 def _from_to(reading: Reading) -> set[tuple[str, str]]:
-    found = re.findall(r"\bfrom (?:the )?(\S+)(?: \S+)? to (?:the )?(\w+)", reading.text.lower())
+    found = re.findall(r"\bfrom (?:the )?(\S+)(?: \S+)? to (?:the )?(\w+)", reading.said.lower())
     return {(start.strip(".,;"), end) for start, end in found}
 
 
@@ -53,12 +53,54 @@ def roles(left: Reading, right: Reading) -> Iterator[Objection]:
         yield Objection("role", " > ".join(here), " > ".join(there))
 
 
+def duty(left: Reading, right: Reading) -> Iterator[Objection]:
+    """Who asks for something, against who is to do it."""
+    for one, other, turned in ((left, right, False), (right, left, True)):
+        asking, doing = _before(one, lexicon.REQUESTING), _before(one, lexicon.DUTIES)
+        asked, done = _before(other, lexicon.REQUESTING), _before(other, lexicon.DUTIES)
+        for person in sorted((asking - doing) & (done - asked)):
+            sides = (f"{person} asks for it", f"{person} is to do it")
+            yield Objection("duty", *(sides[::-1] if turned else sides))
+
+
+def _before(reading: Reading, words: frozenset[str]) -> frozenset[str]:
+    """Give the persons who stand right before one of the words."""
+    return frozenset(
+        before.bare
+        for before, token in pairwise(reading.tokens)
+        if token.lower in words and before.bare in reading.persons
+    )
+
+
 def unclear_roles(left: Reading, right: Reading) -> Iterator[Objection]:
     """Two who act on each other, in a sentence that does not say plainly who does what."""
     shared = _participants(left, right)
     here, there = _order(left, shared), _order(right, shared)
-    if (here is None or there is None) and left.stems != right.stems:
-        yield Objection("role", _arrow(here, left, shared), _arrow(there, right, shared))
+    unclear = here is None or there is None
+    # "Ann hands Ben the report" and "Ann checks Ben's report" have them in the same order.
+    acting = len(shared) > 1 and here == there and not _same_deed(left, right)
+    if (unclear or acting) and left.stems != right.stems:
+        one, other = _arrow(here, left, shared), _arrow(there, right, shared)
+        yield Objection("role", one, other, doubtful=True)
+
+
+def _same_deed(left: Reading, right: Reading) -> bool:
+    """Whether two texts have a word in common besides the names of who is in both."""
+    names = {stem(name) for name in (*left.names, *right.names)}
+    deeds = [_deeds(reading) - names for reading in (left, right)]
+    return not deeds[0].isdisjoint(deeds[1])
+
+
+def _deeds(reading: Reading) -> set[str]:
+    """Give the words that may say what someone does: those behind a name and before a "by"."""
+    tokens = without_teller(reading.tokens)
+    found = set()
+    for before, token in pairwise(tokens):
+        if before.bare in reading.persons and not before.possessive:
+            found.add(stem(token.bare))
+        if token.lower == "by":
+            found.add(stem(before.bare))
+    return found
 
 
 def _participants(left: Reading, right: Reading) -> frozenset[str]:
@@ -130,7 +172,17 @@ def reversed_words(left: Reading, right: Reading) -> Iterator[Objection]:
         return
     order, other = _in_common(left.actors, right.actors)
     if order != other:
-        yield Objection("role", " ".join(left.spelled(order)), " ".join(right.spelled(other)))
+        told, otherwise = " ".join(left.spelled(order)), " ".join(right.spelled(other))
+        yield Objection("role", told, otherwise, doubtful=not _two_exchanged(order, other))
+
+
+def _two_exchanged(left: Sequence[str], right: Sequence[str]) -> bool:
+    """Whether two words with something between them changed places, and nothing else did.
+
+    Neighbours may: "a French attorney" is an attorney and French.
+    """
+    moved = [at for at, (one, other) in enumerate(zip(left, right, strict=True)) if one != other]
+    return len(moved) == 2 and moved[1] - moved[0] > 1
 
 
 def _in_common(left: Sequence[str], right: Sequence[str]) -> tuple[list[str], list[str]]:
@@ -148,7 +200,7 @@ def bindings(left: Reading, right: Reading) -> Iterator[Objection]:
     for measure in sorted(here.keys() & there.keys()):
         values, others = _in_common(here[measure], there[measure])
         if values != others and _same_order_of_things(left, right):
-            yield Objection("role", ", ".join(values), ", ".join(others))
+            yield Objection("role", ", ".join(values), ", ".join(others), doubtful=True)
 
 
 def _by_measure(reading: Reading) -> dict[tuple[str, str], list[str]]:

@@ -10,6 +10,8 @@ from typing import Any
 from . import lexicon
 
 _WORD = re.compile(r"[^\W\d_](?:[\w]|['’-](?=\w))*|\d[\w.,:-]*\w|\d|[.!?;:\n]")
+# "Red" and "need" are no past tenses.
+_SHORTEST_PAST = 4
 _POSSESSIVE = re.compile(r"['’]s?$", re.IGNORECASE)
 
 
@@ -53,8 +55,35 @@ def tokenise(text: str) -> list[Token]:
 
 @lru_cache(maxsize=65_536)
 def stem(word: str) -> str:
-    """Give the stem of an English word (Snowball's English stemmer, "Porter2")."""
-    return str(_stemmer().stemWord(word))
+    """Give the stem of an English word: its lemma (simplemma), cut by Snowball ("Porter2").
+
+    "Sold" and "sells" come out the same. A comparative does not: "faster" is not "fast".
+    """
+    lemma = word if _compares(word) or word in lexicon.PLURALS else _lemma(word)
+    return str(_stemmer().stemWord(lemma))
+
+
+def stems_of(word: str) -> tuple[str, ...]:
+    """Give the stems of a word that says something, each part of a hyphenated one by itself."""
+    parts = word.split("-") if "-" in word else (word,)
+    return tuple(stem(part) for part in parts if is_content(part))
+
+
+def is_past_form(token: Token) -> bool:
+    """Whether a word is a past tense or participle by its form: "signed", "bought"."""
+    ending = token.lower.endswith("ed") and len(token.lower) > _SHORTEST_PAST
+    return ending or token.lower in lexicon.IRREGULAR_PASTS
+
+
+def _compares(word: str) -> bool:
+    return word.endswith(("er", "est")) or word in lexicon.COMPARATIVES
+
+
+def _lemma(word: str) -> str:
+    import simplemma
+
+    # It gives names their capital.
+    return simplemma.lemmatize(word, "en").lower()
 
 
 @lru_cache(maxsize=1)

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 
 from . import lexicon
 from .numerals import DIGITS, UNIT, norm_of_digits, numbers_in_words
-from .tokens import Token
+from .tokens import Token, stem
 
 _MONTH = "|".join((*lexicon.MONTHS, "sept", *(rf"{month[:3]}\.?" for month in lexicon.MONTHS)))
 _FILE = "|".join(sorted(lexicon.EXTENSIONS, key=len, reverse=True))
@@ -68,7 +68,10 @@ _KINDS = {
         rf"(?![.,:]?\d|\s?(?:{UNIT})(?!\w))"
     ),
     # "every second Monday" is another matter.
-    "rate": rf"\b(?:per|(?:each|every)(?! second\b)) (?:{UNIT})(?!\w)|\b(?:{_RATE})\b",
+    "rate": (
+        rf"\bper (?:{UNIT}|[a-z]+)(?!\w)|\b(?:each|every)(?! second\b) (?:{UNIT})(?!\w)"
+        rf"|\b(?:{_RATE})\b"
+    ),
     "number": DIGITS,
 }
 _VALUE = re.compile("|".join(f"(?P<{kind}>{pattern})" for kind, pattern in _KINDS.items()), re.I)
@@ -101,6 +104,10 @@ class Value:
     def measure(self) -> tuple[str, str]:
         """Its kind and its unit: two values of one measure could stand for each other."""
         return self.kind, self.norm.partition(" ")[2]
+
+    def covers(self, position: int) -> bool:
+        """Whether a place in the text is taken up by it."""
+        return self.start <= position < self.end
 
     def stands_in(self, text: str) -> bool:
         """Whether it stands word for word in a text in lower case.
@@ -175,7 +182,8 @@ def _norm(kind: str, raw: str) -> str:
         case "time":
             return _time(raw)
         case "rate":
-            return lexicon.RATES.get(raw) or lexicon.UNITS[raw.split(maxsplit=1)[1]]
+            counted = raw.split(maxsplit=1)[-1]
+            return lexicon.RATES.get(raw) or lexicon.UNITS.get(counted) or stem(counted)
         case "number":
             return norm_of_digits(raw)[0]
         case "version":

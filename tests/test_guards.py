@@ -55,8 +55,8 @@ APART = {
     ],
     "_negation": [
         ("Use yarn.", "Do not use yarn.", "nothing", "not"),
-        ("Use yarn.", "Don’t use yarn.", "nothing", "Don’t"),
-        ("The user can eat nuts.", "The user cannot eat nuts.", "nothing", "cannot"),
+        ("Use yarn.", "Don’t use yarn.", "nothing", "not"),
+        ("The user can eat nuts.", "The user cannot eat nuts.", "nothing", "not"),
         ("Deploys need approval.", "Deploys need no approval.", "nothing", "no"),
         ("Use pnpm, not yarn.", "Use yarn, not pnpm.", "not", "not"),
         ("Deploy on green builds.", "Avoid deploys on green builds.", "nothing", "Avoid"),
@@ -77,7 +77,12 @@ APART = {
     ],
     "direction": [
         ("It runs from Ulm to Bern.", "It runs from Bern to Ulm.", "from ulm", "from bern"),
-        ("Copy from the api to the db.", "Copy from the db to the api.", "from api", "from db"),
+        (
+            "Copy from the api to the db.",
+            "Copy from the db to the api.",
+            "from api",
+            "from database",
+        ),
     ],
     "owners": [
         ("Ann's manager left.", "Ben's manager left.", "of ann", "of ben"),
@@ -116,11 +121,18 @@ APART = {
         ),
     ],
     "unclear_roles": [
-        ("When Ana is away Ben signs.", "Ana signs if Ben has left.", "ana ? ben", "ana > ben")
+        ("When Ana is away Ben signs.", "Ana signs if Ben has left.", "ana ? ben", "ana > ben"),
+        ("Ana checks Ben's gels.", "Ana hands the gels to Ben.", "ana > ben", "ana > ben"),
     ],
     "other_term": [
         ("The window seat is best.", "The aisle seat is best.", "window", "aisl"),
         ("the password is hunter", "the password is tiger", "hunter", "tiger"),
+        (
+            "Rondo Fleet leases us bank cars.",
+            "Rondo Fleet leases us shop vans.",
+            "bank cars",
+            "shop vans",
+        ),
     ],
     "mood": [
         ("The team migrated the data.", "The team wants to migrate the data.", "nothing", "wants"),
@@ -133,14 +145,33 @@ APART = {
         ("Sales rose by half.", "Sales rose by a third.", "half", "third"),
         ("Send it to tax and legal.", "Send it to tax or legal.", "nothing", "or"),
     ],
-    "tense": [("The job migrates it.", "The job migrated it.", "migrates", "migrated")],
+    "duty": [
+        ("The coach Benno wants squats done daily.", "Daily Benno should do squats.", "asks", "do"),
+    ],
+    "permission": [
+        ("Guests are welcome in the gym.", "Guests are not allowed in the gym.", "allowed", "not"),
+        ("The licence permits resale.", "Resale would breach the licence.", "allowed", "not"),
+    ],
+    "designation": [
+        ("The Nubo 2 ring counts too much.", "The Nubo ring counts too much.", "nubo 2", "nubo"),
+        ("User runs Fedora 40 there.", "User runs Fedora 41 there.", "fedora 40", "fedora 41"),
+    ],
+    "qualified": [
+        ("The plan has API access.", "The plan has API write access.", "nothing", "write"),
+    ],
+    "tense": [
+        ("The job migrates it.", "The job migrated it.", "migrates", "migrated"),
+        ("It was slow.", "It is slow.", "was", "is"),
+        ("Ann sells boats.", "Ann sold boats.", "sells", "sold"),
+        ("The boat is sold by Ann.", "Ann sold the boat.", "sold", "sold"),
+        ("Did Ann sell the boat?", "Does Ann sell the boat?", "sell", "sell"),
+    ],
     "_wording": [
         ("Sales rose by half.", "Sales rose to half.", "by", "to"),
         ("It is enabled.", "It is enabled in staging.", "nothing", "in"),
         ("Only Ana may deploy.", "Ana may deploy.", "only", "nothing"),
         ("The payment from Ana came.", "The payment to Ana came.", "from", "to"),
         ("Ana must sign.", "Ana can sign.", "must", "can"),
-        ("It was slow.", "It is slow.", "was", "nothing"),
         ("They'll pay.", "They pay.", "will", "nothing"),
     ],
 }

@@ -177,7 +177,7 @@ def test_the_order_of_the_words_tells_apart_who_acts() -> None:
 def test_numbers_and_their_units_are_values_and_no_words() -> None:
     reading = read("The job waits five minutes until 3pm.")
     assert reading.stems == ("job", "wait")
-    assert reading.flow == ("job", "wait", "5 min", "15:00")
+    assert reading.flow == ("job", "wait", "300 s", "15:00")
 
 
 @pytest.mark.parametrize("text", ["", "…", "!!!", "👍", "`", "'s", "12", "- -"])

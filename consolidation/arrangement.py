@@ -1,0 +1,224 @@
+"""Whether two texts are one with its parts in another order that leaves the meaning alone.
+
+"In spring Ann sells the boat" and "Ann sells the boat in spring"; "Ann's boat" and "the boat of
+Ann"; "the owner is Ann" and "Ann is the owner"; "Ann is married to Ben" and the reverse. What
+none of these explains is another statement: "Ann sells Ben the boat" and "Ben sells Ann the boat".
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from functools import lru_cache
+from itertools import pairwise
+
+from . import lexicon
+from .order import (
+    OF_TIME,
+    active_form,
+    fronted_forms,
+    is_thing,
+    owner_forms,
+    paired_in_order,
+    without_teller,
+)
+from .reading import Reading, read
+from .tokens import Token, is_past_form, stem, stems_of
+
+# A sentence as what it is made of: stems of words that say something, values, words that join.
+_Line = tuple[str, ...]
+
+_JOINTS = lexicon.PLACING | lexicon.SUBORDINATORS
+# With these a phrase begins that may stand in front or at the end.
+_OPENERS = _JOINTS | OF_TIME
+_LINKS = frozenset({"and", "or", "but"})
+_TELLING = _OPENERS | _LINKS | lexicon.NEGATORS
+_COPULAS = frozenset({"is", "are", "was", "were"})
+_DEFINITE = frozenset({"the", "my", "our", "your", "his", "her", "its", "their"})
+_MUTUAL = frozenset(map(stem, lexicon.MUTUAL))
+# Three words or more in a row: "milk, eggs and bread".
+_LIST = re.compile(r"(?:[\w.+#-]+, )+[\w.+#-]+,? (?:and|or) [\w.+#-]*\w")
+# With more sentences, or more owners in one, nobody would see at once that it is the same.
+_MOST_SENTENCES, _MOST_OWNERS = 5, 2
+
+
+def rearranged(left: Reading, right: Reading) -> bool:
+    """Whether each has the parts of the other, in an order that says the same."""
+    return _rearranged(*_in_one_order(left, right))
+
+
+def _in_one_order(left: Reading, right: Reading) -> tuple[str, str]:
+    """Give both texts with a list that both have sorted: "milk, eggs and bread".
+
+    Not with more than one list, nor in what is to be done, where the order may tell something.
+    """
+    here, there = _LIST.findall(left.said), _LIST.findall(right.said)
+    ruling = left.normative or right.normative
+    if ruling or len(here) != 1 or len(there) != 1 or _items(here[0]) != _items(there[0]):
+        return left.said, right.said
+    items = " and ".join(_items(here[0]))
+    return left.said.replace(here[0], items), right.said.replace(there[0], items)
+
+
+def _items(listed: str) -> list[str]:
+    return sorted(re.split(r",? (?:and|or) |, ", listed.lower()))
+
+
+@lru_cache(maxsize=65_536)
+def _rearranged(left: str, right: str) -> bool:
+    if not set(_lines(left)).isdisjoint(_lines(right)):
+        return True
+    here, there = read(left).sentences, read(right).sentences
+    if len(here) != len(there) or len(here) > _MOST_SENTENCES:
+        return False
+    if len(here) == 1:
+        return _same_sentence(left, right)
+    waiting = list(there)
+    for at, sentence in enumerate(here):
+        # "She called him then" means something else in another place.
+        fixed = _points_back(sentence) or _points_back(there[at])
+        choice = [there[at]] if fixed else waiting
+        found = next((one for one in choice if _same_sentence(sentence, one)), None)
+        if found is None or found not in waiting:
+            return False
+        waiting.remove(found)
+    return True
+
+
+def _points_back(sentence: str) -> bool:
+    return bool(read(sentence).words & lexicon.POINTING)
+
+
+def _same_sentence(left: str, right: str) -> bool:
+    here, there = read(left).tokens, read(right).tokens
+    lines, others = _lines(left), _lines(right)
+    return (
+        any(_turned(one, other) for one in lines for other in others if len(one) == len(other))
+        or _swapped_copula(here, there)
+        or _swapped_halves(read(left), read(right))
+        or _swapped_partners(read(left), read(right))
+    )
+
+
+@lru_cache(maxsize=8_192)
+def _lines(text: str) -> tuple[_Line, ...]:
+    """Give the lines of a sentence: one for each way in which its owners may be read."""
+    reading = read(text)
+    return tuple(
+        sorted(
+            {
+                _line(reading, paired_in_order(active_form(form)))
+                for tokens in owner_forms(without_teller(reading.tokens), _MOST_OWNERS)
+                for form in fronted_forms(tokens)
+            }
+        )
+    )
+
+
+def _line(reading: Reading, tokens: Sequence[Token]) -> _Line:
+    found: list[str] = []
+    plain = {token.start for token in reading.plain}
+    for token in tokens:
+        if token.start in plain and is_thing(token):
+            found += stems_of(token.bare) or (stem(token.bare),)
+        elif token.start in plain and token.lower in _TELLING:
+            found.append(token.lower)
+        else:
+            # The words of a value stand for it together.
+            norms = [value.norm for value in reading.amounts if value.covers(token.start)]
+            found += [norm for norm in norms if norm not in found[-1:]]
+    return tuple(found)
+
+
+def _turned(left: _Line, right: _Line) -> bool:
+    """Whether one is the other, or has the phrase at its end in front."""
+    if left == right:
+        return True
+    if len(left) <= 2 or sorted(left) != sorted(right):
+        return False
+    return _phrases(left) == _phrases(right) or any(
+        left[cut:] + left[:cut] == right and (left[cut] in _OPENERS or left[0] in _OPENERS)
+        for cut in range(1, len(left))
+    )
+
+
+def _phrases(line: _Line) -> tuple[_Line, frozenset[_Line], int]:
+    """Give what a line begins with, the phrases behind it, and a mark of their order.
+
+    Phrases with openers of their own ("in Graz", "with two cats") may change places; of two with
+    the same opener nobody knows what each belongs to, and the order counts.
+    """
+    cuts = [at for at, word in enumerate(line) if at and word in lexicon.PLACING | OF_TIME]
+    parts = [line[start:end] for start, end in pairwise([0, *cuts, len(line)])]
+    openers = [part[0] for part in parts[1:]]
+    free = len(set(openers)) == len(openers)
+    return parts[0], frozenset(parts[1:]), 0 if free else hash(line)
+
+
+def _swapped_copula(left: Sequence[Token], right: Sequence[Token]) -> bool:
+    """Whether one says "A is B" and the other "B is A", of things that are one."""
+    here, there = _sides(left), _sides(right)
+    if here is None or there is None:
+        return False
+    return (
+        not _bare(here[0]).isdisjoint(_bare(there[1]))
+        and not _bare(here[1]).isdisjoint(_bare(there[0]))
+        and any(map(_is_definite, here))
+        and all(_is_definite(side) or _is_single(side) for side in (*here, *there))
+    )
+
+
+def _sides(tokens: Sequence[Token]) -> tuple[Sequence[Token], Sequence[Token]] | None:
+    cuts = [at for at, token in enumerate(tokens) if token.lower in _COPULAS]
+    if len(cuts) != 1 or not 0 < cuts[0] < len(tokens) - 1 or is_past_form(tokens[cuts[0] + 1]):
+        return None
+    return tokens[: cuts[0]], tokens[cuts[0] + 1 :]
+
+
+def _bare(tokens: Sequence[Token]) -> set[_Line]:
+    forms = owner_forms(tokens, _MOST_OWNERS)
+    return {tuple(stem(token.bare) for token in form if is_thing(token)) for form in forms}
+
+
+def _is_definite(tokens: Sequence[Token]) -> bool:
+    return tokens[0].lower in _DEFINITE or any(token.possessive for token in tokens)
+
+
+def _is_single(tokens: Sequence[Token]) -> bool:
+    """Whether it names one thing: a name or a number, with nothing that asks for another word."""
+    return all(token.capitalised or token.text[0].isdigit() for token in tokens)
+
+
+def _swapped_halves(left: Reading, right: Reading) -> bool:
+    """Whether two states stand side by side, and in the other the other way round.
+
+    Not of what is to be done or was done, where the order may matter.
+    """
+    if left.normative or right.normative or any(map(is_past_form, (*left.tokens, *right.tokens))):
+        return False
+    return any(
+        one[0] == other[1] and one[1] == other[0]
+        for one in _halves(_line(left, left.tokens))
+        for other in _halves(_line(right, right.tokens))
+    )
+
+
+def _halves(line: _Line) -> Iterator[tuple[_Line, _Line]]:
+    cuts = [at for at, word in enumerate(line) if word in _LINKS]
+    if len(cuts) == 1 and min(cuts[0], len(line) - cuts[0] - 1) > 1:
+        yield line[: cuts[0]], line[cuts[0] + 1 :]
+
+
+def _swapped_partners(left: Reading, right: Reading) -> bool:
+    """Whether two are partners in what goes both ways: "is married to"."""
+    persons = left.persons & right.persons
+    if len(persons) != 2 or left.persons != right.persons:
+        return False
+    return (
+        all(
+            bool(set(one.stems) & _MUTUAL)
+            and set(one.stems) <= _MUTUAL | {stem(name) for name in persons}
+            for one in (left, right)
+        )
+        and left.stem_set == right.stem_set
+    )

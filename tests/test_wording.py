@@ -1,0 +1,59 @@
+"""Spellings and phrases of one meaning come out the same; what differs in meaning does not."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from slowwave.consolidation.guards import first_difference
+from slowwave.consolidation.reading import read
+from slowwave.consolidation.wording import normalised
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("It won't start.", "It will not start."),
+        ("The favourite colour is grey.", "The favorite color is gray."),
+        ("The prod db is organised by year.", "The production database is organized by year."),
+        ("PR reviews are on Thurs.", "Pull request reviews are on Thursday."),
+        ("There isn't any lift.", "There is no lift."),
+        ("Tea without milk.", "Tea with no milk."),
+        ("Never call Ivo.", "Do not call Ivo."),
+        ("Avoid calling Ivo.", "Never call Ivo."),
+        ("Note that the lift is out.", "The lift is out."),
+        ("For the record, the lift is out.", "In fact the lift is out."),
+        ("It lasts 90 minutes.", "It lasts 1.5 hours."),
+        ("It needs 1.5 GB.", "It needs 1500 MB."),
+        ("It is on the 3rd floor.", "It is on the third floor."),
+        ("The kids sleep.", "The children sleep."),
+        ("It costs €95 per month.", "It costs 95 euros a month."),
+        ("Interns may not approve it.", "Interns are not allowed to approve it."),
+    ],
+)
+def test_two_spellings_of_one_meaning_do_not_differ(one: str, other: str) -> None:
+    assert first_difference(read(one), read(other)) is None
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("It lasts 90 minutes.", "It lasts 90 seconds."),
+        ("It needs 1.5 GB.", "It needs 1.5 GiB."),
+        ("It may start.", "It may not start."),
+        ("Edit config.py.", "Edit configuration.py."),
+        ("Look into /prod/db.", "Look into /production/database."),
+        ("It is on 3 March.", "It is on the third floor."),
+        ("My foot hurts.", "My feet hurt."),
+        ("It is fast.", "It is faster."),
+    ],
+)
+def test_two_that_look_alike_and_mean_something_else_do(one: str, other: str) -> None:
+    assert first_difference(read(one), read(other)) is not None
+
+
+@given(st.text(max_size=60))
+def test_a_text_in_its_one_form_stays_as_it_is(text: str) -> None:
+    once = normalised(text)
+    assert normalised(normalised(once)) == normalised(once)
