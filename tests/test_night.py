@@ -12,6 +12,7 @@ import pytest
 from nights import AGENTS_TABLES, night, picture, rows
 
 from slowwave.consolidation.embed import SentenceEmbedder
+from slowwave.consolidation.extractive import DATE_MARK
 from slowwave.consolidation.outcome import Outcome
 from slowwave.store.check import check_file
 from slowwave.store.exchange import import_lines
@@ -31,11 +32,11 @@ class Ran:
     outcome: Outcome
 
     def group_of(self) -> dict[str, str]:
-        """Give what each observed memory is known to tell; two tell the same if it is equal."""
-        return {
-            one.id: f"{one.role if one.role in ('old', 'new') else ''}{one.group}"
-            for one in self.known.told
-        }
+        """Give what each observed memory is known to tell; two tell the same if it is equal.
+
+        The old and the new value of one thing belong together, by an update.
+        """
+        return {one.id: one.group for one in self.known.told}
 
     def sources(self, layer: str) -> dict[str, list[str]]:
         """Give the observed memories that each derived memory of a layer rests on."""
@@ -90,6 +91,29 @@ def test_no_merge_joins_two_that_differ(ran: Ran) -> None:
     assert [
         row for row in merged if group_of[row["derived_id"]] != group_of[row["source_id"]]
     ] == []
+
+
+def test_updates_are_found_and_nothing_else_is_taken_for_one(ran: Ran) -> None:
+    of = {one.id: (one.role, one.group) for one in ran.known.told}
+    found = [
+        {of[source] for source in result.proposal.sources}
+        for result in ran.outcome.results
+        if result.proposal.operation == "update"
+    ]
+    updates = {update["id"] for update in ran.known.updates}
+    right = {group for told in found for role, group in told if len(told) == 2 and role == "new"}
+    assert len(right & updates) >= 0.9 * len(found), "precision"
+    assert len(right & updates) >= 0.4 * len(updates), "recall"
+
+
+def test_old_and_new_stand_together_by_an_update_alone(ran: Ran) -> None:
+    of = {one.id: one.role for one in ran.known.told}
+    made = rows(ran.path, "SELECT derived_id, source_id, operation FROM synthesized_from")
+    together: dict[str, set[str]] = collections.defaultdict(set)
+    for row in made:
+        if row["operation"] != "update" and row["source_id"] in of:
+            together[row["derived_id"]].add(of[row["source_id"]])
+    assert [roles for roles in together.values() if {"old", "new"} <= roles] == []
 
 
 def test_every_planted_fact_stands_in_an_active_memory(ran: Ran) -> None:
@@ -150,8 +174,8 @@ def test_no_word_of_a_stable_memory_is_in_none_of_its_sources(ran: Ran) -> None:
     }
     for derived, sources in ran.sources("stable").items():
         words = set(" ".join(texts[source] for source in sources).replace(".", " ").split())
-        # A day in brackets is the one thing that the writer adds, from the source's own date.
-        said = [word for word in texts[derived].replace(".", " ").split() if word[0] != "["]
+        # Days in brackets are the one thing that the writer adds, from the sources' own dates.
+        said = DATE_MARK.sub("", texts[derived]).replace(".", " ").split()
         assert [word for word in said if word not in words] == []
 
 
