@@ -10,7 +10,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import combinations
 
+from . import lexicon
+from .parties import names_placed
 from .reading import Reading
+from .statements import Statement
 from .tokens import stem
 
 # How many words on each side of a word make its place.
@@ -26,12 +29,28 @@ def exchanged(sentence: Reading, told: Sequence[Reading]) -> Iterator[tuple[str,
     """Give the pairs of a sentence that stand in each other's place, going by sentences told."""
     here = _places([sentence])
     there = _places(told)
-    for group in _exchangeable(sentence):
+    placed = {stem(name) for one in told for name in names_placed(Statement(one.text))}
+    for group in (one - placed for one in _exchangeable(sentence)):
         for one, other in combinations(sorted(group & here.keys() & there.keys()), 2):
             if _fits_better_exchanged(one, other, here, there):
                 yield one, other
+    verbs = _verbs([sentence, *told])
     for twin in told:
-        yield from _exchanged_words(sentence.flow, twin.flow)
+        for one, other in _exchanged_words(sentence.flow, twin.flow):
+            # Without a verb between them ("the door seal", "the seal of the door") the order of two
+            # words says nothing that they do not.
+            if _between(one, other, sentence.flow) & _between(other, one, twin.flow) & verbs:
+                yield one, other
+
+
+def _between(one: str, other: str, flow: Sequence[str]) -> set[str]:
+    start, end = sorted((flow.index(one), flow.index(other)))
+    return set(flow[start + 1 : end])
+
+
+def _verbs(readings: Sequence[Reading]) -> frozenset[str]:
+    things = (thing for one in readings for thing in Statement(one.text).things)
+    return frozenset(thing.key for thing in things if thing.is_verb)
 
 
 def _exchangeable(sentence: Reading) -> list[set[str]]:
@@ -39,7 +58,12 @@ def _exchangeable(sentence: Reading) -> list[set[str]]:
     groups: dict[tuple[str, str], set[str]] = {}
     for value in sentence.measures:
         groups.setdefault(value.measure, set()).add(value.norm)
-    return [{stem(name) for name in (*sentence.names, "user")}, *groups.values()]
+    placed = names_placed(Statement(sentence.text))
+    persons = set(sentence.persons) - placed
+    others = set(sentence.names) - sentence.persons - placed
+    if sentence.words & lexicon.TRANSFERS:
+        persons.add("user")
+    return [*({stem(name) for name in names} for names in (persons, others)), *groups.values()]
 
 
 def _places(readings: Sequence[Reading]) -> dict[str, set[_Place]]:

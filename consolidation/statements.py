@@ -1,0 +1,318 @@
+"""What a text states, a statement at a time: the things it names, in order, and its clauses.
+
+A statement is a sentence, or what stands between two semicolons. It is taken as the things that it
+names: the stems of its content words, and its values. Which of its words are verbs is told by
+where they stand and how they end; open classes of words are never listed.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Container, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+
+from . import lexicon
+from .reading import Reading, read
+from .tokens import Token, is_content, is_past_form, stem, stems_of
+from .values import Value
+
+# How many things on each side of a thing are near it.
+_NEAR = 3
+
+
+def word_set(text: str) -> frozenset[str]:
+    """Give the words of a list that is written as one text."""
+    return frozenset(text.split())
+
+
+_MODALS = word_set("will would can could shall should may might must do does did to")
+_BE = word_set("am is are was were be been being")
+_HAVE = word_set("has have had having get gets got")
+AUXILIARIES = _MODALS | _BE | _HAVE
+_SUBJECTS = word_set("he she it they we i you who which that user")
+_PRONOUNS = word_set(
+    "he she it they him her them his hers its their theirs this that these those one ones there "
+    "then both such who which whose whom"
+)
+# Between an auxiliary and its verb.
+_BETWEEN = lexicon.NEGATORS | word_set("also just still already only perhaps often so")
+_DENIALS = frozenset(map(stem, lexicon.DENIALS))
+_JOINING = word_set("before after until that while since as once")
+_NO_ADVERBS = word_set("reply apply supply comply rely imply multiply family assembly")
+# Words that join or place, and modal verbs: no things of their own.
+_NO_THINGS = (
+    lexicon.SUBORDINATORS
+    | lexicon.PLACING
+    | lexicon.OPENING
+    | lexicon.NEGATORS
+    | AUXILIARIES
+    | word_set(
+        "along prior per together upon towards via except till past though also "
+        "therefore thus however moreover despite furthermore instead "
+        "otherwise besides perhaps maybe probably possibly likely"
+    )
+)
+_UNITS = frozenset(lexicon.UNITS.values()) | frozenset(lexicon.RATES.values()) | {"night"}
+# Not inside of quotation marks.
+_SEGMENT_END = re.compile(r';\s+(?=(?:[^"]*"[^"]*")*[^"]*$)')
+# What parts a statement into clauses, between words or as a word.
+_CLAUSE_MARK = re.compile(r"[,:()\u2013\u2014]|\s-\s")
+_CLAUSE_WORDS = word_set(
+    "and but who which whose whom because while whereas although though so unless except "
+    "when whenever if where"
+)
+
+
+@dataclass(frozen=True)
+class Thing:
+    """A content word or a value of a statement."""
+
+    # A stem; or the family and norm of a value.
+    key: str
+    token: Token
+    # Whether it is a number with its unit, a date, a time.
+    is_value: bool
+    is_verb: bool
+
+
+@dataclass(frozen=True)
+class Clause:
+    """A part of a statement that says one thing."""
+
+    tokens: tuple[Token, ...]
+    keys: frozenset[str]
+    text: str
+
+    @property
+    def denied(self) -> bool:
+        """Whether it denies outright; two denials make none."""
+        return sum(map(is_negator, self.tokens)) % 2 == 1
+
+    @property
+    def denials(self) -> frozenset[str]:
+        """Give the stems of the words that deny by their meaning."""
+        return frozenset(stem(token.lower) for token in self.tokens) & _DENIALS
+
+
+@dataclass(frozen=True)
+class Statement:
+    """A sentence, or a part of it between semicolons."""
+
+    text: str
+    # What stands right before it in the same text, and whether in the same sentence.
+    before: str = ""
+    goes_on: bool = False
+    # What other texts name that tell the same in other words.
+    beside: frozenset[str] = frozenset()
+
+    @cached_property
+    def reading(self) -> Reading:
+        """Give it read."""
+        return read(self.text)
+
+    @property
+    def things(self) -> tuple[Thing, ...]:
+        """Give its things in order."""
+        return _things_of(self.text)
+
+    @cached_property
+    def order(self) -> tuple[str, ...]:
+        """Give the same as what they are compared by."""
+        return tuple(thing.key for thing in self.things)
+
+    @cached_property
+    def keys(self) -> frozenset[str]:
+        """Give the same without their order."""
+        return frozenset(self.order)
+
+    @cached_property
+    def places(self) -> Mapping[str, tuple[int, ...]]:
+        """Give where each thing stands among the others."""
+        found: dict[str, tuple[int, ...]] = {}
+        for at, key in enumerate(self.order):
+            found[key] = (*found.get(key, ()), at)
+        return found
+
+    @cached_property
+    def points_back(self) -> bool:
+        """Whether a word in it stands for something said before."""
+        return not self.reading.words.isdisjoint(_PRONOUNS)
+
+    @cached_property
+    def context(self) -> frozenset[str]:
+        """Give its things, and those of the statement before if it goes on with them."""
+        if self.before and (self.goes_on or self.points_back or len(self.keys) < _NEAR):
+            return self.keys | Statement(self.before).keys
+        return self.keys
+
+    @cached_property
+    def setting(self) -> frozenset[str]:
+        """Give the same with what others name that tell the same."""
+        return self.context | self.beside
+
+    def sides(self, start: int, end: int) -> list[frozenset[str]]:
+        """Give the things near a stretch of things, on its left, its right, and together."""
+        left = frozenset(self.order[max(0, start - _NEAR) : start])
+        right = frozenset(self.order[end : end + _NEAR])
+        return [side for side in (left, right, left | right) if side]
+
+    @property
+    def clauses(self) -> tuple[Clause, ...]:
+        """Give its parts that say one thing each."""
+        return _clauses_of(self.text)
+
+
+@lru_cache(maxsize=16_384)
+def statements_of(text: str) -> tuple[Statement, ...]:
+    """Give the statements of a text in order."""
+    found: list[Statement] = []
+    for sentence in read(text).sentences:
+        for number, part in enumerate(_SEGMENT_END.split(sentence)):
+            found.append(Statement(part, found[-1].text if found else "", number > 0))
+    return tuple(found)
+
+
+def is_negator(token: Token) -> bool:
+    """Whether a word denies outright."""
+    return token.lower in lexicon.NEGATORS or token.lower.endswith("n't")
+
+
+@lru_cache(maxsize=16_384)
+def _things_of(text: str) -> tuple[Thing, ...]:
+    reading = read(text)
+    verbs = {token.start for part in _parts(reading) for token in _verbs_of(part)}
+    return tuple(_things(reading, verbs))
+
+
+def _things(reading: Reading, verbs: Container[int]) -> Iterator[Thing]:
+    measures = reading.measures
+    told: set[int] = set()
+    for token in reading.tokens:
+        values = [value for value in measures if value.covers(token.start)]
+        for value in values:
+            if value.start not in told:
+                told.add(value.start)
+                yield from (_as_thing(one, token) for one in values if one.start == value.start)
+        if not values and token.lower not in _NO_THINGS:
+            for part in stems_of(token.bare):
+                yield Thing(part, token, False, token.start in verbs)
+
+
+@lru_cache(maxsize=16_384)
+def _clauses_of(text: str) -> tuple[Clause, ...]:
+    reading = read(text)
+    return tuple(_clause(reading, part) for part in _parts(reading))
+
+
+def _clause(reading: Reading, tokens: tuple[Token, ...]) -> Clause:
+    first, last = tokens[0].start, tokens[-1].start + len(tokens[-1].text)
+    inside = (thing for thing in _things_of(reading.text) if first <= thing.token.start < last)
+    return Clause(tokens, frozenset(thing.key for thing in inside), reading.said[first:last])
+
+
+def _parts(reading: Reading) -> list[tuple[Token, ...]]:
+    """Cut a statement where a clause begins."""
+    tokens = reading.tokens
+    starts = [0]
+    for at in range(1, len(tokens)):
+        # What names nothing is no clause: "perhaps, because of rain".
+        named = any(_names(token) for token in tokens[starts[-1] : at])
+        if named and (_begins_clause(reading, at) or _ends_denial(tokens, starts[-1], at)):
+            starts.append(at)
+    ends = [*starts[1:], len(tokens)]
+    return [tokens[a:b] for a, b in zip(starts, ends, strict=True) if b > a]
+
+
+def _as_thing(value: Value, token: Token) -> Thing:
+    # "7 euros a jar" and "7 euros per jar".
+    if value.kind == "rate" and token.bare not in lexicon.UNITS and value.norm not in _UNITS:
+        return Thing(stem(value.norm), token, False, False)
+    return Thing(f"{value.family} {value.norm}", token, True, False)
+
+
+def _ends_denial(tokens: Sequence[Token], start: int, at: int) -> bool:
+    """Whether what is denied ends before a word: "those that have no key | are rejected"."""
+    had = start and tokens[start].lower == "no" and tokens[start - 1].lower in _HAVE
+    return bool(had) and tokens[at].lower in _BE
+
+
+def _names(token: Token) -> bool:
+    return token.text[0].isdigit() or (is_content(token.bare) and token.lower not in _NO_THINGS)
+
+
+def _begins_clause(reading: Reading, at: int) -> bool:
+    before, token = reading.tokens[at - 1], reading.tokens[at]
+    between = reading.said[before.start + len(before.text) : token.start]
+    if _CLAUSE_MARK.search(between) or token.lower in _CLAUSE_WORDS:
+        return True
+    if token.lower in ("no", "without"):
+        return True
+    # "With Ann, not with Ben". But: "does not take", "and not".
+    return token.lower == "not" and before.lower not in AUXILIARIES | _CLAUSE_WORDS | _SUBJECTS
+
+
+def _verbs_of(clause: Sequence[Token]) -> list[Token]:
+    """Give the words of a clause that are verbs, going by the word before or by their ending."""
+    led = [token for at, token in enumerate(clause) if at and _is_led(clause, at)]
+    finite = [token for at, token in enumerate(clause) if _is_finite(clause, at)]
+    if not led:
+        return finite[:1]
+    # "Plans to move", "needs the key before it is moved".
+    ahead = [
+        one for one in finite[:1] if _leads_on(clause[clause.index(one) : clause.index(led[0])])
+    ]
+    return [*ahead, *led]
+
+
+def _leads_on(words: Sequence[Token]) -> bool:
+    """Whether a verb goes on with another, or with a clause that has one."""
+    after = [word.lower for word in words[1:]]
+    return after[:1] == ["to"] or bool(_JOINING.intersection(after))
+
+
+def _is_led(clause: Sequence[Token], at: int) -> bool:
+    """Whether an auxiliary or a pronoun that acts stands before a word."""
+    token = clause[at]
+    if not is_content(token.bare) or _between(token):
+        return False
+    leading = next((one for one in reversed(clause[:at]) if not _between(one)), None)
+    if leading is None:
+        return False
+    if leading.lower in _BE | _HAVE:
+        return is_past_form(token) or token.lower.endswith(("ed", "ing"))
+    if leading.lower == "that":
+        # "Those that retried", but: "learned that the key is old".
+        return _ends_as_verb(token)
+    return leading.lower in _MODALS | _SUBJECTS and not token.capitalised
+
+
+def _between(token: Token) -> bool:
+    adverb = token.lower.endswith("ly") and token.lower not in _NO_ADVERBS
+    return adverb or token.lower in _BETWEEN
+
+
+def _is_finite(clause: Sequence[Token], at: int) -> bool:
+    """Whether a word ends as a verb does, and stands where a verb stands."""
+    token = clause[at]
+    if not is_content(token.bare) or token.possessive or (at and token.capitalised):
+        return False
+    after = clause[at + 1] if at + 1 < len(clause) else None
+    head = [one for one in clause[:at] if one.lower not in _CLAUSE_WORDS]
+    if not head:
+        # "And offers a discount", "retries it"; an instruction.
+        leads = after is not None and not is_content(after.bare)
+        told = not at and token.lower in lexicon.IMPERATIVES and after is not None
+        return told or (leads and (_ends_as_verb(token) or at > 0))
+    before = next((one for one in reversed(clause[:at]) if not _between(one)), clause[0])
+    named = is_content(before.bare) or before.lower in lexicon.ANNOUNCING
+    placed = head[0].lower in lexicon.PLACING | {"only"}
+    open_end = after is None or not is_content(after.bare) or after.capitalised
+    # "Backups run", "a backup runs".
+    fits = _ends_as_verb(token) or (before.lower.endswith("s") and after is not None)
+    return named and fits and open_end and not (placed and after is None)
+
+
+def _ends_as_verb(token: Token) -> bool:
+    plain = token.lower.endswith("s") and not token.lower.endswith("ss")
+    return plain or is_past_form(token)
