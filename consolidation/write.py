@@ -11,7 +11,7 @@ from slowwave.store.ledger import Answer
 
 from . import extractive
 from .extractive import Source
-from .proposals import OPERATIONS, Draft, Operation, Proposal, Written
+from .proposals import ASKED, Draft, Operation, Proposal, Written
 
 # Gives what is wrong with a draft, a sentence each; none if it may be written to the file.
 Check = Callable[[Proposal, Draft], list[str]]
@@ -87,5 +87,9 @@ def judged(proposal: Proposal, draft: Draft, check: Check) -> Written:
 
 
 def prompt_hashes(writer: Writer) -> dict[Operation, str]:
-    """Give the hash of a writer's instructions for each operation."""
-    return {operation: writer.prompt_hash(operation) for operation in OPERATIONS}
+    """Give the hash of a writer's instructions for each operation.
+
+    What an update says is decided by the same rules whoever writes the rest.
+    """
+    hashes = {operation: writer.prompt_hash(operation) for operation in ASKED}
+    return hashes | {"update": ExtractiveWriter().prompt_hash("update")}

@@ -1,22 +1,24 @@
 """A model server for tests, on loopback: it speaks the OpenAI protocol and says what it is told.
 
 What it answers is decided by a responder, a function of the request. `oracle` is an honest one,
-`in_turn` plays a script. Connections are not kept alive, so none is open when it closes.
+`in_turn` plays a script. It counts tokens as OpenAI does, with the encoding that litellm brings
+along. Connections are not kept alive, so none is open when it closes.
 """
 
 from __future__ import annotations
 
 import json
+import os
 import threading
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 from slowwave.consolidation import prompts
-from slowwave.consolidation.proposals import OPERATIONS, Operation
+from slowwave.consolidation.estimates import Question
 from slowwave.consolidation.reading import read
 
 # More than any test asks for: a loop that does not end must not fill the memory.
@@ -24,8 +26,8 @@ MOST_REQUESTS = 200
 MOST_BYTES = 1_000_000
 # How long a silent answer keeps a thread at the most, and a connection may say nothing.
 MOST_SECONDS = 60.0
-# What every answer claims to have taken, unless it is told otherwise.
-PROMPT_TOKENS, COMPLETION_TOKENS = 300, 50
+# Whose tokens are counted.
+COUNTED_AS = "gpt-4o-mini"
 
 
 @dataclass(frozen=True)
@@ -41,17 +43,28 @@ class Asked:
         return list(self.body["messages"])
 
     @property
-    def operation(self) -> Operation:
+    def question(self) -> Question:
         """What it is about, by its instructions."""
         system = self.messages[0]["content"]
-        return next(one for one in OPERATIONS if prompts.INSTRUCTIONS[one] == system)
+        return next(one for one, text in prompts.INSTRUCTIONS.items() if text == system)
 
     @property
-    def memories(self) -> list[dict[str, str]]:
-        """The memories in it, one a line between the two marks."""
+    def lines(self) -> list[dict[str, Any]]:
+        """What stands between the two marks, an object a line."""
         first, *lines, last = self.messages[1]["content"].splitlines()
         assert (first, last) == ("<memories>", "</memories>")
         return [json.loads(line) for line in lines]
+
+    @property
+    def memories(self) -> list[dict[str, Any]]:
+        """The memories in it, those of pairs one after the other."""
+        return [memory for line in self.lines for memory in line.get("memories", [line])]
+
+    @property
+    def prompt_tokens(self) -> int:
+        """What it takes: messages and what they are wrapped in, and the schema as it was sent."""
+        shape = self.body.get("response_format")
+        return count_messages(self.messages) + (count(compact(shape)) if shape else 0)
 
     @property
     def texts(self) -> str:
@@ -76,6 +89,7 @@ class Reply:
 
     body: Mapping[str, Any] | str
     status: int = 200
+    headers: Mapping[str, str] = field(default_factory=dict)
     # The connection is closed without a word, at once or when the server closes.
     hangs_up: bool = False
     silent: bool = False
@@ -90,28 +104,62 @@ SILENT = Reply("", silent=True)
 def says(
     content: str | Mapping[str, Any],
     finish_reason: str = "stop",
-    prompt_tokens: int = PROMPT_TOKENS,
-    completion_tokens: int = COMPLETION_TOKENS,
+    prompt_tokens: int | None = None,
 ) -> Reply:
-    """Give a completion with this content."""
+    """Give a completion with this content; what it took is counted unless it is told."""
     text = content if isinstance(content, str) else json.dumps(content)
     choice = {
         "index": 0,
         "message": {"role": "assistant", "content": text},
         "finish_reason": finish_reason,
     }
-    usage = {
-        "prompt_tokens": prompt_tokens,
-        "completion_tokens": completion_tokens,
-        "total_tokens": prompt_tokens + completion_tokens,
-    }
     completion = {"id": "chatcmpl-1", "object": "chat.completion", "created": 1}
-    return Reply(completion | {"choices": [choice], "usage": usage})
+    told = {} if prompt_tokens is None else {"usage": {"prompt_tokens": prompt_tokens}}
+    return Reply(completion | {"choices": [choice], **told})
 
 
-def refuses(status: int, message: str = "no") -> Reply:
-    """Give an error in OpenAI's form."""
-    return Reply({"error": {"message": message, "type": "test", "code": None}}, status)
+def judges(judgement: str) -> Responder:
+    """Give a responder that says this of every pair."""
+    return lambda asked: says(judgements(dict.fromkeys(pairs(asked), judgement)))
+
+
+def pairs(asked: Asked) -> list[str]:
+    """Give the numbers of the pairs."""
+    return [line["pair"] for line in asked.lines]
+
+
+def judgements(said: Mapping[str, str]) -> dict[str, Any]:
+    """Give an answer about pairs."""
+    return {"judgements": [{"pair": pair, "judgement": what} for pair, what in said.items()]}
+
+
+def compact(value: Any) -> str:
+    """Give JSON as it is sent."""
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+
+
+def count(text: str) -> int:
+    """Count the tokens of a text."""
+    return int(_litellm().token_counter(model=COUNTED_AS, text=text))
+
+
+def count_messages(messages: Sequence[Mapping[str, str]]) -> int:
+    """Count the tokens of messages, with those that their roles take."""
+    return int(_litellm().token_counter(model=COUNTED_AS, messages=list(messages)))
+
+
+def _litellm() -> Any:
+    # Else it fetches a price list.
+    os.environ["LITELLM_LOCAL_MODEL_COST_MAP"] = "True"
+    import litellm
+
+    return litellm
+
+
+def refuses(status: int, message: str = "no", **headers: str) -> Reply:
+    """Give an error in OpenAI's form; underscores of headers stand for hyphens."""
+    named = {name.replace("_", "-"): value for name, value in headers.items()}
+    return Reply({"error": {"message": message, "type": "test", "code": None}}, status, named)
 
 
 def in_turn(*replies: Reply, then: Responder | None = None) -> Responder:
@@ -134,16 +182,17 @@ def oracle(asked: Asked) -> Reply:
 
 
 def faithful(asked: Asked) -> dict[str, Any]:
-    """Give a true answer to any of the three questions."""
-    if asked.operation == "merge":
-        return {"judgement": "same"}
-    if asked.operation == "extract":
+    """Give a true answer to any question."""
+    if asked.question == "judge":
+        return judgements(dict.fromkeys(pairs(asked), "same"))
+    if asked.question == "extract":
         return _rule(asked.memories)
     return {
         "claims": [
             {"text": dated(sentence, memory["said"]), "sources": [memory["id"]]}
             for memory in asked.memories
             for sentence in read(memory["text"]).sentences
+            if not memory.get("stands")
         ]
     }
 
@@ -175,6 +224,8 @@ class ModelServer:
         self.base = f"http://127.0.0.1:{port}/v1"
         self.responder = responder
         self.asked: list[Asked] = []
+        # The tokens of each question and answer.
+        self.taken: list[tuple[int, int]] = []
         # The most requests that were being answered at one time.
         self.peak = 0
         self.closing = threading.Event()
@@ -186,6 +237,7 @@ class ModelServer:
     def forget(self) -> None:
         """Count from here on."""
         self.asked.clear()
+        self.taken.clear()
         self.peak = 0
 
     def reply(self, asked: Asked) -> Reply:
@@ -197,13 +249,26 @@ class ModelServer:
             self._under_way += 1
             self.peak = max(self.peak, self._under_way)
         try:
-            return self.responder(asked)
+            return self._counted(asked, self.responder(asked))
         except Exception as defect:  # noqa: BLE001 - it is raised where the server is closed
             self.defects.append(defect)
             return HANGS_UP
         finally:
             with self._lock:
                 self._under_way -= 1
+
+    def _counted(self, asked: Asked, reply: Reply) -> Reply:
+        """Say in a completion what it took."""
+        if isinstance(reply.body, str) or not reply.body.get("choices"):
+            return reply
+        told = reply.body.get("usage", {}).get("prompt_tokens")
+        prompt = asked.prompt_tokens if told is None else told
+        answer = count(reply.body["choices"][0]["message"]["content"])
+        with self._lock:
+            self.taken.append((prompt, answer))
+        usage = {"prompt_tokens": prompt, "completion_tokens": answer}
+        usage["total_tokens"] = prompt + answer
+        return replace(reply, body={**reply.body, "usage": usage})
 
 
 @contextmanager
@@ -261,5 +326,7 @@ class _Handler(BaseHTTPRequestHandler):
         self.send_response(reply.status)
         self.send_header("content-type", "application/json")
         self.send_header("content-length", str(len(sent)))
+        for name, value in reply.headers.items():
+            self.send_header(name, value)
         self.end_headers()
         self.wfile.write(sent)
