@@ -1,12 +1,15 @@
-# make demo   watch a night on 1,000 memories, from the import to the undo
-# make test   lint, types, layers, tests
-# Both set up .venv with the versions in constraints.txt first; nothing else is needed.
+# make demo            watch a night on 1,000 memories, from the import to the undo
+# make test            lint, types, layers, tests
+# make bench-quality   measure how good the decisions are; with MODEL=... API_BASE=... a model, too
+# All set up .venv with the versions in constraints.txt first; nothing else is needed.
 
 PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
+# What make bench-quality reads besides the fixtures, where it is there.
+DATA   ?= ../shared/data
 
-.PHONY: demo test lint setup clean
+.PHONY: demo test lint bench-quality setup clean
 
 setup: $(VENV)/ready
 
@@ -29,6 +32,9 @@ lint: setup
 
 test: lint
 	$(BIN)/python -m pytest
+
+bench-quality: setup
+	$(BIN)/python -m benchmarks.quality --data '$(DATA)' $(if $(MODEL),--model '$(MODEL)') $(if $(API_BASE),--api-base '$(API_BASE)')
 
 clean:
 	rm -rf $(VENV) build *.egg-info

@@ -1,0 +1,1 @@
+"""Measurements of what slowwave decides; `make bench-quality` runs them."""

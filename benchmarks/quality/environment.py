@@ -1,0 +1,50 @@
+"""What a run of the benchmark ran on, and what its thresholds and rules were tuned on."""
+
+from __future__ import annotations
+
+import os
+import platform
+import subprocess
+from importlib.metadata import version
+from shutil import which
+
+from .bench import ROOT, Bench, Json
+
+_PACKAGES = ("slowwave", "numpy", "scipy", "scikit-learn", "torch", "sentence-transformers")
+
+TUNED_ON = (
+    "No rule was written for fixtures/quality/*-held-out.toml, and no threshold was set by them.",
+    "Thresholds and rules were tuned on fixtures/quality/*-tuned.toml and "
+    "fixtures/night/assistant.",
+    "fixtures/night/office and lab set no threshold, but the [[update]] and [[near]] texts of all "
+    "three flavours were looked at while the rules of updates were written, and their wordings "
+    "while those of verification were.",
+    "Of the shared pairs the categories were looked at while the guards were written; the LoCoMo "
+    "memories and shared updates while the rules of updates were.",
+)
+
+
+def environment(bench: Bench) -> Json:
+    """Give what it ran on."""
+    return {
+        "cpus": os.cpu_count(),
+        "python": platform.python_version(),
+        "platform": platform.platform(),
+        "packages": {name: version(name) for name in _PACKAGES},
+        "commit": _commit(),
+        "embedder": bench.embedder.name,
+        "model": bench.model,
+        "shared data": str(bench.data) if bench.data else None,
+        "quick": bench.quick,
+        "tuned on": list(TUNED_ON),
+    }
+
+
+def _commit() -> str | None:
+    """Give the commit, marked if the tree is not as it was committed."""
+    git = which("git")
+    if git is None:
+        return None
+    command = [git, "-C", str(ROOT), "describe", "--always", "--dirty", "--abbrev=12"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)  # noqa: S603 - git
+    return done.stdout.strip() or None

@@ -1,0 +1,72 @@
+"""Whole nights on temporary files, and looks into them with plain SQL."""
+
+from __future__ import annotations
+
+import sqlite3
+import tempfile
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from contextlib import closing, contextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from slowwave.consolidation.cycle import CycleOptions, run_cycle
+from slowwave.consolidation.embed import Embedder
+from slowwave.consolidation.outcome import Outcome
+from slowwave.consolidation.write import ExtractiveWriter, Writer
+from slowwave.store.exchange import import_lines
+from slowwave.store.file import create_file, open_writing
+
+# Later than anything that the memories speak of.
+NOW = datetime(2026, 6, 1, 3, 0, tzinfo=UTC)
+
+Row = dict[str, Any]
+
+
+@contextmanager
+def memory_file(lines: Sequence[str] = ()) -> Iterator[Path]:
+    """Give a file with these memories, as long as the block lasts."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "memory.db"
+        create_file(path)
+        add(path, lines)
+        yield path
+
+
+def add(path: Path, lines: Sequence[str]) -> None:
+    """Import JSON lines."""
+    with open_writing(path) as file:
+        import_lines(file, (line.encode() for line in lines), NOW)
+
+
+def night(path: Path, embedder: Embedder, writer: Writer | None = None) -> Outcome:
+    """Run the cycle over a file."""
+    return run_cycle(path, CycleOptions(), embedder, writer or ExtractiveWriter(), NOW)
+
+
+def rows(path: Path, sql: str, *values: object) -> list[Row]:
+    """Read with plain SQL, as an agent would."""
+    with closing(sqlite3.connect(path)) as db:
+        db.row_factory = sqlite3.Row
+        return [dict(row) for row in db.execute(sql, values)]
+
+
+def active(path: Path) -> list[Row]:
+    """Give the active memories."""
+    return rows(path, "SELECT * FROM memories WHERE status = 'active'")
+
+
+def picture(path: Path) -> Counter[str]:
+    """Give every row of every table."""
+    names = rows(path, "SELECT name FROM sqlite_schema WHERE type = 'table'")
+    return Counter(
+        f"{name['name']} {sorted(row.items())}"
+        for name in names
+        for row in rows(path, f'SELECT * FROM "{name["name"]}"')  # noqa: S608 - its own tables
+    )
+
+
+def written(before: Counter[str], after: Counter[str]) -> int:
+    """Count the rows that were written or deleted between two pictures."""
+    return max((before - after).total(), (after - before).total())

@@ -1,0 +1,128 @@
+"""Section 1: merge decisions on labelled pairs, a file of just two memories each."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from rich.table import Table
+
+from slowwave.consolidation.extractive import in_time
+from slowwave.consolidation.plan import make_plan
+from slowwave.consolidation.population import Population
+from slowwave.consolidation.proposals import Proposal, Written
+from slowwave.consolidation.write import ExtractiveWriter, Job, Writer
+
+from .bench import Bench, Json
+from .oracle import OracleWriter
+from .populations import Answers, check_of, options, population
+from .rates import rate_of, shown
+
+OWN = ("pairs-tuned", "pairs-held-out")
+SHARED = "shared pairs"
+# Of a set, in a quick run.
+_QUICK = 40
+SEED = 20_260_105
+
+
+@dataclass(frozen=True)
+class Pair:
+    """Two texts, and whether they say the same."""
+
+    category: str
+    same: bool
+    left: str
+    right: str
+
+
+def run(bench: Bench) -> Json:
+    """Give the rates of each set of pairs, without a model and with an oracle in its place."""
+    sets = pair_sets(bench)
+    texts = [text for pairs in sets.values() for one in pairs for text in (one.left, one.right)]
+    bench.say(f"pairs: {len(texts) // 2} pairs to embed")
+    bench.embedder.encode(texts)
+    bench.embedder.keep()
+    return {name: _measured(bench, name, pairs) for name, pairs in sets.items()}
+
+
+def tables(results: Json) -> Iterator[Table]:
+    """Give a table a set."""
+    for name, result in results.items():
+        table = Table(
+            "category", "pairs are", "n", "merged, no model", "merged, oracle", title=name
+        )
+        for row in [*result["rows"], *result["totals"]]:
+            table.add_row(
+                row["category"],
+                "same" if row["same"] else "different",
+                str(row["without"]["n"]),
+                shown(row["without"]),
+                shown(row["oracle"]),
+            )
+        yield table
+
+
+def pair_sets(bench: Bench) -> dict[str, list[Pair]]:
+    """Give the labelled pairs by the name of their set."""
+    sets = {name: [Pair(**row) for row in bench.fixture(f"{name}.toml", "pair")] for name in OWN}
+    shared = bench.shared("pairs.jsonl")
+    if shared is not None:
+        sets[SHARED] = [
+            Pair(row["category"], bool(row["label"]), row["a"], row["b"]) for row in shared
+        ]
+    return {name: sample(pairs, _QUICK) if bench.quick else pairs for name, pairs in sets.items()}
+
+
+def sample(pairs: list[Pair], size: int) -> list[Pair]:
+    """Give so many pairs, the same ones every time."""
+    chance = random.Random(SEED)  # noqa: S311 - a sample, no secret
+    return chance.sample(pairs, min(size, len(pairs)))
+
+
+def merged(bench: Bench, pairs: Sequence[Pair], writer: Writer) -> tuple[list[bool], list[Written]]:
+    """Give which pairs became one memory, and what the writer made of those it was asked about."""
+    populations = [population([one.left, one.right], bench.embedder) for one in pairs]
+    chosen = options(writer)
+    plans = [make_plan([one], chosen).proposals for one in populations]
+    # The same two texts may stand in the file twice; a proposal's id is made of the texts.
+    jobs = {
+        proposal.id: _job(one, proposal)
+        for one, proposals in zip(populations, plans, strict=True)
+        for proposal in proposals
+    }
+    asked = [job for job in jobs.values() if job.proposal.needs_writer]
+    written = list(writer.write(asked, check_of(asked, bench.embedder), Answers()))
+    became = {one.proposal.id for one in written if one.state == "planned"}
+    became |= {one.proposal.id for one in jobs.values() if not one.proposal.needs_writer}
+    return [any(one.id in became for one in proposals) for proposals in plans], written
+
+
+def _job(one: Population, proposal: Proposal) -> Job:
+    return Job(proposal, tuple(in_time(one.sources(proposal.sources))))
+
+
+def _measured(bench: Bench, name: str, pairs: list[Pair]) -> Json:
+    bench.say(f"pairs: {name}, without a model")
+    without, _ = merged(bench, pairs, ExtractiveWriter())
+    bench.say(f"pairs: {name}, with an oracle")
+    labels = {(one.left, one.right): one.same for one in pairs}
+    oracle, _ = merged(bench, pairs, OracleWriter(labels))
+    outcomes = {"without": without, "oracle": oracle}
+    kinds = sorted({(one.same, one.category) for one in pairs})
+    return {
+        "rows": [_row(pairs, outcomes, same, category) for same, category in kinds],
+        "totals": [_row(pairs, outcomes, same, None) for same in (False, True)],
+    }
+
+
+def _row(
+    pairs: Sequence[Pair], outcomes: Mapping[str, list[bool]], same: bool, category: str | None
+) -> Json:
+    at = [
+        number
+        for number, one in enumerate(pairs)
+        if one.same == same and category in (None, one.category)
+    ]
+    rates = {way: rate_of(became[number] for number in at) for way, became in outcomes.items()}
+    return {"category": category or "all", "same": same, **rates}

@@ -1,0 +1,84 @@
+"""Memories in memory, as planning and writing see them: thousands of files would take too long."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from datetime import UTC, datetime
+
+from slowwave.consolidation.embed import Embedder
+from slowwave.consolidation.entities import names_in
+from slowwave.consolidation.plan import PlanOptions
+from slowwave.consolidation.population import Population
+from slowwave.consolidation.proposals import Draft, Proposal
+from slowwave.consolidation.verify import find_distance, find_faults
+from slowwave.consolidation.write import Check, Job, Writer, prompt_hashes
+from slowwave.store.exchange import new_memory
+from slowwave.store.ledger import Answer
+
+NOON = datetime(2026, 1, 5, 12, 0, tzinfo=UTC)
+
+
+def population(
+    texts: Sequence[str], embedder: Embedder, moments: Sequence[str] | None = None
+) -> Population:
+    """Give texts as one tenant's memories, all said at one moment if it is not said when.
+
+    Their ids are their numbers, so that they keep their order.
+    """
+    said = moments or [NOON.isoformat()] * len(texts)
+    memories = tuple(
+        new_memory(
+            {
+                "id": f"{number:05d}",
+                "content": text,
+                "observed_at": moment,
+                "created_at": moment,
+                "session": moment,
+            },
+            NOON,
+        )
+        for number, (text, moment) in enumerate(zip(texts, said, strict=True))
+    )
+    return Population(
+        tenant="default",
+        memories=memories,
+        vectors=embedder.encode([memory.content for memory in memories]),
+        entities={memory.id: names_in(memory.content) for memory in memories},
+        derived=(),
+        derived_vectors={},
+        edges=(),
+    )
+
+
+def options(writer: Writer) -> PlanOptions:
+    """Give what a plan for this writer depends on."""
+    return PlanOptions(writer.name, prompt_hashes(writer), extractive=writer.model is None)
+
+
+def check_of(jobs: Iterable[Job], embedder: Embedder) -> Check:
+    """Give the check of drafts that a run makes."""
+    sources_of = {job.proposal.id: job.sources for job in jobs}
+
+    def check(proposal: Proposal, draft: Draft) -> list[str]:
+        sources = sources_of[proposal.id]
+        faults = find_faults(draft, sources, proposal.operation)
+        return faults or find_distance(embedder.encode([draft.text])[0], sources)
+
+    return check
+
+
+class Answers:
+    """A model's answers, kept as long as the program runs."""
+
+    def __init__(self) -> None:
+        """Begin with none."""
+        self._kept: dict[str, Answer] = {}
+
+    def find(self, key: str) -> Answer | None:
+        """Give the kept answer to a question."""
+        return self._kept.get(key)
+
+    def keep(self, key: str, model: str, answer: Answer) -> None:
+        """Keep an answer."""
+        del model
+        self._kept[key] = answer
