@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from . import add, check, export, importing, init, log, maintain, restore, trace, undo
+from . import add, check, conflicts, export, importing, init, log, maintain, restore, trace, undo
 from .exits import EPILOG, Code, reporting
 from .output import Output, clean
 from .settings import ConfiguredCommand
@@ -29,6 +29,7 @@ COMMANDS: dict[str, Callable[..., None]] = {
     "import": importing.import_,
     "export": export.export,
     "maintain": maintain.maintain,
+    "conflicts": conflicts.conflicts,
     "trace": trace.trace,
     "log": log.log,
     "undo": undo.undo,

@@ -32,7 +32,7 @@ def maintain(
         bool, typer.Option("--dry-run", help="Show the plan and stop; the file is only read.")
     ] = False,
     only: Annotated[
-        str, typer.Option(metavar="OPERATIONS", help="Some of merge,synthesize,extract.")
+        str, typer.Option(metavar="OPERATIONS", help=f"Some of {','.join(OPERATIONS)}.")
     ] = ",".join(OPERATIONS),
     tenant: Annotated[
         list[str] | None, typer.Option(metavar="NAME", help="Only this tenant; again for more.")

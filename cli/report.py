@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
@@ -12,12 +13,13 @@ if TYPE_CHECKING:
     from rich.table import Table
 
     from slowwave.consolidation.outcome import Outcome
-    from slowwave.consolidation.proposals import Refusal, Result
+    from slowwave.consolidation.proposals import Conflict, Refusal, Result
     from slowwave.consolidation.write import Writer
     from slowwave.store.memories import Counts
 
 # How many refused pairs a person is shown; a program gets all of them.
 _MOST_REFUSED = 10
+_MOST_CONFLICTS = 5
 
 
 def as_json(outcome: Outcome, file: str, dry_run: bool, writer: Writer) -> dict[str, Any]:
@@ -32,6 +34,7 @@ def as_json(outcome: Outcome, file: str, dry_run: bool, writer: Writer) -> dict[
         "after": asdict(outcome.after),
         "proposals": [_result(result) for result in outcome.results],
         "refused": [asdict(refusal) for refusal in outcome.plan.refused],
+        "conflicts": [asdict(conflict) for conflict in outcome.plan.conflicts],
         "model": {"writer": writer.name, "name": writer.model, **asdict(outcome.usage)},
     }
 
@@ -46,6 +49,8 @@ def as_text(outcome: Outcome, file: str, dry_run: bool) -> list[RenderableType]:
         parts += [_table(outcome.results, dry_run), _counts(outcome.before, outcome.after)]
     if outcome.plan.refused and outcome.results:
         parts.append(_refusals(outcome.plan.refused))
+    if outcome.plan.conflicts:
+        parts.append(conflicts_as_text(outcome.plan.conflicts, _MOST_CONFLICTS))
     if outcome.results:
         parts.append(_ending(outcome, file, dry_run))
     return parts
@@ -105,6 +110,18 @@ def _refusals(refused: tuple[Refusal, ...]) -> str:
         lines.append(f"  {one.guard}: {clean(one.why)} ({one.sources[0]}, {one.sources[1]})")
     if len(refused) > _MOST_REFUSED:
         lines.append("  ... all of them with --json")
+    return "\n".join(lines)
+
+
+def conflicts_as_text(conflicts: Sequence[Conflict], most: int | None = None) -> str:
+    """Give conflicts for people, a line each, `most` of them."""
+    count = len(conflicts)
+    lines = [f"In conflict, and left as they are: {count} pair{'s' if count > 1 else ''}."]
+    for one in conflicts[:most]:
+        values = f"{one.values[0]} against {one.values[1]}"
+        lines.append(clean(f"  {one.slot}: {values}; {one.why} ({', '.join(one.sources)})"))
+    if len(lines) <= count:
+        lines.append("  ... all of them with: slowwave conflicts")
     return "\n".join(lines)
 
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from slowwave.store.entities import keep_entities, keep_scans, unite_entities
 from slowwave.store.file import MemoryFile
-from slowwave.store.journal import insert_row, update_row
+from slowwave.store.journal import insert_row, update_row, write_row
 from slowwave.store.ledger import Decision, keep_decision
 from slowwave.store.memories import read_memories
 from slowwave.store.records import LAYERS, Memory, content_hash, json_text, timestamp, to_row
@@ -47,9 +47,9 @@ def apply_written(
 ) -> Result:
     """Carry out one proposal, whole or not at all, after a look at whether it still holds.
 
-    vector: the draft's, float32, shape (d,), unit length; None in a merge. `entities` gives the
-    names that each source mentions. If a source is no longer what the plan was made from, the
-    proposal is stale and nothing but that is written.
+    vector: the draft's, float32, shape (d,), unit length; None where no text changes. `entities`
+    gives the names that each source mentions. If a source is no longer what the plan was made
+    from, the proposal is stale and nothing but that is written.
     """
     proposal = written.proposal
     with file.transaction():
@@ -57,6 +57,10 @@ def apply_written(
         result = _stale(proposal, sources)
         if result is None and proposal.operation == "merge":
             result = _merge(file, run, written, sources, entities)
+        elif result is None and proposal.keeps_text:
+            result = _support(file, run, written, sources)
+        elif result is None and proposal.survivor is not None and vector is not None:
+            result = _grow(file, run, written, vector, sources, entities)
         elif result is None and written.draft is not None and vector is not None:
             result = _derive(file, run, written, written.draft, vector, sources, entities)
         if result is None:
@@ -132,6 +136,96 @@ def _merge(
     return Result(proposal, "applied", survivor=survivor.id, draft=written.draft)
 
 
+def _support(
+    file: MemoryFile, run: RunContext, written: Written, sources: Sequence[Memory]
+) -> Result:
+    """Let a rule rest on more evidence; not a word of it changes."""
+    proposal = written.proposal
+    rule, others = _parted(proposal, sources)
+    metadata = rule.metadata | {"sessions": _all_sessions(sources)}
+    columns = {"metadata": json_text(metadata), "updated_at": timestamp(run.now)}
+    _update(file, run, proposal, rule, columns)
+    for memory in others:
+        _add_edge(file, run, proposal, rule.id, memory)
+    _add_derivation(file, run, proposal, rule.id, written)
+    return Result(proposal, "applied", survivor=rule.id, draft=written.draft)
+
+
+def _grow(
+    file: MemoryFile,
+    run: RunContext,
+    written: Written,
+    vector: NDArray[np.float32],
+    sources: Sequence[Memory],
+    entities: Mapping[str, Sequence[str]],
+) -> Result:
+    """Let a derived memory take others in: it keeps its id, and its row says more."""
+    proposal, draft = written.proposal, written.draft
+    if draft is None:
+        raise ValueError("a memory cannot grow without a draft")
+    owner, others = _parted(proposal, sources)
+    text, of = draft.text, content_hash(draft.text)
+    columns = _grown(owner, others, run.now) | {"content": text, "content_hash": of}
+    _update(file, run, proposal, owner, columns)
+    key = {"memory_id": owner.id, "model": run.embedding_model}
+    index = {"vector": to_blob(vector), "dimensions": len(vector), "content_hash": of}
+    _write_index(file, run, proposal, "embeddings", key, index)
+    key = {"memory_id": owner.id}
+    _write_index(file, run, proposal, "entity_scans", key, {"content_hash": of})
+    names = _names_of(text, others, entities)
+    unite_entities(file, run.run_id, proposal.id, owner, names)
+    for memory in others:
+        _add_edge(file, run, proposal, owner.id, memory)
+    leaving = [memory for memory in others if memory.id in proposal.leaving]
+    _supersede(file, run, proposal, leaving, owner.id)
+    _add_derivation(file, run, proposal, owner.id, written)
+    return Result(proposal, "applied", survivor=owner.id, draft=draft)
+
+
+def _parted(proposal: Proposal, sources: Sequence[Memory]) -> tuple[Memory, list[Memory]]:
+    """Give the one that stays, and the others."""
+    staying = next(memory for memory in sources if memory.id == proposal.survivor)
+    return staying, [memory for memory in sources if memory is not staying]
+
+
+def _grown(owner: Memory, others: Sequence[Memory], now: datetime) -> dict[str, Any]:
+    """Give the columns of a derived memory, its text aside, that also speak for what it takes in.
+
+    Its trust stays: more that says so does not make it surer.
+    """
+    everyone = [owner, *others]
+    return {
+        "tags": json_text(_all_tags(everyone)),
+        "metadata": json_text(owner.metadata | {"sessions": _all_sessions(everyone)}),
+        "importance": max(memory.importance for memory in everyone),
+        "observed_at": max(memory.observed_at for memory in everyone),
+        "expires_at": _latest_end(everyone),
+        "updated_at": timestamp(now),
+    }
+
+
+def _write_index(
+    file: MemoryFile,
+    run: RunContext,
+    proposal: Proposal,
+    table: str,
+    key: dict[str, Any],
+    columns: dict[str, Any],
+) -> None:
+    """Write what was computed from a memory's new text, journaled with the proposal."""
+    columns = columns | {"run_id": run.run_id}
+    write_row(file, run.run_id, proposal.id, table, key, columns)
+
+
+def _names_of(
+    text: str, sources: Sequence[Memory], entities: Mapping[str, Sequence[str]]
+) -> list[str]:
+    """Give the names in a text: those of its sources that stand in it, and those found anew."""
+    named = {name for memory in sources for name in entities.get(memory.id, ())}
+    kept = {name for name in named if name.lower() in text.lower()}
+    return sorted(kept | set(names_in(text)))
+
+
 def _derive(
     file: MemoryFile,
     run: RunContext,
@@ -147,9 +241,7 @@ def _derive(
     insert_row(file, run.run_id, proposal.id, "memories", row, {"id": derived.id})
     blob = to_blob(vector)
     keep_vectors(file, run.embedding_model, [(derived.id, derived.content_hash, blob)], run.run_id)
-    named = {name for memory in sources for name in entities.get(memory.id, ())}
-    kept = {name for name in named if name.lower() in derived.content.lower()}
-    names = sorted(kept | set(names_in(derived.content)))
+    names = _names_of(derived.content, sources, entities)
     keep_entities(file, proposal.tenant, [(derived.id, names)], run.run_id)
     keep_scans(file, [(derived.id, derived.content_hash)], run.run_id)
     for memory in sources:

@@ -44,17 +44,13 @@ def find_groups(vectors: NDArray[np.float32], similarity: float) -> list[list[in
 
 
 def split_group(
-    similarities: NDArray[np.float32],
-    similarity: float,
-    conflict: Conflict,
-    doubt: Conflict | None = None,
+    similarities: NDArray[np.float32], similarity: float, conflict: Conflict
 ) -> list[list[int]]:
     """Split a group until no two members conflict and each part is still cohesive.
 
-    similarities: float32, shape (k, k). `conflict` tells which pairs surely conflict, `doubt`
-    which ones may: those count only around members of sure conflicts. Joins the parts of highest
-    average similarity, as long as that is at least `similarity` and no pair across them is apart.
-    The order of the members plays no part but for exact ties, which go to the first.
+    similarities: float32, shape (k, k). Joins the parts of highest average similarity, as long
+    as that is at least `similarity` and no pair across them is apart. The order of the members
+    plays no part but for exact ties, which go to the first.
     """
     import numpy as np
 
@@ -63,10 +59,7 @@ def split_group(
     # Between the parts: how many pairs, the sum of their similarities, and whether to stay two.
     counts = np.ones(size)
     sums = similarities.astype(np.float64)
-    direct = _pairs(size, conflict)
-    if doubt is not None:
-        direct |= _pairs(size, doubt) & _near_rivals(direct, similarities, similarity)
-    apart = _apart(similarities, direct) | np.eye(size, dtype=bool)
+    apart = _apart(similarities, conflict) | np.eye(size, dtype=bool)
     while size:
         means = np.where(apart, -np.inf, sums / np.outer(counts, counts))
         one, other = sorted(divmod(int(means.argmax()), size))
@@ -134,45 +127,21 @@ def _by_label(labels: NDArray[np.int_]) -> list[NDArray[np.int_]]:
     return [part for part in parts if labels[part[0]] >= 0]
 
 
-def _pairs(size: int, holds: Conflict) -> NDArray[np.bool_]:
-    """Give for which pairs of members something holds, shape (size, size)."""
+def _apart(similarities: NDArray[np.float32], conflict: Conflict) -> NDArray[np.bool_]:
+    """Give which pairs must not be in one part, shape (k, k).
+
+    Those in conflict; and, for each such pair, third members whose words fit both: they are
+    kept away from the one that they are not clearly nearer to. "The bill went up by 5" and "the
+    bill went down by 5" lie so near each other that "the bill changed" must join neither by
+    chance.
+    """
     import numpy as np
 
-    found = np.zeros((size, size), dtype=bool)
+    size = len(similarities)
+    direct = np.zeros((size, size), dtype=bool)
     for later in range(1, size):
         for earlier in range(later):
-            found[earlier, later] = found[later, earlier] = holds(earlier, later)
-    return found
-
-
-def _near_rivals(
-    direct: NDArray[np.bool_], similarities: NDArray[np.float32], similarity: float
-) -> NDArray[np.bool_]:
-    """Give the pairs of which one is in a sure conflict, or near one that is, shape (k, k).
-
-    Where two statements stand against each other, a third that may deny one of them is not to be
-    trusted with either. Where there is but one statement, "off-piste is not covered" and "skiing
-    off the slopes is something the insurance leaves out" are two voices of it.
-    """
-    import numpy as np
-
-    rivals = direct.any(axis=1)
-    near = (similarities >= similarity) & rivals
-    contested = np.flatnonzero(rivals | near.any(axis=1))
-    either = np.zeros_like(direct)
-    either[contested, :] = either[:, contested] = True
-    return either
-
-
-def _apart(similarities: NDArray[np.float32], direct: NDArray[np.bool_]) -> NDArray[np.bool_]:
-    """Give which pairs must not be in one part, shape (k, k), from those in conflict.
-
-    Those, and for each such pair third members whose words fit both: they are kept away from the
-    one that they are not clearly nearer to. "The bill went up by 5" and "the bill went down by 5"
-    lie so near each other that "the bill changed" must join neither by chance.
-    """
-    import numpy as np
-
+            direct[earlier, later] = direct[later, earlier] = conflict(earlier, later)
     apart = direct.copy()
     for one, other in np.argwhere(direct):
         undecided = ~direct[one] & ~direct[other]

@@ -18,12 +18,13 @@ from slowwave.store.vectors import keep_vectors
 
 from .apply import RunContext, apply_written, record
 from .embed import Embedder
-from .extractive import in_time
+from .extractive import Source, in_time
 from .population import Population
 from .progress import Progress
 from .proposals import Draft, Plan, Proposal, Result, Usage, Written
+from .reading import read
 from .verify import find_distance, find_faults
-from .write import Job, Writer, prompt_hashes
+from .write import ExtractiveWriter, Job, Writer, prompt_hashes
 
 if TYPE_CHECKING:
     import numpy as np
@@ -143,25 +144,33 @@ class Run:
         self, file: MemoryFile, plan: Plan, populations: Sequence[Population]
     ) -> Iterator[Written]:
         by_tenant = {population.tenant: population for population in populations}
-        jobs = []
+        drafted: list[Job] = []
+        open_jobs: list[Job] = []
         for proposal in plan.proposals:
-            if proposal.needs_writer:
-                sources = by_tenant[proposal.tenant].sources(proposal.sources)
-                jobs.append(Job(proposal, tuple(in_time(sources))))
-            else:
+            if proposal.keeps_text:
                 yield Written(proposal, proposal.draft, "planned")
-        sources_of = {job.proposal.id: job.sources for job in jobs}
+                continue
+            sources = by_tenant[proposal.tenant].sources(proposal.sources)
+            jobs = open_jobs if proposal.needs_writer else drafted
+            jobs.append(Job(proposal, tuple(in_time(sources))))
+        sources_of = {job.proposal.id: job.sources for job in (*drafted, *open_jobs)}
 
         def check(proposal: Proposal, draft: Draft) -> list[str]:
             sources = sources_of[proposal.id]
             faults = find_faults(draft, sources, proposal.operation)
+            faults += _left_out(proposal, draft, sources)
             if not faults:
                 vector = self._embedder.encode([draft.text])[0]
                 self._vectors[proposal.id] = vector
                 faults = find_distance(vector, sources)
             return faults
 
-        yield from self._writer.write(jobs, check, _KeptAnswers(file, self.context.now))
+        answers = _KeptAnswers(file, self.context.now)
+        # What the plan holds the draft of needs no model.
+        built_in = self._writer if self._writer.model is None else ExtractiveWriter()
+        yield from built_in.write(drafted, check, answers)
+        if open_jobs:
+            yield from self._writer.write(open_jobs, check, answers)
 
     def _settle(
         self, file: MemoryFile, written: Written, populations: Sequence[Population]
@@ -175,6 +184,15 @@ class Run:
         with file.transaction():
             record(file, self.context, result)
         return result
+
+
+def _left_out(proposal: Proposal, draft: Draft, sources: Sequence[Source]) -> list[str]:
+    """Find the sentences of a memory that grows which do not stand in the draft word for word."""
+    if proposal.operation != "synthesize" or proposal.survivor is None:
+        return []
+    owner = next(source for source in sources if source.id == proposal.survivor)
+    lost = [one for one in read(owner.text).sentences if one not in draft.text]
+    return [f"changes what stands already: {one}" for one in lost]
 
 
 class _KeptAnswers:

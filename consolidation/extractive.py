@@ -21,8 +21,11 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 VERSION = "extractive/1"
-# In front of a sentence that speaks of "yesterday": the day on which it was said.
-DATE_MARK = re.compile(r"\[(\d{4}-\d{2}-\d{2})\] ")
+_DAY = r"\d{4}-\d{2}-\d{2}"
+# In front of a sentence that speaks of "yesterday": the day on which it was said. In front of what
+# changed: since when it is so, or from when until when it was.
+DATE_MARK = re.compile(rf"\[(?:since )?({_DAY})(?: until ({_DAY}))?\] ")
+_SINCE = re.compile(rf"\[since ({_DAY})\] ")
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,23 +58,69 @@ def compose_synthesis(sources: Sequence[Source]) -> Draft:
     A sentence is left out only if one that is kept says the same in the same words, so that
     nothing of a source is lost. The richest are kept first.
     """
-    units = [unit for source in in_time(sources) for unit in _units(source)]
-    kept: list[_Unit] = []
-    told: list[tuple[_Unit, _Unit]] = []
-    for unit in sorted(units, key=lambda one: (-one.richness, units.index(one))):
-        teller = next((one for one in kept if _tells(one.reading, unit.reading)), None)
-        if teller is None:
-            kept.append(unit)
-        else:
-            told.append((unit, teller))
-    kept.sort(key=units.index)
+    kept, told = _chosen(sources, [])
     return Draft(tuple(_claim(unit, told) for unit in kept))
+
+
+def compose_growth(owner: Source, sources: Sequence[Source]) -> Draft:
+    """Write the owner's text again, word for word, and behind it what the sources add to it."""
+    sentences = read(owner.text).sentences
+    standing = [_Unit(owner, read(DATE_MARK.sub("", sentence))) for sentence in sentences]
+    added, told = _chosen(sources, standing)
+    kept = [
+        Claim(sentence, _citing(unit, told))
+        for sentence, unit in zip(sentences, standing, strict=True)
+    ]
+    return Draft((*kept, *(_claim(unit, told) for unit in added)))
+
+
+def compose_update(stages: Sequence[Sequence[Source]]) -> Draft:
+    """Write what is so now, since when, and what was so before.
+
+    stages: the wordings of each value, the newest value first. Each claim but the first cites who
+    told the next value, too: that is where its end comes from.
+    """
+    starts = [min(source.observed_at for source in stage)[:10] for stage in stages]
+    claims = [_stage_claim(stages[0], starts[0], f"[since {starts[0]}] ")]
+    for number in range(1, len(stages)):
+        mark = f"[{starts[number]} until {starts[number - 1]}] "
+        claim = _stage_claim(stages[number], starts[number], mark)
+        cited = {*claim.sources, in_time(stages[number - 1])[0].id}
+        claims.append(Claim(claim.text, tuple(sorted(cited))))
+    return Draft(tuple(claims))
+
+
+def compose_next_update(
+    owner: Source, stages: Sequence[Sequence[Source]], ended_by: Sequence[Source]
+) -> Draft:
+    """Write newer values in front of a text that `compose_update` wrote.
+
+    stages: as there, without the owner. ended_by: the one of them that ended the owner's value.
+    """
+    start = min(source.observed_at for source in ended_by)[:10]
+    before = _SINCE.sub(rf"[\1 until {start}] ", owner.text)
+    cited = tuple(sorted({owner.id, in_time(ended_by)[0].id}))
+    return Draft((*compose_update(stages).claims, Claim(before, cited)))
+
+
+def current_part(text: str) -> str:
+    """Give what a text that `compose_update` wrote says of today; all of any other text."""
+    marked = _SINCE.match(text)
+    if marked is None:
+        return text
+    ended = next((one for one in DATE_MARK.finditer(text) if one[2] is not None), None)
+    return text[marked.end() : ended.start() if ended else None].strip()
 
 
 def tells_already(text: str, source: Source) -> bool:
     """Whether `text` tells all that `source` tells."""
     told = [read(DATE_MARK.sub("", sentence)) for sentence in read(text).sentences]
     return all(any(_tells(one, unit.reading) for one in told) for unit in _units(source))
+
+
+def voices(text: str, source: Source) -> bool:
+    """Whether a rule's text is what this source said."""
+    return text == _dated(source, _ended(source.text.strip()))
 
 
 def in_time(sources: Sequence[Source]) -> list[Source]:
@@ -101,6 +150,14 @@ def compose_rule(sources: Sequence[Source]) -> Draft | None:
     return Draft((Claim(_dated(chosen, _ended(chosen.text.strip())), ids),))
 
 
+def supports(rule: str, voice: Source, source: Source) -> bool:
+    """Whether a source voices a rule whose own voice is `voice`, all of its values and names."""
+    said, reading = read(DATE_MARK.sub("", rule)), read(source.text)
+    named = all(name in reading.words for name in said.names)
+    near = float(source.vector @ voice.vector) >= EXTRACT_SIMILARITY
+    return near and named and said.value_keys <= reading.value_keys
+
+
 def _own_words(rule: Reading, supporters: Sequence[Source]) -> int:
     """Count the content words that too few supporters use to make them part of the rule."""
     readings = [read(source.text) for source in supporters]
@@ -108,6 +165,34 @@ def _own_words(rule: Reading, supporters: Sequence[Source]) -> int:
         sum(word in reading.stem_set for reading in readings) < EXTRACT_SOURCES
         for word in rule.stem_set
     )
+
+
+def _chosen(
+    sources: Sequence[Source], standing: Sequence[_Unit]
+) -> tuple[list[_Unit], list[tuple[_Unit, _Unit]]]:
+    """Give the sentences to keep besides those that stand, and who tells what is left out."""
+    units = [unit for source in in_time(sources) for unit in _units(source)]
+    kept = list(standing)
+    told: list[tuple[_Unit, _Unit]] = []
+    for unit in sorted(units, key=lambda one: (-one.richness, units.index(one))):
+        teller = next((one for one in kept if _tells(one.reading, unit.reading)), None)
+        if teller is None:
+            kept.append(unit)
+        else:
+            told.append((unit, teller))
+    return sorted(kept[len(standing) :], key=units.index), told
+
+
+def _stage_claim(stage: Sequence[Source], start: str, mark: str) -> Claim:
+    """Write all wordings of one value behind one mark, which also tells when they were said."""
+    kept, _ = _chosen(stage, [])
+    texts = [
+        _ended(unit.reading.text)
+        if unit.source.observed_at[:10] == start
+        else _dated(unit.source, _ended(unit.reading.text))
+        for unit in kept
+    ]
+    return Claim(mark + " ".join(texts), tuple(sorted(source.id for source in stage)))
 
 
 def _units(source: Source) -> list[_Unit]:
@@ -125,8 +210,14 @@ def _tells(here: Reading, there: Reading) -> bool:
 
 
 def _claim(unit: _Unit, told: Sequence[tuple[_Unit, _Unit]]) -> Claim:
-    citing = {unit.source.id} | {other.source.id for other, teller in told if teller is unit}
-    return Claim(_dated(unit.source, _ended(unit.reading.text)), tuple(sorted(citing)))
+    return Claim(_dated(unit.source, _ended(unit.reading.text)), _citing(unit, told))
+
+
+def _citing(unit: _Unit, told: Sequence[tuple[_Unit, _Unit]]) -> tuple[str, ...]:
+    """Give who says a sentence, and who would only have said it again."""
+    return tuple(
+        sorted({unit.source.id} | {other.source.id for other, teller in told if teller is unit})
+    )
 
 
 def _ended(text: str) -> str:

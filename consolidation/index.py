@@ -8,16 +8,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 from slowwave.store.entities import read_entities, read_scans
-from slowwave.store.errors import NotFound
 from slowwave.store.file import open_reading
 from slowwave.store.ledger import remembered_keys
 from slowwave.store.lineage import Edge, read_edges
 from slowwave.store.memories import (
     Counts,
+    chosen_tenants,
     count_memories,
     read_derived,
     read_observed,
-    tenants,
 )
 from slowwave.store.records import Memory
 from slowwave.store.vectors import from_blob, read_vectors, to_blob
@@ -83,14 +82,7 @@ def read_library(path: Path, chosen: Sequence[str], model: str, now: str) -> Lib
     The file is open only as long as it takes to read.
     """
     with open_reading(path) as file:
-        known = tenants(file)
-        for tenant in chosen:
-            if tenant not in known:
-                raise NotFound(
-                    f"There is no tenant '{tenant}' in {path}.",
-                    f"It has: {', '.join(known) or 'none'}.",
-                )
-        wanted = [tenant for tenant in known if not chosen or tenant in chosen]
+        wanted = chosen_tenants(file, chosen)
         shelves = tuple(
             Shelf(
                 tenant,

@@ -69,9 +69,9 @@ def expected_counts(before: Counts, plan: Plan, populations: Sequence[Population
         leaving = _leaving(proposal)
         left += len(leaving)
         layers.subtract(population.memory(one).layer for one in leaving)
-        if proposal.operation != "merge":
+        if proposal.operation != "merge" and proposal.survivor is None:
             layers["core" if proposal.operation == "extract" else "stable"] += 1
-        elif proposal.survivor is not None:
+        elif proposal.operation == "merge" and proposal.survivor is not None:
             stays = population.memory(proposal.survivor).layer
             settled = [population.memory(one).layer for one in leaving]
             layers[stays] -= 1

@@ -9,29 +9,45 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from functools import partial
+from dataclasses import dataclass, replace
+from functools import cached_property, partial
 from itertools import pairwise
 
 from slowwave.store.records import Memory
 
 from . import thresholds
 from .clusters import find_groups, split_group
-from .extractive import Source, compose_rule, compose_synthesis, tells_already
-from .guards import Objection, first_conflict
+from .estimates import Question, estimate_pair, estimate_writing, shared_by_each
+from .extractive import (
+    Source,
+    compose_growth,
+    compose_next_update,
+    compose_rule,
+    compose_synthesis,
+    compose_update,
+    supports,
+    tells_already,
+    voices,
+)
+from .guards import Objection, certain_conflict, first_conflict
 from .merges import NearPair, groups_of_same, near_pairs, refusals
 from .population import Population
-from .proposals import OPERATIONS, Claim, Draft, Operation, Plan, Proposal, Refusal, proposal_id
-from .reading import Reading
+from .proposals import (
+    OPERATIONS,
+    Claim,
+    Conflict,
+    Draft,
+    Operation,
+    Plan,
+    Proposal,
+    Refusal,
+    proposal_id,
+)
+from .reading import Reading, read
 from .topics import shared_topics
+from .updates import Found, Replacement, Stage, as_told, find_updates, told_of
 
 PairGuard = Callable[[Reading, Reading], Objection | None]
-
-# A token is about four characters of English. What comes on top of the texts was measured on the
-# prompts and schemas in `prompts`: the instructions, and the id, date and quotes of each source.
-_CHARACTERS_A_TOKEN = 4
-_TOKENS_OF_INSTRUCTIONS: dict[Operation, int] = {"merge": 194, "synthesize": 325, "extract": 233}
-_TOKENS_A_SOURCE = 12
 
 
 @dataclass(frozen=True)
@@ -56,16 +72,19 @@ def make_plan(populations: Iterable[Population], options: PlanOptions) -> Plan:
     """
     proposals: list[Proposal] = []
     refused: list[Refusal] = []
+    conflicts: list[Conflict] = []
     for population in populations:
         planner = _Planner(population, options)
         proposals += planner.merges()
         proposals += planner.rules()
+        proposals += planner.updates()
         proposals += planner.syntheses()
         proposals += planner.judgements()
         refused += planner.refused()
+        conflicts += planner.found.conflicts
     unique = {one.id: one for one in proposals if one.operation in options.only}
     standing = tuple(one for key, one in unique.items() if key not in options.remembered)
-    return Plan(standing, tuple(refused))
+    return Plan(standing, tuple(refused), tuple(conflicts))
 
 
 class _Planner:
@@ -103,28 +122,67 @@ class _Planner:
             row for row in range(len(population.memories)) if population.reading(row).normative
         ]
         for group in self._groups(ought, thresholds.EXTRACT_SIMILARITY, _plainly_conflicting):
-            if len(group) < thresholds.EXTRACT_SOURCES:
-                continue
-            self._ruled.update(group)
-            if not any(one in population.evidence for one in self._ids(group)):
+            rules = Counter(
+                population.evidence[one] for one in self._ids(group) if one in population.evidence
+            )
+            if rules:
+                self._ruled.update(group)
+                yield from self._more_evidence(_most_common(rules)[0], group)
+            elif len(group) >= thresholds.EXTRACT_SOURCES:
+                self._ruled.update(group)
                 yield from self._rule([row for row in group if self._is_open(row)])
 
-    def syntheses(self) -> Iterator[Proposal]:
-        """Propose what is about one thing and not yet one memory."""
+    def updates(self) -> Iterator[Proposal]:
+        """Propose what gives one thing a new value, with what gave it the old one."""
+        for replacement in self.found.replacements:
+            yield from self._update(replacement)
+
+    @cached_property
+    def found(self) -> Found:
+        """What replaces what, and what stands against each other, as far as texts tell.
+
+        Asked for when merges and rules are planned: what became part of those is out of it.
+        """
+        told = told_of(self._population, lambda row: self._is_open(row) and row not in self._ruled)
+        return find_updates(told, self._may_be_replaced)
+
+    @cached_property
+    def _matters(self) -> list[list[int]]:
+        """Groups of rows about one thing, rules aside."""
         rows = [row for row in range(len(self._population.memories)) if row not in self._ruled]
-        for group in self._groups(rows, thresholds.SYNTHESIZE_SIMILARITY, first_conflict):
-            fresh = [row for row in group if self._is_open(row)]
-            owner = self._owner(group)
-            if owner is not None:
-                yield from self._joining(owner, group, fresh)
-            elif len(fresh) >= thresholds.SYNTHESIZE_SOURCES:
-                for part in _even_parts(self._in_time(fresh), thresholds.MOST_SOURCES):
+        similarity = thresholds.SYNTHESIZE_SIMILARITY
+        return list(self._groups(rows, similarity, first_conflict))
+
+    def syntheses(self) -> Iterator[Proposal]:
+        """Propose what is about one thing and not yet one memory.
+
+        What joins a memory made before does so at once, from whichever group it comes: a memory
+        that grew by one proposal would make the next one stale.
+        """
+        joining: dict[str, list[int]] = {}
+        for group in self._matters:
+            fresh = self._in_time(self._agreeing([row for row in group if self._is_open(row)]))
+            owners = self._owners(group)
+            if owners:
+                yield from self._told_already(owners, fresh)
+                fresh = [row for row in fresh if self._is_open(row)]
+                fresh = self._seated(owners, fresh, joining)
+            if len(fresh) >= thresholds.SYNTHESIZE_SOURCES:
+                for part in _even_parts(fresh, thresholds.MOST_SOURCES):
                     yield from self._synthesis(part)
+        for owner in sorted(joining):
+            yield self._growth(self._population.memory(owner), self._in_time(joining[owner]))
 
     def judgements(self) -> Iterator[Proposal]:
         """Propose near pairs that only a model can call the same, where there is one."""
         if self._options.extractive:
             return
+        proposals = list(self._undecided())
+        asked = sum(one.id not in self._options.remembered for one in proposals)
+        for one in proposals:
+            yield replace(one, estimated_tokens=one.estimated_tokens + shared_by_each(asked))
+
+    def _undecided(self) -> Iterator[Proposal]:
         for pair in self._pairs:
             rows = [pair.left, pair.right]
             open_rows = all(self._is_open(row) and row not in self._ruled for row in rows)
@@ -154,44 +212,176 @@ class _Planner:
         reason = f"{len(ids)} memories of {len(sessions)} sessions voice one rule"
         yield self._proposal("extract", ids, [], reason, draft=draft)
 
+    def _more_evidence(self, rule_id: str, group: list[int]) -> Iterator[Proposal]:
+        """Let a rule rest on what voices it too, in sessions that it has no voice of yet."""
+        population = self._population
+        known = [
+            row
+            for row, memory in enumerate(population.memories)
+            if population.evidence.get(memory.id) == rule_id
+        ]
+        sessions = {self._session(row) for row in known}
+        rule = population.memory(rule_id)
+        # The vector of the voice that became the rule: the one by which its evidence was chosen.
+        voice = next((row for row in known if voices(rule.content, population.source(row))), None)
+        chosen = population.sources([rule_id])[0] if voice is None else population.source(voice)
+        voicing = [
+            row
+            for row in self._in_time([row for row in group if self._is_open(row)])
+            if self._session(row) not in sessions
+            and supports(rule.content, chosen, population.source(row))
+        ][: max(0, thresholds.MOST_EVIDENCE - len(known))]
+        if voicing:
+            self._used.update(voicing)
+            ids = [rule_id, *self._ids(voicing)]
+            reason = f"{len(voicing)} more memories voice the rule"
+            draft = Draft((Claim(rule.content, tuple(sorted(ids))),))
+            yield self._proposal("extract", ids, [], reason, survivor=rule_id, draft=draft)
+
+    def _update(self, replacement: Replacement) -> Iterator[Proposal]:
+        owners = [
+            one.memory.id
+            for stage in replacement.stages
+            for one in stage.told
+            if one.memory.id in self._population.updates
+        ]
+        oldest = {one.memory.id for one in replacement.stages[-1].told}
+        # What was said before it has no place in a text that stands in order of time.
+        if len(owners) > 1 or not oldest.issuperset(owners):
+            return
+        stages = self._widened(replacement.stages)
+        ids = [[memory_id for memory_id in stage if memory_id not in owners] for stage in stages]
+        draft = self._update_draft(owners, ids)
+        if draft is None:
+            return
+        everyone = [memory_id for stage in stages for memory_id in stage]
+        self._used.update(filter(None, map(self._population.row, everyone)))
+        memories = [self._population.memory(one) for stage in ids for one in stage]
+        yield self._proposal(
+            "update",
+            everyone,
+            [memory.id for memory in memories if self._may_be_replaced(memory)],
+            f"a newer {replacement.slot}: {' after '.join(replacement.values)}",
+            survivor=owners[0] if owners else None,
+            draft=draft,
+        )
+
+    def _agreeing(self, rows: list[int]) -> list[int]:
+        """Give the rows without those that stand against each other."""
+        ids = set(self._ids(rows))
+        against = {
+            one
+            for conflict in self.found.conflicts
+            if ids.issuperset(conflict.sources)
+            for one in conflict.sources
+        }
+        return [row for row in rows if self._id(row) not in against]
+
+    def _update_draft(self, owners: list[str], stages: list[list[str]]) -> Draft | None:
+        """Write what is so now and what was before; None if it has no place to stand."""
+        sources = [self._population.sources(stage) for stage in stages if stage]
+        if not owners:
+            return compose_update(sources)
+        newer = self._population.sources(stages[-2])
+        owner = self._population.sources(owners)[0]
+        draft = compose_next_update(owner, sources, newer)
+        return draft if len(read(draft.text).sentences) <= thresholds.MOST_CLAIMS else None
+
+    def _widened(self, stages: Sequence[Stage]) -> list[list[str]]:
+        """Give the ids of each value's memories, with other wordings that lie near them."""
+        taken = {one.memory.id for stage in stages for one in stage.told}
+        room = thresholds.MOST_SOURCES - len(taken)
+        widened = []
+        for number, stage in enumerate(stages):
+            after = stages[number + 1].told[-1].moment if number + 1 < len(stages) else ("", "")
+            until = stages[number - 1].start if number else None
+            more = [
+                memory_id
+                for memory_id in self._wordings(stage, after, until)
+                if memory_id not in taken
+            ][: max(0, room)]
+            taken.update(more)
+            room -= len(more)
+            widened.append([*(one.memory.id for one in stage.told), *more])
+        return widened
+
+    def _wordings(
+        self, stage: Stage, after: tuple[str, str], until: tuple[str, str] | None
+    ) -> Iterator[str]:
+        """Give open memories of the same groups that say nothing else, from `after` until then."""
+        rows = {self._population.row(one.memory.id) for one in stage.told}
+        for group in self._matters:
+            if not rows.isdisjoint(group):
+                for row in filter(self._is_open, group):
+                    one = as_told(self._population.memories[row])
+                    fits = after < one.moment and (until is None or one.moment < until)
+                    if fits and one.states_nothing_else(stage.keys):
+                        yield one.memory.id
+
     def _synthesis(self, rows: list[int]) -> Iterator[Proposal]:
         topics = shared_topics(self._population, rows)
         if topics:
             self._used.update(rows)
             reason = f"{len(rows)} memories share {', '.join(topics)}"
-            yield self._written_anew(self._ids(rows), self._leaving(rows), reason, topics)
+            ids = self._ids(rows)
+            draft = None
+            if self._options.extractive:
+                draft = compose_synthesis(self._population.sources(ids))
+            leaving = self._leaving(rows)
+            yield self._proposal("synthesize", ids, leaving, reason, draft=draft, topics=topics)
 
-    def _joining(self, owner: Memory, group: list[int], fresh: list[int]) -> Iterator[Proposal]:
-        """Take fresh members into the memory that was made of the others.
-
-        What that one tells already is merged into it, and it stays word for word. What adds
-        something makes it be written anew, unless it is a copy of a copy too often already.
-        """
-        known = [
-            row
-            for row in fresh
-            if self._may_leave(row) and tells_already(owner.content, self._population.source(row))
-        ]
-        adding = [row for row in fresh if row not in known][: thresholds.MOST_SOURCES - 1]
-        self._used.update(known)
-        if known:
-            ids = self._ids(known)
+    def _told_already(self, owners: list[Memory], fresh: list[int]) -> Iterator[Proposal]:
+        """Merge what a memory made before tells already into it."""
+        known: dict[str, list[int]] = {}
+        for row in filter(self._may_leave, fresh):
+            source = self._population.source(row)
+            teller = next((one for one in owners if tells_already(one.content, source)), None)
+            if teller is not None:
+                known.setdefault(teller.id, []).append(row)
+                self._used.add(row)
+        for owner, rows in known.items():
+            ids = self._ids(rows)
             reason = f"{len(ids)} of the same matter, told already"
-            yield self._proposal("merge", [owner.id, *ids], ids, reason, survivor=owner.id)
-        if adding and owner.generation < thresholds.MOST_GENERATIONS:
-            self._used.update(adding)
-            ids = [owner.id, *self._ids(adding)]
-            reason = f"{len(adding)} of the same matter, with something new"
-            topics = shared_topics(self._population, group)
-            yield self._written_anew(ids, [owner.id, *self._leaving(adding)], reason, topics)
+            yield self._proposal("merge", [owner, *ids], ids, reason, survivor=owner)
 
-    def _written_anew(
-        self, ids: list[str], leaving: list[str], reason: str, topics: tuple[str, ...]
-    ) -> Proposal:
+    def _seated(
+        self, owners: list[Memory], fresh: list[int], joining: dict[str, list[int]]
+    ) -> list[int]:
+        """Let the first memory with room take fresh members in; give those that find none."""
+        waiting = []
+        for row in fresh:
+            home = next((one.id for one in owners if self._has_room(one, row, joining)), None)
+            if home is None:
+                waiting.append(row)
+            else:
+                joining.setdefault(home, []).append(row)
+                self._used.add(row)
+        return waiting
+
+    def _has_room(self, owner: Memory, row: int, joining: dict[str, list[int]]) -> bool:
+        guests = [*joining.get(owner.id, ()), row]
+        # One seat is the owner's: a proposal has so many sources at the most.
+        if len(guests) >= thresholds.MOST_SOURCES:
+            return False
+        sentences = sum(len(self._population.reading(guest).sentences) for guest in guests)
+        return len(read(owner.content).sentences) + sentences <= thresholds.MOST_CLAIMS
+
+    def _growth(self, owner: Memory, rows: list[int]) -> Proposal:
+        """Let a memory made before take members in; what stands in it stays word for word."""
+        ids = self._ids(rows)
         draft = None
         if self._options.extractive:
-            draft = compose_synthesis(self._population.sources(ids))
-        return self._proposal("synthesize", ids, leaving, reason, draft=draft, topics=topics)
+            standing = self._population.sources([owner.id])[0]
+            draft = compose_growth(standing, self._population.sources(ids))
+        return self._proposal(
+            "synthesize",
+            [owner.id, *ids],
+            self._leaving(rows),
+            f"{len(ids)} of the same matter, with something new",
+            survivor=owner.id,
+            draft=draft,
+            topics=shared_topics(self._population, rows),
+        )
 
     def _proposal(
         self,
@@ -205,9 +395,11 @@ class _Planner:
     ) -> Proposal:
         sources = self._population.sources(sorted(ids))
         lowest, mean = _similarities(sources)
-        if survivor is not None:
+        if operation == "merge" and survivor is not None:
             staying = self._population.memory(survivor).content
             draft = Draft((Claim(staying, tuple(one.id for one in sources)),))
+        takes_in = operation in ("merge", "extract") and survivor is not None
+        decided = operation == "update" or takes_in
         hashes = tuple(self._population.memory(one.id).content_hash for one in sources)
         rows = [row for row in map(self._population.row, ids) if row is not None]
         return Proposal(
@@ -228,7 +420,7 @@ class _Planner:
             min_similarity=lowest,
             mean_similarity=mean,
             reason=f"{reason}, mean similarity {mean:.2f}",
-            estimated_tokens=_estimated_tokens(operation, survivor, sources),
+            estimated_tokens=0 if decided else _estimated_tokens(operation, survivor, sources),
             draft=draft,
         )
 
@@ -244,22 +436,26 @@ class _Planner:
             for part in split_group(near, similarity, partial(_in_conflict, conflict, readings)):
                 yield [rows[group[at]] for at in part]
 
-    def _owner(self, group: list[int]) -> Memory | None:
-        """Give the memory that was made of most of the group, if one was."""
+    def _owners(self, group: list[int]) -> list[Memory]:
+        """Give the memories that were made of parts of the group, of the greatest part first.
+
+        One that says what something was before takes in nothing else.
+        """
         owners = Counter(
             self._population.owners[one]
             for one in self._ids(group)
             if one in self._population.owners
         )
-        if not owners:
-            return None
-        return self._population.memory(min(owners, key=lambda one: (-owners[one], one)))
+        made = (self._population.memory(one) for one in _most_common(owners))
+        return [memory for memory in made if memory.id not in self._population.updates]
 
     def _is_open(self, row: int) -> bool:
         return row not in self._used and self._population.is_fresh(row)
 
     def _may_leave(self, row: int) -> bool:
-        memory = self._population.memories[row]
+        return self._may_be_replaced(self._population.memories[row])
+
+    def _may_be_replaced(self, memory: Memory) -> bool:
         if memory.id in self._population.evidence:
             return False
         return self._options.include_protected or not memory.protected
@@ -288,6 +484,10 @@ class _Planner:
         return sorted(rows[at] for at in order[:most])
 
 
+def _most_common(counts: Counter[str]) -> list[str]:
+    return sorted(counts, key=lambda one: (-counts[one], one))
+
+
 def _in_conflict(guard: PairGuard, readings: Sequence[Reading], one: int, other: int) -> bool:
     return guard(readings[one], readings[other]) is not None
 
@@ -300,7 +500,7 @@ def _plainly_conflicting(left: Reading, right: Reading) -> Objection | None:
     """
     shared, either = left.stem_set & right.stem_set, left.stem_set | right.stem_set
     alike = len(shared) >= thresholds.ALIKE_VOICES * len(either)
-    return first_conflict(left, right) if alike else None
+    return certain_conflict(left, right) if alike else None
 
 
 def _even_parts(rows: list[int], most: int) -> list[list[int]]:
@@ -320,15 +520,14 @@ def _similarities(sources: Sequence[Source]) -> tuple[float, float]:
 
 
 def _estimated_tokens(operation: Operation, survivor: str | None, sources: Sequence[Source]) -> int:
-    """Estimate what a model would read and write for a proposal; nothing if none is needed."""
-    if survivor is not None:
-        return 0
-    count = len(sources)
-    texts = sum(len(source.text) for source in sources) // _CHARACTERS_A_TOKEN
-    asked = _TOKENS_OF_INSTRUCTIONS[operation] + texts + _TOKENS_A_SOURCE * count
-    answered = {
-        "merge": 5,
-        "synthesize": texts + 4 + 9 * count,  # the texts again, and where each comes from
-        "extract": texts // count + 7 + 2 * count,  # one sentence, and who supports it
-    }
-    return asked + answered[operation]
+    """Estimate what a model would read and write for a proposal.
+
+    For a pair that is to be judged, without its share of the instructions: they are for many.
+    """
+    if operation == "merge":
+        return estimate_pair(sources).total
+    if operation == "extract":
+        return estimate_writing("extract", sources).total
+    question: Question = "synthesize" if survivor is None else "grow"
+    owner_first = sorted(sources, key=lambda source: source.id != survivor)
+    return estimate_writing(question, owner_first).total

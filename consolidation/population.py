@@ -36,8 +36,14 @@ class Population:
 
     @cached_property
     def owners(self) -> dict[str, str]:
-        """Per memory that stands in an active synthesis, to every depth, the id of that one."""
-        return self._ancestors({"synthesize", "merge"}, "stable")
+        """Per memory that stands in an active stable one, to every depth, the id of that one."""
+        return self._ancestors({"synthesize", "merge", "update"}, "stable")
+
+    @cached_property
+    def updates(self) -> frozenset[str]:
+        """Active memories that say what something is now and what it was before."""
+        made = {edge.derived_id for edge in self.edges if edge.operation == "update"}
+        return frozenset(memory.id for memory in self.derived if memory.id in made)
 
     @cached_property
     def evidence(self) -> dict[str, str]:

@@ -8,8 +8,10 @@ from typing import Literal
 
 from slowwave.store.records import json_text
 
-Operation = Literal["merge", "synthesize", "extract"]
-OPERATIONS: tuple[Operation, ...] = ("merge", "synthesize", "extract")
+Operation = Literal["merge", "synthesize", "extract", "update"]
+OPERATIONS: tuple[Operation, ...] = ("merge", "synthesize", "extract", "update")
+# Of these, the ones that a writer is asked about: what an update says is decided by rules.
+ASKED: tuple[Operation, ...] = ("merge", "synthesize", "extract")
 
 
 @dataclass(frozen=True)
@@ -44,7 +46,8 @@ class Proposal:
     source_hashes: tuple[str, ...]
     # The sources that will be superseded; the others stay active.
     leaving: tuple[str, ...]
-    # The one of the sources that stays, in a merge that needs no judgement.
+    # The one of the sources that stays and takes the others in: of a merge that needs no judgement,
+    # or a memory made before that grows.
     survivor: str | None
     entities: tuple[str, ...]
     min_similarity: float
@@ -57,8 +60,14 @@ class Proposal:
 
     @property
     def needs_writer(self) -> bool:
-        """Whether a writer must still say something; a merge with a survivor is decided."""
-        return self.survivor is None
+        """Whether a writer must still write, or judge."""
+        return self.draft is None
+
+    @property
+    def keeps_text(self) -> bool:
+        """Whether no text changes: the one that stays takes the others in as it stands."""
+        takes_in = self.operation in ("merge", "extract")
+        return takes_in and self.survivor is not None and self.draft is not None
 
 
 @dataclass(frozen=True)
@@ -72,11 +81,26 @@ class Refusal:
 
 
 @dataclass(frozen=True)
+class Conflict:
+    """Two memories that give one thing two values, and why neither of them replaces the other."""
+
+    # The earlier one first.
+    sources: tuple[str, str]
+    tenant: str
+    # What they disagree about.
+    slot: str
+    # The earlier and the later value.
+    values: tuple[str, str]
+    why: str
+
+
+@dataclass(frozen=True)
 class Plan:
     """Everything that a run will do, in the order in which it will do it."""
 
     proposals: tuple[Proposal, ...]
     refused: tuple[Refusal, ...]
+    conflicts: tuple[Conflict, ...] = ()
 
     @property
     def digest(self) -> str:

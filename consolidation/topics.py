@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from .population import Population
 from .thresholds import SHARED_TOPIC
-from .tokens import is_content, stem
+from .tokens import stem
 
 # How many of them a reason names.
 _MOST = 3
@@ -32,7 +32,7 @@ def _words(population: Population, rows: Sequence[int]) -> Counter[str]:
     for row in rows:
         reading = population.reading(row)
         stems.update(reading.stem_set)
-        for word in filter(is_content, reading.words):
+        for word in (part for words in reading.words for part in words.split("-")):
             forms.setdefault(stem(word), Counter())[word] += 1
     words: Counter[str] = Counter()
     for one, count in stems.items():

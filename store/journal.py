@@ -52,6 +52,16 @@ def update_row(
         _record(file, run_id, proposal, table, key, before, after)
 
 
+def write_row(
+    file: MemoryFile, run_id: str, proposal: str, table: str, key: Row, columns: Row
+) -> None:
+    """Update the row with this key, or insert it if it is not there, and journal it."""
+    if _current(file, table, key) is None:
+        insert_row(file, run_id, proposal, table, {**key, **columns}, key)
+    else:
+        update_row(file, run_id, proposal, table, key, columns)
+
+
 def keep_image(file: MemoryFile, run_id: str, table: str, key: Row) -> None:
     """Journal a row that is about to be replaced by one that carries the run's id."""
     row = _current(file, table, key)

@@ -54,7 +54,7 @@ class _Vector(_Part):
 
 class _Edge(_Part):
     source_id: _Name
-    operation: Literal["merge", "synthesize", "extract"]
+    operation: Literal["merge", "synthesize", "extract", "update"]
     run_id: _Text
     source_hash: _Text
     source_content: _Text | None = None

@@ -115,6 +115,18 @@ def tenants(file: MemoryFile) -> list[str]:
     return [row["tenant"] for row in file.rows("SELECT DISTINCT tenant FROM memories ORDER BY 1")]
 
 
+def chosen_tenants(file: MemoryFile, chosen: Sequence[str]) -> list[str]:
+    """Give those of the tenants that are named, or all, sorted. Raises `NotFound`."""
+    known = tenants(file)
+    for tenant in chosen:
+        if tenant not in known:
+            raise NotFound(
+                f"There is no tenant '{tenant}' in {file.path}.",
+                f"It has: {', '.join(known) or 'none'}.",
+            )
+    return [tenant for tenant in known if not chosen or tenant in chosen]
+
+
 def count_memories(file: MemoryFile, chosen: Sequence[str]) -> Counts:
     """Count the memories of the tenants named."""
     layers: dict[str, int] = dict.fromkeys(LAYERS, 0)

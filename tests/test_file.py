@@ -66,13 +66,13 @@ def with_steps(monkeypatch: pytest.MonkeyPatch, *steps: Callable[..., None]) -> 
 def test_a_new_file_is_whole_and_says_whose_it_is(memory_file: Path) -> None:
     with open_reading(memory_file) as file:
         health = check_file(file)
-        assert (health.problems, health.memories, health.schema_version) == ((), 0, 1)
+        assert (health.problems, health.memories, health.schema_version) == ((), 0, 2)
     with closing(sqlite3.connect(memory_file)) as db:
         said = [
             db.execute(f"PRAGMA {name}").fetchone()[0]
             for name in ("application_id", "user_version", "journal_mode")
         ]
-    assert said == [schema.APPLICATION_ID, 1, "wal"]
+    assert said == [schema.APPLICATION_ID, 2, "wal"]
 
 
 def test_a_new_file_leaves_nothing_beside_it(memory_file: Path) -> None:
@@ -120,7 +120,7 @@ def test_what_could_not_be_made_whole_does_not_stay(
     def broken(db: object) -> None:
         raise reason
 
-    with_steps(monkeypatch, schema.version_1, broken)
+    with_steps(monkeypatch, *schema.STEPS, broken)
     with pytest.raises(reason):
         create_file(tmp_path / "memory.db")
     assert list(tmp_path.iterdir()) == []
@@ -222,7 +222,7 @@ def test_a_file_of_a_newer_schema_is_refused_with_both_versions(
     execute(memory_file, "PRAGMA user_version = 7")
     error = refused(opened, memory_file)
     assert "version 7" in error.message
-    assert "up to 1" in error.message
+    assert "up to 2" in error.message
     assert "newer slowwave" in error.hint
 
 
@@ -232,9 +232,9 @@ def test_a_migration_that_nobody_here_knows_makes_a_newer_schema(
 ) -> None:
     execute(
         memory_file,
-        "INSERT INTO _sqlite_migrations (migration_set, name) VALUES ('slowwave', 'version_2')",
+        "INSERT INTO _sqlite_migrations (migration_set, name) VALUES ('slowwave', 'version_3')",
     )
-    assert "version 2" in refused(opened, memory_file).message
+    assert "version 3" in refused(opened, memory_file).message
 
 
 def test_migrations_of_another_program_in_the_file_are_its_own_affair(memory_file: Path) -> None:
@@ -243,7 +243,7 @@ def test_migrations_of_another_program_in_the_file_are_its_own_affair(memory_fil
         "INSERT INTO _sqlite_migrations (migration_set, name) VALUES ('agent', 'version_9')",
     )
     with open_reading(memory_file) as file:
-        assert schema_version(file) == 1
+        assert schema_version(file) == 2
 
 
 def test_a_file_of_an_older_schema_is_read_once_it_was_brought_up_to_date(
@@ -251,15 +251,15 @@ def test_a_file_of_an_older_schema_is_read_once_it_was_brought_up_to_date(
 ) -> None:
     put(memory_file, a_memory("m-1"))
 
-    def version_2(db: object) -> None:
+    def version_next(db: object) -> None:
         db.conn.execute("ALTER TABLE memories ADD COLUMN colour TEXT")  # type: ignore[attr-defined]
 
-    with_steps(monkeypatch, schema.version_1, version_2)
-    assert "version 1" in refused(open_reading, memory_file).message
+    with_steps(monkeypatch, *schema.STEPS, version_next)
+    assert "version 2" in refused(open_reading, memory_file).message
     with open_writing(memory_file):
         pass
     with open_reading(memory_file) as file:
-        assert schema_version(file) == 2
+        assert schema_version(file) == 3
     assert rows(memory_file, "SELECT id, colour FROM memories") == [{"id": "m-1", "colour": None}]
 
 

@@ -4,13 +4,20 @@ from __future__ import annotations
 
 import random
 from pathlib import Path
+from typing import Any
 
 import night as fixture
 import pytest
-from nights import execute, fill, night, picture, rows, told
+from nights import NOW, execute, fill, night, picture, rows, told
 
 from slowwave.consolidation.embed import SentenceEmbedder
-from slowwave.store.file import create_file
+from slowwave.consolidation.reading import read
+from slowwave.consolidation.thresholds import MOST_CLAIMS
+from slowwave.consolidation.write import ExtractiveWriter
+from slowwave.store.check import check_file
+from slowwave.store.file import create_file, open_reading, open_writing
+from slowwave.store.journal import undo_proposal, undo_run
+from slowwave.store.records import timestamp
 
 KNOWN = fixture.load()
 FACTS = {fact["id"]: fact["wordings"] for fact in KNOWN.facts}
@@ -219,21 +226,105 @@ def test_a_new_wording_that_adds_nothing_goes_into_the_memory_made_before(
     assert night(memory_file, embedder).plan.proposals == ()
 
 
-def test_a_new_wording_that_adds_something_is_taken_in_and_generations_are_capped(
+PAGER = "Oksana carries the {} pager for the databases on every weekend."
+
+
+def test_a_new_wording_that_adds_something_is_taken_in_and_nothing_is_rewritten(
     memory_file: Path, embedder: SentenceEmbedder
 ) -> None:
     fill(memory_file, told(of_one_thing(), "oncall"))
     night(memory_file, embedder)
-    for number, word in enumerate(("storage", "Cassandra", "replica", "cluster")):
-        text = f"Oksana carries the {word} pager for the databases on every weekend."
-        fill(memory_file, told([text], f"more-{number}", first_day=20 + number))
-        night(memory_file, embedder)
-        assert night(memory_file, embedder).plan.proposals == ()
-    generations = rows(memory_file, "SELECT max(generation) AS g FROM memories")[0]["g"]
-    assert 1 < generations <= 3
+    first = rows(memory_file, "SELECT * FROM memories WHERE layer = 'stable'")[0]
+    fill(memory_file, told([PAGER.format("Cassandra")], "more", first_day=22))
+    outcome = night(memory_file, embedder)
+    assert [one.survivor for one in outcome.results] == [first["id"]]
+    assert night(memory_file, embedder).plan.proposals == ()
+    grown = rows(memory_file, "SELECT * FROM memories WHERE layer = 'stable'")
+    assert [row["id"] for row in grown] == [first["id"]]
+    assert grown[0]["content"] == f"{first['content']} {PAGER.format('Cassandra')}"
+    assert (grown[0]["generation"], grown[0]["trust"]) == (1, first["trust"])
+    assert grown[0]["observed_at"][:10] == "2026-02-22"
+    assert states(memory_file)["more-00"] == "superseded"
+    with open_reading(memory_file) as file:
+        assert check_file(file).problems == ()
+
+
+def test_a_memory_that_grew_is_given_back_to_the_bit(
+    memory_file: Path, embedder: SentenceEmbedder
+) -> None:
+    fill(memory_file, told(of_one_thing(), "oncall"))
+    night(memory_file, embedder)
+    fill(memory_file, told([PAGER.format("Cassandra")], "more", first_day=20))
+    before = picture(memory_file)
+    outcome = night(memory_file, embedder)
+    vectors = picture(memory_file)["embeddings"]
+    assert len([row for row in vectors if row not in before["embeddings"]]) == 2
+    with open_writing(memory_file) as file:
+        undo_proposal(file, str(outcome.run_id), outcome.results[0].proposal.id, timestamp(NOW))
+    after = picture(memory_file)
+    assert {row["id"]: row["content"] for row in after["memories"]} == {
+        row["id"]: row["content"] for row in before["memories"]
+    }
+    with open_writing(memory_file) as file:
+        undo_run(file, str(outcome.run_id), timestamp(NOW))
+    assert picture(memory_file) == before
+
+
+def test_a_memory_that_an_agent_edits_meanwhile_does_not_grow(
+    memory_file: Path, embedder: SentenceEmbedder
+) -> None:
+    fill(memory_file, told(of_one_thing(), "oncall"))
+    night(memory_file, embedder)
+    fill(memory_file, told([PAGER.format("Cassandra")], "more", first_day=20))
+
+    class Meanwhile(ExtractiveWriter):
+        def write(self, jobs: Any, check: Any, answers: Any) -> Any:
+            execute(memory_file, "UPDATE memories SET content = 'Mine.' WHERE layer = 'stable'")
+            return super().write(jobs, check, answers)
+
+    outcome = night(memory_file, embedder, writer=Meanwhile())
+    assert [one.state for one in outcome.results] == ["stale"]
+    assert states(memory_file)["more-00"] == "active"
+
+
+def test_a_memory_grows_to_twelve_sentences_and_the_rest_makes_one_of_its_own(
+    memory_file: Path, embedder: SentenceEmbedder
+) -> None:
+    fill(memory_file, told(of_one_thing(), "oncall"))
+    night(memory_file, embedder)
+    words = ["storage", "Cassandra", "replica", "cluster", "ledger", "index", "archive", "shard"]
+    fill(memory_file, told([PAGER.format(word) for word in words], "more", first_day=10))
+    night(memory_file, embedder)
+    assert night(memory_file, embedder).plan.proposals == ()
+    texts = [
+        row["content"]
+        for row in rows(memory_file, "SELECT content FROM memories WHERE layer = 'stable'")
+    ]
+    assert max(len(read(text).sentences) for text in texts) <= MOST_CLAIMS
     active = rows(memory_file, "SELECT content FROM memories WHERE status = 'active'")
-    for word in ("storage", "Cassandra", "replica", "cluster"):
-        assert any(word in row["content"] for row in active)
+    assert all(any(word in row["content"] for row in active) for word in words)
+
+
+def test_a_rule_rests_on_new_voices_of_new_sessions_without_a_word_of_it_changing(
+    memory_file: Path, embedder: SentenceEmbedder
+) -> None:
+    fill(memory_file, told(RULE[:-6], "rule"))
+    night(memory_file, embedder)
+    rule = rows(memory_file, "SELECT * FROM memories WHERE layer = 'core'")[0]
+    evidence = "SELECT * FROM synthesized_from WHERE derived_id = ?"
+    had = len(rows(memory_file, evidence, rule["id"]))
+    fill(memory_file, told(RULE[-6:], "again", first_day=20))
+    before = picture(memory_file)
+    outcome = night(memory_file, embedder)
+    grown = [one for one in outcome.results if one.proposal.operation == "extract"]
+    assert [(one.state, one.survivor) for one in grown] == [("applied", rule["id"])]
+    assert len(rows(memory_file, evidence, rule["id"])) > had
+    now = rows(memory_file, "SELECT * FROM memories WHERE id = ?", rule["id"])[0]
+    assert now["content"] == rule["content"]
+    assert night(memory_file, embedder).plan.proposals == ()
+    with open_writing(memory_file) as file:
+        undo_run(file, str(outcome.run_id), timestamp(NOW))
+    assert picture(memory_file) == before
 
 
 def test_a_restored_memory_is_not_taken_away_again(

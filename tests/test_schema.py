@@ -135,7 +135,9 @@ ALLOWED: dict[tuple[str, str], tuple[object, ...]] = {
     ("memories", "metadata"): ("{}", '{"a": [1]}'),
     ("memories", "observed_at"): ("2026-03-10", "2026-03-10 12:00:00", "2024-02-29T12:00:00Z"),
     ("memories", "expires_at"): (None, "2026-03-10T12:00:00+0200"),
-    ("synthesized_from", "operation"): ("merge", "synthesize", "extract"),
+    ("synthesized_from", "operation"): ("merge", "synthesize", "extract", "update"),
+    ("derivations", "operation"): ("update",),
+    ("proposals", "operation"): ("update",),
     ("runs", "outcome"): ("running", "done", "partial", "failed", "interrupted", "undone"),
     ("runs", "report"): (None, "{}"),
     ("proposals", "state"): (
@@ -342,7 +344,9 @@ def test_two_memories_may_be_written_in_any_order_within_one_transaction(memory_
 
 def test_migrations_are_on_record(memory_file: Path) -> None:
     recorded = rows(memory_file, "SELECT migration_set, name FROM _sqlite_migrations")
-    assert recorded == [{"migration_set": "slowwave", "name": "version_1"}]
+    assert recorded == [
+        {"migration_set": "slowwave", "name": name} for name in ("version_1", "version_2")
+    ]
     with open_reading(memory_file) as file:
         assert schema_version(file) == len(schema.STEPS)
 
@@ -352,7 +356,7 @@ def test_applying_the_migrations_again_changes_nothing(memory_file: Path) -> Non
     before = (picture(memory_file), rows(memory_file, "SELECT * FROM sqlite_schema"))
     with open_writing(memory_file) as file:
         schema.migrations().apply(file.db)
-        assert schema_version(file) == 1
+        assert schema_version(file) == 2
     assert (picture(memory_file), rows(memory_file, "SELECT * FROM sqlite_schema")) == before
 
 
@@ -361,7 +365,7 @@ def with_steps(monkeypatch: pytest.MonkeyPatch, *steps: Callable[[Any], None]) -
         monkeypatch.setattr(module, "STEPS", (*schema.STEPS, *steps))
 
 
-def version_2(db: Any) -> None:
+def version_next(db: Any) -> None:
     db.conn.execute("ALTER TABLE memories ADD COLUMN colour TEXT")
     db.conn.execute("UPDATE memories SET colour = 'blue'")
 
@@ -370,11 +374,11 @@ def test_a_file_of_the_version_before_is_brought_up_to_date_with_its_rows(
     memory_file: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     execute(memory_file, "INSERT INTO memories (id, content) VALUES ('m-1', 'x')")
-    with_steps(monkeypatch, version_2)
+    with_steps(monkeypatch, version_next)
     with open_writing(memory_file) as file:
-        assert schema_version(file) == 2
+        assert schema_version(file) == 3
     assert rows(memory_file, "SELECT id, colour FROM memories") == [{"id": "m-1", "colour": "blue"}]
-    assert rows(memory_file, "PRAGMA user_version") == [{"user_version": 2}]
+    assert rows(memory_file, "PRAGMA user_version") == [{"user_version": 3}]
     with open_reading(memory_file) as file:
         assert check_file(file).problems == ()
 
@@ -386,12 +390,12 @@ def test_a_migration_that_fails_leaves_the_file_as_it_was(
     execute(memory_file, "INSERT INTO memories (id, content) VALUES ('m-1', 'x')")
     before = memory_file.read_bytes()
 
-    def version_3(db: Any) -> None:
+    def version_after(db: Any) -> None:
         db.conn.execute("DROP TABLE answers")
         raise reason("in the middle")
 
     with monkeypatch.context() as newer:
-        with_steps(newer, version_2, version_3)
+        with_steps(newer, version_next, version_after)
         with pytest.raises(reason), open_writing(memory_file):
             pytest.fail("it was opened")
     assert memory_file.read_bytes() == before

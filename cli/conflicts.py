@@ -1,0 +1,38 @@
+"""slowwave conflicts: memories that give one thing two values."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from datetime import UTC, datetime
+from typing import Annotated
+
+import typer
+
+from .output import Output, clean
+from .report import conflicts_as_text
+from .settings import ConfigOption, FileArgument, JsonOption, QuietOption
+
+
+def conflicts(
+    file: FileArgument,
+    tenant: Annotated[
+        list[str] | None, typer.Option(metavar="NAME", help="Only this tenant; again for more.")
+    ] = None,
+    config: ConfigOption = None,
+    json: JsonOption = False,
+    quiet: QuietOption = False,
+) -> None:
+    """List memories that give one thing two values, where neither plainly replaces the other."""
+    from slowwave.consolidation.conflicts import standing_conflicts
+    from slowwave.store.records import timestamp
+
+    found = standing_conflicts(file, tuple(tenant or ()), timestamp(datetime.now(UTC)))
+    output = Output(json, quiet)
+    output.result(
+        {
+            "command": "conflicts",
+            "file": str(file),
+            "conflicts": [asdict(conflict) for conflict in found],
+        }
+    )
+    output.show(conflicts_as_text(found) if found else clean(f"{file}: no conflicts."))

@@ -1,0 +1,279 @@
+"""Two sentences about one thing, of which the later one says something else of it."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from math import log
+
+from . import lexicon
+from .attributes import SINGLE, attribute_of
+from .frames import Frame
+from .slots import Slot, names_the_one, slot_of, stemmed
+from .thresholds import (
+    CUED_MATTER,
+    PLAIN_MATTER,
+    SHARED_MATTER,
+    TURNED_MATTER,
+    WHOLE_MATTER,
+)
+from .tokens import stem
+
+# What a thing has one of at a time. A date or a name may be one of many.
+MEASURED = frozenset({"number", "time", "version", "address", "host", "url", "path", "weekday"})
+_WEEKDAYS = frozenset(map(stem, lexicon.WEEKDAYS))
+# What comes once, on one day.
+_DATED = frozenset({"=due", "=expire"})
+_CURRENCIES = frozenset({"EUR", "USD", "GBP"})
+# Of what runs on something, or needs it, the number behind its name is a version.
+_SOFTWARE = frozenset({"=run", "=need", "=build", "=use"})
+_DAYS = frozenset({"date", "month", "weekday"})
+_ORDINALS = frozenset(["first", "second", "third", "fourth", "fifth", "last"])
+_EXCLUSIVE = tuple(frozenset(map(attribute_of, line)) for line in lexicon.EXCLUSIVE)
+# Whom anybody may have several of.
+_KIN = frozenset(
+    attribute_of(word)
+    for words in (
+        "sister brother wife husband partner son daughter mother father mum mom dad parent child",
+        "kid cousin aunt uncle niece nephew grandmother grandfather grandma grandpa friend twin",
+        "colleague roommate flatmate neighbour neighbor boyfriend girlfriend sibling",
+    )
+    for word in words.split()
+)
+# What one does or has of several things at a time: another one comes on top.
+_MANIFOLD = frozenset(
+    stem(word)
+    for words in (
+        "like love enjoy prefer speak know support collect play learn study visit recommend read",
+        "watch hate dislike allergic want interested practise practice",
+    )
+    for word in words.split()
+)
+# What is had at some time is one of many: "has a meeting at 10:00".
+_HAPPENING = re.compile(r"\b(?:has|have|having) an? \w+", re.IGNORECASE)
+_ONE_OF_MANY = re.compile(r"^(?:an?|one of|another|some)\b|\bis (?:one of|an?)\b", re.IGNORECASE)
+
+
+@dataclass(frozen=True)
+class Change:
+    """What one sentence says and a later one says otherwise."""
+
+    slot: Slot
+    # Whether the later one says that it was otherwise before.
+    cued: bool
+    # Whether there is one such value at a time, so that a later one needs no other sign.
+    single: bool
+    doubted: bool
+
+
+# What stands in both of two sentences stands in two: no less rare than what stands in one.
+_SHARED = 2
+
+
+class Matter:
+    """How much of what two sentences are about is the same; rare words weigh more."""
+
+    def __init__(self, frames: Iterable[Frame]) -> None:
+        """Take all sentences, to know what is rare."""
+        self.counts = Counter(word for frame in frames for word in frame.leads)
+        self._most = max((*self.counts.values(), _SHARED))
+
+    def share(self, of: frozenset[str], shared: frozenset[str]) -> float:
+        """Give the share of some words that others make up, by weight."""
+        whole = self._weight(of)
+        return self._weight(of & shared) / whole if whole else 0.0
+
+    def _weight(self, words: Iterable[str]) -> float:
+        return sum(1.0 + log(self._most / max(self.counts[word], _SHARED)) for word in words)
+
+
+def compare(old: Frame, new: Frame, matter: Matter) -> Change | None:
+    """Give what `new` says otherwise than `old`; None if they are about two things."""
+    told = old.reported and new.reported
+    if not (old.state or old.cued or told) or old.adds or not (new.news or told):
+        return None
+    slot = slot_of(old, new)
+    if slot is None or _two_things(old, new, slot):
+        return None
+    alike = _certain if slot.ended else _cued if new.cued else _plain
+    if not alike(old, new, slot, matter):
+        return None
+    single = slot.kind in MEASURED or _is_single(old, new, slot)
+    return Change(slot, slot.ended or new.cued, single, old.doubted or new.doubted)
+
+
+def _about(old: Frame, new: Frame, slot: Slot) -> tuple[frozenset[str], frozenset[str]]:
+    """Give what each is about, but for the values."""
+    # "The first Thursday" and "the second Tuesday" are one slot.
+    counting = _ORDINALS if slot.kind == "weekday" else frozenset()
+    # Whose daughter it is needs no saying once she has a name.
+    counting |= _KIN - stemmed(old.names) if _shared_names(old, new) else frozenset()
+    priced = frozenset({"=price"}) if _is_price(old, slot) else frozenset()
+    return (
+        (old.matter | priced) - slot.old_words - counting,
+        (new.matter | priced) - slot.new_words - counting,
+    )
+
+
+def _is_price(frame: Frame, slot: Slot) -> bool:
+    """Whether the value is money: then it is a price, whatever the verb."""
+    return any(
+        key in slot.old_keys and value.measure[1] in _CURRENCIES
+        for key, value in frame.values.items()
+    )
+
+
+def _common(old: Frame, new: Frame, shared: frozenset[str]) -> int:
+    """Count what both are about, the user among it; an attribute alone is no thing."""
+    things = any(term[0] not in "=@" for term in shared)
+    users = old.of_user and new.of_user
+    return len(shared) + users if things or users else 0
+
+
+def _certain(old: Frame, new: Frame, slot: Slot, matter: Matter) -> bool:
+    """Whether the value that has ended is the one that `old` gives: of the same thing."""
+    before, after = _about(old, new, slot)
+    shared = before & (after | new.implied)
+    common = _common(old, new, shared)
+    if common >= SHARED_MATTER and old.of_user and new.of_user:
+        return True
+    return common > 0 and (not before or matter.share(before, shared) >= TURNED_MATTER)
+
+
+def _cued(old: Frame, new: Frame, slot: Slot, matter: Matter) -> bool:
+    """Whether what `new` says to have changed is what `old` is about."""
+    if slot.kind in ("name", "word") and not new.implied and _manifold(old):
+        return False
+    before, after = _about(old, new, slot)
+    shared = before & (after | new.implied)
+    here = matter.share(before, shared)
+    if _common(old, new, shared) < SHARED_MATTER:
+        return bool(shared) and here == 1.0 and slot.kind == "name"
+    if slot.kind == "word":
+        said = before & after
+        return len(said) >= max(
+            SHARED_MATTER - (old.of_user and new.of_user),
+            TURNED_MATTER * len(old.matter),
+        )
+    return here >= (TURNED_MATTER if new.turned else CUED_MATTER)
+
+
+def _plain(old: Frame, new: Frame, slot: Slot, matter: Matter) -> bool:
+    """Whether both say the same of one thing, but for the value."""
+    many = _one_of_many(old, slot) or _one_of_many(new, slot)
+    if slot.kind == "word" or new.adds or (many and not (old.doubted or new.doubted)):
+        return False
+    before, after = _about(old, new, slot)
+    shared = before & after
+    the_one = _both_name_the_one(old, new, slot)
+    alone = the_one and before == after
+    if _common(old, new, shared) < SHARED_MATTER - alone:
+        return False
+    here, there = matter.share(before, shared), matter.share(after, shared)
+    whole = here >= (PLAIN_MATTER if the_one else WHOLE_MATTER)
+    if bool(before - after) and bool(after - before) and not whole:
+        return False
+    standing = slot.kind not in MEASURED or (_predicated(old, slot) and _predicated(new, slot))
+    enough = min(here, there) >= PLAIN_MATTER or (whole and there >= CUED_MATTER)
+    return enough and standing and _alike(old, new, slot)
+
+
+def _manifold(frame: Frame) -> bool:
+    return any(stem(token.bare) in _MANIFOLD for token in frame.reading.tokens)
+
+
+def _one_of_many(frame: Frame, slot: Slot) -> bool:
+    """Whether there may be another one beside it: "a teacher", "has a meeting at 10:00"."""
+    if slot.kind in ("date", "month") and not frame.matter & _DATED:
+        # What takes place on another day is another one.
+        return True
+    if slot.kind == "name":
+        return _ONE_OF_MANY.search(frame.reading.said) is not None or _manifold(frame)
+    return slot.kind in _DAYS | {"time"} and _HAPPENING.search(frame.reading.said) is not None
+
+
+def _is_single(old: Frame, new: Frame, slot: Slot) -> bool:
+    """Whether a thing has one such name or day at a time."""
+    shared = old.matter & new.matter
+    if slot.kind in _DAYS:
+        return bool(shared & _DATED)
+    if slot.kind == "place":
+        return "=home" in shared
+    if shared & _KIN or slot.kind != "name":
+        return False
+    return bool(shared & SINGLE) or _both_name_the_one(old, new, slot)
+
+
+def _both_name_the_one(old: Frame, new: Frame, slot: Slot) -> bool:
+    named = slot.kind == "name"
+    return named and names_the_one(old, slot.old) and names_the_one(new, slot.new)
+
+
+def _two_things(old: Frame, new: Frame, slot: Slot) -> bool:
+    """Whether something else than the value tells that they are about two things."""
+    before, after = _about(old, new, slot)
+    only_old, only_new = before - after - new.implied, after - before
+    if _excluded(only_old, only_new):
+        return True
+    if (before & _KIN) ^ (after & _KIN) and not _shared_names(old, new):
+        return True
+    rates = _rates(old), _rates(new)
+    if not new.cued and all(rates) and not rates[0] & rates[1]:
+        return True
+    of_phrases = slot.kind != "word" and _contrasting(
+        old.complements, new.complements, only_old, only_new
+    )
+    return of_phrases or _contrasting(old.modifiers, new.modifiers, only_old, only_new)
+
+
+def _rates(frame: Frame) -> frozenset[str]:
+    rates = (one.norm for one in frame.reading.values if one.kind == "rate")
+    return frozenset(rates) - lexicon.WEEKDAYS - _WEEKDAYS
+
+
+def _shared_names(old: Frame, new: Frame) -> bool:
+    return any(new.reading.mentions(name) for name in old.names)
+
+
+def _contrasting(
+    old: Mapping[str, frozenset[str]],
+    new: Mapping[str, frozenset[str]],
+    only_old: frozenset[str],
+    only_new: frozenset[str],
+) -> bool:
+    """Whether one word goes with something in one and with something else in the other."""
+    return any(
+        old[word] & only_old and new[word] & only_new and not old[word] & new[word]
+        for word in old.keys() & new.keys()
+    )
+
+
+def _alike(old: Frame, new: Frame, slot: Slot) -> bool:
+    """Whether both are said in one mood, and both deny or neither does."""
+    here, there = old.reading, new.reading
+    moods = (
+        _both_name_the_one(old, new, slot) or old.moods == new.moods or old.doubted or new.doubted
+    )
+    return moods and bool(here.negators) == bool(there.negators)
+
+
+def _predicated(frame: Frame, slot: Slot) -> bool:
+    """Whether a value is what is said of a thing, and not part of its name or of a plan's day."""
+    value = next(
+        value for key, value in frame.values.items() if key in slot.old_keys | slot.new_keys
+    )
+    before = [token for token in frame.reading.tokens if token.start < value.start]
+    named = bool(before) and before[-1].capitalised and not before[-1].starts_sentence
+    named = named and not frame.matter & _SOFTWARE
+    counted = (
+        value.kind == "number" and not any(map(str.isdigit, value.text)) and " " not in value.norm
+    )
+    at_time = frame.reading.said[: value.start].endswith(" at ")
+    return value.kind in MEASURED and not named and (not counted or at_time)
+
+
+def _excluded(left: frozenset[str], right: frozenset[str]) -> bool:
+    """Whether words that exclude each other show that it is about two things."""
+    return any(line & left and line & right and not line & left & right for line in _EXCLUSIVE)

@@ -1,0 +1,39 @@
+"""The conflicts that stand in a file now: found by what texts say, without any model."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from slowwave.store.file import open_reading
+from slowwave.store.lineage import read_edges
+from slowwave.store.memories import chosen_tenants, read_derived, read_observed
+
+from .population import Population
+from .proposals import Conflict
+from .updates import find_updates, told_of
+
+
+def standing_conflicts(path: Path, chosen: Sequence[str], now: str) -> list[Conflict]:
+    """Give the conflicts of the tenants named, or of all. Raises `StoreError`.
+
+    The file is only read, and needs no vectors. What a run would merge or make a rule of first
+    is not known here, so it may list a pair more than a run does.
+    """
+    import numpy as np
+
+    found: list[Conflict] = []
+    with open_reading(path) as file:
+        for tenant in chosen_tenants(file, chosen):
+            population = Population(
+                tenant=tenant,
+                memories=tuple(read_observed(file, tenant, now)),
+                vectors=np.empty((0, 1), np.float32),
+                entities={},
+                derived=tuple(read_derived(file, tenant)),
+                derived_vectors={},
+                edges=tuple(read_edges(file, tenant)),
+            )
+            told = told_of(population, population.is_fresh)
+            found += find_updates(told, lambda memory: not memory.protected).conflicts
+    return found

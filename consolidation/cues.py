@@ -1,0 +1,159 @@
+"""How a sentence says that something changed, ended or came on top, and how sure that is.
+
+Closed classes of English words and the patterns that they stand in; what they are about is for
+the frames to say.
+"""
+
+from __future__ import annotations
+
+import re
+
+from .tokens import stem
+
+# Words that say that something changed, or when, and nothing of what it is about.
+CHANGING = frozenset(
+    stem(word)
+    for words in (
+        "now longer anymore switch switched move moved change changed upgrade upgraded downgraded",
+        "raise raised lower lowered increase increased reduce reduced cut rename renamed replace",
+        "replaced became become since instead taken took migrate migrated these days new used put",
+        "still already meanwhile previously formerly today yesterday from effective old sure",
+        "went rose fell dropped extended postponed rescheduled shifted another different",
+        "relocated succeeded swapped newer later",
+    )
+    for word in words.split()
+)
+# Verbs that only tie a thing to what is said of it.
+LIGHT = frozenset(
+    stem(word)
+    for words in ("get go come give make set do take put have be ask look see",)
+    for word in words.split()
+)
+TURNED = (
+    "moved|switched|changed|renamed|replaced|upgraded|downgraded|raised|lowered|increased|reduced|"
+    "migrated|relocated|extended|postponed|rescheduled|shortened|put up"
+)
+# A later sentence with one of these says plainly that it was otherwise before.
+CUE = re.compile(
+    r"\bno longer\b|\bno more\b(?! than)|\bany ?more\b|\bany longer\b|\bfrom now on\b"
+    r"|\bthese days\b|(?<!for )\bnow\b"
+    r"|\bnowadays\b|\btaken over\b|\btook over\b|\btakes over\b|\bhanded\b[^.;]*\b(?:to|over)\b"
+    r"|\bas of (?:now|today|this|last|\w+day)\b"
+    r"|^since (?:the|then|last|this|\w+day|easter|christmas|new year|20\d\d|[A-Z]\w+)\b"
+    r"|\bha(?:s|ve) been (?:\w+ing\b[^.;]*)?\bsince\b|\bha(?:s|ve) been \w+ing\b[^.;]*\bsince\b"
+    rf"|\b(?:ha(?:s|ve|d)|was|were|been|got|is|are)(?: been)? (?:{TURNED})\b(?! (?:on|off|out))"
+    r"|\b(?:moved|switched|migrated|upgraded|renamed|relocated|raised|lowered|increased|reduced|"
+    r"extended|postponed|rescheduled|bumped|changed|cut)\b[^.;]*\b(?:to|from)\b"
+    r"|\b(?:went|gone|rose|risen|fell|fallen|dropped|grew|grown)\b(?: \w+)? (?:up |down )?to\b"
+    r"|\b(?:is|are|has|have|got|became|becomes) (?:the|a|our|his|her|their|its) new\b"
+    r"|\bbec(?:ame|omes)\b|\bsucceeds\b|\bup from\b|\bdown from\b"
+    r"|\brenamed\b|\bput [^.;]* up\b|\bhad [^.;]* (?:raised|lowered|changed)\b",
+    re.IGNORECASE,
+)
+# Of these, the ones that tell what kind of change it was need no value to show for it.
+PLAIN_CUE = re.compile(
+    rf"\bfrom now on\b|\bthese days\b|\b(?:ha(?:s|ve|d)|was|were|been)(?: been)? (?:{TURNED})\b"
+    r"|\brenamed\b|\b(?:is|are) now\b|\b(?:switched|changed|moved) (?:\w+ )?to\b",
+    re.IGNORECASE,
+)
+# What comes on top of what there was, or for a while, replaces nothing.
+ADDED = re.compile(
+    r"\b(?:also|too|as well|besides|additionally|in addition|both|a second|extra|additional|"
+    r"temporarily|for (?:a|the) (?:test|trial|while|time being|moment|day|week|weekend)|"
+    r"for now|return|this (?:time|once)|tonight|today only)\b",
+    re.IGNORECASE,
+)
+# Where a later sentence names what has ended: the words behind the mark, up to the next joint.
+JOINT = r"(?=[.;:,]|$|\b(?:but|and|now|to|with|for|since|because|it|they|he|she)\b)"
+ENDED = re.compile(
+    rf"\bno (?:longer|more)\b(?! than)(?P<behind>[^.;:,]*?){JOINT}"
+    r"|\bnot\b(?P<more>[^.;:]*?)\b(?:any ?more|any longer)\b"
+    r"|\b(?:replaced|swapped|swaps|replaces)\b(?P<given>[^.;:]*?)\b(?:with|by|for)\b"
+    r"|\b(?:switched|moved|changed|migrated|went|goes|raised|lowered|increased|reduced|extended|"
+    r"renamed|upgraded|downgraded|cut|shortened|rose|fell|dropped)\b[^.;:]*?"
+    r"\bfrom\b(?P<start>[^.;:]*?)\b(?:to|into)\b",
+    re.IGNORECASE,
+)
+# The same, where only a name or a value may be what has ended: more than that is told so, too.
+GIVEN_UP = re.compile(
+    r"\b(?:instead of|rather than|in place of|stopped|quit|left|leaving|sold|dropped|retired|"
+    rf"gave up|given up|got rid of|away from|not)\b(?P<behind>[^.;:]*?){JOINT}"
+    r"|\b(?:replaced|replaces|succeeds|succeeded)\b(?P<done>[^.;:]*)(?=[.;:]|$)"
+    r"|\bfrom\b(?P<start>[^.;:]*?)\b(?:to|into)\b"
+    r"|\b(?:took over|taken over|takes over|inherited|up|down)\b[^.;:]*?\bfrom\b(?P<giver>[^.;:]*)",
+    re.IGNORECASE,
+)
+NO_MORE = re.compile(
+    r"\bno longer\b|\bno more\b(?! than)|\bnot\b[^.;]*\b(?:any ?more|any longer)\b", re.I
+)
+# Who has gone.
+LEAVER = re.compile(
+    r"(?:^|, )(?P<leaving>[^.;:,]*?)\b(?:has left|left|handed|has handed|has stopped)\b", re.I
+)
+HEDGED = re.compile(
+    r"\b(?:(?<!\d )may(?! \d)|might|maybe|perhaps|probably|possibly|likely|could be|seems?|"
+    r"apparently|(?:not|n't) (?:sure|certain)|unsure|rumou?r|guess(?:es|ed)?|supposedly|allegedly|"
+    r"reportedly|thinks?|thought|believes?|suspects?|claims?|claimed|heard|according to|"
+    r"unconfirmed)\b|\?",
+    re.IGNORECASE,
+)
+TELLS = (
+    "says?|said|told (?:us|me|the user)|reports|reported|states|stated|claims|claimed|thinks?|"
+    "thought|believes?|mentions|mentioned|heard|hears|guess(?:es|ed)?|suspects|suspected|"
+    "insists|is (?:not )?sure|was (?:not )?sure|remembers"
+)
+# Who said it, where that is somebody else than the user: it is true as far as that one knows.
+REPORT = re.compile(
+    rf"^(?!(?:the )?user\b)(?:[\w'-]+ ){{1,6}}?(?<!\bare )(?<!\bis )"
+    rf"(?<!\bwas )(?<!\bwere )(?:{TELLS})\b,? (?:that )?"
+    rf"|^(?:the )?user (?:heard|thinks|believes|guesses|suspects)(?: from [\w' -]+?)? (?:that )?"
+    r"|^according to [^,]+, |^(?:perhaps|maybe|apparently|probably|possibly|supposedly),? "
+    r"|, (?!(?:the )?user\b)(?:[\w'-]+ ){1,3}?(?:says|said|thinks|told us|claims)\b"
+    r"|,(?: but| though)? [^,]*(?:\bnot|n't) (?:\w+ )?(?:sure|certain|confirmed)\b[^,]*(?=\.|$)"
+    r"|^(?:it )?(?:could|might|may) be that |^rumou?r has it that |, if [^,]* right(?=\.|$)"
+    r"|,? according to [^,.]+(?=[,.]|$)",
+    re.IGNORECASE,
+)
+USER_SAID = re.compile(
+    r"^(?:the )?user (?:says?|said|mentioned|reported|explained|confirmed|noted) (?:that )?", re.I
+)
+# Since when, as part of the news and not of what they say.
+SINCE_WHEN = re.compile(
+    r"(?:\b(?:since|as of|starting|effective)(?: on| from| last| the)?"
+    r"|\bfrom(?=[^.;,]* on(?:wards?)?\b))(?: [a-z]+)? $",
+    re.IGNORECASE,
+)
+# Who somebody is stands in any sentence: "questions should be sent to their mentor, Ann".
+APPOSED = re.compile(
+    r"(?:\b(?:[Tt]he|[Mm]y|[Oo]ur|[Tt]heir|[Hh]is|[Hh]er|[Ii]ts)|'s) [\w -]+, "
+    r"(?:(?:Mr|Mrs|Ms|Dr)\.? )?[A-Z]\w+"
+)
+# At the head of a sentence only the verb shows that it is a name.
+SUCCESSOR = re.compile(r"[A-Z][\w-]+ (?:took|takes|has taken) over\b")
+DAYS = frozenset({"date", "month", "year", "weekday"})
+POINTS_BACK = re.compile(r"(?:it|they|he|she|its|their|his|her)\b|[^.]*\b(?:him|her|them)\b", re.I)
+# Behind one of these a participle describes a thing.
+DETERMINERS = frozenset(
+    ("a", "an", "the", "my", "your", "his", "her", "its", "our", "their", "this", "that", "of")
+) | {"for", "in", "as"}
+# Moods in which a sentence does not say how things are.
+DOUBTS = frozenset({"will", "wants to", "unless"})
+NOT_SO = frozenset({"will", "wants to", "should", "can", "may", "used to", "unless", "if", "or"})
+# No doubts: how things are, and a value with its bound.
+PLAINLY_SO = re.compile(
+    r"\bcan be (?=reached|found|contacted|accessed|seen)|\bor (?:newer|later|higher|above|more)\b"
+    r"|\bwants?\b(?! (?:\w+ )?to\b)|\baims? at\b|(?<=\d )May\b|\bMay(?= \d)"
+    r"|\bmay (?=[^.;]*\b(?:at most|up to|no more than)\b)"
+)
+AT_MOST = re.compile(r"\b(?:at most|up to|no more than|not more than)\b", re.IGNORECASE)
+# A name for being called so, however it is written: "the default branch is called trunk".
+CALLED = re.compile(
+    r"\b(?:called|named|renamed (?:\w+ )?to|known as)\s+(?P<name>[\w-]+)"
+    r"|\b(?:the|our|its) [\w ]+, (?P<apposed>[a-z][\w-]+)(?=[.]?$)"
+)
+# What a later sentence that says that something changed must not be: a plan.
+PLANS = frozenset({"wants to", "unless", "if"})
+# How something is put behind another: of "for code" and "for notes" only one is meant.
+# "because of" and "instead of" are joints of their own.
+COMPOUND = frozenset({"because", "instead", "out", "ahead"})
+CONTRASTING = frozenset({"for", "of", "during", "between", "about", "when", "with", "in", "on"})
