@@ -26,10 +26,6 @@ __all__ = [
     "certain_conflict",
     "first_conflict",
     "first_difference",
-    "other_statement",
-    "other_term",
-    "sure_conflict",
-    "turned_round",
 ]
 
 # The share of the fewer content words that two texts must have in common before a denial in one
@@ -47,8 +43,6 @@ MISSPELT = 0.7
 # the pairs of wordings of one fact in the night fixture, 94 of 2,375 were in certain conflict
 # without it.
 ALIKE = 0.5
-# The same, from which on any conflict is one between two statements and not between two wordings.
-RIVALS = 0.7
 _OF_WORDS = frozenset({"name", "negation", "mood", "role", "term", "opposite", "direction"})
 
 # The most words in a row that may differ for two to be the same sentence about another thing.
@@ -70,43 +64,18 @@ def certain_conflict(left: Reading, right: Reading) -> Objection | None:
     Values that differ are always one. Anything else is only where the two are alike otherwise:
     of two that share few words, nobody knows by rules whether they speak of one thing.
     """
-    alike = _likeness(left, right) >= ALIKE
+    either = left.stem_set | right.stem_set
+    alike = len(left.stem_set & right.stem_set) / len(either) if either else 1.0
     for one in _objections(left, right):
-        if one.conflict and not one.doubtful and (alike or one.guard not in _OF_WORDS):
+        plain = one.conflict and not one.doubtful
+        if plain and (alike >= ALIKE or one.guard not in _OF_WORDS):
             return one
     return None
-
-
-def sure_conflict(left: Reading, right: Reading) -> Objection | None:
-    """Give the first conflict that can't be a mere matter of words, or None.
-
-    One that is certain; or any between two texts that are alike otherwise.
-    """
-    if _likeness(left, right) >= RIVALS:
-        return first_conflict(left, right)
-    return certain_conflict(left, right)
 
 
 def first_difference(left: Reading, right: Reading) -> Objection | None:
     """Give the first conflict or addition between two texts, or None if they say the same."""
     return next(_objections(left, right), None)
-
-
-def _likeness(left: Reading, right: Reading) -> float:
-    """Give the share of the content words of both that both have."""
-    either = left.stem_set | right.stem_set
-    return len(left.stem_set & right.stem_set) / len(either) if either else 1.0
-
-
-def other_statement(left: Reading, right: Reading) -> Objection | None:
-    """Give the first conflict in what two sentences about one thing say of it."""
-    found = (objection for guard in _SAID for objection in guard(left, right))
-    return next((objection for objection in found if objection.conflict), None)
-
-
-def turned_round(left: Reading, right: Reading) -> Objection | None:
-    """Give what plainly turns one text's roles, owners or directions round in the other."""
-    return next((found for guard in _TURNED for found in guard(left, right)), None)
 
 
 def _objections(left: Reading, right: Reading) -> Iterator[Objection]:
@@ -142,7 +111,11 @@ def _names(left: Reading, right: Reading) -> Iterator[Objection]:
     there = [name for name in dict.fromkeys(right.names) if not left.mentions(name)]
     if here or there:
         both = bool(here and there)
-        yield Objection("name", ", ".join(here), ", ".join(there), conflict=both)
+        # Nobody and nothing is named in both: they speak of someone else.
+        strangers = both and bool(left.persons and right.persons)
+        strangers = strangers and set(left.names).isdisjoint(right.names)
+        guard = "subject" if strangers else "name"
+        yield Objection(guard, ", ".join(here), ", ".join(there), conflict=both)
 
 
 def _compounds(left: Reading, right: Reading) -> Iterator[Objection]:
@@ -269,8 +242,8 @@ def other_term(left: Reading, right: Reading) -> Iterator[Objection]:
     fits = 0 < len(here) <= MOST_OTHER and len(here) == len(there) and left.telling == right.telling
     enough = start + end >= (1 if len(here) == 1 else MOST_OTHER + 1)
     if fits and enough and not _denied_otherwise(left, right, (here[0], there[0])):
-        doubtful = len(here) > 1 or _misspelt(here[0], there[0])
         one, other = " ".join(left.spelled(here)), " ".join(right.spelled(there))
+        doubtful = len(here) > 1 or _misspelt(here[0], there[0]) or _are_verbs(one, other)
         yield Objection("term", one, other, doubtful=doubtful)
 
 
@@ -295,6 +268,11 @@ def _in_both(left: Sequence[str], right: Sequence[str]) -> tuple[int, int] | Non
     ends = range(1, most - start + 1)
     end = next((at - 1 for at in ends if left[-at] != right[-at]), most - start)
     return None if start == len(left) == len(right) else (start, end)
+
+
+def _are_verbs(one: str, other: str) -> bool:
+    """Whether two words are verbs by their endings: "starting" may be "launching"."""
+    return any(one.endswith(ending) and other.endswith(ending) for ending in ("ing", "ed"))
 
 
 def _misspelt(one: str, other: str) -> bool:
@@ -379,7 +357,3 @@ _ORDER = frozenset(
         roles.unclear_roles,
     }
 )
-# What a sentence says of one thing, whoever does it. A sentence made of two may deny what only one
-# of them is about, so denials are looked at word by word elsewhere.
-_SAID = (_values, _names, _compounds, _exclusive)
-_TURNED = (roles.owners, roles.roles, roles.direction)

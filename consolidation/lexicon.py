@@ -182,8 +182,10 @@ EXCLUSIVE = tuple(
     )
 )
 
-# Past tenses and participles that do not end in "-ed" and differ from the present.
+# Past tenses and participles that do not end in "-ed" and differ from the present, and short ones
+# that do.
 IRREGULAR_PASTS = _words(
+    "used owed tied died lied aged iced "
     "arose arisen ate eaten beat beaten became began begun bent bet bit bitten bled blew blown "
     "bore born borne bought bound bred broke broken brought built burnt came caught chose chosen "
     "clung crept dealt dove drew drawn dreamt drank drunk drove driven dug fed fell fallen felt "

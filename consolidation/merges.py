@@ -6,16 +6,17 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import datetime
 
+from .entities import names_in
 from .guards import Objection, certain_conflict, first_conflict, first_difference
 from .neighbours import similar_pairs
 from .population import Population
 from .proposals import Refusal
-from .thresholds import JUDGE_SIMILARITY, MERGE_SIMILARITY, TWIN_SIMILARITY
+from .thresholds import PAIR_SIMILARITY, TWIN_SIMILARITY
 
 
 @dataclass(frozen=True)
 class NearPair:
-    """Two rows with a similarity of at least `JUDGE_SIMILARITY`, and the gravest objection."""
+    """Two rows with a similarity of at least `PAIR_SIMILARITY`, and the gravest objection."""
 
     left: int
     right: int
@@ -25,7 +26,7 @@ class NearPair:
     @property
     def same(self) -> bool:
         """Whether the two say the same for certain."""
-        return self.objection is None and self.similarity >= MERGE_SIMILARITY
+        return self.objection is None
 
     @property
     def different(self) -> bool:
@@ -46,7 +47,7 @@ def near_pairs(population: Population) -> list[NearPair]:
     active = [at for at, one in enumerate(population.memories) if one.status == "active"]
     if len(active) < 2:
         return []
-    graph = triu(similar_pairs(population.vectors[np.array(active)], JUDGE_SIMILARITY)).tocoo()
+    graph = triu(similar_pairs(population.vectors[np.array(active)], PAIR_SIMILARITY)).tocoo()
     pairs = [
         _pair(population, active[left], active[right], 1.0 - float(distance))
         for left, right, distance in zip(graph.row, graph.col, graph.data, strict=True)
@@ -121,10 +122,18 @@ def _objection(population: Population, left: int, right: int) -> Objection | Non
     here, there = (population.memories[row].id for row in (left, right))
     if (here, there) in population.taken_apart:
         return Objection("restored", "restored by hand", "the memory that replaced it")
-    names, others = (
-        {name.casefold() for name in population.entities.get(at, ())} for at in (here, there)
-    )
+    names, others = (_told_besides(population, row) for row in (left, right))
     if names == others:
         return None
     left_only, right_only = (", ".join(sorted(part)) for part in (names - others, others - names))
     return Objection("entity", left_only, right_only, conflict=False)
+
+
+def _told_besides(population: Population, row: int) -> set[str]:
+    """Give the entities that whoever stored a memory named, and its text does not.
+
+    What the text names is compared with the text: "k8s" and "Kubernetes" are one.
+    """
+    memory = population.memories[row]
+    named = {name.casefold() for name in names_in(memory.content)}
+    return {name.casefold() for name in population.entities.get(memory.id, ())} - named

@@ -200,7 +200,7 @@ def bindings(left: Reading, right: Reading) -> Iterator[Objection]:
     for measure in sorted(here.keys() & there.keys()):
         values, others = _in_common(here[measure], there[measure])
         if values != others and _same_order_of_things(left, right):
-            yield Objection("role", ", ".join(values), ", ".join(others), doubtful=True)
+            yield Objection("role", ", ".join(values), ", ".join(others))
 
 
 def _by_measure(reading: Reading) -> dict[tuple[str, str], list[str]]:
