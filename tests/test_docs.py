@@ -1,0 +1,71 @@
+"""What the pages in docs/ say by example is what the program does."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from nights import fill, night, rows, told
+
+from slowwave.consolidation import guards
+from slowwave.consolidation.embed import SentenceEmbedder
+from slowwave.consolidation.guards import Objection, certain_conflict, first_difference
+from slowwave.consolidation.reading import read
+
+PAGE = Path(__file__).parent.parent / "docs" / "how-slowwave-decides.md"
+
+
+def table(first: str) -> list[list[str]]:
+    """Give the rows of the table whose first column has this title."""
+    lines = PAGE.read_text("utf-8").splitlines()
+    start = next(at for at, line in enumerate(lines) if line.startswith(f"| {first} |"))
+    end = next(at for at in range(start, len(lines)) if not lines[at].startswith("|"))
+    return [
+        [cell.strip() for cell in line.strip("|").split("|")] for line in lines[start + 2 : end]
+    ]
+
+
+GUARDS = {guard.__name__.lstrip("_"): guard for guard in guards._GUARDS}
+
+
+@pytest.mark.parametrize(("one", "other"), table("one"))
+def test_the_rewordings_of_the_page_do_not_differ(one: str, other: str) -> None:
+    assert first_difference(read(one), read(other)) is None
+
+
+def test_the_page_has_one_example_of_each_guard() -> None:
+    assert [row[0].strip("`") for row in table("guard")] == list(GUARDS)
+
+
+@pytest.mark.parametrize("row", table("guard"), ids=lambda row: row[0])
+def test_a_guard_says_of_its_example_what_the_page_says(row: list[str]) -> None:
+    name, _, one, other, said, sure = row
+    objections = list(GUARDS[name.strip("`")](read(one), read(other)))
+    assert said in [f"{objection.guard}: {objection.why}" for objection in objections]
+    found = next(one for one in objections if said == f"{one.guard}: {one.why}")
+    assert sure == _sureness(found)
+    if sure == "certain":
+        assert certain_conflict(read(one), read(other)) is not None
+
+
+def _sureness(objection: Objection) -> str:
+    if not objection.conflict:
+        return "addition"
+    return "conflict" if objection.doubtful else "certain"
+
+
+@pytest.mark.parametrize(("earlier", "later", "outcome"), table("earlier"))
+def test_an_update_of_the_page_becomes_what_the_page_says(
+    earlier: str, later: str, outcome: str, memory_file: Path, embedder: SentenceEmbedder
+) -> None:
+    fill(memory_file, told([earlier, later], "m"))
+    applied = night(memory_file, embedder)
+    active = [
+        row["content"]
+        for row in rows(memory_file, "SELECT content FROM memories WHERE status = 'active'")
+    ]
+    if outcome == "newer":
+        assert [one.proposal.operation for one in applied.results] == ["update"]
+        assert active == [f"[since 2026-02-02] {later} [2026-02-01 until 2026-02-02] {earlier}"]
+    else:
+        assert sorted(active) == sorted([earlier, later])
