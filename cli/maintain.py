@@ -54,14 +54,18 @@ def maintain(
         int, typer.Option(metavar="N", min=1, max=64, help="Model calls at once.")
     ] = 4,
     max_calls: Annotated[
-        int | None, typer.Option(metavar="N", min=0, help="Model calls at the most.")
+        int | None,
+        typer.Option(metavar="N", min=0, help="Requests to the model at the most, retries too."),
     ] = None,
     max_tokens: Annotated[
-        int | None, typer.Option(metavar="N", min=0, help="No further call from so many tokens on.")
+        int | None,
+        typer.Option(metavar="N", min=0, help="No call that could take the run above it."),
     ] = None,
     max_cost: Annotated[
         float | None,
-        typer.Option(metavar="USD", min=0, help="No further call from so many USD on."),
+        typer.Option(
+            metavar="USD", min=0, help="The same in USD; nothing is asked if no price is known."
+        ),
     ] = None,
     max_time: Annotated[
         float | None,
@@ -146,8 +150,9 @@ def _writer(
         from slowwave.consolidation.write import ExtractiveWriter
 
         return ExtractiveWriter()
+    from slowwave.consolidation.budget import Budget
     from slowwave.consolidation.calls import Endpoint
-    from slowwave.consolidation.model import Budget, ModelWriter
+    from slowwave.consolidation.model import ModelWriter
 
     return ModelWriter(Endpoint(model, api_base), concurrency, Budget(*limits))
 

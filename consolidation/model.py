@@ -21,7 +21,6 @@ from .proposals import Operation, State, Usage, Written
 from .questions import Asking, Turn, Writing, batches, decide, kept_judgement, share
 from .write import Answers, Check, Job
 
-__all__ = ["Budget", "ModelWriter"]
 
 
 class ModelWriter:
