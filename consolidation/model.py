@@ -22,7 +22,6 @@ from .questions import Asking, Turn, Writing, batches, decide, kept_judgement, s
 from .write import Answers, Check, Job
 
 
-
 class ModelWriter:
     """Writes with a model. Merges that need a judgement are judged, the others are not asked."""
 

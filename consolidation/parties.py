@@ -7,10 +7,13 @@ lent the saw by Ann" and "Ben, to whom Ann lent the saw" come out the same.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
+from itertools import combinations
 
 from . import lexicon
+from .reading import Reading
 from .statements import Statement, Thing, word_set
 from .tokens import Token, is_content, is_past_form
 
@@ -21,12 +24,20 @@ _DETERMINERS = word_set("the a an his her their our my its your")
 _ASIDE = _DETERMINERS | word_set("dr mr mrs ms")
 _PLACING = lexicon.PLACING | lexicon.OPENING | {"of", "on", "about"}
 _BE = word_set("am is are was were be been being get gets got")
-_ACTING = frozenset({"who", "whom"})
+_ACTING = {frozenset({"who"}), frozenset({"whom"})}
 # How many words before its participle the auxiliary of a passive may stand.
 _REACH = 4
 
+_PARTING = re.compile(r"[,:;]")
+_TITLED = re.compile(r"\b(?:Mr|Mrs|Ms|Dr|Prof)\.? ([A-Z][\w-]+)")
+
 # A verb to who goes with it, and how.
 _Parties = Mapping[str, Mapping[str, frozenset[str]]]
+
+
+def titled(reading: Reading) -> list[str]:
+    """Give the names behind a title: "Mr. Vesk"."""
+    return [found.lower() for found in _TITLED.findall(reading.said)]
 
 
 def turned(
@@ -37,7 +48,9 @@ def turned(
     told: all things of the draft; known: all things of the sources.
     """
     # At the head of a sentence only the other text may show that a word is a name.
-    names = frozenset((*statement.reading.names, *source.reading.names, "user"))
+    names = frozenset(
+        (*statement.reading.names, *source.reading.names, *titled(statement.reading), "user")
+    )
     here, there = _parties(statement, names), _parties(source, names)
     pairs = [(verb, verb) for verb in sorted(here.keys() & there.keys())]
     new, lost = sorted(here.keys() - known), sorted(there.keys() - told)
@@ -45,15 +58,26 @@ def turned(
         # Another word for the same: "gave" where the source says "handed".
         pairs.append((new[0], lost[0]))
     for verb, other in pairs:
-        for name in sorted(here[verb].keys() & there[other].keys()):
-            # Another verb may take another preposition: "comes from Ann" and "Ann supplies".
-            if verb != other and not (here[verb][name] | there[other][name]) <= _ACTING:
-                continue
-            if here[verb][name].isdisjoint(there[other][name]):
-                yield (
-                    f"{name} as {', '.join(sorted(here[verb][name]))} against "
-                    f"{', '.join(sorted(there[other][name]))}"
-                )
+        ours, theirs = here[verb], there[other]
+        for name in sorted(ours.keys() & theirs.keys()) if verb == other else ():
+            if {ours[name], theirs[name]} == _ACTING and _acts_by_pronoun(statement, verb):
+                yield f"{name} as {', '.join(ours[name])} against {', '.join(theirs[name])}"
+        for one, two in combinations(sorted(ours.keys() & theirs.keys()), 2):
+            if all(ours[name].isdisjoint(theirs[name]) for name in (one, two)) and (
+                ours[one] & theirs[two] or ours[two] & theirs[one]
+            ):
+                yield f"{one} and {two} in each other's place"
+
+
+def _acts_by_pronoun(statement: Statement, verb: str) -> bool:
+    """Whether a pronoun stands for who acts: "he had asked Ann"."""
+    tokens = statement.reading.tokens
+    spots = [place for key, place in statement.spots if key == verb]
+    return any(
+        token.lower in ("he", "she", "they", "user")
+        for spot in spots
+        for token in tokens[max(0, spot - 2) : spot]
+    )
 
 
 def _parties(statement: Statement, names: frozenset[str]) -> _Parties:
@@ -127,7 +151,7 @@ def _before(statement: Statement, at: int) -> str:
         between = reading.said[before.start + len(before.text) : tokens[at].start]
         if before.lower in _PLACES or before.lower in _PLACING:
             return before.lower
-        if "," in between or before.start in verbs or not _in_phrase(before):
+        if _PARTING.search(between) or before.start in verbs or not _in_phrase(before):
             return ""
         at -= 1
         if before.lower in _DETERMINERS:

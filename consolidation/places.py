@@ -8,7 +8,7 @@ sources better with the two exchanged.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import combinations
+from itertools import combinations, pairwise
 
 from . import lexicon
 from .parties import names_placed
@@ -29,10 +29,16 @@ def exchanged(sentence: Reading, told: Sequence[Reading]) -> Iterator[tuple[str,
     """Give the pairs of a sentence that stand in each other's place, going by sentences told."""
     here = _places([sentence])
     there = _places(told)
+    persons = {stem(name) for name in sentence.persons}
+    flows = [sentence.flow, *(one.flow for one in told)]
     placed = {stem(name) for one in told for name in names_placed(Statement(one.text))}
     for group in (one - placed for one in _exchangeable(sentence)):
         for one, other in combinations(sorted(group & here.keys() & there.keys()), 2):
-            if _fits_better_exchanged(one, other, here, there):
+            # What stands side by side ("8:00 to 10:00", "Ann of Ulm") has one place.
+            beside = any(_side_by_side(one, other, flow) for flow in flows) or (
+                one in persons and any(near == other for _, near in here[one] | there[one])
+            )
+            if not beside and _fits_better_exchanged(one, other, here, there):
                 yield one, other
     verbs = _verbs([sentence, *told])
     for twin in told:
@@ -41,6 +47,10 @@ def exchanged(sentence: Reading, told: Sequence[Reading]) -> Iterator[tuple[str,
             # words says nothing that they do not.
             if _between(one, other, sentence.flow) & _between(other, one, twin.flow) & verbs:
                 yield one, other
+
+
+def _side_by_side(one: str, other: str, flow: Sequence[str]) -> bool:
+    return any({one, other} == {left, right} for left, right in pairwise(flow))
 
 
 def _between(one: str, other: str, flow: Sequence[str]) -> set[str]:
@@ -60,10 +70,9 @@ def _exchangeable(sentence: Reading) -> list[set[str]]:
         groups.setdefault(value.measure, set()).add(value.norm)
     placed = names_placed(Statement(sentence.text))
     persons = set(sentence.persons) - placed
-    others = set(sentence.names) - sentence.persons - placed
     if sentence.words & lexicon.TRANSFERS:
         persons.add("user")
-    return [*({stem(name) for name in names} for names in (persons, others)), *groups.values()]
+    return [{stem(name) for name in persons}, *groups.values()]
 
 
 def _places(readings: Sequence[Reading]) -> dict[str, set[_Place]]:
@@ -83,6 +92,8 @@ def _fits_better_exchanged(
     def fit(standing: str, told: str) -> int:
         return sum(near not in (one, other) for _, near in here[standing] & there[told])
 
+    if not (fit(one, other) and fit(other, one)):
+        return False
     return fit(one, other) + fit(other, one) > fit(one, one) + fit(other, other)
 
 

@@ -8,17 +8,20 @@ where they stand and how they end; open classes of words are never listed.
 from __future__ import annotations
 
 import re
-from collections.abc import Container, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
+from itertools import accumulate
 
 from . import lexicon
 from .reading import Reading, read
 from .tokens import Token, is_content, is_past_form, stem, stems_of
 from .values import Value
 
-# How many things on each side of a thing are near it.
+# A statement of fewer things goes on with the one before it.
 _NEAR = 3
+# Two stems of one word have so many letters in common, and no more behind them.
+_COMMON, _ENDING = 4, 4
 
 
 def word_set(text: str) -> frozenset[str]:
@@ -37,7 +40,6 @@ _PRONOUNS = word_set(
 )
 # Between an auxiliary and its verb.
 _BETWEEN = lexicon.NEGATORS | word_set("also just still already only perhaps often so")
-_DENIALS = frozenset(map(stem, lexicon.DENIALS))
 _JOINING = word_set("before after until that while since as once")
 _NO_ADVERBS = word_set("reply apply supply comply rely imply multiply family assembly")
 # Words that join or place, and modal verbs: no things of their own.
@@ -52,6 +54,11 @@ _NO_THINGS = (
         "therefore thus however moreover despite furthermore instead "
         "otherwise besides perhaps maybe probably possibly likely"
     )
+)
+# What begins a phrase. Not "of", which holds one together, nor "to", which stands before verbs.
+_PREPOSITIONS = (lexicon.PLACING | lexicon.OPENING) - {"per", "of"}
+_CONJUNCTIONS = word_set(
+    "because if when whenever while whereas unless where until since as after before unlike"
 )
 _UNITS = frozenset(lexicon.UNITS.values()) | frozenset(lexicon.RATES.values()) | {"night"}
 # Not inside of quotation marks.
@@ -77,22 +84,24 @@ class Thing:
 
 
 @dataclass(frozen=True)
+class Phrase:
+    """The things that stand together behind a preposition, or at the head of a clause."""
+
+    things: tuple[Thing, ...]
+    # Whether a preposition opens it; that, a mark or "and", and no conjunction.
+    placing: bool
+    joined: bool
+    # Whether "and" or "or" opens it.
+    added: bool
+
+
+@dataclass(frozen=True)
 class Clause:
     """A part of a statement that says one thing."""
 
     tokens: tuple[Token, ...]
     keys: frozenset[str]
     text: str
-
-    @property
-    def denied(self) -> bool:
-        """Whether it denies outright; two denials make none."""
-        return sum(map(is_negator, self.tokens)) % 2 == 1
-
-    @property
-    def denials(self) -> frozenset[str]:
-        """Give the stems of the words that deny by their meaning."""
-        return frozenset(stem(token.lower) for token in self.tokens) & _DENIALS
 
 
 @dataclass(frozen=True)
@@ -103,8 +112,6 @@ class Statement:
     # What stands right before it in the same text, and whether in the same sentence.
     before: str = ""
     goes_on: bool = False
-    # What other texts name that tell the same in other words.
-    beside: frozenset[str] = frozenset()
 
     @cached_property
     def reading(self) -> Reading:
@@ -127,14 +134,6 @@ class Statement:
         return frozenset(self.order)
 
     @cached_property
-    def places(self) -> Mapping[str, tuple[int, ...]]:
-        """Give where each thing stands among the others."""
-        found: dict[str, tuple[int, ...]] = {}
-        for at, key in enumerate(self.order):
-            found[key] = (*found.get(key, ()), at)
-        return found
-
-    @cached_property
     def points_back(self) -> bool:
         """Whether a word in it stands for something said before."""
         return not self.reading.words.isdisjoint(_PRONOUNS)
@@ -146,21 +145,25 @@ class Statement:
             return self.keys | Statement(self.before).keys
         return self.keys
 
-    @cached_property
-    def setting(self) -> frozenset[str]:
-        """Give the same with what others name that tell the same."""
-        return self.context | self.beside
-
-    def sides(self, start: int, end: int) -> list[frozenset[str]]:
-        """Give the things near a stretch of things, on its left, its right, and together."""
-        left = frozenset(self.order[max(0, start - _NEAR) : start])
-        right = frozenset(self.order[end : end + _NEAR])
-        return [side for side in (left, right, left | right) if side]
-
     @property
     def clauses(self) -> tuple[Clause, ...]:
         """Give its parts that say one thing each."""
         return _clauses_of(self.text)
+
+    @property
+    def spots(self) -> tuple[tuple[str, int], ...]:
+        """Give its things, each with its place among the words."""
+        return _spots_of(self.text)
+
+    @property
+    def phrases(self) -> tuple[Phrase, ...]:
+        """Give its things by the phrases that they stand in: "on Monday", "with the lid"."""
+        return _phrases_of(self.text)
+
+    def clause_at(self, place: int) -> int:
+        """Give the number of the clause in which a word stands."""
+        ends = accumulate(len(clause.tokens) for clause in self.clauses)
+        return sum(place >= end for end in ends)
 
 
 @lru_cache(maxsize=16_384)
@@ -171,11 +174,6 @@ def statements_of(text: str) -> tuple[Statement, ...]:
         for number, part in enumerate(_SEGMENT_END.split(sentence)):
             found.append(Statement(part, found[-1].text if found else "", number > 0))
     return tuple(found)
-
-
-def is_negator(token: Token) -> bool:
-    """Whether a word denies outright."""
-    return token.lower in lexicon.NEGATORS or token.lower.endswith("n't")
 
 
 @lru_cache(maxsize=16_384)
@@ -197,6 +195,53 @@ def _things(reading: Reading, verbs: Container[int]) -> Iterator[Thing]:
         if not values and token.lower not in _NO_THINGS:
             for part in stems_of(token.bare):
                 yield Thing(part, token, False, token.start in verbs)
+
+
+@lru_cache(maxsize=16_384)
+def _spots_of(text: str) -> tuple[tuple[str, int], ...]:
+    places = {token.start: at for at, token in enumerate(read(text).tokens)}
+    return tuple((thing.key, places[thing.token.start]) for thing in _things_of(text))
+
+
+@lru_cache(maxsize=16_384)
+def _phrases_of(text: str) -> tuple[Phrase, ...]:
+    reading = read(text)
+    starts = {part[0].start for part in _parts(reading)}
+    by_start: dict[int, list[Thing]] = {}
+    for thing in _things_of(text):
+        by_start.setdefault(thing.token.start, []).append(thing)
+    phrases: list[tuple[list[Thing], Token | None]] = [([], None)]
+    for token in reading.tokens:
+        if token.start in starts or token.lower in _PREPOSITIONS:
+            phrases.append(([], token))
+        phrases[-1][0].extend(by_start.get(token.start, []))
+    return tuple(_phrase(things, opener) for things, opener in phrases if things)
+
+
+def _phrase(things: Sequence[Thing], opener: Token | None) -> Phrase:
+    word = opener.lower if opener else ""
+    placing = word in _PREPOSITIONS - _CONJUNCTIONS
+    return Phrase(
+        tuple(things), placing, bool(word) and word not in _CONJUNCTIONS, word in ("and", "or")
+    )
+
+
+def is_known(key: str, known: frozenset[str]) -> bool:
+    """Whether a thing is among others, as far as its stem tells."""
+    return key in known or any(_of_one_word(key, other) for other in known)
+
+
+@lru_cache(maxsize=262_144)
+def _of_one_word(one: str, other: str) -> bool:
+    """Whether two stems are of one word: "publish" and "public", "back" and "backup"."""
+    if " " in one or " " in other or one[:_COMMON] != other[:_COMMON]:
+        return False
+    common = next(
+        (at for at, pair in enumerate(zip(one, other, strict=False)) if pair[0] != pair[1]),
+        min(len(one), len(other)),
+    )
+    rest = sorted((len(one) - common, len(other) - common))
+    return rest[0] <= 1 and rest[1] <= _ENDING and rest[1] < common
 
 
 @lru_cache(maxsize=16_384)
@@ -268,7 +313,8 @@ def _verbs_of(clause: Sequence[Token]) -> list[Token]:
 def _leads_on(words: Sequence[Token]) -> bool:
     """Whether a verb goes on with another, or with a clause that has one."""
     after = [word.lower for word in words[1:]]
-    return after[:1] == ["to"] or bool(_JOINING.intersection(after))
+    # "Asked Ben to move it".
+    return "to" in after[:2] or bool(_JOINING.intersection(after))
 
 
 def _is_led(clause: Sequence[Token], at: int) -> bool:
@@ -309,7 +355,8 @@ def _is_finite(clause: Sequence[Token], at: int) -> bool:
     placed = head[0].lower in lexicon.PLACING | {"only"}
     open_end = after is None or not is_content(after.bare) or after.capitalised
     # "Backups run", "a backup runs".
-    fits = _ends_as_verb(token) or (before.lower.endswith("s") and after is not None)
+    plural = before.lower.endswith("s") and not before.possessive
+    fits = _ends_as_verb(token) or (plural and after is not None)
     return named and fits and open_end and not (placed and after is None)
 
 

@@ -16,33 +16,66 @@ from .extractive import DATE_MARK, Source
 from .guards import certain_conflict
 from .instructions import obeyed
 from .objections import Objection
-from .parties import out_of_order, turned
+from .parties import out_of_order, titled, turned
 from .places import exchanged
 from .proposals import Claim, Draft, Operation
 from .reading import Reading, read
 from .retelling import Retelling, Told
 from .roles import direction, owners
 from .stance import (
+    affirmed,
     denials_lost,
     denied_otherwise,
-    lines_of,
+    denies_unlike_most,
+    lost_by_most,
     moods_lost,
     on_whose_word,
     said_otherwise,
 )
-from .statements import word_set
+from .statements import Statement, is_known, word_set
 from .thresholds import DRAFT_SIMILARITY, EXTRACT_SOURCES
-from .tokens import stem
+from .tokens import Token, is_content, is_past_form, stem
 from .values import Value
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+# "If" and "unless", "before" and "after" may tell the same of two sentences turned about.
+_TURNED_ABOUT = word_set(
+    "before after if unless earlier later more less fewer up down left right "
+    "buys sells bought sold lends borrows lent borrowed"
+)
 _PRONOUNS = word_set("he she him her his hers i you my your they them")
+_NOW = re.compile(r"\b(?:for )?(?:now|currently)\b", re.IGNORECASE)
 _THIS_YEAR = re.compile(r"\bthis year\b", re.IGNORECASE)
 # Behind these "the two" acts, and is no number of anything.
 _ACTING = re.compile(r" (?:are|were|have|had|will|would|can|could|may|might|must|should|do|did)\b")
+# The words that say by what something is counted, by the norm of the unit.
+_COUNTED_BY = {
+    "h": word_set("hour hours hourly"),
+    "d": word_set("day days daily"),
+    "night": word_set("night nights nightly"),
+    "wk": word_set("week weeks weekly"),
+    "mo": word_set("month months monthly"),
+    "yr": word_set("year years yearly annual annually"),
+    "min": word_set("minute minutes"),
+    "s": word_set("second seconds"),
+}
+# Nouns that open a sentence as often as a name does.
+_COMMON_OPENERS = word_set("work target start goal match training shirts price cost plan")
+# "Only in May" is "not but in May".
+_LIMITING = word_set("only solely unless until too off minus free")
+# A number with a short word that may be a unit.
+_COUNTED = re.compile(r"\b(\d[\d.,]*) ([a-z]{2,3})\b")
+_RATE = re.compile(
+    r"\b(?:an?|per) (second|minute|hour|day|night|week|month|year)\b"
+    r"(?! (?:ago|earlier|later|before))",
+    re.IGNORECASE,
+)
+# Behind a number, the end of a range that has the unit; and "the 429s".
+_RANGE = re.compile(r" ?(?:to|and|or|-|\u2013) ?[\d.,]+ ?([%\w/]+)")
+_PLURAL = re.compile(r"\d{3,}s")
 # Of the sources of a rule more than this share must have a value or a name for the rule to give it;
 # and what so many have, the rule must not leave out.
 MOST_VOICES = 0.5
@@ -115,9 +148,13 @@ def _invented(claim: Claim, cited: Sequence[Source]) -> Iterator[str]:
     reading = _unmarked(claim.text)
     readings = [_unmarked(source.text) for source in cited]
     yield from _misdated(claim, cited)
-    for invented in _missing(reading, readings):
+    # On what day a source was said may be told within the claim.
+    days = [read(source.observed_at[:10]) for source in cited]
+    for invented in _missing(reading, [*readings, *days]):
         yield f"invents {invented}"
     yield from _foreign_words(reading, readings)
+    yield from _foreign_units(reading, readings)
+    yield from _denied_by_meaning(reading, readings)
 
 
 def _unmarked(text: str) -> Reading:
@@ -131,27 +168,36 @@ def _bare(text: str) -> str:
 
 def _misdated(claim: Claim, cited: Sequence[Source]) -> Iterator[str]:
     marks = list(DATE_MARK.finditer(claim.text))
-    known = {source.observed_at[:10] for source in cited if read(source.text).deictic}
-    known.update(*(_days(DATE_MARK.finditer(source.text)) for source in cited))
-    # Since when something is so, or until when it was, is when it was first said.
-    said = known.union(source.observed_at[:10] for source in cited)
+    said = {source.observed_at[:10] for source in cited}
+    relative = {source.observed_at[:10] for source in cited if _is_relative(source.text)}
+    known = relative if _is_relative(claim.text) and relative else said
+    stated = _days(mark for source in cited for mark in DATE_MARK.finditer(source.text))
     for mark in marks:
+        # Since when something is so, or until when it was, is when it was first said.
         spanning = mark[2] is not None or mark[0].startswith("[since")
-        for day in sorted(_days([mark]) - (said if spanning else known)):
+        for day in sorted(_days([mark]) - stated - (said if spanning else known)):
             yield f"invents the date {day}"
     if not marks and _is_dated_by_day(claim.text, cited):
-        days = " or ".join(f"[{day}]" for day in sorted(known))
+        days = " or ".join(f"[{day}]" for day in sorted(known | stated))
         yield f"speaks of a day without {days} in front: {_short(claim.text)}"
+
+
+def _is_relative(text: str) -> bool:
+    """Whether a text speaks of a day by when it was said: "yesterday's run", "on Monday"."""
+    reading = read(text)
+    weekday = any(value.kind == "weekday" for value in reading.values)
+    return weekday or reading.deictic or not reading.words.isdisjoint(lexicon.DEICTIC)
 
 
 def _is_dated_by_day(text: str, cited: Sequence[Source]) -> bool:
     """Whether a text turns false without the day on which it was said.
 
-    "This year" does not where all was said in one year: the memory's own day tells which.
+    "This year" does not where all was said in one year: the memory's own day tells which. "For
+    now" says no more than that it is so.
     """
     if len({source.observed_at[:4] for source in cited}) == 1:
         text = _THIS_YEAR.sub("", text)
-    return read(text).deictic
+    return read(_NOW.sub("", text)).deictic
 
 
 def _days(marks: Iterable[re.Match[str]]) -> set[str]:
@@ -159,40 +205,82 @@ def _days(marks: Iterable[re.Match[str]]) -> set[str]:
 
 
 def _foreign_words(reading: Reading, readings: Sequence[Reading]) -> Iterator[str]:
-    """Find words that no source says: opposites of what one says, and denials."""
+    """Find opposites of what a source says that stand in its place."""
     words = frozenset().union(*(other.words for other in readings))
-    stems = frozenset().union(*(other.stem_set for other in readings))
-    denied = frozenset().union(*(other.denied for other in readings))
     for line in lexicon.EXCLUSIVE:
-        # "Ann's book" may become "hers".
-        if line & words and not line <= _PRONOUNS:
+        # "Ann's book" may become "hers". What comes first is looked at statement by statement.
+        if (
+            line & words
+            and not line <= _PRONOUNS | _TURNED_ABOUT
+            and not line & reading.words & words
+        ):
             for word in sorted(line & reading.words - words):
-                if not (denied and word in lexicon.NEGATORS):
+                if not _is_denied(word, reading, readings):
                     yield f"says '{word}', which no source says"
+
+
+def _denied_by_meaning(reading: Reading, readings: Sequence[Reading]) -> Iterator[str]:
+    """Find words that deny by their meaning where no source denies anything."""
+    if any(other.negators or other.denials or _LIMITING & other.words for other in readings):
+        return
+    stems = frozenset().union(*(other.stem_set for other in readings))
     for word in reading.denials:
-        # "Avoid yarn" may stand for "do not use yarn".
-        prohibits = word.lower() in lexicon.PROHIBITING and denied
-        if not prohibits and not any(one.startswith(stem(word.lower())) for one in stems):
+        if not is_known(stem(word.lower()), stems):
             yield f"says '{word}', which no source says"
-    if reading.negators and not any(other.negators or other.denials for other in readings):
-        yield f"denies ({reading.negators[0]}) what no source denies"
+
+
+def _foreign_units(reading: Reading, readings: Sequence[Reading]) -> Iterator[str]:
+    """Find what a number is counted in where every source counts it in something else."""
+    words = frozenset().union(*(other.words for other in readings))
+    for number, unit in _COUNTED.findall(reading.said):
+        same = [found for other in readings for found in _COUNTED.findall(other.said)]
+        if is_content(unit) and unit not in words and any(one == number for one, _ in same):
+            yield f"invents the unit {number} {unit}"
+
+
+def _is_denied(word: str, reading: Reading, readings: Sequence[Reading]) -> bool:
+    """Whether a denial makes up for an opposite: "not late" and "early"."""
+    denied = any(other.negators or other.denials for other in (reading, *readings))
+    return denied or word in lexicon.NEGATORS
 
 
 def _retold(retelling: Retelling, operation: Operation) -> Iterator[str]:
     """Find what a draft says otherwise than its sources, statement by statement."""
     told = [one for one in retelling.told if not one.word_for_word]
+    common = _common_lost(retelling) if operation == "extract" else None
     for one in told:
-        yield from retelling.invented(one)
+        yield from retelling.invented(one, common)
         yield from _turned(retelling, one)
-        if operation != "extract":
-            yield from retelling.moved(one)
-    lines = [(line, lines_of(one.cited)) for one in told for line in lines_of([one.statement])]
-    # What all voices of a rule name is what it is about, and weighs as much as the rest.
-    evenly = dict.fromkeys(retelling.weights, 1.0)
-    yield from denied_otherwise(lines, evenly if operation == "extract" else retelling.weights)
-    if operation != "extract":
-        yield from said_otherwise(lines, retelling.weights)
+    beside = [(one.statement, one.cited) for one in told]
+    yield from denied_otherwise(beside, retelling.weights)
+    yield from affirmed(beside, dict.fromkeys(retelling.weights, 1.0))
+    if operation == "extract":
+        statements = [one.statement for one in retelling.told]
+        # What all voices of a rule name is what it is about, and weighs as much as the rest.
+        evenly = dict.fromkeys(retelling.weights, 1.0)
+        texts = list(retelling.texts.values())
+        yield from lost_by_most(texts, statements, evenly)
+        for rule in statements:
+            if denies_unlike_most(rule, texts, evenly):
+                yield f"denies what its sources say: {rule.text}"
+    else:
+        yield from said_otherwise(beside)
+        yield from retelling.miscited()
     yield from obeyed([one.statement for one in told], retelling.sources)
+
+
+def _common_lost(retelling: Retelling) -> list[str]:
+    """Give the words that half of the sources of a rule have and the rule has not."""
+    voices = Counter(
+        key
+        for statements in retelling.texts.values()
+        for key in frozenset().union(*(one.keys for one in statements))
+    )
+    return [
+        key
+        for key, count in voices.items()
+        if count >= MOST_VOICES * len(retelling.texts) and not is_known(key, retelling.keys)
+    ]
 
 
 def _turned(retelling: Retelling, told: Told) -> Iterator[str]:
@@ -224,11 +312,10 @@ def _untold(retelling: Retelling) -> Iterator[str]:
     sources = [one for one in retelling.sources if not retelling.has_word_for_word(one)]
     for source in sources:
         yield from retelling.lost(source)
-    told = lines_of(one.statement for one in retelling.told)
-    lines = lines_of(sources)
-    yield from denials_lost(lines, told, retelling.weights)
-    yield from moods_lost(lines, told, retelling.weights, lines_of(retelling.sources))
-    yield from on_whose_word([one.statement for one in retelling.told], sources)
+    told = [one.statement for one in retelling.told]
+    yield from denials_lost(sources, told, retelling.weights)
+    yield from moods_lost(sources, told, retelling.weights)
+    yield from on_whose_word(told, sources)
 
 
 def _lost(draft: Draft, sources: Sequence[Source]) -> Iterator[str]:
@@ -244,24 +331,83 @@ def _lost(draft: Draft, sources: Sequence[Source]) -> Iterator[str]:
 def _is_pronoun(value: Value, reading: Reading) -> bool:
     """Whether a number stands for those spoken of: "the two might rent a car"."""
     before, after = reading.said[: value.start], reading.said[value.end :]
-    return before.lower().endswith("the ") and bool(_ACTING.match(after))
+    if not before.lower().endswith("the "):
+        return False
+    return value.text.lower() == "two" or bool(_ACTING.match(after))
 
 
 def _missing(reading: Reading, others: Sequence[Reading]) -> Iterator[str]:
     """Give the values and names of a text that stand in none of the others."""
     for value in reading.values:
-        if _is_pronoun(value, reading):
-            continue
-        # "Each a week" and "a week": a length of time by itself, and how often by its place.
-        spelled = re.compile(rf"\b{re.escape(value.text)}(?!\w)", re.IGNORECASE)
-        alone = value.text[0].isalpha() and value.kind == "number"
-        if not any(
-            other.holds(value) or (alone and spelled.search(other.said)) for other in others
+        if not _is_pronoun(value, reading) and not any(
+            _tells(other, one) for other in others for one in _forms(value, reading)
         ):
             yield f"the {value.kind} {value.text}"
-    for name in dict.fromkeys(reading.names):
+    for name in _names(reading):
         if not any(other.mentions(name) for other in others):
             yield f"the name {name}"
+    for unit in _rates(reading):
+        if all(_COUNTED_BY[unit].isdisjoint(other.words) for other in others):
+            yield f"the rate by {unit}"
+
+
+def _names(reading: Reading) -> Iterator[str]:
+    """Give the names in a text, without the words that only open a sentence."""
+    with_title = titled(reading)
+    opening = [one.bare for one in reading.tokens if one.starts_sentence and _is_proper(one)]
+    for name in dict.fromkeys((*reading.names, *with_title, *opening)):
+        tokens = [one for one in reading.tokens if one.bare == name and one.capitalised]
+        if name in with_title or not all(map(_only_opens, tokens)):
+            yield name
+
+
+def _is_proper(token: Token) -> bool:
+    """Whether a word is known to be a name only."""
+    import simplemma
+
+    dated = token.bare.removesuffix("s") in lexicon.WEEKDAYS.union(lexicon.MONTHS)
+    return token.capitalised and not dated and simplemma.lemmatize(token.bare, "en")[0].isupper()
+
+
+def _only_opens(token: Token) -> bool:
+    """Whether a word may have its capital from its place alone: an English word, not a name."""
+    import simplemma
+
+    if not token.starts_sentence:
+        return False
+    word = token.bare
+    formed = is_past_form(token) or word.endswith(("ly", "er", "ing"))
+    common = word in _COMMON_OPENERS
+    return (formed or common) and simplemma.lemmatize(word, "en").islower()
+
+
+def _rates(reading: Reading) -> set[str]:
+    """Give the units by which something is counted: "2 litres of syrup a week"."""
+    found = {word.lower() for word in _RATE.findall(reading.said)}
+    return {unit for unit, words in _COUNTED_BY.items() if not words.isdisjoint(found)}
+
+
+def _forms(value: Value, reading: Reading) -> Iterator[Value]:
+    """Give a value as it may stand elsewhere: "from 11 to 2 minutes" has 11 minutes."""
+    yield value
+    if value.kind == "number" and (ranging := _RANGE.match(reading.said[value.end :])):
+        yield from read(f"{value.text} {ranging[1]}").values
+    if _PLURAL.fullmatch(value.text):
+        yield from read(value.text[:-1]).values
+
+
+def _tells(reading: Reading, value: Value) -> bool:
+    """Whether a text has a value, in this form or another."""
+    if reading.holds(value) or re.search(rf"\b{re.escape(value.text)}s\b", reading.said):
+        return True
+    if value.kind == "rate":
+        # "Three runs a week", "weekly runs", "each week".
+        counted = _COUNTED_BY.get(value.norm)
+        return counted is not None and not counted.isdisjoint(reading.words)
+    # "Each a week" and "a week": a length of time by itself, and how often by its place.
+    spelled = re.compile(rf"\b{re.escape(value.text)}(?!\w)", re.IGNORECASE)
+    alone = value.text[0].isalpha() and value.kind == "number"
+    return alone and spelled.search(reading.said) is not None
 
 
 def _unsupported(draft: Draft, known: Mapping[str, Source], retelling: Retelling) -> Iterator[str]:
@@ -296,11 +442,37 @@ def _left_out_of_rule(rule: Reading, readings: Sequence[Reading]) -> Iterator[st
     for key, voices in sorted(values.items()):
         if voices > MOST_VOICES * len(readings) and not rule.holds(shown[key]):
             yield f"loses the {shown[key].kind} {shown[key].text}, which most sources give"
-    words = Counter(word for other in readings for word in other.stem_set)
-    for word, voices in sorted(words.items()):
-        if voices > ALL_VOICES * len(readings) and not rule.mentions(word):
-            (spelled,) = readings[0].spelled([word])
+    lost = _words_of_most(rule, readings)
+    if len(lost) > len(_own_words(rule, readings)):
+        for spelled in readings[0].spelled(lost):
             yield f"loses '{spelled}', which nearly all sources say"
+
+
+def _words_of_most(rule: Reading, readings: Sequence[Reading]) -> list[str]:
+    """Give the words, verbs aside, that nearly all sources of a rule have and the rule has not."""
+    words = Counter(word for other in readings for word in other.stem_set)
+    verbs = {
+        thing.key for other in readings for thing in Statement(other.text).things if thing.is_verb
+    }
+    verbs |= {stem(one.bare) for other in readings for one in other.tokens if is_past_form(one)}
+    return [
+        word
+        for word, voices in sorted(words.items())
+        if voices > ALL_VOICES * len(readings)
+        and not rule.mentions(word)
+        and not is_known(word, rule.stem_set | _positives(rule.stem_set))
+        and word not in verbs
+    ]
+
+
+def _positives(stems: Iterable[str]) -> frozenset[str]:
+    """Give words without what turns them round: "unacknowledged" speaks of what is acknowledged."""
+    return frozenset(one.removeprefix("un") for one in stems)
+
+
+def _own_words(rule: Reading, readings: Sequence[Reading]) -> list[str]:
+    known = frozenset().union(*(other.stem_set for other in readings))
+    return [word for word in rule.stem_set if not is_known(word, known)]
 
 
 def _short(text: str) -> str:
