@@ -150,9 +150,9 @@ def _writer(
         from slowwave.consolidation.write import ExtractiveWriter
 
         return ExtractiveWriter()
-    from slowwave.consolidation.budget import Budget
-    from slowwave.consolidation.calls import Endpoint
-    from slowwave.consolidation.model import ModelWriter
+    from slowwave.consolidation.asking.budget import Budget
+    from slowwave.consolidation.asking.calls import Endpoint
+    from slowwave.consolidation.asking.model import ModelWriter
 
     return ModelWriter(Endpoint(model, api_base), concurrency, Budget(*limits))
 

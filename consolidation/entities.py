@@ -7,7 +7,7 @@ capital or sign gives away ("the dishwasher") is left to the topic words.
 
 from __future__ import annotations
 
-from .reading import Reading, read
+from .language.reading import Reading, read
 
 _NAMING = frozenset({"url", "email", "path", "address", "host", "identifier", "version", "quoted"})
 

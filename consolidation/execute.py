@@ -17,13 +17,13 @@ from slowwave.store.records import new_id, timestamp
 from slowwave.store.vectors import keep_vectors
 
 from .apply import RunContext, apply_written, record
+from .checking.verify import find_distance, find_faults
 from .embed import Embedder
 from .extractive import Source, in_time
+from .language.reading import read
 from .population import Population
 from .progress import Progress
 from .proposals import Draft, Plan, Proposal, Result, Usage, Written
-from .reading import read
-from .verify import find_distance, find_faults
 from .write import ExtractiveWriter, Job, Writer, prompt_hashes
 
 if TYPE_CHECKING:

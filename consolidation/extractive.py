@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from .guards import first_difference
+from .language.reading import Reading, read
 from .proposals import Claim, Draft
-from .reading import Reading, read
 from .thresholds import EXTRACT_SIMILARITY, EXTRACT_SOURCES
 
 if TYPE_CHECKING:

@@ -12,14 +12,15 @@ cosine of 0.92 or more among 2,541, seven are role swaps or two people's version
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from difflib import SequenceMatcher
 
-from . import lexicon, mood, roles
-from .arrangement import rearranged
-from .objections import Guard, Objection, listed
-from .reading import Reading
-from .tokens import stem
+from .language import lexicon, mood, roles
+from .language.arrangement import rearranged
+from .language.objections import Guard, Objection, listed
+from .language.reading import Reading
+from .language.tokens import stem
 
 __all__ = [
     "Objection",
@@ -116,6 +117,27 @@ def _names(left: Reading, right: Reading) -> Iterator[Objection]:
         strangers = strangers and set(left.names).isdisjoint(right.names)
         guard = "subject" if strangers else "name"
         yield Objection(guard, ", ".join(here), ", ".join(there), conflict=both)
+
+
+def signs(left: Reading, right: Reading) -> Iterator[Objection]:
+    """Signs that are no punctuation: "> 200" and "< 200", "A+" and "A-", a tick and a cross."""
+    here, there = left.signs, right.signs
+    if here != there:
+        one, other = (" ".join((side - rest).elements()) for side, rest in _both_ways(here, there))
+        yield Objection("sign", one, other)
+
+
+def _both_ways(here: Counter[str], there: Counter[str]) -> tuple[tuple[Counter[str], ...], ...]:
+    return (here, there), (there, here)
+
+
+def spelled_by_case(left: Reading, right: Reading) -> Iterator[Objection]:
+    """One word whose capitals tell two things apart: "sk-AbC9" and "sk-abc9", "Mb" and "MB"."""
+    here, there = left.cased, right.cased
+    for word in sorted(here.keys() & there.keys()):
+        if here[word].isdisjoint(there[word]):
+            one, other = ", ".join(sorted(here[word])), ", ".join(sorted(there[word]))
+            yield Objection("case", one, other, conflict=False)
 
 
 def _compounds(left: Reading, right: Reading) -> Iterator[Objection]:
@@ -327,6 +349,8 @@ def _only_in(words: Sequence[str], others: frozenset[str]) -> list[str]:
 
 _GUARDS: tuple[Guard, ...] = (
     _values,
+    signs,
+    spelled_by_case,
     _names,
     _compounds,
     _negation,

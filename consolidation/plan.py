@@ -16,8 +16,8 @@ from itertools import pairwise
 from slowwave.store.records import Memory
 
 from . import thresholds
+from .asking.estimates import Question, estimate_pair, estimate_writing, shared_by_each
 from .clusters import find_groups, split_group
-from .estimates import Question, estimate_pair, estimate_writing, shared_by_each
 from .extractive import (
     Source,
     compose_growth,
@@ -30,6 +30,7 @@ from .extractive import (
     voices,
 )
 from .guards import Objection, certain_conflict, first_conflict
+from .language.reading import Reading, read
 from .merges import NearPair, groups_of_same, near_pairs, refusals
 from .population import Population
 from .proposals import (
@@ -43,9 +44,8 @@ from .proposals import (
     Refusal,
     proposal_id,
 )
-from .reading import Reading, read
+from .replacing.updates import Found, Replacement, Stage, as_told, find_updates, told_of
 from .topics import shared_topics
-from .updates import Found, Replacement, Stage, as_told, find_updates, told_of
 
 PairGuard = Callable[[Reading, Reading], Objection | None]
 

@@ -11,7 +11,7 @@ from slowwave.store.lineage import Edge
 from slowwave.store.records import Memory
 
 from .extractive import Source
-from .reading import Reading, read
+from .language.reading import Reading, read
 
 if TYPE_CHECKING:
     import numpy as np

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
+from .language.tokens import stem
 from .population import Population
 from .thresholds import SHARED_TOPIC
-from .tokens import stem
 
 # How many of them a reason names.
 _MOST = 3

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from slowwave.consolidation.arrangement import rearranged
 from slowwave.consolidation.guards import first_conflict, first_difference
-from slowwave.consolidation.reading import read
+from slowwave.consolidation.language.arrangement import rearranged
+from slowwave.consolidation.language.reading import read
 
 SAME = [
     ("Backups go to the vault every night at two.", "Every night at two backups go to the vault."),
@@ -42,6 +42,17 @@ OTHER = [
     ("Stop the server and delete the disk.", "Delete the disk and stop the server."),
     ("Mara waited. Then she called Ivo.", "Then she called Ivo. Mara waited."),
     ("Mara trusts Ivo.", "Ivo trusts Mara."),
+    (
+        "The German subsidiary of the French firm closes.",
+        "The French subsidiary of the German firm closes.",
+    ),
+    ("The parent of the node is null.", "The node of the parent is null."),
+    ("Use yarn instead of npm.", "Use npm instead of yarn."),
+    ("Only Ana can approve refunds.", "Ana can only approve refunds."),
+    (
+        "The middleware runs auth, logging and cors in this order.",
+        "The middleware runs cors, logging and auth in this order.",
+    ),
 ]
 
 

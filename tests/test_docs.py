@@ -10,7 +10,7 @@ from nights import fill, night, rows, told
 from slowwave.consolidation import guards
 from slowwave.consolidation.embed import SentenceEmbedder
 from slowwave.consolidation.guards import Objection, certain_conflict, first_difference
-from slowwave.consolidation.reading import read
+from slowwave.consolidation.language.reading import read
 
 PAGE = Path(__file__).parent.parent / "docs" / "how-slowwave-decides.md"
 

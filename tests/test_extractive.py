@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from texts import sources
 
+from slowwave.consolidation.checking.verify import find_faults
 from slowwave.consolidation.embed import SentenceEmbedder
 from slowwave.consolidation.extractive import (
     DATE_MARK,
@@ -20,10 +21,9 @@ from slowwave.consolidation.extractive import (
     compose_synthesis,
     tells_already,
 )
+from slowwave.consolidation.language.reading import read
 from slowwave.consolidation.proposals import Draft
-from slowwave.consolidation.reading import read
 from slowwave.consolidation.thresholds import EXTRACT_SOURCES
-from slowwave.consolidation.verify import find_faults
 
 NIGHT = night.load()
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from slowwave.consolidation.instructions import commands
+from slowwave.consolidation.checking.instructions import commands
 
 
 @pytest.mark.parametrize(

@@ -43,12 +43,12 @@ from model_server import (
 )
 from nights import NOW, execute, fill, night, picture, rows, told
 
-from slowwave.consolidation import prompts
-from slowwave.consolidation.calls import ATTEMPTS, Endpoint
+from slowwave.consolidation.asking import prompts
+from slowwave.consolidation.asking.calls import ATTEMPTS, Endpoint
+from slowwave.consolidation.asking.estimates import TOKENS_OF_INSTRUCTIONS, Question
+from slowwave.consolidation.asking.model import Budget, ModelWriter
 from slowwave.consolidation.embed import SentenceEmbedder
 from slowwave.consolidation.errors import ModelError
-from slowwave.consolidation.estimates import TOKENS_OF_INSTRUCTIONS, Question
-from slowwave.consolidation.model import Budget, ModelWriter
 from slowwave.consolidation.outcome import Outcome
 from slowwave.consolidation.proposals import ASKED, Operation, Result
 from slowwave.store.file import open_writing

@@ -11,7 +11,7 @@ import pytest
 from nights import NOW, execute, fill, night, picture, rows, told
 
 from slowwave.consolidation.embed import SentenceEmbedder
-from slowwave.consolidation.reading import read
+from slowwave.consolidation.language.reading import read
 from slowwave.consolidation.thresholds import MOST_CLAIMS
 from slowwave.consolidation.write import ExtractiveWriter
 from slowwave.store.check import check_file

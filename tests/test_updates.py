@@ -14,7 +14,7 @@ from nights import AGENTS_TABLES, NOW, execute, fill, night, picture, rows, told
 from test_cli import Cli, cli
 
 from slowwave.consolidation.embed import SentenceEmbedder
-from slowwave.consolidation.updates import Found, as_told, find_updates
+from slowwave.consolidation.replacing.updates import Found, as_told, find_updates
 from slowwave.store.check import check_file
 from slowwave.store.exchange import export_lines, import_lines
 from slowwave.store.file import create_file, open_reading, open_writing
@@ -30,6 +30,7 @@ BRANCH = [
     "The default branch of the firmware repository was renamed, it is called main these days.",
 ]
 PORT = "The billing service listens on port {} for requests of the web shop."
+NOW_PORT = "The billing service now listens on port {} for requests of the web shop."
 MERGED = (
     "[since 2026-02-02] User renamed the default branch of the firmware repository; it is called "
     "trunk from now on. [2026-02-01 until 2026-02-02] The default branch of the firmware "
@@ -81,13 +82,13 @@ def test_a_value_that_is_said_to_have_changed_replaces_the_old_one(
         assert {one.operation for one in trace_sources(file, made["id"])} == {"update"}
 
 
-def test_a_value_that_is_just_given_anew_replaces_the_old_one_as_well(
+def test_a_value_that_is_just_given_anew_is_a_conflict(
     memory_file: Path, embedder: SentenceEmbedder
 ) -> None:
     fill(memory_file, told([PORT.format(8080), PORT.format(9191)], "port"))
-    made = one_update(memory_file, embedder)
-    assert made["content"].startswith("[since 2026-02-02] The billing service listens on port 9191")
-    assert "[2026-02-01 until 2026-02-02] The billing service listens on port 8080" in str(made)
+    plan = night(memory_file, embedder).plan
+    assert plan.proposals == ()
+    assert [one.why for one in plan.conflicts] == ["nothing says that it changed"]
 
 
 @pytest.mark.parametrize(
@@ -115,7 +116,7 @@ def test_two_things_and_things_that_happen_twice_are_left_alone(
 @pytest.mark.parametrize(
     ("memories", "why"),
     [
-        ([{"observed_at": "2026-02-01T09:00:00+00:00"}] * 2, "both were told on one day"),
+        ([{"observed_at": "2026-02-01T09:00:00+00:00"}] * 2, "nothing says that it changed"),
         (
             [{"observed_at": "2026-02-01T09:00:00+00:00", "origin": "human"}, {}],
             "the earlier one is protected",
@@ -125,7 +126,8 @@ def test_two_things_and_things_that_happen_twice_are_left_alone(
 def test_what_is_not_plain_is_reported_and_left_as_it_is(
     memories: list[dict[str, str]], why: str, memory_file: Path, embedder: SentenceEmbedder
 ) -> None:
-    texts = [PORT.format(8080), PORT.format(9191)]
+    later = NOW_PORT if why == "the earlier one is protected" else PORT
+    texts = [PORT.format(8080), later.format(9191)]
     fill(
         memory_file,
         [{"content": text} | more for text, more in zip(texts, memories, strict=True)],
@@ -133,7 +135,7 @@ def test_what_is_not_plain_is_reported_and_left_as_it_is(
     plan = night(memory_file, embedder).plan
     assert plan.proposals == ()
     assert [(one.values, one.why) for one in plan.conflicts] == [(("8080", "9191"), why)]
-    assert sorted(active(memory_file)) == texts
+    assert sorted(active(memory_file)) == sorted(texts)
 
 
 def test_a_humans_memory_is_replaced_when_told_so(
@@ -148,11 +150,11 @@ def test_a_humans_memory_is_replaced_when_told_so(
 def test_an_old_value_that_is_told_again_later_is_a_conflict(
     memory_file: Path, embedder: SentenceEmbedder
 ) -> None:
-    texts = [PORT.format(8080), PORT.format(9191), f"Note: {PORT.format(8080)}"]
+    texts = [PORT.format(8080), NOW_PORT.format(9191), f"Note: {PORT.format(8080)}"]
     fill(memory_file, told(texts, "port"))
     plan = night(memory_file, embedder).plan
     assert [one for one in plan.proposals if one.operation == "update"] == []
-    assert {one.why for one in plan.conflicts} == {"the later value had been told before"}
+    assert {one.why for one in plan.conflicts} == {"nothing says that it changed"}
 
 
 def test_hearsay_replaces_nothing(memory_file: Path, embedder: SentenceEmbedder) -> None:
@@ -458,7 +460,14 @@ def found_in(old: str, new: str) -> Found:
     return find_updates([as_told(one) for one in memories], lambda _: True)
 
 
-@pytest.mark.parametrize(("old", "new"), [*CHANGED, *OTHERWISE])
+@pytest.mark.parametrize(("old", "new"), OTHERWISE)
+def test_what_merely_has_another_value_is_a_conflict(old: str, new: str) -> None:
+    found = found_in(old, new)
+    assert found.replacements == ()
+    assert [one.sources for one in found.conflicts] == [("old", "new")]
+
+
+@pytest.mark.parametrize(("old", "new"), CHANGED)
 def test_the_newer_of_two_values_replaces_the_older(old: str, new: str) -> None:
     found = found_in(old, new)
     assert found.conflicts == ()
@@ -503,7 +512,7 @@ def test_the_report_of_a_run_shows_the_conflicts(memory_file: Path, cli: Cli) ->
     fill(memory_file, [row | {"observed_at": DAY} for row in told(texts, "port")])
     planned = cli("maintain", memory_file, "--consolidate", "--dry-run", "--json")
     assert [one["why"] for one in json.loads(planned.out)["conflicts"]] == [
-        "both were told on one day"
+        "nothing says that it changed"
     ]
     shown = cli("maintain", memory_file, "--consolidate", "--only", "update", "--dry-run")
     assert "In conflict, and left as they are: 1 pair." in shown.out

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from slowwave.consolidation.reading import Reading, read
+from slowwave.consolidation.language.reading import Reading, read
 
 SPELLINGS = [
     ["five minutes", "5 minutes", "5min", "five min", "5-minute", "five-minute", "5 MINUTES"],

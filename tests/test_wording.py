@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from slowwave.consolidation.guards import first_difference
-from slowwave.consolidation.reading import read
-from slowwave.consolidation.wording import normalised
+from slowwave.consolidation.language.reading import read
+from slowwave.consolidation.language.wording import normalised
 
 
 @pytest.mark.parametrize(
@@ -29,7 +29,7 @@ from slowwave.consolidation.wording import normalised
         ("It is on the 3rd floor.", "It is on the third floor."),
         ("The kids sleep.", "The children sleep."),
         ("It costs €95 per month.", "It costs 95 euros a month."),
-        ("Interns may not approve it.", "Interns are not allowed to approve it."),
+        ("Interns must not approve it.", "Interns are not allowed to approve it."),
     ],
 )
 def test_two_spellings_of_one_meaning_do_not_differ(one: str, other: str) -> None:
@@ -47,6 +47,11 @@ def test_two_spellings_of_one_meaning_do_not_differ(one: str, other: str) -> Non
         ("It is on 3 March.", "It is on the third floor."),
         ("My foot hurts.", "My feet hurt."),
         ("It is fast.", "It is faster."),
+        ("It may not include the fix.", "It must not include the fix."),
+        ("Archive it once a customer replies.", "Archive it every time a customer replies."),
+        ("Ask Max about it.", "Ask the maximum about it."),
+        ("The visa ends on 31/12/25.", "The visa ends on 31/12/26."),
+        ("It is at \u221218 °C.", "It is at 18 °C."),
     ],
 )
 def test_two_that_look_alike_and_mean_something_else_do(one: str, other: str) -> None:

@@ -7,14 +7,17 @@ from collections.abc import Iterator
 
 from rich.table import Table
 
+from slowwave.consolidation.checking.verify import find_distance, find_faults
 from slowwave.consolidation.extractive import Source
 from slowwave.consolidation.proposals import Claim, Draft
-from slowwave.consolidation.verify import find_distance, find_faults
 
 from .bench import Bench, Json
 from .rates import rate_of, shown
 
-SETS = ("drafts-tuned", "drafts-held-out")
+SETS = (
+    *("drafts-tuned", "drafts-tuned-2", "drafts-tuned-3", "drafts-tuned-4"),
+    "drafts-held-out",
+)
 # Cases of a set, in a quick run.
 _QUICK = 2
 

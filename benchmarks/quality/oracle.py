@@ -8,8 +8,8 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 
-from slowwave.consolidation.calls import Call, Endpoint, Model
-from slowwave.consolidation.model import ModelWriter
+from slowwave.consolidation.asking.calls import Call, Endpoint, Model
+from slowwave.consolidation.asking.model import ModelWriter
 from slowwave.store.ledger import Answer
 
 # Two texts that it may be asked about, in their order in the labelled file.

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
 
+from slowwave.consolidation.checking.verify import find_distance, find_faults
 from slowwave.consolidation.embed import Embedder
 from slowwave.consolidation.entities import names_in
 from slowwave.consolidation.plan import PlanOptions
 from slowwave.consolidation.population import Population
 from slowwave.consolidation.proposals import Draft, Proposal
-from slowwave.consolidation.verify import find_distance, find_faults
 from slowwave.consolidation.write import Check, Job, Writer, prompt_hashes
 from slowwave.store.exchange import new_memory
 from slowwave.store.ledger import Answer

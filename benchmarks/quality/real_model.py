@@ -8,8 +8,8 @@ from collections.abc import Iterator
 from rich.table import Table
 
 from fixtures.night import lines
-from slowwave.consolidation.calls import Endpoint
-from slowwave.consolidation.model import ModelWriter
+from slowwave.consolidation.asking.calls import Endpoint
+from slowwave.consolidation.asking.model import ModelWriter
 from slowwave.consolidation.outcome import Outcome
 
 from .bench import Bench, Json

@@ -14,7 +14,7 @@ from rich.table import Table
 
 from fixtures.night import lines
 from slowwave.consolidation.extractive import current_part
-from slowwave.consolidation.reading import read
+from slowwave.consolidation.language.reading import read
 
 from .bench import Bench, Json
 from .files import active, memory_file, night, rows

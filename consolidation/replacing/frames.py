@@ -8,12 +8,14 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
 
-from . import cues, lexicon
+from slowwave.consolidation.language import lexicon
+from slowwave.consolidation.language.mood import moods_of, pasts_of
+from slowwave.consolidation.language.reading import Reading, read
+from slowwave.consolidation.language.tokens import Token, is_content, stem
+from slowwave.consolidation.language.values import Value, covered
+
+from . import cues
 from .attributes import attribute_of, changed_by
-from .mood import moods_of, pasts_of
-from .reading import Reading, read
-from .tokens import Token, is_content, stem
-from .values import Value, covered
 
 Key = tuple[str, str]
 

@@ -11,10 +11,10 @@ from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from typing import TYPE_CHECKING, Any
 
+from slowwave.consolidation.errors import ModelError
 from slowwave.store.ledger import Answer
 
 from . import prompts
-from .errors import ModelError
 from .estimates import Question
 from .prompts import Messages
 

@@ -13,10 +13,10 @@ from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from itertools import accumulate
 
-from . import lexicon
-from .reading import Reading, read
-from .tokens import Token, is_content, is_past_form, stem, stems_of
-from .values import Value
+from slowwave.consolidation.language import lexicon
+from slowwave.consolidation.language.reading import Reading, read
+from slowwave.consolidation.language.tokens import Token, is_content, is_past_form, stem, stems_of
+from slowwave.consolidation.language.values import Value
 
 # A statement of fewer things goes on with the one before it.
 _NEAR = 3

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
+from slowwave.consolidation.population import Population
+from slowwave.consolidation.proposals import Conflict
 from slowwave.store.file import open_reading
 from slowwave.store.lineage import read_edges
 from slowwave.store.memories import chosen_tenants, read_derived, read_observed
 
-from .population import Population
-from .proposals import Conflict
 from .updates import find_updates, told_of
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from functools import lru_cache
 
-from .tokens import stem
+from slowwave.consolidation.language.tokens import stem
 
 # With these endings a noun of who does something, or of what is done, is made of the verb.
 _DERIVING = ("ation", "ment", "ance", "ence", "ing", "ion", "ure", "al", "or", "er")

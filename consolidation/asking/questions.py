@@ -16,6 +16,11 @@ from typing import get_args
 
 from pydantic import ValidationError
 
+from slowwave.consolidation.checking.verify import find_loss
+from slowwave.consolidation.extractive import Source, compose_update
+from slowwave.consolidation.language.reading import read
+from slowwave.consolidation.proposals import Claim, Draft, Proposal, Usage, Written
+from slowwave.consolidation.write import Answers, Check, Job, judged
 from slowwave.store.ledger import Answer
 from slowwave.store.records import json_text
 
@@ -28,12 +33,7 @@ from .estimates import (
     estimate_judging,
     estimate_writing,
 )
-from .extractive import Source, compose_update
 from .prompts import Judgement
-from .proposals import Claim, Draft, Proposal, Usage, Written
-from .reading import read
-from .verify import find_loss
-from .write import Answers, Check, Job, judged
 
 # The most tokens of an answer beyond what is expected; a model may be wordier than its sources.
 ANSWER_MARGIN = 400

@@ -6,6 +6,7 @@ Everything is computed from the text alone, by rules, at some thousand texts a s
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
@@ -23,6 +24,14 @@ _SENTENCE_END = re.compile(r"(?:(?<=[.!?])|(?<=[.!?][\"'”)]))\s+(?=[\"'“(\[`
 _ABBREVIATED = re.compile(r"\b(?:e\.g|i\.e|etc|vs|Dr|Mr|Mrs|Ms|St|No|approx|a\.m|p\.m)\.$", re.I)
 # How many words after "not" its content word may stand: "not be in need of".
 _REACH = 5
+# What compares, computes, points, grades or shows: no letter, digit, quote or punctuation. A "!"
+# before a word denies it, a "-" behind one grades it; units and money are read as values.
+_SIGN = re.compile(
+    r"->|<-|[<>=]=?|!=|!(?=\w)|(?<=\w)-(?=[\s.,;]|$)|&&?|\|\|?|[+*^~#@\\]|\$(?!\d)|(?<=\s)/(?=\s)|"
+    r"(?<=\s)-(?=\s)|[^\w\s\x00-\x7f°€£\u2010-\u201f\u2026]|[\u00bc-\u00be\u00b2\u00b3\u00b9]"
+)
+# Units that mean something else with another capital.
+_UNIT_BY_CASE = re.compile(r"(?<=\d)\s?([kKMGT]i?[bB](?:/s|ps)?|[mM][Wg])\b")
 _MEASURES = frozenset({"number", "time", "date", "rate"})
 
 
@@ -108,6 +117,29 @@ class Reading:
     def whole_stems(self) -> frozenset[str]:
         """The same with hyphenated words left whole."""
         return frozenset(stem(token.bare) for token in self.plain if is_content(token.bare))
+
+    @cached_property
+    def signs(self) -> Counter[str]:
+        """The signs that say something by themselves, each as often as it stands there."""
+        return Counter(found.group().strip() for found in _SIGN.finditer(self.said))
+
+    @cached_property
+    def cased(self) -> dict[str, frozenset[str]]:
+        """Each word whose capitals may be meaning by its lower case, as it is spelled.
+
+        Codes and names with capitals inside; and words that are names with a capital, and say
+        little without one ("ask Will"), where no sentence begins with them.
+        """
+        found: dict[str, set[str]] = {}
+        for token in self.tokens:
+            word = token.text[: len(token.bare)]
+            code = any(map(str.isdigit, word)) or not (word.islower() or word.isupper())
+            little = token.bare in lexicon.FUNCTION and not token.starts_sentence
+            if little or (code and not (token.starts_sentence and word.istitle())):
+                found.setdefault(token.bare, set()).add(word)
+        for unit in _UNIT_BY_CASE.findall(self.said):
+            found.setdefault(unit.lower(), set()).add(unit)
+        return {word: frozenset(spelled) for word, spelled in found.items()}
 
     @cached_property
     def designations(self) -> dict[str, frozenset[str]]:

@@ -40,6 +40,9 @@ _RULES: tuple[tuple[re.Pattern[str], _Form], ...] = tuple(
     (re.compile(pattern, re.IGNORECASE), form)
     for pattern, form in (
         ("’", "'"),
+        # A minus as it is typeset; a dash in front of a number is one, too.
+        ("\\u2212", "-"),
+        (r"(?<![\w\s])\u2013(?=\d)|(?<=\s)\u2013(?=\d)", "-"),
         (rf"\b({'|'.join(lexicon.OUR)})our", r"\1or"),
         (rf"\b({'|'.join(lexicon.ISE)})is(?=e|ing|ation)", r"\1iz"),
         (r"\b(?:Doctor|Dr\.)(?= [A-Z])", "Dr"),
@@ -73,7 +76,7 @@ _RULES: tuple[tuple[re.Pattern[str], _Form], ...] = tuple(
             r"confirmed|reported)(?: that)? (?:they|he|she) ",
             r"\1 ",
         ),
-        (r" at all\b", ""),
+        (r"(?<=\w) at all(?=[.,;!?]|$)", ""),
         (r"(?:^|,? )(?:in fact|of course|as a matter of fact|needless to say)\b,?", ""),
         # Denials.
         (r"\bnot ever\b", "never"),
@@ -85,7 +88,7 @@ _RULES: tuple[tuple[re.Pattern[str], _Form], ...] = tuple(
         (r"\b(is|are|was|were|has|have|had) not any\b", r"\1 no"),
         (r"\bdid not have any\b", "had no"),
         (r"\b(?:do|does) not have any\b", "have no"),
-        (r"\b(?:is|are|was|were) not (?:allowed|permitted) to\b|\bmay not\b", "must not"),
+        (r"\b(?:is|are) not (?:allowed|permitted) to\b", "must not"),
         (r"\b(?:is|are) unable to\b|\b(?:is|are) not able to\b", "can not"),
         (r"\b(?:is|are) able to\b", "can"),
         (r"(?:^|(?<=[.!?:] ))(?:do (?:not|never)|you must (?:not|never)|never ever)\b", "Never"),
@@ -122,7 +125,6 @@ _RULES: tuple[tuple[re.Pattern[str], _Form], ...] = tuple(
         (r"\bversion (?=\d)", "v"),
         (r"\bport number (?=\d)", "port "),
         (r"\b([kMG])bit/s\b", r"\1bps"),
-        (r"\bbucks\b", "dollars"),
         (r"\b((?:[KMGT]i?|giga|mega|kilo|tera)(?:b|bytes?)) of\b", r"\1"),
         (
             r"(?<=\d)[-\u2013](?=\d+ ?(?:ms|s|min|h|seconds?|minutes?|hours?|days?|weeks?|%|€)\b)",
@@ -130,12 +132,19 @@ _RULES: tuple[tuple[re.Pattern[str], _Form], ...] = tuple(
         ),
         # How often.
         (r"\beach (?!other\b|of\b)", "every "),
-        (r"\bonce (?:an?|per|every) (?=\w)", "every "),
+        (
+            r"\bonce (?:an?|per|every) (?=(?:minute|hour|day|night|week|month|quarter|year)s?\b)",
+            "every ",
+        ),
         (r"\bevery 24 hours\b", "every day"),
         (r"\bon (mon|tues|wednes|thurs|fri|satur|sun)days\b", r"every \1day"),
         (r"\bone time\b(?! (?:code|password|token))", "once"),
         # About how much.
-        (r"(?:\bapprox(?:\.|imately)?|\broughly|\baround|\bcirca|~)\s?(?=[\d€$£])", "about "),
+        (r"(?:\bapprox(?:\.|imately)?|\broughly|\bcirca|~)\s?(?=[\d€$£])", "about "),
+        # With an article, little is something.
+        (r"\ba (little|few|number)\b", r"some-\1"),
+        # Decades are no seconds.
+        (r"\b(the \d0)s\b", r"\1-ies"),
         (r"\bapprox(?:\.|imately\b)", "about"),
     )
 )
@@ -174,6 +183,11 @@ def normalised(text: str) -> str:
 
 def _spelled(found: re.Match[str]) -> str:
     word = found.group()
+    if word[:1].isupper() and word.lower() in lexicon.ALSO_NAMES:
+        return word
+    # "40 db" is a noise.
+    if word.lower() in ("db", "dbs") and found.string[: found.start()].rstrip()[-1:].isdigit():
+        return word
     form = lexicon.SPELLINGS[word.lower()]
     return form[:1].upper() + form[1:] if word[:1].isupper() else form
 

@@ -10,11 +10,12 @@ from collections.abc import Container, Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
+from slowwave.consolidation.language.tokens import stem
+from slowwave.consolidation.language.values import FAMILIES, Value
+from slowwave.consolidation.thresholds import MOST_VALUE_WORDS, WHOLE_MATTER
+
 from .attributes import SINGLE, attribute_of
 from .frames import Frame, Key
-from .thresholds import MOST_VALUE_WORDS, WHOLE_MATTER
-from .tokens import stem
-from .values import FAMILIES, Value
 
 # That somebody does now what another did: else two people may well do the same.
 _SUCCEEDED = re.compile(

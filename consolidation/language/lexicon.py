@@ -278,13 +278,14 @@ UNITS = {
         "KiB": "kib kibibyte kibibytes",
         "MB": "mb megabyte megabytes",
         "MiB": "mib mebibyte mebibytes",
-        "GB": "gb gigabyte gigabytes gig gigs",
+        "GB": "gb gigabyte gigabytes",
         "GiB": "gib gibibyte gibibytes",
         "TB": "tb terabyte terabytes",
         "TiB": "tib tebibyte tebibytes",
         "USD": "$ usd dollar dollars",
         "EUR": "€ eur euro euros",
-        "GBP": "£ gbp pound pounds",
+        "GBP": "£ gbp",
+        "pound": "pound pounds",
         "km": "km kilometre kilometres kilometer kilometers",
         "m": "m metre metres meter meters",
         "cm": "cm centimetre centimetres centimeter centimeters",
@@ -370,6 +371,12 @@ REQUESTING = _words(
     "orders ordered"
 )
 DUTIES = _words("should must shall ought")
+# With these the order of a list is part of what it says.
+RANKING = _words(
+    "order orders sequence first second third last then next finally rank ranks ranking priority "
+    "podium medal medals left right top bottom steps stages fallback fallbacks "
+    "chain from respectively run runs pipeline column columns field fields argument arguments"
+)
 # What speaks of something said before.
 POINTING = _words(
     "he she it they him her them his hers its their theirs this that these those then there so "
@@ -420,7 +427,7 @@ _SAME_WORDS = {
     **{"configuration": "config", "configurations": "configs", "repository": "repo"},
     **{"repositories": "repos", "database": "db", "databases": "dbs", "environment": "env"},
     **{"environments": "envs", "variable": "var", "variables": "vars", "production": "prod"},
-    **{"development": "dev", "documentation": "docs", "authentication": "auth"},
+    **{"documentation": "docs", "authentication": "auth"},
     **{"application": "app", "applications": "apps", "administrator": "admin"},
     **{"administrators": "admins", "information": "info", "directory": "dir"},
     **{"directories": "dirs", "parameter": "param", "parameters": "params", "library": "lib"},
@@ -434,21 +441,23 @@ _SAME_WORDS = {
     # Of one meaning.
     **{"buy": "purchase", "buys": "purchases", "bought": "purchased", "start": "begin"},
     **{"starts": "begins", "started": "began", "starting": "beginning", "big": "large"},
-    **{"bigger": "larger", "remove": "delete", "removes": "deletes", "removed": "deleted"},
-    **{"removing": "deleting", "usually": "typically", "rarely": "seldom", "children": "kids"},
+    **{"bigger": "larger"},
+    **{"usually": "typically", "rarely": "seldom", "children": "kids"},
     **{"mother": "mum mom", "father": "dad", "doctor": "physician", "need": "require"},
     **{"needs": "requires", "needed": "required", "immediately": "instantly"},
     **{"everybody": "everyone", "anybody": "anyone", "somebody": "someone"},
 }
 _SAME_PHRASES = {
     **{"pull request": "PR", "pull requests": "PRs", "virtual machine": "VM"},
-    **{"virtual machines": "VMs", "human resources": "HR", "continuous integration": "CI"},
-    **{"right away": "immediately", "straight away": "immediately", "at once": "immediately"},
-    **{"second-hand": "used", "second hand": "used", "as well as": "and"},
+    **{"virtual machines": "VMs", "continuous integration": "CI"},
+    **{"right away": "immediately", "straight away": "immediately"},
+    **{"second-hand": "used"},
 }
 SPELLINGS = {
     other: word for word, others in _SAME_WORDS.items() for other in others.split()
 } | _SAME_PHRASES
+# Of these, what is a name with a capital: "ask Max".
+ALSO_NAMES = _words("max spec mum mom dad lab")
 # What stands before "-our" and "-ise" in words that are written "-or" and "-ize" elsewhere.
 OUR = _words("col fav behavi neighb hon lab harb flav hum rum od vap arm")
 ISE = _words(

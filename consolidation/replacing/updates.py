@@ -14,14 +14,14 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
+from slowwave.consolidation.extractive import DATE_MARK, current_part
+from slowwave.consolidation.population import Population
+from slowwave.consolidation.proposals import Conflict
+from slowwave.consolidation.thresholds import COMMON_WORD, OUTWEIGHING
 from slowwave.store.records import Memory
 
 from .changes import Change, Matter, compare
-from .extractive import DATE_MARK, current_part
 from .frames import Frame, Key, frames_of
-from .population import Population
-from .proposals import Conflict
-from .thresholds import COMMON_WORD, OUTWEIGHING
 
 
 @dataclass(frozen=True, eq=False)
@@ -191,13 +191,12 @@ def _conflict(pair: Pair, why: str) -> Conflict:
 
 def _doubt(pair: Pair, voices: _Voices, may_leave: Callable[[Memory], bool]) -> str | None:
     """Give why the later memory of a pair does not replace the earlier one; None if it does."""
-    old, new, change = pair.old, pair.new, pair.change
+    old, change = pair.old, pair.change
     if change.doubted:
         return "one of them is not sure, or has it from somebody"
-    if not change.cued and not change.single:
+    if not change.cued:
+        # Two meetings, two doses, two issues: what has another value may be another thing.
         return "nothing says that it changed"
-    if old.day == new.day and not change.cued:
-        return "both were told on one day"
     if not may_leave(old.memory):
         return "the earlier one is protected"
     if not old.states_nothing_else(change.slot.old_keys):

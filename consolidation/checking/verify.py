@@ -11,17 +11,21 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from . import lexicon
-from .extractive import DATE_MARK, Source
-from .guards import certain_conflict
+from slowwave.consolidation.extractive import DATE_MARK, Source
+from slowwave.consolidation.guards import certain_conflict
+from slowwave.consolidation.language import lexicon
+from slowwave.consolidation.language.objections import Objection
+from slowwave.consolidation.language.reading import Reading, read
+from slowwave.consolidation.language.roles import direction, owners
+from slowwave.consolidation.language.tokens import Token, is_content, is_past_form, stem
+from slowwave.consolidation.language.values import Value
+from slowwave.consolidation.proposals import Claim, Draft, Operation
+from slowwave.consolidation.thresholds import DRAFT_SIMILARITY, EXTRACT_SOURCES
+
 from .instructions import obeyed
-from .objections import Objection
 from .parties import out_of_order, titled, turned
 from .places import exchanged
-from .proposals import Claim, Draft, Operation
-from .reading import Reading, read
 from .retelling import Retelling, Told
-from .roles import direction, owners
 from .stance import (
     affirmed,
     denials_lost,
@@ -33,9 +37,6 @@ from .stance import (
     said_otherwise,
 )
 from .statements import Statement, is_known, word_set
-from .thresholds import DRAFT_SIMILARITY, EXTRACT_SOURCES
-from .tokens import Token, is_content, is_past_form, stem
-from .values import Value
 
 if TYPE_CHECKING:
     import numpy as np

@@ -12,8 +12,9 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, OnErrorOmit
 
+from slowwave.consolidation.extractive import Source
+
 from .estimates import Question
-from .extractive import Source
 
 Messages = list[dict[str, str]]
 # What a model may say of a pair of memories.

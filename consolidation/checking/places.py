@@ -10,11 +10,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import combinations, pairwise
 
-from . import lexicon
+from slowwave.consolidation.language import lexicon
+from slowwave.consolidation.language.reading import Reading
+from slowwave.consolidation.language.tokens import stem
+
 from .parties import names_placed
-from .reading import Reading
 from .statements import Statement
-from .tokens import stem
 
 # How many words on each side of a word make its place.
 _NEAR = 2

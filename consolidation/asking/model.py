@@ -12,14 +12,14 @@ from collections.abc import Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, wait
 from threading import Thread
 
+from slowwave.consolidation.proposals import Operation, State, Usage, Written
+from slowwave.consolidation.write import Answers, Check, Job
 from slowwave.store.ledger import Answer
 
 from . import prompts
 from .budget import Books, Budget, BudgetSpent, Flight
 from .calls import Call, CallFailed, Endpoint, Model, ModelRefuses, open_model
-from .proposals import Operation, State, Usage, Written
 from .questions import Asking, Turn, Writing, batches, decide, kept_judgement, share
-from .write import Answers, Check, Job
 
 
 class ModelWriter:

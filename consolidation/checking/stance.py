@@ -11,7 +11,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 from itertools import islice
 
-from . import lexicon
+from slowwave.consolidation.language import lexicon
+
 from .company import Weights, likeness
 from .statements import Statement, is_known
 

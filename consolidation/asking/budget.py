@@ -7,8 +7,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from threading import Lock
 
+from slowwave.consolidation.proposals import Usage
+
 from .estimates import Estimate
-from .proposals import Usage
 
 # Gives the price in USD of so many tokens of a question and an answer; None if it is not known.
 Price = Callable[[int, int], float | None]

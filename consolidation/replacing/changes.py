@@ -8,18 +8,19 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from math import log
 
-from . import lexicon
-from .attributes import SINGLE, attribute_of
-from .frames import Frame
-from .slots import Slot, names_the_one, slot_of, stemmed
-from .thresholds import (
+from slowwave.consolidation.language import lexicon
+from slowwave.consolidation.language.tokens import stem
+from slowwave.consolidation.thresholds import (
     CUED_MATTER,
     PLAIN_MATTER,
     SHARED_MATTER,
     TURNED_MATTER,
     WHOLE_MATTER,
 )
-from .tokens import stem
+
+from .attributes import SINGLE, attribute_of
+from .frames import Frame
+from .slots import Slot, names_the_one, slot_of, stemmed
 
 # What a thing has one of at a time. A date or a name may be one of many.
 MEASURED = frozenset({"number", "time", "version", "address", "host", "url", "path", "weekday"})
@@ -68,6 +69,9 @@ class Change:
     doubted: bool
 
 
+_ANOTHER = frozenset(
+    {"former", "acting", "interim", "next", "second", "deputy", "assistant", "vice", "planned"}
+)
 # What stands in both of two sentences stands in two: no less rare than what stands in one.
 _SHARED = 2
 
@@ -213,6 +217,8 @@ def _both_name_the_one(old: Frame, new: Frame, slot: Slot) -> bool:
 
 def _two_things(old: Frame, new: Frame, slot: Slot) -> bool:
     """Whether something else than the value tells that they are about two things."""
+    if _owned_otherwise(old, new) or _designates(old, slot) or _in_another_role(old, new):
+        return True
     before, after = _about(old, new, slot)
     only_old, only_new = before - after - new.implied, after - before
     if _excluded(only_old, only_new):
@@ -226,6 +232,37 @@ def _two_things(old: Frame, new: Frame, slot: Slot) -> bool:
         old.complements, new.complements, only_old, only_new
     )
     return of_phrases or _contrasting(old.modifiers, new.modifiers, only_old, only_new)
+
+
+def _owned_otherwise(old: Frame, new: Frame) -> bool:
+    """Whether one is about somebody, and the other about what or whom they have: "Ann's mother"."""
+    here, there = _owning(old), _owning(new)
+    return any(here[name] != there[name] for name in here.keys() & there.keys())
+
+
+def _owning(frame: Frame) -> dict[str, bool]:
+    """Give for each name whether everything said of it is about what it has."""
+    found: dict[str, bool] = {}
+    for token in frame.reading.tokens:
+        if token.bare in frame.reading.names:
+            found[token.bare] = found.get(token.bare, True) and token.possessive
+    return found
+
+
+def _designates(frame: Frame, slot: Slot) -> bool:
+    """Whether the value says which thing it is about: "issue 41 is open", "gate 12 is closed"."""
+    tokens = [token for token in frame.reading.tokens if token.lower not in ("the", "a", "an")]
+    return any(
+        value.covers(token.start)
+        for key, value in frame.values.items()
+        if key in slot.old_keys and slot.kind in ("number", "version")
+        for token in tokens[1:2]
+    )
+
+
+def _in_another_role(old: Frame, new: Frame) -> bool:
+    """Whether one speaks of the former, the acting, the next or a second one."""
+    return bool((old.reading.words ^ new.reading.words) & _ANOTHER)
 
 
 def _rates(frame: Frame) -> frozenset[str]:

@@ -32,12 +32,16 @@ _JOINTS = lexicon.PLACING | lexicon.SUBORDINATORS
 # With these a phrase begins that may stand in front or at the end.
 _OPENERS = _JOINTS | OF_TIME
 _LINKS = frozenset({"and", "or", "but"})
-_TELLING = _OPENERS | _LINKS | lexicon.NEGATORS
+# What a word like "only" is about turns on where it stands.
+_SCOPES = frozenset(
+    {"only", "just", "even", "also", "all", "some", "any", "both", "most", "many"}
+) | {*("up", "down", "out", "off", "over")}
+_TELLING = _OPENERS | _LINKS | _SCOPES | lexicon.NEGATORS | {"of"}
 _COPULAS = frozenset({"is", "are", "was", "were"})
 _DEFINITE = frozenset({"the", "my", "our", "your", "his", "her", "its", "their"})
 _MUTUAL = frozenset(map(stem, lexicon.MUTUAL))
 # Three words or more in a row: "milk, eggs and bread".
-_LIST = re.compile(r"(?:[\w.+#-]+, )+[\w.+#-]+,? (?:and|or) [\w.+#-]*\w")
+_LIST = re.compile(r"(?<=[a-z] )(?:[\w.+#-]+, )+[\w.+#-]+,? (?:and|or) [\w.+#-]*\w")
 # With more sentences, or more owners in one, nobody would see at once that it is the same.
 _MOST_SENTENCES, _MOST_OWNERS = 5, 2
 
@@ -53,7 +57,8 @@ def _in_one_order(left: Reading, right: Reading) -> tuple[str, str]:
     Not with more than one list, nor in what is to be done, where the order may tell something.
     """
     here, there = _LIST.findall(left.said), _LIST.findall(right.said)
-    ruling = left.normative or right.normative
+    ordered = bool((left.words | right.words) & lexicon.RANKING)
+    ruling = ordered or left.normative or right.normative
     if ruling or len(here) != 1 or len(there) != 1 or _items(here[0]) != _items(there[0]):
         return left.said, right.said
     items = " and ".join(_items(here[0]))
@@ -66,7 +71,7 @@ def _items(listed: str) -> list[str]:
 
 @lru_cache(maxsize=65_536)
 def _rearranged(left: str, right: str) -> bool:
-    if not set(_lines(left)).isdisjoint(_lines(right)):
+    if _plain(left) in _lines(right) or _plain(right) in _lines(left):
         return True
     here, there = read(left).sentences, read(right).sentences
     if len(here) != len(there) or len(here) > _MOST_SENTENCES:
@@ -91,13 +96,29 @@ def _points_back(sentence: str) -> bool:
 
 def _same_sentence(left: str, right: str) -> bool:
     here, there = read(left).tokens, read(right).tokens
-    lines, others = _lines(left), _lines(right)
+    # The owners of one only may be read in another way: of both, "the boss of Ann" would come
+    # out as "Ann, of the boss".
     return (
-        any(_turned(one, other) for one in lines for other in others if len(one) == len(other))
+        any(_turned(one, other) for one in _plain_lines(left) for other in _lines(right))
+        or any(_turned(one, other) for one in _lines(left) for other in _plain_lines(right))
         or _swapped_copula(here, there)
         or _swapped_halves(read(left), read(right))
         or _swapped_partners(read(left), read(right))
     )
+
+
+def _plain(text: str) -> _Line:
+    """Give the line of a text as it stands, but for passives."""
+    reading = read(text)
+    return _line(reading, paired_in_order(active_form(without_teller(reading.tokens))))
+
+
+@lru_cache(maxsize=8_192)
+def _plain_lines(text: str) -> tuple[_Line, ...]:
+    """Give the lines of a sentence as it stands, and with the phrase in front of it last."""
+    reading = read(text)
+    forms = fronted_forms(without_teller(reading.tokens))
+    return tuple({_line(reading, paired_in_order(active_form(form))) for form in forms})
 
 
 @lru_cache(maxsize=8_192)
@@ -136,6 +157,9 @@ def _turned(left: _Line, right: _Line) -> bool:
         return True
     if len(left) <= 2 or sorted(left) != sorted(right):
         return False
+    if "because" in left and not lexicon.NEGATORS.isdisjoint(left):
+        # "Not hired because he was late" may deny the hiring or the reason.
+        return False
     return _phrases(left) == _phrases(right) or any(
         left[cut:] + left[:cut] == right and (left[cut] in _OPENERS or left[0] in _OPENERS)
         for cut in range(1, len(left))
@@ -161,8 +185,8 @@ def _swapped_copula(left: Sequence[Token], right: Sequence[Token]) -> bool:
     if here is None or there is None:
         return False
     return (
-        not _bare(here[0]).isdisjoint(_bare(there[1]))
-        and not _bare(here[1]).isdisjoint(_bare(there[0]))
+        _one_thing(here[0], there[1])
+        and _one_thing(here[1], there[0])
         and any(map(_is_definite, here))
         and all(_is_definite(side) or _is_single(side) for side in (*here, *there))
     )
@@ -175,9 +199,20 @@ def _sides(tokens: Sequence[Token]) -> tuple[Sequence[Token], Sequence[Token]] |
     return tokens[: cuts[0]], tokens[cuts[0] + 1 :]
 
 
+def _one_thing(tokens: Sequence[Token], others: Sequence[Token]) -> bool:
+    """Whether two phrases name one thing: "the pipeline's owner", "the owner of the pipeline"."""
+    return _named(tokens) in _bare(others) or _named(others) in _bare(tokens)
+
+
+def _named(tokens: Sequence[Token]) -> _Line:
+    return tuple(
+        stem(token.bare) for token in tokens if is_thing(token) or token.lower in ("of", "not")
+    )
+
+
 def _bare(tokens: Sequence[Token]) -> set[_Line]:
     forms = owner_forms(tokens, _MOST_OWNERS)
-    return {tuple(stem(token.bare) for token in form if is_thing(token)) for form in forms}
+    return {_named(form) for form in forms}
 
 
 def _is_definite(tokens: Sequence[Token]) -> bool:

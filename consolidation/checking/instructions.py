@@ -9,8 +9,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
+from slowwave.consolidation.language.reading import read
+
 from .company import share_told
-from .reading import read
 from .statements import Statement, statements_of
 
 # What only the reader has: its instructions, what it was told before, the notes before it.

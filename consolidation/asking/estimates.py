@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from .extractive import Source
+from slowwave.consolidation.extractive import Source
 
 # What a model may be asked: to judge pairs, to write one memory of many, to say what others add
 # to a memory that stands, to find a rule.

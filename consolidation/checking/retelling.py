@@ -11,11 +11,12 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
+from slowwave.consolidation.guards import first_difference
+from slowwave.consolidation.language.tokens import stem
+
 from .company import Weights, weights_of
-from .guards import first_difference
 from .stance import counterparts
 from .statements import Phrase, Statement, Thing, is_known, statements_of, word_set
-from .tokens import stem
 
 # From more than this share of the things of one of them on, verbs aside, a statement of a draft was
 # made from one of a source.

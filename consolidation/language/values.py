@@ -75,6 +75,8 @@ _KINDS = {
     "number": DIGITS,
 }
 _VALUE = re.compile("|".join(f"(?P<{kind}>{pattern})" for kind, pattern in _KINDS.items()), re.I)
+# "2026", or the "26" of "31/12/26".
+_YEAR = re.compile(r"\b(\d{4})\b|/\d{1,2}/(\d{2})$")
 _MONTH_NUMBERS = {month[:3]: number for number, month in enumerate(lexicon.MONTHS, start=1)}
 _HOURS = lexicon.NUMBER_WORDS | {"noon": 12, "midnight": 0}
 
@@ -157,8 +159,8 @@ def _by_pattern(text: str) -> Iterator[Value]:
             raw = raw.rstrip(".,;:")
         yield _value(kind, _norm(kind, raw.lower()), raw, match.start())
         # The year by itself, so that "3 March" and "3 March 2026" agree, and two years do not.
-        if kind in ("date", "month") and (year := re.search(r"\b\d{4}\b", raw)):
-            yield _value("year", year.group(), raw, match.start())
+        if kind in ("date", "month") and (year := _YEAR.search(raw)):
+            yield _value("year", year[1] or f"20{year[2]}", raw, match.start())
         if kind == "number" and (rate := norm_of_digits(raw.lower())[1]):
             yield _value("rate", rate, raw, match.start())
 

@@ -12,10 +12,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from itertools import combinations
 
-from . import lexicon
-from .reading import Reading
+from slowwave.consolidation.language import lexicon
+from slowwave.consolidation.language.reading import Reading
+from slowwave.consolidation.language.tokens import Token, is_content, is_past_form
+
 from .statements import Statement, Thing, word_set
-from .tokens import Token, is_content, is_past_form
 
 # How it goes with a verb; "to" is one with being acted upon, since "gave Ann the key" is "gave the
 # key to Ann".

@@ -1,0 +1,1 @@
+"""A model, asked through litellm, and believed nothing."""

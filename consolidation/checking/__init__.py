@@ -1,0 +1,1 @@
+"""Whether a draft says what its sources say, all of it, and nothing else."""

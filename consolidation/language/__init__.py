@@ -1,0 +1,1 @@
+"""What a text says that must not be confused, read by rules."""
