@@ -124,7 +124,7 @@ def signs(left: Reading, right: Reading) -> Iterator[Objection]:
     here, there = left.signs, right.signs
     if here != there:
         one, other = (" ".join((side - rest).elements()) for side, rest in _both_ways(here, there))
-        yield Objection("sign", one, other)
+        yield Objection("sign", one, other, conflict=bool(one and other))
 
 
 def _both_ways(here: Counter[str], there: Counter[str]) -> tuple[tuple[Counter[str], ...], ...]:

@@ -48,8 +48,6 @@ APART = {
     "signs": [
         ("Alert when latency is > 200 ms.", "Alert when latency is < 200 ms.", ">", "<"),
         ("His blood type is A+.", "His blood type is A-.", "+", "-"),
-        ("Deploy if !ready.", "Deploy if ready.", "!", "nothing"),
-        ("It is written in C.", "It is written in C++.", "nothing", "+"),
         ("The job is \u2705.", "The job is \u274c.", "\u2705", "\u274c"),
     ],
     "spelled_by_case": [

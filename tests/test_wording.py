@@ -47,6 +47,8 @@ def test_two_spellings_of_one_meaning_do_not_differ(one: str, other: str) -> Non
         ("It is on 3 March.", "It is on the third floor."),
         ("My foot hurts.", "My feet hurt."),
         ("It is fast.", "It is faster."),
+        ("Deploy if !ready.", "Deploy if ready."),
+        ("It is written in C.", "It is written in C++."),
         ("It may not include the fix.", "It must not include the fix."),
         ("Archive it once a customer replies.", "Archive it every time a customer replies."),
         ("Ask Max about it.", "Ask the maximum about it."),
