@@ -52,6 +52,8 @@ APART = {
     ],
     "spelled_by_case": [
         ("The key is sk-AbC9.", "The key is sk-abc9.", "AbC9", "abc9"),
+        ("The path is /srv/Data.", "The path is /srv/data.", "/srv/Data", "/srv/data"),
+        ("The flag is FOO_BAR.", "The flag is foo_bar.", "FOO_BAR", "foo_bar"),
         ("The line has 10 Mb/s.", "The line has 10 MB/s.", "Mb/s", "MB/s"),
         ("Ask Will about it.", "Ask will about it.", "Will", "will"),
     ],

@@ -32,6 +32,9 @@ _SIGN = re.compile(
 )
 # Units that mean something else with another capital.
 _UNIT_BY_CASE = re.compile(r"(?<=\d)\s?([kKMGT]i?[bB](?:/s|ps)?|[mM][Wg])\b")
+# What is meant to the letter.
+_SPELLED = frozenset({"identifier", "path", "url", "quoted"})
+_MARKS = "`\"'\u201c\u201d .,;:!?"
 _MEASURES = frozenset({"number", "time", "date", "rate"})
 
 
@@ -139,6 +142,9 @@ class Reading:
                 found.setdefault(token.bare, set()).add(word)
         for unit in _UNIT_BY_CASE.findall(self.said):
             found.setdefault(unit.lower(), set()).add(unit)
+        for value in self.values:
+            if value.kind in _SPELLED:
+                found.setdefault(value.norm, set()).add(value.text.strip(_MARKS))
         return {word: frozenset(spelled) for word, spelled in found.items()}
 
     @cached_property
