@@ -54,12 +54,6 @@ DENIALS = _words(
     "reject rejects rejected decline declines declined disallow disallowed impossible hardly "
     "barely rarely seldom off-limits uncovered ineligible exempt skip skips skipped"
 )
-# Of these, the ones that say no more than "do not".
-PROHIBITING = _words(
-    "avoid avoids avoided avoiding forbid forbids forbidden prohibit prohibits prohibited ban bans "
-    "banned disallow disallowed"
-)
-
 # Words of one line exclude each other where all else is equal.
 EXCLUSIVE = tuple(
     _words(line)

@@ -18,7 +18,7 @@ from slowwave.consolidation.thresholds import (
     WHOLE_MATTER,
 )
 
-from .attributes import SINGLE, attribute_of
+from .attributes import attribute_of
 from .frames import Frame
 from .slots import Slot, names_the_one, slot_of, stemmed
 
@@ -64,8 +64,6 @@ class Change:
     slot: Slot
     # Whether the later one says that it was otherwise before.
     cued: bool
-    # Whether there is one such value at a time, so that a later one needs no other sign.
-    single: bool
     doubted: bool
 
 
@@ -104,8 +102,7 @@ def compare(old: Frame, new: Frame, matter: Matter) -> Change | None:
     alike = _certain if slot.ended else _cued if new.cued else _plain
     if not alike(old, new, slot, matter):
         return None
-    single = slot.kind in MEASURED or _is_single(old, new, slot)
-    return Change(slot, slot.ended or new.cued, single, old.doubted or new.doubted)
+    return Change(slot, slot.ended or new.cued, old.doubted or new.doubted)
 
 
 def _about(old: Frame, new: Frame, slot: Slot) -> tuple[frozenset[str], frozenset[str]]:
@@ -196,18 +193,6 @@ def _one_of_many(frame: Frame, slot: Slot) -> bool:
     if slot.kind == "name":
         return _ONE_OF_MANY.search(frame.reading.said) is not None or _manifold(frame)
     return slot.kind in _DAYS | {"time"} and _HAPPENING.search(frame.reading.said) is not None
-
-
-def _is_single(old: Frame, new: Frame, slot: Slot) -> bool:
-    """Whether a thing has one such name or day at a time."""
-    shared = old.matter & new.matter
-    if slot.kind in _DAYS:
-        return bool(shared & _DATED)
-    if slot.kind == "place":
-        return "=home" in shared
-    if shared & _KIN or slot.kind != "name":
-        return False
-    return bool(shared & SINGLE) or _both_name_the_one(old, new, slot)
 
 
 def _both_name_the_one(old: Frame, new: Frame, slot: Slot) -> bool:
