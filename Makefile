@@ -1,5 +1,6 @@
 # make demo            watch a night on 1,000 memories, from the import to the undo
 # make test            lint, types, layers, tests
+# make test-long       kills, faults, damaged files, hostile texts, many of each: up to an hour
 # make bench-quality   measure how good the decisions are; with MODEL=... API_BASE=... a model, too
 # All set up .venv with the versions in constraints.txt first; nothing else is needed.
 
@@ -9,7 +10,7 @@ BIN    := $(VENV)/bin
 # What make bench-quality reads besides the fixtures, where it is there.
 DATA   ?= ../shared/data
 
-.PHONY: demo test lint bench-quality setup clean
+.PHONY: demo test test-long lint bench-quality setup clean
 
 setup: $(VENV)/ready
 
@@ -32,6 +33,9 @@ lint: setup
 
 test: lint
 	$(BIN)/python -m pytest
+
+test-long: setup
+	$(BIN)/python -m pytest --long tests/reliability
 
 bench-quality: setup
 	$(BIN)/python -m benchmarks.quality --data '$(DATA)' $(if $(MODEL),--model '$(MODEL)') $(if $(API_BASE),--api-base '$(API_BASE)')

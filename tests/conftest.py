@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from figures import Figures
 from hypothesis import settings
 
 from slowwave.consolidation.embed import SentenceEmbedder
@@ -14,6 +16,45 @@ from slowwave.store.file import create_file
 # The same examples every time, and no clock: a slow machine must not fail a test.
 settings.register_profile("slowwave", deadline=None, derandomize=True)
 settings.load_profile("slowwave")
+
+
+_FIGURES = pytest.StashKey[Figures]()
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Let the tests of reliability go on for long."""
+    parser.addoption(
+        "--long", action="store_true", help="many rounds instead of a few: make test-long"
+    )
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Begin to count."""
+    config.stash[_FIGURES] = Figures()
+
+
+def pytest_terminal_summary(
+    terminalreporter: pytest.TerminalReporter, config: pytest.Config
+) -> None:
+    """Print what was counted at the end."""
+    lines = config.stash[_FIGURES].lines()
+    if lines:
+        terminalreporter.section("figures")
+    for line in lines:
+        terminalreporter.write_line(line)
+
+
+@pytest.fixture(scope="session")
+def figures(request: pytest.FixtureRequest) -> Figures:
+    """Give the figures that are printed at the end."""
+    return request.config.stash[_FIGURES]
+
+
+@pytest.fixture(scope="session")
+def rounds(request: pytest.FixtureRequest) -> Callable[[int, int], int]:
+    """Give how often to try something: the first number in `make test`, else the second."""
+    long = bool(request.config.getoption("--long"))
+    return lambda few, many: many if long else few
 
 
 @pytest.fixture(autouse=True)
