@@ -2,7 +2,8 @@
 # make test            lint, types, layers, tests
 # make test-long       kills, faults, damaged files, hostile texts, many of each: up to an hour
 # make bench-quality   measure how good the decisions are; with MODEL=... API_BASE=... a model, too
-# All set up .venv with the versions in constraints.txt first; nothing else is needed.
+# make audit           is a version known to be vulnerable, is one installed that is not locked?
+# All set up .venv with the versions and hashes in locks/ first; nothing else is needed.
 
 PYTHON ?= python3
 VENV   := .venv
@@ -10,16 +11,27 @@ BIN    := $(VENV)/bin
 # What make bench-quality reads besides the fixtures, where it is there.
 DATA   ?= ../shared/data
 
-.PHONY: demo test test-long lint bench-quality setup clean
+LOCKS  := locks/base.txt locks/torch.txt locks/cuda.txt
+
+.PHONY: demo test test-long lint bench-quality audit setup clean
 
 setup: $(VENV)/ready
 
-# torch by itself and first: named with others, pip may fetch a larger build of it.
-$(VENV)/ready: pyproject.toml constraints.txt
+# Every file that is installed has a hash in locks/. --no-deps: what else is needed stands there too,
+# and pip check says so if it does not. torch by itself: first the small build for the processor
+# alone, which is not on the public index; where it is not to be had (another Python or platform, no
+# index with it), the public index's, with cuda.txt if it needs that. The project last, with the
+# setuptools of the lock.
+PIP = $(BIN)/python -m pip --quiet --disable-pip-version-check
+
+$(VENV)/ready: pyproject.toml $(LOCKS) locks/cpu.txt
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "slowwave needs Python 3.11 or newer")'
 	$(PYTHON) -m venv --clear $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt torch
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[dev]'
+	$(PIP) install --require-hashes --no-deps --requirement locks/base.txt
+	$(PIP) install --require-hashes --no-deps --requirement locks/cpu.txt 2>/dev/null || $(PIP) install --require-hashes --no-deps --requirement locks/torch.txt
+	$(BIN)/python locks/cuda.py || $(PIP) install --require-hashes --no-deps --requirement locks/cuda.txt
+	$(PIP) install --no-deps --no-build-isolation --editable .
+	$(PIP) check
 	touch $@
 
 demo: setup
@@ -39,6 +51,13 @@ test-long: setup
 
 bench-quality: setup
 	$(BIN)/python -m benchmarks.quality --data '$(DATA)' $(if $(MODEL),--model '$(MODEL)') $(if $(API_BASE),--api-base '$(API_BASE)')
+
+# It fails where the advisories cannot be read: not knowing is not being safe.
+audit: setup
+	$(BIN)/python locks/check.py
+	$(PYTHON) -m venv --clear build/audit
+	build/audit/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes --no-deps --requirement locks/audit.txt
+	build/audit/bin/pip-audit --strict --disable-pip --require-hashes $(addprefix --requirement ,$(LOCKS))
 
 clean:
 	rm -rf $(VENV) build *.egg-info

@@ -1,5 +1,18 @@
-"""So that `python -m slowwave.cli` is the command, too."""
+"""The command as a process; `python -m slowwave.cli` is it, too."""
 
-from .app import main
+from __future__ import annotations
 
-main()
+import signal
+
+
+def main() -> None:
+    """Run the command line and end the process with its exit code."""
+    # Before and after a command listens, Ctrl-C ends the process without a traceback.
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+    from .app import main as run
+
+    run()
+
+
+if __name__ == "__main__":
+    main()

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Callable
+from contextlib import suppress
 from importlib.metadata import version
-from typing import Annotated
+from typing import Annotated, NoReturn
 
 import typer
 
@@ -58,7 +60,22 @@ def _root(
 
 def main() -> None:
     """Run the command line and end the process with its exit code."""
-    sys.exit(run(sys.argv[1:]))
+    code = run(sys.argv[1:])
+    if code in (Code.INTERRUPTED, Code.TERMINATED):
+        _end_at_once(code)
+    sys.exit(code)
+
+
+def _end_at_once(code: int) -> NoReturn:
+    """End without Python's own end: a thread that asks a model could hold that up.
+
+    It would also end by SIGINT instead, where KeyboardInterrupt went through an `exec`.
+    """
+    # Whoever read our output may have been interrupted, too.
+    with suppress(OSError):
+        sys.stdout.flush()
+        sys.stderr.flush()
+    os._exit(code)
 
 
 def _refuse_undecodable(arguments: list[str]) -> None:

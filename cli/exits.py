@@ -14,9 +14,12 @@ from typing import NoReturn, ParamSpec
 import typer
 
 from slowwave.consolidation.errors import ConsolidationError
-from slowwave.store.errors import FileHeld, StoreError, UnusableFile
+from slowwave.consolidation.interruption import OutOfTime
+from slowwave.consolidation.secrets import without_secrets
+from slowwave.store.errors import ChangedSince, FileHeld, StoreError, UnusableFile
 
 from .output import Output
+from .signals import Caught, caught_signals
 
 Parameters = ParamSpec("Parameters")
 
@@ -40,7 +43,7 @@ MEANINGS = {
     Code.DONE: "done, or nothing to do",
     Code.FAILED: "failed; nothing was changed",
     Code.USAGE: "wrong usage",
-    Code.PARTLY: "partly done: some proposals failed, or a budget ran out",
+    Code.PARTLY: "partly done: some proposals failed, a budget ran out, or the disk failed",
     Code.WORK_TO_DO: "only with --dry-run --exit-code: there is something to do",
     Code.UNUSABLE_FILE: "no such file, not a memory file, damaged, or of a newer schema",
     Code.HELD: "another maintenance run holds the file",
@@ -54,29 +57,44 @@ EPILOG = "Exit codes: " + "; ".join(f"{code.value} {meaning}" for code, meaning 
 
 
 def reporting(command: Callable[Parameters, None]) -> Callable[Parameters, None]:
-    """Let the errors of a command, which takes `json` and `quiet`, end in a sentence and a code."""
+    """Let the errors of a command, which takes `json` and `quiet`, end in a sentence and a code.
+
+    So do signals, whatever the command is about.
+    """
 
     @functools.wraps(command)
     def wrapped(*args: Parameters.args, **kwargs: Parameters.kwargs) -> None:
         output = Output(json=bool(kwargs["json"]), quiet=bool(kwargs["quiet"]))
-        try:
-            command(*args, **kwargs)
-        except (typer.Exit, typer.TyperException):
-            raise
-        except KeyboardInterrupt:
-            output.error("Interrupted.", "", Code.INTERRUPTED)
-            raise typer.Exit(Code.INTERRUPTED) from None
-        except BrokenPipeError:
-            _leave_closed_pipe()
-        except (StoreError, ConsolidationError) as error:
-            code = code_of(error)
-            output.error(error.message, error.hint, code)
-            raise typer.Exit(code) from None
-        except Exception as error:  # noqa: BLE001 - the last line of defence: no traceback is shown
-            output.error(_describe(error), "Please report it.", Code.DEFECT)
-            raise typer.Exit(Code.DEFECT) from None
+        with caught_signals() as caught:
+            try:
+                command(*args, **kwargs)
+            except (typer.Exit, typer.TyperException):
+                raise
+            except (KeyboardInterrupt, OutOfTime) as end:
+                _end_interrupted(end, caught, output)
+            except BrokenPipeError:
+                _leave_closed_pipe()
+            except (StoreError, ConsolidationError) as error:
+                code = code_of(error)
+                obstacles = error.obstacles if isinstance(error, ChangedSince) else ()
+                output.error(without_secrets(error.message), error.hint, code, obstacles)
+                raise typer.Exit(code) from None
+            except Exception as error:  # noqa: BLE001 - the last line of defence: no traceback is shown
+                if caught.code is not None:
+                    # A library made an error of its own of the interruption.
+                    _end_interrupted(error, caught, output)
+                output.error(_describe(error), "Please report it.", Code.DEFECT)
+                raise typer.Exit(Code.DEFECT) from None
 
     return wrapped
+
+
+def _end_interrupted(end: BaseException, caught: Caught, output: Output) -> NoReturn:
+    caught.close()
+    code = caught.code or Code.INTERRUPTED
+    message, hint = getattr(end, "message", "Interrupted."), getattr(end, "hint", "")
+    output.error(message, hint, code)
+    raise typer.Exit(code) from None
 
 
 def code_of(error: Exception) -> Code:
@@ -91,7 +109,8 @@ def code_of(error: Exception) -> Code:
 def _describe(error: Exception) -> str:
     frame = traceback.extract_tb(error.__traceback__)[-1]
     place = f"{Path(frame.filename).name}:{frame.lineno}"
-    return f"slowwave has a defect: {type(error).__name__}: {error} ({place})."
+    said = without_secrets(f"{type(error).__name__}: {error}")
+    return f"slowwave has a defect: {said} ({place})."
 
 
 def _leave_closed_pipe() -> NoReturn:

@@ -3,11 +3,19 @@
 from __future__ import annotations
 
 import sys
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from slowwave.store.errors import UnusableFile
+
+from .exits import Code
+from .output import Output, clean, harmless_json
 from .settings import ConfigOption, FileArgument, JsonOption, QuietOption
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from pathlib import Path
 
 
 def export(
@@ -19,10 +27,46 @@ def export(
     json: JsonOption = False,
     quiet: QuietOption = False,
 ) -> None:
-    """Write the active memories as JSON lines to stdout; --json changes nothing about them."""
+    """Write the active memories as JSON lines to stdout; --json changes nothing about them.
+
+    Of a damaged file what can be read is written, and the exit code is 10.
+    """
+    from slowwave.store.check import count_spoiled, refuse_unreadable
     from slowwave.store.exchange import export_lines
     from slowwave.store.file import open_reading
 
-    with open_reading(file) as opened:
-        for line in export_lines(opened, all):
-            sys.stdout.write(line + "\n")
+    output = Output(json, quiet)
+    try:
+        with open_reading(file) as opened:
+            refuse_unreadable(opened)
+            _write(export_lines(opened, all))
+            spoiled = count_spoiled(opened)
+    except UnusableFile as error:
+        _salvage(file, all, output, error)
+        raise typer.Exit(Code.UNUSABLE_FILE) from None
+    if spoiled:
+        output.note(f"The texts of {spoiled} memories are damaged; 'slowwave check' names them.")
+
+
+def _write(lines: Iterable[str]) -> None:
+    for line in lines:
+        sys.stdout.write(harmless_json(line) + "\n")
+
+
+def _salvage(file: Path, everything: bool, output: Output, error: UnusableFile) -> None:
+    """Write what can be read. Raises `error` if that is nothing."""
+    from slowwave.store.salvage import Salvaged, salvage_lines
+
+    count = Salvaged()
+    try:
+        _write(salvage_lines(file, everything, count))
+    except UnusableFile:
+        raise error from None
+    output.error(
+        error.message,
+        clean(
+            f"Saved what can be read: {count.saved} memories, {count.partly} of them not whole; "
+            f"{count.lost} more cannot be read. Take them into a new file with: slowwave import"
+        ),
+        Code.UNUSABLE_FILE,
+    )

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import shutil
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Annotated, BinaryIO
+from tempfile import SpooledTemporaryFile
+from typing import IO, Annotated
 
 import typer
 
@@ -17,11 +19,15 @@ from .output import Output, clean
 from .progress import shown_progress
 from .settings import ConfigOption, FileArgument, JsonOption, QuietOption
 
+# So much of what comes through a pipe is kept in memory, the rest on the disk.
+_IN_MEMORY = 16 * 1024 * 1024
+
 
 def import_(
     file: FileArgument,
     source: Annotated[
-        Path, typer.Argument(metavar="SOURCE.jsonl|-", help="JSON lines; - for stdin.")
+        Path,
+        typer.Argument(metavar="SOURCE.jsonl|-", help="JSON lines; - for stdin.", readable=False),
     ],
     skip_invalid: Annotated[
         bool, typer.Option("--skip-invalid", help="Leave out lines that are not valid.")
@@ -32,26 +38,21 @@ def import_(
 ) -> None:
     """Add memories from JSON lines, all of them in one transaction; makes FILE if need be."""
     from slowwave.store.exchange import import_lines
-    from slowwave.store.file import create_file, open_writing, remove_file
+    from slowwave.store.file import open_or_make
 
     output = Output(json, quiet)
-    with _reading(source) as lines:
-        is_new = not file.exists()
-        if is_new:
-            create_file(file)
-        try:
-            with open_writing(file) as opened, shown_progress(quiet) as progress:
-                added, skipped = import_lines(
-                    opened,
-                    lines,
-                    datetime.now(UTC),
-                    skip_invalid,
-                    lambda done: progress.stage("importing", done, 0),
-                )
-        except BaseException:
-            if is_new:
-                remove_file(file)
-            raise
+    with (
+        _reading(source) as lines,
+        open_or_make(file) as opened,
+        shown_progress(quiet) as progress,
+    ):
+        added, skipped = import_lines(
+            opened,
+            lines,
+            datetime.now(UTC),
+            skip_invalid,
+            lambda done: progress.stage("importing", done, 0),
+        )
     output.result(
         {
             "command": "import",
@@ -66,15 +67,41 @@ def import_(
 
 
 @contextmanager
-def _reading(source: Path) -> Iterator[BinaryIO]:
+def _reading(source: Path) -> Iterator[Iterator[bytes]]:
     if str(source) == "-":
-        yield sys.stdin.buffer
+        with _all_of(sys.stdin.buffer, source) as whole:
+            yield _lines(whole, source)
         return
-    try:
+    with _readable(source):
         stream = source.open("rb")
+    with stream:
+        if source.is_file():
+            yield _lines(stream, source)
+            return
+        with _all_of(stream, source) as whole:
+            yield _lines(whole, source)
+
+
+@contextmanager
+def _all_of(stream: IO[bytes], source: Path) -> Iterator[IO[bytes]]:
+    """Wait for all that a pipe brings: whoever writes into it must not keep the file locked."""
+    with SpooledTemporaryFile(_IN_MEMORY) as whole:
+        with _readable(source):
+            shutil.copyfileobj(stream, whole)
+            whole.seek(0)
+        yield whole
+
+
+def _lines(stream: IO[bytes], source: Path) -> Iterator[bytes]:
+    with _readable(source):
+        yield from stream
+
+
+@contextmanager
+def _readable(source: Path) -> Iterator[None]:
+    try:
+        yield
     except OSError as error:
         raise StoreError(
             f"Cannot read {source}: {error.strerror}.", "Nothing was imported."
         ) from error
-    with stream:
-        yield stream

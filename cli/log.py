@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from slowwave.store.purge import OPTION
+
 from .output import Output, clean, shortened
 from .settings import ConfigOption, FileArgument, JsonOption, QuietOption
 
@@ -64,11 +66,24 @@ def _runs_table(runs: list[Run]) -> Table:
         table.add_column(title)
     for one in runs:
         report = one.report or {}
-        counts = [str(report.get(when, {}).get("active", "?")) for when in ("before", "after")]
-        writer = one.options.get("model") or "extractive"
+        counts = [_active(report.get(when)) for when in ("before", "after")]
+        writer = _writer_of(one)
         started = one.started_at[:19].replace("T", " ")
-        table.add_row(one.id, started, one.outcome, clean(str(writer)), *counts)
+        cells = (one.id, started, one.outcome, str(writer), *counts)
+        table.add_row(*map(clean, cells))
     return table
+
+
+def _active(counts: object) -> str:
+    """Give how many memories were active, where a report says so."""
+    return clean(str(counts.get("active", "?"))) if isinstance(counts, dict) else "?"
+
+
+def _writer_of(run: Run) -> object:
+    """Give what wrote the drafts of a run; a purge writes none."""
+    if run.options.get(OPTION):
+        return "none: a purge"
+    return run.options.get("model") or "extractive"
 
 
 def _decisions_table(decisions: list[Decision]) -> Table:
@@ -77,7 +92,6 @@ def _decisions_table(decisions: list[Decision]) -> Table:
     table = Table("proposal", "operation", "state", "reason", "draft or why")
     for one in decisions:
         said = one.why or one.draft or ""
-        table.add_row(
-            one.key[:12], one.operation, one.state, clean(one.reason), shortened(said, 200)
-        )
+        cells = (one.key[:12], one.operation, one.state, one.reason)
+        table.add_row(*map(clean, cells), shortened(said, 200))
     return table

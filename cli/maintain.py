@@ -9,13 +9,14 @@ import typer
 
 from slowwave.consolidation.embed import DEFAULT_MODEL, SentenceEmbedder
 from slowwave.consolidation.proposals import OPERATIONS, Operation
+from slowwave.store.purge import KEPT_DAYS
 
 from .exits import Code
 from .output import Output
 from .progress import shown_progress
 from .report import as_json, as_text
 from .settings import ConfigOption, JsonOption, OptionalFileArgument, QuietOption
-from .signals import caught_signals
+from .signals import signals_of_this_command
 
 if TYPE_CHECKING:
     from slowwave.consolidation.outcome import Outcome
@@ -28,6 +29,20 @@ def maintain(
         bool,
         typer.Option("--consolidate", help="Merge, synthesize and extract: the dream cycle."),
     ] = False,
+    purge: Annotated[
+        bool,
+        typer.Option(
+            "--purge",
+            help=f"Delete what was superseded more than {KEPT_DAYS} days ago and nothing needs.",
+        ),
+    ] = False,
+    backup: Annotated[
+        bool,
+        typer.Option("--backup", help="Before the first change, a verified backup beside FILE."),
+    ] = False,
+    keep_backups: Annotated[
+        int, typer.Option(metavar="N", min=1, help="How many backups stay; the oldest go.")
+    ] = 7,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Show the plan and stop; the file is only read.")
     ] = False,
@@ -69,7 +84,9 @@ def maintain(
     ] = None,
     max_time: Annotated[
         float | None,
-        typer.Option(metavar="SECONDS", min=0, help="No further call after so many seconds."),
+        typer.Option(
+            metavar="SECONDS", min=0, help="No call after so many seconds; those under way end."
+        ),
     ] = None,
     include_protected: Annotated[
         bool,
@@ -93,8 +110,8 @@ def maintain(
     """Consolidate a memory file: duplicates into one, similar memories into knowledge."""
     if file is None:
         raise typer.BadParameter("Name the memory file, or set SLOWWAVE_FILE.")
-    if not consolidate:
-        raise typer.BadParameter("Say what is to be done: --consolidate.")
+    if not consolidate and not purge:
+        raise typer.BadParameter("Say what is to be done: --consolidate, --purge or both.")
     if exit_code and not dry_run:
         raise typer.BadParameter("--exit-code goes with --dry-run.")
     if api_base is not None and model is None:
@@ -102,32 +119,39 @@ def maintain(
     from slowwave.consolidation.cycle import CycleOptions, run_cycle
 
     options = CycleOptions(
+        consolidate=consolidate,
         tenants=tuple(tenant or ()),
         only=_operations(only),
         include_protected=include_protected,
         reconsider=reconsider,
+        purge=purge,
+        keep_backups=keep_backups if backup else None,
         shown={"only": only, "tenant": tenant or [], "embedder": embedder, "model": model},
     )
     writer = _writer(model, api_base, concurrency, (max_calls, max_tokens, max_cost, max_time))
     output = Output(json, quiet)
-    with caught_signals() as caught, shown_progress(quiet) as progress:
-        try:
-            outcome = run_cycle(
-                file,
-                options,
-                SentenceEmbedder(embedder),
-                writer,
-                datetime.now(UTC),
-                dry_run,
-                progress,
-            )
-        except KeyboardInterrupt:
-            code = caught.code or Code.INTERRUPTED
-            output.error("Interrupted before anything was consolidated.", "", code)
-            raise typer.Exit(code) from None
-    output.result(as_json(outcome, str(file), dry_run, writer))
-    output.show(*as_text(outcome, str(file), dry_run))
-    raise typer.Exit(caught.code or _code(outcome, dry_run and exit_code))
+    signals = signals_of_this_command()
+    with shown_progress(quiet) as progress:
+        outcome = run_cycle(
+            file,
+            options,
+            SentenceEmbedder(embedder),
+            writer,
+            datetime.now(UTC),
+            dry_run,
+            progress,
+            signals,
+        )
+    signals.close()
+    with signals.limited():
+        output.result(as_json(outcome, str(file), dry_run, writer))
+        output.show(*as_text(outcome, str(file), dry_run))
+    code = signals.code or _code(outcome, dry_run and exit_code)
+    if outcome.broken_off:
+        output.error(outcome.broken_off.message, outcome.broken_off.hint, code)
+    elif not outcome.end_is_kept:
+        output.note("The end could not be written: the log says 'running' until the next run.")
+    raise typer.Exit(code)
 
 
 def _operations(only: str) -> frozenset[Operation]:
@@ -161,7 +185,8 @@ def _code(outcome: Outcome, asked: bool) -> Code:
     from slowwave.consolidation.outcome import verdict
 
     if asked:
-        return Code.WORK_TO_DO if outcome.plan.proposals else Code.DONE
+        work = outcome.plan.proposals or outcome.purged.ids
+        return Code.WORK_TO_DO if work else Code.DONE
     return {
         "done": Code.DONE,
         "partial": Code.PARTLY,

@@ -4,20 +4,52 @@ from __future__ import annotations
 
 import json as jsonlib
 import sys
-from dataclasses import dataclass
+import unicodedata
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType
 
+    from slowwave.store.obstacles import Obstacle
+
 FORMAT = 1
 _WIDTH = 120
-# Ends and starts of lines, and marks that turn the direction of writing: shown, never sent.
-_SHOWN = {number: f"\\x{number:02x}" for number in [*range(32), *range(127, 160)]}
-_SHOWN |= {ord("\n"): " ", ord("\t"): " ", ord("\r"): " "}
-_SHOWN |= {
-    number: f"\\u{number:04x}" for number in [*range(0x202A, 0x202F), *range(0x2066, 0x206A)]
-}
+# How many obstacles are written for people; programs get them all.
+_SHOWN_FIRST = 10
+# Control codes, marks that turn the direction of writing or that no screen shows, ends of lines
+# and halves of surrogate pairs: shown as an escape, never sent to a terminal.
+_ESCAPED = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})
+# But for those that join letters or keep them apart, which words and emoji are spelled with.
+_SENT = frozenset({0x200C, 0x200D})
+
+
+class _Escapes(dict[int, str]):
+    """What a character is written as, looked up when it first comes."""
+
+    def __init__(self, escape: Callable[[str], str], plain: dict[int, str]) -> None:
+        super().__init__(plain)
+        self._escape = escape
+
+    def __missing__(self, number: int) -> str:
+        letter = chr(number)
+        escaped = number not in _SENT and unicodedata.category(letter) in _ESCAPED
+        self[number] = self._escape(letter) if escaped else letter
+        return self[number]
+
+
+def _escape(letter: str) -> str:
+    return letter.encode("unicode_escape").decode()
+
+
+def _json_escape(letter: str) -> str:
+    return jsonlib.dumps(letter)[1:-1]
+
+
+_SHOWN = _Escapes(_escape, dict.fromkeys(map(ord, "\n\t\r"), " "))
+# The ends of lines between values stay; inside strings there are none.
+_IN_JSON = _Escapes(_json_escape, {ord("\n"): "\n"})
 
 
 @dataclass(frozen=True)
@@ -31,8 +63,7 @@ class Output:
         """Write the result as one JSON object; only with --json."""
         if self.json:
             text = jsonlib.dumps({"format": FORMAT, **value}, ensure_ascii=False, indent=2)
-            # A lone surrogate, which no encoding can write, as its escape.
-            sys.stdout.write(text.encode("utf-8", "backslashreplace").decode() + "\n")
+            sys.stdout.write(f"{harmless_json(text)}\n")
 
     def show(self, *parts: RenderableType) -> None:
         """Write the result for people; not with --json or --quiet."""
@@ -46,25 +77,37 @@ class Output:
         if not self.quiet:
             console_for(sys.stderr).print(text, markup=False, highlight=False, soft_wrap=True)
 
-    def error(self, message: str, hint: str, code: int) -> None:
+    def error(self, message: str, hint: str, code: int, obstacles: Sequence[Obstacle] = ()) -> None:
         """Write an error to stderr, as one JSON object with --json."""
         if self.json:
             value = {"format": FORMAT, "error": message, "hint": hint, "code": int(code)}
+            if obstacles:
+                value["obstacles"] = [asdict(one) for one in obstacles]
             sys.stderr.write(jsonlib.dumps(value, ensure_ascii=True) + "\n")
             return
         sys.stderr.write(f"Error: {clean(message)}\n")
+        if len(obstacles) > 1:  # of one, the message speaks
+            sys.stderr.write("".join(f"- {clean(one.why)}\n" for one in obstacles[:_SHOWN_FIRST]))
+        if len(obstacles) > _SHOWN_FIRST:
+            more = len(obstacles) - _SHOWN_FIRST
+            sys.stderr.write(f"- and {more} more: --json gives them all.\n")
         if hint:
             sys.stderr.write(f"{clean(hint)}\n")
 
 
 def clean(text: str) -> str:
     """Give a text on one line, with control codes shown and not sent to the terminal."""
-    return text.translate(_SHOWN).encode("utf-8", "backslashreplace").decode()
+    return text.translate(_SHOWN)
+
+
+def harmless_json(text: str) -> str:
+    """Give JSON of the same value in which control codes are escapes: it may meet a terminal."""
+    return text.translate(_IN_JSON)
 
 
 def shortened(text: str, most: int) -> str:
     """Give at most so many characters of a text, on one line."""
-    line = clean(text)
+    line = clean(text[: most + 1])  # of a text of megabytes no more is needed
     return line if len(line) <= most else f"{line[: most - 1]}…"
 
 
@@ -74,4 +117,4 @@ def console_for(stream: Any) -> Console:
 
     # A file or a pipe has no width of its own: one that tables can be read in.
     width = None if stream.isatty() else _WIDTH
-    return Console(file=stream, highlight=False, markup=False, width=width)
+    return Console(file=stream, highlight=False, markup=False, emoji=False, width=width)

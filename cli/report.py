@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
+from slowwave.consolidation.thresholds import MOST_CHARACTERS
+
 from .output import clean, shortened
 
 if TYPE_CHECKING:
@@ -13,13 +15,25 @@ if TYPE_CHECKING:
     from rich.table import Table
 
     from slowwave.consolidation.outcome import Outcome
-    from slowwave.consolidation.proposals import Conflict, Refusal, Result
+    from slowwave.consolidation.proposals import Conflict, Refusal, Result, Suspicion, TooLong
+    from slowwave.consolidation.purging import Purged
     from slowwave.consolidation.write import Writer
     from slowwave.store.memories import Counts
 
 # How many refused pairs a person is shown; a program gets all of them.
 _MOST_REFUSED = 10
 _MOST_CONFLICTS = 5
+_MOST_SUSPICIOUS = 5
+# What keeps a memory from being purged.
+_NEEDED = {
+    "lineage": "by lineage",
+    "review": "by a review",
+    "undo": "to undo a run",
+    "pinned": "since pinned",
+    "neighbours": "to compare active memories with",
+}
+# So many characters of what such a memory says.
+_MOST_SAID = 100
 
 
 def as_json(outcome: Outcome, file: str, dry_run: bool, writer: Writer) -> dict[str, Any]:
@@ -35,6 +49,13 @@ def as_json(outcome: Outcome, file: str, dry_run: bool, writer: Writer) -> dict[
         "proposals": [_result(result) for result in outcome.results],
         "refused": [asdict(refusal) for refusal in outcome.plan.refused],
         "conflicts": [asdict(conflict) for conflict in outcome.plan.conflicts],
+        "suspicious": [asdict(suspicion) for suspicion in outcome.plan.suspicious],
+        "too_long": [asdict(one) for one in outcome.plan.too_long],
+        "damaged": outcome.plan.damaged,
+        "purged": outcome.purged.ids,
+        "kept": asdict(outcome.purged.kept),
+        "purge": {"run": outcome.purged.run_id, "why": outcome.purged.why},
+        "backup": None if outcome.backup is None else str(outcome.backup),
         "model": {"writer": writer.name, "name": writer.model, **asdict(outcome.usage)},
     }
 
@@ -42,15 +63,24 @@ def as_json(outcome: Outcome, file: str, dry_run: bool, writer: Writer) -> dict[
 def as_text(outcome: Outcome, file: str, dry_run: bool) -> list[RenderableType]:
     """Give an outcome for people: what, of how many, why, and what becomes of it."""
     parts: list[RenderableType] = []
-    if not outcome.results:
+    if not outcome.results and not outcome.purged.ids:
         computed = " What it lacked of vectors and names was computed." if outcome.run_id else ""
         parts.append(clean(f"{file}: nothing to do.{computed}"))
-    else:
+    elif outcome.results:
         parts += [_table(outcome.results, dry_run), _counts(outcome.before, outcome.after)]
     if outcome.plan.refused and outcome.results:
         parts.append(_refusals(outcome.plan.refused))
     if outcome.plan.conflicts:
         parts.append(conflicts_as_text(outcome.plan.conflicts, _MOST_CONFLICTS))
+    if outcome.plan.suspicious:
+        parts.append(_suspicions(outcome.plan.suspicious))
+    if outcome.plan.too_long:
+        parts.append(_too_long(outcome.plan.too_long))
+    if outcome.plan.damaged:
+        parts.append(_damaged(outcome.plan.damaged))
+    parts += _purge(outcome.purged, dry_run)
+    if outcome.backup:
+        parts.append(clean(f"As it was before: {outcome.backup}"))
     if outcome.results:
         parts.append(_ending(outcome, file, dry_run))
     return parts
@@ -107,7 +137,7 @@ def _counts(before: Counts, after: Counts) -> Table:
 def _refusals(refused: tuple[Refusal, ...]) -> str:
     lines = [f"Kept apart, though they look alike: {len(refused)} pairs."]
     for one in refused[:_MOST_REFUSED]:
-        lines.append(f"  {one.guard}: {clean(one.why)} ({one.sources[0]}, {one.sources[1]})")
+        lines.append(clean(f"  {one.guard}: {one.why} ({', '.join(one.sources)})"))
     if len(refused) > _MOST_REFUSED:
         lines.append("  ... all of them with --json")
     return "\n".join(lines)
@@ -123,6 +153,51 @@ def conflicts_as_text(conflicts: Sequence[Conflict], most: int | None = None) ->
     if len(lines) <= count:
         lines.append("  ... all of them with: slowwave conflicts")
     return "\n".join(lines)
+
+
+def _suspicions(suspicious: tuple[Suspicion, ...]) -> str:
+    count = len(suspicious)
+    lines = [
+        f"Suspicious: {_memories(count)} tr{'y' if count > 1 else 'ies'} to command whoever reads "
+        "memories. They stay as they are, and nothing is made of them."
+    ]
+    for one in suspicious[:_MOST_SUSPICIOUS]:
+        lines.append(f"  {shortened(one.said, _MOST_SAID)} ({clean(one.memory)})")
+    if count > _MOST_SUSPICIOUS:
+        lines.append("  ... all of them with --json")
+    return "\n".join(lines)
+
+
+def _too_long(too_long: tuple[TooLong, ...]) -> str:
+    named = ", ".join(clean(one.memory) for one in too_long[:_MOST_SUSPICIOUS])
+    more = " and others" if len(too_long) > _MOST_SUSPICIOUS else ""
+    most = f"{MOST_CHARACTERS:,} characters"
+    return f"Left out: {_memories(len(too_long))} of more than {most} ({named}{more})."
+
+
+def _damaged(damaged: tuple[str, ...]) -> str:
+    named = ", ".join(clean(one) for one in damaged[:_MOST_SUSPICIOUS])
+    more = " and others" if len(damaged) > _MOST_SUSPICIOUS else ""
+    return f"Left out, since their text is damaged: {_memories(len(damaged))} ({named}{more})."
+
+
+def _memories(count: int) -> str:
+    return f"{count} memor{'ies' if count > 1 else 'y'}"
+
+
+def _purge(purged: Purged, dry_run: bool) -> list[str]:
+    lines = []
+    if purged.ids:
+        begun = "To be purged" if dry_run else "Purged"
+        count = _memories(len(purged.ids))
+        lines.append(f"{begun}: {count} superseded long ago. What they said stays in the lineage.")
+    if purged.why:
+        lines.append(clean(f"Not all was purged that was to be: {purged.why.rstrip('.')}."))
+    kept = {name: count for name, count in asdict(purged.kept).items() if count}
+    if kept:
+        named = ", ".join(f"{count} {_NEEDED[name]}" for name, count in kept.items())
+        lines.append(f"Superseded as long ago, but needed still: {named}.")
+    return lines
 
 
 def _ending(outcome: Outcome, file: str, dry_run: bool) -> str:

@@ -19,11 +19,13 @@ def restore(
     quiet: QuietOption = False,
 ) -> None:
     """Make one superseded, archived or expired memory active again; its lineage stays."""
+    from slowwave.store.check import refuse_damaged
     from slowwave.store.file import maintenance_lock, open_writing
     from slowwave.store.memories import restore_memory
     from slowwave.store.records import timestamp
 
     with maintenance_lock(file), open_writing(file) as opened:
+        refuse_damaged(opened)
         restored = restore_memory(opened, memory, timestamp(datetime.now(UTC)))
     output = Output(json, quiet)
     output.result({"command": "restore", "file": str(file), "id": restored.id})

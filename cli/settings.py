@@ -32,9 +32,16 @@ def _beside(context: typer.Context, value: Path | None) -> Path | None:
     """Take the config file that lies beside the memory file, unless --config names one."""
     if value is not None and "config" not in context.meta:
         beside = value.parent / CONFIG_NAME
-        if beside.is_file():
+        if _is_there(beside):
             context.default_map = _read(beside)
     return value
+
+
+def _is_there(path: Path) -> bool:
+    try:
+        return path.is_file()
+    except PermissionError:
+        return False  # nor can the memory file in that folder be read, and that is said
 
 
 def _named(context: typer.Context, value: Path | None) -> Path | None:
@@ -64,7 +71,12 @@ def _read(path: Path) -> dict[str, Any]:
 FileArgument = Annotated[
     Path,
     typer.Argument(
-        metavar="FILE", help="The memory file.", is_eager=True, callback=_beside, show_default=False
+        metavar="FILE",
+        help="The memory file.",
+        is_eager=True,
+        callback=_beside,
+        show_default=False,
+        readable=False,  # whether it can be read is for the store to say, with its own code
     ),
 ]
 OptionalFileArgument = Annotated[
@@ -76,6 +88,7 @@ OptionalFileArgument = Annotated[
         is_eager=True,
         callback=_beside,
         show_default=False,
+        readable=False,
     ),
 ]
 ConfigOption = Annotated[
@@ -96,7 +109,8 @@ QuietOption = Annotated[
 # What slowwave.toml may hold: the names of all options but the one that names the file itself.
 KEYS = frozenset(
     {
-        *("all", "api_base", "concurrency", "consolidate", "dry_run", "embedder", "exit_code"),
+        *("all", "api_base", "backup", "concurrency", "consolidate", "dry_run", "embedder"),
+        *("exit_code", "keep_backups", "purge"),
         *("importance", "include_protected", "json", "kind", "layer", "max_calls", "max_cost"),
         *("max_time", "max_tokens", "model", "only", "origin", "pin", "quiet", "reconsider"),
         *("session", "skip_invalid", "source", "tag", "tenant", "trust"),

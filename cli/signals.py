@@ -1,37 +1,66 @@
-"""Ctrl-C and SIGTERM end a run between two changes, never inside one."""
+"""Ctrl-C and SIGTERM: they end a command at once, and a run with its report."""
 
 from __future__ import annotations
 
 import signal
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from contextvars import ContextVar
 from types import FrameType
 
-from .exits import Code
+from slowwave.consolidation.interruption import Interruption
+
+# How often an interrupted command is reminded that it was to end.
+_EVERY_S = 0.25
 
 
-@dataclass
-class Caught:
-    """Which signal came, as an exit code; None if none did."""
+class Caught(Interruption):
+    """Knows the signal that came first, as a number; None if none did."""
 
-    code: Code | None = None
+    number: int | None = None
+
+    @property
+    def code(self) -> int | None:
+        """The exit code that says so."""
+        return None if self.number is None else 128 + self.number
+
+    def hear(self, number: int, frame: FrameType | None) -> None:
+        """Take a signal. The first one decides about the exit code."""
+        if self.number is None:
+            self.number = number
+            signal.setitimer(signal.ITIMER_REAL, _EVERY_S, _EVERY_S)
+        self.ask()
+
+    def hear_again(self, number: int, frame: FrameType | None) -> None:
+        """Take the tick of the clock that the first signal has set going."""
+        self.remind()
+
+
+_CAUGHT: ContextVar[Caught] = ContextVar("caught")
 
 
 @contextmanager
 def caught_signals() -> Iterator[Caught]:
-    """Turn SIGINT and SIGTERM into KeyboardInterrupt, and remember which it was."""
+    """Turn SIGINT and SIGTERM into KeyboardInterrupt, once, and remember which it was."""
     caught = Caught()
-
-    def interrupt(number: int, frame: FrameType | None) -> None:
-        caught.code = Code.INTERRUPTED if number == signal.SIGINT else Code.TERMINATED
-        raise KeyboardInterrupt
-
-    before = {
-        number: signal.signal(number, interrupt) for number in (signal.SIGINT, signal.SIGTERM)
+    handlers = {
+        signal.SIGINT: caught.hear,
+        signal.SIGTERM: caught.hear,
+        signal.SIGALRM: caught.hear_again,
     }
+    token = _CAUGHT.set(caught)
+    before = {number: signal.signal(number, handler) for number, handler in handlers.items()}
     try:
         yield caught
     finally:
+        caught.close()
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        _CAUGHT.reset(token)
         for number, handler in before.items():
-            signal.signal(number, handler)
+            # After one signal the process is about to end; a second must not change how.
+            signal.signal(number, handler if caught.number is None else signal.SIG_IGN)
+
+
+def signals_of_this_command() -> Caught:
+    """Give what the signals to the command that is running are told to."""
+    return _CAUGHT.get()

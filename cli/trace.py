@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -12,7 +13,28 @@ from .settings import ConfigOption, FileArgument, JsonOption, QuietOption
 if TYPE_CHECKING:
     from rich.tree import Tree
 
-    from slowwave.store.lineage import Ancestor
+    from slowwave.store.lineage import Ancestor, Lineage
+
+# How many generations stand inside each other before a new tree begins. Readers of JSON give up
+# at some depth (Python's at about 500), and lines have an end.
+_DEPTH_OF_JSON = 100
+_DEPTH_OF_TEXT = 12
+
+
+@dataclass(frozen=True)
+class _Branch:
+    """A memory where it stands in a tree, with what lies behind it."""
+
+    ancestor: Ancestor
+    behind: tuple[_Branch, ...] = ()
+    # What lies behind it stands in another place: it was reached there before.
+    seen: bool = False
+    # What lies behind it is a tree of its own, further down.
+    continued: bool = False
+
+
+# So many characters of a memory a person is shown; a program gets all of them.
+_MOST_SHOWN = 20_000
 
 
 def trace(
@@ -34,43 +56,96 @@ def trace(
         found = read_memory(opened, memory)
         sources, derived = trace_sources(opened, found.id), trace_derived(opened, found.id)
     output = Output(json, quiet)
-    output.result(
-        {
-            "memory": {
-                "id": found.id,
-                "content": found.content,
-                "status": found.status,
-                "layer": found.layer,
-                "generation": found.generation,
-            },
-            "sources": [_as_json(one, "sources") for one in sources],
-            "derived": [_as_json(one, "derived") for one in derived],
-        }
-    )
-    head = f"{found.id} ({found.layer}, {found.status}) {clean(found.content)}"
-    tree = Tree(Text(head))
-    for title, ancestors in (("made from", sources), ("made into", derived)):
-        if ancestors:
-            _grow(tree.add(Text(title)), ancestors)
-    if not sources and not derived:
+    if json:
+        output.result(
+            {
+                "memory": {
+                    "id": found.id,
+                    "content": found.content,
+                    "status": found.status,
+                    "layer": found.layer,
+                    "generation": found.generation,
+                },
+                **_as_json(sources, "sources"),
+                **_as_json(derived, "derived"),
+            }
+        )
+        return
+    said = shortened(found.content, _MOST_SHOWN)
+    tree = Tree(Text(f"{clean(found.id)} ({found.layer}, {found.status}) {said}"))
+    _grow(tree, sources, "made from")
+    _grow(tree, derived, "made into")
+    if not sources.steps and not derived.steps:
         tree.add(Text("nothing was made from it, and it was made from nothing"))
     output.show(tree)
 
 
-def _as_json(ancestor: Ancestor, behind: str) -> dict[str, Any]:
+def _trees(lineage: Lineage, depth: int) -> list[tuple[str, tuple[_Branch, ...]]]:
+    """Give a lineage as trees of so many generations, each with the memory that it starts from.
+
+    What lies behind a memory is shown once, however many ways lead to it.
+    """
+    roots, seen = [lineage.start], {lineage.start}
+
+    def branch(ancestor: Ancestor, left: int) -> _Branch:
+        if ancestor.id not in lineage.steps:
+            return _Branch(ancestor)
+        if ancestor.id in seen:
+            return _Branch(ancestor, seen=True)
+        seen.add(ancestor.id)
+        if left == 0:
+            roots.append(ancestor.id)
+            return _Branch(ancestor, continued=True)
+        return _Branch(ancestor, branches(ancestor.id, left))
+
+    def branches(memory_id: str, left: int) -> tuple[_Branch, ...]:
+        return tuple(branch(one, left - 1) for one in lineage.steps.get(memory_id, ()))
+
+    # The list grows while it is walked.
+    return [(root, branches(root, depth)) for root in roots]
+
+
+def _as_json(lineage: Lineage, behind: str) -> dict[str, Any]:
+    (_, first), *further = _trees(lineage, _DEPTH_OF_JSON)
     return {
-        "id": ancestor.id,
-        "operation": ancestor.operation,
-        "run": ancestor.run_id,
-        "content": ancestor.content,
-        "status": ancestor.status,
-        behind: [_as_json(one, behind) for one in ancestor.behind],
+        behind: _nested(first, behind),
+        f"further_{behind}": [
+            {"id": root, behind: _nested(branches, behind)} for root, branches in further
+        ],
     }
 
 
-def _grow(tree: Tree, ancestors: tuple[Ancestor, ...]) -> None:
+def _nested(branches: tuple[_Branch, ...], behind: str) -> list[dict[str, Any]]:
+    return [
+        {
+            "id": one.ancestor.id,
+            "operation": one.ancestor.operation,
+            "run": one.ancestor.run_id,
+            "content": one.ancestor.content,
+            "status": one.ancestor.status,
+            behind: _nested(one.behind, behind),
+        }
+        | ({"seen": True} if one.seen else {})
+        | ({"continued": True} if one.continued else {})
+        for one in branches
+    ]
+
+
+def _grow(tree: Tree, lineage: Lineage, title: str) -> None:
     from rich.text import Text
 
-    for one in ancestors:
-        line = f"{one.operation}: {shortened(one.content, 400)} ({one.status}, {one.id})"
-        _grow(tree.add(Text(line)), one.behind)
+    for root, branches in _trees(lineage, _DEPTH_OF_TEXT):
+        if branches:
+            further = "" if root == lineage.start else f", further on from {root}"
+            _add(tree.add(Text(f"{title}{further}")), branches)
+
+
+def _add(tree: Tree, branches: tuple[_Branch, ...]) -> None:
+    from rich.text import Text
+
+    for one in branches:
+        ancestor = one.ancestor
+        said = shortened(ancestor.content, 400)
+        where = ", shown in another place" if one.seen else ", goes on below" * one.continued
+        line = f"{ancestor.operation}: {said} ({ancestor.status}, {ancestor.id}{where})"
+        _add(tree.add(Text(clean(line))), one.behind)

@@ -27,12 +27,14 @@ def undo(
     quiet: QuietOption = False,
 ) -> None:
     """Take a run, or one proposal, back: the memories are to the bit what they were before."""
+    from slowwave.store.check import refuse_damaged
     from slowwave.store.file import maintenance_lock, open_writing
-    from slowwave.store.journal import undo_proposal, undo_run
     from slowwave.store.records import timestamp
+    from slowwave.store.undo import undo_proposal, undo_run
 
     now = timestamp(datetime.now(UTC))
     with maintenance_lock(file), open_writing(file) as opened:
+        refuse_damaged(opened)
         run = _find_run(opened, which)
         if run is None:
             decision = _find_proposal(opened, which)
@@ -59,11 +61,17 @@ def _find_proposal(file: MemoryFile, which: str) -> Decision:
 
 def _find_run(file: MemoryFile, which: str) -> Run | None:
     from slowwave.store.ledger import read_run
+    from slowwave.store.purge import OPTION
 
     try:
         run = read_run(file, which)
     except NotFound:
         return None
+    if run.options.get(OPTION):
+        raise StoreError(
+            f"Run {run.id} was a purge, and a purge cannot be taken back.",
+            "'slowwave trace' shows what the purged memories said; a backup has their rows.",
+        )
     if run.outcome == "undone":
         raise StoreError(f"Run {run.id} is taken back already.", "There is nothing left to undo.")
     return run

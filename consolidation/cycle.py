@@ -6,24 +6,30 @@ same way as far as the plan; there the dry run ends.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from slowwave.store.file import bring_up_to_date, maintenance_lock, open_reading
+from slowwave.store.errors import StoreError
+from slowwave.store.file import maintenance_lock, open_reading
 from slowwave.store.memories import Counts, count_memories
+from slowwave.store.purge import Purgeable
 from slowwave.store.records import timestamp
 
 from .embed import Embedder
-from .execute import Run
+from .execute import Executed, Run
 from .index import Library, complete, read_library
+from .interruption import InterruptedEarly, Interruption, OutOfTime
 from .outcome import Outcome, expected_counts, report_of, verdict
 from .plan import PlanOptions, make_plan
+from .population import Population
 from .progress import Progress
-from .proposals import OPERATIONS, Operation, Result, Usage
+from .proposals import OPERATIONS, Operation, Plan, Result, Usage
+from .purging import NOTHING, Purged, carry_out_purge, plan_purge
+from .safety import SafetyNet
 from .write import Writer, prompt_hashes
 
 
@@ -31,11 +37,17 @@ from .write import Writer, prompt_hashes
 class CycleOptions:
     """What the user chose."""
 
+    # Without it a run may still purge.
+    consolidate: bool = True
     tenants: tuple[str, ...] = ()
     only: frozenset[Operation] = frozenset(OPERATIONS)
     include_protected: bool = False
     # Propose again what was rejected, declined or undone before.
     reconsider: bool = False
+    # Delete what has been superseded for long and is not needed any more.
+    purge: bool = False
+    # How many backups are kept, with a new one made before the first change; None: none is made.
+    keep_backups: int | None = None
     # All options as given, for the record of the run.
     shown: Mapping[str, Any] = field(default_factory=dict)
 
@@ -48,30 +60,78 @@ def run_cycle(
     now: datetime,
     dry_run: bool = False,
     progress: Progress | None = None,
+    interruption: Interruption | None = None,
 ) -> Outcome:
     """Consolidate the memory file at `path`, or say what that would do.
 
     Agents may read and write the file all the while: no lock on it is held but in the short
     transactions of single writes. Raises `StoreError`, `EmbedderError` or `ModelError` if nothing
-    was changed.
+    was changed, `InterruptedEarly` if nothing was consolidated, and `OutOfTime`.
     """
     progress = progress or Progress()
+    interruption = interruption or Interruption()
     with nullcontext() if dry_run else maintenance_lock(path):
-        run = None if dry_run else Run(path, embedder, writer, now, options.shown)
-        if run is not None:
-            bring_up_to_date(path)
-        library = read_library(path, options.tenants, embedder.name, timestamp(now))
-        populations = complete(library, embedder, run, progress)
-        plan = make_plan(populations, _plan_options(options, writer, library))
-        if run is None:
-            planned = tuple(Result(one, "planned", draft=one.draft) for one in plan.proposals)
-            after = expected_counts(library.counts, plan, populations)
-            return Outcome(plan, planned, library.counts, after, Usage())
+        net = SafetyNet(path, options.keep_backups, now)
+        run = None if dry_run else Run(path, embedder, writer, now, options.shown, net)
         try:
-            executed = run.carry_out(plan, populations, progress)
-        except Exception:
-            run.end("failed", plan.digest, {})
-            raise
+            if run is not None:
+                net.bring_up_to_date()
+            library = read_library(path, options.tenants, embedder.name, timestamp(now))
+            # What a purge alone lacks of vectors is computed and not kept: it is not its work.
+            keeper = run if options.consolidate else None
+            populations = complete(library, embedder, keeper, progress)
+            consolidated = populations if options.consolidate else []
+            plan = make_plan(consolidated, _plan_options(options, writer, library))
+            purgeable = plan_purge(path, populations, now) if options.purge else NOTHING
+            if run is None:
+                return _planned(plan, library, populations, purgeable)
+            if purgeable.ids:
+                net.spread()
+            executed = _carried_out(run, plan, populations, progress, interruption)
+        except KeyboardInterrupt:
+            interruption.close()
+            with interruption.limited():
+                kept = run is not None and run.end_early()
+            raise InterruptedEarly(kept) from None
+        outcome = _ended(path, run, plan, library, executed, interruption)
+        if options.purge and not outcome.interrupted and not outcome.broken_off:
+            outcome = _purged(path, outcome, purgeable, library, now, interruption)
+        return replace(outcome, backup=net.backup)
+
+
+def _planned(
+    plan: Plan, library: Library, populations: Sequence[Population], purgeable: Purgeable
+) -> Outcome:
+    planned = tuple(Result(one, "planned", draft=one.draft) for one in plan.proposals)
+    after = expected_counts(library.counts, plan, populations)
+    after = replace(after, superseded=after.superseded - len(purgeable.ids))
+    purged = Purged(purgeable.ids, purgeable.kept)
+    return Outcome(plan, planned, library.counts, after, Usage(), purged=purged)
+
+
+def _carried_out(
+    run: Run,
+    plan: Plan,
+    populations: Sequence[Population],
+    progress: Progress,
+    interruption: Interruption,
+) -> Executed:
+    try:
+        return run.carry_out(plan, populations, progress, interruption)
+    except Exception:
+        run.end("failed", plan.digest, {})
+        raise
+
+
+def _ended(
+    path: Path,
+    run: Run,
+    plan: Plan,
+    library: Library,
+    executed: Executed,
+    interruption: Interruption,
+) -> Outcome:
+    with interruption.limited():
         outcome = Outcome(
             plan,
             executed.results,
@@ -80,9 +140,34 @@ def run_cycle(
             executed.usage,
             run.run_id,
             executed.interrupted,
+            executed.broken_off,
         )
-        run.end(verdict(outcome), plan.digest, report_of(outcome))
-        return outcome
+    try:
+        with interruption.limited():
+            run.end(verdict(outcome), plan.digest, report_of(outcome))
+    except (OutOfTime, StoreError):
+        # What was applied stands all the same, and is told.
+        return replace(outcome, end_is_kept=False)
+    return outcome
+
+
+def _purged(
+    path: Path,
+    outcome: Outcome,
+    purgeable: Purgeable,
+    library: Library,
+    now: datetime,
+    interruption: Interruption,
+) -> Outcome:
+    try:
+        purged = carry_out_purge(path, purgeable, library.tenants, now, interruption)
+    except StoreError as error:
+        if outcome.run_id is None:
+            raise
+        # What was consolidated before stands all the same, and is told.
+        purged = Purged(kept=purgeable.kept, why=error.message)
+    kept = outcome.end_is_kept and purged.end_is_kept
+    return replace(outcome, purged=purged, after=_count(path, library), end_is_kept=kept)
 
 
 def _plan_options(options: CycleOptions, writer: Writer, library: Library) -> PlanOptions:

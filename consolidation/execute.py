@@ -4,15 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from importlib.metadata import version
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from slowwave.store.entities import forget_found, keep_entities, keep_scans
-from slowwave.store.file import MemoryFile, open_writing
-from slowwave.store.ledger import Answer, begin_run, end_run, keep_answer, read_answer
+from slowwave.store.errors import StoreError
+from slowwave.store.file import Identity, MemoryFile, open_reading, open_writing
+from slowwave.store.ledger import (
+    Answer,
+    begin_run,
+    end_run,
+    has_run,
+    keep_answer,
+    read_answer,
+    read_decision,
+)
 from slowwave.store.records import new_id, timestamp
 from slowwave.store.vectors import keep_vectors
 
@@ -20,10 +29,12 @@ from .apply import RunContext, apply_written, record
 from .checking.verify import find_distance, find_faults
 from .embed import Embedder
 from .extractive import Source, in_time
+from .interruption import Interruption
 from .language.reading import read
 from .population import Population
 from .progress import Progress
-from .proposals import Draft, Plan, Proposal, Result, Usage, Written
+from .proposals import Draft, Plan, Proposal, Result, State, Usage, Written
+from .safety import SafetyNet
 from .write import ExtractiveWriter, Job, Writer, prompt_hashes
 
 if TYPE_CHECKING:
@@ -31,7 +42,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 # How many memories' names are written by one transaction: a moment's work.
-_PORTION = 5_000
+_PORTION = 500
 
 
 @dataclass(frozen=True)
@@ -41,6 +52,18 @@ class Executed:
     results: tuple[Result, ...]
     usage: Usage
     interrupted: bool
+    # Why the file could not be written any more, after something was applied.
+    broken_off: StoreError | None = None
+
+
+@dataclass
+class _Done:
+    """What was done so far."""
+
+    results: dict[str, Result] = field(default_factory=dict)
+    usage: Usage = field(default_factory=Usage)
+    # What may have been written to the file without having come among the results.
+    last: Written | None = None
 
 
 class Run:
@@ -56,13 +79,17 @@ class Run:
         writer: Writer,
         now: datetime,
         options: Mapping[str, Any],
+        net: SafetyNet,
     ) -> None:
         """Take what the rows of this run will say about it."""
         self._path = path
         self._embedder = embedder
         self._writer = writer
         self._options = options
+        self._net = net
         self._begun = False
+        # The file that it began in: what came in its place since is another's.
+        self._file: Identity | None = None
         # Of drafts that passed the check, by proposal: to be kept with the memory.
         self._vectors: dict[str, NDArray[np.float32]] = {}
         self.context = RunContext(
@@ -90,40 +117,88 @@ class Run:
             for start in range(0, len(scans), _PORTION):
                 part = scans[start : start + _PORTION]
                 with file.transaction():
-                    forget_found(file, (one for one, _, _ in part))
+                    forget_found(file, (one for one, _, _ in part), self.context.run_id)
                     mentions = [(one, names) for one, _, names in part]
                     keep_entities(file, tenant, mentions, self.context.run_id)
                     keep_scans(file, [(one, of) for one, of, _ in part], self.context.run_id)
 
     def carry_out(
-        self, plan: Plan, populations: Sequence[Population], progress: Progress
+        self,
+        plan: Plan,
+        populations: Sequence[Population],
+        progress: Progress,
+        interruption: Interruption,
     ) -> Executed:
         """Write, verify and apply the proposals, in the plan's order as far as answers allow.
 
-        Raises `ModelError` before anything is applied if the model cannot be asked. Ctrl-C ends
-        it between two proposals: what is applied stays.
+        Raises `ModelError` before anything is applied if the model cannot be asked. An
+        interruption ends it wherever it is: what is applied stays, and is told. After it the run
+        cannot be interrupted any more.
         """
-        if not plan.proposals:
-            return Executed((), Usage(), interrupted=False)
+        done = _Done()
+        interrupted = False
+        broken_off: StoreError | None = None
+        try:
+            if plan.proposals:
+                self._settle_all(plan, populations, progress, done)
+            interruption.close()
+        except KeyboardInterrupt:
+            interruption.close()
+            interrupted = True
+            with interruption.limited():
+                self._find_what_stands(done)
+        except StoreError as error:
+            if not any(result.state == "applied" for result in done.results.values()):
+                raise
+            # What was applied stands all the same, and is told.
+            interruption.close()
+            broken_off = error
+        results = done.results
+        left = [one for one in plan.proposals if one.id not in results]
+        state: State = "failed" if broken_off else "skipped"
+        why = broken_off.message if broken_off else "the run was interrupted"
+        results |= {one.id: Result(one, state, why) for one in left}
+        in_order = tuple(results[proposal.id] for proposal in plan.proposals)
+        return Executed(in_order, done.usage, interrupted, broken_off)
+
+    def _settle_all(
+        self, plan: Plan, populations: Sequence[Population], progress: Progress, done: _Done
+    ) -> None:
         if any(proposal.needs_writer for proposal in plan.proposals):
             self._writer.make_ready()
-        results: dict[str, Result] = {}
-        usage = Usage()
-        interrupted = False
         with self._writing() as file:
-            try:
-                for written in self._written(file, plan, populations):
-                    usage += written.usage
-                    results[written.proposal.id] = self._settle(file, written, populations)
-                    progress.stage("applying", len(results), len(plan.proposals))
-            except KeyboardInterrupt:
-                interrupted = True
-        left = [one for one in plan.proposals if one.id not in results]
-        results |= {one.id: Result(one, "skipped", "the run was interrupted") for one in left}
-        in_order = tuple(results[proposal.id] for proposal in plan.proposals)
-        return Executed(in_order, usage, interrupted)
+            for written in self._written(file, plan, populations):
+                done.last = written
+                done.usage += written.usage
+                done.results[written.proposal.id] = self._settle(file, written, populations)
+                progress.stage("applying", len(done.results), len(plan.proposals))
 
-    def end(self, outcome: str, plan: str, report: dict[str, Any]) -> None:
+    def _find_what_stands(self, done: _Done) -> None:
+        """Ask the file what stands in it: between a commit and a note of it there is a gap."""
+        if not self._begun:
+            return
+        with open_reading(self._path) as file:
+            self._begun = has_run(file, self.context.run_id)
+            if done.last is None:
+                return
+            last = done.last.proposal
+            decision = read_decision(file, self.context.run_id, last.id)
+        if decision is not None:
+            state = cast("State", decision.state)
+            done.results[last.id] = Result(
+                last, state, decision.why, decision.derived, decision.survivor, done.last.draft
+            )
+
+    def end_early(self) -> bool:
+        """Write down that the run was interrupted before it applied anything.
+
+        Gives whether it had written anything at all.
+        """
+        self._find_what_stands(_Done())
+        self.end("interrupted", None, {})
+        return self._begun
+
+    def end(self, outcome: str, plan: str | None, report: dict[str, Any]) -> None:
         """Write down how the run ended, if it wrote anything."""
         if self._begun:
             now = timestamp(self.context.now)
@@ -132,12 +207,16 @@ class Run:
 
     @contextmanager
     def _writing(self) -> Iterator[MemoryFile]:
-        with open_writing(self._path) as file:
+        self._net.spread()
+        with open_writing(self._path, self._file) as file:
+            self._file = file.identity
             if not self._begun:
                 now = timestamp(self.context.now)
-                options = dict(self._options)
-                begin_run(file, self.context.run_id, now, version("slowwave"), options)
+                backup = {"backup": self._net.backup.name} if self._net.backup else {}
+                options = {**self._options, **backup}
+                # Before it is so: whoever is interrupted here asks the file.
                 self._begun = True
+                begin_run(file, self.context.run_id, now, version("slowwave"), options)
             yield file
 
     def _written(

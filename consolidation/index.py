@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
+from slowwave.store.check import part_spoiled
 from slowwave.store.entities import read_entities, read_scans
-from slowwave.store.file import open_reading
+from slowwave.store.file import MemoryFile, open_reading
 from slowwave.store.ledger import remembered_keys
 from slowwave.store.lineage import Edge, read_edges
 from slowwave.store.memories import (
@@ -19,11 +21,11 @@ from slowwave.store.memories import (
     read_observed,
 )
 from slowwave.store.records import Memory
-from slowwave.store.vectors import from_blob, read_vectors, to_blob
+from slowwave.store.vectors import from_blob, is_sound, read_vectors, to_blob
 
 from .embed import Embedder, encode_portions
 from .entities import names_in
-from .population import Population
+from .population import Population, sorted_by_length
 from .progress import Progress
 
 if TYPE_CHECKING:
@@ -48,6 +50,10 @@ class Shelf:
     tenant: str
     observed: tuple[Memory, ...]
     derived: tuple[Memory, ...]
+    # Active memories that are longer than a night reads; the others do without them.
+    too_long: tuple[Memory, ...]
+    # Ids of memories whose text is no longer what it was: they stay as they are.
+    damaged: tuple[str, ...]
     # Per memory id: the hash of the text that the vector was made from, and the vector.
     vectors: dict[str, tuple[str, bytes]]
     entities: dict[str, list[str]]
@@ -86,17 +92,38 @@ def read_library(path: Path, chosen: Sequence[str], model: str, now: str) -> Lib
         shelves = tuple(
             Shelf(
                 tenant,
-                tuple(read_observed(file, tenant, now)),
-                tuple(read_derived(file, tenant)),
+                *sorted_by_length(observed, derived),
+                damaged,
                 {one: (of, blob) for one, of, blob in read_vectors(file, model, tenant)},
                 read_entities(file, tenant),
                 read_scans(file, tenant),
                 tuple(read_edges(file, tenant)),
             )
             for tenant in wanted
+            for observed, derived, damaged in [read_sound(file, tenant, now)]
         )
         counts = count_memories(file, wanted)
         return Library(shelves, counts, frozenset(remembered_keys(file)))
+
+
+def read_sound(
+    file: MemoryFile, tenant: str, now: str
+) -> tuple[list[Memory], list[Memory], tuple[str, ...]]:
+    """Give what was observed and what was derived, without the damaged, whose ids come last.
+
+    What an active damaged memory was made from is left out too: it stands for them still, and
+    nothing else is to be made of them.
+    """
+    observed, spoiled = part_spoiled(file, read_observed(file, tenant, now))
+    derived, broken = part_spoiled(file, read_derived(file, tenant))
+    damaged = {memory.id for memory in spoiled + broken}
+    waiting = (
+        {edge.source_id for edge in read_edges(file, tenant) if edge.derived_id in damaged}
+        if damaged
+        else set()
+    )
+    observed = [one for one in observed if one.status != "active" or one.id not in waiting]
+    return observed, derived, tuple(sorted(damaged))
 
 
 def complete(
@@ -111,15 +138,23 @@ def complete(
 
 
 def _all_vectors(
-    library: Library, embedder: Embedder, keeper: Keeper | None, progress: Progress
+    library: Library,
+    embedder: Embedder,
+    keeper: Keeper | None,
+    progress: Progress,
+    size: int | None = None,
 ) -> dict[str, bytes]:
-    """Give the blob of each text by the hash of the text."""
+    """Give the blob of each text by the hash of the text, all of one size.
+
+    A kept vector that is damaged is computed anew.
+    """
+    size = size or _usual_size(library)
     known: dict[str, bytes] = {}
     lacking: dict[str, list[Memory]] = {}
     for shelf in library.shelves:
         for memory in shelf.memories:
             of, blob = shelf.vectors.get(memory.id, ("", b""))
-            if of == memory.content_hash:
+            if of == memory.content_hash and len(blob) == size and is_sound(blob):
                 known.setdefault(of, blob)
             else:
                 lacking.setdefault(memory.content_hash, []).append(memory)
@@ -135,7 +170,18 @@ def _all_vectors(
         for at, vector in zip(positions, encoded, strict=True):
             known[hashes[at]] = to_blob(vector)
         _keep(keeper, [one for at in positions for one in lacking[hashes[at]]], known)
+    computed = len(known[hashes[0]]) if hashes else size
+    if computed != size and len(known) > len(hashes):
+        # Another model has gone by this name: what it left is of no use.
+        return _all_vectors(library, embedder, keeper, progress, computed)
     return known
+
+
+def _usual_size(library: Library) -> int:
+    """Give the size of most of the kept vectors; 0 if there are none."""
+    blobs = (blob for shelf in library.shelves for _, blob in shelf.vectors.values())
+    sizes = Counter(len(blob) for blob in blobs if isinstance(blob, bytes))
+    return max(sizes, key=lambda one: (sizes[one], one), default=0)
 
 
 def _keep(keeper: Keeper | None, memories: Iterable[Memory], blobs: dict[str, bytes]) -> None:
@@ -174,4 +220,6 @@ def _population(shelf: Shelf, blobs: dict[str, bytes], names: dict[str, list[str
         derived=shelf.derived,
         derived_vectors={memory.id: vector(memory) for memory in shelf.derived},
         edges=shelf.edges,
+        too_long=shelf.too_long,
+        damaged=shelf.damaged,
     )

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
 from typing import Any, Literal
 
+from slowwave.store.errors import StoreError
 from slowwave.store.memories import Counts
 from slowwave.store.records import LAYERS
 
 from .population import Population
 from .proposals import Plan, Proposal, Result, Usage
+from .purging import Purged
 
 
 @dataclass(frozen=True)
@@ -26,6 +29,13 @@ class Outcome:
     # None where nothing was written: a dry run, or a night with nothing to do.
     run_id: str | None = None
     interrupted: bool = False
+    # Why the file could not be written any more, after something was applied.
+    broken_off: StoreError | None = None
+    # Whether how it ended is in the file, too: another program may have held that.
+    end_is_kept: bool = True
+    purged: Purged = field(default_factory=Purged)
+    # Where the backup lies that was made before the first change.
+    backup: Path | None = None
 
     @property
     def states(self) -> Counter[str]:
@@ -37,15 +47,19 @@ def verdict(outcome: Outcome) -> Literal["done", "partial", "failed", "interrupt
     """Say in a word how a run ended.
 
     A rejected, failed or skipped proposal makes it partial, and failed if nothing was applied.
-    What a writer declined, and what was stale, did not go wrong.
+    What a writer declined, and what was stale, did not go wrong. A purge is partial at the worst:
+    one that deleted nothing was an error.
     """
     if outcome.interrupted:
         return "interrupted"
     states = outcome.states
     wrong = states["rejected"] + states["failed"] + states["skipped"]
+    if not wrong and outcome.purged.why:
+        return "partial"
     if not wrong:
         return "done"
-    broken = states["failed"] and not (states["applied"] or states["rejected"])
+    done = states["applied"] or states["rejected"] or outcome.purged.ids
+    broken = states["failed"] and not done
     return "failed" if broken else "partial"
 
 

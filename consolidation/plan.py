@@ -42,6 +42,8 @@ from .proposals import (
     Plan,
     Proposal,
     Refusal,
+    Suspicion,
+    TooLong,
     proposal_id,
 )
 from .replacing.updates import Found, Replacement, Stage, as_told, find_updates, told_of
@@ -73,6 +75,9 @@ def make_plan(populations: Iterable[Population], options: PlanOptions) -> Plan:
     proposals: list[Proposal] = []
     refused: list[Refusal] = []
     conflicts: list[Conflict] = []
+    suspicious: list[Suspicion] = []
+    too_long: list[TooLong] = []
+    damaged: list[str] = []
     for population in populations:
         planner = _Planner(population, options)
         proposals += planner.merges()
@@ -82,9 +87,19 @@ def make_plan(populations: Iterable[Population], options: PlanOptions) -> Plan:
         proposals += planner.judgements()
         refused += planner.refused()
         conflicts += planner.found.conflicts
+        suspicious += _suspicious(population)
+        too_long += [TooLong(*_of(one), len(one.content)) for one in population.too_long]
+        damaged += population.damaged
     unique = {one.id: one for one in proposals if one.operation in options.only}
     standing = tuple(one for key, one in unique.items() if key not in options.remembered)
-    return Plan(standing, tuple(refused), tuple(conflicts))
+    return Plan(
+        standing,
+        tuple(refused),
+        tuple(conflicts),
+        tuple(suspicious),
+        tuple(too_long),
+        tuple(damaged),
+    )
 
 
 class _Planner:
@@ -100,6 +115,10 @@ class _Planner:
         # Rows that belong to a rule, rows that leave by a merge or became part of a proposal.
         self._ruled: set[int] = set()
         self._used: set[int] = set()
+        # What commands its reader is never part of a group: only its duplicates become one.
+        self._readable = [
+            row for row, one in enumerate(population.memories) if one.id not in population.orders
+        ]
 
     def merges(self) -> Iterator[Proposal]:
         """Propose what says the same."""
@@ -118,9 +137,7 @@ class _Planner:
     def rules(self) -> Iterator[Proposal]:
         """Propose what is said again and again as something that ought to be."""
         population = self._population
-        ought = [
-            row for row in range(len(population.memories)) if population.reading(row).normative
-        ]
+        ought = [row for row in self._readable if population.reading(row).normative]
         for group in self._groups(ought, thresholds.EXTRACT_SIMILARITY, _plainly_conflicting):
             rules = Counter(
                 population.evidence[one] for one in self._ids(group) if one in population.evidence
@@ -149,7 +166,7 @@ class _Planner:
     @cached_property
     def _matters(self) -> list[list[int]]:
         """Groups of rows about one thing, rules aside."""
-        rows = [row for row in range(len(self._population.memories)) if row not in self._ruled]
+        rows = [row for row in self._readable if row not in self._ruled]
         similarity = thresholds.SYNTHESIZE_SIMILARITY
         return list(self._groups(rows, similarity, first_conflict))
 
@@ -222,6 +239,8 @@ class _Planner:
         ]
         sessions = {self._session(row) for row in known}
         rule = population.memory(rule_id)
+        if rule_id in population.orders:
+            return
         # The vector of the voice that became the rule: the one by which its evidence was chosen.
         voice = next((row for row in known if voices(rule.content, population.source(row))), None)
         chosen = population.sources([rule_id])[0] if voice is None else population.source(voice)
@@ -447,7 +466,8 @@ class _Planner:
             if one in self._population.owners
         )
         made = (self._population.memory(one) for one in _most_common(owners))
-        return [memory for memory in made if memory.id not in self._population.updates]
+        closed = self._population.updates.union(self._population.orders)
+        return [memory for memory in made if memory.id not in closed]
 
     def _is_open(self, row: int) -> bool:
         return row not in self._used and self._population.is_fresh(row)
@@ -482,6 +502,16 @@ class _Planner:
         near = self._population.vectors[rows] @ self._population.vectors[rows].T
         order = sorted(range(len(rows)), key=lambda at: (-near[at].sum(), rows[at]))
         return sorted(rows[at] for at in order[:most])
+
+
+def _suspicious(population: Population) -> Iterator[Suspicion]:
+    for memory in (*population.memories, *population.derived):
+        if memory.status == "active" and memory.id in population.orders:
+            yield Suspicion(*_of(memory), population.orders[memory.id][0])
+
+
+def _of(memory: Memory) -> tuple[str, str]:
+    return memory.id, memory.tenant
 
 
 def _most_common(counts: Counter[str]) -> list[str]:

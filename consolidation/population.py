@@ -10,8 +10,10 @@ from typing import TYPE_CHECKING
 from slowwave.store.lineage import Edge
 from slowwave.store.records import Memory
 
+from .checking.instructions import commands
 from .extractive import Source
 from .language.reading import Reading, read
+from .thresholds import MOST_CHARACTERS
 
 if TYPE_CHECKING:
     import numpy as np
@@ -33,6 +35,21 @@ class Population:
     derived: tuple[Memory, ...]
     derived_vectors: Mapping[str, NDArray[np.float32]]
     edges: tuple[Edge, ...]
+    # Active memories that are longer than a night reads: nothing else here knows them.
+    too_long: tuple[Memory, ...] = ()
+    # Ids of those whose text is no longer what it was: nothing else here knows them either.
+    damaged: tuple[str, ...] = ()
+
+    @cached_property
+    def orders(self) -> dict[str, tuple[str, ...]]:
+        """Per memory that tries to command who reads it, the sentences that do.
+
+        It stays what it is, and goes into nothing else: no model sees it, and no derived memory
+        repeats what it orders. Superseded ones are among them, so that what was clustered without
+        them stays the same.
+        """
+        found = ((one.id, commands(one.content)) for one in (*self.memories, *self.derived))
+        return {memory_id: sentences for memory_id, sentences in found if sentences}
 
     @cached_property
     def owners(self) -> dict[str, str]:
@@ -61,10 +78,11 @@ class Population:
         )
 
     def is_fresh(self, row: int) -> bool:
-        """Whether a memory is active, working, and not yet part of anything made."""
+        """Whether a memory may go into something: active, working, not part of anything made."""
         memory = self.memories[row]
         return (
             memory.status == "active"
+            and memory.id not in self.orders
             and memory.layer == "working"
             and memory.id not in self.owners
             and memory.id not in self.evidence
@@ -120,6 +138,22 @@ class Population:
                     found[one] = memory.id
                     waiting += sources.get(one, [])
         return found
+
+
+def sorted_by_length(
+    observed: Sequence[Memory], derived: Sequence[Memory]
+) -> tuple[tuple[Memory, ...], tuple[Memory, ...], tuple[Memory, ...]]:
+    """Give the observed and the derived memories that a night reads, and the active ones beyond.
+
+    Reading takes more than linear time, and a text of megabytes must not take the whole night.
+    """
+    short = [
+        tuple(one for one in part if len(one.content) <= MOST_CHARACTERS)
+        for part in (observed, derived)
+    ]
+    everyone = (*observed, *derived)
+    long = (one for one in everyone if len(one.content) > MOST_CHARACTERS)
+    return short[0], short[1], tuple(one for one in long if one.status == "active")
 
 
 def as_source(memory: Memory, vector: NDArray[np.float32]) -> Source:

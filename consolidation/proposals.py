@@ -95,12 +95,35 @@ class Conflict:
 
 
 @dataclass(frozen=True)
+class Suspicion:
+    """A memory that tries to command who reads it; it stays as it is, and goes into nothing."""
+
+    memory: str
+    tenant: str
+    # The first sentence that does, as it stands.
+    said: str
+
+
+@dataclass(frozen=True)
+class TooLong:
+    """A memory that is longer than a night reads; it stays as it is."""
+
+    memory: str
+    tenant: str
+    characters: int
+
+
+@dataclass(frozen=True)
 class Plan:
     """Everything that a run will do, in the order in which it will do it."""
 
     proposals: tuple[Proposal, ...]
     refused: tuple[Refusal, ...]
     conflicts: tuple[Conflict, ...] = ()
+    suspicious: tuple[Suspicion, ...] = ()
+    too_long: tuple[TooLong, ...] = ()
+    # Ids of memories whose text is no longer what it was.
+    damaged: tuple[str, ...] = ()
 
     @property
     def digest(self) -> str:

@@ -4,15 +4,26 @@ from __future__ import annotations
 
 import sqlite3
 from collections import Counter
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
+from .connection import connected
+from .errors import UnusableFile
 from .file import MemoryFile, schema_version
-from .records import content_hash
+from .memories import SELECT
+from .records import SAVE, Memory, content_hash, from_row, kept_list, kept_object
+from .rows import decoded, refuse_unknown
 from .schema import fresh_parts, parts_of
-from .vectors import from_blob
+from .vectors import from_blob, is_sound
 
-# How far a kept vector's length may be from 1: float32 rounding, with room.
-_LENGTH_TOLERANCE = 1e-3
+# What SQLite says of a value that a column may not have: the pages themselves are sound.
+_VALUES = ("CHECK constraint failed", "NULL value in", "non-")
+# Columns that keep JSON, but for those of memories.
+_JSON: dict[str, dict[str, Callable[[object, str, str], object]]] = {
+    "runs": {"options": kept_object, "report": kept_object},
+    "proposals": {"sources": kept_list, "numbers": kept_object},
+    "derivations": {"claims": kept_list},
+}
 
 # A problem's name, and a query that gives a line of text for each row that has it.
 _QUERIES = {
@@ -77,7 +88,9 @@ class Health:
 
 def check_file(file: MemoryFile) -> Health:
     """Look at the whole file: SQLite's own integrity, references, lineage, hashes, vectors."""
-    problems = _integrity(file) or _schema(file)
+    problems = _integrity(file)
+    if all(one.detail.startswith(_VALUES) for one in problems):
+        problems += _schema(file) or _values(file)
     if problems:  # queries on damaged pages or missing tables would only repeat it
         return Health(schema_version(file), 0, 0, 0, tuple(problems))
     for name, sql in _QUERIES.items():
@@ -91,12 +104,93 @@ def check_file(file: MemoryFile) -> Health:
     return Health(schema_version(file), memories, embeddings, edges, tuple(problems))
 
 
+def refuse_damaged(file: MemoryFile) -> None:
+    """Raise `UnusableFile` if SQLite finds the file damaged: a write could make it worse."""
+    problems = _integrity(file)
+    if problems:
+        raise UnusableFile(
+            f"{file.path} is damaged: {problems[0].detail}.",
+            "Nothing was changed. Restore it from a backup, or save what can be read with "
+            "'slowwave export'.",
+        )
+
+
+def refuse_unreadable(file: MemoryFile) -> None:
+    """Raise `UnusableFile` if pages, or values in them, cannot be read as what they must be."""
+    refuse_damaged(file)
+    for problem in _schema(file) + _values(file):
+        raise UnusableFile(f"{file.path} is damaged: {problem.detail}.", SAVE)
+
+
+def part_spoiled(file: MemoryFile, memories: Iterable[Memory]) -> tuple[list[Memory], list[Memory]]:
+    """Part memories into those whose text is what it was, and those whose text was spoiled.
+
+    Spoiled is what does not fit its hash, or is not UTF-8: not by an agent's edit, since then the
+    hash goes.
+    """
+    sound: list[Memory] = []
+    spoiled: list[Memory] = []
+    for memory in memories:
+        (sound if _is_sound_text(file, memory) else spoiled).append(memory)
+    return sound, spoiled
+
+
+def count_spoiled(file: MemoryFile) -> int:
+    """Count the texts that are not UTF-8, or not what their hash was made from."""
+    return len(_texts(file))
+
+
+def _is_sound_text(file: MemoryFile, memory: Memory) -> bool:
+    if memory.content_hash != content_hash(memory.content):
+        return False
+    if "\ufffd" not in memory.content:
+        return True
+    # It may stand for bytes that are no text, or be there itself.
+    kept = file.value("SELECT CAST(content AS BLOB) FROM memories WHERE id = ?", [memory.id])
+    return bool(kept == memory.content.encode())
+
+
 def _integrity(file: MemoryFile) -> list[Problem]:
     try:
-        said = [row[0] for row in file.db.conn.execute("PRAGMA integrity_check(20)")]
-    except sqlite3.DatabaseError as error:
+        # Where it may only read, SQLite leaves out the CHECKs. Nothing is written: `query_only`,
+        # and as long as `file` is open this connection is not the last one, which tidies up.
+        with connected(file.path, "rw") as db:
+            db.conn.execute("PRAGMA query_only = ON")
+            said = [row[0] for row in db.conn.execute("PRAGMA integrity_check(20)")]
+    except (sqlite3.DatabaseError, UnicodeDecodeError) as error:
         said = [str(error)]
     return [Problem("damaged", line) for line in said if line != "ok"]
+
+
+def _values(file: MemoryFile) -> list[Problem]:
+    """Look for values that cannot be read as what they must be, and name the rows."""
+    problems = []
+    for row in file.rows(SELECT):
+        try:
+            from_row(row)
+        except UnusableFile as error:
+            problems.append(Problem("unreadable", error.message))
+    for table, columns in _JSON.items():
+        for row in file.rows(f"SELECT * FROM {table}"):
+            for column, read in columns.items():
+                try:
+                    if row[column] is not None:
+                        read(row[column], column, f"a row of {table}")
+                except UnusableFile as error:
+                    problems.append(Problem("unreadable", error.message))
+    return problems + _journal(file)
+
+
+def _journal(file: MemoryFile) -> list[Problem]:
+    problems = []
+    for row in file.rows("SELECT table_name, row_key, before, after FROM journal"):
+        try:
+            for name in ("row_key", "before", "after"):
+                if row[name] is not None:
+                    refuse_unknown(file, row["table_name"], decoded(row[name]))
+        except UnusableFile as error:
+            problems.append(Problem("unreadable", error.message))
+    return problems
 
 
 def _schema(file: MemoryFile) -> list[Problem]:
@@ -144,8 +238,8 @@ def _vectors(file: MemoryFile) -> list[Problem]:
     for memory_id, model, blob in file.db.conn.execute(
         "SELECT memory_id, model, vector FROM embeddings"
     ):
-        length = float(np.linalg.norm(from_blob(blob).astype(np.float64)))
-        if not abs(length - 1.0) <= _LENGTH_TOLERANCE:
+        if not is_sound(blob):
+            length = float(np.linalg.norm(from_blob(blob).astype(np.float64)))
             problems.append(
                 Problem("bad vector", f"{model} of memory {memory_id} has length {length:.4f}")
             )

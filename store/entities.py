@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from .file import MemoryFile
-from .journal import insert_row
+from .journal import insert_row, keep_image
 from .records import Memory
+from .rows import delete_row
 
 
 def keep_entities(
@@ -51,7 +52,13 @@ def unite_entities(
 
 
 def keep_scans(file: MemoryFile, scans: Iterable[tuple[str, str]], run_id: str) -> None:
-    """Remember (memory id, content hash) of texts that were searched for names."""
+    """Remember (memory id, content hash) of texts that were searched for names.
+
+    An earlier search, of a text that has changed, is journaled.
+    """
+    scans = list(scans)
+    for memory_id, _ in scans:
+        keep_image(file, run_id, "entity_scans", {"memory_id": memory_id})
     file.db.conn.executemany(
         "INSERT INTO entity_scans (memory_id, content_hash, run_id) "
         "SELECT ?1, ?2, ?3 WHERE EXISTS (SELECT 1 FROM memories WHERE id = ?1) "
@@ -61,12 +68,17 @@ def keep_scans(file: MemoryFile, scans: Iterable[tuple[str, str]], run_id: str) 
     )
 
 
-def forget_found(file: MemoryFile, memory_ids: Iterable[str]) -> None:
-    """Drop the names that a run found in texts that have changed; given ones stay."""
-    file.db.conn.executemany(
-        "DELETE FROM memory_entities WHERE memory_id = ? AND run_id IS NOT NULL",
-        [(memory_id,) for memory_id in memory_ids],
-    )
+def forget_found(file: MemoryFile, memory_ids: Iterable[str], run_id: str) -> None:
+    """Drop the names that runs found in texts that have changed, journaled; given ones stay."""
+    for memory_id in memory_ids:
+        found = file.rows(
+            "SELECT memory_id, entity_id FROM memory_entities "
+            "WHERE memory_id = ? AND run_id IS NOT NULL",
+            [memory_id],
+        )
+        for key in list(found):
+            keep_image(file, run_id, "memory_entities", key)
+            delete_row(file, "memory_entities", key)
 
 
 def read_scans(file: MemoryFile, tenant: str) -> dict[str, str]:

@@ -1,5 +1,12 @@
 """What can be wrong with a memory file or with what is asked of it."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from .obstacles import Obstacle
+
 
 class StoreError(Exception):
     """The request cannot be carried out; nothing was changed.
@@ -35,4 +42,12 @@ class Ambiguous(StoreError):
 
 
 class ChangedSince(StoreError):
-    """A row is no longer what a run left, so the run cannot be taken back."""
+    """Rows are no longer what a run left, so the run cannot be taken back.
+
+    `obstacles` names each change that stands in the way.
+    """
+
+    def __init__(self, message: str, hint: str, obstacles: tuple[Obstacle, ...]) -> None:
+        """Keep what stands in the way apart, so that a program can read it."""
+        super().__init__(message, hint)
+        self.obstacles = obstacles

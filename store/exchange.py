@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from datetime import datetime
 from itertools import islice
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from .entities import entities_of, keep_entities
 from .errors import InvalidLine
@@ -17,11 +17,7 @@ from .line import DEFAULTS, parse_line, reason_of
 from .lineage import add_edges, edges_into
 from .memories import add_memories, read_memories
 from .records import Memory, json_text, timestamp
-from .vectors import dimensions_of, from_blob, keep_vectors, to_blob, vectors_of
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
+from .vectors import dimensions_of, keep_vectors, numbers_of, to_blob, vectors_of
 
 # How many lines are written by one statement: enough to be fast, few enough to stay small.
 _BATCH = 1_000
@@ -188,7 +184,7 @@ def _exported(file: MemoryFile, memory: Memory, everything: bool) -> dict[str, A
     if not everything:
         kept |= {"superseded_by": None, "superseded_at": None}
     vectors = [
-        {"model": model, "vector": _numbers(blob)}
+        {"model": model, "vector": numbers_of(blob)}
         for model, of, blob in vectors_of(file, memory.id)
         if of == memory.content_hash  # else the text has changed since
     ]
@@ -209,9 +205,3 @@ def _without_defaults(kept: dict[str, Any]) -> dict[str, Any]:
         for name, value in kept.items()
         if name in ("id", "tenant") or value not in (DEFAULTS[name], ())
     }
-
-
-def _numbers(blob: bytes) -> list[float]:
-    # Nine significant digits bring every float32 back to the bit (IEEE 754).
-    values: NDArray[np.float32] = from_blob(blob)
-    return [float(f"{value:.9g}") for value in values.tolist()]

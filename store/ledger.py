@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
 from typing import Any
 
 from .errors import StoreError
 from .file import MemoryFile
 from .memories import match_prefix
-from .records import json_text
+from .records import json_text, kept_list, kept_object
 
 # A cluster with one of these is not proposed again until its members change.
 REMEMBERED = ("pending", "rejected", "declined", "undone")
@@ -72,9 +71,9 @@ def begin_run(
 
 
 def end_run(
-    file: MemoryFile, run_id: str, now: str, outcome: str, plan: str, report: dict[str, Any]
+    file: MemoryFile, run_id: str, now: str, outcome: str, plan: str | None, report: dict[str, Any]
 ) -> None:
-    """Write down how a run ended; `plan` is the digest of what it had planned."""
+    """Write down how a run ended; `plan` is the digest of what it had planned, if it had."""
     with file.transaction():
         file.db.conn.execute(
             "UPDATE runs SET finished_at = ?, outcome = ?, plan = ?, report = ? WHERE id = ?",
@@ -120,6 +119,17 @@ def read_decisions(file: MemoryFile, run_id: str) -> list[Decision]:
     return [_decision(row) for row in rows]
 
 
+def has_run(file: MemoryFile, run_id: str) -> bool:
+    """Say whether a run has begun, as far as the file knows."""
+    return file.value("SELECT 1 FROM runs WHERE id = ?", [run_id]) is not None
+
+
+def read_decision(file: MemoryFile, run_id: str, key: str) -> Decision | None:
+    """Give what a run decided about one proposal; None if that does not stand in the file."""
+    rows = file.rows("SELECT * FROM proposals WHERE run_id = ? AND key = ?", [run_id, key])
+    return next((_decision(row) for row in rows), None)
+
+
 def find_applied(file: MemoryFile, prefix: str) -> Decision:
     """Give the applied proposal whose key is, or starts with, `prefix`.
 
@@ -162,10 +172,15 @@ def keep_answer(file: MemoryFile, key: str, model: str, answer: Answer, now: str
 
 
 def _run(row: dict[str, Any]) -> Run:
-    report = None if row["report"] is None else json.loads(row["report"])
-    return Run(**row | {"options": json.loads(row["options"]), "report": report})
+    where = f"run {row['id']}"
+    kept = row["report"]
+    report = None if kept is None else kept_object(kept, "the report", where)
+    options = kept_object(row["options"], "the options", where)
+    return Run(**row | {"options": options, "report": report})
 
 
 def _decision(row: dict[str, Any]) -> Decision:
-    sources, numbers = json.loads(row["sources"]), json.loads(row["numbers"])
+    where = f"proposal {row['key']}"
+    sources = map(str, kept_list(row["sources"], "the sources", where))
+    numbers = kept_object(row["numbers"], "the numbers", where)
     return Decision(**row | {"sources": tuple(sources), "numbers": numbers})

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from .file import MemoryFile
@@ -23,14 +23,26 @@ class Edge:
 
 @dataclass(frozen=True)
 class Ancestor:
-    """A memory on the way along the lineage, with what lies behind it."""
+    """A memory at the other end of an edge."""
 
     id: str
     operation: str
     run_id: str
     content: str
     status: str
-    behind: tuple[Ancestor, ...] = field(default=())
+
+
+@dataclass(frozen=True)
+class Lineage:
+    """All that can be reached from one memory, one way.
+
+    A graph and not a tree: a memory may be reached on more ways than can be counted, and through
+    more generations than a tree can be nested.
+    """
+
+    start: str
+    # Per memory that has any: what it was made from, or what was made from it.
+    steps: Mapping[str, Sequence[Ancestor]]
 
 
 def read_edges(file: MemoryFile, tenant: str) -> list[Edge]:
@@ -70,18 +82,18 @@ def add_edges(file: MemoryFile, rows: Iterable[dict[str, Any]]) -> None:
     )
 
 
-def trace_sources(file: MemoryFile, memory_id: str) -> tuple[Ancestor, ...]:
+def trace_sources(file: MemoryFile, memory_id: str) -> Lineage:
     """Give what a memory was made from, to every depth."""
     return _walk(file, memory_id, "derived_id", "source_id")
 
 
-def trace_derived(file: MemoryFile, memory_id: str) -> tuple[Ancestor, ...]:
+def trace_derived(file: MemoryFile, memory_id: str) -> Lineage:
     """Give what was made from a memory, to every depth."""
     return _walk(file, memory_id, "source_id", "derived_id")
 
 
-def _walk(file: MemoryFile, start: str, near: str, far: str) -> tuple[Ancestor, ...]:
-    # One recursive query for all edges, UNION so that a cycle in a broken file ends.
+def _walk(file: MemoryFile, start: str, near: str, far: str) -> Lineage:
+    # One recursive query for all edges, UNION so that each memory is reached but once.
     rows = file.rows(
         f"WITH RECURSIVE reached (id) AS (SELECT ? UNION "
         f"SELECT {far} FROM synthesized_from JOIN reached ON {near} = reached.id) "
@@ -92,19 +104,7 @@ def _walk(file: MemoryFile, start: str, near: str, far: str) -> tuple[Ancestor, 
         f"LEFT JOIN memories m ON m.id = e.{far} ORDER BY m.observed_at, e.{far}",
         [start],
     )
-    edges: dict[str, list[dict[str, Any]]] = {}
+    steps: dict[str, list[Ancestor]] = {}
     for row in rows:
-        edges.setdefault(row.pop("near"), []).append(row)
-    return _tree(start, frozenset({start}), edges.get)
-
-
-def _tree(
-    memory_id: str,
-    path: frozenset[str],
-    edges_of: Callable[[str, list[dict[str, Any]]], list[dict[str, Any]]],
-) -> tuple[Ancestor, ...]:
-    return tuple(
-        Ancestor(**row, behind=_tree(row["id"], path | {row["id"]}, edges_of))
-        for row in edges_of(memory_id, [])
-        if row["id"] not in path
-    )
+        steps.setdefault(row.pop("near"), []).append(Ancestor(**row))
+    return Lineage(start, steps)

@@ -9,7 +9,7 @@ from .errors import Ambiguous, NotFound, StoreError
 from .file import MemoryFile
 from .records import COLUMNS, LAYERS, Memory, from_row, to_row
 
-_SELECT = f"SELECT {', '.join(COLUMNS)} FROM memories"
+SELECT = f"SELECT {', '.join(COLUMNS)} FROM memories"
 _INSERT = (
     f"INSERT INTO memories ({', '.join(COLUMNS)}) "
     f"VALUES ({', '.join(':' + name for name in COLUMNS)})"
@@ -35,7 +35,7 @@ def add_memories(file: MemoryFile, memories: Iterable[Memory]) -> None:
 def read_memory(file: MemoryFile, memory_id: str) -> Memory:
     """Give the one memory with this id, or with an id that starts with it. Raises `NotFound`."""
     return next(
-        from_row(row) for row in file.rows(f"{_SELECT} WHERE id = ?", [find_id(file, memory_id)])
+        from_row(row) for row in file.rows(f"{SELECT} WHERE id = ?", [find_id(file, memory_id)])
     )
 
 
@@ -79,11 +79,11 @@ def read_memories(
         for start in range(0, len(ids), 500):
             part = sorted(ids)[start : start + 500]
             marks = ", ".join("?" * len(part))
-            for row in file.rows(f"{_SELECT} WHERE id IN ({marks}) ORDER BY id", part):
+            for row in file.rows(f"{SELECT} WHERE id IN ({marks}) ORDER BY id", part):
                 yield from_row(row)
         return
     where, values = ("WHERE status = ?", [status]) if status else ("", [])
-    for row in file.rows(f"{_SELECT} {where} ORDER BY id", values):
+    for row in file.rows(f"{SELECT} {where} ORDER BY id", values):
         yield from_row(row)
 
 
@@ -94,7 +94,7 @@ def read_observed(file: MemoryFile, tenant: str, now: str) -> list[Memory]:
     What has expired by `now` is left out.
     """
     rows = file.rows(
-        f"{_SELECT} WHERE tenant = ? AND generation = 0 AND origin <> 'consolidation' "
+        f"{SELECT} WHERE tenant = ? AND generation = 0 AND origin <> 'consolidation' "
         "AND status IN ('active', 'superseded') ORDER BY id",
         [tenant],
     )
@@ -105,7 +105,7 @@ def read_observed(file: MemoryFile, tenant: str, now: str) -> list[Memory]:
 def read_derived(file: MemoryFile, tenant: str) -> list[Memory]:
     """Give the active memories of a tenant that consolidation made, in the order of ids."""
     rows = file.rows(
-        f"{_SELECT} WHERE tenant = ? AND generation > 0 AND status = 'active' ORDER BY id", [tenant]
+        f"{SELECT} WHERE tenant = ? AND generation > 0 AND status = 'active' ORDER BY id", [tenant]
     )
     return [from_row(row) for row in rows]
 

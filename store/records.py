@@ -5,8 +5,10 @@ from __future__ import annotations
 import hashlib
 import json
 from dataclasses import dataclass, fields
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime
 from typing import Any, Literal, get_args
+
+from .errors import UnusableFile
 
 Kind = Literal["fact", "preference", "instruction", "context"]
 Layer = Literal["ephemeral", "working", "stable", "core"]
@@ -58,6 +60,24 @@ class Memory:
 # In the order of the table's columns, which is the order of every statement.
 COLUMNS = tuple(field.name for field in fields(Memory))
 _TIMES = tuple(name for name in COLUMNS if name.endswith("_at"))
+# An agent's row may lack the hash; a `Memory` has one.
+_NULLABLE = {"content_hash", *(one.name for one in fields(Memory) if "None" in str(one.type))}
+# What to do about a file in which something cannot be read.
+SAVE = "Restore it from a backup, or save what can be read with 'slowwave export FILE --all'."
+_NUMBERS = {
+    "trust": (0, 1),
+    "importance": (1, 5),
+    "pinned": (0, 1),
+    "generation": (0, 2**63),
+    "access_count": (0, 2**63),
+}
+# The columns that take one of a few words.
+_WORDS: dict[str, tuple[str, ...]] = {
+    "kind": get_args(Kind),
+    "layer": LAYERS,
+    "status": get_args(Status),
+    "origin": get_args(Origin),
+}
 
 
 def content_hash(content: str) -> str:
@@ -81,13 +101,13 @@ def in_utc(text: str) -> str:
     """Give a time that an agent wrote its own way as the file writes it.
 
     Without an offset it is UTC, as SQLite's own functions give it. Of a time of day that nobody
-    can read the date is left: the schema sees to that one.
+    can read the date is left: the schema sees to that one. Raises ValueError without a date.
     """
     try:
         moment = datetime.fromisoformat(text)
         return timestamp(moment if moment.tzinfo else moment.replace(tzinfo=UTC))
     except (ValueError, OverflowError):
-        return f"{text[:10]}T00:00:00+00:00"
+        return f"{date.fromisoformat(text[:10]).isoformat()}T00:00:00+00:00"
 
 
 def to_row(memory: Memory) -> dict[str, Any]:
@@ -101,17 +121,70 @@ def to_row(memory: Memory) -> dict[str, Any]:
 
 
 def from_row(row: dict[str, Any]) -> Memory:
-    """Give a row of SQLite as a memory, with the hash of its text if the row lacks one."""
-    times = {name: row[name] and in_utc(row[name]) for name in _TIMES}
+    """Give a row of SQLite as a memory, with the hash of its text if the row lacks one.
+
+    Raises `UnusableFile` if it holds what neither we nor an agent could have written.
+    """
+    for name, value in row.items():
+        if not _is_possible(name, value):
+            raise _damaged(row, name)
+    kept = dict(row)
+    for name in _TIMES:
+        try:
+            kept[name] = None if row[name] is None else in_utc(row[name])
+        except ValueError:
+            raise _damaged(row, name) from None
+    where = f"memory {row['id']}"
     return Memory(
-        **row
-        | times
+        **kept
         | {
             "pinned": bool(row["pinned"]),
-            "tags": tuple(str(tag) for tag in json.loads(row["tags"])),
-            "metadata": json.loads(row["metadata"]),
+            "tags": tuple(str(tag) for tag in kept_list(row["tags"], "the tags", where)),
+            "metadata": kept_object(row["metadata"], "the metadata", where),
             "content_hash": row["content_hash"] or content_hash(row["content"]),
         }
+    )
+
+
+def kept_object(text: object, what: str, where: str) -> dict[str, Any]:
+    """Give a JSON object that the file keeps. Raises `UnusableFile` if it is none."""
+    found = _json(text)
+    if not isinstance(found, dict):
+        raise _unreadable(what, where, "object")
+    return found
+
+
+def kept_list(text: object, what: str, where: str) -> list[Any]:
+    """Give a JSON array that the file keeps. Raises `UnusableFile` if it is none."""
+    found = _json(text)
+    if not isinstance(found, list):
+        raise _unreadable(what, where, "array")
+    return found
+
+
+def _json(text: object) -> Any:
+    try:
+        return json.loads(text) if isinstance(text, str) else None
+    except (ValueError, RecursionError):
+        return None
+
+
+def _unreadable(what: str, where: str, kind: str) -> UnusableFile:
+    return UnusableFile(f"The file is damaged: {what} of {where}: no JSON {kind}.", SAVE)
+
+
+def _is_possible(name: str, value: object) -> bool:
+    if value is None:
+        return name in _NULLABLE
+    if name in _NUMBERS:
+        least, most = _NUMBERS[name]
+        return isinstance(value, int | float) and least <= value <= most
+    return isinstance(value, str) and value in _WORDS.get(name, (value,))
+
+
+def _damaged(row: dict[str, Any], name: str) -> UnusableFile:
+    return UnusableFile(
+        f"The file is damaged: {name} of memory {row['id']} cannot be {row[name]!r:.60}.", SAVE
     )
 
 

@@ -260,6 +260,16 @@ def _make_anew(db: Database, table: str) -> None:
 STEPS = (version_1, version_2)
 
 
+def newest_version() -> int:
+    """Give the version of a file that has had every step."""
+    return len(STEPS)
+
+
+def step_names() -> set[str]:
+    """Give the names by which a file knows the steps that it has had."""
+    return {step.__name__ for step in STEPS}
+
+
 def migrations() -> Migrations:
     """Give the steps as a set that knows which of them a file has had."""
     from sqlite_utils import Migrations

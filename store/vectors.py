@@ -14,6 +14,8 @@ if TYPE_CHECKING:
 
 # A vector whose length is this near to 1 is kept to the bit as it came.
 _UNIT_TOLERANCE = 1e-5
+# How far a kept vector's length may be from 1: float32 rounding, with room.
+LENGTH_TOLERANCE = 1e-3
 
 _UPSERT = (
     "INSERT INTO embeddings (memory_id, model, dimensions, vector, content_hash, run_id) "
@@ -44,6 +46,24 @@ def from_blob(blob: bytes) -> NDArray[np.float32]:
     import numpy as np
 
     return np.frombuffer(blob, dtype="<f4")
+
+
+def is_sound(blob: object) -> bool:
+    """Say whether this is a kept vector: float32, finite, of unit length."""
+    import numpy as np
+
+    if not isinstance(blob, bytes) or not blob or len(blob) % 4:
+        return False
+    # What is not finite has no length near 1.
+    with np.errstate(over="ignore", invalid="ignore"):
+        length = float(np.linalg.norm(from_blob(blob).astype(np.float64)))
+    return abs(length - 1.0) <= LENGTH_TOLERANCE
+
+
+def numbers_of(blob: bytes) -> list[float]:
+    """Give a kept vector as numbers that bring it back to the bit."""
+    # Nine significant digits are enough for every float32 (IEEE 754).
+    return [float(f"{value:.9g}") for value in from_blob(blob).tolist()]
 
 
 def keep_vectors(

@@ -19,8 +19,8 @@ from slowwave.consolidation.write import Answers, Check, ExtractiveWriter, Job
 from slowwave.store.check import check_file
 from slowwave.store.errors import ChangedSince, FileHeld
 from slowwave.store.file import maintenance_lock, open_reading, open_writing
-from slowwave.store.journal import undo_proposal, undo_run
 from slowwave.store.records import timestamp
+from slowwave.store.undo import undo_proposal, undo_run
 
 
 @dataclass

@@ -2,23 +2,42 @@
 
 from __future__ import annotations
 
+import errno
+import io
+import os
+import random
+import re
+import signal
 import sqlite3
-from collections.abc import Callable
-from contextlib import AbstractContextManager, closing
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractContextManager, closing, redirect_stderr
+from functools import partial
 from pathlib import Path
+from threading import Barrier
 
 import pytest
-from builders import a_memory, all_memories, changing, process, put
+from builders import NOW, a_memory, all_memories, changing, process, put
+from figures import Figures
 from nights import execute, rows
 
-from slowwave.store import file as store_file
-from slowwave.store import schema
+from slowwave.cli.app import run
+from slowwave.consolidation.embed import SentenceEmbedder
+from slowwave.consolidation.execute import Run
+from slowwave.consolidation.safety import SafetyNet
+from slowwave.consolidation.write import ExtractiveWriter
+from slowwave.store import connection, schema
+from slowwave.store.beside import mode_of, put_in_place
 from slowwave.store.check import check_file
 from slowwave.store.errors import FileHeld, StoreError, UnusableFile
 from slowwave.store.file import (
     MemoryFile,
+    create_beside,
     create_file,
     maintenance_lock,
+    new_file,
     open_reading,
     open_writing,
     schema_version,
@@ -28,6 +47,8 @@ from slowwave.store.memories import add_memories, read_memories
 Opener = Callable[[Path], AbstractContextManager[MemoryFile]]
 either_way = pytest.mark.parametrize("opened", [open_reading, open_writing])
 
+# What a creator that was killed leaves.
+NAMELESS = re.compile(r"\.slowwave-[0-9a-f]{16}\.new(-journal|-wal|-shm)?")
 # Both hold on to the file until they are killed.
 LOCKING = """
 import sys
@@ -59,8 +80,7 @@ def refused(opened: Opener, path: Path) -> UnusableFile:
 
 def with_steps(monkeypatch: pytest.MonkeyPatch, *steps: Callable[..., None]) -> None:
     """Make this slowwave one that knows these steps of the schema."""
-    for module in (schema, store_file):
-        monkeypatch.setattr(module, "STEPS", steps)
+    monkeypatch.setattr(schema, "STEPS", steps)
 
 
 def test_a_new_file_is_whole_and_says_whose_it_is(memory_file: Path) -> None:
@@ -126,15 +146,252 @@ def test_what_could_not_be_made_whole_does_not_stay(
     assert list(tmp_path.iterdir()) == []
 
 
-def test_an_old_log_does_not_get_into_a_new_file(tmp_path: Path) -> None:
+@pytest.mark.parametrize("suffix", ["-wal", "-journal"])
+def test_a_log_of_a_file_that_is_gone_does_not_get_into_a_new_one(
+    tmp_path: Path, suffix: str
+) -> None:
     path = tmp_path / "memory.db"
-    create_file(path)
-    with process(WRITING, path):
-        pass
-    assert (tmp_path / "memory.db-wal").stat().st_size > 0
-    path.unlink()
+    left = tmp_path / f"memory.db{suffix}"
+    left.write_bytes(b"what another file still needs")
+    with pytest.raises(StoreError, match="left of another file") as raised:
+        create_file(path)
+    assert raised.value.hint
+    assert list(tmp_path.iterdir()) == [left]
+    left.unlink()
     create_file(path)
     assert all_memories(path) == []
+
+
+# Makes one file after another, each with memories, and says so.
+CREATING = """
+import itertools, sys
+from pathlib import Path
+from slowwave.store.file import new_file
+print("ready", flush=True)
+for number in itertools.count():
+    with new_file(Path(sys.argv[1]) / f"{number}.db") as file, file.transaction():
+        for memory in range(20):
+            file.db.conn.execute("INSERT INTO memories (content) VALUES (?)", ["x" * 5_000])
+"""
+
+
+def test_a_creator_that_is_killed_leaves_a_whole_file_or_none(
+    tmp_path: Path, rounds: Callable[[int, int], int], figures: Figures
+) -> None:
+    chance = random.Random(11)  # noqa: S311 - moments, not secrets
+    for number in range(rounds(2, 60)):
+        folder = tmp_path / str(number)
+        folder.mkdir()
+        with process(CREATING, folder):
+            time.sleep(chance.random() * 0.4)
+        made = sorted(folder.glob("*.db"))
+        left = [one for one in folder.iterdir() if one not in made]
+        assert [one for one in left if not NAMELESS.fullmatch(one.name)] == []
+        for path in made:
+            with open_reading(path) as file:
+                health = check_file(file)
+            assert (health.problems, health.memories) == ((), 20)
+        # What is left is in nobody's way.
+        create_file(folder / f"{len(made)}.db")
+        figures.add("kills survived", 1)
+
+
+def test_of_several_that_create_one_file_one_does(tmp_path: Path) -> None:
+    path = tmp_path / "memory.db"
+    barrier = Barrier(4)
+
+    def create(number: int) -> str:
+        barrier.wait()
+        try:
+            with new_file(path) as file, file.transaction():
+                add_memories(file, [a_memory(f"m-{number}")])
+        except StoreError as error:
+            return error.message
+        return f"m-{number}"
+
+    with ThreadPoolExecutor(4) as pool:
+        said = list(pool.map(create, range(4)))
+    assert list(tmp_path.iterdir()) == [path]
+    (memory,) = all_memories(path)
+    said.remove(memory.id)
+    assert said == [f"{path} exists already."] * 3
+
+
+def test_what_came_to_stand_there_meanwhile_is_left_alone(tmp_path: Path) -> None:
+    path = tmp_path / "memory.db"
+    with pytest.raises(StoreError, match="exists already"), new_file(path):
+        path.write_bytes(b"notes")
+    assert path.read_bytes() == b"notes"
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_a_file_is_put_in_place_over_no_other(tmp_path: Path) -> None:
+    made, path = tmp_path / "made", tmp_path / "memory.db"
+    made.write_bytes(b"new")
+    path.write_bytes(b"notes")
+    with pytest.raises(FileExistsError):
+        put_in_place(made, path)
+    assert (made.read_bytes(), path.read_bytes()) == (b"new", b"notes")
+
+
+@pytest.mark.parametrize("number", [errno.EPERM, errno.ENOTSUP, errno.EMLINK])
+def test_a_file_is_made_where_there_are_no_hard_links(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: int
+) -> None:
+    def refusing(*args: object, **kwargs: object) -> None:
+        raise OSError(number, os.strerror(number))
+
+    monkeypatch.setattr(os, "link", refusing)
+    path = tmp_path / "memory.db"
+    create_file(path)
+    with pytest.raises(StoreError, match="exists already"):
+        create_file(path)
+    assert list(tmp_path.iterdir()) == [path]
+    assert all_memories(path) == []
+
+
+@pytest.fixture
+def umask() -> Iterator[Callable[[int], None]]:
+    """Give a way to set the process's umask, and set it back."""
+    before = os.umask(0o022)
+    yield lambda mask: (os.umask(mask), None)[1]
+    os.umask(before)
+
+
+@pytest.mark.parametrize(("mask", "mode"), [(0o022, 0o644), (0o077, 0o600), (0o002, 0o664)])
+def test_a_new_file_is_for_whom_the_umask_says(
+    tmp_path: Path, umask: Callable[[int], None], mask: int, mode: int
+) -> None:
+    umask(mask)
+    create_file(tmp_path / "memory.db")
+    assert mode_of(tmp_path / "memory.db") == mode
+
+
+@pytest.mark.parametrize("mode", [0o600, 0o640, 0o660])
+def test_what_lies_beside_a_file_is_for_nobody_else(
+    memory_file: Path, umask: Callable[[int], None], mode: int
+) -> None:
+    umask(0)
+    memory_file.chmod(mode)
+    memory_file.with_name("memory.db.maintenance.lock").touch(0o666)
+    with maintenance_lock(memory_file), changing(memory_file) as file:
+        add_memories(file, [a_memory("m-1")])
+        create_beside(memory_file, "memory.db.copy")
+        found = {one.name: mode_of(one) for one in memory_file.parent.iterdir()}
+    endings = ("", "-wal", "-shm", ".maintenance.lock", ".copy")
+    assert found == {f"memory.db{ending}": mode for ending in endings}
+
+
+as_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root may give a file away")
+
+
+@as_root
+def test_what_root_lays_beside_a_file_belongs_to_its_owner(memory_file: Path) -> None:
+    os.chown(memory_file, 12345, 23456)
+    with maintenance_lock(memory_file), changing(memory_file) as file:
+        add_memories(file, [a_memory("m-1")])
+        create_beside(memory_file, "memory.db.copy")
+        owners = {(one.stat().st_uid, one.stat().st_gid) for one in memory_file.parent.iterdir()}
+    assert owners == {(12345, 23456)}
+
+
+@as_root
+@pytest.mark.parametrize(("group", "mode"), [(65534, 0o664), (23456, 0o604)])
+def test_a_group_that_cannot_be_given_is_given_nothing(group: int, mode: int) -> None:
+    # Not in pytest's own folder, which nobody else may enter.
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder, "memory.db")
+        create_file(path)
+        os.chown(path, 12345, group)
+        path.chmod(0o664)
+        Path(folder).chmod(0o777)
+        assert as_nobody(lambda: create_beside(path, "copy")) == ""
+        assert mode_of(Path(folder, "copy")) == mode
+
+
+def as_nobody(action: Callable[[], object]) -> str:
+    """Do something in a process without rights, and give the error that it ended in."""
+    reading, writing = os.pipe()
+    child = os.fork()
+    if child == 0:
+        os.setgroups([])
+        os.setgid(65534)
+        os.setuid(65534)
+        try:
+            action()
+        except BaseException as error:  # noqa: BLE001 - the parent is to see it, whatever it is
+            os.write(writing, f"{type(error).__name__}: {error}".encode())
+        os._exit(0)
+    os.close(writing)
+    with os.fdopen(reading) as stream:
+        said = stream.read()
+    os.waitpid(child, 0)
+    return said
+
+
+@as_root
+def test_a_file_that_was_made_unreadable_is_refused() -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        Path(folder).chmod(0o755)
+        path = Path(folder, "memory.db")
+        create_file(path)
+        path.chmod(0o600)
+        for command in (["check", str(path)], ["undo", str(path), "x"], ["export", str(path)]):
+            assert f"Cannot read {path}: Permission denied" in as_nobody(partial(told_by, command))
+        assert "Cannot create" in as_nobody(lambda: create_file(Path(folder, "other.db")))
+        Path(folder).chmod(0o700)
+        for command in (["check", str(path)], ["maintain", str(path), "--consolidate"]):
+            assert f"Cannot read {path}: Permission denied" in as_nobody(partial(told_by, command))
+        Path(folder).chmod(0o777)
+        path.chmod(0o644)
+        assert "cannot be written" in as_nobody(lambda: put(path, a_memory("m-1")))
+
+
+def told_by(command: list[str]) -> None:
+    """Run a command that is to end with code 10, and raise what it says."""
+    said = io.StringIO()
+    with redirect_stderr(said):
+        assert run(command) == 10
+    raise RuntimeError(said.getvalue())
+
+
+def test_no_file_is_laid_over_another_or_through_a_link(memory_file: Path) -> None:
+    link = memory_file.with_name("link")
+    link.symlink_to(memory_file.with_name("elsewhere"))
+    for name in ("memory.db", "link"):
+        with pytest.raises(FileExistsError):
+            create_beside(memory_file, name)
+    assert not link.exists()
+
+
+def test_a_lock_that_is_a_link_is_refused_and_what_it_leads_to_is_left_alone(
+    memory_file: Path,
+) -> None:
+    notes = memory_file.with_name("notes")
+    notes.write_text("mine")
+    lock = memory_file.with_name("memory.db.maintenance.lock")
+    lock.symlink_to(notes)
+    with pytest.raises(StoreError, match="is a symbolic link"), maintenance_lock(memory_file):
+        pytest.fail("it was locked")
+    assert notes.read_text() == "mine"
+    lock.unlink()
+    with maintenance_lock(memory_file):
+        pass
+
+
+def test_what_belongs_to_a_file_behind_a_link_lies_beside_the_file(
+    memory_file: Path, tmp_path: Path
+) -> None:
+    folder = tmp_path / "links"
+    folder.mkdir()
+    link = folder / "memory.db"
+    link.symlink_to(memory_file)
+    with maintenance_lock(link), changing(link) as file:
+        add_memories(file, [a_memory("m-1")])
+        create_beside(link, "copy")
+    assert list(folder.iterdir()) == [link]
+    assert memory_file.with_name("copy").exists()
+    assert [one.id for one in all_memories(memory_file)] == ["m-1"]
 
 
 @either_way
@@ -372,7 +629,7 @@ def test_a_transaction_that_does_not_end_well_changes_nothing(
 
 def test_a_transaction_that_the_file_refuses_at_its_end_changes_nothing(memory_file: Path) -> None:
     with open_writing(memory_file) as file:
-        with pytest.raises(sqlite3.IntegrityError), file.transaction():
+        with pytest.raises(StoreError, match="refuses the change"), file.transaction():
             add_memories(file, [a_memory("m-1", superseded_by="nobody")])
         assert not file.db.conn.in_transaction
     assert all_memories(memory_file) == []
@@ -396,7 +653,7 @@ def test_a_process_that_is_killed_while_it_writes_leaves_the_file_whole(memory_f
 def test_a_file_that_another_writes_to_is_held(
     memory_file: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(store_file, "BUSY_TIMEOUT_MS", 1)
+    monkeypatch.setattr(connection, "BUSY_TIMEOUT_MS", 1)
     with changing(memory_file), open_writing(memory_file) as other:
         with pytest.raises(FileHeld, match="locked by another program"), other.transaction():
             pytest.fail("two wrote at once")
@@ -408,7 +665,7 @@ def test_a_file_that_another_writes_to_is_held(
 def test_a_write_outside_a_transaction_to_a_held_file_is_explained_too(
     memory_file: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(store_file, "BUSY_TIMEOUT_MS", 1)
+    monkeypatch.setattr(connection, "BUSY_TIMEOUT_MS", 1)
     with (
         changing(memory_file),
         pytest.raises(FileHeld),
@@ -433,6 +690,192 @@ with open_writing(Path(sys.argv[1])) as file, file.transaction():
     assert [one.id for one in all_memories(memory_file)] == ["first", "second"]
 
 
+# Holds the file in the way of others: the statements, then what a command that has to wait does.
+IN_THE_WAY = {
+    "a writer of a writer": ("WAL", "BEGIN IMMEDIATE", "add"),
+    "a reader of a commit": ("DELETE", "BEGIN; SELECT * FROM memories", "add"),
+    "a writer of a reader": ("DELETE", "BEGIN EXCLUSIVE", "export"),
+}
+HOLDING = """
+import sqlite3, sys
+db = sqlite3.connect(sys.argv[1], isolation_level=None)
+for statement in sys.argv[2].split("; "):
+    db.execute(statement).fetchall()
+print("ready", flush=True)
+sys.stdin.read()
+"""
+COMMAND = """
+import sys
+import sqlite_utils, tenacity
+from slowwave.cli.app import run
+from slowwave.store import exchange, file
+print("ready", flush=True)
+sys.exit(run(sys.argv[1:]))
+"""
+
+
+@pytest.mark.parametrize("way", IN_THE_WAY)
+def test_a_command_that_waits_for_another_ends_at_ctrl_c_and_else_goes_on_after_it(
+    memory_file: Path, figures: Figures, way: str
+) -> None:
+    mode, statements, command = IN_THE_WAY[way]
+    put(memory_file, a_memory("m-1"))
+    execute(memory_file, f"PRAGMA journal_mode = {mode}")
+    arguments = [command, memory_file, *(["new"] if command == "add" else [])]
+    with (
+        process(HOLDING, memory_file, statements) as other,
+        process(COMMAND, *arguments) as one,
+        process(COMMAND, *arguments) as patient,
+    ):
+        time.sleep(0.5)
+        assert (one.poll(), patient.poll()) == (None, None)
+        began = time.monotonic()
+        one.send_signal(signal.SIGINT)
+        assert one.wait(timeout=30) == 130
+        took = time.monotonic() - began
+        assert patient.poll() is None
+        other.kill()
+        assert patient.wait(timeout=30) == 0
+    figures.reach("slowest end of a wait after Ctrl-C in ms", round(took * 1000))
+    assert took < 2
+    assert len(all_memories(memory_file)) == (2 if command == "add" else 1)
+
+
+@pytest.mark.parametrize("way", IN_THE_WAY)
+def test_who_waits_in_vain_is_told_that_the_file_is_held(
+    memory_file: Path, monkeypatch: pytest.MonkeyPatch, way: str
+) -> None:
+    put(memory_file, a_memory("m-1"))
+    mode, statements, command = IN_THE_WAY[way]
+    execute(memory_file, f"PRAGMA journal_mode = {mode}")
+    monkeypatch.setattr(connection, "BUSY_TIMEOUT_MS", 300)
+    with process(HOLDING, memory_file, statements), pytest.raises(FileHeld, match="is locked"):
+        if command == "add":
+            put(memory_file, a_memory("m-2"))
+        else:
+            all_memories(memory_file)
+    assert [one.id for one in all_memories(memory_file)] == ["m-1"]
+
+
+def test_a_slow_source_does_not_keep_the_file_locked(memory_file: Path) -> None:
+    with process(COMMAND, "import", memory_file, "-") as one:
+        assert one.stdin is not None
+        one.stdin.write('{"content": "from the pipe"}\n')
+        one.stdin.flush()
+        time.sleep(0.5)
+        with closing(sqlite3.connect(memory_file, timeout=0)) as agent, agent:
+            agent.execute("INSERT INTO memories (content) VALUES ('of an agent')")
+        one.stdin.write('{"content": "from the pipe, later"}')
+        one.stdin.close()
+        assert one.wait(timeout=30) == 0
+    contents = [row["content"] for row in rows(memory_file, "SELECT content FROM memories")]
+    assert contents == ["of an agent", "from the pipe", "from the pipe, later"]
+
+
+def test_a_pipe_with_a_name_is_read_to_its_end_first(memory_file: Path, tmp_path: Path) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    with process(COMMAND, "import", memory_file, pipe) as one, pipe.open("wb") as stream:
+        stream.write(b'{"content": "from the pipe"}')
+        stream.flush()
+        time.sleep(0.3)
+        with closing(sqlite3.connect(memory_file, timeout=0)) as agent, agent:
+            agent.execute("INSERT INTO memories (content) VALUES ('of an agent')")
+        stream.close()
+        assert one.wait(timeout=30) == 0
+    assert len(rows(memory_file, "SELECT 1 FROM memories")) == 2
+
+
+def test_an_import_into_a_new_file_that_is_broken_off_leaves_nothing_of_it(tmp_path: Path) -> None:
+    importing = """
+import sys
+from datetime import UTC, datetime
+from pathlib import Path
+from slowwave.store.exchange import import_lines
+from slowwave.store.file import open_or_make
+def lines():
+    for number in range(5_000):
+        yield b'{"content": "one of many"}'
+    print("ready", flush=True)
+    sys.stdin.read()
+with open_or_make(Path(sys.argv[1])) as file:
+    import_lines(file, lines(), datetime.now(UTC))
+"""
+    path = tmp_path / "memory.db"
+    with process(importing, path):
+        assert not path.exists()
+    assert [one for one in tmp_path.iterdir() if not NAMELESS.fullmatch(one.name)] == []
+    create_file(path)
+
+
+def replaced(path: Path) -> None:
+    """Put another memory file in the place of this one."""
+    other = path.with_name("other.db")
+    create_file(other)
+    put(other, a_memory("of-the-other"))
+    other.replace(path)
+
+
+@pytest.mark.parametrize("mode", ["WAL", "DELETE"])
+@pytest.mark.parametrize("change", [replaced, Path.unlink])
+def test_nothing_is_written_into_a_file_that_is_no_longer_there(
+    memory_file: Path, mode: str, change: Callable[[Path], None]
+) -> None:
+    execute(memory_file, f"PRAGMA journal_mode = {mode}")
+    with pytest.raises(UnusableFile, match="removed or replaced"), open_writing(memory_file) as one:
+        change(memory_file)
+        with one.transaction():
+            add_memories(one, [a_memory("m-1")])
+    if memory_file.exists():
+        assert [one.id for one in all_memories(memory_file)] == ["of-the-other"]
+
+
+def test_a_run_does_not_go_on_in_a_file_that_came_in_the_place_of_its_own(
+    memory_file: Path,
+) -> None:
+    put(memory_file, a_memory("m-1"), a_memory("of-the-other"))
+    net = SafetyNet(memory_file, None, NOW)
+    one = Run(memory_file, SentenceEmbedder(), ExtractiveWriter(), NOW, {}, net)
+    vector = [("m-1", "hash", b"\x00\x00\x80\x3f")]
+    one.keep_vectors(vector)
+    replaced(memory_file)
+    before = memory_file.read_bytes()
+    with pytest.raises(UnusableFile, match="removed or replaced"):
+        one.keep_vectors(vector)
+    assert memory_file.read_bytes() == before
+
+
+def test_a_file_that_is_open_for_writing_is_set_to_outlast_a_loss_of_power(
+    memory_file: Path,
+) -> None:
+    with open_writing(memory_file) as file:
+        full, extra = 2, 3
+        assert file.value("PRAGMA synchronous") in (full, extra)
+        assert file.value("PRAGMA foreign_keys") == 1
+        assert file.value("PRAGMA cell_size_check") == 1
+
+
+def test_an_index_for_full_text_search_that_an_agent_laid_is_kept_up(memory_file: Path) -> None:
+    execute(memory_file, "CREATE VIRTUAL TABLE found USING fts5 (content)")
+    execute(
+        memory_file,
+        "CREATE TRIGGER find AFTER INSERT ON memories "
+        "BEGIN INSERT INTO found (content) VALUES (new.content); END",
+    )
+    put(memory_file, a_memory("m-1", "Billing listens on port 8080."))
+    assert len(rows(memory_file, "SELECT * FROM found WHERE found MATCH 'billing'")) == 1
+
+
+def test_a_trigger_of_an_agent_that_refuses_a_change_is_told(memory_file: Path) -> None:
+    execute(
+        memory_file,
+        "CREATE TRIGGER closed BEFORE INSERT ON memories "
+        "BEGIN SELECT RAISE(ABORT, 'no more today'); END",
+    )
+    with pytest.raises(StoreError, match="no more today"):
+        put(memory_file, a_memory("m-1"))
+
+
 def test_a_full_disk_is_explained_and_changes_nothing(memory_file: Path) -> None:
     with (
         pytest.raises(StoreError, match=r"The disk of .* is full"),
@@ -448,8 +891,8 @@ def test_a_full_disk_is_explained_and_changes_nothing(memory_file: Path) -> None
 def test_a_statement_that_is_wrong_is_a_defect_of_ours_and_not_of_the_file(
     memory_file: Path, opened: Opener
 ) -> None:
-    with pytest.raises(sqlite3.OperationalError, match="no such table"), opened(memory_file) as one:
-        one.value("SELECT 1 FROM nowhere")
+    with pytest.raises(sqlite3.OperationalError, match="syntax error"), opened(memory_file) as one:
+        one.value("SELECT 1 FRM memories")
 
 
 def is_held(path: Path) -> bool:

@@ -2,7 +2,13 @@
 
 from __future__ import annotations
 
+import time
+from collections.abc import Callable
+
+import night as fixture
 import pytest
+from figures import Figures
+from reliability.hostile import HARMLESS, ORDERS
 
 from slowwave.consolidation.checking.instructions import commands
 
@@ -49,3 +55,41 @@ def test_what_commands_the_reader_is_found(text: str) -> None:
 )
 def test_a_rule_is_no_command(text: str) -> None:
     assert commands(text) == ()
+
+
+@pytest.mark.parametrize("text", ORDERS)
+def test_a_memory_that_gives_orders_is_found(text: str) -> None:
+    found = commands(f"The pump is old.\n{text}\nIt hums.")
+    assert found
+    assert all(sentence in f"The pump is old.\n{text}\nIt hums." for sentence in found)
+
+
+@pytest.mark.parametrize("text", HARMLESS)
+def test_what_only_looks_like_an_order_is_none(text: str) -> None:
+    assert commands(text) == ()
+
+
+@pytest.mark.parametrize("flavour", fixture.FLAVOURS)
+def test_no_memory_of_a_night_is_suspicious(flavour: str) -> None:
+    texts = [told.text for told in fixture.load(flavour).told]
+    assert [text for text in texts if commands(text)] == []
+
+
+def test_a_flag_hides_no_text() -> None:
+    tags = "".join(chr(0xE0000 + ord(letter)) for letter in "gbeng")
+    assert commands(f"The match is in England \U0001f3f4{tags}\U000e007f.") == ()
+    assert commands(f"The match is in England {tags}\U000e007f.")
+
+
+def test_texts_are_searched_for_orders_in_little_time(
+    rounds: Callable[[int, int], int], figures: Figures
+) -> None:
+    told = [one.text for flavour in fixture.FLAVOURS for one in fixture.load(flavour).told]
+    count = rounds(10_000, 100_000)
+    texts = [f"{number}: {told[number % len(told)]}" for number in range(count)]
+    start = time.process_time()
+    for text in texts:
+        commands(text)
+    used = time.process_time() - start
+    figures.reach(f"CPU ms to search {count:,} texts for orders", round(used * 1000))
+    assert used < 10

@@ -27,12 +27,19 @@ from hypothesis import strategies as st
 from nights import execute, picture, rows
 
 from slowwave.store.check import check_file
-from slowwave.store.entities import entities_of, keep_entities, keep_scans, unite_entities
+from slowwave.store.entities import (
+    entities_of,
+    forget_found,
+    keep_entities,
+    keep_scans,
+    unite_entities,
+)
 from slowwave.store.errors import ChangedSince, StoreError
 from slowwave.store.file import MemoryFile, create_file, open_reading, open_writing
-from slowwave.store.journal import insert_row, undo_proposal, undo_run, update_row
+from slowwave.store.journal import insert_row, update_row
 from slowwave.store.memories import read_memory, restore_memory
 from slowwave.store.records import content_hash, to_row
+from slowwave.store.undo import undo_proposal, undo_run
 from slowwave.store.vectors import keep_vectors, to_blob
 
 RUN = "run-1"
@@ -387,7 +394,10 @@ REFUSALS = {
         "UPDATE memories SET content = 'edited' WHERE id = 'd'",
         "Memory d was changed after the run: content is 'edited' now, the run left 'text d'.",
     ),
-    "derived deleted": ("DELETE FROM memories WHERE id = 'd'", "Memory "),
+    "derived deleted": (
+        "DELETE FROM memories WHERE id = 'd'",
+        "Memory d was deleted after the run. No run did that, but an agent or a person.",
+    ),
     "derived archived": (
         "UPDATE memories SET status = 'archived' WHERE id = 'd'",
         "Memory d was changed after the run: status is 'archived' now, the run left 'active'.",
@@ -396,9 +406,10 @@ REFUSALS = {
         "UPDATE memories SET pinned = 1 WHERE id = 'd'",
         "Memory d was changed after the run: pinned is 1 now, the run left 0.",
     ),
-    "source restored": (
-        "UPDATE memories SET status = 'active' WHERE id = 'a'",
-        "Memory a was changed after the run: status is 'active' now, the run left 'superseded'.",
+    "source archived": (
+        "UPDATE memories SET status = 'archived' WHERE id = 'a'",
+        "Memory a was changed after the run: status is 'archived' now, the run left 'superseded'. "
+        "No run did that, but an agent or a person.",
     ),
     "source deleted": (
         "DELETE FROM memories WHERE id = 'b'",
@@ -408,10 +419,10 @@ REFUSALS = {
         "UPDATE memories SET tags = '[\"more\"]' WHERE id = 's'",
         "Memory s was changed after the run: tags is '[\"more\"]' now, the run left '[\"both\"]'.",
     ),
-    "survivor deleted": ("DELETE FROM memories WHERE id = 's'", "Memory t was changed"),
-    "edge deleted": (
-        "DELETE FROM synthesized_from WHERE derived_id = 'd' AND source_id = 'a'",
-        "A row of synthesized_from (d a) was deleted after the run.",
+    "survivor deleted": ("DELETE FROM memories WHERE id = 's'", "Memory s was deleted"),
+    "edge changed": (
+        "UPDATE synthesized_from SET source_hash = 'x' WHERE derived_id = 'd' AND source_id = 'a'",
+        "A row of synthesized_from (d a) was changed after the run: source_hash is 'x' now",
     ),
     "derivation changed": (
         "UPDATE derivations SET writer = 'somebody' WHERE memory_id = 'd'",
@@ -420,6 +431,10 @@ REFUSALS = {
     "another memory superseded by the derived one": (
         "UPDATE memories SET status = 'superseded', superseded_by = 'd' WHERE id = 'e'",
         "Memory e was superseded by memory d after the run.",
+    ),
+    "another memory taken in by the derived one": (
+        "INSERT INTO synthesized_from VALUES ('d', 'e', 'merge', 'nobody', 'h', NULL, '2026')",
+        "Memory d took in memory e after the run. No run did that, but an agent or a person.",
     ),
     "long text edited": (
         f"UPDATE memories SET content = '{'long ' * 50}' WHERE id = 'd'",
@@ -436,21 +451,25 @@ def test_a_row_that_was_changed_since_is_named_and_nothing_is_undone(
     before = picture(after_a_night, EVERYTHING)
     with pytest.raises(ChangedSince) as raised:
         undo(after_a_night)
+    (obstacle,) = raised.value.obstacles
     assert message in raised.value.message
+    assert (obstacle.why, obstacle.run) == (raised.value.message, None)
     assert "restore" in raised.value.hint
     assert picture(after_a_night, EVERYTHING) == before
 
 
-def test_a_memory_that_was_restored_by_hand_stands_in_the_way(after_a_night: Path) -> None:
+def test_a_memory_that_was_restored_by_hand_is_not_in_the_way(after_a_night: Path) -> None:
     with open_writing(after_a_night) as file:
         restore_memory(file, "a", LATER)
-    with pytest.raises(ChangedSince, match="Memory a was changed"):
-        undo(after_a_night)
-    undo_one(after_a_night, "merge")
+    undo(after_a_night)
+    with open_reading(after_a_night) as file:
+        memory = read_memory(file, "a")
+        assert check_file(file).problems == ()
+    assert (memory.status, memory.superseded_by, memory.updated_at) == ("active", None, LATER)
 
 
 def test_a_change_stands_in_the_way_of_its_own_proposal_alone(after_a_night: Path) -> None:
-    execute(after_a_night, "UPDATE memories SET tags = '[]' WHERE id = 's'")
+    execute(after_a_night, "UPDATE memories SET tags = '[1]' WHERE id = 's'")
     with pytest.raises(ChangedSince):
         undo_one(after_a_night, "merge")
     undo_one(after_a_night, "synthesis")
@@ -464,6 +483,9 @@ NOT_IN_THE_WAY = {
     "derived has another vector": "INSERT INTO embeddings VALUES "
     "('d', 'of-the-agent', 1, x'0000803f', 'h', NULL)",
     "derived lost its vector": "DELETE FROM embeddings WHERE memory_id = 'd'",
+    "survivor set right by hand": "UPDATE memories SET tags = '[]' WHERE id = 's'",
+    "edge deleted": "DELETE FROM synthesized_from WHERE derived_id = 'd' AND source_id = 'a'",
+    "derived stamped": "UPDATE memories SET updated_at = '2027-01-01' WHERE id = 'd'",
     "mention dropped": "DELETE FROM memory_entities WHERE memory_id = 's'",
 }
 
@@ -567,6 +589,222 @@ def test_a_vector_that_an_agent_stored_since_stays(memory_file: Path) -> None:
     )
     undo(memory_file)
     assert [row["content_hash"] for row in rows(memory_file, VECTORS)] == ["mine", "h"]
+
+
+@pytest.mark.parametrize("order", [("run-1", "run-2"), ("run-2", "run-1")])
+def test_a_vector_that_two_runs_replaced_comes_back_in_whatever_order_they_are_undone(
+    memory_file: Path, order: tuple[str, str]
+) -> None:
+    with_new_vectors(memory_file)
+    a_run(memory_file, "run-2")
+    with changing(memory_file) as file:
+        keep_vectors(file, "m", [("m-1", "newest", to_blob([1.0]))], "run-2")
+    for run in order:
+        undo(memory_file, run)
+    assert rows(memory_file, VECTORS) == [
+        {"memory_id": "m-1", "content_hash": "h", "run_id": None},
+        {"memory_id": "m-2", "content_hash": "h", "run_id": "run-0"},
+    ]
+
+
+def test_a_vector_of_a_run_that_was_undone_before_does_not_come_back(memory_file: Path) -> None:
+    put(memory_file, a_memory("m-1"))
+    for run in ("run-1", "run-2"):
+        a_run(memory_file, run)
+        with changing(memory_file) as file:
+            keep_vectors(file, "m", [("m-1", run, VECTOR)], run)
+    undo(memory_file, "run-1")
+    assert [row["run_id"] for row in rows(memory_file, VECTORS)] == ["run-2"]
+    undo(memory_file, "run-2")
+    assert rows(memory_file, VECTORS) == []
+
+
+def search_again(path: Path, run_id: str, names: list[str], of: str) -> None:
+    """Let a run search the text of m-1, which has changed, for names."""
+    a_run(path, run_id)
+    with changing(path) as file:
+        forget_found(file, ["m-1"], run_id)
+        keep_entities(file, "default", [("m-1", names)], run_id)
+        keep_scans(file, [("m-1", of)], run_id)
+
+
+@pytest.fixture
+def searched(memory_file: Path) -> Path:
+    """Give a memory of which a run found two names, and whose agent gave a third."""
+    put(memory_file, a_memory("m-1"))
+    a_run(memory_file, "run-0")
+    with changing(memory_file) as file:
+        keep_entities(file, "default", [("m-1", ["given"])], None)
+        keep_entities(file, "default", [("m-1", ["Ada", "Bo"])], "run-0")
+        keep_scans(file, [("m-1", "h")], "run-0")
+    return memory_file
+
+
+@pytest.mark.parametrize("order", [("run-1", "run-2"), ("run-2", "run-1")])
+def test_names_of_a_text_that_two_runs_searched_again_come_back_in_whatever_order(
+    searched: Path, order: tuple[str, str]
+) -> None:
+    before = picture(searched, TABLES)
+    search_again(searched, "run-1", ["Bo", "Cy"], "h-1")
+    between = picture(searched, TABLES)
+    search_again(searched, "run-2", ["Dee"], "h-2")
+    undo(searched, order[0])
+    with open_reading(searched) as file:
+        names = [name for name, _ in entities_of(file, "m-1")]
+        assert check_file(file).problems == ()
+    if order[0] == "run-2":
+        assert picture(searched, TABLES) == between
+    else:
+        assert names == ["Dee", "given"]
+    undo(searched, order[1])
+    assert picture(searched, TABLES) == before
+
+
+def test_a_name_of_a_run_that_was_undone_before_does_not_come_back(searched: Path) -> None:
+    search_again(searched, "run-1", ["Cy"], "h-1")
+    undo(searched, "run-0")
+    undo(searched, "run-1")
+    with open_reading(searched) as file:
+        assert entities_of(file, "m-1") == [("given", True)]
+    assert rows(searched, "SELECT name FROM entities") == [{"name": "given"}]
+
+
+def test_a_name_that_no_memory_mentions_any_more_stays_with_its_run(searched: Path) -> None:
+    execute(searched, "DELETE FROM memories")
+    before = picture(searched, TABLES)
+    a_run(searched)
+    undo(searched)
+    assert picture(searched, TABLES) == before
+
+
+# ---- several runs, one after the other ----
+
+
+def later_change(path: Path, memory: str, changes: dict[str, Any], run_id: str = "run-2") -> None:
+    """Let a later run change a memory."""
+    a_run(path, run_id)
+    decide(path, a_decision(run_id, "p"))
+    with changing(path) as file:
+        update_row(file, run_id, "p", "memories", {"id": memory}, changes)
+
+
+def test_what_a_later_run_changed_names_that_run_and_goes_after_it(
+    after_a_night: Path, the_day_before: dict[str, Any]
+) -> None:
+    later_change(after_a_night, "d", {"content": "text d and more", "tags": '["x"]'})
+    with pytest.raises(ChangedSince) as raised:
+        undo(after_a_night)
+    columns = {
+        one.column: (one.now, one.left, one.run, one.proposal) for one in raised.value.obstacles
+    }
+    assert columns == {
+        "content": ("text d and more", "text d", "run-2", "p"),
+        "tags": ('["x"]', "[]", "run-2", "p"),
+    }
+    assert raised.value.message == "2 changes since then stand in the way."
+    assert all(
+        "Run run-2, proposal p did that: undo it first." in one.why
+        for one in raised.value.obstacles
+    )
+    undo(after_a_night, "run-2")
+    undo(after_a_night)
+    assert picture(after_a_night, TABLES) == the_day_before
+
+
+def test_a_run_that_is_undone_is_blamed_for_nothing(after_a_night: Path) -> None:
+    later_change(after_a_night, "d", {"content": "mine"})
+    undo(after_a_night, "run-2")
+    execute(after_a_night, "UPDATE memories SET content = 'mine' WHERE id = 'd'")
+    with pytest.raises(ChangedSince, match="No run did that"):
+        undo(after_a_night)
+
+
+def test_a_hand_after_a_later_run_is_no_longer_that_runs(after_a_night: Path) -> None:
+    later_change(after_a_night, "d", {"content": "the run's"})
+    execute(after_a_night, "UPDATE memories SET content = 'by hand' WHERE id = 'd'")
+    with pytest.raises(ChangedSince, match="No run did that"):
+        undo(after_a_night)
+
+
+def test_every_obstacle_is_named_at_once(after_a_night: Path) -> None:
+    later_change(after_a_night, "s", {"importance": 5, "tags": '["x"]'})
+    execute(after_a_night, "UPDATE memories SET content = 'edited' WHERE id = 'd'")
+    execute(after_a_night, "DELETE FROM memories WHERE id = 'b'")
+    before = picture(after_a_night, EVERYTHING)
+    with pytest.raises(ChangedSince) as raised:
+        undo(after_a_night)
+    assert {(one.row, one.column, one.run) for one in raised.value.obstacles} == {
+        ("s", "tags", "run-2"),
+        ("d", "content", None),
+        ("b", None, None),
+    }
+    assert picture(after_a_night, EVERYTHING) == before
+
+
+@pytest.mark.parametrize("order", [("run-1", "run-2"), ("run-2", "run-1")])
+def test_a_time_stamp_stands_in_nobodys_way_and_comes_back_in_whatever_order(
+    memory_file: Path, order: tuple[str, str]
+) -> None:
+    put(memory_file, a_memory("m-1"))
+    before = picture(memory_file, TABLES)
+    a_run(memory_file)
+    decide(memory_file, a_decision())
+    with changing(memory_file) as file:
+        changes = {"tags": '["x"]', "updated_at": LATER}
+        update_row(file, RUN, PROPOSAL, "memories", {"id": "m-1"}, changes)
+    later = "2026-03-12T03:00:00+00:00"
+    later_change(memory_file, "m-1", {"status": "archived", "updated_at": later})
+    undo(memory_file, order[0])
+    assert rows(memory_file, "SELECT updated_at FROM memories") == [
+        {"updated_at": LATER if order[0] == "run-2" else later}
+    ]
+    undo(memory_file, order[1])
+    assert picture(memory_file, TABLES) == before
+
+
+def test_a_memory_that_took_another_in_since_keeps_what_it_says_for_both(
+    after_a_night: Path, the_day_before: dict[str, Any]
+) -> None:
+    # The later merge changed no column of s: what s is was already enough for e.
+    a_run(after_a_night, "run-2")
+    decide(after_a_night, a_decision("run-2", "p"))
+    with changing(after_a_night) as file:
+        key = {"derived_id": "s", "source_id": "e"}
+        edge = {"operation": "merge", "run_id": "run-2", "source_hash": "h"}
+        whole = key | edge | {"source_content": None, "created_at": LATER}
+        insert_row(file, "run-2", "p", "synthesized_from", whole, key)
+        gone = {"status": "superseded", "superseded_by": "s"}
+        update_row(file, "run-2", "p", "memories", {"id": "e"}, gone)
+    with pytest.raises(ChangedSince, match=r"Memory s took in memory e after the run\. Run run-2"):
+        undo(after_a_night)
+    undo(after_a_night, "run-2")
+    undo(after_a_night)
+    assert picture(after_a_night, TABLES) == the_day_before
+
+
+def test_what_was_made_from_a_text_that_goes_still_cites_it(memory_file: Path) -> None:
+    put(memory_file, a_memory("d", "short"), a_memory("r"))
+    later_change(memory_file, "d", {"content": "short and long"}, RUN)
+    with changing(memory_file) as file:
+        edge = {"operation": "extract", "run_id": "run-9", "source_content": None}
+        cited = {"source_hash": content_hash("short and long"), "created_at": LATER}
+        key = {"derived_id": "r", "source_id": "d"}
+        insert_row(file, RUN, "other", "synthesized_from", key | edge | cited, key)
+    undo(memory_file)
+    assert rows(memory_file, "SELECT source_content FROM synthesized_from") == [
+        {"source_content": "short and long"}
+    ]
+
+
+def test_a_successor_of_before_that_has_left_since_is_not_named_again(memory_file: Path) -> None:
+    put(memory_file, a_memory("m-1"), a_memory("old"), a_memory("new"))
+    execute(memory_file, "UPDATE memories SET superseded_by = 'old' WHERE id = 'm-1'")
+    later_change(memory_file, "m-1", {"superseded_by": "new"}, RUN)
+    execute(memory_file, "DELETE FROM memories WHERE id = 'old'")
+    undo(memory_file)
+    assert rows(memory_file, "SELECT superseded_by FROM memories WHERE id = 'm-1'") == [
+        {"superseded_by": None}
+    ]
 
 
 # ---- the journal itself ----

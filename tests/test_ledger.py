@@ -144,7 +144,8 @@ def test_a_later_decision_of_the_same_run_replaces_the_earlier(memory_file: Path
 
 
 def test_a_decision_belongs_to_a_run(memory_file: Path) -> None:
-    with pytest.raises(sqlite3.IntegrityError), changing(memory_file) as file:
+    refused = pytest.raises(StoreError, match="FOREIGN KEY")
+    with refused, changing(memory_file) as file:
         keep_decision(file, a_decision("no-run"))
 
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import json
+from collections.abc import Callable
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -13,10 +14,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from nights import execute
 
+from slowwave.cli.app import run
 from slowwave.store.file import create_file, open_reading
 from slowwave.store.lineage import (
     Ancestor,
     Edge,
+    Lineage,
     add_edges,
     edges_into,
     read_edges,
@@ -45,9 +48,14 @@ def cite(path: Path, *edges: dict[str, Any]) -> None:
         add_edges(file, edges)
 
 
-def tree(ancestors: Sequence[Ancestor]) -> Tree:
-    """Give ids alone, nested."""
-    return {one.id: tree(one.behind) for one in ancestors}
+def tree(lineage: Lineage) -> Tree:
+    """Give ids alone, nested; the way back into a circle is left out."""
+
+    def nested(memory: str, path: frozenset[str]) -> Tree:
+        steps = [one.id for one in lineage.steps.get(memory, ())]
+        return {one: nested(one, path | {one}) for one in steps if one not in path}
+
+    return nested(lineage.start, frozenset({lineage.start}))
 
 
 def sources(path: Path, memory: str) -> Tree:
@@ -98,8 +106,8 @@ def test_each_step_says_what_was_done_and_what_stands_there_now(family: Path) ->
     execute(family, "UPDATE memories SET status = 'superseded' WHERE id = 'a'")
     execute(family, "UPDATE synthesized_from SET operation = 'merge', run_id = 'run-2'")
     with open_reading(family) as file:
-        first = trace_sources(file, "d")[0]
-        (above,) = trace_derived(file, "d")
+        first = trace_sources(file, "d").steps["d"][0]
+        (above,) = trace_derived(file, "d").steps["d"]
     assert first == Ancestor("a", "merge", "run-2", "text a", "superseded")
     assert above == Ancestor("f", "merge", "run-2", "text f", "active")
 
@@ -112,9 +120,10 @@ def test_sources_stand_in_the_order_in_which_they_were_said(family: Path) -> Non
 def test_a_source_that_is_gone_still_says_its_text(family: Path) -> None:
     execute(family, "DELETE FROM memories WHERE id IN ('a', 'd')")
     with open_reading(family) as file:
-        found = {one.id: one for one in trace_sources(file, "f")}
+        steps = trace_sources(file, "f").steps
+    found = {one.id: one for one in steps["f"]}
     assert (found["d"].content, found["d"].status) == ("text d", "gone")
-    gone, left = sorted(found["d"].behind, key=lambda one: one.id)
+    gone, left = sorted(steps["d"], key=lambda one: one.id)
     assert (gone.id, gone.content, gone.status) == ("a", "text a", "gone")
     assert (left.id, left.content, left.status) == ("b", "text b", "active")
 
@@ -129,7 +138,7 @@ def test_a_source_of_which_nothing_is_left_has_an_empty_text(memory_file: Path) 
     put(memory_file, a_memory("d"))
     cite(memory_file, edge("d", "lost"))
     with open_reading(memory_file) as file:
-        (lost,) = trace_sources(file, "d")
+        (lost,) = trace_sources(file, "d").steps["d"]
     assert (lost.content, lost.status) == ("", "gone")
 
 
@@ -171,12 +180,12 @@ def test_whatever_the_edges_are_the_walk_finds_what_can_be_reached_and_both_ways
                 seen = reached(source, seen | {source})
         return seen
 
-    def flat(nested: Tree) -> set[str]:
-        return set(nested).union(*map(flat, nested.values())) if nested else set()
+    def names(nested: Tree) -> set[str]:
+        return set(nested).union(*map(names, nested.values())) if nested else set()
 
     with open_reading(path) as file:
-        up = {one: flat(tree(trace_sources(file, one))) for one in "abcde"}
-        down = {one: flat(tree(trace_derived(file, one))) for one in "abcde"}
+        up = {one: names(tree(trace_sources(file, one))) for one in "abcde"}
+        down = {one: names(tree(trace_derived(file, one))) for one in "abcde"}
     assert up == {one: set(reached(one, frozenset({one})) - {one}) for one in "abcde"}
     assert {(one, other) for one in "abcde" for other in up[one]} == {
         (other, one) for one in "abcde" for other in down[one]
@@ -209,3 +218,91 @@ def test_edges_come_with_the_texts_of_sources_that_are_not_active_where_asked(fa
     assert as_kept == [None, "text b"]
     assert whole == ["text a", "text b"]
     assert others == [None, None]
+
+
+# ---- the command ----
+
+
+@pytest.fixture
+def trace(capsys: pytest.CaptureFixture[str]) -> Callable[..., str]:
+    """Give what `slowwave trace` writes to stdout."""
+
+    def traced(*arguments: object) -> str:
+        capsys.readouterr()
+        assert run(["trace", *(str(one) for one in arguments)]) == 0
+        return capsys.readouterr().out
+
+    return traced
+
+
+def flat(answer: dict[str, Any], behind: str) -> list[dict[str, Any]]:
+    """Give every entry of the JSON of a lineage, and do so without nesting."""
+    waiting = [
+        *answer[behind],
+        *(one for more in answer[f"further_{behind}"] for one in more[behind]),
+    ]
+    for one in waiting:
+        waiting += one[behind]  # the list grows while it is walked
+    return waiting
+
+
+@pytest.fixture
+def dynasty(memory_file: Path) -> Path:
+    """Give 5,000 generations in a line."""
+    names = [f"m-{number:04d}" for number in range(5_001)]
+    put(memory_file, *(a_memory(one) for one in names))
+    cite(memory_file, *(edge(later, one) for one, later in pairwise(names)))
+    return memory_file
+
+
+def test_five_thousand_generations_are_shown_both_ways(
+    dynasty: Path, trace: Callable[..., str]
+) -> None:
+    answer = json.loads(trace(dynasty, "m-2500", "--json"))
+    assert sorted(one["id"] for one in flat(answer, "sources")) == [
+        f"m-{number:04d}" for number in range(2_500)
+    ]
+    assert sorted(one["id"] for one in flat(answer, "derived")) == [
+        f"m-{number:04d}" for number in range(2_501, 5_001)
+    ]
+    text = trace(dynasty, "m-5000")
+    assert all(f"m-{number:04d}" in text for number in range(5_000))
+    assert max(map(len, text.splitlines())) <= 120
+
+
+def test_where_a_tree_ends_for_its_depth_the_next_one_goes_on(
+    dynasty: Path, trace: Callable[..., str]
+) -> None:
+    answer = json.loads(trace(dynasty, "m-5000", "--json"))
+    ends = [one["id"] for one in flat(answer, "sources") if one.get("continued")]
+    assert [one["id"] for one in answer["further_sources"]] == ends
+    assert len(ends) == 49
+    assert "made from, further on from m-4988" in trace(dynasty, "m-5000")
+
+
+def test_what_many_ways_lead_to_is_shown_once(memory_file: Path, trace: Callable[..., str]) -> None:
+    # Two memories in each of 40 generations, each made from both before: 2^40 ways.
+    rows = [(f"left-{number:02d}", f"right-{number:02d}") for number in range(40)]
+    put(memory_file, *(a_memory(one) for row in rows for one in row))
+    cite(
+        memory_file,
+        *(edge(made, one) for row, above in pairwise(rows) for made in above for one in row),
+    )
+    answer = json.loads(trace(memory_file, "left-39", "--json"))
+    entries = flat(answer, "sources")
+    assert len(entries) == 2 * 2 * 39 - 2
+    whole = [one["id"] for one in entries if not one.get("seen")]
+    assert set(whole) == {one for row in rows[:-1] for one in row}
+    assert len(trace(memory_file, "left-39").splitlines()) < 200
+
+
+def test_a_place_where_nothing_is_repeated_says_so(family: Path, trace: Callable[..., str]) -> None:
+    cite(family, edge("b", "c"))
+    answer = json.loads(trace(family, "f", "--json"))
+    first, second = (
+        next(one for one in made["sources"] if one["id"] == "b") for made in answer["sources"]
+    )
+    assert [one["id"] for one in first["sources"]] == ["c"]
+    assert "seen" not in first
+    assert (second["sources"], second["seen"]) == ([], True)
+    assert "shown in another place" in trace(family, "f")

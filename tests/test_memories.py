@@ -9,7 +9,7 @@ from uuid import UUID
 
 import numpy as np
 import pytest
-from builders import LATER, NOW, a_memory, all_memories, changing, put
+from builders import LATER, NOW, a_memory, a_run, all_memories, changing, put
 from hypothesis import given
 from hypothesis import strategies as st
 from nights import execute, rows
@@ -289,10 +289,11 @@ def test_names_are_kept_by_memory_and_tenant(memory_file: Path) -> None:
 
 def test_names_that_were_found_can_be_forgotten_and_given_ones_stay(memory_file: Path) -> None:
     put(memory_file, a_memory("m-1"), a_memory("m-2"))
+    run_id = a_run(memory_file)
     with changing(memory_file) as file:
         keep_entities(file, "default", [("m-1", ["given"])], None)
-        keep_entities(file, "default", [("m-1", ["found"]), ("m-2", ["found"])], "run-1")
-        forget_found(file, ["m-1"])
+        keep_entities(file, "default", [("m-1", ["found"]), ("m-2", ["found"])], run_id)
+        forget_found(file, ["m-1"], run_id)
         assert read_entities(file, "default") == {"m-1": ["given"], "m-2": ["found"]}
 
 
@@ -308,7 +309,8 @@ def test_a_survivor_takes_over_the_names_that_it_did_not_have(memory_file: Path)
 
 def test_the_latest_scan_of_a_text_counts(memory_file: Path) -> None:
     put(memory_file, a_memory("m-1"), a_memory("m-2", tenant="other"))
+    first, second = a_run(memory_file, "run-1"), a_run(memory_file, "run-2")
     with changing(memory_file) as file:
-        keep_scans(file, [("m-1", content_hash("old")), ("m-2", "h")], "run-1")
-        keep_scans(file, [("m-1", content_hash("new"))], "run-2")
+        keep_scans(file, [("m-1", content_hash("old")), ("m-2", "h")], first)
+        keep_scans(file, [("m-1", content_hash("new"))], second)
         assert read_scans(file, "default") == {"m-1": content_hash("new")}

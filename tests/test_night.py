@@ -17,8 +17,8 @@ from slowwave.consolidation.outcome import Outcome
 from slowwave.store.check import check_file
 from slowwave.store.exchange import import_lines
 from slowwave.store.file import create_file, open_reading, open_writing
-from slowwave.store.journal import undo_run
 from slowwave.store.records import timestamp
+from slowwave.store.undo import undo_run
 
 
 @dataclass(frozen=True)

@@ -16,8 +16,8 @@ from slowwave.consolidation.thresholds import MOST_CLAIMS
 from slowwave.consolidation.write import ExtractiveWriter
 from slowwave.store.check import check_file
 from slowwave.store.file import create_file, open_reading, open_writing
-from slowwave.store.journal import undo_proposal, undo_run
 from slowwave.store.records import timestamp
+from slowwave.store.undo import undo_proposal, undo_run
 
 KNOWN = fixture.load()
 FACTS = {fact["id"]: fact["wordings"] for fact in KNOWN.facts}

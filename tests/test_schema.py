@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
+import random
 import re
 import sqlite3
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator
-from contextlib import closing
+from contextlib import ExitStack, closing
 from pathlib import Path
 from typing import Any
 
 import pytest
-from builders import all_memories, changing
+from builders import all_memories, changing, process
+from figures import Figures
 from nights import execute, picture, rows
 
-from slowwave.store import file as store_file
 from slowwave.store import schema
 from slowwave.store.check import check_file
+from slowwave.store.errors import StoreError, UnusableFile
 from slowwave.store.file import create_file, open_reading, open_writing, schema_version
 from slowwave.store.records import LAYERS, content_hash
 
@@ -361,8 +364,7 @@ def test_applying_the_migrations_again_changes_nothing(memory_file: Path) -> Non
 
 
 def with_steps(monkeypatch: pytest.MonkeyPatch, *steps: Callable[[Any], None]) -> None:
-    for module in (schema, store_file):
-        monkeypatch.setattr(module, "STEPS", (*schema.STEPS, *steps))
+    monkeypatch.setattr(schema, "STEPS", (*schema.STEPS, *steps))
 
 
 def version_next(db: Any) -> None:
@@ -383,24 +385,225 @@ def test_a_file_of_the_version_before_is_brought_up_to_date_with_its_rows(
         assert check_file(file).problems == ()
 
 
-@pytest.mark.parametrize("reason", [sqlite3.IntegrityError, KeyboardInterrupt])
-def test_a_migration_that_fails_leaves_the_file_as_it_was(
-    memory_file: Path, monkeypatch: pytest.MonkeyPatch, reason: type[BaseException]
-) -> None:
-    execute(memory_file, "INSERT INTO memories (id, content) VALUES ('m-1', 'x')")
-    before = memory_file.read_bytes()
+def version_of_wrong(reason: type[BaseException]) -> Callable[[Any], None]:
+    """Give a step that breaks when it is half done."""
 
     def version_after(db: Any) -> None:
         db.conn.execute("DROP TABLE answers")
         raise reason("in the middle")
 
+    return version_after
+
+
+def version_that_loses(db: Any) -> None:
+    db.conn.execute("DELETE FROM memories WHERE id = (SELECT min(id) FROM memories)")
+
+
+def version_that_tears(db: Any) -> None:
+    db.conn.execute("UPDATE proposals SET run_id = 'nowhere'")
+
+
+WRONG = {
+    "breaks": (version_of_wrong(sqlite3.IntegrityError), "in the middle"),
+    "loses": (version_that_loses, "would not keep its"),
+    "tears": (version_that_tears, "would refer to others"),
+}
+
+
+@pytest.mark.parametrize("wrong", WRONG)
+def test_a_migration_that_goes_wrong_on_a_copy_leaves_the_file_as_it_was_to_the_byte(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, wrong: str
+) -> None:
+    path = of_version(2, tmp_path)
+    before = path.read_bytes()
+    step, why = WRONG[wrong]
     with monkeypatch.context() as newer:
-        with_steps(newer, version_next, version_after)
-        with pytest.raises(reason), open_writing(memory_file):
+        with_steps(newer, version_next, step)
+        with (
+            pytest.raises(StoreError, match=f"cannot be brought up .* 4: .*{why}") as raised,
+            open_writing(path),
+        ):
             pytest.fail("it was opened")
-    assert memory_file.read_bytes() == before
-    with open_writing(memory_file) as file:
+    assert not isinstance(raised.value, UnusableFile)
+    assert path.read_bytes() == before
+    assert [one.name for one in tmp_path.iterdir() if one.suffix == ".copy"] == []
+    with open_writing(path) as file:
         assert check_file(file).problems == ()
+
+
+def test_a_migration_that_is_interrupted_leaves_the_file_as_it_was(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = of_version(2, tmp_path)
+    before = path.read_bytes()
+    with monkeypatch.context() as newer:
+        with_steps(newer, version_of_wrong(KeyboardInterrupt))
+        with pytest.raises(KeyboardInterrupt), open_writing(path):
+            pytest.fail("it was opened")
+    assert path.read_bytes() == before
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def of_version(version: int, folder: Path) -> Path:
+    """Give a file as that version left it, kept as the statements that made it."""
+    path = folder / "older.db"
+    script = Path(__file__).with_name(f"version_{version}.sql").read_text("utf-8")
+    with closing(sqlite3.connect(path)) as db:
+        db.executescript(script)
+    return path
+
+
+VERSIONS = tuple(range(1, len(schema.STEPS) + 1))
+# What an agent may lay beside the tables, on them and between them.
+AN_AGENTS_OWN = """
+CREATE TABLE mine (id INTEGER PRIMARY KEY, text TEXT);
+CREATE TABLE notes (run_id TEXT, key TEXT, note TEXT,
+    FOREIGN KEY (run_id, key) REFERENCES proposals (run_id, key) ON DELETE CASCADE);
+INSERT INTO notes SELECT run_id, key, 'mine' FROM proposals;
+CREATE INDEX my_index ON synthesized_from (operation, run_id);
+CREATE VIEW my_view AS SELECT derived_id, note FROM derivations d
+    JOIN synthesized_from ON derived_id = memory_id JOIN notes n ON n.key = d.proposal;
+CREATE TRIGGER my_trigger AFTER INSERT ON proposals
+    BEGIN INSERT INTO mine (text) VALUES (new.key); END;
+CREATE TRIGGER my_other AFTER UPDATE ON memories
+    BEGIN INSERT INTO mine (text) SELECT count(*) FROM synthesized_from; END;
+CREATE VIRTUAL TABLE my_search USING fts5 (content);
+INSERT INTO my_search SELECT content FROM memories;
+"""
+EVERY_TABLE = sorted(TABLES)
+
+
+@pytest.mark.parametrize("mode", ["WAL", "DELETE"])
+@pytest.mark.parametrize("version", VERSIONS)
+def test_a_file_of_every_version_is_brought_up_to_date_and_keeps_every_row_and_all_of_an_agents(
+    tmp_path: Path, version: int, mode: str
+) -> None:
+    path = of_version(version, tmp_path)
+    path.chmod(0o600)
+    with closing(sqlite3.connect(path)) as db:
+        db.executescript(AN_AGENTS_OWN)
+        db.execute(f"PRAGMA journal_mode = {mode}")
+    tables = [*EVERY_TABLE, "mine", "notes", "my_view", "my_search"]
+    before = picture(path, tables)
+    assert before["notes"]
+    assert before["my_view"]
+    own = "SELECT type, name, tbl_name, sql FROM sqlite_schema WHERE name LIKE 'my%' ORDER BY name"
+    had = rows(path, own)
+    with open_writing(path) as file:
+        assert schema_version(file) == len(schema.STEPS)
+        assert file.value("PRAGMA foreign_keys") == 1
+        assert check_file(file).problems == ()
+    assert list(tmp_path.iterdir()) == [path]
+    assert picture(path, tables) == before
+    assert rows(path, own) == had
+    assert rows(path, "PRAGMA foreign_key_list(notes)")[0]["table"] == "proposals"
+    assert rows(path, "PRAGMA user_version") == [{"user_version": len(schema.STEPS)}]
+    execute(path, "UPDATE synthesized_from SET operation = 'update'")
+    execute(path, "UPDATE memories SET pinned = 1 WHERE id = (SELECT min(id) FROM memories)")
+    assert len(rows(path, "SELECT * FROM mine")) == 1
+
+
+def test_the_kept_file_of_the_newest_version_has_the_tables_of_a_new_file(
+    tmp_path: Path, memory_file: Path
+) -> None:
+    path = of_version(len(schema.STEPS), tmp_path)
+    parts = (
+        "SELECT type, name, sql FROM sqlite_schema WHERE name NOT LIKE 'sqlite_%' "
+        "AND name NOT LIKE '%sqlite_migrations%' ORDER BY name"
+    )
+    assert rows(path, parts) == rows(memory_file, parts)
+
+
+def test_a_damaged_file_of_an_older_version_is_refused_and_left_as_it_was(tmp_path: Path) -> None:
+    path = of_version(1, tmp_path)
+    page = rows(path, "SELECT rootpage FROM sqlite_schema WHERE name = 'memories_by_status'")
+    data = bytearray(path.read_bytes())
+    start = (page[0]["rootpage"] - 1) * 4096
+    data[start + 100 : start + 4096] = b"\xff" * 3996
+    path.write_bytes(data)
+    with pytest.raises(UnusableFile, match="is damaged"), open_writing(path):
+        pytest.fail("it was opened")
+    assert path.read_bytes() == data
+    assert [one.name for one in tmp_path.iterdir() if one.suffix == ".copy"] == []
+
+
+# Opens for writing, where no file may grow beyond so many bytes, and gives the exit code.
+CROWDED = """
+import resource, sys
+from slowwave.cli.app import run
+resource.setrlimit(resource.RLIMIT_FSIZE, (int(sys.argv[2]), int(sys.argv[2])))
+print("ready", flush=True)
+sys.exit(run(["add", sys.argv[1], "new"]))
+"""
+
+
+def test_a_file_that_there_is_no_room_to_copy_is_left_as_it_was(tmp_path: Path) -> None:
+    path = of_version(1, tmp_path)
+    before = path.read_bytes()
+    with process(CROWDED, path, len(before) // 2) as one:
+        assert one.wait(timeout=60) == 1
+    assert path.read_bytes() == before
+    assert list(tmp_path.iterdir()) == [path]
+
+
+OPENING = """
+import sys
+from pathlib import Path
+import sqlite_utils, tenacity
+from slowwave.store.file import open_writing
+print("ready", flush=True)
+sys.stdin.readline()
+with open_writing(Path(sys.argv[1])):
+    pass
+"""
+
+
+def test_of_several_processes_that_bring_one_file_up_to_date_none_fails(tmp_path: Path) -> None:
+    path = of_version(1, tmp_path)
+    execute(path, "PRAGMA journal_mode = WAL")
+    before = picture(path, EVERY_TABLE)
+    with ExitStack() as stack:
+        several = [stack.enter_context(process(OPENING, path)) for _ in range(3)]
+        for one in several:
+            assert one.stdin is not None
+            one.stdin.write("go\n")
+            one.stdin.flush()
+        assert [one.wait(timeout=60) for one in several] == [0, 0, 0]
+    assert picture(path, EVERY_TABLE) == before
+    names = [row["name"] for row in rows(path, "SELECT name FROM _sqlite_migrations")]
+    assert names == [step.__name__ for step in schema.STEPS]
+
+
+def test_a_process_that_is_killed_while_it_migrates_leaves_one_schema_or_the_other(
+    tmp_path: Path, rounds: Callable[[int, int], int], figures: Figures
+) -> None:
+    whole = of_version(1, tmp_path)
+    with closing(sqlite3.connect(whole)) as db, db:
+        many = "WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 20000) "
+        db.execute(
+            f"{many} INSERT INTO synthesized_from SELECT 'm-3', 'gone-' || i, 'synthesize', "
+            "'run-1', 'h', 'text', '2026-03-10T03:00:00+00:00' FROM n"
+        )
+    before = picture(whole, EVERY_TABLE)
+    chance = random.Random(5)  # noqa: S311 - moments, not secrets
+    path = tmp_path / "memory.db"
+    outcomes = Counter[int]()
+    for number in range(rounds(2, 40)):
+        path.write_bytes(whole.read_bytes())
+        execute(path, f"PRAGMA journal_mode = {('WAL', 'DELETE')[number % 2]}")
+        with process(OPENING, path) as one:
+            assert one.stdin is not None
+            one.stdin.write("go\n")
+            one.stdin.flush()
+            time.sleep(chance.random() * 0.5)
+        (found,) = rows(path, "PRAGMA user_version")
+        outcomes[found["user_version"]] += 1
+        assert rows(path, "PRAGMA integrity_check") == [{"integrity_check": "ok"}]
+        with open_writing(path) as file:
+            assert check_file(file).problems == ()
+        assert picture(path, EVERY_TABLE) == before
+        figures.add("kills survived", 1)
+    assert set(outcomes) <= {1, len(schema.STEPS)}
 
 
 def test_the_script_is_split_where_statements_end(memory_file: Path) -> None:

@@ -18,9 +18,9 @@ from slowwave.consolidation.replacing.updates import Found, as_told, find_update
 from slowwave.store.check import check_file
 from slowwave.store.exchange import export_lines, import_lines
 from slowwave.store.file import create_file, open_reading, open_writing
-from slowwave.store.journal import undo_run
 from slowwave.store.lineage import trace_sources
 from slowwave.store.records import timestamp
+from slowwave.store.undo import undo_run
 
 __all__ = ["cli"]  # the fixture
 
@@ -79,7 +79,9 @@ def test_a_value_that_is_said_to_have_changed_replaces_the_old_one(
     ]
     with open_reading(memory_file) as file:
         assert check_file(file).problems == ()
-        assert {one.operation for one in trace_sources(file, made["id"])} == {"update"}
+        assert {one.operation for one in trace_sources(file, made["id"]).steps[made["id"]]} == {
+            "update"
+        }
 
 
 def test_a_value_that_is_just_given_anew_is_a_conflict(

@@ -39,7 +39,7 @@ class _Oracle(Model):
         return 0.0
 
     def ask(self, call: Call) -> Answer:
-        call.permit()
+        call.flight.permit()
         lines = call.messages[1]["content"].splitlines()[1:-1]
         judgements = [self._judged(json.loads(line)) for line in lines]
         return Answer(json.dumps({"judgements": judgements}), 0, 0, 0.0)

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import os
+import math
 import re
-from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -12,11 +11,14 @@ from email.utils import parsedate_to_datetime
 from typing import TYPE_CHECKING, Any
 
 from slowwave.consolidation.errors import ModelError
+from slowwave.consolidation.secrets import without_secrets
 from slowwave.store.ledger import Answer
 
 from . import prompts
+from .budget import Flight
 from .estimates import Question
 from .prompts import Messages
+from .provider import load_litellm, status_of
 
 if TYPE_CHECKING:
     import tenacity
@@ -29,13 +31,16 @@ ATTEMPTS = 3
 FIRST_WAIT_S = 1.0
 # A server that is asked to wait for longer than this is tried again all the same.
 LONGEST_WAIT_S = 30.0
+# Of a request that is sent when the time is all but over.
+_SHORTEST_TIMEOUT_S = 0.1
 # Answers that every other question would get, too: no key, no permission, no such model.
 _REFUSES_ALL = (401, 403, 404)
 # What servers understand of structured output, in the order in which it is tried.
 _FORMS_OF_OUTPUT = ("json_schema", "json_object", "none")
-# Variables of the environment with such a name hold secrets; a shorter value is none.
-_SECRET = re.compile(r"KEY|TOKEN|SECRET|PASSWORD")
-_SHORTEST_SECRET = 8
+# More than any answer takes; SQLite and prices can still reckon with it.
+_MOST_TOKENS = 10**9
+# More than any token has on the average of an answer.
+_LETTERS_OF_A_TOKEN = 16
 
 
 class CallFailed(Exception):
@@ -52,12 +57,8 @@ class Call:
 
     question: Question
     messages: Messages
-    # Of the answer.
-    most_tokens: int
-    # Called before each request. What it raises ends the call.
-    permit: Callable[[], None]
-    # Gives how long it may go on, in seconds; None is without limit.
-    seconds_left: Callable[[], float | None]
+    # What it may use, and what is to be told of it.
+    flight: Flight
 
 
 @dataclass(frozen=True)
@@ -75,14 +76,7 @@ def open_model(endpoint: Endpoint) -> Model:
 
     Raises `ModelError` if litellm does not know the model or a key is missing.
     """
-    # Else litellm fetches a price list and reads any .env it finds, at its import.
-    os.environ["LITELLM_LOCAL_MODEL_COST_MAP"] = "True"
-    os.environ["LITELLM_LOCAL_ANTHROPIC_BETA_HEADERS"] = "True"
-    os.environ["LITELLM_MODE"] = "PRODUCTION"
-    import litellm
-
-    litellm.suppress_debug_info = True
-    litellm.telemetry = False
+    litellm = load_litellm()
     missing = _missing_keys(endpoint, litellm)
     if missing and endpoint.api_base is None:
         raise ModelError(
@@ -117,6 +111,12 @@ class Model:
         self._key = key
         self._forms: tuple[str, ...] = _FORMS_OF_OUTPUT
 
+    @property
+    def patience_s(self) -> float:
+        """How long a call may take at the most: a server may answer a byte at a time."""
+        waiting = min(LONGEST_WAIT_S, 2**ATTEMPTS * self._endpoint.first_wait_s)
+        return float(ATTEMPTS * (self._endpoint.timeout_s + waiting))
+
     def price(self, prompt_tokens: int, answer_tokens: int) -> float | None:
         """Give the price of so many tokens in USD; None if litellm knows none for the model."""
         try:
@@ -135,16 +135,22 @@ class Model:
         # The base of every error of litellm's; what is named so in litellm is a mere leaf.
         from openai import OpenAIError
 
+        forms = list(self._forms)
         try:
-            return self._retrying(call)(self._ask_in_any_form, call)
+            return self._retrying(call)(self._ask_in_any_form, call, forms)
         except self._litellm.exceptions.Timeout as error:
             raise CallFailed(
-                f"the model did not answer within {self._endpoint.timeout_s:g} seconds"
+                f"the model did not answer within {self._timeout(call):g} seconds"
             ) from error
         except OpenAIError as error:
+            status = status_of(error)
+            if status is not None and 300 <= status < 400:
+                raise ModelRefuses(
+                    f"the server sends on to another address (HTTP {status}), where nothing is sent"
+                ) from error
             refuses_all = getattr(error, "status_code", None) in _REFUSES_ALL
             kind = ModelRefuses if refuses_all else CallFailed
-            raise kind(f"the model could not be asked: {_first_line(error)}") from error
+            raise kind(f"the model could not be asked: {self._first_line(error)}") from error
 
     def _retrying(self, call: Call) -> tenacity.Retrying:
         import tenacity
@@ -158,63 +164,106 @@ class Model:
             errors.BadGatewayError,
             errors.Timeout,
         )
+
+        def may_pass(error: BaseException) -> bool:
+            return isinstance(error, passing) and not 300 <= (status_of(error) or 0) < 400
+
         growing = tenacity.wait_exponential(multiplier=self._endpoint.first_wait_s)
 
         def waiting(state: tenacity.RetryCallState) -> float:
             asked_for = _retry_after(state.outcome.exception() if state.outcome else None)
             seconds = growing(state) if asked_for is None else min(asked_for, LONGEST_WAIT_S)
-            left = call.seconds_left()
+            left = call.flight.seconds_left()
             # No need to wait for a moment at which nothing may be sent any more.
             return seconds if left is None else max(0.0, min(seconds, left))
 
         return tenacity.Retrying(
-            retry=tenacity.retry_if_exception_type(passing),
+            retry=tenacity.retry_if_exception(may_pass),
             wait=waiting,
             stop=tenacity.stop_after_attempt(ATTEMPTS),
             reraise=True,
         )
 
-    def _ask_in_any_form(self, call: Call) -> Answer:
-        *forms, last = self._forms
-        for form in forms:
+    def _ask_in_any_form(self, call: Call, forms: list[str]) -> Answer:
+        # A form that was refused is not tried again with this call.
+        while len(forms) > 1:
             with suppress(self._litellm.exceptions.BadRequestError):
-                return self._ask_once(call, form)
-        return self._ask_once(call, last)
+                return self._ask_once(call, forms[0])
+            del forms[0]
+        return self._ask_once(call, forms[0])
 
     def _ask_once(self, call: Call, form: str) -> Answer:
-        call.permit()
-        response = self._litellm.completion(
-            model=self._endpoint.model,
-            messages=call.messages,
-            api_base=self._endpoint.api_base,
-            api_key=self._key,
-            timeout=self._endpoint.timeout_s,
-            max_tokens=call.most_tokens,
-            temperature=0,
-            max_retries=0,
-            num_retries=0,
-            drop_params=True,
-            **_response_format(form, call.question),
-        )
+        call.flight.permit()
+        response = self._response(call, form)
         if not response.choices:
+            call.flight.lose()
             raise CallFailed("the model sent no answer")
         self._forms = _FORMS_OF_OUTPUT[_FORMS_OF_OUTPUT.index(form) :]
-        usage = getattr(response, "usage", None)
+        content = str(response.choices[0].message.content or "")
+        usage, expected = getattr(response, "usage", None), call.flight.estimate
         tokens = (
-            getattr(usage, "prompt_tokens", 0) or 0,
-            getattr(usage, "completion_tokens", 0) or 0,
+            _count(getattr(usage, "prompt_tokens", None), expected.prompt),
+            _count(getattr(usage, "completion_tokens", None), expected.answer if content else 0),
         )
-        content = response.choices[0].message.content or ""
-        return Answer(content, *tokens, self._cost(response, *tokens))
+        # A server that keeps to no limit must not fill the file: what is cut off is unreadable.
+        said = self._clean(content[: call.flight.most_tokens * _LETTERS_OF_A_TOKEN])
+        return Answer(said, *tokens, self._cost(response, *tokens))
+
+    def _response(self, call: Call, form: str) -> Any:
+        from openai import OpenAIError
+
+        try:
+            return self._litellm.completion(
+                model=self._endpoint.model,
+                messages=call.messages,
+                api_base=self._endpoint.api_base,
+                api_key=self._key,
+                timeout=self._timeout(call),
+                max_tokens=call.flight.most_tokens,
+                temperature=0,
+                max_retries=0,
+                num_retries=0,
+                drop_params=True,
+                **_response_format(form, call.question),
+            )
+        except OpenAIError as error:
+            # A server that says no charges nothing; what became of the others nobody knows.
+            if (status_of(error) or 0) < 300:
+                call.flight.lose()
+            raise
+        except Exception as error:  # a server's nonsense may break litellm in any way
+            call.flight.lose()
+            raise CallFailed(f"the model could not be asked: {self._first_line(error)}") from error
+
+    def _timeout(self, call: Call) -> float:
+        left = call.flight.seconds_left()
+        most = self._endpoint.timeout_s
+        return most if left is None else max(_SHORTEST_TIMEOUT_S, min(most, left))
 
     def _cost(self, response: Any, prompt_tokens: int, answer_tokens: int) -> float | None:
-        """Give the price of a call in USD; None if litellm knows no price for the model."""
+        """Give the price of a call in USD; None if litellm knows no price for the model.
+
+        By the name that was asked for: a server may answer under another, that costs less.
+        """
+        known = self.price(prompt_tokens, answer_tokens)
+        if known is not None:
+            return known
         try:
-            return float(self._litellm.completion_cost(completion_response=response))
+            told = float(self._litellm.completion_cost(completion_response=response))
         except Exception as error:  # noqa: BLE001 - litellm raises a bare Exception for "no price"
             del error
-            # A server may answer under a name that has no price where the one asked for has.
-            return self.price(prompt_tokens, answer_tokens)
+            return None
+        return told if math.isfinite(told) and told >= 0 else None
+
+    def _first_line(self, error: Exception) -> str:
+        """Give what an error says, without keys."""
+        text = self._clean(str(error).strip() or type(error).__name__)
+        # litellm puts its own traceback behind what it says.
+        said = text.partition("Traceback (most recent call last)")[0].strip()
+        return (said or type(error).__name__).splitlines()[0][:300]
+
+    def _clean(self, text: str) -> str:
+        return without_secrets(text, self._endpoint.api_base)
 
 
 def _response_format(form: str, question: Question) -> dict[str, Any]:
@@ -246,10 +295,8 @@ def _retry_after(error: BaseException | None) -> float | None:
     return max(0.0, (moment - datetime.now(UTC)).total_seconds())
 
 
-def _first_line(error: Exception) -> str:
-    """Give what an error says, without the keys that a server may have repeated in it."""
-    text = str(error).strip() or type(error).__name__
-    for name, value in os.environ.items():
-        if _SECRET.search(name) and len(value) >= _SHORTEST_SECRET:
-            text = text.replace(value, f"${name}")
-    return text.splitlines()[0][:300]
+def _count(told: Any, expected: int) -> int:
+    """Give the tokens that a server tells, or those expected where it tells none that can be."""
+    if not isinstance(told, int) or told <= 0:
+        return expected
+    return min(told, _MOST_TOKENS)

@@ -21,6 +21,9 @@ from .budget import Books, Budget, BudgetSpent, Flight
 from .calls import Call, CallFailed, Endpoint, Model, ModelRefuses, open_model
 from .questions import Asking, Turn, Writing, batches, decide, kept_judgement, share
 
+# How often it is looked whether a call takes too long.
+_TICK_S = 0.2
+
 
 class ModelWriter:
     """Writes with a model. Merges that need a judgement are judged, the others are not asked."""
@@ -79,21 +82,48 @@ class _Session:
         self._answers = answers
         self._waiting: deque[Asking] = deque()
         self._flying: dict[Future[Answer], tuple[Asking, Flight]] = {}
+        # What came of questions, and was not asked for yet.
+        self._landed: deque[Iterator[Written]] = deque()
         # Why nothing can be asked any more.
         self._refused: str | None = None
 
     def run(self, questions: deque[Asking], concurrency: int) -> Iterator[Written]:
         """Ask all questions, so many at a time, and give what came of them."""
         self._waiting = questions
-        while self._waiting or self._flying:
+        while self._waiting or self._flying or self._landed:
             while self._waiting and len(self._flying) < concurrency:
                 written = self._start(self._waiting[0])
                 if written is None:
                     break
-                yield from written
-            done, _ = wait(self._flying, return_when=FIRST_COMPLETED)
-            for future in done:
-                yield from self._land(future)
+                self._landed.append(written)
+            if not self._landed:
+                self._take_in(_TICK_S)
+            for written in self._taken():
+                yield from self._while_others_land(written)
+
+    def _taken(self) -> Iterator[Iterator[Written]]:
+        while self._landed:
+            yield self._landed.popleft()
+
+    def _while_others_land(self, outcome: Iterator[Written]) -> Iterator[Written]:
+        """Give what came of a question; whoever takes it may take his time over it."""
+        for written in outcome:
+            self._take_in(0)
+            yield written
+
+    def _take_in(self, seconds: float) -> None:
+        """Keep every answer that has come: it is paid for, and the next moment may be the last."""
+        done, flying = wait(self._flying, seconds, return_when=FIRST_COMPLETED)
+        for future in done:
+            self._landed.append(self._land(future))
+        for future in flying:
+            _, flight = self._flying[future]
+            why = self._books.out_of_time()
+            if why is not None:
+                self._landed.append(self._give_up(future, BudgetSpent(why)))
+            elif flight.seconds > self._model.patience_s:
+                why = f"the model did not answer within {self._model.patience_s:g} seconds"
+                self._landed.append(self._give_up(future, CallFailed(why)))
 
     def _start(self, question: Asking) -> Iterator[Written] | None:
         """Ask the next question, or give what comes of it without; None if it has to wait."""
@@ -102,40 +132,46 @@ class _Session:
             self._waiting.popleft()
             _charge(question, Usage(cached=1))
             return self._settle(question, kept)
-        refusal = self._refused or self._books.refusal(question.estimate)
+        refusal = self._refused
         if refusal is None:
-            self._waiting.popleft()
-            self._ask(question)
-            return iter(())
+            try:
+                flight = self._books.begin(question.estimate, question.most_tokens)
+            except BudgetSpent as spent:
+                refusal = str(spent)
+            else:
+                self._waiting.popleft()
+                call = Call(question.kind, question.messages, flight)
+                self._flying[_begin(self._model, call)] = (question, flight)
+                return iter(())
         # Those under way may leave room in the budget: they count with the most they can take.
         if self._flying:
             return None
         self._waiting.popleft()
         return _given_up(question, "skipped", refusal)
 
-    def _ask(self, question: Asking) -> None:
-        flight = self._books.begin(question.estimate, question.most_tokens)
-        call = Call(
-            question.kind,
-            question.messages,
-            question.most_tokens,
-            flight.permit,
-            self._books.seconds_left,
-        )
-        self._flying[_begin(self._model, call)] = (question, flight)
-
     def _land(self, future: Future[Answer]) -> Iterator[Written]:
         """Take a call's answer, or its failure, into the books."""
         question, flight = self._flying.pop(future)
         error = future.exception()
         answer = future.result() if error is None else None
-        used = _used(flight.requests, answer)
-        self._books.end(flight, used)
-        _charge(question, used)
+        self._end(question, flight, answer)
         if answer is None:
             return self._failed(question, error)
         question.keep(self._answers, answer)
         return self._settle(question, answer)
+
+    def _give_up(self, future: Future[Answer], why: BudgetSpent | CallFailed) -> Iterator[Written]:
+        """Wait no longer for a call; its thread ends when the server lets go of it."""
+        question, flight = self._flying.pop(future)
+        flight.given_up = str(why)
+        flight.lose()
+        self._end(question, flight, None)
+        return self._failed(question, why)
+
+    def _end(self, question: Asking, flight: Flight, answer: Answer | None) -> None:
+        used = _used(flight.requests, answer)
+        self._books.end(flight, used)
+        _charge(question, used)
 
     def _failed(self, question: Asking, error: BaseException | None) -> Iterator[Written]:
         if isinstance(error, BudgetSpent):

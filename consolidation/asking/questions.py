@@ -7,7 +7,6 @@ messages, reads the answer, and says what to ask once more if the answer cannot 
 from __future__ import annotations
 
 import hashlib
-import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -360,5 +359,5 @@ def _unreadable(error: ValidationError) -> str:
 
 def _json_part(text: str) -> str:
     """Give the JSON object in an answer that may have a fence or a sentence around it."""
-    match = re.search(r"\{.*\}", text, re.DOTALL)
-    return match.group() if match else text
+    start, end = text.find("{"), text.rfind("}")
+    return text[start : end + 1] if 0 <= start < end else text

@@ -139,6 +139,10 @@ def _lines(text: str) -> tuple[_Line, ...]:
 def _line(reading: Reading, tokens: Sequence[Token]) -> _Line:
     found: list[str] = []
     plain = {token.start for token in reading.plain}
+    norms: dict[int, list[str]] = {}
+    for value in reading.amounts:
+        for at in range(value.start, value.end):
+            norms.setdefault(at, []).append(value.norm)
     for token in tokens:
         if token.start in plain and is_thing(token):
             found += stems_of(token.bare) or (stem(token.bare),)
@@ -146,8 +150,7 @@ def _line(reading: Reading, tokens: Sequence[Token]) -> _Line:
             found.append(token.lower)
         else:
             # The words of a value stand for it together.
-            norms = [value.norm for value in reading.amounts if value.covers(token.start)]
-            found += [norm for norm in norms if norm not in found[-1:]]
+            found += [norm for norm in norms.get(token.start, ()) if norm not in found[-1:]]
     return tuple(found)
 
 

@@ -20,7 +20,10 @@ from .values import Value, covered, find_values
 from .wording import normalised
 
 # A sentence ends at its mark, with the quote or bracket behind it, before a capital; or at a line.
-_SENTENCE_END = re.compile(r"(?:(?<=[.!?])|(?<=[.!?][\"'”)]))\s+(?=[\"'“(\[`]?[A-Z0-9])|\s*\n+\s*")
+# Looked for where blanks begin, so that a long run of them takes no square time.
+_SENTENCE_END = re.compile(
+    r"(?:(?<=[.!?])|(?<=[.!?][\"'”)]))\s+(?=[\"'“(\[`]?[A-Z0-9])|(?<!\s)\s*\n\s*"
+)
 _ABBREVIATED = re.compile(r"\b(?:e\.g|i\.e|etc|vs|Dr|Mr|Mrs|Ms|St|No|approx|a\.m|p\.m)\.$", re.I)
 # How many words after "not" its content word may stand: "not be in need of".
 _REACH = 5

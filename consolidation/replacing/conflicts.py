@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from slowwave.consolidation.population import Population
+from slowwave.consolidation.index import read_sound
+from slowwave.consolidation.population import Population, sorted_by_length
 from slowwave.consolidation.proposals import Conflict
 from slowwave.store.file import open_reading
 from slowwave.store.lineage import read_edges
-from slowwave.store.memories import chosen_tenants, read_derived, read_observed
+from slowwave.store.memories import chosen_tenants
 
 from .updates import find_updates, told_of
 
@@ -25,14 +26,17 @@ def standing_conflicts(path: Path, chosen: Sequence[str], now: str) -> list[Conf
     found: list[Conflict] = []
     with open_reading(path) as file:
         for tenant in chosen_tenants(file, chosen):
+            sound = read_sound(file, tenant, now)
+            observed, derived, too_long = sorted_by_length(sound[0], sound[1])
             population = Population(
                 tenant=tenant,
-                memories=tuple(read_observed(file, tenant, now)),
+                memories=observed,
                 vectors=np.empty((0, 1), np.float32),
                 entities={},
-                derived=tuple(read_derived(file, tenant)),
+                derived=derived,
                 derived_vectors={},
                 edges=tuple(read_edges(file, tenant)),
+                too_long=too_long,
             )
             told = told_of(population, population.is_fresh)
             found += find_updates(told, lambda memory: not memory.protected).conflicts

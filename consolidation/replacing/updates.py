@@ -66,7 +66,12 @@ def as_told(memory: Memory, is_open: bool = True) -> Told:
 def told_of(population: Population, is_open: Callable[[int], bool]) -> list[Told]:
     """Give all that a tenant's memories say; what stands in a derived one is not open itself."""
     observed = [as_told(memory, is_open(row)) for row, memory in enumerate(population.memories)]
-    return observed + [as_told(memory) for memory in population.derived if memory.layer == "stable"]
+    # An active memory that commands its reader replaces nothing, and nothing is put into it.
+    return observed + [
+        as_told(memory, memory.id not in population.orders)
+        for memory in population.derived
+        if memory.layer == "stable"
+    ]
 
 
 def _holds(frame: Frame, keys: frozenset[Key]) -> bool:

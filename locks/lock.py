@@ -1,0 +1,61 @@
+"""Make the lock files anew from pyproject.toml and constraints.txt: python locks/lock.py UV.
+
+UV is the program of that name. What pip's index lists of each release stands in them with its
+hash, for every platform and Python: what a clone elsewhere fetches is what was looked at here.
+"""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+LOCKS = Path(__file__).parent
+PROJECT = LOCKS.parent
+# torch's build for graphics cards brings these along, gigabytes; others do without.
+CUDA = re.compile(r"(nvidia-|cuda-|triton==)")
+# torch's builds without that are not on the public index, and are looked for first.
+CPU_BUILDS = (
+    # cp311, manylinux_2_28_x86_64
+    "6746dbcbeb526eb61330b76b41ff1b4eb848951103a892eeb080dfa2b264667b",
+)
+_OPTIONS = ("--universal", "--python-version=3.11", "--generate-hashes", "--no-annotate")
+_QUIET = ("--no-header", "--quiet")
+
+
+def resolved(uv: str, *sources: str) -> list[str]:
+    """Give a block of lines for each package."""
+    ended = subprocess.run(  # noqa: S603 - the program that was named
+        [uv, "pip", "compile", *_OPTIONS, *_QUIET, *sources],
+        cwd=PROJECT,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    return re.split(r"\n(?=\w)", ended.stdout.strip())
+
+
+def write(name: str, what: str, blocks: list[str]) -> None:
+    """Write a lock file."""
+    head = f"# {what} Made by locks/lock.py.\n"
+    (LOCKS / name).write_text(head + "".join(f"{block}\n" for block in blocks))
+
+
+def main(uv: str) -> None:
+    """Write all of them."""
+    every = resolved(uv, "pyproject.toml", "--extra=dev", "--constraint=constraints.txt")
+    cuda = [block for block in every if CUDA.match(block)]
+    (torch,) = (block for block in every if block.startswith("torch=="))
+    others = [block for block in every if block != torch and block not in cuda]
+    write("base.txt", "All but torch.", others)
+    version = torch.split()[0]
+    hashes = "".join(f" \\\n    --hash=sha256:{one}" for one in CPU_BUILDS)
+    write("cpu.txt", "torch: a build for the processor alone.", [f"{version}+cpu{hashes}"])
+    write("torch.txt", "torch: the public index's builds.", [torch])
+    write("cuda.txt", "What torch's build for graphics cards needs beside.", cuda)
+    write("audit.txt", "What make audit runs.", resolved(uv, "locks/audit.in"))
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])

@@ -1,0 +1,140 @@
+"""A connection to a SQLite file: how it is set up, how it waits, and what its errors mean."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeVar
+
+from .errors import FileHeld, StoreError, UnusableFile
+
+if TYPE_CHECKING:
+    from sqlite_utils import Database
+
+# How long we wait for another's transaction, in milliseconds ...
+BUSY_TIMEOUT_MS = 10_000
+# ... and how long of it at a time inside SQLite, where no Ctrl-C is heard.
+_DEAF_MS = 200
+
+Result = TypeVar("Result")
+
+
+@contextmanager
+def connected(path: Path, mode: str) -> Iterator[Database]:
+    """Connect to a file that is there; `mode` is SQLite's: ro or rw."""
+    from sqlite_utils import Database
+
+    conn = sqlite3.connect(
+        f"{path.absolute().as_uri()}?mode={mode}",
+        uri=True,
+        timeout=min(_DEAF_MS, BUSY_TIMEOUT_MS) / 1000,
+        isolation_level=None,  # transactions begin where we say so
+    )
+    try:
+        # A text that an agent cut within a character is read all the same; `check` names it.
+        conn.text_factory = partial(str, encoding="utf-8", errors="replace")
+        # No plugins: code of other packages has no business in a memory file.
+        db = Database(conn, execute_plugins=False)
+        conn.execute("PRAGMA foreign_keys = ON")
+        # Damage is found before it is believed. trusted_schema, which SQLite's page on files from
+        # elsewhere names too, has to stay: SQLite 3.40 would refuse the json_valid of our own
+        # CHECKs. Views and triggers find nothing to call here: no function of ours, no extension.
+        conn.execute("PRAGMA cell_size_check = ON")
+        yield db
+    finally:
+        conn.close()
+
+
+def patiently(step: Callable[[], Result]) -> Result:
+    """Take a step, again and again as long as others are in the way, up to the time-out.
+
+    For steps that may be repeated: to begin a transaction, to begin to read, and to commit, which
+    SQLite refuses without a log as long as others read.
+    """
+    import tenacity
+
+    again = tenacity.Retrying(
+        retry=tenacity.retry_if_exception(_is_busy),
+        stop=tenacity.stop_after_delay(BUSY_TIMEOUT_MS / 1000),
+        # Where SQLite sees no use in waiting it refuses at once.
+        wait=tenacity.wait_random(0.005, 0.02),
+        reraise=True,
+    )
+    return again(step)
+
+
+@contextmanager
+def explained(path: Path) -> Iterator[None]:
+    """Let what SQLite says of the file end in a `StoreError`."""
+    try:
+        yield
+    except sqlite3.DatabaseError as error:
+        raise _explain(error, path) from error
+    except UnicodeDecodeError as error:
+        # SQLite speaks of something in the schema, and that is not text any more.
+        raise UnusableFile(
+            f"{path} is damaged: its schema is not readable throughout.",
+            "Restore it from a backup, or save what can be read with 'slowwave export'.",
+        ) from error
+
+
+def _is_busy(error: BaseException) -> bool:
+    return getattr(error, "sqlite_errorname", "").startswith(("SQLITE_BUSY", "SQLITE_LOCKED"))
+
+
+def _explain(error: sqlite3.DatabaseError, path: Path) -> StoreError:
+    """Turn what SQLite says of the file into what a user can act on.
+
+    Anything else, such as a statement that SQLite does not understand, is a defect of ours and
+    is raised as it came.
+    """
+    match getattr(error, "sqlite_errorname", "").removeprefix("SQLITE_").split("_"):
+        case ["BUSY" | "LOCKED", *_]:
+            return FileHeld(f"{path} is locked by another program.", "Try again in a moment.")
+        case ["READONLY", "ROLLBACK" | "RECOVERY"]:
+            return UnusableFile(
+                f"{path} was left in the middle of a write.",
+                "Whatever opens it for writing sets it right, such as 'slowwave add'.",
+            )
+        case ["READONLY", "DBMOVED"]:
+            return moved(path)
+        case ["READONLY", "DIRECTORY" | "CANTINIT"]:
+            return UnusableFile(
+                f"{path} cannot be used: its folder cannot be written.",
+                "SQLite must be able to lay its log beside it, to read as well.",
+            )
+        case ["READONLY" | "PERM", *_]:
+            return StoreError(f"{path} cannot be written.", "Check its permissions.")
+        case ["CONSTRAINT", "TRIGGER"]:
+            return StoreError(
+                f"{path} refuses the change: {error}.", "A trigger that it holds says so."
+            )
+        case ["FULL", *_]:
+            return StoreError(f"The disk of {path} is full.", "Make room, then try again.")
+        case ["CORRUPT" | "NOTADB", *_]:
+            return UnusableFile(f"{path} is damaged: {error}.", "Restore it from a backup.")
+        case ["IOERR", "WRITE" | "FSYNC" | "DIR" | "TRUNCATE" | "DELETE" | "SHMSIZE", *_]:
+            return StoreError(f"{path} cannot be written: {error}.", "Check the disk it lies on.")
+        case ["IOERR" | "CANTOPEN", *_]:
+            return UnusableFile(
+                f"{path} cannot be read: {error}.",
+                "SQLite must be able to read it, and to lay its log beside it.",
+            )
+        case ["CONSTRAINT", *_]:
+            return StoreError(f"{path} refuses the change: {error}.", "It was not written.")
+        case ["ERROR"] if str(error).startswith(("no such table", "no such column")):
+            return UnusableFile(
+                f"{path} is not as slowwave made it: {error}.", "'slowwave check' names what is."
+            )
+    raise error
+
+
+def moved(path: Path) -> UnusableFile:
+    """Say that the file which was opened is no longer what stands at its path."""
+    return UnusableFile(
+        f"{path} was removed or replaced while it was in use.",
+        "Nothing was written to what stands there now. Run the command again.",
+    )

@@ -1,0 +1,83 @@
+"""What was found in texts, as it was before a run replaced it: put back by undo.
+
+Vectors, scans for names, and names. A run that finds anew what a text says keeps an image of each
+row that goes. When the run is undone the image goes back, if the run's own row still stands. If a
+later run has replaced that one, the image becomes that run's: so it is as if the run undone had
+never been, in whatever order runs are undone.
+"""
+
+from __future__ import annotations
+
+from .file import MemoryFile
+from .rows import Row, encoded, set_columns
+
+# The rows carry the id of the run that wrote them.
+FOUND = ("embeddings", "memory_entities", "entity_scans")
+
+# An image of a row that carries a run's id; an image has nothing after it.
+_IMAGE_OF = "after = '{}' AND json_extract(before, '$.run_id') = ?"
+
+
+class Images:
+    """The images that one run kept, and those that later runs kept of its rows."""
+
+    def __init__(self, file: MemoryFile, run_id: str) -> None:
+        """Look up whose texts the run was the last to search for names, and who came after it."""
+        self._file = file
+        self._run_id = run_id
+        mine = file.rows("SELECT memory_id FROM entity_scans WHERE run_id = ?", [run_id])
+        self._scanned = {row["memory_id"] for row in mine}
+        later = file.rows(
+            "SELECT json_extract(row_key, '$.memory_id') AS memory, run_id FROM journal "
+            f"JOIN runs ON id = run_id WHERE outcome <> 'undone' AND {_IMAGE_OF} "
+            "AND table_name = 'entity_scans'",
+            [run_id],
+        )
+        self._scanned_again = {row["memory"]: row["run_id"] for row in later}
+
+    def put_back(self, sequence: int, table: str, key: Row, image: Row) -> None:
+        """Put one image where it belongs now."""
+        if table == "memory_entities":
+            self._put_back_mention(sequence, key, image)
+        elif not set_columns(self._file, table, {**key, "run_id": self._run_id}, image):
+            self._file.db.conn.execute(
+                f"UPDATE journal SET before = ? WHERE {_IMAGE_OF} "
+                "AND table_name = ? AND row_key = ?",
+                [encoded(image), self._run_id, table, encoded(key)],
+            )
+
+    def _put_back_mention(self, sequence: int, key: Row, image: Row) -> None:
+        memory = key["memory_id"]
+        if memory in self._scanned:
+            self._file.db.conn.execute(
+                "INSERT INTO memory_entities (memory_id, entity_id, run_id) SELECT ?1, ?2, ?3 "
+                "WHERE EXISTS (SELECT 1 FROM memories WHERE id = ?1) "
+                "AND EXISTS (SELECT 1 FROM entities WHERE id = ?2) "
+                # One that was given since stays given.
+                "ON CONFLICT (memory_id, entity_id) DO UPDATE SET run_id = excluded.run_id "
+                "WHERE run_id = ?4",
+                [memory, key["entity_id"], image["run_id"], self._run_id],
+            )
+        elif memory in self._scanned_again:
+            later = self._scanned_again[memory]
+            self._file.db.conn.execute(
+                "UPDATE journal SET run_id = ?1, sequence = "
+                "(SELECT max(sequence) + 1 FROM journal WHERE run_id = ?1) "
+                "WHERE run_id = ?2 AND sequence = ?3",
+                [later, self._run_id, sequence],
+            )
+
+    def forget(self, table: str, key: Row) -> None:
+        """Drop the images that later runs kept of a row of this run."""
+        self._file.db.conn.execute(
+            f"DELETE FROM journal WHERE {_IMAGE_OF} AND table_name = ? AND row_key = ?",
+            [self._run_id, table, encoded(key)],
+        )
+
+    def drop_found(self) -> None:
+        """Drop all that the run found, and the images that later runs kept of it."""
+        for table in FOUND:
+            self._file.db.conn.execute(f"DELETE FROM {table} WHERE run_id = ?", [self._run_id])
+        self._file.db.conn.execute(
+            f"DELETE FROM journal WHERE {_IMAGE_OF} AND run_id <> ?", [self._run_id, self._run_id]
+        )

@@ -1,0 +1,157 @@
+"""What stands in the way of an undo: which row, which column, and who changed it since."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from .file import MemoryFile
+from .purge import purged_by
+from .rows import Row, decoded, encoded
+
+
+@dataclass(frozen=True)
+class Obstacle:
+    """One change since the run; `why` says it in a sentence or two."""
+
+    table: str
+    # The row's key, its parts with a space between them: of a memory, its id.
+    row: str
+    # None: the row itself is gone, or another leans on it.
+    column: str | None
+    now: Any
+    left: Any
+    # Who did it; None: no run, but an agent or a person.
+    run: str | None
+    proposal: str | None
+    why: str
+
+
+@dataclass(frozen=True)
+class Change:
+    """An entry of the journal that still stands, and was written later."""
+
+    run: str
+    proposal: str
+    sequence: int
+    key: dict[str, Any]
+    # Whether the row was made by it.
+    made: bool
+    after: dict[str, Any]
+
+
+class Since:
+    """What runs did to memories and lineage after a run, or after some proposals of it."""
+
+    def __init__(self, file: MemoryFile, run_id: str, proposals: Sequence[str]) -> None:
+        """Take what is to be undone; nothing is read before it is asked for."""
+        self._file = file
+        self._run_id = run_id
+        self._proposals = frozenset(proposals)
+
+    def of(self, sequence: int, table: str, key: Row) -> list[Change]:
+        """Give the changes of one row after an entry, oldest first."""
+        return self._after(sequence, self._by_row.get((table, encoded(key)), []))
+
+    def into(self, sequence: int, memory_id: str) -> list[Change]:
+        """Give the edges by which a memory took in others after an entry."""
+        return self._after(sequence, self._edges.get(memory_id, []))
+
+    def _after(self, sequence: int, changes: list[Change]) -> list[Change]:
+        return [one for one in changes if one.run != self._run_id or one.sequence > sequence]
+
+    @cached_property
+    def _by_row(self) -> dict[tuple[str, str], list[Change]]:
+        # Runs in the order in which they were written down: no clock can turn it round.
+        rows = self._file.rows(
+            "SELECT j.run_id AS run, proposal, sequence, table_name, row_key, "
+            "before IS NULL AS made, after FROM journal j JOIN runs r ON r.id = j.run_id "
+            "JOIN proposals p ON p.run_id = j.run_id AND p.key = proposal "
+            "WHERE state = 'applied' AND table_name IN ('memories', 'synthesized_from') "
+            "AND r.rowid >= (SELECT rowid FROM runs WHERE id = ?) ORDER BY r.rowid, sequence",
+            [self._run_id],
+        )
+        found: dict[tuple[str, str], list[Change]] = {}
+        for row in rows:
+            if row["run"] == self._run_id and row["proposal"] in self._proposals:
+                continue
+            table, key = row.pop("table_name"), row.pop("row_key")
+            row["after"] = decoded(row["after"])
+            change = Change(**row | {"key": decoded(key), "made": bool(row["made"])})
+            found.setdefault((table, key), []).append(change)
+        return found
+
+    @cached_property
+    def _edges(self) -> dict[str, list[Change]]:
+        edges: dict[str, list[Change]] = {}
+        for (table, _), changes in self._by_row.items():
+            for change in changes:
+                if table == "synthesized_from" and change.made:
+                    edges.setdefault(change.key["derived_id"], []).append(change)
+        return edges
+
+
+def changed(
+    table: str, key: Row, column: str, now: object, left: object, by: Change | None
+) -> Obstacle:
+    """Say that a column is not what the run left."""
+    what = (
+        f"{_row(table, key)} was changed after the run: {column} is {_short(now)} now, "
+        f"the run left {_short(left)}."
+    )
+    return _obstacle(table, key, what, by, column=column, now=now, left=left)
+
+
+def gone(file: MemoryFile, memory_id: str) -> Obstacle:
+    """Say that a memory is not there any more."""
+    purge = purged_by(file, memory_id)
+    if purge is None:
+        what = f"Memory {memory_id} was deleted after the run."
+        return _obstacle("memories", {"id": memory_id}, what, None)
+    run_id, when = purge
+    why = (
+        f"Memory {memory_id} was purged on {when[:10]} by run {run_id}: "
+        "what is purged cannot come back."
+    )
+    return Obstacle("memories", memory_id, None, None, None, run_id, None, why)
+
+
+def leaning(memory_id: str, other: str, superseded: bool, by: Change | None) -> Obstacle:
+    """Say that another memory leans on this one: it was superseded by it, or taken in."""
+    did = (
+        f"Memory {other} was superseded by memory {memory_id}"
+        if superseded
+        else f"Memory {memory_id} took in memory {other}"
+    )
+    return _obstacle("memories", {"id": memory_id}, f"{did} after the run.", by)
+
+
+def _obstacle(
+    table: str,
+    key: Row,
+    what: str,
+    by: Change | None,
+    column: str | None = None,
+    now: object = None,
+    left: object = None,
+) -> Obstacle:
+    if by is None:
+        why = f"{what} No run did that, but an agent or a person."
+        return Obstacle(table, _name(key), column, now, left, None, None, why)
+    why = f"{what} Run {by.run}, proposal {by.proposal[:12]} did that: undo it first."
+    return Obstacle(table, _name(key), column, now, left, by.run, by.proposal, why)
+
+
+def _row(table: str, key: Row) -> str:
+    return f"Memory {_name(key)}" if table == "memories" else f"A row of {table} ({_name(key)})"
+
+
+def _name(key: Row) -> str:
+    return " ".join(str(value) for value in key.values())
+
+
+def _short(value: object) -> str:
+    text = repr(value)
+    return text if len(text) <= 60 else f"{text[:57]}..."

@@ -1,0 +1,177 @@
+"""Delete superseded memories for good, once nothing needs their rows any more.
+
+What a purged memory said stays in the lineage of the memory that replaced it.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
+from datetime import datetime, timedelta
+from typing import Any
+
+from .errors import StoreError
+from .file import MemoryFile
+from .journal import drop_unused_entities
+from .records import in_utc, json_text, timestamp
+
+# How long a superseded memory stays in the file, and a run can be taken back whole: what the
+# README promises. A month, so that somebody has the time to notice.
+KEPT_DAYS = 30
+# How many memories leave in one transaction: a moment's work.
+PORTION = 200
+# What tells the run of a purge from other runs, in its options.
+OPTION = "purge"
+# What a purge journals stands under this name.
+_PROPOSAL = "purge"
+
+# What it says stands in the lineage of the memory that replaced it, and goes on standing there.
+# To be the evidence of a rule is not enough: a rule is undone without its evidence, edges and all.
+_TEXT_STAYS = (
+    "EXISTS (SELECT 1 FROM synthesized_from WHERE source_id = m.id "
+    "AND derived_id = m.superseded_by AND operation <> 'extract') "
+    "AND NOT EXISTS (SELECT 1 FROM synthesized_from WHERE source_id = m.id "
+    "AND source_content IS NOT NULL AND source_content <> m.content)"
+)
+_SUPERSEDED = (
+    "SELECT id, superseded_at, pinned, content_hash, superseded_by, "
+    "EXISTS (SELECT 1 FROM synthesized_from WHERE derived_id = m.id) "
+    "OR EXISTS (SELECT 1 FROM memories s WHERE s.superseded_by = m.id) "
+    f"OR NOT ({_TEXT_STAYS}) AS needed_by_lineage FROM memories m "
+    "WHERE status = 'superseded' AND superseded_at IS NOT NULL"
+)
+_UNDER_REVIEW = (
+    "SELECT value AS id FROM proposals, json_each(sources) WHERE state IN ('pending', 'approved') "
+    "UNION SELECT survivor FROM proposals WHERE state IN ('pending', 'approved')"
+)
+# Undoing puts vectors and scans back for the memories that are there: they need none.
+_UNDOABLE = (
+    "SELECT value AS id FROM runs JOIN proposals ON run_id = runs.id, json_each(sources) "
+    "WHERE state = 'applied' AND outcome <> 'undone' AND started_at >= :limit "
+    "UNION SELECT value FROM runs JOIN journal ON run_id = runs.id, json_each(row_key) AS named "
+    "WHERE table_name NOT IN ('embeddings', 'entity_scans') "
+    "AND named.key IN ('id', 'memory_id', 'derived_id', 'source_id') "
+    "AND outcome <> 'undone' AND started_at >= :limit"
+)
+
+
+@dataclass(frozen=True)
+class Kept:
+    """How many superseded memories stay though their time is over, by what needs them."""
+
+    lineage: int = 0
+    review: int = 0
+    undo: int = 0
+    pinned: int = 0
+    # Compared with active memories by each night.
+    neighbours: int = 0
+
+
+@dataclass(frozen=True)
+class Purgeable:
+    """Which memories may leave the file for good, and how many stay, and why."""
+
+    ids: tuple[str, ...]
+    kept: Kept
+
+
+def find_purgeable(file: MemoryFile, tenants: Sequence[str], now: datetime) -> Purgeable:
+    """Say which superseded memories of the tenants may leave the file for good."""
+    chosen = "AND tenant IN (SELECT value FROM json_each(?)) ORDER BY id"
+    rows = file.rows(f"{_SUPERSEDED} {chosen}", [json_text(tenants)])
+    reasons = {row["id"]: reason for row, reason in _judged(file, list(rows), now)}
+    counts = Counter(reasons.values())
+    kept = Kept(**{one.name: counts[one.name] for one in fields(Kept)})
+    return Purgeable(tuple(one for one, reason in reasons.items() if reason is None), kept)
+
+
+def purge(file: MemoryFile, run_id: str, ids: Sequence[str], now: datetime) -> list[str]:
+    """Delete those of the memories that may still go, in one transaction, and give their ids.
+
+    What was computed from them goes along. The journal keeps that they went, and no text. Raises
+    `StoreError`, with nothing changed, if a text would be gone from the file.
+    """
+    with file.transaction():
+        chosen = "AND id IN (SELECT value FROM json_each(?)) ORDER BY id"
+        rows = list(file.rows(f"{_SUPERSEDED} {chosen}", [json_text(ids)]))
+        going = [row for row, reason in _judged(file, rows, now) if reason is None]
+        gone = [row["id"] for row in going]
+        texts = _texts(file, gone)
+        _journal(file, run_id, going)
+        file.db.conn.executemany("DELETE FROM memories WHERE id = ?", [(one,) for one in gone])
+        _refuse_loss(file, texts)
+        drop_unused_entities(file)
+    return gone
+
+
+def purged_by(file: MemoryFile, memory_id: str) -> tuple[str, str] | None:
+    """Give the run that purged a memory, and when it began; None if none did."""
+    rows = file.rows(
+        "SELECT run_id, started_at FROM journal JOIN runs ON id = run_id "
+        "WHERE proposal = ? AND row_key = ? ORDER BY started_at DESC",
+        [_PROPOSAL, json_text({"id": memory_id})],
+    )
+    return next(((row["run_id"], row["started_at"]) for row in rows), None)
+
+
+def _judged(
+    file: MemoryFile, rows: Sequence[dict[str, Any]], now: datetime
+) -> list[tuple[dict[str, Any], str | None]]:
+    """Give each row whose time is over with what needs it, or None if nothing does."""
+    limit = timestamp(now - timedelta(days=KEPT_DAYS))
+    old = [row for row in rows if in_utc(row["superseded_at"]) < limit]
+    if not old:
+        return []
+    review = {row["id"] for row in file.rows(_UNDER_REVIEW)}
+    undo = {row[0] for row in file.db.conn.execute(_UNDOABLE, {"limit": limit})}
+    return [(row, _need(row, review, undo)) for row in old]
+
+
+def _need(row: dict[str, Any], review: set[str], undo: set[str]) -> str | None:
+    if row["pinned"]:
+        return "pinned"
+    if row["id"] in review:
+        return "review"
+    if row["id"] in undo:
+        return "undo"
+    return "lineage" if row["needed_by_lineage"] else None
+
+
+def _journal(file: MemoryFile, run_id: str, going: Sequence[dict[str, Any]]) -> None:
+    image = ("content_hash", "superseded_at", "superseded_by")
+    file.db.conn.executemany(
+        "INSERT INTO journal (run_id, sequence, proposal, table_name, row_key, before, after) "
+        "SELECT ?1, coalesce(max(sequence), 0) + 1, ?2, 'memories', ?3, ?4, '{}' "
+        "FROM journal WHERE run_id = ?1",
+        [
+            (run_id, _PROPOSAL, json_text({"id": row["id"]}), json_text({n: row[n] for n in image}))
+            for row in going
+        ],
+    )
+
+
+def _texts(file: MemoryFile, ids: Sequence[str]) -> dict[str, bytes]:
+    # As bytes: not every text that an agent wrote is valid UTF-8.
+    rows = file.db.conn.execute(
+        "SELECT id, CAST(content AS BLOB) FROM memories "
+        "WHERE id IN (SELECT value FROM json_each(?))",
+        [json_text(ids)],
+    )
+    return dict(rows)
+
+
+def _refuse_loss(file: MemoryFile, texts: dict[str, bytes]) -> None:
+    """Refuse a purge after which a text does not stand in the lineage, to the byte."""
+    rows = file.db.conn.execute(
+        "SELECT source_id, CAST(source_content AS BLOB) FROM synthesized_from "
+        "WHERE source_id IN (SELECT value FROM json_each(?))",
+        [json_text(sorted(texts))],
+    )
+    held = set(rows)
+    for memory_id, text in texts.items():
+        if (memory_id, text) not in held:
+            raise StoreError(
+                f"What memory {memory_id} says would be gone from {file.path}.",
+                "Nothing was purged. 'slowwave check' says whether the file lacks a trigger.",
+            )

@@ -1,0 +1,65 @@
+"""What is no memory file, or none that can be used, is refused before anything is done with it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from .beside import beside, size_of
+from .errors import UnusableFile
+from .schema import APPLICATION_ID, migrations, step_names
+
+if TYPE_CHECKING:
+    from sqlite_utils import Database
+
+_MAGIC = b"SQLite format 3\x00"
+
+
+def refuse_what_is_no_database(path: Path) -> None:
+    """Refuse what is not there or does not begin as a SQLite file. Raises `UnusableFile`."""
+    try:
+        with path.open("rb") as stream:
+            start = stream.read(len(_MAGIC))
+    except FileNotFoundError:
+        raise UnusableFile(
+            f"There is no file {path}.", f"Make one with: slowwave init {path}"
+        ) from None
+    except OSError as error:
+        raise UnusableFile(f"Cannot read {path}: {error.strerror}.") from error
+    if not start:
+        raise UnusableFile(
+            f"{path} is empty.", f"Remove it, then make a memory file with: slowwave init {path}"
+        )
+    if start != _MAGIC:
+        raise UnusableFile(
+            f"{path} is not a memory file: it is not a SQLite database.",
+            "Give the path of a file made by 'slowwave init' or 'slowwave import'.",
+        )
+
+
+def refuse_what_is_not_ours(db: Database, path: Path) -> None:
+    """Refuse another program's file, a newer one, and one cut off. Raises `UnusableFile`."""
+    application_id = db.conn.execute("PRAGMA application_id").fetchone()[0]
+    if application_id != APPLICATION_ID:
+        raise UnusableFile(
+            f"{path} is a SQLite database, but not a memory file of slowwave.",
+            "Bring its memories over as JSON lines with 'slowwave import'.",
+        )
+    known = step_names()
+    applied = {step.name for step in migrations().applied(db)}
+    version = db.conn.execute("PRAGMA user_version").fetchone()[0]
+    if applied - known or version > len(known):
+        raise UnusableFile(
+            f"{path} has schema version {max(version, len(applied))}; "
+            f"this slowwave knows versions up to {len(known)}.",
+            "Install a newer slowwave.",
+        )
+    pages, size = (
+        db.conn.execute(f"PRAGMA {name}").fetchone()[0] for name in ("page_count", "page_size")
+    )
+    # Less on disk than the header promises, and no log that could hold the rest: cut off.
+    if not size_of(beside(path, "-wal")) and size_of(path) < pages * size:
+        raise UnusableFile(
+            f"{path} is damaged: {size_of(path)} of {pages * size} bytes are there.",
+            "Restore it from a backup.",
+        )

@@ -1,0 +1,166 @@
+"""The entries of the journal, backwards: each row as it was, or what stands in the way."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from .file import MemoryFile
+from .images import FOUND, Images
+from .obstacles import Change, Obstacle, Since, changed, gone, leaning
+from .records import content_hash
+from .rows import Row, current_row, decoded, delete_row, set_columns
+
+# No reason to refuse an undo: reading a memory leaves its marks in the first two, the file's own
+# triggers write the next two, and the last says only when something changed.
+_BOOKKEEPING = frozenset(
+    {"access_count", "accessed_at", "content_hash", "source_content", "updated_at"}
+)
+# Of a memory, what does not speak for those that it took in.
+_OF_ITSELF = _BOOKKEEPING | {"status", "superseded_by", "superseded_at"}
+
+
+class TakeBack:
+    """Some proposals of one run, taken back within the transaction of the caller.
+
+    It goes on after the first obstacle, so that all are named: the caller has to roll back.
+    """
+
+    def __init__(
+        self, file: MemoryFile, run_id: str, proposals: Sequence[str], images: Images
+    ) -> None:
+        """Take what is to be undone; "" stands for what the run found in texts."""
+        self._file = file
+        self._run_id = run_id
+        self._proposals = frozenset(proposals)
+        self._images = images
+        self._since = Since(file, run_id, proposals)
+
+    def obstacles(self) -> tuple[Obstacle, ...]:
+        """Take everything back, and give what stood in the way."""
+        entries = list(
+            self._file.rows(
+                "SELECT * FROM journal WHERE run_id = ? ORDER BY sequence DESC", [self._run_id]
+            )
+        )
+        chosen = (one for one in entries if one["proposal"] in self._proposals)
+        return tuple(obstacle for entry in chosen for obstacle in self._take_back(entry))
+
+    def _take_back(self, entry: dict[str, Any]) -> Iterator[Obstacle]:
+        sequence, table, key = entry["sequence"], entry["table_name"], decoded(entry["row_key"])
+        before = None if entry["before"] is None else decoded(entry["before"])
+        after = decoded(entry["after"])
+        if before is not None and not after:
+            self._images.put_back(sequence, table, key, before)
+        elif table in FOUND:
+            self._take_back_found(table, key, before)
+        elif before is None:
+            yield from self._take_back_insert(sequence, table, key, after)
+        else:
+            yield from self._take_back_update(sequence, table, key, before, after)
+
+    def _take_back_found(self, table: str, key: Row, before: Row | None) -> None:
+        """Take back what was found in a text; what somebody put in its place stays."""
+        now = current_row(self._file, table, key)
+        if now is None or now["run_id"] != self._run_id:
+            self._images.forget(table, key)
+        elif before is None:
+            delete_row(self._file, table, key)
+        else:
+            set_columns(self._file, table, key, before)
+
+    def _take_back_insert(
+        self, sequence: int, table: str, key: Row, after: Row
+    ) -> Iterator[Obstacle]:
+        now = current_row(self._file, table, key)
+        if now is None:
+            # Lineage that is gone is as it was before the run; a memory may be gone for a reason.
+            if table == "memories":
+                yield gone(self._file, key["id"])
+            return
+        since = self._since.of(sequence, table, key)
+        for column, left in after.items():
+            if column not in _BOOKKEEPING and now[column] != left:
+                by = _who(since, column, now[column])
+                yield changed(table, key, column, now[column], left, by)
+        if table == "memories":
+            yield from self._leaning(sequence, key["id"])
+        delete_row(self._file, table, key)
+
+    def _leaning(self, sequence: int, memory_id: str) -> Iterator[Obstacle]:
+        """Find what would lose its footing if a memory went: each one's fact would be lost."""
+        taken_in = {one.key["source_id"]: one for one in self._since.into(sequence, memory_id)}
+        superseded = [
+            row["id"]
+            for row in self._file.rows(
+                "SELECT id FROM memories WHERE superseded_by = ?", [memory_id]
+            )
+        ]
+        for other in superseded:
+            since = self._since.of(sequence, "memories", {"id": other})
+            yield leaning(memory_id, other, True, _who(since, "superseded_by", memory_id))
+        edges = self._file.rows(
+            "SELECT source_id FROM synthesized_from WHERE derived_id = ?", [memory_id]
+        )
+        for row in list(edges):
+            if row["source_id"] not in superseded:
+                yield leaning(memory_id, row["source_id"], False, taken_in.get(row["source_id"]))
+
+    def _take_back_update(
+        self, sequence: int, table: str, key: Row, before: Row, after: Row
+    ) -> Iterator[Obstacle]:
+        """Take back what the run changed in a memory: no other row of theirs is ever updated."""
+        now = current_row(self._file, table, key)
+        if now is None:
+            yield gone(self._file, key["id"])
+            return
+        since = self._since.of(sequence, table, key)
+        back: dict[str, Any] = {}
+        for column, was in before.items():
+            left = after[column]
+            if now[column] == was:
+                continue  # somebody has put it right already
+            if column == "access_count":
+                # Reads since then are counted still: only what the run added goes.
+                back[column] = max(0, was + now[column] - left)
+            elif column == "updated_at" and now[column] != left:
+                self._hand_down(since, column, was, left)
+            elif column in _BOOKKEEPING or now[column] == left:
+                back[column] = was
+            else:
+                by = _who(since, column, now[column])
+                yield changed(table, key, column, now[column], left, by)
+        if before.keys() - _OF_ITSELF:
+            for one in self._since.into(sequence, key["id"]):
+                yield leaning(key["id"], one.key["source_id"], False, one)
+        self._leave_nothing_dangling(key["id"], now, back)
+        if back:
+            set_columns(self._file, table, key, back)
+
+    def _leave_nothing_dangling(self, memory_id: str, now: Row, back: dict[str, Any]) -> None:
+        successor = back.get("superseded_by")
+        if successor and current_row(self._file, "memories", {"id": successor}) is None:
+            back["superseded_by"] = None  # as when it left
+        if "content" in back:
+            # What was made from the text that goes now still cites it.
+            self._file.db.conn.execute(
+                "UPDATE synthesized_from SET source_content = ? "
+                "WHERE source_id = ? AND source_hash = ? AND source_content IS NULL",
+                [now["content"], memory_id, content_hash(now["content"])],
+            )
+
+    def _hand_down(self, since: list[Change], column: str, was: object, left: object) -> None:
+        """Let the next run that changed a column give back what was before this one."""
+        following = next((one for one in since if column in one.after), None)
+        if following is not None:
+            self._file.db.conn.execute(
+                f"UPDATE journal SET before = json_set(before, '$.{column}', ?) "
+                f"WHERE run_id = ? AND sequence = ? AND json_extract(before, '$.{column}') = ?",
+                [was, following.run, following.sequence, left],
+            )
+
+
+def _who(since: list[Change], column: str, now: object) -> Change | None:
+    """Give the run that left what stands in a column now; None if no run did."""
+    last = next((one for one in reversed(since) if column in one.after), None)
+    return last if last is not None and last.after[column] == now else None

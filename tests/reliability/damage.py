@@ -1,0 +1,206 @@
+"""A file that was lived in, and the ways in which a disk spoils a copy of it."""
+
+from __future__ import annotations
+
+import json
+import random
+import shutil
+import sqlite3
+from collections.abc import Callable
+from contextlib import closing
+from dataclasses import dataclass
+from pathlib import Path
+
+import night as fixture
+from nights import NOW, execute, fill, night, rows, told
+from test_plan import TWINS
+
+from slowwave.consolidation.embed import DEFAULT_MODEL, Embedder
+from slowwave.store.exchange import import_lines
+from slowwave.store.file import create_file, open_writing
+from slowwave.store.ledger import Answer, keep_answer
+
+PAGE = 4096
+# A part of what an agent of the night's fixture told: enough for every operation.
+_FACTS, _RULES, _UPDATES, _SINGLES = 3, 1, 2, 6
+
+Damage = Callable[[bytearray, random.Random], None]
+
+
+@dataclass(frozen=True)
+class Original:
+    """A file without damage, closed; the same with a log beside it that was not yet moved in."""
+
+    path: Path
+    unclean: Path
+    # Where the texts of memories and where JSON stands in the file.
+    texts: tuple[int, ...]
+    json: tuple[int, ...]
+    # Ids of the memories that runs made.
+    made: frozenset[bytes]
+    # What commands are given: a run, a proposal of it, a memory that was superseded and one made.
+    ids: dict[str, str]
+    # Per page of the table of memories, the ids of those that lie, or once lay, there; none: it
+    # leads to others.
+    pages: dict[int, frozenset[str]]
+
+
+def make_original(folder: Path, embedder: Embedder) -> Original:
+    """Make a file with two nights behind it, and one merge to do that needs no model."""
+    path = folder / "memory.db"
+    create_file(path)
+    with open_writing(path) as file:
+        import_lines(file, (line.encode() for line in _told_lines()), NOW)
+    long = " ".join(f"Entry {number} of the long list is kept." for number in range(300))
+    fill(path, [{"id": "long", "content": long, "pinned": True, "entities": ["Long List"]}])
+    fill(path, told(TWINS, "twin"))
+    night(path, embedder)
+    with open_writing(path) as file:
+        keep_answer(file, "key", "a model", Answer('{"same": true}', 10, 5, None), NOW.isoformat())
+    execute(path, "INSERT INTO memories (id, content) VALUES ('late', 'The kettle is descaled.')")
+    night(path, embedder)
+    vector = [float(one) for one in embedder.encode([TWINS[0]])[0]]
+    again = {"embedding": vector, "embedding_model": DEFAULT_MODEL}
+    fill(path, told(TWINS[:1], "again", **again))
+    data = path.read_bytes()
+    made = frozenset(
+        row["id"].encode() for row in rows(path, "SELECT id FROM memories WHERE generation > 0")
+    )
+    unclean = _unclean(path, folder / "unclean.db")
+    return Original(path, unclean, _texts(path, data), _json(data), made, _ids(path), _pages(path))
+
+
+def copied(original: Path, folder: Path) -> Path:
+    """Copy a file with its log into a folder of its own."""
+    folder.mkdir()
+    for suffix in ("", "-wal"):
+        if Path(f"{original}{suffix}").exists():
+            shutil.copyfile(f"{original}{suffix}", folder / f"memory.db{suffix}")
+    return folder / "memory.db"
+
+
+def spoil(path: Path, damage: Damage, chance: random.Random) -> None:
+    """Let something happen to the bytes of a file."""
+    data = bytearray(path.read_bytes())
+    damage(data, chance)
+    path.write_bytes(data)
+
+
+def _ids(path: Path) -> dict[str, str]:
+    asked = {
+        "run": "SELECT id FROM runs ORDER BY id",
+        "key": "SELECT key AS id FROM proposals WHERE state = 'applied'",
+        "gone": "SELECT id FROM memories WHERE status = 'superseded'",
+        "made": "SELECT id FROM memories WHERE generation > 0",
+    }
+    return {what: rows(path, sql)[0]["id"] for what, sql in asked.items()}
+
+
+def _pages(path: Path) -> dict[int, frozenset[str]]:
+    """Find where each memory lies; by its text, and a long one on all pages of overflow."""
+    data = path.read_bytes()
+    found = rows(path, "SELECT id, content FROM memories")
+    pages = {}
+    for row in rows(path, "SELECT pageno, pagetype FROM dbstat WHERE name = 'memories'"):
+        start = (row["pageno"] - 1) * PAGE
+        bytes_ = data[start : start + PAGE]
+        if row["pagetype"] == "overflow":
+            pages[row["pageno"]] = frozenset({"long"})
+        else:
+            pages[row["pageno"]] = frozenset(
+                one["id"] for one in found if one["content"].encode()[:60] in bytes_
+            )
+    return pages
+
+
+def _told_lines() -> list[str]:
+    known = fixture.load()
+    groups = {one["id"] for one in known.facts[:_FACTS] + known.rules[:_RULES]}
+    groups |= {one["id"] for one in known.updates[:_UPDATES] + known.singles[:_SINGLES]}
+    ids = {one.id for one in known.told if one.group in groups}
+    return [line for line in fixture.lines(known) if json.loads(line)["id"] in ids]
+
+
+def _unclean(path: Path, to: Path) -> Path:
+    """Copy a file in the middle of its life: a part of what it holds is in its log alone."""
+    own = to.with_suffix(".own")
+    shutil.copyfile(path, own)
+    with closing(sqlite3.connect(own, isolation_level=None)) as db:
+        db.execute("PRAGMA wal_autocheckpoint = 0")
+        db.execute("UPDATE memories SET access_count = access_count + 1")
+        for number in range(40):
+            db.execute(f"INSERT INTO memories (content) VALUES ('Box {number} is full.')")
+        shutil.copyfile(own, to)
+        shutil.copyfile(f"{own}-wal", f"{to}-wal")
+    return to
+
+
+def _texts(path: Path, data: bytes) -> tuple[int, ...]:
+    with closing(sqlite3.connect(path)) as db:
+        texts = [row[0].encode()[:60] for row in db.execute("SELECT content FROM memories")]
+    starts = [data.find(text) for text in texts]
+    assert min(starts) >= 0
+    return tuple(
+        start + at for start, text in zip(starts, texts, strict=True) for at in range(len(text))
+    )
+
+
+def _json(data: bytes) -> tuple[int, ...]:
+    return tuple(at for at in range(len(data)) if data[at : at + 2] in (b'{"', b'["', b"[]", b"{}"))
+
+
+def _flip(data: bytearray, at: int, chance: random.Random) -> None:
+    data[at] ^= 1 << chance.randrange(8) if chance.random() < 0.5 else chance.randrange(1, 256)
+
+
+def flip_anywhere(data: bytearray, chance: random.Random) -> None:
+    for _ in range(chance.choice((1, 1, 2, 8, 64))):
+        _flip(data, chance.randrange(len(data)), chance)
+
+
+def flip_page_header(data: bytearray, chance: random.Random) -> None:
+    page = chance.randrange(len(data) // PAGE)
+    _flip(data, page * PAGE + (100 if page == 0 else 0) + chance.randrange(40), chance)
+
+
+def flip_file_header(data: bytearray, chance: random.Random) -> None:
+    _flip(data, chance.randrange(100), chance)
+
+
+def zero(data: bytearray, page: int) -> None:
+    data[(page - 1) * PAGE : page * PAGE] = bytes(PAGE)
+
+
+def zero_page(data: bytearray, chance: random.Random) -> None:
+    start = chance.randrange(len(data) // PAGE) * PAGE
+    data[start : start + PAGE] = bytes(PAGE)
+
+
+def noise_page(data: bytearray, chance: random.Random) -> None:
+    start = chance.randrange(len(data) // PAGE) * PAGE
+    data[start : start + PAGE] = chance.randbytes(PAGE)
+
+
+def swap_pages(data: bytearray, chance: random.Random) -> None:
+    one, other = (page * PAGE for page in chance.sample(range(len(data) // PAGE), 2))
+    kept = data[one : one + PAGE]
+    data[one : one + PAGE] = data[other : other + PAGE]
+    data[other : other + PAGE] = kept
+
+
+def truncate_at_page(data: bytearray, chance: random.Random) -> None:
+    del data[chance.randrange(1, len(data) // PAGE) * PAGE :]
+
+
+def truncate_anywhere(data: bytearray, chance: random.Random) -> None:
+    del data[chance.randrange(len(data)) :]
+
+
+def flip_among(places: tuple[int, ...]) -> Damage:
+    """Give a damage that hits some of these places."""
+
+    def flip(data: bytearray, chance: random.Random) -> None:
+        for at in chance.sample(places, chance.choice((1, 1, 3))):
+            _flip(data, at, chance)
+
+    return flip

@@ -1,0 +1,294 @@
+"""Random lives of a small memory file: agents at work, nights, and nights taken back."""
+
+from __future__ import annotations
+
+import json
+import random
+import shutil
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import night as fixture
+import numpy as np
+from nights import AGENTS_TABLES, NOW, execute, fill, picture, rows
+from numpy.typing import NDArray
+
+from slowwave.consolidation.cycle import CycleOptions, run_cycle
+from slowwave.consolidation.embed import Embedder
+from slowwave.consolidation.progress import Progress
+from slowwave.consolidation.proposals import OPERATIONS
+from slowwave.consolidation.write import ExtractiveWriter
+from slowwave.store.check import check_file
+from slowwave.store.errors import ChangedSince
+from slowwave.store.file import open_reading, open_writing
+from slowwave.store.memories import restore_memory
+from slowwave.store.obstacles import Obstacle
+from slowwave.store.records import timestamp
+from slowwave.store.undo import undo_proposal, undo_run
+
+EVERYTHING = (*AGENTS_TABLES, "entity_scans", "derivations", "runs", "proposals", "journal")
+# What a night leaves as it was once it is taken back, but for the record of the night itself.
+GIVEN_BACK = (*AGENTS_TABLES, "entity_scans", "derivations")
+# What agents write, and a night may change but for undo.
+WRITTEN = (
+    *("content", "tags", "metadata", "importance", "pinned", "layer", "expires_at"),
+    *("access_count", "updated_at", "status", "superseded_by"),
+)
+
+KNOWN = fixture.load()
+# Of one thing each, so that there is something to merge and to synthesize; then a rule.
+THINGS = [fact["wordings"] for fact in KNOWN.facts[:4]] + [KNOWN.rules[0]["voicings"]]
+UPDATES = [
+    "The backup of the wiki runs at 02:30 every night.",
+    "The backup of the wiki now runs at 03:30 every night.",
+    "The backup of the wiki runs at 02:30 every night",
+]
+TEXTS = [text for thing in (*THINGS, UPDATES) for text in thing]
+
+
+class Remembering:
+    """The real model, which is asked but once for each text."""
+
+    def __init__(self, embedder: Embedder) -> None:
+        """Take the model."""
+        self._embedder = embedder
+        self._known: dict[str, NDArray[np.float32]] = {}
+
+    @property
+    def name(self) -> str:
+        """Its name."""
+        return self._embedder.name
+
+    def encode(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        """Give vectors, shape (len(texts), d)."""
+        new = [text for text in dict.fromkeys(texts) if text not in self._known]
+        if new:
+            self._known.update(zip(new, self._embedder.encode(new), strict=True))
+        return np.stack([self._known[text] for text in texts])
+
+
+class Killed(BaseException):
+    """What no code of ours catches: the run ends here, and writes nothing more."""
+
+
+class Ending(Progress):
+    """A run's end, of this kind, when so many proposals are applied."""
+
+    def __init__(self, end: type[BaseException], after: int) -> None:
+        """Take what to raise, and when."""
+        self._end, self._after = end, after
+
+    def stage(self, name: str, done: int, total: int) -> None:
+        """End the run."""
+        if name == "applying" and done >= self._after:
+            raise self._end
+
+
+@dataclass
+class History:
+    """One file, and what agents did to it, as they would tell it."""
+
+    path: Path
+    embedder: Embedder
+    random: random.Random
+    day: int = 0
+    # What is spoken of in it: little, so that nights build on each other.
+    things: list[list[str]] = field(default_factory=list)
+    # Each memory as its agent left it, or a person who restored it.
+    written: dict[str, dict[str, Any]] = field(default_factory=dict)
+    # Memories and columns that agents or persons changed; a deleted memory has the column "".
+    by_hand: set[tuple[str, str]] = field(default_factory=set)
+
+    def __post_init__(self) -> None:
+        """Choose what is spoken of."""
+        self.things = self.random.sample([*THINGS, UPDATES], 2)
+
+    @property
+    def now(self) -> Any:
+        """A day later every time something happens."""
+        return NOW + timedelta(days=self.day)
+
+    def ids(self, where: str = "1") -> list[str]:
+        """Give memories' ids."""
+        return [
+            r["id"] for r in rows(self.path, f"SELECT id FROM memories WHERE {where} ORDER BY 1")
+        ]
+
+    @property
+    def deleted(self) -> frozenset[str]:
+        """The memories that agents deleted."""
+        return frozenset(memory for memory, column in self.by_hand if not column)
+
+    def insert(self) -> None:
+        """Let agents write some memories, two or three of them about one thing."""
+        thing = self.random.choice(self.things)
+        texts = self.random.sample(thing, min(len(thing), self.random.randint(1, 6)))
+        texts += self.random.sample(TEXTS, 1)
+        fresh = [
+            {
+                "id": f"m-{self.day:03d}-{number}",
+                "content": text,
+                "session": f"s-{self.day}-{number}",
+                "observed_at": timestamp(self.now + timedelta(minutes=number)),
+                "created_at": timestamp(self.now),
+                "tags": self.random.sample(["a", "b", "c"], self.random.randint(0, 2)),
+                "importance": self.random.randint(1, 5),
+                **self.random.choice(
+                    [{}, {"session": None}, {"expires_at": "2031-01-01T00:00:00Z"}]
+                ),
+                **self.random.choice([{}, {}, {}, {"entities": ["given", "Wiki"]}]),
+            }
+            for number, text in enumerate(texts)
+        ]
+        fill(self.path, fresh)
+        self._look([one["id"] for one in fresh], [])
+
+    def edit(self) -> None:
+        """Let an agent change a memory, observed or derived."""
+        for memory in self._some(1):
+            change = self.random.choice(
+                [
+                    {"content": self.random.choice(TEXTS)},
+                    {"tags": json.dumps([f"edited-{self.day}"])},
+                    {"importance": self.random.randint(1, 5), "updated_at": timestamp(self.now)},
+                    {"updated_at": timestamp(self.now)},
+                    {"pinned": 1},
+                ]
+            )
+            names = ", ".join(f"{name} = ?" for name in change)
+            execute(
+                self.path, f"UPDATE memories SET {names} WHERE id = ?", *change.values(), memory
+            )
+            self._look([memory], change)
+
+    def look_up(self) -> None:
+        """Let an agent read some memories."""
+        for memory in self._some(3):
+            execute(
+                self.path,
+                "UPDATE memories SET access_count = access_count + 1, accessed_at = ? WHERE id = ?",
+                timestamp(self.now),
+                memory,
+            )
+            if memory in self.written:
+                self.written[memory]["access_count"] += 1
+
+    def delete(self) -> None:
+        """Let an agent delete a memory."""
+        for memory in self._some(1):
+            execute(self.path, "DELETE FROM memories WHERE id = ?", memory)
+            self.written.pop(memory, None)
+            self.by_hand.add((memory, ""))
+
+    def restore(self) -> None:
+        """Let a person make a memory active again."""
+        for memory in self._some(1, "status = 'superseded'"):
+            with open_writing(self.path) as file:
+                restore_memory(file, memory, timestamp(self.now))
+            columns = ("status", "superseded_by", "superseded_at", "updated_at")
+            self._look([memory], columns)
+
+    def night(self) -> str | None:
+        """Let a run go over the file, whole, interrupted or killed, and give its id."""
+        end = self.random.choice([None, None, None, KeyboardInterrupt, Killed])
+        progress = Ending(end, self.random.randint(1, 3)) if end else None
+        options = CycleOptions(
+            only=frozenset(self.random.sample(OPERATIONS, self.random.randint(2, 4))),
+            reconsider=self.random.random() < 0.5,
+        )
+        known = set(self.runs("1"))
+        with suppress(Killed):
+            writer = ExtractiveWriter()
+            run_cycle(self.path, options, self.embedder, writer, self.now, progress=progress)
+        return next((one for one in self.runs("1") if one not in known), None)
+
+    def runs(self, where: str = "outcome <> 'undone'") -> list[str]:
+        """Give the runs, the latest first."""
+        sql = f"SELECT id FROM runs WHERE {where} ORDER BY rowid DESC"
+        return [row["id"] for row in rows(self.path, sql)]
+
+    def applied(self, run: str | None = None) -> list[tuple[str, str]]:
+        """Give (run, proposal) of what stands, the latest first."""
+        sql = (
+            "SELECT p.run_id, p.key FROM proposals p JOIN runs r ON r.id = p.run_id "
+            "JOIN journal j ON j.run_id = p.run_id AND j.proposal = p.key "
+            "WHERE state = 'applied' AND (?1 IS NULL OR p.run_id = ?1) "
+            "GROUP BY 1, 2 ORDER BY r.rowid DESC, max(j.sequence) DESC"
+        )
+        return [(row["run_id"], row["key"]) for row in rows(self.path, sql, run)]
+
+    def _some(self, most: int, where: str = "1") -> list[str]:
+        there = self.ids(where)
+        return self.random.sample(there, min(most, len(there)))
+
+    def _look(self, ids: Sequence[str], columns: Iterable[str]) -> None:
+        """Note what agents wrote: whole memories, or some columns of one."""
+        changed = set(columns)
+        for row in rows(self.path, "SELECT * FROM memories"):
+            if row["id"] in ids and not changed:
+                self.written[row["id"]] = {name: row[name] for name in WRITTEN}
+            elif row["id"] in ids:
+                new = {name: row[name] for name in WRITTEN if name in changed}
+                self.written.get(row["id"], {}).update(new)
+                self.by_hand |= {(row["id"], name) for name in changed}
+
+
+def take_back(path: Path, run: str, proposal: str | None) -> tuple[Obstacle, ...]:
+    """Undo a run or one proposal, and give what stood in the way: then not a byte has changed."""
+    before = picture(path, EVERYTHING)
+    try:
+        with open_writing(path) as file:
+            if proposal is None:
+                undo_run(file, run, "2031-01-01T00:00:00+00:00")
+            else:
+                undo_proposal(file, run, proposal, "2031-01-01T00:00:00+00:00")
+    except ChangedSince as error:
+        assert picture(path, EVERYTHING) == before
+        assert error.obstacles
+        return error.obstacles
+    return ()
+
+
+def take_back_what_is_in_the_way(path: Path, run: str, proposal: str | None) -> bool:
+    """Do what the obstacles say, and say whether that was all: else somebody's hand is in the way.
+
+    If two proposals sent for each other, this would not end.
+    """
+    while obstacles := take_back(path, run, proposal):
+        if any(one.proposal is None for one in obstacles):
+            return False
+        for one in dict.fromkeys((one.run, one.proposal) for one in obstacles):
+            still = rows(
+                path,
+                "SELECT 1 FROM proposals WHERE run_id = ? AND key = ? AND state = 'applied'",
+                *one,
+            )
+            assert one[0] is not None
+            if still and not take_back_what_is_in_the_way(path, one[0], one[1]):
+                return False
+    return True
+
+
+def copied(path: Path, name: str) -> Path:
+    """Copy a file that nobody has open, with its log."""
+    target = path.with_name(name)
+    for suffix in ("", "-wal"):
+        Path(f"{target}{suffix}").unlink(missing_ok=True)
+        if Path(f"{path}{suffix}").exists():
+            shutil.copyfile(f"{path}{suffix}", f"{target}{suffix}")
+    return target
+
+
+def problems(path: Path, deleted: frozenset[str] = frozenset()) -> list[str]:
+    """Give what `check` finds, but for what comes of an agent's deleting what stands for others."""
+    with open_reading(path) as file:
+        found = check_file(file).problems
+    excused = {f"lineage speaks of {one}, which is gone" for one in deleted}
+    left = [one for one in found if one.detail not in excused]
+    return [
+        one.detail for one in left if not deleted or one.name != "superseded by an inactive memory"
+    ]

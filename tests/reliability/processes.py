@@ -1,0 +1,119 @@
+"""The command line as a process: started, looked at from outside, held to what it said."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import night as fixture
+from nights import execute, fill, night, rows
+
+from slowwave.consolidation.embed import SentenceEmbedder
+from slowwave.store.check import check_file
+from slowwave.store.file import create_file, open_reading
+
+SLOWWAVE = [sys.executable, "-m", "slowwave.cli"]
+
+
+@dataclass(frozen=True)
+class Ended:
+    """How a process ended that was sent a signal."""
+
+    code: int
+    out: str
+    err: str
+    # From the signal to the end.
+    seconds: float
+
+    @property
+    def report(self) -> dict[str, Any] | None:
+        """What stood on stdout as JSON; None if nothing did."""
+        return json.loads(self.out) if self.out else None
+
+
+def start(*arguments: object, **environment: str) -> subprocess.Popen[str]:
+    """Start slowwave with these arguments."""
+    return subprocess.Popen(
+        [*SLOWWAVE, *map(str, arguments)],
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env=os.environ | environment,
+    )
+
+
+def wait_for(
+    what: Callable[[], object], process: subprocess.Popen[str], seconds: float = 120.0
+) -> None:
+    """Wait until something is so, or the process has ended; fail if neither comes."""
+    end = time.monotonic() + seconds
+    while process.poll() is None and not what():
+        assert time.monotonic() < end, "it never came to that"
+        time.sleep(0.002)
+
+
+def stop(process: subprocess.Popen[str], *numbers: signal.Signals) -> Ended:
+    """Send signals, one right after the other, and give how the process ended."""
+    began = time.monotonic()
+    for number in numbers:
+        process.send_signal(number)
+        time.sleep(0.02)
+    try:
+        out, err = process.communicate(timeout=60)
+    finally:
+        process.kill()
+    return Ended(process.returncode, out, err, time.monotonic() - began)
+
+
+def is_whole(path: Path) -> bool:
+    """Say whether `check` finds nothing."""
+    with open_reading(path) as file:
+        assert check_file(file).problems == ()
+    return True
+
+
+def small_night(path: Path, count: int, embedder: SentenceEmbedder | None) -> Path:
+    """Make a file of so many of the fixture's memories; with an embedder, with their vectors.
+
+    The first ones are the many wordings of a few facts: most become part of a proposal.
+    """
+    create_file(path)
+    fill(path, [json.loads(line) for line in fixture.lines_of(fixture.load().told[:count])])
+    if embedder is not None:
+        night(path, embedder, only=frozenset())
+        execute(path, "PRAGMA wal_checkpoint(TRUNCATE)")
+    return path
+
+
+def tells_the_truth(path: Path, report: dict[str, Any]) -> None:
+    """Compare a report with what stands in the file: what it calls applied is, and no more."""
+    kept = {
+        row["key"]: row["state"]
+        for row in rows(path, "SELECT key, state FROM proposals WHERE run_id = ?", report["run"])
+    }
+    said = {one["id"]: one["state"] for one in report["proposals"]}
+    interrupted = {key for key, state in said.items() if state == "skipped" and key not in kept}
+    assert {key: state for key, state in said.items() if key not in interrupted} == kept
+    for one in report["proposals"]:
+        made = one["derived"] or one["survivor"]
+        edges = rows(
+            path,
+            "SELECT 1 FROM synthesized_from WHERE derived_id = ? AND run_id = ?",
+            made,
+            report["run"],
+        )
+        if one["state"] == "applied":
+            assert edges
+        elif one["derived"]:
+            assert not edges
+    active = rows(path, "SELECT count(*) AS n FROM memories WHERE status = 'active'")[0]["n"]
+    assert report["after"]["active"] == active

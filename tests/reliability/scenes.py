@@ -1,0 +1,248 @@
+"""Commands that change a file, each with the file before it and the file after it."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import sqlite3
+from collections.abc import Iterable, Sequence
+from contextlib import closing
+from dataclasses import dataclass
+from pathlib import Path
+
+import night as fixture
+from nights import AGENTS_TABLES, fill, picture, rows
+from readme import SMOKE
+
+from slowwave.store.check import check_file
+from slowwave.store.file import create_file, open_reading, open_writing
+from slowwave.store.undo import undo_run
+
+from .crashing import Ended, Job, run
+from .disk import Fault
+
+VERSION_1 = Path(__file__).parents[1] / "version_1.sql"
+MAINTAIN = ("maintain", "{file}", "--consolidate", "--json", "--quiet")
+# What may lie beside a memory file when nothing runs; the new file of a killed command is in
+# nobody's way.
+_BESIDE = (
+    *("memory.db", "memory.db-wal", "memory.db-shm", "memory.db-journal"),
+    *("memory.db.maintenance.lock", "lines.jsonl"),
+)
+_LITTER = ".slowwave-"
+
+
+@dataclass(frozen=True)
+class Scene:
+    """A command over the files of a folder; `{file}` and `{folder}` stand in its arguments."""
+
+    name: str
+    before: Path
+    command: tuple[str, ...]
+
+    def copy(self, folder: Path) -> Path:
+        """Lay the files of before into a new folder, and give the path of the memory file."""
+        shutil.copytree(self.before, folder)
+        return folder / "memory.db"
+
+    def run(self, path: Path, fault: Fault | None = None, **more: object) -> Ended:
+        """Run the command over a copy."""
+        fault = fault or Fault(str(path.parent))
+        places = {"file": path, "folder": path.parent}
+        arguments = tuple(part.format(**places) for part in self.command)
+        return run(Job(arguments, fault, **more))  # type: ignore[arg-type]  # the fields of Job
+
+
+class Reference:
+    """A scene as it ends when nothing goes wrong."""
+
+    def __init__(self, scene: Scene, folder: Path) -> None:
+        """Run it."""
+        self.scene = scene
+        self.path = scene.copy(folder)
+        self.ended = scene.run(self.path)
+        assert self.ended.code == 0, self.ended.err
+        self.before = scene.before / "memory.db"
+        self.rows_before = _by_id(self.before)
+        self.rows_after = _by_id(self.path)
+        self.texts_after = told(self.path)
+        self.journaled = _journaled(self.path)
+
+    def find_harm(self, path: Path) -> None:
+        """Compare a file that a run was broken off in with what it was and was to become."""
+        if not path.exists():
+            assert not self.before.exists()
+            return
+        now = _by_id(path)
+        if _version(path) == _version(self.before) != _version(self.path):
+            assert now == self.rows_before  # the schema comes first
+            return
+        find_problems(path)
+        if not self._is_night:
+            assert told(path) in (told(self.before), self.texts_after)
+            return
+        for memory_id, row in self.rows_before.items():
+            assert now[memory_id] in (row, self.rows_after[memory_id])
+        new = {row for memory_id, row in now.items() if memory_id not in self.rows_before}
+        assert new <= set(self.rows_after.values())
+        # Each proposal is there with all its rows, or not at all.
+        assert _journaled(path).items() <= self.journaled.items()
+        self._take_back(path)
+
+    def find_unfinished(self, path: Path) -> None:
+        """Run again: it ends as if nothing had happened, and once more does nothing."""
+        again = self.scene.run(path)
+        # What had been done before the break cannot be done twice: such as an undo.
+        assert again.code in ((0,) if self._is_night else (0, 1)), again.err
+        assert told(path) == self.texts_after, again.err
+        find_problems(path)
+        if self._is_night:
+            tables = (*AGENTS_TABLES, "runs", "proposals", "journal")
+            done = picture(path, tables)
+            third = self.scene.run(path)
+            assert third.code == 0, third.err
+            assert picture(path, tables) == done, third.out
+        names = {one.name for one in path.parent.iterdir() if not one.name.startswith(_LITTER)}
+        litter = names - {*_BESIDE, *(one.name for one in self.path.parent.iterdir())}
+        assert not litter, litter
+
+    @property
+    def _is_night(self) -> bool:
+        return "--consolidate" in self.scene.command
+
+    def _take_back(self, path: Path) -> None:
+        """Undo whatever stands, in a copy: the memories are to the bit what they were."""
+        copy = path.with_name("undone.db")
+        for suffix in ("", "-wal", "-journal"):
+            if path.with_name(path.name + suffix).exists():
+                shutil.copyfile(f"{path}{suffix}", f"{copy}{suffix}")
+        known = {row["id"] for row in rows(self.before, "SELECT id FROM runs")}
+        with open_writing(copy) as file:
+            for row in rows(copy, "SELECT id FROM runs ORDER BY id DESC"):
+                if row["id"] not in known:
+                    undo_run(file, row["id"], "2026-03-12T03:00:00+00:00")
+        if _version(copy) == _version(self.before):
+            assert picture(copy) == picture(self.before)
+        assert _by_id(copy) == self.rows_before
+        for one in path.parent.glob("undone.db*"):
+            one.unlink()
+
+
+def find_problems(path: Path) -> None:
+    """Read the file as an agent does, then as `check` does."""
+    rows(path, "SELECT count(*) FROM memories")
+    with open_reading(path) as file:
+        assert check_file(file).problems == ()
+
+
+def told(path: Path) -> list[tuple[str, str, str]]:
+    """Give what the memories say, whatever their ids; nothing where there is no file."""
+    return sorted(_by_id(path).values())
+
+
+def _version(path: Path) -> int | None:
+    return rows(path, "PRAGMA user_version")[0]["user_version"] if path.exists() else None
+
+
+def _by_id(path: Path) -> dict[str, tuple[str, str, str]]:
+    if not path.exists():
+        return {}
+    found = rows(path, "SELECT id, content, status, layer FROM memories")
+    return {row["id"]: (row["content"], row["status"], row["layer"]) for row in found}
+
+
+def _journaled(path: Path) -> dict[str, int]:
+    """Give the applied proposals, with how many rows of the journal each has."""
+    if not path.exists():
+        return {}
+    counted = rows(
+        path,
+        "SELECT p.key, count(j.run_id) AS n FROM proposals p LEFT JOIN journal j "
+        "ON j.run_id = p.run_id AND j.proposal = p.key WHERE p.state = 'applied' GROUP BY p.key",
+    )
+    return {row["key"]: row["n"] for row in counted}
+
+
+def few_memories() -> list[str]:
+    """Give lines with merges, an update and a memory that grows: the smoke fixture."""
+    lines = [json.loads(line) for line in SMOKE.read_text("utf-8").splitlines()]
+    return [json.dumps({"id": f"m-{number}", **line}) for number, line in enumerate(lines)]
+
+
+def more_memories() -> list[str]:
+    """Give some 70 lines of the night fixture: syntheses, rules and updates, too."""
+    night = fixture.load("office")
+    parts = (night.facts[:5], night.rules[:1], night.updates[:3], night.singles[:4])
+    chosen = {one["id"] for part in parts for one in part}
+    return few_memories() + fixture.lines_of(one for one in night.told if one.group in chosen)
+
+
+def filled(folder: Path, lines: Iterable[str], mode: str) -> Path:
+    """Make a folder with a file of memories, in a journal mode."""
+    folder.mkdir(parents=True)
+    path = folder / "memory.db"
+    create_file(path)
+    fill(path, [json.loads(line) for line in lines])
+    in_mode(path, mode)
+    return folder
+
+
+def of_version_1(folder: Path, lines: Sequence[str], mode: str) -> Path:
+    """Make a folder with a file of the first schema, and memories as agents write them."""
+    folder.mkdir(parents=True)
+    path = folder / "memory.db"
+    with closing(sqlite3.connect(path)) as db:
+        db.executescript(VERSION_1.read_text())
+        said = [json.loads(line) for line in lines]
+        db.executemany(
+            "INSERT INTO memories (id, content, session, observed_at) "
+            "VALUES (:id, :content, :session, :observed_at)",
+            said,
+        )
+        db.commit()
+    in_mode(path, mode)
+    return folder
+
+
+def in_mode(path: Path, mode: str) -> None:
+    """Set the journal mode of a file."""
+    with closing(sqlite3.connect(path)) as db:
+        assert db.execute(f"PRAGMA journal_mode = {mode}").fetchone() == (mode,)
+
+
+NAMES = (
+    "night",
+    "large night",
+    "old file",
+    "undo",
+    "restore",
+    "import",
+    "import into a new file",
+    "init",
+)
+
+
+def scene(name: str, folder: Path, mode: str) -> Scene:
+    """Make the scene of this name in a new folder, with its file in this journal mode."""
+    few, before = few_memories(), folder / "before"
+    match name:
+        case "night":
+            return Scene(name, filled(before, few, mode), MAINTAIN)
+        case "large night":
+            return Scene(name, filled(before, more_memories(), mode), MAINTAIN)
+        case "old file":
+            return Scene(name, of_version_1(before, few, mode), MAINTAIN)
+        case "undo" | "restore":
+            path = filled(before, few, mode) / "memory.db"
+            assert Scene(name, before, MAINTAIN).run(path).code == 0
+            of = "runs" if name == "undo" else "memories WHERE status = 'superseded'"
+            return Scene(
+                name, before, (name, "{file}", rows(path, f"SELECT id FROM {of}")[0]["id"])
+            )
+        case "import":
+            filled(before, [], mode)
+        case _:
+            before.mkdir(parents=True)
+    (before / "lines.jsonl").write_text("\n".join(few))
+    imports = ("import", "{file}", "{folder}/lines.jsonl")
+    return Scene(name, before, ("init", "{file}") if name == "init" else imports)

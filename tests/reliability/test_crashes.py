@@ -1,0 +1,155 @@
+"""Killed, or with a write that fails, at any moment: the file is whole and the next run goes on."""
+
+from __future__ import annotations
+
+import functools
+import itertools
+import random
+import tempfile
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+from figures import Figures
+from nights import picture
+
+from .disk import Fault, What, linked_library
+from .scenes import NAMES, Reference, scene, told
+
+pytestmark = pytest.mark.skipif(
+    linked_library() is None, reason="SQLite is a part of Python itself here: nothing to listen to"
+)
+Rounds = Callable[[int, int], int]
+# A sentence, and none of: a defect, done though something is lost.
+FAILED = (1, 3, 10)
+MODES = ("wal", "delete")
+QUICK = [
+    ("night", "wal"),
+    ("old file", "delete"),
+    ("undo", "wal"),
+    ("import into a new file", "wal"),
+]
+NIGHTS = [("night", "wal"), ("night", "delete")]
+# How many touches of a slow command are tried in the long run; 40 of the others.
+MANY = {"large night": 10, "night": 50, "old file": 30}
+
+
+References = Callable[[str, str], Reference]
+
+
+@pytest.fixture(scope="module")
+def references(tmp_path_factory: pytest.TempPathFactory) -> References:
+    """Give a command, by name and journal mode, as it ends when nothing goes wrong."""
+
+    @functools.cache
+    def made(name: str, mode: str) -> Reference:
+        folder = tmp_path_factory.mktemp(mode)
+        return Reference(scene(name, folder, mode), folder / "after")
+
+    return made
+
+
+@pytest.fixture(scope="module")
+def chosen(references: References, rounds: Rounds) -> list[Reference]:
+    """Give every command in both journal modes, or one in each, for a quick look."""
+    every = list(itertools.product(NAMES, MODES))
+    return list(itertools.starmap(references, every if rounds(0, 1) else QUICK))
+
+
+def at_once(tries: Sequence[Callable[[Path], None]]) -> None:
+    """Make tries, two at a time, each in a folder of its own."""
+
+    def one(attempt: Callable[[Path], None]) -> None:
+        with tempfile.TemporaryDirectory() as folder:
+            attempt(Path(folder) / "scene")
+
+    with ThreadPoolExecutor(2) as pool:
+        for _ in pool.map(one, tries):
+            pass
+
+
+def some(most: int, count: int, chance: random.Random) -> list[int]:
+    """Give so many numbers from 1 to `most`, all of them if they are not more."""
+    return sorted(chance.sample(range(1, most + 1), min(most, count)))
+
+
+def killed(reference: Reference, what: What, at: int) -> Callable[[Path], None]:
+    def attempt(folder: Path) -> None:
+        path = reference.scene.copy(folder)
+        ended = reference.scene.run(path, Fault(str(folder), what, at))
+        assert ended.code == -9, ended.err
+        reference.find_harm(path)
+        reference.find_unfinished(path)
+
+    return attempt
+
+
+def killed_after(reference: Reference, seconds: float) -> Callable[[Path], None]:
+    def attempt(folder: Path) -> None:
+        path = reference.scene.copy(folder)
+        ended = reference.scene.run(path, kill_after=seconds)
+        assert ended.code in (-9, 0), ended.err
+        reference.find_harm(path)
+        reference.find_unfinished(path)
+
+    return attempt
+
+
+def failing(reference: Reference, what: What, at: int, lasting: bool) -> Callable[[Path], None]:
+    def attempt(folder: Path) -> None:
+        path = reference.scene.copy(folder)
+        ended = reference.scene.run(path, Fault(str(folder), what, at, lasting))
+        place = f"{reference.scene.name}, {what} at {at}, lasting: {lasting}: {ended}"
+        if ended.code == 0:
+            assert told(path) == reference.texts_after, place
+        else:
+            assert ended.code in FAILED, place
+            assert ended.err.strip(), place
+        assert "Traceback" not in ended.err, place
+        # A commit whose sync failed may stand after all, whole, if no later one takes its place.
+        if ended.code == 1 and not lasting and reference.before.exists():
+            assert picture(path, ["memories"]) == picture(reference.before, ["memories"]), place
+        reference.find_harm(path)
+        reference.find_unfinished(path)
+
+    return attempt
+
+
+def test_a_kill_at_any_touch_of_the_disk_leaves_a_whole_file_and_the_next_run_finishes(
+    chosen: list[Reference], rounds: Rounds, figures: Figures
+) -> None:
+    chance = random.Random(1)  # noqa: S311 - moments, not secrets
+    tries = []
+    for reference in chosen:
+        count = rounds(2, MANY.get(reference.scene.name, 40))
+        for at in some(reference.ended.touches, count, chance):
+            tries.append(killed(reference, chance.choice(("kill", "tear")), at))
+    at_once(tries)
+    figures.add("kills survived", len(tries))
+
+
+def test_a_kill_at_any_moment_leaves_a_whole_file_and_the_next_run_finishes(
+    references: References, rounds: Rounds, figures: Figures
+) -> None:
+    chance = random.Random(2)  # noqa: S311 - moments, not secrets
+    tries = []
+    for name, mode in NIGHTS[: rounds(1, 2)]:
+        reference = references(name, mode)
+        moments = [chance.uniform(0, reference.ended.seconds) for _ in range(rounds(3, 60))]
+        tries += [killed_after(reference, moment) for moment in moments]
+    at_once(tries)
+    figures.add("kills survived", len(tries))
+
+
+def test_a_touch_of_the_disk_that_fails_ends_in_a_sentence_and_harms_nothing(
+    chosen: list[Reference], rounds: Rounds, figures: Figures
+) -> None:
+    chance = random.Random(3)  # noqa: S311 - moments, not secrets
+    tries = []
+    for reference in chosen:
+        for at in some(reference.ended.touches, rounds(1, 12), chance):
+            lasting = chance.random() < 0.5
+            tries.append(failing(reference, chance.choice(("error", "full")), at, lasting))
+    at_once(tries)
+    figures.add("injected faults survived", len(tries))

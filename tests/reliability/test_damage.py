@@ -1,0 +1,297 @@
+"""Damaged files: never a crash, never worse, named, and saved as far as they can be read."""
+
+from __future__ import annotations
+
+import json
+import random
+import sqlite3
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing, suppress
+from pathlib import Path
+from typing import Any
+
+import pytest
+from figures import Figures
+from nights import execute, night, rows
+from reliability import damage
+from reliability.commands import Commands, Ended
+from reliability.damage import Original, copied, make_original, spoil
+
+from slowwave.cli.app import run
+from slowwave.consolidation.embed import SentenceEmbedder
+from slowwave.store.check import check_file
+from slowwave.store.file import open_reading
+
+# The one damage that hits the log beside a file and not the file itself.
+LOG = "flip in the log"
+
+
+@pytest.fixture(scope="session")
+def original(tmp_path_factory: pytest.TempPathFactory, embedder: SentenceEmbedder) -> Original:
+    return make_original(tmp_path_factory.mktemp("original"), embedder)
+
+
+@pytest.fixture(scope="session")
+def kinds(original: Original) -> dict[str, damage.Damage]:
+    return {
+        "flip anywhere": damage.flip_anywhere,
+        "flip in a page's header": damage.flip_page_header,
+        "flip in the file's header": damage.flip_file_header,
+        "flip in a text": damage.flip_among(original.texts),
+        "flip in JSON": damage.flip_among(original.json),
+        "zeroed page": damage.zero_page,
+        "page of noise": damage.noise_page,
+        "swapped pages": damage.swap_pages,
+        "cut at a page": damage.truncate_at_page,
+        "cut anywhere": damage.truncate_anywhere,
+        LOG: damage.flip_anywhere,
+    }
+
+
+def readable(path: Path) -> dict[str, bytes]:
+    """Give what plain SQL reads of the memories: id and text, row by row."""
+    found = {}
+    with closing(sqlite3.connect(path)) as db:
+        db.text_factory = bytes
+        for row in range(1, 120):
+            with suppress(sqlite3.DatabaseError, UnicodeDecodeError):
+                for one, text in db.execute(
+                    "SELECT id, CAST(content AS BLOB) FROM memories NOT INDEXED WHERE rowid = ?",
+                    [row],
+                ):
+                    found[one] = text
+    return found
+
+
+def sound(path: Path) -> bool:
+    """Give whether SQLite finds nothing wrong."""
+    try:
+        with closing(sqlite3.connect(path)) as db:
+            db.text_factory = bytes
+            return db.execute("PRAGMA integrity_check").fetchall() == [(b"ok",)]
+    except (sqlite3.DatabaseError, UnicodeDecodeError):
+        return False
+
+
+def jobs(original: Original, path: Path, chance: random.Random) -> list[list[str]]:
+    """Give commands on a file: some of those that look, then some of those that write."""
+    name, ids = str(path), original.ids
+    looks = [
+        ["export", name, "--all"],
+        ["log", name],
+        ["log", name, ids["run"]],
+        ["trace", name, ids["made"]],
+        ["trace", name, ids["gone"], "--json"],
+        ["conflicts", name],
+        ["maintain", name, "--consolidate", "--dry-run"],
+    ]
+    writes = [
+        ["restore", name, ids["gone"]],
+        ["undo", name, ids["key"]],
+        ["undo", name, ids["run"]],
+        ["maintain", name, "--consolidate", "--json"],
+    ]
+    return [
+        ["check", name],
+        ["export", name],
+        *chance.sample(looks, 2),
+        *chance.sample(writes, 2),
+    ]
+
+
+def broken(ended: list[Ended]) -> list[str]:
+    """Give the commands that ended in what no command may end in."""
+    return [
+        f"{one.arguments[0]} {one.arguments[2:]}: {one.code} {one.err}"
+        for one in ended
+        if one.code not in (0, 1, 3, 10, 11) or "Traceback" in one.err or (one.code and not one.err)
+    ]
+
+
+def test_no_command_crashes_on_a_damaged_file_or_makes_it_worse(
+    original: Original,
+    kinds: dict[str, damage.Damage],
+    tmp_path: Path,
+    rounds: Callable[[int, int], int],
+    figures: Figures,
+) -> None:
+    def one_copy(number: int, commands: Commands) -> list[str]:
+        chance = random.Random(number)  # noqa: S311 - the same damage every time
+        name = list(kinds)[number % len(kinds)]
+        if name == LOG:
+            path = copied(original.unclean, tmp_path / str(number))
+            spoil(Path(f"{path}-wal"), kinds[name], chance)
+        else:
+            path = copied(original.path, tmp_path / str(number))
+            spoil(path, kinds[name], chance)
+        # Whoever looks may move the log into the file: a copy is looked at.
+        seen = copied(path, tmp_path / f"{number}-seen")
+        before, data, whole = readable(seen), path.read_bytes(), sound(seen)
+        ended = commands.run(jobs(original, path, chance))
+        found = broken(ended)
+        if not whole and name != LOG and path.read_bytes() != data:
+            found.append("a damaged file was written to")
+        ended += commands.run([["add", str(path), "The spare key lies with Una."]])
+        found += broken(ended[-1:])
+        after = readable(path)
+        # What a run made goes with it, and says more if it grew.
+        undone = any(one.arguments[0] == "undo" and one.code == 0 for one in ended)
+        lost = [
+            one
+            for one, text in before.items()
+            if after.get(one) != text
+            and not (one in original.made and (undone or after.get(one, b"").startswith(text)))
+        ]
+        if lost:
+            found.append(f"lost or changed: {lost}")
+        if ended[0].code == 0 and not whole:
+            found.append("check says whole")
+        return [f"copy {number}, {name}: {one}" for one in found]
+
+    def share(numbers: range) -> list[str]:
+        commands = Commands()
+        try:
+            return [one for number in numbers for one in one_copy(number, commands)]
+        finally:
+            commands.close()
+
+    total = rounds(22, 500)
+    with ThreadPoolExecutor(2) as pool:
+        found = [
+            one
+            for part in pool.map(share, (range(0, total, 2), range(1, total, 2)))
+            for one in part
+        ]
+    figures.add("damaged copies", total)
+    assert not found, "\n".join(found)
+
+
+def saved(path: Path, capsys: pytest.CaptureFixture[str], *options: str) -> list[dict[str, Any]]:
+    """Export a damaged file."""
+    capsys.readouterr()
+    code = run(["export", str(path), *options])
+    captured = capsys.readouterr()
+    assert code == 10, captured.err
+    return [json.loads(line) for line in captured.out.splitlines()]
+
+
+def test_every_memory_on_undamaged_pages_is_saved_and_imported_again(
+    original: Original,
+    tmp_path: Path,
+    rounds: Callable[[int, int], int],
+    figures: Figures,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    leaves = sorted(page for page, ids in original.pages.items() if ids)
+    for page in leaves[: rounds(3, len(leaves))]:
+        path = copied(original.path, tmp_path / str(page))
+        spoil(path, lambda data, chance, page=page: damage.zero(data, page), random.Random(0))  # noqa: S311
+        lines = saved(path, capsys, "--all")
+        wanted = {one for ids in original.pages.values() for one in ids} - original.pages[page]
+        there = {one["id"] for one in lines}
+        figures.add("memories on undamaged pages", len(wanted))
+        figures.add("memories on undamaged pages saved", len(wanted & there))
+        assert wanted - there == set()
+        assert len(there) == len(lines)
+        source, anew = tmp_path / f"{page}.jsonl", tmp_path / f"{page}.db"
+        source.write_text("".join(json.dumps(one) + "\n" for one in lines), "utf-8")
+        assert run(["import", str(anew), str(source)]) == 0
+        with open_reading(anew) as file:
+            named = {problem.name for problem in check_file(file).problems}
+        # What the lost ones stood for can only be named.
+        assert named <= {
+            "superseded by an inactive memory",
+            "dangling lineage",
+            "derived without sources",
+        }
+
+
+def test_a_file_without_its_first_page_is_saved_whole(
+    original: Original, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = copied(original.path, tmp_path / "copy")
+    assert run(["export", str(path), "--all"]) == 0
+    good = capsys.readouterr().out
+    spoil(path, lambda data, chance: damage.zero(data, 1), random.Random(0))  # noqa: S311
+    lines = saved(path, capsys, "--all")
+    assert {one["id"] for one in lines} == {json.loads(one)["id"] for one in good.splitlines()}
+
+
+def test_an_export_of_a_cut_file_gives_what_is_left(
+    original: Original, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = copied(original.path, tmp_path / "copy")
+    end = max(original.pages) - 1
+    spoil(path, lambda data, chance: data.__delitem__(slice(end * 4096, None)), random.Random(0))  # noqa: S311
+    there = {one["id"] for one in saved(path, capsys, "--all")}
+    cut = {one for page, ids in original.pages.items() if page > end for one in ids}
+    assert {one for ids in original.pages.values() for one in ids} - cut - there == set()
+    assert cut - there != set()
+
+
+def test_damaged_texts_are_left_out_of_a_night_and_named(
+    original: Original, tmp_path: Path, embedder: SentenceEmbedder
+) -> None:
+    path = copied(original.path, tmp_path / "copy")
+    before = night(path, embedder, dry_run=True)
+    source = before.plan.proposals[0].sources[0]
+    data = path.read_bytes()
+    text = rows(path, "SELECT content FROM memories WHERE id = ?", source)[0]["content"].encode()
+    path.write_bytes(data.replace(text, b"J" + text[1:]))
+    outcome = night(path, embedder)
+    assert source in outcome.plan.damaged
+    assert all(source not in one.sources for one in outcome.plan.proposals)
+    kept = rows(path, "SELECT content, status FROM memories WHERE id = ?", source)
+    assert kept == [{"content": "J" + text.decode()[1:], "status": "active"}]
+
+
+def test_damaged_vectors_are_computed_anew(
+    original: Original, tmp_path: Path, embedder: SentenceEmbedder
+) -> None:
+    path = copied(original.path, tmp_path / "copy")
+    good = night(path, embedder, dry_run=True)
+    for sql in (
+        "UPDATE embeddings SET vector = zeroblob(1536) WHERE rowid % 3 = 0",
+        "UPDATE embeddings SET vector = x'0000803f', dimensions = 1 WHERE rowid % 3 = 1",
+    ):
+        execute(path, sql)
+    assert night(path, embedder, dry_run=True).plan.digest == good.plan.digest
+    night(path, embedder)
+    with open_reading(path) as file:
+        assert check_file(file).problems == ()
+
+
+SPOILED_ROWS = {
+    "report": ("UPDATE runs SET report = '{\"before\": 3}'", "log", 0),
+    "report that is no JSON": ("UPDATE runs SET report = '{'", "log", 10),
+    "options": ("UPDATE runs SET options = '[]'", "log", 10),
+    "sources": ("UPDATE proposals SET sources = '{'", "log RUN", 10),
+    "journal's table": ("UPDATE journal SET table_name = 'memoriez'", "undo RUN", 10),
+    "journal's key": ("UPDATE journal SET row_key = '{\"jd\": 1}'", "undo RUN", 10),
+    "journal's blob": ("UPDATE journal SET after = '{\"a\": {}}'", "undo RUN", 10),
+    "importance": ("UPDATE memories SET importance = 9", "export", 10),
+    "tags": ("UPDATE memories SET tags = '{'", "maintain", 10),
+    "date": ("UPDATE memories SET observed_at = 'long ago'", "maintain", 10),
+}
+
+
+@pytest.mark.parametrize(("sql", "command", "code"), SPOILED_ROWS.values(), ids=SPOILED_ROWS)
+def test_what_cannot_be_a_row_is_a_sentence(
+    original: Original,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    sql: str,
+    command: str,
+    code: int,
+) -> None:
+    path = copied(original.path, tmp_path / "copy")
+    with closing(sqlite3.connect(path)) as db, db:
+        db.execute("PRAGMA ignore_check_constraints = ON")
+        db.execute(sql)
+    name, *rest = command.replace("RUN", original.ids["run"]).split()
+    more = ["--consolidate", "--dry-run"] if name == "maintain" else []
+    assert run([name, str(path), *rest, *more]) == code
+    assert "defect" not in capsys.readouterr().err
+    if code == 10:
+        assert run(["check", str(path)]) == 10

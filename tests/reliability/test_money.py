@@ -1,0 +1,373 @@
+"""Money: no budget is overrun but by what is under way, and nothing that was paid for is lost."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import signal
+import subprocess
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from figures import Figures
+from hypothesis import given
+from hypothesis import strategies as st
+from model_server import (
+    HANGS_UP,
+    MOST_REQUESTS,
+    SILENT,
+    Asked,
+    ModelServer,
+    Reply,
+    Responder,
+    faithful,
+    model_server,
+    oracle,
+    refuses,
+    says,
+)
+from nights import rows
+from reliability.processes import start
+from test_model_writer import FACTS, Agent, a_fact, near_pairs, states
+
+from slowwave.cli.app import run
+from slowwave.consolidation.asking.budget import Books, Budget, BudgetSpent, Flight
+from slowwave.consolidation.asking.calls import ATTEMPTS
+from slowwave.consolidation.asking.estimates import Estimate
+from slowwave.consolidation.embed import SentenceEmbedder
+from slowwave.consolidation.proposals import Usage
+
+# Of one question: tries, and two forms of output that a server may not understand.
+MOST_A_QUESTION = ATTEMPTS + 2
+
+
+@pytest.fixture(scope="module")
+def vectors() -> dict[str, list[float]]:
+    return {}
+
+
+@pytest.fixture
+def agent(
+    memory_file: Path, embedder: SentenceEmbedder, vectors: dict[str, list[float]]
+) -> Iterator[Agent]:
+    with model_server() as server:
+        yield Agent(memory_file, embedder, server, vectors)
+
+
+@pytest.fixture(autouse=True)
+def _no_keys_of_the_machine(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("OPENAI_API_KEY", "OPENAI_BASE_URL", "OPENAI_API_BASE"):
+        monkeypatch.delenv(name, raising=False)
+
+
+def six_tenants() -> list[dict[str, Any]]:
+    """Give a pair to judge for each of six tenants: six questions, each of its own."""
+    return [memory | {"tenant": f"t{at // 2}"} for at, memory in enumerate(near_pairs(6))]
+
+
+# ----------------------------------------------------------------- a provider that fails
+
+
+def with_usage(**usage: object) -> Reply:
+    """Give an answer whose usage is none; as text, or the server would count it anew."""
+    choice = {
+        "index": 0,
+        "message": {"role": "assistant", "content": "{}"},
+        "finish_reason": "stop",
+    }
+    head = {"id": "c", "object": "chat.completion", "created": 1, "model": "m", "choices": [choice]}
+    return Reply(json.dumps(head | usage))
+
+
+BAD: tuple[Reply, ...] = (
+    refuses(500),
+    refuses(503),
+    refuses(429, retry_after="0"),
+    refuses(429, retry_after="nonsense"),
+    refuses(400, "response_format"),
+    HANGS_UP,
+    SILENT,
+    Reply("<html>garbage"),
+    Reply("[1, 2"),
+    Reply("null"),
+    Reply({"error": {"message": "no", "code": 500}}),
+    Reply({"choices": []}),
+    Reply({"choices": "none"}),
+    says("no JSON at all"),
+    says('{"claims": [{"text": "cut o', "length"),
+    says("[]"),
+    with_usage(usage={"prompt_tokens": -5, "completion_tokens": -9, "total_tokens": -14}),
+    with_usage(usage={"prompt_tokens": "many", "completion_tokens": None}),
+    with_usage(usage={"prompt_tokens": float("nan")}),
+    with_usage(usage={"prompt_tokens": 10**400, "completion_tokens": 10**400}),
+    with_usage(usage=[]),
+    with_usage(),
+)
+
+
+def failing(chance: random.Random) -> Responder:
+    """Give a responder that fails half of the time, in every way."""
+    lock = threading.Lock()
+
+    def respond(asked: Asked) -> Reply:
+        with lock:
+            reply = chance.choice(BAD) if chance.random() < 0.5 else None
+        return oracle(asked) if reply is None else reply
+
+    return respond
+
+
+@pytest.mark.parametrize("concurrency", [1, 4])
+def test_a_provider_that_fails_half_of_the_calls_costs_no_more_than_the_retries_allow(
+    agent: Agent, concurrency: int, rounds: Callable[[int, int], int], figures: Figures
+) -> None:
+    agent.remember([*six_tenants(), *(memory for name in FACTS[:3] for memory in a_fact(name))])
+    clean = agent.path.read_bytes()
+    for seed in range(rounds(1, 25)):
+        agent.path.write_bytes(clean)
+        agent.server.forget()
+        chance = random.Random(f"{seed} {concurrency}")  # noqa: S311 - failures, not secrets
+        agent.server.responder = failing(chance)
+        most = chance.choice([None, 3, 7, 12])
+        budget = Budget(calls=most)
+        writer = agent.writer(concurrency=concurrency, budget=budget, timeout_s=0.5)
+        outcome = agent.sleep(writer)
+        asked = len(agent.server.asked)
+        questions = len(outcome.plan.proposals)
+        assert asked <= (MOST_REQUESTS if most is None else most)
+        # Each proposal is asked about, and its answer repaired once.
+        assert asked <= 2 * MOST_A_QUESTION * questions
+        assert asked <= outcome.usage.calls <= 2 * MOST_A_QUESTION * questions
+        assert all(result.why for result in outcome.results if result.state != "applied")
+        assert outcome.usage.prompt_tokens >= 0
+        assert outcome.usage.completion_tokens >= 0
+        figures.add("requests to a failing provider", asked)
+
+
+@pytest.mark.parametrize("reply", BAD[:12], ids=range(12))
+def test_one_question_is_never_asked_more_often_than_the_retries_allow(
+    agent: Agent, reply: Reply
+) -> None:
+    agent.remember(near_pairs(1))
+    agent.server.responder = lambda _: reply
+    agent.sleep(agent.writer(timeout_s=1.0 if reply is SILENT else 20.0))
+    assert 0 < len(agent.server.asked) <= MOST_A_QUESTION
+
+
+# ----------------------------------------------------------------- usage that cannot be
+
+
+@pytest.mark.parametrize("reply", BAD[16:], ids=range(len(BAD) - 16))
+def test_a_usage_that_cannot_be_frees_no_budget(agent: Agent, reply: Reply) -> None:
+    agent.remember(six_tenants())
+    planned = agent.sleep(dry_run=True).plan.proposals
+    agent.server.responder = lambda _: reply
+    # Room for two questions, and not for three.
+    one = max(proposal.estimated_tokens for proposal in planned)
+    outcome = agent.sleep(agent.writer(budget=Budget(tokens=2 * one + one // 2)))
+    assert len(agent.server.asked) <= 2
+    assert "skipped" in states(outcome)
+
+
+def test_a_cheaper_name_in_the_answer_makes_nothing_cheaper(agent: Agent) -> None:
+    agent.remember(near_pairs(1))
+
+    def respond(asked: Asked) -> Reply:
+        reply = says(faithful(asked))
+        assert not isinstance(reply.body, str)
+        return Reply({**reply.body, "model": "gpt-4.1-nano"})
+
+    agent.server.responder = respond
+    outcome = agent.sleep(agent.writer("openai/gpt-4o-mini"))
+    ((prompt, answer),) = agent.server.taken
+    assert outcome.usage.cost_usd == pytest.approx((0.15 * prompt + 0.6 * answer) / 1e6)
+
+
+# ----------------------------------------------------------------- the books
+
+
+@given(
+    limits=st.tuples(
+        st.none() | st.integers(0, 30), st.none() | st.integers(0, 5000), st.none() | st.just(0.003)
+    ),
+    calls=st.lists(
+        st.tuples(
+            st.integers(1, 800),  # estimated
+            st.integers(0, 900),  # taken
+            st.integers(0, 3),  # further requests
+            st.booleans(),  # whether an answer came
+        ),
+        max_size=40,
+    ),
+    threads=st.integers(1, 4),
+)
+def test_the_books_let_nothing_be_overrun_but_by_what_is_under_way(
+    limits: tuple[int | None, int | None, float | None],
+    calls: list[tuple[int, int, int, bool]],
+    threads: int,
+) -> None:
+    most_calls, most_tokens, most_cost = limits
+    price = 1e-6
+    books = Books(Budget(*limits), lambda asked, answered: (asked + answered) * price)
+    left, lock = iter(calls), threading.Lock()
+    requests: list[int] = []
+    overrun: list[int] = []
+    taken: list[int] = []
+
+    def work() -> None:
+        while True:
+            with lock:
+                call = next(left, None)
+            if call is None:
+                return
+            estimated, took, more, answered = call
+            estimate = Estimate(estimated, 10)
+            try:
+                flight = books.begin(estimate, 10)
+            except BudgetSpent:
+                continue
+            sent = _send(flight, more)
+            with lock:
+                requests.append(sent)
+                if answered:
+                    taken.append(took)
+                    overrun.append(max(0, took - estimate.total))
+            if not answered:
+                flight.lose()
+            books.end(
+                flight,
+                Usage(sent, 0, took if answered else 0, 0, took * price if answered else 0.0),
+            )
+
+    workers = [threading.Thread(target=work) for _ in range(threads)]
+    for worker in workers:
+        worker.start()
+    for worker in workers:
+        worker.join()
+    assert most_calls is None or sum(requests) <= most_calls
+    # What was under way when the budget ran out: no more calls than threads.
+    beyond = sum(sorted(overrun)[-threads:])
+    assert most_tokens is None or sum(taken) <= most_tokens + beyond
+    assert most_cost is None or sum(taken) * price <= most_cost + beyond * price + 1e-12
+
+
+def _send(flight: Flight, more: int) -> int:
+    flight.permit()
+    for _ in range(more):
+        try:
+            flight.permit()
+        except BudgetSpent:
+            break
+    return flight.requests
+
+
+# ----------------------------------------------------------------- time
+
+
+def test_a_budget_of_time_ends_a_call_under_way(agent: Agent) -> None:
+    agent.remember(six_tenants())
+    agent.server.responder = lambda _: SILENT
+    began = time.monotonic()
+    outcome = agent.sleep(agent.writer(concurrency=2, budget=Budget(seconds=1.5), timeout_s=60.0))
+    assert time.monotonic() - began < 20.0
+    assert states(outcome) == {"skipped": 6}
+    assert {result.why for result in outcome.results} == {"the budget of 1.5 seconds is used up"}
+    assert len(agent.server.asked) <= 2
+
+
+# ----------------------------------------------------------------- said so
+
+
+def maintain(path: Path, server: ModelServer, *more: object) -> list[str]:
+    """Give the arguments of a night with a model."""
+    model = ("--model", "openai/scripted", "--api-base", server.base, "--concurrency", 1)
+    return [str(one) for one in ("maintain", path, "--consolidate", *model, "--json", *more)]
+
+
+def test_a_budget_that_ran_out_is_said_so(agent: Agent, capfd: pytest.CaptureFixture[str]) -> None:
+    agent.remember(six_tenants())
+    assert run(maintain(agent.path, agent.server, "--max-calls", 2)) == 3
+    report = json.loads(capfd.readouterr().out)
+    told = [(one["state"], one["why"]) for one in report["proposals"]]
+    assert told.count(("skipped", "the budget of 2 calls is used up")) == 4
+    assert report["model"]["calls"] == 2
+
+
+def test_a_run_in_which_every_call_failed_does_not_look_as_if_nothing_was_to_do(
+    agent: Agent, capfd: pytest.CaptureFixture[str]
+) -> None:
+    agent.remember(near_pairs(1))
+    agent.server.responder = lambda _: refuses(404, "no such model")
+    assert run(maintain(agent.path, agent.server)) == 1
+    (proposal,) = json.loads(capfd.readouterr().out)["proposals"]
+    assert proposal["state"] == "failed"
+    assert "NotFoundError" in proposal["why"]
+    assert run(maintain(agent.path, agent.server)[:-1]) == 1
+    assert "nothing to do" not in capfd.readouterr().out
+
+
+# ----------------------------------------------------------------- paid for
+
+
+@pytest.mark.parametrize("answered", [1, 3])
+def test_what_was_paid_for_is_in_the_file_whenever_the_run_is_killed(
+    agent: Agent, answered: int, rounds: Callable[[int, int], int], figures: Figures
+) -> None:
+    if answered > 1 and rounds(0, 1) == 0:
+        pytest.skip("once is enough without --long")
+    agent.remember(six_tenants())
+    killed: list[subprocess.Popen[str]] = []
+    ready = threading.Event()
+
+    def respond(asked: Asked) -> Reply:
+        # One call at a time: who asks again has taken the answer before.
+        if len(agent.server.asked) > answered:
+            ready.wait(60)
+            os.kill(killed[0].pid, signal.SIGKILL)
+            return HANGS_UP
+        return oracle(asked)
+
+    agent.server.responder = respond
+    killed.append(start(*maintain(agent.path, agent.server)))
+    ready.set()
+    killed[0].communicate(timeout=120)
+    assert killed[0].returncode == -signal.SIGKILL
+    kept = rows(agent.path, "SELECT count(*) AS n FROM answers")
+    assert kept == [{"n": answered}]
+    agent.server.forget()
+    agent.server.responder = oracle
+    outcome = agent.sleep()
+    assert len(agent.server.asked) == 6 - answered
+    assert outcome.usage.calls == 6 - answered
+    statuses = rows(agent.path, "SELECT count(*) AS n FROM memories WHERE status = 'superseded'")
+    assert statuses == [{"n": 6}]
+    figures.add("answers kept through a kill", answered)
+
+
+def test_answers_that_come_while_another_is_applied_are_kept_at_once(agent: Agent) -> None:
+    agent.remember(six_tenants())
+    writer = agent.writer(concurrency=6)
+    together = threading.Barrier(6, timeout=30)
+
+    def respond(asked: Asked) -> Reply:
+        together.wait()
+        return oracle(asked)
+
+    agent.server.responder = respond
+    kept: list[int] = []
+    write = writer.write
+
+    def slowly(*args: Any) -> Iterator[Any]:
+        for written in write(*args):
+            yield written
+            time.sleep(0.5)
+            kept.append(rows(agent.path, "SELECT count(*) AS n FROM answers")[0]["n"])
+
+    writer.write = slowly  # type: ignore[method-assign]  # one that looks at the file meanwhile
+    agent.sleep(writer)
+    assert kept[1:] == [6] * 5

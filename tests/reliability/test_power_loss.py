@@ -1,0 +1,207 @@
+"""Power lost at any moment: the file is what it was after some commit, and no commit is undone."""
+
+from __future__ import annotations
+
+import json
+import random
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+from figures import Figures
+from nights import picture, rows
+
+from .disk import Fault, linked_library
+from .scenes import Scene, find_problems, scene
+
+pytestmark = pytest.mark.skipif(
+    linked_library() is None, reason="SQLite is a part of Python itself here: nothing to listen to"
+)
+Rounds = Callable[[int, int], int]
+SCENES = ("large night", "old file", "undo", "import")
+MODES = ("wal", "delete")
+_SECTOR = 512
+# What else the file's names could be.
+_FILES = ("memory.db", "memory.db-wal", "memory.db-journal")
+
+
+@dataclass
+class Content:
+    """What one file holds: what is on the disk for good, and what is on its way."""
+
+    safe: bytearray = field(default_factory=bytearray)
+    pending: list[tuple[int, bytes] | int] = field(default_factory=list)
+
+    def sync(self) -> None:
+        for change in self.pending:
+            _change(self.safe, change)
+        self.pending.clear()
+
+    def after_loss(self, chance: random.Random) -> bytes:
+        """Give what may be found: any part of what was on its way, in any order."""
+        found = bytearray(self.safe)
+        for change in chance.sample(self.pending, len(self.pending)):
+            arrived = chance.choice(("all", "none", "torn"))
+            if arrived == "all" or (arrived == "torn" and isinstance(change, int)):
+                _change(found, change)
+            elif arrived == "torn" and not isinstance(change, int):
+                offset, data = change
+                for start in range(0, len(data), _SECTOR):
+                    if chance.random() < 0.5:
+                        _change(found, (offset + start, data[start : start + _SECTOR]))
+        return bytes(found)
+
+
+def _change(found: bytearray, change: tuple[int, bytes] | int) -> None:
+    """Write into a file, or set its length."""
+    size = change if isinstance(change, int) else change[0] + len(change[1])
+    found.extend(bytes(max(0, size - len(found))))
+    if isinstance(change, int):
+        del found[change:]
+    else:
+        found[change[0] : size] = change[1]
+
+
+class Machine:
+    """The disk of a machine that may lose its power."""
+
+    def __init__(self, folder: Path) -> None:
+        self.now = {
+            one.name: Content(bytearray(one.read_bytes()))
+            for one in folder.iterdir()
+            if one.name in _FILES
+        }
+        self.safe = dict(self.now)
+        # Names given and taken since the folder was synced, which arrive in this order.
+        self.names: list[dict[str, Content]] = []
+        self.begun = self.returned = 0
+
+    def play(self, kind: str, name: str, *more: object) -> None:
+        """Do what was written down."""
+        match kind, more:
+            case "commits", _:
+                self.begun += 1
+            case "committed", _:
+                self.returned += 1
+            case _ if name not in _FILES:
+                pass
+            case "create", _:
+                self._name({**self.now, name: Content()})
+            case "delete", (synced,):
+                self._name({one: of for one, of in self.now.items() if one != name})
+                if synced:
+                    self._sync_names()
+            case "write", (int(offset), str(data)):
+                self.now[name].pending.append((offset, bytes.fromhex(data)))
+            case "truncate", (int(size),):
+                self.now[name].pending.append(size)
+            case "sync", _:
+                self.now[name].sync()
+                self._sync_names()  # SQLite syncs the folder with the first sync of a new log
+            case _:
+                raise AssertionError(f"{kind} is not known")
+
+    def _name(self, names: dict[str, Content]) -> None:
+        self.now = names
+        self.names.append(names)
+
+    def _sync_names(self) -> None:
+        self.safe = self.now
+        self.names.clear()
+
+    def after_loss(self, folder: Path, chance: random.Random) -> Path:
+        """Lay out what may be found when the power is back."""
+        _empty(folder)
+        names = chance.choice([self.safe, *self.names])
+        for name, content in names.items():
+            (folder / name).write_bytes(content.after_loss(chance))
+        return folder / "memory.db"
+
+    def as_it_is(self, folder: Path) -> Path:
+        """Lay out what every program sees as long as the power is on."""
+        _empty(folder)
+        for name, content in self.now.items():
+            found = bytearray(content.safe)
+            for change in content.pending:
+                _change(found, change)
+            (folder / name).write_bytes(found)
+        return folder / "memory.db"
+
+
+def _empty(folder: Path) -> None:
+    folder.mkdir(exist_ok=True)
+    for one in folder.iterdir():
+        one.unlink()
+
+
+def recorded(scene: Scene, folder: Path) -> list[tuple[str, str]]:
+    """Run a command and give its touches."""
+    path = scene.copy(folder)
+    log = folder.with_name("touches.jsonl")
+    ended = scene.run(path, Fault(str(folder), "record", path=str(log)))
+    assert ended.code == 0, ended.err
+    return [json.loads(line) for line in log.read_text().splitlines()]
+
+
+def everything(path: Path) -> object:
+    """Give all that a file holds, as an agent finds it."""
+    assert rows(path, "PRAGMA integrity_check") == [{"integrity_check": "ok"}]
+    tables = rows(path, "SELECT name FROM sqlite_master WHERE type = 'table' ORDER BY name")
+    return picture(path, [one["name"] for one in tables])
+
+
+def after_each_commit(touches: list[tuple[str, str]], before: Path, folder: Path) -> list[object]:
+    """Give what the file holds at first, and when each commit has returned."""
+    machine = Machine(before)
+    states = [everything(machine.as_it_is(folder))]
+    for touch in touches:
+        machine.play(*touch)
+        if touch[0] == "committed":
+            states.append(everything(machine.as_it_is(folder)))
+    return states
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_power_lost_at_any_touch_leaves_the_file_as_some_commit_left_it_and_undoes_none(
+    mode: str, tmp_path: Path, rounds: Rounds, figures: Figures
+) -> None:
+    chance = random.Random(4)  # noqa: S311 - losses, not secrets
+    names = SCENES if rounds(0, 1) else (SCENES[1],)
+    lost = 0
+    for name in names:
+        made = scene(name, tmp_path / name, mode)
+        touches = recorded(made, tmp_path / name / "recorded")
+        states = after_each_commit(touches, made.before, tmp_path / name / "states")
+        assert len(states) > 1
+        machine = Machine(made.before)
+        for number, touch in enumerate(touches):
+            machine.play(*touch)
+            for _ in range(rounds(number % 60 == 0, 2)):
+                path = machine.after_loss(tmp_path / name / "lost", chance)
+                found = everything(path)
+                allowed = states[machine.returned : machine.begun + 1]
+                assert found in allowed, (name, mode, number, touch[:2])
+                lost += 1
+        find_problems(path)
+    figures.add("power losses survived", lost)
+
+
+def test_a_disk_that_forgets_a_sync_is_found_out(tmp_path: Path) -> None:
+    """The harness can fail: without syncs, commits are lost or files are damaged."""
+    made = scene("old file", tmp_path / "scene", "delete")
+    touches = recorded(made, tmp_path / "recorded")
+    states = after_each_commit(touches, made.before, tmp_path / "states")
+    chance = random.Random(5)  # noqa: S311 - losses, not secrets
+    machine = Machine(made.before)
+    harmed = 0
+    for number, touch in enumerate(one for one in touches if one[0] != "sync"):
+        machine.play(*touch)
+        if number % 10 == 0:
+            try:
+                found = everything(machine.after_loss(tmp_path / "lost", chance))
+            except Exception:  # noqa: BLE001 - whatever SQLite says of a damaged file
+                harmed += 1
+            else:
+                harmed += found not in states[machine.returned : machine.begun + 1]
+    assert harmed > 0

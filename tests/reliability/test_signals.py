@@ -1,0 +1,295 @@
+"""Ctrl-C and SIGTERM at any moment: a quick end, the right code, a whole file, a true report."""
+
+from __future__ import annotations
+
+import os
+import random
+import shutil
+import signal
+import sqlite3
+import subprocess
+import time
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+
+import pytest
+from figures import Figures
+from model_server import SILENT, ModelServer, in_turn, model_server, oracle, refuses
+from nights import night, rows
+from reliability.processes import (
+    Ended,
+    is_whole,
+    small_night,
+    start,
+    stop,
+    tells_the_truth,
+    wait_for,
+)
+
+from slowwave.consolidation.embed import SentenceEmbedder
+
+CODES = {signal.SIGINT: 130, signal.SIGTERM: 143}
+SIGNALS = tuple(CODES)
+# On a machine that others use as well; what is promised is measured when nobody does.
+GENEROUS_S = 10.0
+PROMISED_S = 2.0
+LATEST = "slowest end after a signal in ms"
+
+Rounds = Callable[[int, int], int]
+
+
+@pytest.fixture(scope="module")
+def ready(tmp_path_factory: pytest.TempPathFactory, embedder: SentenceEmbedder) -> Path:
+    """Give a file that needs no vectors any more."""
+    return small_night(tmp_path_factory.mktemp("ready") / "memory.db", 150, embedder)
+
+
+@pytest.fixture(scope="module")
+def fresh(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Give a file without vectors, of more than one portion."""
+    return small_night(tmp_path_factory.mktemp("fresh") / "memory.db", 600, None)
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    """Give where a copy goes."""
+    return tmp_path / "memory.db"
+
+
+def ended_well(
+    ended: Ended, number: signal.Signals, path: Path, figures: Figures, limit: float
+) -> None:
+    """Hold the end of a run to what is promised of it."""
+    # Before Python has loaded the command the signal ends the process by itself.
+    if ended.code == -number:
+        assert (ended.out, ended.err) == ("", "")
+        return
+    assert ended.code == CODES[number], ended.err
+    assert "Traceback" not in ended.err
+    assert ended.seconds < limit
+    figures.add("signals survived")
+    figures.reach(LATEST, ended.seconds * 1000)
+    assert is_whole(path)
+    runs = rows(path, "SELECT id, outcome FROM runs")
+    assert [one for one in runs if one["outcome"] == "running"] == []
+    report = ended.report
+    if report is None:
+        assert "Interrupted" in ended.err
+        assert rows(path, "SELECT 1 FROM proposals") == []
+    elif report["run"] is not None:
+        tells_the_truth(path, report)
+
+
+def finishes_the_rest(path: Path, ready: Path, embedder: SentenceEmbedder) -> None:
+    """Hold the next run to what one night would have made that nobody interrupted."""
+    night(path, embedder)
+    untouched = Path(shutil.copyfile(ready, path.with_name("untouched.db")))
+    night(untouched, embedder)
+    contents = "SELECT content, status, layer FROM memories ORDER BY content, status"
+    assert rows(path, contents) == rows(untouched, contents)
+    assert night(path, embedder).plan.proposals == ()
+
+
+def applying(path: Path) -> bool:
+    """Say whether the first proposal stands in the file."""
+    return bool(rows(path, "SELECT 1 FROM proposals LIMIT 1"))
+
+
+def begun(path: Path) -> bool:
+    """Say whether the first vectors stand in the file."""
+    return bool(rows(path, "SELECT 1 FROM embeddings LIMIT 1"))
+
+
+def named(path: Path) -> bool:
+    """Say whether the names are in the file, and planning has begun."""
+    return bool(rows(path, "SELECT 1 FROM entity_scans LIMIT 1"))
+
+
+@pytest.fixture
+def limit(request: pytest.FixtureRequest) -> float:
+    """Give how long an end may take."""
+    return PROMISED_S if request.config.getoption("--long") else GENEROUS_S
+
+
+@pytest.fixture
+def long(request: pytest.FixtureRequest) -> None:
+    """Leave a test to `make test-long`."""
+    if not request.config.getoption("--long"):
+        pytest.skip("part of make test-long")
+
+
+@contextmanager
+def a_writer_that_does_not_end(path: Path) -> Iterator[None]:
+    """Hold the write lock, as an agent does that hangs within a transaction."""
+    with closing(sqlite3.connect(path, isolation_level=None)) as db:
+        db.execute("BEGIN IMMEDIATE")
+        yield
+
+
+def with_a_model(path: Path, server: ModelServer) -> subprocess.Popen[str]:
+    """Start a night in which the server is asked."""
+    arguments = ["--model", "openai/test", "--api-base", server.base, "--json"]
+    return start("maintain", path, "--consolidate", *arguments)
+
+
+def test_a_signal_at_any_moment_of_a_run_leaves_a_true_report_and_the_next_run_finishes(
+    ready: Path, path: Path, embedder: SentenceEmbedder, rounds: Rounds, figures: Figures
+) -> None:
+    chance = random.Random(11)  # noqa: S311 - moments, not secrets
+    whole = 4.0
+    for turn in range(rounds(1, 40)):
+        shutil.copyfile(ready, path)
+        number = SIGNALS[turn % 2]
+        process = start("maintain", path, "--consolidate", "--json")
+        time.sleep(chance.random() * whole)
+        ended = stop(process, *[number] * (1 + turn % 3))
+        if ended.code == 0:
+            whole *= 0.9
+        else:
+            ended_well(ended, number, path, figures, GENEROUS_S)
+            whole *= 1.1
+    finishes_the_rest(path, ready, embedder)
+
+
+def test_a_signal_while_proposals_are_applied_one_after_the_other_leaves_a_true_report(
+    ready: Path,
+    path: Path,
+    rounds: Rounds,
+    figures: Figures,
+    limit: float,
+) -> None:
+    chance = random.Random(12)  # noqa: S311 - moments, not secrets
+    for turn in range(rounds(2, 80)):
+        shutil.copyfile(ready, path)
+        number = SIGNALS[turn % 2]
+        # Merges need no model at all: they follow each other within milliseconds.
+        process = start("maintain", path, "--consolidate", "--only", "merge", "--json")
+        wait_for(lambda: applying(path), process)
+        time.sleep(chance.random() * 0.04)
+        ended = stop(process, *[number] * (1 + turn % 3))
+        if ended.code != 0:
+            ended_well(ended, number, path, figures, limit)
+
+
+def test_a_signal_while_a_model_does_not_answer_ends_the_run_with_what_is_applied(
+    ready: Path, path: Path, figures: Figures, limit: float
+) -> None:
+    shutil.copyfile(ready, path)
+    with model_server(in_turn(SILENT, then=oracle)) as server:
+        process = with_a_model(path, server)
+        wait_for(lambda: applying(path), process)
+        # The second one while the run ends changes nothing: not even the code.
+        ended = stop(process, signal.SIGTERM, signal.SIGINT)
+    ended_well(ended, signal.SIGTERM, path, figures, limit)
+    assert ended.report is not None
+    assert {"applied", "skipped"} <= {one["state"] for one in ended.report["proposals"]}
+
+
+@pytest.mark.parametrize("number", SIGNALS)
+def test_a_signal_ends_a_run_that_waits_for_a_lock(
+    number: signal.Signals, ready: Path, path: Path, figures: Figures, limit: float
+) -> None:
+    shutil.copyfile(ready, path)
+    with a_writer_that_does_not_end(path):
+        process = start("maintain", path, "--consolidate", "--only", "merge", "--json")
+        wait_for(path.with_name("memory.db.maintenance.lock").exists, process)
+        time.sleep(2.0)
+        ended = stop(process, number)
+        ended_well(ended, number, path, figures, limit)
+
+
+@pytest.mark.usefixtures("long")
+def test_an_interrupted_run_that_cannot_note_its_end_says_so_and_the_next_one_sets_it_right(
+    ready: Path, path: Path, figures: Figures, limit: float
+) -> None:
+    shutil.copyfile(ready, path)
+    with model_server(in_turn(SILENT, then=oracle)) as server:
+        process = with_a_model(path, server)
+        wait_for(lambda: applying(path), process)
+        time.sleep(1.0)
+        with a_writer_that_does_not_end(path):
+            ended = stop(process, signal.SIGTERM)
+            assert ended.code == 143
+            assert "could not be written" in ended.err
+            assert ended.seconds < limit
+            figures.reach(LATEST, ended.seconds * 1000)
+            assert ended.report is not None
+            tells_the_truth(path, ended.report)
+            assert rows(path, "SELECT outcome FROM runs")[-1] == {"outcome": "running"}
+    following = start("maintain", path, "--consolidate", "--quiet")
+    following.communicate()
+    assert following.returncode == 0
+    outcomes = [row["outcome"] for row in rows(path, "SELECT outcome FROM runs ORDER BY id")]
+    assert outcomes[-2:] == ["interrupted", "done"]
+    assert is_whole(path)
+
+
+@pytest.mark.usefixtures("long")
+@pytest.mark.parametrize("number", SIGNALS)
+def test_a_signal_in_a_wait_between_two_tries_ends_the_run(
+    number: signal.Signals, ready: Path, path: Path, figures: Figures, limit: float
+) -> None:
+    shutil.copyfile(ready, path)
+    with model_server(lambda asked: refuses(429, retry_after="30")) as server:
+        process = with_a_model(path, server)
+        wait_for(lambda: server.asked, process)
+        time.sleep(0.5)
+        ended = stop(process, number)
+    ended_well(ended, number, path, figures, limit)
+
+
+@pytest.mark.usefixtures("long")
+@pytest.mark.parametrize("number", SIGNALS)
+@pytest.mark.parametrize("stage", [begun, named])
+def test_a_signal_before_there_is_a_plan_keeps_what_was_found(
+    stage: Callable[[Path], bool],
+    number: signal.Signals,
+    fresh: Path,
+    path: Path,
+    rounds: Rounds,
+    figures: Figures,
+) -> None:
+    chance = random.Random(13)  # noqa: S311 - moments, not secrets
+    for _ in range(rounds(1, 4)):
+        shutil.copyfile(fresh, path)
+        process = start("maintain", path, "--consolidate", "--json")
+        wait_for(lambda: stage(path), process)
+        time.sleep(chance.random())
+        ended = stop(process, number)
+        ended_well(ended, number, path, figures, GENEROUS_S)
+        assert rows(path, "SELECT outcome FROM runs") == [{"outcome": "interrupted"}]
+        assert begun(path)
+
+
+@pytest.mark.usefixtures("long")
+def test_a_signal_while_libraries_are_loaded_ends_the_run(
+    fresh: Path, path: Path, rounds: Rounds, figures: Figures
+) -> None:
+    chance = random.Random(14)  # noqa: S311 - moments, not secrets
+    for turn in range(rounds(1, 20)):
+        shutil.copyfile(fresh, path)
+        process = start("maintain", path, "--consolidate", "--json")
+        time.sleep(0.6 + chance.random() * 4)
+        ended = stop(process, SIGNALS[turn % 2])
+        ended_well(ended, SIGNALS[turn % 2], path, figures, GENEROUS_S)
+
+
+@pytest.mark.parametrize("number", SIGNALS)
+def test_a_signal_ends_an_import_with_nothing_imported(
+    number: signal.Signals, ready: Path, path: Path, figures: Figures
+) -> None:
+    shutil.copyfile(ready, path)
+    before = rows(path, "SELECT * FROM memories ORDER BY id")
+    os.mkfifo(path.with_name("lines"))
+    process = start("import", path, path.with_name("lines"), "--json")
+    # Opening it waits for the reader: from here on the command listens to its source.
+    with path.with_name("lines").open("wb") as source:
+        source.write(b'{"content": "one"}\n' * 1_000)
+        source.flush()
+        ended = stop(process, number, number)
+    assert (ended.code, ended.out) == (CODES[number], "")
+    assert "Interrupted" in ended.err
+    figures.add("signals survived")
+    assert rows(path, "SELECT * FROM memories ORDER BY id") == before
+    assert is_whole(path)

@@ -1,0 +1,231 @@
+"""No room, no permission, another file system: a sentence, the right code, nothing lost."""
+
+from __future__ import annotations
+
+import os
+import random
+import subprocess
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from figures import Figures
+from nights import rows
+
+from .crashing import Ended, Job, run
+from .disk import Fault, linked_library
+from .scenes import MAINTAIN, Reference, Scene, few_memories, filled, find_problems, told
+
+pytestmark = pytest.mark.skipif(
+    linked_library() is None or os.geteuid() != 0,
+    reason="it takes a SQLite to listen to, and root to lay permissions down",
+)
+Rounds = Callable[[int, int], int]
+MODES = ("wal", "delete")
+READS = (("check",), ("export",), ("log",), ("maintain", "--consolidate", "--dry-run", "--quiet"))
+WRITES = (("add", "Tea is at four."), ("maintain", "--consolidate", "--quiet"))
+
+
+def command(path: Path, name: str, *arguments: str, unprivileged: bool = True) -> Ended:
+    """Run a command, for which permissions count."""
+    job = Job((name, str(path), *arguments), Fault(str(path.parent)), unprivileged=unprivileged)
+    return run(job)
+
+
+def bytes_in(folder: Path) -> dict[str, bytes]:
+    return {one.name: one.read_bytes() for one in folder.iterdir() if one.suffix == ".db"}
+
+
+def is_told(ended: Ended, *codes: int) -> None:
+    """A sentence on stderr, one of the codes, and no traceback."""
+    assert ended.code in codes, ended
+    assert ended.err.startswith(("Error: ", '{"format": 1, "error": ')), ended
+    assert "Traceback" not in ended.err
+    assert "defect" not in ended.err
+
+
+@pytest.fixture
+def mounted(tmp_path: Path) -> Iterator[Callable[[int], Path]]:
+    """Give a way to another file system, with so many kilobytes of room."""
+    folders: list[Path] = []
+
+    def mount(kilobytes: int) -> Path:
+        folder = tmp_path / f"mounted-{len(folders)}"
+        folder.mkdir()
+        line = ["mount", "-t", "tmpfs", "-o", f"size={kilobytes}k", "tmpfs", str(folder)]
+        try:
+            subprocess.run(line, check=True, capture_output=True)
+        except (OSError, subprocess.CalledProcessError):
+            pytest.skip("a file system cannot be mounted here")
+        folders.append(folder)
+        return folder
+
+    yield mount
+    for folder in folders:
+        subprocess.run(["umount", "--lazy", str(folder)], check=True)  # noqa: S607 - of the system
+
+
+@pytest.fixture(scope="module", params=MODES)
+def reference(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Reference:
+    """Give a night as it ends when there is room."""
+    folder = tmp_path_factory.mktemp(request.param)
+    before = filled(folder / "before", few_memories(), request.param)
+    return Reference(Scene("night", before, MAINTAIN), folder / "after")
+
+
+def test_a_full_disk_ends_a_night_in_a_sentence_and_the_next_one_finishes(
+    reference: Reference, mounted: Callable[[int], Path], rounds: Rounds, figures: Figures
+) -> None:
+    size = reference.before.stat().st_size // 1024
+    rooms = random.Random(6).sample(range(0, 700, 4), rounds(2, 40))  # noqa: S311 - sizes
+    failed = 0
+    for room in rooms:
+        folder = mounted(size + 8 + room)
+        path = folder / "memory.db"
+        path.write_bytes(reference.before.read_bytes())
+        ended = reference.scene.run(path)
+        if ended.code:
+            is_told(ended, 1, 3, 10)
+            failed += 1
+        else:
+            assert told(path) == reference.texts_after
+        # Reading needs some room, too: for the -shm.
+        subprocess.run(["mount", "-o", "remount,size=9000k", str(folder)], check=True)  # noqa: S607
+        reference.find_harm(path)
+        reference.find_unfinished(path)
+        figures.add("full disks survived")
+    assert failed > 0
+
+
+def test_a_file_that_may_not_grow_ends_a_night_in_a_sentence_and_the_next_one_finishes(
+    reference: Reference, tmp_path: Path, rounds: Rounds, figures: Figures
+) -> None:
+    size = reference.before.stat().st_size
+    for number in range(rounds(2, 30)):
+        path = reference.scene.copy(tmp_path / str(number))
+        ended = reference.scene.run(path, largest_file=size // 8 + number * size // 8)
+        if ended.code:
+            is_told(ended, 1, 3, 10)
+        else:
+            assert told(path) == reference.texts_after
+        reference.find_harm(path)
+        reference.find_unfinished(path)
+        figures.add("full disks survived")
+
+
+def test_no_room_at_all_for_the_log_leaves_the_file_as_it_was(
+    reference: Reference, mounted: Callable[[int], Path]
+) -> None:
+    folder = mounted(reference.before.stat().st_size // 1024 + 40)
+    path = folder / "memory.db"
+    path.write_bytes(reference.before.read_bytes())
+    rest = os.statvfs(folder)
+    (folder / "filler").write_bytes(bytes(rest.f_bavail * rest.f_bsize))
+    before = bytes_in(folder)
+    for one in WRITES:
+        is_told(command(path, *one), 1, 10)
+        assert bytes_in(folder) == before
+    (folder / "filler").unlink()
+    find_problems(path)
+    assert told(path) == told(reference.before)
+
+
+def test_a_file_that_is_read_only_can_be_read_and_is_not_written(
+    reference: Reference, tmp_path: Path
+) -> None:
+    path = reference.scene.copy(tmp_path / "scene")
+    path.chmod(0o444)
+    before = bytes_in(path.parent)
+    for one in READS:
+        ended = command(path, *one)
+        assert ended.code == 0, ended
+    for one in WRITES:
+        is_told(command(path, *one), 1)
+    assert bytes_in(path.parent) == before
+
+
+def test_a_folder_that_is_read_only_ends_every_write_in_a_sentence(
+    reference: Reference, tmp_path: Path
+) -> None:
+    path = reference.scene.copy(tmp_path / "scene")
+    before = bytes_in(path.parent)
+    path.parent.chmod(0o555)
+    try:
+        for one in WRITES:
+            is_told(command(path, *one), 1, 10)
+        for one in READS:
+            ended = command(path, *one)
+            # With a log SQLite has to lay its index beside the file, to read as well.
+            if reference.before.parent.parent.name.startswith("wal"):
+                is_told(ended, 10)
+            else:
+                assert ended.code == 0, ended
+        is_told(command(path.with_name("new.db"), "init"), 1, 10)
+    finally:
+        path.parent.chmod(0o755)
+    assert bytes_in(path.parent) == before
+
+
+def test_a_file_that_may_not_be_read_is_refused_in_a_sentence(
+    reference: Reference, tmp_path: Path
+) -> None:
+    path = reference.scene.copy(tmp_path / "scene")
+    before = bytes_in(path.parent)
+    path.chmod(0)
+    for one in (*READS, *WRITES):
+        is_told(command(path, *one), 10)
+    assert bytes_in(path.parent) == before
+
+
+def test_a_file_made_unreadable_in_the_midst_of_a_night_ends_it_in_a_sentence(
+    reference: Reference, tmp_path: Path, rounds: Rounds, figures: Figures
+) -> None:
+    chance = random.Random(7)  # noqa: S311 - moments
+    most = reference.ended.touches
+    told_so = 0
+    for at in sorted(chance.sample(range(1, most), rounds(4, 40))):
+        path = reference.scene.copy(tmp_path / str(at))
+        fault = Fault(str(path.parent), "unreadable", at, path=str(path))
+        ended = reference.scene.run(path, fault, unprivileged=True)
+        path.chmod(0o644)
+        for suffix in ("-wal", "-shm", "-journal"):  # SQLite gives them the mode of the file
+            beside = Path(f"{path}{suffix}")
+            if beside.exists():
+                beside.chmod(0o644)
+        if ended.code:
+            is_told(ended, 1, 3, 10)
+            told_so += 1
+        reference.find_harm(path)
+        reference.find_unfinished(path)
+        figures.add("injected faults survived")
+    assert told_so > 0
+
+
+def test_a_file_on_another_file_system_behind_a_link_has_its_log_and_lock_there(
+    reference: Reference, mounted: Callable[[int], Path], tmp_path: Path
+) -> None:
+    folder = mounted(9000)
+    real = folder / "memory.db"
+    real.write_bytes(reference.before.read_bytes())
+    here = tmp_path / "here"
+    here.mkdir()
+    link = here / "memory.db"
+    link.symlink_to(real)
+    ended = reference.scene.run(link)
+    assert ended.code == 0, ended.err
+    assert link.is_symlink()
+    assert told(real) == reference.texts_after
+    assert [one.name for one in here.iterdir()] == ["memory.db"]
+    assert "memory.db.maintenance.lock" in {one.name for one in folder.iterdir()}
+
+
+def test_permissions_count_for_the_commands_of_these_tests(tmp_path: Path) -> None:
+    filled(tmp_path / "scene", [], "wal")
+    path = tmp_path / "scene" / "memory.db"
+    path.chmod(0)
+    assert command(path, "check", unprivileged=False).code == 0
+    assert command(path, "check").code == 10
+    path.chmod(0o644)
+    assert rows(path, "SELECT 1 FROM memories") == []

