@@ -46,8 +46,11 @@ lint: setup
 test: lint
 	$(BIN)/python -m pytest
 
+# The tests that try as often as they are told.
+OFTEN := tests/reliability $(addprefix tests/test_,backup.py file.py instructions.py purge.py schema.py)
+
 test-long: setup
-	$(BIN)/python -m pytest --long tests/reliability
+	$(BIN)/python -m pytest --long --durations=20 $(OFTEN)
 
 bench-quality: setup
 	$(BIN)/python -m benchmarks.quality --data '$(DATA)' $(if $(MODEL),--model '$(MODEL)') $(if $(API_BASE),--api-base '$(API_BASE)')

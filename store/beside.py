@@ -66,7 +66,7 @@ def remove_file(path: Path) -> None:
             Path(f"{path}{suffix}").unlink(missing_ok=True)
         except OSError as error:
             raise StoreError(
-                f"Cannot remove {path}{suffix}: {error.strerror}.", "It is in nobody's way."
+                f"Cannot remove {path}{suffix}: {error.strerror}.", "Remove it by hand."
             ) from error
 
 

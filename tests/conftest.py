@@ -57,6 +57,13 @@ def rounds(request: pytest.FixtureRequest) -> Callable[[int, int], int]:
     return lambda few, many: many if long else few
 
 
+@pytest.fixture
+def long_only(request: pytest.FixtureRequest) -> None:
+    """Leave a test to `make test-long`."""
+    if not request.config.getoption("--long"):
+        pytest.skip("in make test-long")
+
+
 @pytest.fixture(autouse=True)
 def _no_settings_of_the_machine(monkeypatch: pytest.MonkeyPatch) -> None:
     """Keep the options of whoever runs the tests out of them."""

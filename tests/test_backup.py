@@ -259,7 +259,7 @@ def test_a_backup_whose_name_is_in_the_way_stops_the_run(
 ) -> None:
     (ripe_file.parent / "memory.db.backup-unfinished").mkdir()
     before = picture(ripe_file)
-    with pytest.raises(StoreError, match="Cannot back up"):
+    with pytest.raises(StoreError, match="Cannot remove"):
         night(ripe_file, embedder, keep_backups=7)
     assert picture(ripe_file) == before
 

@@ -145,8 +145,10 @@ def test_an_error_in_the_middle_leaves_whole_proposals_only(
         "CREATE TRIGGER full BEFORE INSERT ON derivations WHEN new.operation = 'synthesize' "
         "BEGIN SELECT RAISE(ABORT, 'no room'); END",
     )
-    with pytest.raises(sqlite3.IntegrityError, match="no room"):
-        night(memory_file, embedder)
+    outcome = night(memory_file, embedder)
+    assert [result.state for result in outcome.results] == ["applied", "failed"]
+    assert outcome.broken_off is not None
+    assert "no room" in outcome.broken_off.message
     made = rows(memory_file, "SELECT * FROM memories WHERE generation > 0")
     assert made == []
     assert len(rows(memory_file, "SELECT * FROM synthesized_from")) == 1

@@ -188,8 +188,13 @@ def swap_pages(data: bytearray, chance: random.Random) -> None:
     data[other : other + PAGE] = kept
 
 
-def truncate_at_page(data: bytearray, chance: random.Random) -> None:
-    del data[chance.randrange(1, len(data) // PAGE) * PAGE :]
+def truncate_at(number: int) -> Damage:
+    """Give a damage that leaves so many pages, beginning again after the last."""
+
+    def truncate(data: bytearray, chance: random.Random) -> None:
+        del data[(1 + number % (len(data) // PAGE - 1)) * PAGE :]
+
+    return truncate
 
 
 def truncate_anywhere(data: bytearray, chance: random.Random) -> None:

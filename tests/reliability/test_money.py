@@ -319,7 +319,7 @@ def test_what_was_paid_for_is_in_the_file_whenever_the_run_is_killed(
     agent: Agent, answered: int, rounds: Callable[[int, int], int], figures: Figures
 ) -> None:
     if answered > 1 and rounds(0, 1) == 0:
-        pytest.skip("once is enough without --long")
+        pytest.skip("in make test-long")
     agent.remember(six_tenants())
     killed: list[subprocess.Popen[str]] = []
     ready = threading.Event()

@@ -149,9 +149,12 @@ def test_a_server_that_repeats_every_key_puts_none_into_the_file_or_the_report(
     night_file: Path,
     echo: Callable[[Request], Response],
     how: list[str],
+    rounds: Callable[[int, int], int],
     monkeypatch: pytest.MonkeyPatch,
     capfd: pytest.CaptureFixture[str],
 ) -> None:
+    if not how and rounds(0, 1) == 0:
+        pytest.skip("in make test-long")
     for name, value in (SECRETS | {"NO_PROXY": "127.0.0.1"}).items():
         monkeypatch.setenv(name, value)
     with recorder(echo) as server:
@@ -165,6 +168,7 @@ def test_a_server_that_repeats_every_key_puts_none_into_the_file_or_the_report(
         json.loads(out or err)
 
 
+@pytest.mark.usefixtures("long_only")
 def test_no_log_of_a_library_shows_a_key_or_spoils_the_report(
     night_file: Path, tmp_path: Path
 ) -> None:
@@ -275,6 +279,7 @@ def test_with_a_model_nothing_but_its_address_is_connected_to(
     assert lines_to or STRACE is None
 
 
+@pytest.mark.usefixtures("long_only")
 def test_a_proxy_of_the_environment_is_used_and_one_may_be_kept_from_it(
     night_file: Path, tmp_path: Path
 ) -> None:
