@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -12,7 +13,9 @@ from slowwave.consolidation.embed import SentenceEmbedder
 from slowwave.consolidation.guards import Objection, certain_conflict, first_difference
 from slowwave.consolidation.language.reading import read
 
-PAGE = Path(__file__).parent.parent / "docs" / "how-slowwave-decides.md"
+ROOT = Path(__file__).parent.parent
+PAGE = ROOT / "docs" / "how-slowwave-decides.md"
+RELIABILITY = ROOT / "docs" / "reliability.md"
 
 
 def table(first: str) -> list[list[str]]:
@@ -69,3 +72,13 @@ def test_an_update_of_the_page_becomes_what_the_page_says(
         assert active == [f"[since 2026-02-02] {later} [2026-02-01 until 2026-02-02] {earlier}"]
     else:
         assert sorted(active) == sorted([earlier, later])
+
+
+def test_every_test_that_the_page_on_reliability_names_is_there_and_is_run_for_long() -> None:
+    named = set(re.findall(r"`(tests/[a-z_/]+\.py)`", RELIABILITY.read_text("utf-8")))
+    assert {one for one in named if not (ROOT / one).is_file()} == set()
+    often = re.search(r"^OFTEN := (.*)$", (ROOT / "Makefile").read_text("utf-8"), re.MULTILINE)
+    assert often is not None
+    for one in named:
+        alone = one.removeprefix("tests/test_")
+        assert one.startswith("tests/reliability/") or alone in re.split(r"[ ,)]", often[1])
