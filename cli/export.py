@@ -45,7 +45,12 @@ def export(
         _salvage(file, all, output, error)
         raise typer.Exit(Code.UNUSABLE_FILE) from None
     if spoiled:
-        output.note(f"The texts of {spoiled} memories are damaged; 'slowwave check' names them.")
+        output.error(
+            f"The texts of {spoiled} memories are damaged; what can be read of them is written.",
+            "'slowwave check' names them.",
+            Code.UNUSABLE_FILE,
+        )
+        raise typer.Exit(Code.UNUSABLE_FILE)
 
 
 def _write(lines: Iterable[str]) -> None:
@@ -66,7 +71,8 @@ def _salvage(file: Path, everything: bool, output: Output, error: UnusableFile) 
         error.message,
         clean(
             f"Saved what can be read: {count.saved} memories, {count.partly} of them not whole; "
-            f"{count.lost} more cannot be read. Take them into a new file with: slowwave import"
+            f"{count.lost} more cannot be read, nor can {count.loose} rows of lineage, vectors and "
+            "names. Take them into a new file with: slowwave import"
         ),
         Code.UNUSABLE_FILE,
     )

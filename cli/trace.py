@@ -49,13 +49,16 @@ def trace(
     from rich.tree import Tree
 
     from slowwave.store.file import open_reading
-    from slowwave.store.lineage import trace_derived, trace_sources
-    from slowwave.store.memories import read_memory
+    from slowwave.store.lineage import Ancestor, find_traced, trace_derived, trace_sources
 
     with open_reading(file) as opened:
-        found = read_memory(opened, memory)
+        found = find_traced(opened, memory)
         sources, derived = trace_sources(opened, found.id), trace_derived(opened, found.id)
     output = Output(json, quiet)
+    # Of a memory that has left the file the lineage keeps no more than what it said.
+    layer, generation = (
+        (None, None) if isinstance(found, Ancestor) else (found.layer, found.generation)
+    )
     if json:
         output.result(
             {
@@ -63,8 +66,8 @@ def trace(
                     "id": found.id,
                     "content": found.content,
                     "status": found.status,
-                    "layer": found.layer,
-                    "generation": found.generation,
+                    "layer": layer,
+                    "generation": generation,
                 },
                 **_as_json(sources, "sources"),
                 **_as_json(derived, "derived"),
@@ -72,7 +75,8 @@ def trace(
         )
         return
     said = shortened(found.content, _MOST_SHOWN)
-    tree = Tree(Text(f"{clean(found.id)} ({found.layer}, {found.status}) {said}"))
+    state = ", ".join(filter(None, (layer, found.status)))
+    tree = Tree(Text(f"{clean(found.id)} ({state}) {said}"))
     _grow(tree, sources, "made from")
     _grow(tree, derived, "made into")
     if not sources.steps and not derived.steps:

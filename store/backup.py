@@ -13,10 +13,12 @@ from pathlib import Path
 from .beside import create_beside
 from .errors import StoreError
 from .file import open_as_it_is, remove_file
+from .refusing import MAGIC
+from .schema import APPLICATION_ID
 
 # What stands behind the memory file's name; under the last one it is made.
 _STAMP = "%Y%m%dT%H%M%SZ"
-_PATTERN = r"\.backup-(\d{8}T\d{6}Z)(?:-(\d+))?"
+_PATTERN = r"\.backup-([0-9]{8}T[0-9]{6}Z)(?:-([0-9]+))?"
 _UNFINISHED = ".backup-unfinished"
 
 _HINT = "Nothing was changed. Set that right, or run without --backup."
@@ -56,10 +58,20 @@ def backups_of(path: Path) -> list[Path]:
         (match[1], int(match[2] or 1), one)
         for one in real.parent.iterdir()
         if (match := re.fullmatch(re.escape(real.name) + _PATTERN, one.name))
-        and one.is_file()
         and not one.is_symlink()
+        and _is_ours(one)
     ]
     return [one for _, _, one in sorted(found)]
+
+
+def _is_ours(path: Path) -> bool:
+    """Say whether a file of such a name is a memory file: what else is called so stays."""
+    if not path.is_file():
+        return False
+    with path.open("rb") as stream:
+        header = stream.read(100)
+    # Where SQLite's file format has the application id.
+    return header.startswith(MAGIC) and header[68:72] == APPLICATION_ID.to_bytes(4, "big")
 
 
 def _copy(path: Path, to: Path) -> None:

@@ -224,7 +224,9 @@ def _refuse_taken(path: Path) -> None:
         raise _taken(path)
     for suffix in ("-wal", "-journal"):
         left = Path(f"{path}{suffix}")
-        if size_of(left):
+        with _creating(path):
+            is_left = size_of(left) > 0
+        if is_left:
             raise StoreError(
                 f"{left} is left of another file, and would be taken for a part of this one.",
                 "Put it where that file is now, or remove it.",

@@ -36,7 +36,8 @@ def _plain(value: dict[str, Any]) -> dict[str, Any]:
     return value
 
 
-_Text = Annotated[str, AfterValidator(_without_nul)]
+# What is said may hold anything, as it may in the file; what things are called may not.
+_Text = str
 _Name = Annotated[str, Field(min_length=1), AfterValidator(_without_nul)]
 _Time = Annotated[str, AfterValidator(_in_utc)]
 _Count = Annotated[int, Field(ge=0, lt=2**63)]
@@ -64,7 +65,7 @@ class _Edge(_Part):
 class Line(_Part):
     """One line. All but `content` is optional; what `export` adds stands at the end."""
 
-    content: _Name
+    content: Annotated[str, Field(min_length=1)]
     id: _Name | None = None
     tenant: _Name = "default"
     kind: Kind = "fact"

@@ -6,7 +6,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from .errors import NotFound
 from .file import MemoryFile
+from .memories import match_prefix, read_memory
+from .records import Memory
 
 
 @dataclass(frozen=True)
@@ -80,6 +83,26 @@ def add_edges(file: MemoryFile, rows: Iterable[dict[str, Any]]) -> None:
         "ON CONFLICT (derived_id, source_id) DO NOTHING",
         rows,
     )
+
+
+def find_traced(file: MemoryFile, prefix: str) -> Memory | Ancestor:
+    """Give the memory whose id is, or starts with, `prefix`; of one that left, what lineage kept.
+
+    Raises `NotFound` or `Ambiguous`.
+    """
+    try:
+        return read_memory(file, prefix)
+    except NotFound as error:
+        try:
+            gone = match_prefix(file, "synthesized_from", "source_id", prefix, "memory")
+        except NotFound:
+            raise error from None
+    content = file.value(
+        "SELECT source_content FROM synthesized_from WHERE source_id = ? "
+        "ORDER BY source_content IS NULL",
+        [gone],
+    )
+    return Ancestor(gone, "", "", content or "", "gone")
 
 
 def trace_sources(file: MemoryFile, memory_id: str) -> Lineage:

@@ -12,14 +12,14 @@ from .schema import APPLICATION_ID, migrations, step_names
 if TYPE_CHECKING:
     from sqlite_utils import Database
 
-_MAGIC = b"SQLite format 3\x00"
+MAGIC = b"SQLite format 3\x00"
 
 
 def refuse_what_is_no_database(path: Path) -> None:
     """Refuse what is not there or does not begin as a SQLite file. Raises `UnusableFile`."""
     try:
         with path.open("rb") as stream:
-            start = stream.read(len(_MAGIC))
+            start = stream.read(len(MAGIC))
     except FileNotFoundError:
         raise UnusableFile(
             f"There is no file {path}.", f"Make one with: slowwave init {path}"
@@ -30,7 +30,7 @@ def refuse_what_is_no_database(path: Path) -> None:
         raise UnusableFile(
             f"{path} is empty.", f"Remove it, then make a memory file with: slowwave init {path}"
         )
-    if start != _MAGIC:
+    if start != MAGIC:
         raise UnusableFile(
             f"{path} is not a memory file: it is not a SQLite database.",
             "Give the path of a file made by 'slowwave init' or 'slowwave import'.",

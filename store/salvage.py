@@ -94,6 +94,8 @@ class Salvaged:
     partly: int = 0
     # Rows whose text or id cannot be read.
     lost: int = 0
+    # Rows of lineage, vectors and names that cannot be read.
+    loose: int = 0
 
 
 def salvage_lines(path: Path, everything: bool, count: Salvaged) -> Iterator[str]:
@@ -179,7 +181,9 @@ class _View:
         return self._row(table, key, table.key.split(", ")[0]) is not None
 
     def _row(self, table: _Table, key: tuple[Any, ...], columns: str) -> Row | None:
-        where = " AND ".join(f"{name} = ?" for name in table.key.split(", "))
+        # Texts were read as bytes, and bytes are equal to no text.
+        marks = ("CAST(? AS TEXT)" if isinstance(one, bytes) else "?" for one in key)
+        where = " AND ".join(map("{} = {}".format, table.key.split(", "), marks))
         sql = f"SELECT {columns} FROM {table.name} NOT INDEXED WHERE {where}"
         found = next(self._read(sql, key), None)
         return None if found is None else dict(zip(columns.split(", "), found, strict=True))
@@ -229,8 +233,10 @@ class _Salvager:
 
     def _find_vectors(self) -> None:
         sizes: dict[str, Counter[int]] = {}
+        known = self._view.known(_VECTORS)
         for key in self._view.keys(_VECTORS):
             row = self._view.row(_VECTORS, key) or {}
+            self._count.loose += key in known and not row
             memory_id, model = _text(row.get("memory_id")), _text(row.get("model"))
             blob = row.get("vector", b"")
             if is_sound(blob) and model and memory_id in self._keys:
@@ -243,12 +249,14 @@ class _Salvager:
         names = {row.get("id"): _text(row.get("name")) for row in rows if row}
         for key in self._view.keys(_MENTIONS):
             name = names.get(key[1])
+            self._count.loose += not name
             if name:
                 self._names.setdefault(_text(key[0]), []).append(name)
 
     def _find_edges(self) -> None:
         for key in self._view.keys(_EDGES):
             row = self._view.row(_EDGES, key)
+            self._count.loose += not row
             if row:
                 edge = {name: _value(value) for name, value in row.items()}
                 self._edges.setdefault(str(edge.pop("derived_id")), []).append(edge)
@@ -292,7 +300,7 @@ class _Salvager:
             edges = [edge | {"source_content": self._text_of(edge)} for edge in edges]
         return {
             "more_embeddings": more,
-            "entities": self._names.get(memory_id, []),
+            "entities": sorted(self._names.get(memory_id, [])),
             "synthesized_from": edges,
         }
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from .errors import UnusableFile
 from .file import MemoryFile
 from .images import FOUND, Images
 from .obstacles import Change, Obstacle, Since, changed, gone, leaning
@@ -110,6 +111,12 @@ class TakeBack:
         self, sequence: int, table: str, key: Row, before: Row, after: Row
     ) -> Iterator[Obstacle]:
         """Take back what the run changed in a memory: no other row of theirs is ever updated."""
+        if before.keys() - after.keys():
+            raise UnusableFile(
+                f"{self._file.path} is damaged: its journal does not say what a run left of "
+                f"{' '.join(map(str, key.values()))}.",
+                "Nothing was undone. Restore the file from a backup.",
+            )
         now = current_row(self._file, table, key)
         if now is None:
             yield gone(self._file, key["id"])

@@ -165,6 +165,9 @@ def test_the_oldest_backups_go_and_nothing_else(full_file: Path) -> None:
         "memory.db.backup-2020",
         "memory.db.backup-by-hand",
         "my-memory.db.backup-20200101T000000Z",
+        # Digits, but not those that a backup is named with; and a name without a memory file.
+        "memory.db.backup-\u0662\u0660200101T000000Z",
+        "memory.db.backup-20200103T000000Z",
     )
     for name in others:
         (folder / name).touch()

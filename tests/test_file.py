@@ -196,6 +196,14 @@ def test_a_creator_that_is_killed_leaves_a_whole_file_or_none(
         figures.add("kills survived", 1)
 
 
+def test_a_name_that_leaves_no_room_for_a_log_beside_it_is_refused_in_a_sentence(
+    tmp_path: Path,
+) -> None:
+    with pytest.raises(StoreError, match="name too long"):
+        create_file(tmp_path / f"{'n' * 250}.db")
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_of_several_that_create_one_file_one_does(tmp_path: Path) -> None:
     path = tmp_path / "memory.db"
     barrier = Barrier(4)

@@ -269,6 +269,11 @@ def test_a_month_after_a_night_its_sources_go_and_their_texts_stay(
     sources = {one["id"]: one for one in everyone(json.loads(capsys.readouterr().out)["sources"])}
     assert {one: sources[one]["content"] for one in sources} == {one: texts[one] for one in sources}
     assert {sources[one]["status"] for one in outcome.purged.ids} == {"gone"}
+    one = outcome.purged.ids[0]
+    assert run(["trace", str(path), one, "--json"]) == 0
+    traced = json.loads(capsys.readouterr().out)
+    assert (traced["memory"]["content"], traced["memory"]["status"]) == (texts[one], "gone")
+    assert [each["id"] for each in traced["derived"]] == [derived["id"]]
     assert whole(path)
 
 

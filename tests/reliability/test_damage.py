@@ -206,8 +206,50 @@ def test_every_memory_on_undamaged_pages_is_saved_and_imported_again(
         assert named <= {
             "superseded by an inactive memory",
             "dangling lineage",
-            "derived without sources",
         }
+
+
+def test_damage_elsewhere_costs_a_memory_nothing_not_even_its_lineage(
+    original: Original, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = copied(original.path, tmp_path / "copy")
+    assert run(["export", str(path), "--all"]) == 0
+    good = [json.loads(one) for one in capsys.readouterr().out.splitlines()]
+    assert any(one.get("synthesized_from") for one in good)
+    root = rows(path, "SELECT rootpage FROM sqlite_schema WHERE name = 'proposals'")[0]["rootpage"]
+    spoil(path, lambda data, chance: damage.zero(data, root), random.Random(0))  # noqa: S311 - unused
+    saved_lines = saved(path, capsys, "--all")
+    for line, wanted in zip(saved_lines, good, strict=True):
+        for name in ("content", "synthesized_from", "entities", "superseded_by"):
+            assert (line.get(name) or None) == (wanted.get(name) or None)
+
+
+def test_an_export_of_texts_that_are_not_what_they_were_says_so_and_ends_with_10(
+    original: Original, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = copied(original.path, tmp_path / "copy")
+    execute(path, "UPDATE memories SET content = CAST(x'c328a0ff41' AS TEXT) WHERE id = 'late'")
+    assert run(["export", str(path)]) == 10
+    said = capsys.readouterr()
+    assert "'slowwave check' names them" in said.err
+    assert len(said.out.splitlines()) > 1
+
+
+def test_an_undo_by_a_damaged_journal_is_refused_in_a_sentence(
+    original: Original, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = copied(original.path, tmp_path / "copy")
+    run_id = original.ids["run"]
+    execute(
+        path,
+        "UPDATE journal SET after = replace(after, 'superseded_by', 'Superseded_by') "
+        "WHERE run_id = ? AND table_name = 'memories'",
+        run_id,
+    )
+    before = path.read_bytes()
+    assert run(["undo", str(path), run_id]) == 10
+    assert "its journal" in capsys.readouterr().err
+    assert path.read_bytes() == before
 
 
 def test_a_file_without_its_first_page_is_saved_whole(

@@ -278,6 +278,8 @@ def test_a_budget_of_time_ends_a_call_under_way(agent: Agent) -> None:
     assert states(outcome) == {"skipped": 6}
     assert {result.why for result in outcome.results} == {"the budget of 1.5 seconds is used up"}
     assert len(agent.server.asked) <= 2
+    # They may be charged for all the same.
+    assert outcome.usage.cost_usd is None
 
 
 # ----------------------------------------------------------------- said so
