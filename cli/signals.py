@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import signal
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -50,15 +51,23 @@ def caught_signals() -> Iterator[Caught]:
     }
     token = _CAUGHT.set(caught)
     before = {number: signal.signal(number, handler) for number, handler in handlers.items()}
+    told_before, sys.unraisablehook = sys.unraisablehook, _tell_unraisable
     try:
         yield caught
     finally:
         caught.close()
         signal.setitimer(signal.ITIMER_REAL, 0)
         _CAUGHT.reset(token)
+        sys.unraisablehook = told_before
         for number, handler in before.items():
             # After one signal the process is about to end; a second must not change how.
             signal.signal(number, handler if caught.number is None else signal.SIG_IGN)
+
+
+def _tell_unraisable(one: sys.UnraisableHookArgs) -> None:
+    """Keep quiet about an interruption that Python dropped within a destructor: it comes again."""
+    if not isinstance(one.exc_value, KeyboardInterrupt):
+        sys.__unraisablehook__(one)
 
 
 def signals_of_this_command() -> Caught:

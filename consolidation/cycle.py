@@ -19,6 +19,7 @@ from slowwave.store.memories import Counts, count_memories
 from slowwave.store.purge import Purgeable
 from slowwave.store.records import timestamp
 
+from .aside import aside
 from .embed import Embedder
 from .execute import Executed, Run
 from .index import Library, complete, read_library
@@ -81,7 +82,8 @@ def run_cycle(
             keeper = run if options.consolidate else None
             populations = complete(library, embedder, keeper, progress)
             consolidated = populations if options.consolidate else []
-            plan = make_plan(consolidated, _plan_options(options, writer, library))
+            chosen = _plan_options(options, writer, library)
+            plan = aside(lambda: make_plan(consolidated, chosen))
             purgeable = plan_purge(path, populations, now) if options.purge else NOTHING
             if run is None:
                 return _planned(plan, library, populations, purgeable)

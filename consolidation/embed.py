@@ -9,6 +9,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
+from .aside import aside
 from .errors import EmbedderError
 from .model_folder import refuse_code
 
@@ -54,6 +55,9 @@ class SentenceEmbedder:
 
     def encode(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """Give float32 vectors, shape (len(texts), d), unit length. Raises `EmbedderError`."""
+        return aside(lambda: self._encode(texts))
+
+    def _encode(self, texts: Sequence[str]) -> NDArray[np.float32]:
         import numpy as np
 
         if self._model is None:

@@ -26,6 +26,7 @@ from slowwave.store.records import new_id, timestamp
 from slowwave.store.vectors import keep_vectors
 
 from .apply import RunContext, apply_written, record
+from .aside import aside
 from .checking.verify import find_distance, find_faults
 from .embed import Embedder
 from .extractive import Source, in_time
@@ -165,7 +166,7 @@ class Run:
         self, plan: Plan, populations: Sequence[Population], progress: Progress, done: _Done
     ) -> None:
         if any(proposal.needs_writer for proposal in plan.proposals):
-            self._writer.make_ready()
+            aside(self._writer.make_ready)
         with self._writing() as file:
             for written in self._written(file, plan, populations):
                 done.last = written

@@ -10,8 +10,10 @@ import hashlib
 from collections import deque
 from collections.abc import Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, wait
-from threading import Thread
+from dataclasses import replace
+from functools import partial
 
+from slowwave.consolidation.aside import begin_aside
 from slowwave.consolidation.proposals import Operation, State, Usage, Written
 from slowwave.consolidation.write import Answers, Check, Job
 from slowwave.store.ledger import Answer
@@ -141,7 +143,7 @@ class _Session:
             else:
                 self._waiting.popleft()
                 call = Call(question.kind, question.messages, flight)
-                self._flying[_begin(self._model, call)] = (question, flight)
+                self._flying[begin_aside(partial(self._model.ask, call))] = (question, flight)
                 return iter(())
         # Those under way may leave room in the budget: they count with the most they can take.
         if self._flying:
@@ -171,7 +173,9 @@ class _Session:
     def _end(self, question: Asking, flight: Flight, answer: Answer | None) -> None:
         used = _used(flight.requests, answer)
         self._books.end(flight, used)
-        _charge(question, used)
+        # What was given up may be charged for all the same: nobody here knows how much.
+        unknown = flight.given_up is not None
+        _charge(question, replace(used, cost_usd=None) if unknown else used)
 
     def _failed(self, question: Asking, error: BaseException | None) -> Iterator[Written]:
         if isinstance(error, BudgetSpent):
@@ -208,17 +212,3 @@ def _charge(question: Asking, used: Usage) -> None:
 def _given_up(question: Asking, state: State, why: str) -> Iterator[Written]:
     for turn in question.turns:
         yield turn.end(Written(turn.proposal, None, state, why))
-
-
-def _begin(model: Model, call: Call) -> Future[Answer]:
-    """Ask in a thread of its own. A daemon: who presses Ctrl-C does not wait for a model."""
-    future: Future[Answer] = Future()
-
-    def run() -> None:
-        try:
-            future.set_result(model.ask(call))
-        except BaseException as error:  # noqa: BLE001 - raised again where the result is taken
-            future.set_exception(error)
-
-    Thread(target=run, daemon=True).start()
-    return future

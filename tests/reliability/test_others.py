@@ -195,9 +195,9 @@ def settled(path: Path, embedder: SentenceEmbedder) -> None:
 def test_agents_write_all_through_a_run_and_nothing_of_theirs_fails_or_is_lost(
     mode: str, tmp_path: Path, embedder: SentenceEmbedder, rounds: Rounds, figures: Figures
 ) -> None:
-    path = shared_night(tmp_path / "memory.db", rounds(150, 1000), mode)
+    path = shared_night(tmp_path / "memory.db", rounds(150, 400), mode)
     with agents_at_work(path, figures):
-        for _ in range(rounds(1, 3)):
+        for _ in range(rounds(1, 2)):
             code, err = ends("maintain", path, "--consolidate", "--json")
             assert code == 0, err
     assert is_whole(path)
@@ -209,7 +209,7 @@ def test_agents_write_all_through_a_run_and_nothing_of_theirs_fails_or_is_lost(
 def test_agents_write_beside_undo_restore_and_import_and_nothing_of_theirs_is_lost(
     mode: str, tmp_path: Path, embedder: SentenceEmbedder, rounds: Rounds, figures: Figures
 ) -> None:
-    path = shared_night(tmp_path / "memory.db", rounds(150, 1000), mode)
+    path = shared_night(tmp_path / "memory.db", rounds(150, 400), mode)
     lines = tmp_path / "more.jsonl"
     lines.write_text("".join(f'{{"content": "Line {at} of the import."}}\n' for at in range(2000)))
     night(path, embedder)
@@ -224,6 +224,7 @@ def test_agents_write_beside_undo_restore_and_import_and_nothing_of_theirs_is_lo
     assert is_whole(path)
 
 
+@pytest.mark.usefixtures("long_only")
 def test_what_an_agent_changes_while_a_model_thinks_is_stale_and_taken_up_by_the_next_run(
     tmp_path: Path, embedder: SentenceEmbedder, figures: Figures
 ) -> None:
@@ -262,7 +263,7 @@ def test_the_write_lock_is_never_held_for_longer_than_a_moment(
 ) -> None:
     path = tmp_path / "memory.db"
     create_file(path)
-    told = fixture.load().told[: rounds(300, 1000)]
+    told = fixture.load().told[: rounds(150, 1000)]
     lines = tmp_path / "lines.jsonl"
     lines.write_text("\n".join(fixture.lines_of(told)))
     in_mode(path, mode)

@@ -138,7 +138,7 @@ def test_a_signal_at_any_moment_of_a_run_leaves_a_true_report_and_the_next_run_f
 ) -> None:
     chance = random.Random(11)  # noqa: S311 - moments, not secrets
     whole = 4.0
-    for turn in range(rounds(1, 40)):
+    for turn in range(rounds(1, 16)):
         shutil.copyfile(ready, path)
         number = SIGNALS[turn % 2]
         process = start("maintain", path, "--consolidate", "--json")
@@ -160,7 +160,7 @@ def test_a_signal_while_proposals_are_applied_one_after_the_other_leaves_a_true_
     limit: float,
 ) -> None:
     chance = random.Random(12)  # noqa: S311 - moments, not secrets
-    for turn in range(rounds(2, 80)):
+    for turn in range(rounds(2, 60)):
         shutil.copyfile(ready, path)
         number = SIGNALS[turn % 2]
         # Merges need no model at all: they follow each other within milliseconds.
@@ -251,7 +251,7 @@ def test_a_signal_before_there_is_a_plan_keeps_what_was_found(
     figures: Figures,
 ) -> None:
     chance = random.Random(13)  # noqa: S311 - moments, not secrets
-    for _ in range(rounds(1, 4)):
+    for _ in range(rounds(1, 2)):
         shutil.copyfile(fresh, path)
         process = start("maintain", path, "--consolidate", "--json")
         wait_for(lambda: stage(path), process)
@@ -267,7 +267,7 @@ def test_a_signal_while_libraries_are_loaded_ends_the_run(
     fresh: Path, path: Path, rounds: Rounds, figures: Figures
 ) -> None:
     chance = random.Random(14)  # noqa: S311 - moments, not secrets
-    for turn in range(rounds(1, 20)):
+    for turn in range(rounds(1, 10)):
         shutil.copyfile(fresh, path)
         process = start("maintain", path, "--consolidate", "--json")
         time.sleep(0.6 + chance.random() * 4)
