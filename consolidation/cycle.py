@@ -6,30 +6,27 @@ same way as far as the plan; there the dry run ends.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from slowwave.store.errors import StoreError
-from slowwave.store.file import maintenance_lock, open_reading
-from slowwave.store.memories import Counts, count_memories
-from slowwave.store.purge import Purgeable
+from slowwave.store.file import maintenance_lock
 from slowwave.store.records import timestamp
 
 from .aside import aside
 from .embed import Embedder
-from .execute import Executed, Run
+from .ending import carried_out, ended, planned, purged_as_well
+from .execute import Run
 from .index import Library, complete, read_library
-from .interruption import InterruptedEarly, Interruption, OutOfTime
-from .outcome import Outcome, expected_counts, report_of, verdict
+from .interruption import InterruptedEarly, Interruption
+from .outcome import Outcome
 from .plan import PlanOptions, make_plan
-from .population import Population
 from .progress import Progress
-from .proposals import OPERATIONS, Operation, Plan, Result, Usage
-from .purging import NOTHING, Purged, carry_out_purge, plan_purge
+from .proposals import OPERATIONS, Operation
+from .purging import NOTHING, plan_purge
 from .safety import SafetyNet
 from .write import Writer, prompt_hashes
 
@@ -86,90 +83,19 @@ def run_cycle(
             plan = aside(lambda: make_plan(consolidated, chosen))
             purgeable = plan_purge(path, populations, now) if options.purge else NOTHING
             if run is None:
-                return _planned(plan, library, populations, purgeable)
+                return planned(plan, library, populations, purgeable)
             if purgeable.ids:
                 net.spread()
-            executed = _carried_out(run, plan, populations, progress, interruption)
+            executed = carried_out(run, plan, populations, progress, interruption)
         except KeyboardInterrupt:
             interruption.close()
             with interruption.limited():
                 kept = run is not None and run.end_early()
             raise InterruptedEarly(kept) from None
-        outcome = _ended(path, run, plan, library, executed, interruption)
+        outcome = ended(path, run, plan, library, executed, interruption)
         if options.purge and not outcome.interrupted and not outcome.broken_off:
-            outcome = _purged(path, outcome, purgeable, library, now, interruption)
+            outcome = purged_as_well(path, outcome, purgeable, library, now, interruption)
         return replace(outcome, backup=net.backup)
-
-
-def _planned(
-    plan: Plan, library: Library, populations: Sequence[Population], purgeable: Purgeable
-) -> Outcome:
-    planned = tuple(Result(one, "planned", draft=one.draft) for one in plan.proposals)
-    after = expected_counts(library.counts, plan, populations)
-    after = replace(after, superseded=after.superseded - len(purgeable.ids))
-    purged = Purged(purgeable.ids, purgeable.kept)
-    return Outcome(plan, planned, library.counts, after, Usage(), purged=purged)
-
-
-def _carried_out(
-    run: Run,
-    plan: Plan,
-    populations: Sequence[Population],
-    progress: Progress,
-    interruption: Interruption,
-) -> Executed:
-    try:
-        return run.carry_out(plan, populations, progress, interruption)
-    except Exception:
-        run.end("failed", plan.digest, {})
-        raise
-
-
-def _ended(
-    path: Path,
-    run: Run,
-    plan: Plan,
-    library: Library,
-    executed: Executed,
-    interruption: Interruption,
-) -> Outcome:
-    with interruption.limited():
-        outcome = Outcome(
-            plan,
-            executed.results,
-            library.counts,
-            _count(path, library),
-            executed.usage,
-            run.run_id,
-            executed.interrupted,
-            executed.broken_off,
-        )
-    try:
-        with interruption.limited():
-            run.end(verdict(outcome), plan.digest, report_of(outcome))
-    except (OutOfTime, StoreError):
-        # What was applied stands all the same, and is told.
-        return replace(outcome, end_is_kept=False)
-    return outcome
-
-
-def _purged(
-    path: Path,
-    outcome: Outcome,
-    purgeable: Purgeable,
-    library: Library,
-    now: datetime,
-    interruption: Interruption,
-) -> Outcome:
-    try:
-        purged = carry_out_purge(path, purgeable, library.tenants, now, interruption)
-    except StoreError as error:
-        if outcome.run_id is None:
-            raise
-        # What was consolidated before stands all the same, and is told.
-        purged = Purged(kept=purgeable.kept, why=error.message)
-    kept = outcome.end_is_kept and purged.end_is_kept
-    return replace(outcome, purged=purged, after=_count(path, library), end_is_kept=kept)
 
 
 def _plan_options(options: CycleOptions, writer: Writer, library: Library) -> PlanOptions:
@@ -181,8 +107,3 @@ def _plan_options(options: CycleOptions, writer: Writer, library: Library) -> Pl
         include_protected=options.include_protected,
         remembered=frozenset() if options.reconsider else library.remembered,
     )
-
-
-def _count(path: Path, library: Library) -> Counts:
-    with open_reading(path) as file:
-        return count_memories(file, library.tenants)

@@ -1,0 +1,102 @@
+"""How a night ends: what is told of it, and what of that is kept in the file."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import datetime
+from pathlib import Path
+
+from slowwave.store.errors import StoreError
+from slowwave.store.file import open_reading
+from slowwave.store.memories import Counts, count_memories
+from slowwave.store.purge import Purgeable
+
+from .execute import Executed, Run
+from .index import Library
+from .interruption import Interruption, OutOfTime
+from .outcome import Outcome, expected_counts, report_of, verdict
+from .population import Population
+from .progress import Progress
+from .proposals import Plan, Result, Usage
+from .purging import Purged, carry_out_purge
+
+
+def planned(
+    plan: Plan, library: Library, populations: Sequence[Population], purgeable: Purgeable
+) -> Outcome:
+    """Give what a dry run tells: the plan, and where it would lead."""
+    planned = tuple(Result(one, "planned", draft=one.draft) for one in plan.proposals)
+    after = expected_counts(library.counts, plan, populations)
+    after = replace(after, superseded=after.superseded - len(purgeable.ids))
+    purged = Purged(purgeable.ids, purgeable.kept)
+    return Outcome(plan, planned, library.counts, after, Usage(), purged=purged)
+
+
+def carried_out(
+    run: Run,
+    plan: Plan,
+    populations: Sequence[Population],
+    progress: Progress,
+    interruption: Interruption,
+) -> Executed:
+    """Carry out a plan; what cannot be told as a result is an error, and the run has failed."""
+    try:
+        return run.carry_out(plan, populations, progress, interruption)
+    except Exception:
+        run.end("failed", plan.digest, {})
+        raise
+
+
+def ended(
+    path: Path,
+    run: Run,
+    plan: Plan,
+    library: Library,
+    executed: Executed,
+    interruption: Interruption,
+) -> Outcome:
+    """Count what is there now, and write down how the run ended as far as that can be."""
+    with interruption.limited():
+        outcome = Outcome(
+            plan,
+            executed.results,
+            library.counts,
+            _count(path, library),
+            executed.usage,
+            run.run_id,
+            executed.interrupted,
+            executed.broken_off,
+        )
+    try:
+        with interruption.limited():
+            run.end(verdict(outcome), plan.digest, report_of(outcome))
+    except (OutOfTime, StoreError):
+        # What was applied stands all the same, and is told.
+        return replace(outcome, end_is_kept=False)
+    return outcome
+
+
+def purged_as_well(
+    path: Path,
+    outcome: Outcome,
+    purgeable: Purgeable,
+    library: Library,
+    now: datetime,
+    interruption: Interruption,
+) -> Outcome:
+    """Purge after a run. Raises `StoreError` if nothing at all was changed."""
+    try:
+        purged = carry_out_purge(path, purgeable, library.tenants, now, interruption)
+    except StoreError as error:
+        if outcome.run_id is None:
+            raise
+        # What was consolidated before stands all the same, and is told.
+        purged = Purged(kept=purgeable.kept, why=error.message)
+    kept = outcome.end_is_kept and purged.end_is_kept
+    return replace(outcome, purged=purged, after=_count(path, library), end_is_kept=kept)
+
+
+def _count(path: Path, library: Library) -> Counts:
+    with open_reading(path) as file:
+        return count_memories(file, library.tenants)
