@@ -125,6 +125,8 @@ def _explain(error: sqlite3.DatabaseError, path: Path) -> StoreError:
             )
         case ["CONSTRAINT", *_]:
             return StoreError(f"{path} refuses the change: {error}.", "It was not written.")
+        case ["ERROR"] if str(error) == "unsupported file format":
+            return UnusableFile(f"{path} is damaged: {error}.", "Restore it from a backup.")
         case ["ERROR"] if str(error).startswith(("no such table", "no such column")):
             return UnusableFile(
                 f"{path} is not as slowwave made it: {error}.", "'slowwave check' names what is."

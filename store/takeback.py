@@ -10,7 +10,7 @@ from .file import MemoryFile
 from .images import FOUND, Images
 from .obstacles import Change, Obstacle, Since, changed, gone, leaning
 from .records import content_hash
-from .rows import Row, current_row, decoded, delete_row, set_columns
+from .rows import Row, current_row, decoded, delete_row, refuse_unknown, set_columns
 
 # No reason to refuse an undo: reading a memory leaves its marks in the first two, the file's own
 # triggers write the next two, and the last says only when something changed.
@@ -51,6 +51,7 @@ class TakeBack:
         sequence, table, key = entry["sequence"], entry["table_name"], decoded(entry["row_key"])
         before = None if entry["before"] is None else decoded(entry["before"])
         after = decoded(entry["after"])
+        refuse_unknown(self._file, table, {**key, **(before or {}), **after})
         if before is not None and not after:
             self._images.put_back(sequence, table, key, before)
         elif table in FOUND:

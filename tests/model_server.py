@@ -259,7 +259,7 @@ class ModelServer:
 
     def _counted(self, asked: Asked, reply: Reply) -> Reply:
         """Say in a completion what it took."""
-        if isinstance(reply.body, str) or not reply.body.get("choices"):
+        if isinstance(reply.body, str) or not isinstance(reply.body.get("choices"), list):
             return reply
         told = reply.body.get("usage", {}).get("prompt_tokens")
         prompt = asked.prompt_tokens if told is None else told
