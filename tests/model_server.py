@@ -259,11 +259,12 @@ class ModelServer:
 
     def _counted(self, asked: Asked, reply: Reply) -> Reply:
         """Say in a completion what it took."""
-        if isinstance(reply.body, str) or not isinstance(reply.body.get("choices"), list):
+        choices = None if isinstance(reply.body, str) else reply.body.get("choices")
+        if isinstance(reply.body, str) or not isinstance(choices, list) or not choices:
             return reply
         told = reply.body.get("usage", {}).get("prompt_tokens")
         prompt = asked.prompt_tokens if told is None else told
-        answer = count(reply.body["choices"][0]["message"]["content"])
+        answer = count(choices[0]["message"]["content"])
         with self._lock:
             self.taken.append((prompt, answer))
         usage = {"prompt_tokens": prompt, "completion_tokens": answer}

@@ -49,6 +49,8 @@ class Flight:
         self.requests = 0
         # Why it is waited for no longer; None as long as it is.
         self.given_up: str | None = None
+        # Whether an answer to one of its requests will not come.
+        self.lost = False
         self._began = time.monotonic()
 
     @property
@@ -67,6 +69,7 @@ class Flight:
 
     def lose(self) -> None:
         """Note, in any thread, that a request's answer will not come: it may be charged for."""
+        self.lost = True
         self._books.lose(self.estimate)
 
     def seconds_left(self) -> float | None:

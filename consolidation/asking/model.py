@@ -173,9 +173,8 @@ class _Session:
     def _end(self, question: Asking, flight: Flight, answer: Answer | None) -> None:
         used = _used(flight.requests, answer)
         self._books.end(flight, used)
-        # What was given up may be charged for all the same: nobody here knows how much.
-        unknown = flight.given_up is not None
-        _charge(question, replace(used, cost_usd=None) if unknown else used)
+        # An answer that did not come may be charged for: nobody here knows how much.
+        _charge(question, replace(used, cost_usd=None) if flight.lost else used)
 
     def _failed(self, question: Asking, error: BaseException | None) -> Iterator[Written]:
         if isinstance(error, BudgetSpent):

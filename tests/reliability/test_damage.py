@@ -248,7 +248,7 @@ def test_an_undo_by_a_damaged_journal_is_refused_in_a_sentence(
     )
     before = path.read_bytes()
     assert run(["undo", str(path), run_id]) == 10
-    assert "its journal" in capsys.readouterr().err
+    assert "journal" in capsys.readouterr().err
     assert path.read_bytes() == before
 
 
