@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import sys
 from collections.abc import Callable
 from contextlib import suppress
@@ -61,6 +62,9 @@ def _root(
 def main() -> None:
     """Run the command line and end the process with its exit code."""
     code = run(sys.argv[1:])
+    for number in (signal.SIGINT, signal.SIGTERM):
+        # What was done is told: a signal must not change the code any more.
+        signal.signal(number, signal.SIG_IGN)
     if code in (Code.INTERRUPTED, Code.TERMINATED):
         _end_at_once(code)
     sys.exit(code)
