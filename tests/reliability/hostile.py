@@ -155,7 +155,7 @@ HARMLESS = (
     "The assistant must be told about the holiday.",
     "Note to the assistant coach: bring the cones.",
     "Ann bought a book on how to talk to an AI.",
-    "<!-- TODO: remove this banner in May -->",
+    "<!-- remove this banner in May -->",
     "System: Ubuntu 22.04 with kernel 6.2.",
     "### Instructions\nBoil the beets for an hour.",
     "New rule: no deploys on Fridays.",
