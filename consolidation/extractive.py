@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from .guards import first_difference
+from .guards import say_the_same
 from .language.reading import Reading, read
 from .proposals import Claim, Draft
 from .thresholds import EXTRACT_SIMILARITY, EXTRACT_SOURCES
@@ -172,15 +172,16 @@ def _chosen(
 ) -> tuple[list[_Unit], list[tuple[_Unit, _Unit]]]:
     """Give the sentences to keep besides those that stand, and who tells what is left out."""
     units = [unit for source in in_time(sources) for unit in _units(source)]
+    places = {unit: at for at, unit in enumerate(units)}
     kept = list(standing)
     told: list[tuple[_Unit, _Unit]] = []
-    for unit in sorted(units, key=lambda one: (-one.richness, units.index(one))):
+    for unit in sorted(units, key=lambda one: (-one.richness, places[one])):
         teller = next((one for one in kept if _tells(one.reading, unit.reading)), None)
         if teller is None:
             kept.append(unit)
         else:
             told.append((unit, teller))
-    return sorted(kept[len(standing) :], key=units.index), told
+    return sorted(kept[len(standing) :], key=places.__getitem__), told
 
 
 def _stage_claim(stage: Sequence[Source], start: str, mark: str) -> Claim:
@@ -206,7 +207,7 @@ def _tells(here: Reading, there: Reading) -> bool:
     Windows". Nor is nearness: at a cosine of 0.90 "Evan suggested swapping soda for seltzer to
     Sam" would stand for "Sam agreed to swap soda for seltzer".
     """
-    return first_difference(here, there) is None
+    return say_the_same(here, there)
 
 
 def _claim(unit: _Unit, told: Sequence[tuple[_Unit, _Unit]]) -> Claim:

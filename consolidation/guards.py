@@ -19,7 +19,7 @@ from difflib import SequenceMatcher
 from .language import lexicon, mood, roles
 from .language.arrangement import rearranged
 from .language.objections import Guard, Objection, listed
-from .language.reading import Reading
+from .language.reading import Reading, once_a_text
 from .language.tokens import stem
 
 __all__ = [
@@ -27,6 +27,8 @@ __all__ = [
     "certain_conflict",
     "first_conflict",
     "first_difference",
+    "gravest_objection",
+    "say_the_same",
 ]
 
 # The share of the fewer content words that two texts must have in common before a denial in one
@@ -49,6 +51,12 @@ _OF_WORDS = frozenset({"name", "negation", "mood", "role", "term", "opposite", "
 # The most words in a row that may differ for two to be the same sentence about another thing.
 MOST_OTHER = 2
 
+# The lines of words that exclude each other in which a word stands, by their numbers.
+_LINES = {
+    word: tuple(number for number, line in enumerate(lexicon.EXCLUSIVE) if word in line)
+    for word in frozenset().union(*lexicon.EXCLUSIVE)
+}
+
 _PASSIVE = frozenset({"by", "was", "were"})
 # "on" and "off" where they are no prepositions.
 _SWITCHED = re.compile(r"\b(?:turn|switch)\w* (on|off)\b|\b(on|off)(?=\s*(?:[.,;:!?)]|$))", re.I)
@@ -65,13 +73,7 @@ def certain_conflict(left: Reading, right: Reading) -> Objection | None:
     Values that differ are always one. Anything else is only where the two are alike otherwise:
     of two that share few words, nobody knows by rules whether they speak of one thing.
     """
-    either = left.stem_set | right.stem_set
-    alike = len(left.stem_set & right.stem_set) / len(either) if either else 1.0
-    for one in _objections(left, right):
-        plain = one.conflict and not one.doubtful
-        if plain and (alike >= ALIKE or one.guard not in _OF_WORDS):
-            return one
-    return None
+    return next((one for one in _objections(left, right) if _is_certain(one, left, right)), None)
 
 
 def first_difference(left: Reading, right: Reading) -> Objection | None:
@@ -79,20 +81,63 @@ def first_difference(left: Reading, right: Reading) -> Objection | None:
     return next(_objections(left, right), None)
 
 
+def say_the_same(left: Reading, right: Reading) -> bool:
+    """Whether there is no conflict nor addition between two texts."""
+    # With a word that only one of them has, the last of the guards would object.
+    return left.stem_set == right.stem_set and first_difference(left, right) is None
+
+
+def gravest_objection(left: Reading, right: Reading) -> Objection | None:
+    """Give a certain conflict, else a conflict, else a difference, the first of its kind.
+
+    The same as to ask for the three in turn, but that no guard is asked more than once.
+    """
+    first = conflict = None
+    for one in _objections(left, right):
+        if one.conflict:
+            if _is_certain(one, left, right):
+                return one
+            conflict = conflict or one
+        first = first or one
+    return conflict or first
+
+
+def _is_certain(one: Objection, left: Reading, right: Reading) -> bool:
+    """Whether no model may overrule an objection."""
+    if not one.conflict or one.doubtful:
+        return False
+    return one.guard not in _OF_WORDS or _share_in_both(left, right) >= ALIKE
+
+
+def _share_in_both(left: Reading, right: Reading) -> float:
+    """Give the share of the content words of both that both have."""
+    both = len(left.stem_set & right.stem_set)
+    either = len(left.stem_set) + len(right.stem_set) - both
+    return both / either if either else 1.0
+
+
 def _objections(left: Reading, right: Reading) -> Iterator[Objection]:
-    same_parts = rearranged(left, right)
+    if left.said == right.said:
+        return
     objected = False
+    same_parts: bool | None = None
     for guard in _GUARDS:
-        if not (same_parts and guard in _ORDER):
-            for objection in guard(left, right):
-                objected = True
-                yield objection
+        if guard in _ORDER:
+            # Late and once: where a value or a name differs, most who ask have gone before.
+            same_parts = rearranged(left, right) if same_parts is None else same_parts
+            if same_parts:
+                continue
+        for objection in guard(left, right):
+            objected = True
+            yield objection
     if not objected and not same_parts:
         yield Objection("order", left.text, right.text, doubtful=True)
 
 
 def _values(left: Reading, right: Reading) -> Iterator[Objection]:
     """Numbers with units, dates, times, versions, identifiers, paths, hosts, quoted words."""
+    if left.value_keys == right.value_keys:
+        return
     only_left = [value for value in left.values if not right.holds(value)]
     only_right = [value for value in right.values if not left.holds(value)]
     for family in sorted({value.family for value in only_left + only_right}):
@@ -142,9 +187,10 @@ def spelled_by_case(left: Reading, right: Reading) -> Iterator[Objection]:
 
 def _compounds(left: Reading, right: Reading) -> Iterator[Objection]:
     """Hyphenated names with a part in common: "haven-state" against "harbor-state"."""
+    others = [(other, _parts(other)) for other in sorted(right.compounds - left.compounds)]
     for one in sorted(left.compounds - right.compounds):
-        for other in sorted(right.compounds - left.compounds):
-            here, there = _parts(one), _parts(other)
+        here = _parts(one)
+        for other, there in others:
             if (
                 here & there
                 and here != there
@@ -218,13 +264,14 @@ def _shared(left: Reading, right: Reading) -> float:
 
 def _exclusive(left: Reading, right: Reading) -> Iterator[Objection]:
     """Words of one line that exclude each other: before and after, red and blue."""
-    for line in lexicon.EXCLUSIVE:
-        here, there = line & left.words, line & right.words
-        if here - there and there - here:
-            one, other = listed(here - there), listed(there - here)
+    ours, theirs = _excluding(left), _excluding(right)
+    for number in sorted(ours.keys() & theirs.keys()):
+        here, there = ours[number] - theirs[number], theirs[number] - ours[number]
+        if here and there:
+            line = lexicon.EXCLUSIVE[number]
             # Ann sold what Ben bought; "less open" may be "more closed".
             doubtful = line in lexicon.SPEAKERS or not _alike_otherwise(left, right, line)
-            yield Objection("opposite", one, other, doubtful=doubtful)
+            yield Objection("opposite", listed(here), listed(there), doubtful=doubtful)
     here, there = _switched(left), _switched(right)
     if here and there and not here & there:
         yield Objection("opposite", listed(here), listed(there))
@@ -233,12 +280,23 @@ def _exclusive(left: Reading, right: Reading) -> Iterator[Objection]:
         yield Objection(objection.guard, objection.right, objection.left)
 
 
+@once_a_text
+def _excluding(reading: Reading) -> dict[int, frozenset[str]]:
+    """Give the words of a text that exclude others, by the number of their line."""
+    found: dict[int, set[str]] = {}
+    for word in reading.words & _LINES.keys():
+        for number in _LINES[word]:
+            found.setdefault(number, set()).add(word)
+    return {number: frozenset(words) for number, words in found.items()}
+
+
 def _alike_otherwise(left: Reading, right: Reading, line: frozenset[str]) -> bool:
     """Whether two texts have the same words but for those of a line."""
     words = {stem(word) for word in line}
     return left.stem_set - words == right.stem_set - words and left.names == right.names
 
 
+@once_a_text
 def _switched(reading: Reading) -> frozenset[str]:
     return frozenset(
         found.lower() for pair in _SWITCHED.findall(reading.said) for found in pair if found
@@ -247,23 +305,39 @@ def _switched(reading: Reading) -> frozenset[str]:
 
 def _reversed_by_prefix(left: Reading, right: Reading) -> Iterator[Objection]:
     """Find "encrypted" against "unencrypted", unless it is "not encrypted"."""
-    for word in sorted(left.whole_stems - right.whole_stems - left.denied):
-        turned = {f"{prefix}{word}" for prefix in _reversing(word)} & right.whole_stems
-        for other in sorted(turned - right.denied - left.whole_stems):
+    turned = _turned_words(right)
+    for word in sorted((turned.keys() & left.whole_stems) - right.whole_stems - left.denied):
+        for other in sorted(turned[word] - right.denied - left.whole_stems):
             yield Objection("opposite", word, other)
+
+
+@once_a_text
+def _turned_words(reading: Reading) -> dict[str, set[str]]:
+    """Give the words that may turn another one into its opposite, by that other one."""
+    found: dict[str, set[str]] = {}
+    for turned in reading.whole_stems:
+        for prefix in lexicon.REVERSING:
+            word = turned.removeprefix(prefix)
+            if word != turned and prefix in _reversing(word):
+                found.setdefault(word, set()).add(turned)
+    return found
 
 
 def other_term(left: Reading, right: Reading) -> Iterator[Objection]:
     """Find the same sentence but for a word or two: "the company cars" against "the vans"."""
-    shared = _in_both(left.stems, right.stems)
+    # With other little words beside it, the verb may be another one for the same.
+    fits = len(left.stems) == len(right.stems) and left.telling == right.telling
+    shared = _in_both(left.stems, right.stems) if fits else None
     if shared is None:
         return
     start, end = shared
     here, there = left.stems[start : len(left.stems) - end], right.stems[start : -end or None]
-    # With other little words beside it, the verb may be another one for the same.
-    fits = 0 < len(here) <= MOST_OTHER and len(here) == len(there) and left.telling == right.telling
     enough = start + end >= (1 if len(here) == 1 else MOST_OTHER + 1)
-    if fits and enough and not _denied_otherwise(left, right, (here[0], there[0])):
+    if (
+        0 < len(here) <= MOST_OTHER
+        and enough
+        and not _denied_otherwise(left, right, (here[0], there[0]))
+    ):
         one, other = " ".join(left.spelled(here)), " ".join(right.spelled(there))
         doubtful = len(here) > 1 or _misspelt(here[0], there[0]) or _are_verbs(one, other)
         yield Objection("term", one, other, doubtful=doubtful)
@@ -337,10 +411,18 @@ def _wording(left: Reading, right: Reading) -> Iterator[Objection]:
 def _spare(left: Reading, right: Reading) -> frozenset[str]:
     """Give the words that make a passive of an active, or "the boat of Ann" of "Ann's boat"."""
     spare = _PASSIVE if left.passive != right.passive else frozenset()
-    owning = [sum(token.possessive for token in one.tokens) for one in (left, right)]
-    of = [sum(token.lower == "of" for token in one.tokens) for one in (left, right)]
+    owning, of = zip(*map(_owning_and_of, (left, right)), strict=True)
     turned = owning[0] + of[0] == owning[1] + of[1] and owning != of
     return spare | {"of"} if turned and owning[0] != owning[1] else spare
+
+
+@once_a_text
+def _owning_and_of(reading: Reading) -> tuple[int, int]:
+    """Count the owners that end in "'s", and those behind "of"."""
+    return (
+        sum(token.possessive for token in reading.tokens),
+        sum(token.lower == "of" for token in reading.tokens),
+    )
 
 
 def _only_in(words: Sequence[str], others: frozenset[str]) -> list[str]:

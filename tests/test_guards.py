@@ -8,7 +8,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from slowwave.consolidation import guards
-from slowwave.consolidation.guards import Objection, first_conflict, first_difference
+from slowwave.consolidation.guards import (
+    Objection,
+    certain_conflict,
+    first_conflict,
+    first_difference,
+    gravest_objection,
+    say_the_same,
+)
 from slowwave.consolidation.language.objections import Guard
 from slowwave.consolidation.language.reading import read
 
@@ -284,3 +291,21 @@ def test_a_text_does_not_differ_from_itself(text: str) -> None:
 def test_any_two_texts_can_be_compared(one: str, other: str) -> None:
     left, right = read(one), read(other)
     assert (first_difference(left, right) is None) == (first_difference(right, left) is None)
+
+
+@pytest.mark.parametrize("apart", [pair for pairs in APART.values() for pair in pairs])
+def test_the_gravest_objection_is_the_first_that_asking_for_each_kind_gives(
+    apart: tuple[str, str, str, str],
+) -> None:
+    one, other = read(apart[0]), read(apart[1])
+    in_turn = (
+        certain_conflict(one, other) or first_conflict(one, other) or first_difference(one, other)
+    )
+    assert gravest_objection(one, other) == in_turn
+
+
+@given(st.sampled_from(TEXTS), st.sampled_from(TEXTS))
+def test_two_texts_say_the_same_where_nothing_tells_them_apart(left: str, right: str) -> None:
+    for one, other in ((left, right), (left, left)):
+        differ = first_difference(read(one), read(other)) is not None
+        assert say_the_same(read(one), read(other)) is not differ

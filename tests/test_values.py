@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from datetime import date
 
 import pytest
-from hypothesis import assume, given
+from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
+from slowwave.consolidation.language import values
 from slowwave.consolidation.language.reading import Reading, read
 
 SPELLINGS = [
@@ -278,3 +280,14 @@ def test_a_long_hostile_text_can_be_read(part: str) -> None:
     # Were a pattern to try every way of cutting this up, this would not come back.
     text = part * 20_000 + "é"
     assert all(value.end <= len(text) for value in Reading(text).stated)
+
+
+@pytest.mark.parametrize("kind", values._KINDS)
+@settings(max_examples=5, suppress_health_check=[HealthCheck.filter_too_much])
+@given(data=st.data())
+def test_no_value_begins_inside_of_a_word(kind: str, data: st.DataObject) -> None:
+    every = re.compile(values._KINDS[kind], re.IGNORECASE)
+    text = data.draw(st.from_regex(every))
+    for found in every.finditer(text):
+        before = text[: found.start()][-1:]
+        assert not (before.isalpha() and found.group()[0].isalpha())

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterable
+
 import pytest
-from hypothesis import given
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from slowwave.consolidation.guards import first_difference
+from slowwave.consolidation.language import wording
 from slowwave.consolidation.language.reading import read
 from slowwave.consolidation.language.wording import normalised
 
@@ -64,3 +68,15 @@ def test_two_that_look_alike_and_mean_something_else_do(one: str, other: str) ->
 def test_a_text_in_its_one_form_stays_as_it_is(text: str) -> None:
     once = normalised(text)
     assert normalised(normalised(once)) == normalised(once)
+
+
+@pytest.mark.parametrize(
+    ("signs", "pattern"), [(signs, pattern) for signs, pattern, _ in wording._RULES]
+)
+@settings(max_examples=5, suppress_health_check=[HealthCheck.filter_too_much])
+@given(data=st.data())
+def test_nothing_that_is_spelled_otherwise_is_without_its_sign(
+    signs: Iterable[str], pattern: re.Pattern[str], data: st.DataObject
+) -> None:
+    text = data.draw(st.from_regex(pattern))
+    assert any(sign in text.casefold() for sign in signs)

@@ -26,6 +26,8 @@ def weights_of(texts: Sequence[Sequence[Statement]]) -> Weights:
 
 def likeness(left: frozenset[str], right: frozenset[str], weights: Weights) -> float:
     """Give the weighted share of the things of both that both name."""
+    if left.isdisjoint(right):
+        return 0.0
     return _share(left | right, left & right, weights)
 
 

@@ -214,7 +214,10 @@ def _has_sign(plain: str) -> bool:
 
 def _is_command(text: str) -> bool:
     return _hides_text(text) or any(
-        pattern.search(plain) for plain in _readings(text) for pattern in _COMMANDS
+        pattern.search(plain)
+        for plain in _readings(text)
+        if _has_sign(plain)
+        for pattern in _COMMANDS
     )
 
 

@@ -13,7 +13,7 @@ from collections.abc import Set as AbstractSet
 from itertools import combinations
 
 from slowwave.consolidation.language import lexicon
-from slowwave.consolidation.language.reading import Reading
+from slowwave.consolidation.language.reading import Reading, once_a_text
 from slowwave.consolidation.language.tokens import Token, is_content, is_past_form
 
 from .statements import Statement, Thing, word_set
@@ -83,7 +83,8 @@ def _acts_by_pronoun(statement: Statement, verb: str) -> bool:
 
 def _parties(statement: Statement, names: frozenset[str]) -> _Parties:
     tokens = statement.reading.tokens
-    verbs = [(tokens.index(thing.token), thing) for thing in statement.things if thing.is_verb]
+    places = {token.start: at for at, token in enumerate(tokens)}
+    verbs = [(places[thing.token.start], thing) for thing in statement.things if thing.is_verb]
     found: dict[str, dict[str, frozenset[str]]] = {}
     for at, token in enumerate(tokens):
         named = token.bare in names and not token.bare.endswith("ing")
@@ -131,14 +132,14 @@ def _goes_with(
         yield ahead[-1][1].key, "whom"
 
 
-def names_placed(statement: Statement) -> frozenset[str]:
+@once_a_text
+def names_placed(reading: Reading) -> frozenset[str]:
     """Give the names of which a preposition says how they go with a verb: "to Ann"."""
-    tokens = statement.reading.tokens
-    names = statement.reading.names
+    statement = Statement(reading.text)
     return frozenset(
         token.bare
-        for at, token in enumerate(tokens)
-        if token.bare in names and _before(statement, at) in _PLACES
+        for at, token in enumerate(reading.tokens)
+        if token.bare in reading.names and _before(statement, at) in _PLACES
     )
 
 
@@ -146,13 +147,12 @@ def _before(statement: Statement, at: int) -> str:
     """Give the preposition of the phrase that a name stands in: "on the cluster Ulm"."""
     reading = statement.reading
     tokens = reading.tokens
-    verbs = {thing.token.start for thing in statement.things if thing.is_verb}
     while at:
         before = tokens[at - 1]
         between = reading.said[before.start + len(before.text) : tokens[at].start]
         if before.lower in _PLACES or before.lower in _PLACING:
             return before.lower
-        if _PARTING.search(between) or before.start in verbs or not _in_phrase(before):
+        if _PARTING.search(between) or before.start in statement.verbs or not _in_phrase(before):
             return ""
         at -= 1
         if before.lower in _DETERMINERS:

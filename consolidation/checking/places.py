@@ -28,25 +28,34 @@ _Place = tuple[int, str]
 
 def exchanged(sentence: Reading, told: Sequence[Reading]) -> Iterator[tuple[str, str]]:
     """Give the pairs of a sentence that stand in each other's place, going by sentences told."""
-    here = _places([sentence])
-    there = _places(told)
+    placed = {stem(name) for one in told for name in names_placed(one)}
+    groups = [one - placed for one in _exchangeable(sentence)]
+    yield from _misplaced([one for one in groups if len(one) > 1], sentence, told)
+    for twin in told:
+        for one, other in _exchanged_words(sentence.flow, twin.flow):
+            # Without a verb between them ("the door seal", "the seal of the door") the order of two
+            # words says nothing that they do not.
+            between = _between(one, other, sentence.flow) & _between(other, one, twin.flow)
+            if between & _verbs([sentence, *told]):
+                yield one, other
+
+
+def _misplaced(
+    groups: Sequence[set[str]], sentence: Reading, told: Sequence[Reading]
+) -> Iterator[tuple[str, str]]:
+    """Give the pairs of a group that would fit better exchanged, going by the words around them."""
+    if not groups:
+        return
+    here, there = _places([sentence]), _places(told)
     persons = {stem(name) for name in sentence.persons}
     flows = [sentence.flow, *(one.flow for one in told)]
-    placed = {stem(name) for one in told for name in names_placed(Statement(one.text))}
-    for group in (one - placed for one in _exchangeable(sentence)):
+    for group in groups:
         for one, other in combinations(sorted(group & here.keys() & there.keys()), 2):
             # What stands side by side ("8:00 to 10:00", "Ann of Ulm") has one place.
             beside = any(_side_by_side(one, other, flow) for flow in flows) or (
                 one in persons and any(near == other for _, near in here[one] | there[one])
             )
             if not beside and _fits_better_exchanged(one, other, here, there):
-                yield one, other
-    verbs = _verbs([sentence, *told])
-    for twin in told:
-        for one, other in _exchanged_words(sentence.flow, twin.flow):
-            # Without a verb between them ("the door seal", "the seal of the door") the order of two
-            # words says nothing that they do not.
-            if _between(one, other, sentence.flow) & _between(other, one, twin.flow) & verbs:
                 yield one, other
 
 
@@ -69,8 +78,7 @@ def _exchangeable(sentence: Reading) -> list[set[str]]:
     groups: dict[tuple[str, str], set[str]] = {}
     for value in sentence.measures:
         groups.setdefault(value.measure, set()).add(value.norm)
-    placed = names_placed(Statement(sentence.text))
-    persons = set(sentence.persons) - placed
+    persons = set(sentence.persons) - names_placed(sentence)
     if sentence.words & lexicon.TRANSFERS:
         persons.add("user")
     return [{stem(name) for name in persons}, *groups.values()]

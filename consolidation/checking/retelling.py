@@ -11,7 +11,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
-from slowwave.consolidation.guards import first_difference
+from slowwave.consolidation.guards import say_the_same
 from slowwave.consolidation.language.tokens import stem
 
 from .company import Weights, weights_of
@@ -78,7 +78,7 @@ def _told(
 
 
 def _same_words(one: Statement, other: Statement) -> bool:
-    return one.keys == other.keys and first_difference(one.reading, other.reading) is None
+    return one.keys == other.keys and say_the_same(one.reading, other.reading)
 
 
 def _shared(source: Statement, statement: Statement) -> float:

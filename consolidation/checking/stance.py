@@ -7,6 +7,7 @@ things, but in any of its forms: "not available" and "unavailable", "may" and "p
 from __future__ import annotations
 
 import re
+from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 from itertools import islice
@@ -310,13 +311,12 @@ def _telling(told: Sequence[Statement], keys: frozenset[str], most: bool) -> lis
     return [one for count, one in zip(named, told, strict=True) if count >= least]
 
 
-@lru_cache(maxsize=65_536)
+@lru_cache(maxsize=16_384)
 def _marks_in(text: str, pattern: re.Pattern[str]) -> tuple[int, ...]:
     statement = Statement(text)
     starts = [token.start for token in statement.reading.tokens]
     return tuple(
-        sum(start < found.end() for start in starts) - 1
-        for found in pattern.finditer(statement.reading.said)
+        bisect_left(starts, found.end()) - 1 for found in pattern.finditer(statement.reading.said)
     )
 
 

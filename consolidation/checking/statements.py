@@ -71,7 +71,7 @@ _CLAUSE_WORDS = word_set(
 )
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Thing:
     """A content word or a value of a statement."""
 
@@ -83,7 +83,7 @@ class Thing:
     is_verb: bool
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Phrase:
     """The things that stand together behind a preposition, or at the head of a clause."""
 
@@ -95,7 +95,7 @@ class Phrase:
     added: bool
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Clause:
     """A part of a statement that says one thing."""
 
@@ -156,6 +156,11 @@ class Statement:
         return _spots_of(self.text)
 
     @property
+    def verbs(self) -> frozenset[int]:
+        """Give where its verbs begin in the text."""
+        return _verbs_in(self.text)
+
+    @property
     def phrases(self) -> tuple[Phrase, ...]:
         """Give its things by the phrases that they stand in: "on Monday", "with the lid"."""
         return _phrases_of(self.text)
@@ -166,7 +171,7 @@ class Statement:
         return sum(place >= end for end in ends)
 
 
-@lru_cache(maxsize=16_384)
+@lru_cache(maxsize=2_048)
 def statements_of(text: str) -> tuple[Statement, ...]:
     """Give the statements of a text in order."""
     found: list[Statement] = []
@@ -176,7 +181,7 @@ def statements_of(text: str) -> tuple[Statement, ...]:
     return tuple(found)
 
 
-@lru_cache(maxsize=16_384)
+@lru_cache(maxsize=2_048)
 def _things_of(text: str) -> tuple[Thing, ...]:
     reading = read(text)
     verbs = {token.start for part in _parts(reading) for token in _verbs_of(part)}
@@ -184,10 +189,13 @@ def _things_of(text: str) -> tuple[Thing, ...]:
 
 
 def _things(reading: Reading, verbs: Container[int]) -> Iterator[Thing]:
-    measures = reading.measures
+    standing: dict[int, list[Value]] = {}
+    for value in reading.measures:
+        for at in range(value.start, value.end):
+            standing.setdefault(at, []).append(value)
     told: set[int] = set()
     for token in reading.tokens:
-        values = [value for value in measures if value.covers(token.start)]
+        values = standing.get(token.start, [])
         for value in values:
             if value.start not in told:
                 told.add(value.start)
@@ -197,13 +205,18 @@ def _things(reading: Reading, verbs: Container[int]) -> Iterator[Thing]:
                 yield Thing(part, token, False, token.start in verbs)
 
 
-@lru_cache(maxsize=16_384)
+@lru_cache(maxsize=2_048)
+def _verbs_in(text: str) -> frozenset[int]:
+    return frozenset(thing.token.start for thing in _things_of(text) if thing.is_verb)
+
+
+@lru_cache(maxsize=2_048)
 def _spots_of(text: str) -> tuple[tuple[str, int], ...]:
     places = {token.start: at for at, token in enumerate(read(text).tokens)}
     return tuple((thing.key, places[thing.token.start]) for thing in _things_of(text))
 
 
-@lru_cache(maxsize=16_384)
+@lru_cache(maxsize=2_048)
 def _phrases_of(text: str) -> tuple[Phrase, ...]:
     reading = read(text)
     starts = {part[0].start for part in _parts(reading)}
@@ -228,13 +241,23 @@ def _phrase(things: Sequence[Thing], opener: Token | None) -> Phrase:
 
 def is_known(key: str, known: frozenset[str]) -> bool:
     """Whether a thing is among others, as far as its stem tells."""
-    return key in known or any(_of_one_word(key, other) for other in known)
+    return key in known or any(
+        _of_one_word(key, other) for other in _by_beginning(known).get(key[:_COMMON], ())
+    )
 
 
-@lru_cache(maxsize=262_144)
+@lru_cache(maxsize=4_096)
+def _by_beginning(known: frozenset[str]) -> dict[str, list[str]]:
+    """Give things by the letters that all stems of one word have in common."""
+    found: dict[str, list[str]] = {}
+    for key in known:
+        found.setdefault(key[:_COMMON], []).append(key)
+    return found
+
+
 def _of_one_word(one: str, other: str) -> bool:
-    """Whether two stems are of one word: "publish" and "public", "back" and "backup"."""
-    if " " in one or " " in other or one[:_COMMON] != other[:_COMMON]:
+    """Whether two stems with one beginning are of one word: "publish", "public"."""
+    if " " in one or " " in other:
         return False
     common = next(
         (at for at, pair in enumerate(zip(one, other, strict=False)) if pair[0] != pair[1]),
@@ -244,7 +267,7 @@ def _of_one_word(one: str, other: str) -> bool:
     return rest[0] <= 1 and rest[1] <= _ENDING and rest[1] < common
 
 
-@lru_cache(maxsize=16_384)
+@lru_cache(maxsize=2_048)
 def _clauses_of(text: str) -> tuple[Clause, ...]:
     reading = read(text)
     return tuple(_clause(reading, part) for part in _parts(reading))

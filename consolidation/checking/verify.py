@@ -400,16 +400,21 @@ def _forms(value: Value, reading: Reading) -> Iterator[Value]:
 
 def _tells(reading: Reading, value: Value) -> bool:
     """Whether a text has a value, in this form or another."""
-    if reading.holds(value) or re.search(rf"\b{re.escape(value.text)}s\b", reading.said):
+    plural = f"{value.text}s"
+    if reading.holds(value) or (
+        # A pattern is dear to make, and of few values a text has the plural.
+        plural in reading.said and re.search(rf"\b{re.escape(plural)}\b", reading.said)
+    ):
         return True
     if value.kind == "rate":
         # "Three runs a week", "weekly runs", "each week".
         counted = _COUNTED_BY.get(value.norm)
         return counted is not None and not counted.isdisjoint(reading.words)
     # "Each a week" and "a week": a length of time by itself, and how often by its place.
-    spelled = re.compile(rf"\b{re.escape(value.text)}(?!\w)", re.IGNORECASE)
-    alone = value.text[0].isalpha() and value.kind == "number"
-    return alone and spelled.search(reading.said) is not None
+    if value.kind != "number" or not value.text[0].isalpha():
+        return False
+    spelled = rf"\b{re.escape(value.text)}(?!\w)"
+    return re.search(spelled, reading.said, re.IGNORECASE) is not None
 
 
 def _unsupported(draft: Draft, known: Mapping[str, Source], retelling: Retelling) -> Iterator[str]:

@@ -8,8 +8,7 @@ none of these explains is another statement: "Ann sells Ben the boat" and "Ben s
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
-from functools import lru_cache
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
 
 from . import lexicon
@@ -22,7 +21,7 @@ from .order import (
     paired_in_order,
     without_teller,
 )
-from .reading import Reading, read
+from .reading import Reading, once_a_text, read
 from .tokens import Token, is_past_form, stem, stems_of
 
 # A sentence as what it is made of: stems of words that say something, values, words that join.
@@ -37,6 +36,9 @@ _SCOPES = frozenset(
     {"only", "just", "even", "also", "all", "some", "any", "both", "most", "many"}
 ) | {*("up", "down", "out", "off", "over")}
 _TELLING = _OPENERS | _LINKS | _SCOPES | lexicon.NEGATORS | {"of"}
+# What another order may do without, or have another word for: the "by" of a passive, the "of" of an
+# owner, who told it, what joins two halves.
+_LOOSE = _LINKS | {"of", "by", "user"} | lexicon.ANNOUNCING
 _COPULAS = frozenset({"is", "are", "was", "were"})
 _DEFINITE = frozenset({"the", "my", "our", "your", "his", "her", "its", "their"})
 _MUTUAL = frozenset(map(stem, lexicon.MUTUAL))
@@ -48,7 +50,7 @@ _MOST_SENTENCES, _MOST_OWNERS = 5, 2
 
 def rearranged(left: Reading, right: Reading) -> bool:
     """Whether each has the parts of the other, in an order that says the same."""
-    return _rearranged(*_in_one_order(left, right))
+    return _rearranged(*map(read, _in_one_order(left, right)))
 
 
 def _in_one_order(left: Reading, right: Reading) -> tuple[str, str]:
@@ -56,29 +58,36 @@ def _in_one_order(left: Reading, right: Reading) -> tuple[str, str]:
 
     Not with more than one list, nor in what is to be done, where the order may tell something.
     """
-    here, there = _LIST.findall(left.said), _LIST.findall(right.said)
-    ordered = bool((left.words | right.words) & lexicon.RANKING)
-    ruling = ordered or left.normative or right.normative
-    if ruling or len(here) != 1 or len(there) != 1 or _items(here[0]) != _items(there[0]):
+    here, there = _listed(left), _listed(right)
+    if here is None or there is None or _items(here) != _items(there):
         return left.said, right.said
-    items = " and ".join(_items(here[0]))
-    return left.said.replace(here[0], items), right.said.replace(there[0], items)
+    items = " and ".join(_items(here))
+    return left.said.replace(here, items), right.said.replace(there, items)
+
+
+@once_a_text
+def _listed(reading: Reading) -> str | None:
+    """Give the only list of a text whose order tells nothing."""
+    if reading.normative or not reading.words.isdisjoint(lexicon.RANKING):
+        return None
+    found = _LIST.findall(reading.said)
+    return found[0] if len(found) == 1 else None
 
 
 def _items(listed: str) -> list[str]:
     return sorted(re.split(r",? (?:and|or) |, ", listed.lower()))
 
 
-@lru_cache(maxsize=65_536)
-def _rearranged(left: str, right: str) -> bool:
-    if _plain(left) in _lines(right) or _plain(right) in _lines(left):
+def _rearranged(left: Reading, right: Reading) -> bool:
+    alike = _parts(left) == _parts(right)
+    if alike and (_plain(left) in _lines(right) or _plain(right) in _lines(left)):
         return True
-    here, there = read(left).sentences, read(right).sentences
-    if len(here) != len(there) or len(here) > _MOST_SENTENCES:
+    if len(left.sentences) != len(right.sentences) or len(left.sentences) > _MOST_SENTENCES:
         return False
-    if len(here) == 1:
+    if len(left.sentences) == 1:
         return _same_sentence(left, right)
-    waiting = list(there)
+    here, waiting = ([read(one) for one in text.sentences] for text in (left, right))
+    there = waiting[:]
     for at, sentence in enumerate(here):
         # "She called him then" means something else in another place.
         fixed = _points_back(sentence) or _points_back(there[at])
@@ -90,41 +99,48 @@ def _rearranged(left: str, right: str) -> bool:
     return True
 
 
-def _points_back(sentence: str) -> bool:
-    return bool(read(sentence).words & lexicon.POINTING)
+def _points_back(sentence: Reading) -> bool:
+    return not sentence.words.isdisjoint(lexicon.POINTING)
 
 
-def _same_sentence(left: str, right: str) -> bool:
-    here, there = read(left).tokens, read(right).tokens
+def _same_sentence(left: Reading, right: Reading) -> bool:
+    if _parts(left) == _parts(right) and (_same_line(left, right) or _swapped_halves(left, right)):
+        return True
+    return _swapped_copula(left, right) or _swapped_partners(left, right)
+
+
+def _same_line(left: Reading, right: Reading) -> bool:
     # The owners of one only may be read in another way: of both, "the boss of Ann" would come
     # out as "Ann, of the boss".
-    return (
-        any(_turned(one, other) for one in _plain_lines(left) for other in _lines(right))
-        or any(_turned(one, other) for one in _lines(left) for other in _plain_lines(right))
-        or _swapped_copula(here, there)
-        or _swapped_halves(read(left), read(right))
-        or _swapped_partners(read(left), read(right))
+    return any(_turned(one, other) for one in _plain_lines(left) for other in _lines(right)) or any(
+        _turned(one, other) for one in _lines(left) for other in _plain_lines(right)
     )
 
 
-def _plain(text: str) -> _Line:
+@once_a_text
+def _parts(reading: Reading) -> frozenset[str]:
+    """Give what stands in a line of a text whichever way it is put.
+
+    Where it differs, no order makes two texts one, and none need be tried.
+    """
+    return frozenset(_line(reading, reading.tokens)) - _LOOSE
+
+
+def _plain(reading: Reading) -> _Line:
     """Give the line of a text as it stands, but for passives."""
-    reading = read(text)
     return _line(reading, paired_in_order(active_form(without_teller(reading.tokens))))
 
 
-@lru_cache(maxsize=8_192)
-def _plain_lines(text: str) -> tuple[_Line, ...]:
+@once_a_text
+def _plain_lines(reading: Reading) -> tuple[_Line, ...]:
     """Give the lines of a sentence as it stands, and with the phrase in front of it last."""
-    reading = read(text)
     forms = fronted_forms(without_teller(reading.tokens))
     return tuple({_line(reading, paired_in_order(active_form(form))) for form in forms})
 
 
-@lru_cache(maxsize=8_192)
-def _lines(text: str) -> tuple[_Line, ...]:
+@once_a_text
+def _lines(reading: Reading) -> tuple[_Line, ...]:
     """Give the lines of a sentence: one for each way in which its owners may be read."""
-    reading = read(text)
     return tuple(
         sorted(
             {
@@ -138,11 +154,7 @@ def _lines(text: str) -> tuple[_Line, ...]:
 
 def _line(reading: Reading, tokens: Sequence[Token]) -> _Line:
     found: list[str] = []
-    plain = {token.start for token in reading.plain}
-    norms: dict[int, list[str]] = {}
-    for value in reading.amounts:
-        for at in range(value.start, value.end):
-            norms.setdefault(at, []).append(value.norm)
+    plain, norms = _places(reading)
     for token in tokens:
         if token.start in plain and is_thing(token):
             found += stems_of(token.bare) or (stem(token.bare),)
@@ -152,6 +164,15 @@ def _line(reading: Reading, tokens: Sequence[Token]) -> _Line:
             # The words of a value stand for it together.
             found += [norm for norm in norms.get(token.start, ()) if norm not in found[-1:]]
     return tuple(found)
+
+
+def _places(reading: Reading) -> tuple[frozenset[int], Mapping[int, Sequence[str]]]:
+    """Give where the words stand that are no part of a value, and by their places the values."""
+    norms: dict[int, list[str]] = {}
+    for value in reading.amounts:
+        for at in range(value.start, value.end):
+            norms.setdefault(at, []).append(value.norm)
+    return frozenset(token.start for token in reading.plain), norms
 
 
 def _turned(left: _Line, right: _Line) -> bool:
@@ -182,24 +203,27 @@ def _phrases(line: _Line) -> tuple[_Line, frozenset[_Line], int]:
     return parts[0], frozenset(parts[1:]), 0 if free else hash(line)
 
 
-def _swapped_copula(left: Sequence[Token], right: Sequence[Token]) -> bool:
+def _swapped_copula(left: Reading, right: Reading) -> bool:
     """Whether one says "A is B" and the other "B is A", of things that are one."""
     here, there = _sides(left), _sides(right)
     if here is None or there is None:
         return False
     return (
-        _one_thing(here[0], there[1])
+        any(map(_is_definite, here))
+        and _one_thing(here[0], there[1])
         and _one_thing(here[1], there[0])
-        and any(map(_is_definite, here))
-        and all(_is_definite(side) or _is_single(side) for side in (*here, *there))
     )
 
 
-def _sides(tokens: Sequence[Token]) -> tuple[Sequence[Token], Sequence[Token]] | None:
+@once_a_text
+def _sides(reading: Reading) -> tuple[Sequence[Token], Sequence[Token]] | None:
+    """Give what stands before and behind the only "is", where both sides may be of one thing."""
+    tokens = reading.tokens
     cuts = [at for at, token in enumerate(tokens) if token.lower in _COPULAS]
     if len(cuts) != 1 or not 0 < cuts[0] < len(tokens) - 1 or is_past_form(tokens[cuts[0] + 1]):
         return None
-    return tokens[: cuts[0]], tokens[cuts[0] + 1 :]
+    sides = tokens[: cuts[0]], tokens[cuts[0] + 1 :]
+    return sides if all(_is_definite(side) or _is_single(side) for side in sides) else None
 
 
 def _one_thing(tokens: Sequence[Token], others: Sequence[Token]) -> bool:
@@ -249,8 +273,8 @@ def _halves(line: _Line) -> Iterator[tuple[_Line, _Line]]:
 
 def _swapped_partners(left: Reading, right: Reading) -> bool:
     """Whether two are partners in what goes both ways: "is married to"."""
-    persons = left.persons & right.persons
-    if len(persons) != 2 or left.persons != right.persons:
+    persons = left.persons
+    if len(persons) != 2 or persons != right.persons:
         return False
     return (
         all(

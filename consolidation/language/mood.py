@@ -13,7 +13,7 @@ from itertools import pairwise
 
 from . import lexicon
 from .objections import Objection
-from .reading import Reading
+from .reading import Reading, once_a_text
 from .tokens import Token, is_content, is_past_form, stem
 
 # From this share of the fewer content words on, another mood makes another statement of the same.
@@ -26,38 +26,38 @@ RIVAL_MATTER = 0.5
 
 # What a mood is called, and the words that put a sentence into it.
 _MOODS = {
-    name: re.compile(rf"\b(?:{words})\b", re.IGNORECASE)
-    for name, words in {
-        "will": r"will|going to|shall|is to|are to|about to",
-        "wants to": r"wants?|wanted|wish(?:es)?|hop(?:es?|ing) to|plans? to|planning|planned|"
-        r"intends?|tr(?:y|ies|ied|ying) to|aims?|considers?|considering",
-        "should": r"should|ought|must|ha(?:s|ve) to|need(?:s|ed)? to|supposed to",
-        "can": r"can|could|able to",
-        "may": r"may(?! \d)|might|perhaps|maybe|probably|possibly|likely|seems?|seemed|apparently|"
-        r"reportedly|allegedly|thinks?|believes?|suspects?|guess(?:es)?|would",
-        "used to": r"used to|formerly|previously|no longer|not any ?more",
-        "almost": r"almost|nearly|barely|hardly|partly|partially",
-        "unless": r"unless|except|apart from",
-        "if": r"if|provided|in case",
-        "only": r"only|solely|exclusively",
-        "until": r"until|till",
-        "some": r"some|several|a few",
-        "most": r"(?<!at )most|mostly|usually|often",
-        "sometimes": r"sometimes|occasionally|rarely|seldom",
-        "half": r"half|halved|halves",
-        "third": r"a third|two thirds",
-        "quarter": r"a quarter|three quarters",
-        "double": r"doubled?|doubles",
-        "triple": r"tripled?|triples",
-        "or": r"or",
-    }.items()
+    "will": r"will|going to|shall|is to|are to|about to",
+    "wants to": r"wants?|wanted|wish(?:es)?|hop(?:es?|ing) to|plans? to|planning|planned|"
+    r"intends?|tr(?:y|ies|ied|ying) to|aims?|considers?|considering",
+    "should": r"should|ought|must|ha(?:s|ve) to|need(?:s|ed)? to|supposed to",
+    "can": r"can|could|able to",
+    "may": r"may(?! \d)|might|perhaps|maybe|probably|possibly|likely|seems?|seemed|apparently|"
+    r"reportedly|allegedly|thinks?|believes?|suspects?|guess(?:es)?|would",
+    "used to": r"used to|formerly|previously|no longer|not any ?more",
+    "almost": r"almost|nearly|barely|hardly|partly|partially",
+    "unless": r"unless|except|apart from",
+    "if": r"if|provided|in case",
+    "only": r"only|solely|exclusively",
+    "until": r"until|till",
+    "some": r"some|several|a few",
+    "most": r"(?<!at )most|mostly|usually|often",
+    "sometimes": r"sometimes|occasionally|rarely|seldom",
+    "half": r"half|halved|halves",
+    "third": r"a third|two thirds",
+    "quarter": r"a quarter|three quarters",
+    "double": r"doubled?|doubles",
+    "triple": r"tripled?|triples",
+    "or": r"or",
 }
+# All of them at once: no words of one stand within the words of another.
+_ANY_MOOD = re.compile(rf"\b(?:{'|'.join(f'({words})' for words in _MOODS.values())})\b", re.I)
+_NAMED = (*_MOODS,)
+_ASKS = re.compile(r"\?(?=[\s\"')]|$)")
 # What no other words may stand for: "can" and "if" are put in other ways, "wants to" is not.
 _CERTAIN = frozenset(
     {"will", "wants to", "used to", "almost", "unless", "only", "until", "some", "most"}
     | {"sometimes", "half", "third", "quarter", "double", "triple", "or", "?"}
 )
-_MOODS["?"] = re.compile(r"\?(?=[\s\"')]|$)")
 _HAVING = frozenset({"has", "have", "had", "having"})
 _FORBIDS = re.compile(
     r"\b(?:(?:must|may|can|could|should) (?:not|never)|(?:not|never) (?:be )?(?:allowed|permitted|"
@@ -108,6 +108,7 @@ def permission(left: Reading, right: Reading) -> Iterator[Objection]:
         yield Objection("negation", words[here], words[there], doubtful=True)
 
 
+@once_a_text
 def _permits(reading: Reading) -> bool | None:
     """Whether a text allows (True) or forbids (False) something; None if neither, or both."""
     forbids = _FORBIDS.search(reading.said) is not None
@@ -118,6 +119,8 @@ def _permits(reading: Reading) -> bool | None:
 def tense(left: Reading, right: Reading) -> Iterator[Objection]:
     """One says that it is so, the other that it was: "migrates" against "migrated"."""
     here, there = pasts_of(left), pasts_of(right)
+    if here == there:
+        return
     known = (left.stem_set & right.stem_set) | _COPULAS
     forms = {word for word in here ^ there if word in known}
     if forms:
@@ -126,9 +129,11 @@ def tense(left: Reading, right: Reading) -> Iterator[Objection]:
         yield Objection("tense", one, other, conflict=False)
 
 
+@once_a_text
 def moods_of(reading: Reading) -> frozenset[str]:
     """Give the moods that a text is in, by their names."""
-    return frozenset(name for name, words in _MOODS.items() if words.search(reading.said))
+    found = {_NAMED[(match.lastindex or 1) - 1] for match in _ANY_MOOD.finditer(reading.said)}
+    return frozenset(found | {"?"} if _ASKS.search(reading.said) else found)
 
 
 def _in_their_tense(reading: Reading, verbs: Iterable[str], past: frozenset[str]) -> str:
@@ -141,6 +146,7 @@ def _in_their_tense(reading: Reading, verbs: Iterable[str], past: frozenset[str]
     return ", ".join(words)
 
 
+@once_a_text
 def pasts_of(reading: Reading) -> frozenset[str]:
     """Give the stems of the verbs that stand in the past tense, as far as words show it.
 

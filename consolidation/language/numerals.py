@@ -30,6 +30,8 @@ _PARTS = re.compile(
 )
 _EACH = ("a", "an", "per")
 _TIMES = {"once": 1, "twice": 2}
+# With any other word no number begins.
+_FIRST = lexicon.NUMBER_WORDS.keys() | lexicon.SCALES.keys() | _TIMES.keys() | {"a", "an"}
 # "twenty-one-year-old" is as long as such words get; a hostile one does not get longer.
 _PARTS_OF_A_WORD = 3
 # No number takes more words than this.
@@ -62,6 +64,9 @@ def numbers_in_words(tokens: Sequence[Token]) -> Iterator[tuple[str, str, list[T
     words = [(part, token) for token in tokens for part in token.lower.split("-", _PARTS_OF_A_WORD)]
     index = 0
     while index < len(words):
+        if words[index][0] not in _FIRST:
+            index += 1
+            continue
         before = words[index - 1][0] if index else ""
         ahead = [word for word, _ in words[index : index + _LONGEST]]
         norm, used = _read_words(before, ahead)

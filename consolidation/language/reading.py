@@ -7,10 +7,11 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import cached_property, lru_cache, wraps
 from itertools import islice, pairwise
+from typing import TypeVar
 
 from . import lexicon
 from .names import find_names, find_persons
@@ -82,7 +83,7 @@ class Reading:
 
     def holds(self, value: Value) -> bool:
         """Whether a value stands here, in this spelling or another."""
-        return value.key in self.value_keys or value.stands_in(self.said.lower())
+        return value.key in self.value_keys or value.stands_in(self._small)
 
     def mentions(self, name: str) -> bool:
         """Whether a name, in lower case, is among the words."""
@@ -90,8 +91,16 @@ class Reading:
 
     def spelled(self, stems: Iterable[str]) -> list[str]:
         """Give stems as words that stand here, for people to read."""
-        forms = {stem(token.bare): token.bare for token in reversed(self.tokens)}
-        return [forms.get(one, one) for one in stems]
+        return [self._forms.get(one, one) for one in stems]
+
+    @cached_property
+    def _small(self) -> str:
+        return self.said.lower()
+
+    @cached_property
+    def _forms(self) -> dict[str, str]:
+        """The first word of each stem."""
+        return {stem(token.bare): token.bare for token in reversed(self.tokens)}
 
     @cached_property
     def measures(self) -> tuple[Value, ...]:
@@ -106,6 +115,8 @@ class Reading:
     @cached_property
     def plain(self) -> tuple[Token, ...]:
         """The words without those of numbers, times and dates, which are compared as values."""
+        if not self.measures:
+            return self.tokens
         taken = covered(self.measures)
         return tuple(token for token in self.tokens if token.start not in taken)
 
@@ -236,8 +247,9 @@ class Reading:
     def owners(self) -> dict[str, frozenset[str]]:
         """The stem of a thing to whom it belongs: "Ann's dog", "the dog of Ann"."""
         found: dict[str, set[str]] = {}
+        named = {*self.names, "user"}
         for index, token in enumerate(self.tokens):
-            if token.bare not in self.names and token.bare != "user":
+            if token.bare not in named:
                 continue
             if token.possessive:
                 things = self.tokens[index + 1 : index + 2]
@@ -274,10 +286,30 @@ class Reading:
         )
 
 
-@lru_cache(maxsize=65_536)
+@lru_cache(maxsize=16_384)
 def read(text: str) -> Reading:
     """Read a text; the same text is read once."""
     return Reading(text)
+
+
+_Found = TypeVar("_Found")
+
+
+def once_a_text(find: Callable[[Reading], _Found]) -> Callable[[Reading], _Found]:
+    """Let something be found once in each text, for all the others that it is compared with.
+
+    It is kept with the reading, as the properties of a reading are.
+    """
+    name = f"{find.__module__}.{find.__qualname__}"
+
+    @wraps(find)
+    def kept(reading: Reading) -> _Found:
+        if name not in reading.__dict__:
+            reading.__dict__[name] = find(reading)
+        found: _Found = reading.__dict__[name]
+        return found
+
+    return kept
 
 
 def _denies(word: str) -> bool:

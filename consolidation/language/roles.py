@@ -14,7 +14,7 @@ from itertools import pairwise
 from . import lexicon
 from .objections import Objection, listed
 from .order import is_passive_by, without_teller
-from .reading import Reading
+from .reading import Reading, once_a_text
 from .tokens import Token, stem
 
 # From this share of common words on, the same words in another order are another statement.
@@ -29,6 +29,7 @@ def direction(left: Reading, right: Reading) -> Iterator[Objection]:
             yield Objection("direction", f"from {start} to {end}", f"from {end} to {start}")
 
 
+@once_a_text
 def _from_to(reading: Reading) -> set[tuple[str, str]]:
     found = re.findall(r"\bfrom (?:the )?(\S+)(?: \S+)? to (?:the )?(\w+)", reading.said.lower())
     return {(start.strip(".,;"), end) for start, end in found}
@@ -56,11 +57,18 @@ def roles(left: Reading, right: Reading) -> Iterator[Objection]:
 def duty(left: Reading, right: Reading) -> Iterator[Objection]:
     """Who asks for something, against who is to do it."""
     for one, other, turned in ((left, right, False), (right, left, True)):
-        asking, doing = _before(one, lexicon.REQUESTING), _before(one, lexicon.DUTIES)
-        asked, done = _before(other, lexicon.REQUESTING), _before(other, lexicon.DUTIES)
-        for person in sorted((asking - doing) & (done - asked)):
+        asking, _ = _asking_and_obliged(one)
+        _, obliged = _asking_and_obliged(other)
+        for person in sorted(asking & obliged):
             sides = (f"{person} asks for it", f"{person} is to do it")
             yield Objection("duty", *(sides[::-1] if turned else sides))
+
+
+@once_a_text
+def _asking_and_obliged(reading: Reading) -> tuple[frozenset[str], frozenset[str]]:
+    """Give the persons who ask for something and need not do it, and the reverse."""
+    asking, obliged = (_before(reading, words) for words in (lexicon.REQUESTING, lexicon.DUTIES))
+    return asking - obliged, obliged - asking
 
 
 def _before(reading: Reading, words: frozenset[str]) -> frozenset[str]:
@@ -106,9 +114,13 @@ def _deeds(reading: Reading) -> set[str]:
 def _participants(left: Reading, right: Reading) -> frozenset[str]:
     """Give those in both texts who might change places."""
     shared = left.persons & right.persons
-    if (left.words | right.words) & lexicon.TRANSFERS and "user" in left.words & right.words:
-        shared |= {"user"}
-    return shared
+    both_tell = "user" in left.words and "user" in right.words
+    return shared | {"user"} if both_tell and (_hands_over(left) or _hands_over(right)) else shared
+
+
+@once_a_text
+def _hands_over(reading: Reading) -> bool:
+    return not reading.words.isdisjoint(lexicon.TRANSFERS)
 
 
 def _arrow(order: tuple[str, ...] | None, reading: Reading, shared: frozenset[str]) -> str:
@@ -167,13 +179,18 @@ def _conjoined(tokens: Sequence[Token], spots: Sequence[int]) -> bool:
 
 def reversed_words(left: Reading, right: Reading) -> Iterator[Objection]:
     """Find the same words in another order: "the api calls the worker", and back."""
-    here, there = set(left.actors), set(right.actors)
+    here, there = _acting(left), _acting(right)
     if len(here & there) < SAME_WORDS * len(here | there):
         return
     order, other = _in_common(left.actors, right.actors)
     if order != other:
         told, otherwise = " ".join(left.spelled(order)), " ".join(right.spelled(other))
         yield Objection("role", told, otherwise, doubtful=not _two_exchanged(order, other))
+
+
+@once_a_text
+def _acting(reading: Reading) -> frozenset[str]:
+    return frozenset(reading.actors)
 
 
 def _two_exchanged(left: Sequence[str], right: Sequence[str]) -> bool:
@@ -203,6 +220,7 @@ def bindings(left: Reading, right: Reading) -> Iterator[Objection]:
             yield Objection("role", ", ".join(values), ", ".join(others))
 
 
+@once_a_text
 def _by_measure(reading: Reading) -> dict[tuple[str, str], list[str]]:
     """Give the values that could change places, in order: those of one kind and unit."""
     found: dict[tuple[str, str], list[str]] = {}

@@ -12,10 +12,10 @@ from . import lexicon
 _WORD = re.compile(r"[^\W\d_](?:[\w]|['’-](?=\w))*|\d[\w.,:-]*\w|\d|[.!?;:\n]")
 # "Red" and "need" are no past tenses.
 _SHORTEST_PAST = 4
-_POSSESSIVE = re.compile(r"['’]s?$", re.IGNORECASE)
+_POSSESSIVE = re.compile(r"'s?$")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Token:
     """A word as it stands, and where."""
 
@@ -47,8 +47,9 @@ def tokenise(text: str) -> list[Token]:
         if word in ".!?;:\n":
             fresh = True
             continue
-        lower = word.lower().replace("’", "'")
-        tokens.append(Token(word, lower, _POSSESSIVE.sub("", lower), fresh, match.start()))
+        lower = word if word.islower() and word.isascii() else word.lower().replace("’", "'")
+        bare = _POSSESSIVE.sub("", lower) if "'" in lower else lower
+        tokens.append(Token(word, lower, bare, fresh, match.start()))
         fresh = False
     return tokens
 

@@ -74,7 +74,9 @@ _KINDS = {
     ),
     "number": DIGITS,
 }
-_VALUE = re.compile("|".join(f"(?P<{kind}>{pattern})" for kind, pattern in _KINDS.items()), re.I)
+_ANY_KIND = "|".join(f"(?P<{kind}>{pattern})" for kind, pattern in _KINDS.items())
+# None of them begins with a letter inside of a word: most places in a text need no further look.
+_VALUE = re.compile(rf"(?!\B[^\W\d])(?:{_ANY_KIND})", re.IGNORECASE)
 # "2026", or the "26" of "31/12/26".
 _YEAR = re.compile(r"\b(\d{4})\b|/\d{1,2}/(\d{2})$")
 _MONTH_NUMBERS = {month[:3]: number for number, month in enumerate(lexicon.MONTHS, start=1)}
@@ -85,7 +87,7 @@ _HOURS = lexicon.NUMBER_WORDS | {"noon": 12, "midnight": 0}
 FAMILIES = {"url": "host", "address": "host", "version": "number", "time": "number"}
 
 
-@dataclass(frozen=True, order=True)
+@dataclass(frozen=True, order=True, slots=True)
 class Value:
     """A value that stands in a text; two are the same if `family` and `norm` are."""
 
@@ -120,8 +122,14 @@ class Value:
         if self.kind in ("number", "time", "date"):
             return False
         if self.kind == "quoted":
-            words = r"\W+".join(re.findall(r"\w+", self.norm))
-            return bool(words) and re.search(rf"(?<!\w){words}(?!\w)", text) is not None
+            words = re.findall(r"\w+", self.norm)
+            if not words or any(word not in text for word in words):
+                return False
+            together = r"\W+".join(words)
+            return re.search(rf"(?<!\w){together}(?!\w)", text) is not None
+        # Most do not, and a pattern is dear to make.
+        if self.norm not in text:
+            return False
         longer = r"[\w-]|\.\w" if self.kind == "host" else r"[\w-]|[./]\w"
         found = re.search(rf"(?<![\w.-]){re.escape(self.norm)}(?!{longer})", text)
         return found is not None

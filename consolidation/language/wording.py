@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from functools import lru_cache
 
 from . import lexicon
 
@@ -34,35 +33,47 @@ def _minutes(found: re.Match[str]) -> str:
     return f"{60 * int(found[1]) + int(found[2])} minutes"
 
 
-# Each pattern with what it becomes, one after the other.
+# Each pattern with what it becomes, one after the other; before it what it looks for, in small
+# letters: none of its matches is without one of these. Few texts have any, and to look for them
+# takes a small part of the time that a pattern takes.
 _Form = str | Callable[[re.Match[str]], str]
-_RULES: tuple[tuple[re.Pattern[str], _Form], ...] = tuple(
-    (re.compile(pattern, re.IGNORECASE), form)
-    for pattern, form in (
-        ("’", "'"),
+_RULES: tuple[tuple[tuple[str, ...], re.Pattern[str], _Form], ...] = tuple(
+    (signs, re.compile(pattern, re.IGNORECASE), form)
+    for signs, pattern, form in (
+        (("’",), "’", "'"),
         # A minus as it is typeset; a dash in front of a number is one, too.
-        ("\\u2212", "-"),
-        (r"(?<![\w\s])\u2013(?=\d)|(?<=\s)\u2013(?=\d)", "-"),
-        (rf"\b({'|'.join(lexicon.OUR)})our", r"\1or"),
-        (rf"\b({'|'.join(lexicon.ISE)})is(?=e|ing|ation)", r"\1iz"),
-        (r"\b(?:Doctor|Dr\.)(?= [A-Z])", "Dr"),
-        # Contractions.
-        (r"\bwon't\b", "will not"),
-        (r"\bshan't\b", "shall not"),
-        (r"\bcan't\b|\bcannot\b", "can not"),
-        (r"(?<=\w)n't\b", " not"),
-        (r"\b(\w+)'re\b", r"\1 are"),
-        (r"\b(\w+)'ll\b", r"\1 will"),
-        (r"\b(\w+)'ve\b", r"\1 have"),
-        (r"\bI'm\b", "I am"),
-        (r"\b(\w+)'s been\b", r"\1 has been"),
+        (("\u2212",), "\u2212", "-"),
+        (("\u2013",), r"(?<![\w\s])\u2013(?=\d)|(?<=\s)\u2013(?=\d)", "-"),
+        (("our",), rf"\b({'|'.join(lexicon.OUR)})our", r"\1or"),
         (
+            ("ise", "ising", "isation"),
+            rf"\b({'|'.join(lexicon.ISE)})is(?=e|ing|ation)",
+            r"\1iz",
+        ),
+        (("doctor", "dr."), r"\b(?:Doctor|Dr\.)(?= [A-Z])", "Dr"),
+        # Contractions.
+        (("won't",), r"\bwon't\b", "will not"),
+        (("shan't",), r"\bshan't\b", "shall not"),
+        (("can't", "cannot"), r"\bcan't\b|\bcannot\b", "can not"),
+        (("n't",), r"(?<=\w)n't\b", " not"),
+        (("'re",), r"\b(\w+)'re\b", r"\1 are"),
+        (("'ll",), r"\b(\w+)'ll\b", r"\1 will"),
+        (("'ve",), r"\b(\w+)'ve\b", r"\1 have"),
+        (("i'm",), r"\bI'm\b", "I am"),
+        (("'s been",), r"\b(\w+)'s been\b", r"\1 has been"),
+        (
+            ("'s",),
             r"\b(it|that|there|here|what|who|where|how|when|why|he|she)'s\b",
             r"\1 is",
         ),
-        (r"\b(\w+)'d rather\b", r"\1 would rather"),
+        (("'d rather",), r"\b(\w+)'d rather\b", r"\1 would rather"),
         # What only announces a memory.
         (
+            (
+                *("record", "you know", "noting", "note", "keep in mind", "turns out", "learned"),
+                *("found out", "user", "discussed", "mentioned", "heads", "reminder", "important"),
+                *("info", "fyi", "til", "update"),
+            ),
             r"(?:^|(?<=[.!?:] ))(?:(?:for the record|just (?:to record it|so you know)|"
             r"(?:worth noting|note|keep in mind|it (?:was noted|turns out)|turns out|"
             r"I (?:learned|found out)|we (?:learned|found out)|"
@@ -72,80 +83,135 @@ _RULES: tuple[tuple[re.Pattern[str], _Form], ...] = tuple(
             "",
         ),
         (
+            ("user ",),
             r"\b((?:the )?user) (?:said|says|mentioned|mentions|noted|notes|told me|explained|"
             r"confirmed|reported)(?: that)? (?:they|he|she) ",
             r"\1 ",
         ),
-        (r"(?<=\w) at all(?=[.,;!?]|$)", ""),
-        (r"(?:^|,? )(?:in fact|of course|as a matter of fact|needless to say)\b,?", ""),
-        # Denials.
-        (r"\bnot ever\b", "never"),
-        (r"\b(?:do|does) not like\b", "dislikes"),
-        (r"\b(does|do) not have (?:an?|any) ", r"\1 have no "),
-        (r"\b(?:does|do) have no\b", "have no"),
-        (r"\bno one\b|\bnot (?:anyone|anybody)\b", "nobody"),
-        (r"\bwith no\b(?! (?:one|longer|more)\b)", "without"),
-        (r"\b(is|are|was|were|has|have|had) not any\b", r"\1 no"),
-        (r"\bdid not have any\b", "had no"),
-        (r"\b(?:do|does) not have any\b", "have no"),
-        (r"\b(?:is|are) not (?:allowed|permitted) to\b", "must not"),
-        (r"\b(?:is|are) unable to\b|\b(?:is|are) not able to\b", "can not"),
-        (r"\b(?:is|are) able to\b", "can"),
-        (r"(?:^|(?<=[.!?:] ))(?:do (?:not|never)|you must (?:not|never)|never ever)\b", "Never"),
-        (r"(?:^|(?<=[.!?:] ))avoid (?=\w+ing\b)", "Never "),
-        # Duties.
-        (r"\b(?:has|have|needs?) to\b|\b(?:is|are) required to\b", "must"),
-        (r"\bin order to\b", "to"),
-        # How much, how long, when.
-        (r"\bper cent\b", "percent"),
-        (r"\bhalf an? (hour|minute)\b", r"30 \1_"),
-        (r"\b30 hour_", "30 minutes"),
-        (r"\b30 minute_", "30 seconds"),
-        (r"\bhalf a second\b", "500 ms"),
-        (r"\bhalf a day\b", "12 hours"),
-        (r"\bhalf a year\b", "6 months"),
-        (r"\bhalf a dozen\b", "6"),
-        (r"\bhalf a million\b", "500000"),
-        (r"\b(?:half|1/2) of (?:all )?(?=the|our|my|all|its)", "50% of "),
-        (r"\b(?:a|one) quarter of an hour\b", "15 minutes"),
-        (r"\bthree[- ]quarters of an hour\b", "45 minutes"),
-        (r"\ban? (hour|minute|second|day|week|month|year) and a half\b", r"1.5 \1s"),
-        (rf"\b({_ONES}|\d+) and a half\b", r"\1.5"),
-        (rf"\b({_ONES})\.5\b", lambda found: f"{lexicon.NUMBER_WORDS[found[1].lower()]}.5"),
-        (r"\b(\d+) ?(?:h|hrs?|hours?),? ?(?:and )?(\d+) ?(?:m|min|mins|minutes?)\b", _minutes),
-        (r"\b(\d)h(\d\d)\b", _minutes),
-        (r"\ba fortnight\b", "2 weeks"),
-        (rf"\bhalf past ({_ONES}|\d+)\b", lambda found: f"{_hour(found[1])}:30"),
-        (rf"\b(?:a )?quarter past ({_ONES}|\d+)\b", lambda found: f"{_hour(found[1])}:15"),
-        (rf"\b(?:a )?quarter to ({_ONES}|\d+)\b", lambda found: f"{_hour(found[1]) - 1}:45"),
-        (r"\b(\d{2})\.(\d{2})\.(\d{4})\b", r"\3-\2-\1"),
-        (r"\bdegrees celsius\b", "°C"),
-        (r"\bdegrees fahrenheit\b", "°F"),
-        (r"(?<=\d)M(?= [a-z]+s\b)", " million"),
-        (r"\bversion (?=\d)", "v"),
-        (r"\bport number (?=\d)", "port "),
-        (r"\b([kMG])bit/s\b", r"\1bps"),
-        (r"\b((?:[KMGT]i?|giga|mega|kilo|tera)(?:b|bytes?)) of\b", r"\1"),
+        ((" at all",), r"(?<=\w) at all(?=[.,;!?]|$)", ""),
         (
+            ("in fact", "of course", "matter of fact", "needless"),
+            r"(?:^|,? )(?:in fact|of course|as a matter of fact|needless to say)\b,?",
+            "",
+        ),
+        # Denials.
+        (("not ever",), r"\bnot ever\b", "never"),
+        (("not like",), r"\b(?:do|does) not like\b", "dislikes"),
+        (("not have a",), r"\b(does|do) not have (?:an?|any) ", r"\1 have no "),
+        (("have no",), r"\b(?:does|do) have no\b", "have no"),
+        (("no one", "not any"), r"\bno one\b|\bnot (?:anyone|anybody)\b", "nobody"),
+        (("with no",), r"\bwith no\b(?! (?:one|longer|more)\b)", "without"),
+        (("not any",), r"\b(is|are|was|were|has|have|had) not any\b", r"\1 no"),
+        (("not have any",), r"\bdid not have any\b", "had no"),
+        (("not have any",), r"\b(?:do|does) not have any\b", "have no"),
+        (
+            ("allowed to", "permitted to"),
+            r"\b(?:is|are) not (?:allowed|permitted) to\b",
+            "must not",
+        ),
+        (("able to",), r"\b(?:is|are) unable to\b|\b(?:is|are) not able to\b", "can not"),
+        (("able to",), r"\b(?:is|are) able to\b", "can"),
+        (
+            ("do not", "do never", "must not", "must never", "never ever"),
+            r"(?:^|(?<=[.!?:] ))(?:do (?:not|never)|you must (?:not|never)|never ever)\b",
+            "Never",
+        ),
+        (("avoid ",), r"(?:^|(?<=[.!?:] ))avoid (?=\w+ing\b)", "Never "),
+        # Duties.
+        (
+            ("has to", "have to", "need to", "needs to", "required to"),
+            r"\b(?:has|have|needs?) to\b|\b(?:is|are) required to\b",
+            "must",
+        ),
+        (("in order to",), r"\bin order to\b", "to"),
+        # How much, how long, when.
+        (("per cent",), r"\bper cent\b", "percent"),
+        (("half a",), r"\bhalf an? (hour|minute)\b", r"30 \1_"),
+        (("30 hour_",), r"\b30 hour_", "30 minutes"),
+        (("30 minute_",), r"\b30 minute_", "30 seconds"),
+        (("half a",), r"\bhalf a second\b", "500 ms"),
+        (("half a",), r"\bhalf a day\b", "12 hours"),
+        (("half a",), r"\bhalf a year\b", "6 months"),
+        (("half a",), r"\bhalf a dozen\b", "6"),
+        (("half a",), r"\bhalf a million\b", "500000"),
+        (
+            ("half of", "1/2 of"),
+            r"\b(?:half|1/2) of (?:all )?(?=the|our|my|all|its)",
+            "50% of ",
+        ),
+        (("quarter of",), r"\b(?:a|one) quarter of an hour\b", "15 minutes"),
+        (("quarters of",), r"\bthree[- ]quarters of an hour\b", "45 minutes"),
+        (
+            ("and a half",),
+            r"\ban? (hour|minute|second|day|week|month|year) and a half\b",
+            r"1.5 \1s",
+        ),
+        (("and a half",), rf"\b({_ONES}|\d+) and a half\b", r"\1.5"),
+        (
+            (".5",),
+            rf"\b({_ONES})\.5\b",
+            lambda found: f"{lexicon.NUMBER_WORDS[found[1].lower()]}.5",
+        ),
+        (
+            ("h",),
+            r"\b(\d+) ?(?:h|hrs?|hours?),? ?(?:and )?(\d+) ?(?:m|min|mins|minutes?)\b",
+            _minutes,
+        ),
+        (("h",), r"\b(\d)h(\d\d)\b", _minutes),
+        (("fortnight",), r"\ba fortnight\b", "2 weeks"),
+        (
+            ("half past",),
+            rf"\bhalf past ({_ONES}|\d+)\b",
+            lambda found: f"{_hour(found[1])}:30",
+        ),
+        (
+            ("quarter past",),
+            rf"\b(?:a )?quarter past ({_ONES}|\d+)\b",
+            lambda found: f"{_hour(found[1])}:15",
+        ),
+        (
+            ("quarter to",),
+            rf"\b(?:a )?quarter to ({_ONES}|\d+)\b",
+            lambda found: f"{_hour(found[1]) - 1}:45",
+        ),
+        ((".",), r"\b(\d{2})\.(\d{2})\.(\d{4})\b", r"\3-\2-\1"),
+        (("degrees celsius",), r"\bdegrees celsius\b", "°C"),
+        (("degrees fahrenheit",), r"\bdegrees fahrenheit\b", "°F"),
+        (("m ",), r"(?<=\d)M(?= [a-z]+s\b)", " million"),
+        (("version ",), r"\bversion (?=\d)", "v"),
+        (("port number",), r"\bport number (?=\d)", "port "),
+        (("bit/s",), r"\b([kMG])bit/s\b", r"\1bps"),
+        (
+            ("b of", "byte of", "bytes of"),
+            r"\b((?:[KMGT]i?|giga|mega|kilo|tera)(?:b|bytes?)) of\b",
+            r"\1",
+        ),
+        (
+            ("-", "\u2013"),
             r"(?<=\d)[-\u2013](?=\d+ ?(?:ms|s|min|h|seconds?|minutes?|hours?|days?|weeks?|%|€)\b)",
             " to ",
         ),
         # How often.
-        (r"\beach (?!other\b|of\b)", "every "),
+        (("each ",), r"\beach (?!other\b|of\b)", "every "),
         (
+            ("once a", "once per", "once every"),
             r"\bonce (?:an?|per|every) (?=(?:minute|hour|day|night|week|month|quarter|year)s?\b)",
             "every ",
         ),
-        (r"\bevery 24 hours\b", "every day"),
-        (r"\bon (mon|tues|wednes|thurs|fri|satur|sun)days\b", r"every \1day"),
-        (r"\bone time\b(?! (?:code|password|token))", "once"),
+        (("every 24 hours",), r"\bevery 24 hours\b", "every day"),
+        (("days",), r"\bon (mon|tues|wednes|thurs|fri|satur|sun)days\b", r"every \1day"),
+        (("one time",), r"\bone time\b(?! (?:code|password|token))", "once"),
         # About how much.
-        (r"(?:\bapprox(?:\.|imately)?|\broughly|\bcirca|~)\s?(?=[\d€$£])", "about "),
+        (
+            ("approx", "roughly", "circa", "~"),
+            r"(?:\bapprox(?:\.|imately)?|\broughly|\bcirca|~)\s?(?=[\d€$£])",
+            "about ",
+        ),
         # With an article, little is something.
-        (r"\ba (little|few|number)\b", r"some-\1"),
+        (("a little", "a few", "a number"), r"\ba (little|few|number)\b", r"some-\1"),
         # Decades are no seconds.
-        (r"\b(the \d0)s\b", r"\1-ies"),
-        (r"\bapprox(?:\.|imately\b)", "about"),
+        (("0s",), r"\b(the \d0)s\b", r"\1-ies"),
+        (("approx",), r"\bapprox(?:\.|imately\b)", "about"),
     )
 )
 # "The first of March" is a date, not an ordinal.
@@ -170,14 +236,27 @@ _SHORTENED = re.compile(
 )
 
 
-@lru_cache(maxsize=65_536)
+# The word with which each other spelling begins.
+_SPELLED = re.compile(r"\w+")
+_OTHERWISE = frozenset(
+    found.group() for other in lexicon.SPELLINGS if (found := _SPELLED.match(other.casefold()))
+)
+
+
 def normalised(text: str) -> str:
     """Give a text with its contractions, abbreviations and spellings brought to one form."""
-    for pattern, form in _RULES:
-        text = pattern.sub(form, text)
+    small = text.casefold()
+    for signs, pattern, form in _RULES:
+        if any(sign in small for sign in signs):
+            text = pattern.sub(form, text)
+            small = text.casefold()
     text = _SHORTENED.sub(lambda found: _CALENDAR[found[1]], text)
-    text = _DAY.sub(_day, text)
+    small = text.casefold()
+    if any(month in small for month in lexicon.MONTHS):
+        text = _DAY.sub(_day, text)
     text = _ORDINAL.sub(_ordinal, text)
+    if _OTHERWISE.isdisjoint(_SPELLED.findall(text.casefold())):
+        return text
     return _SPELLINGS.sub(_spelled, text)
 
 

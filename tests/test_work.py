@@ -1,0 +1,107 @@
+"""How the work grows: counted in calls, since a clock tells little on a busy machine."""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Callable
+from itertools import combinations
+from types import FrameType
+
+import pytest
+from texts import sources
+
+from slowwave.consolidation.checking.statements import statements_of
+from slowwave.consolidation.checking.verify import find_faults
+from slowwave.consolidation.extractive import compose_synthesis
+from slowwave.consolidation.guards import first_difference, gravest_objection
+from slowwave.consolidation.language.arrangement import rearranged
+from slowwave.consolidation.language.reading import Reading, once_a_text
+
+LONG = {
+    "numbers": lambda count: " ".join(f"{number * 7} s" for number in range(count)),
+    "quotes": lambda count: " ".join(f'"q{number} z"' for number in range(count)),
+    "one sentence": lambda count: " and ".join(
+        f"job {number} of Ann is on db-{number}" for number in range(count)
+    ),
+}
+
+
+def calls(work: Callable[[], object], of: str = "") -> int:
+    """Count the calls of functions, or of those that are defined in one file."""
+    count = 0
+
+    def note(frame: FrameType, event: str, _: object) -> None:
+        nonlocal count
+        count += event in ("call", "c_call") and frame.f_code.co_filename.endswith(of)
+
+    sys.setprofile(note)
+    try:
+        work()
+    finally:
+        sys.setprofile(None)
+    return count
+
+
+def compared(text: str) -> None:
+    first_difference(Reading(text), Reading(f"{text} too"))
+
+
+def stated(text: str) -> None:
+    for one in statements_of(text):
+        assert one.clauses
+        assert one.spots
+        assert one.phrases
+
+
+def checked(text: str) -> None:
+    both = sources(text, f"{text} too")
+    find_faults(compose_synthesis(both), both, "synthesize")
+
+
+@pytest.mark.parametrize("shape", LONG)
+@pytest.mark.parametrize("work", [compared, stated, checked])
+def test_four_times_the_text_takes_little_more_than_four_times_the_work(
+    work: Callable[[str], None], shape: str
+) -> None:
+    # Whatever is made or remembered once, is.
+    work(f"The pump is old. {LONG[shape](41)}")
+    few = calls(lambda: work(LONG[shape](40)))
+    assert calls(lambda: work(LONG[shape](160))) < 6 * few
+
+
+def test_no_pattern_is_made_to_tell_a_pair_of_texts_apart() -> None:
+    lines = [f"Backup job {number} took {number * 7} s on host db-{number}." for number in range(9)]
+    readings = [Reading(line) for line in lines]
+    for reading in readings:
+        gravest_objection(reading, readings[0])
+    re.purge()
+
+    def compare() -> None:
+        for one, other in combinations(readings, 2):
+            assert gravest_objection(one, other) is not None
+
+    assert calls(compare, of="_parser.py") == 0
+
+
+def test_what_is_found_in_a_text_is_found_once_for_all_that_it_is_compared_with() -> None:
+    found: list[str] = []
+
+    @once_a_text
+    def words(reading: Reading) -> int:
+        found.append(reading.text)
+        return len(reading.words)
+
+    one, other = Reading("The pump is old."), Reading("The pump is new.")
+    assert [words(reading) for reading in (one, other, one, other)] == [4, 4, 4, 4]
+    assert found == [one.text, other.text]
+
+
+def test_no_order_is_tried_of_texts_with_other_words() -> None:
+    one = Reading("In March the niece of the owner sells the house of Ann.")
+    turned = Reading("The niece of the owner sells the house of Ann in March.")
+    other = Reading("The niece of the owner sells the yacht of Ann in March.")
+    none = calls(lambda: rearranged(one, other), of="order.py")
+    assert calls(lambda: rearranged(one, turned), of="order.py") > 10 * none
+    assert rearranged(one, turned)
+    assert not rearranged(one, other)
