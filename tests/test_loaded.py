@@ -1,0 +1,62 @@
+"""What a command loads: a library that it does not use costs it nothing."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+from nights import fill, night, told
+from test_plan import of_one_thing
+
+from slowwave.consolidation.embed import SentenceEmbedder
+
+# Seconds each.
+HEAVIEST = {"torch", "transformers", "sentence_transformers", "litellm"}
+EMBEDDING = {"onnxruntime", "tokenizers"}
+PLANNING = {"numpy", "scipy", "sklearn"}
+# Typer itself loads pydantic.
+LIGHTER = {"rich", "sqlite_utils", "snowballstemmer", "tenacity", "filelock"}
+
+
+def loaded(arguments: Sequence[object], names: set[str]) -> set[str]:
+    """Give which of the modules a command had loaded when it ended."""
+    code = (
+        "import sys\nfrom slowwave.cli.app import run\n"
+        f"code = run({[str(one) for one in arguments]!r})\n"
+        f"print('LOADED', *[n for n in {sorted(names)!r} if n in sys.modules])\n"
+        "sys.exit(code)"
+    )
+    ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    return set(ended.stdout.splitlines()[-1].split()[1:])
+
+
+@pytest.fixture
+def embedded(memory_file: Path, embedder: SentenceEmbedder) -> Path:
+    """Give a file whose memories have their vectors, and work to do."""
+    fill(memory_file, told(of_one_thing(), "oncall"))
+    night(memory_file, embedder, only=frozenset({"merge"}))
+    return memory_file
+
+
+def test_help_loads_nothing_but_typer_and_the_standard_library() -> None:
+    everything = HEAVIEST | EMBEDDING | PLANNING | LIGHTER
+    assert loaded(["maintain", "--help"], everything) == set()
+
+
+@pytest.mark.parametrize("command", ["check", "log"])
+def test_a_look_into_a_file_loads_no_model(command: str, embedded: Path) -> None:
+    assert loaded([command, embedded], HEAVIEST | EMBEDDING | {"scipy", "sklearn"}) == set()
+
+
+def test_a_dry_run_with_vectors_loads_no_model(embedded: Path) -> None:
+    arguments = ["maintain", embedded, "--consolidate", "--dry-run"]
+    assert loaded(arguments, HEAVIEST | EMBEDDING) == set()
+
+
+def test_a_night_with_the_packaged_model_loads_onnxruntime_and_no_torch(memory_file: Path) -> None:
+    fill(memory_file, told(of_one_thing(), "oncall"))
+    arguments = ["maintain", memory_file, "--consolidate"]
+    assert loaded(arguments, HEAVIEST | EMBEDDING) == EMBEDDING
