@@ -3,23 +3,24 @@
 from __future__ import annotations
 
 import re
-from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from math import log
+from typing import Any
 
 from slowwave.consolidation.language import lexicon
 from slowwave.consolidation.language.tokens import stem
 from slowwave.consolidation.thresholds import (
+    ATTRIBUTE_WEIGHT,
     CUED_MATTER,
     PLAIN_MATTER,
     SHARED_MATTER,
     TURNED_MATTER,
     WHOLE_MATTER,
+    WORD_WEIGHT,
 )
 
 from .attributes import attribute_of
-from .frames import Frame
+from .frames import Frame, Key
 from .slots import Slot, names_the_one, slot_of, stemmed
 
 # What a thing has one of at a time. A date or a name may be one of many.
@@ -27,7 +28,7 @@ MEASURED = frozenset({"number", "time", "version", "address", "host", "url", "pa
 _WEEKDAYS = frozenset(map(stem, lexicon.WEEKDAYS))
 # What comes once, on one day.
 _DATED = frozenset({"=due", "=expire"})
-_CURRENCIES = frozenset({"EUR", "USD", "GBP"})
+CURRENCIES = frozenset({"EUR", "USD", "GBP"})
 # Of what runs on something, or needs it, the number behind its name is a version.
 _SOFTWARE = frozenset({"=run", "=need", "=build", "=use"})
 _DAYS = frozenset({"date", "month", "weekday"})
@@ -43,6 +44,8 @@ _KIN = frozenset(
     )
     for word in words.split()
 )
+# What two sentences about one thing need not have in common.
+COUNTING = _ORDINALS | _KIN
 # What one does or has of several things at a time: another one comes on top.
 _MANIFOLD = frozenset(
     stem(word)
@@ -57,42 +60,46 @@ _HAPPENING = re.compile(r"\b(?:has|have|having) an? \w+", re.IGNORECASE)
 _ONE_OF_MANY = re.compile(r"^(?:an?|one of|another|some)\b|\bis (?:one of|an?)\b", re.IGNORECASE)
 
 
+_ANOTHER = frozenset(
+    {"former", "acting", "interim", "next", "second", "deputy", "assistant", "vice", "planned"}
+)
+
+
 @dataclass(frozen=True)
 class Change:
     """What one sentence says and a later one says otherwise."""
 
-    slot: Slot
+    # What the values are: a number, a name ...
+    kind: str
+    # As they are spelled, and what they are told apart by.
+    old: str
+    new: str
+    old_keys: frozenset[Key]
+    new_keys: frozenset[Key]
     # Whether the later one says that it was otherwise before.
     cued: bool
     doubted: bool
+    # What both are about, for people to read.
+    about: str
+
+    def to_json(self) -> list[Any]:
+        """Give it as plain lists, the same each time."""
+        keys = [sorted(map(list, keys)) for keys in (self.old_keys, self.new_keys)]
+        return [self.kind, self.old, self.new, *keys, self.cued, self.doubted, self.about]
+
+    @classmethod
+    def from_json(cls, data: Sequence[Any]) -> Change:
+        """Take it back."""
+        kind, old, new, old_keys, new_keys, cued, doubted, about = data
+        olds, news = (frozenset((of, norm) for of, norm in each) for each in (old_keys, new_keys))
+        return cls(kind, old, new, olds, news, cued, doubted, about)
 
 
-_ANOTHER = frozenset(
-    {"former", "acting", "interim", "next", "second", "deputy", "assistant", "vice", "planned"}
-)
-# What stands in both of two sentences stands in two: no less rare than what stands in one.
-_SHARED = 2
+def compare(old: Frame, new: Frame) -> Change | None:
+    """Give what `new` says otherwise than `old`; None if they are about two things.
 
-
-class Matter:
-    """How much of what two sentences are about is the same; rare words weigh more."""
-
-    def __init__(self, frames: Iterable[Frame]) -> None:
-        """Take all sentences, to know what is rare."""
-        self.counts = Counter(word for frame in frames for word in frame.leads)
-        self._most = max((*self.counts.values(), _SHARED))
-
-    def share(self, of: frozenset[str], shared: frozenset[str]) -> float:
-        """Give the share of some words that others make up, by weight."""
-        whole = self._weight(of)
-        return self._weight(of & shared) / whole if whole else 0.0
-
-    def _weight(self, words: Iterable[str]) -> float:
-        return sum(1.0 + log(self._most / max(self.counts[word], _SHARED)) for word in words)
-
-
-def compare(old: Frame, new: Frame, matter: Matter) -> Change | None:
-    """Give what `new` says otherwise than `old`; None if they are about two things."""
+    The two sentences alone decide, so that the answer stands however many memories come.
+    """
     told = old.reported and new.reported
     if not (old.state or old.cued or told) or old.adds or not (new.news or told):
         return None
@@ -100,9 +107,24 @@ def compare(old: Frame, new: Frame, matter: Matter) -> Change | None:
     if slot is None or _two_things(old, new, slot):
         return None
     alike = _certain if slot.ended else _cued if new.cued else _plain
-    if not alike(old, new, slot, matter):
+    if not alike(old, new, slot):
         return None
-    return Change(slot, slot.ended or new.cued, old.doubted or new.doubted)
+    return Change(
+        *(slot.kind, slot.old, slot.new, slot.old_keys, slot.new_keys),
+        cued=slot.ended or new.cued,
+        doubted=old.doubted or new.doubted,
+        about=" ".join(new.spelled(old.matter & new.matter)),
+    )
+
+
+def _share(of: frozenset[str], shared: frozenset[str]) -> float:
+    """Give the share of some words that others make up, by weight."""
+    whole = _weight(of)
+    return _weight(of & shared) / whole if whole else 0.0
+
+
+def _weight(words: frozenset[str]) -> int:
+    return sum(ATTRIBUTE_WEIGHT if word[0] == "=" else WORD_WEIGHT for word in words)
 
 
 def _about(old: Frame, new: Frame, slot: Slot) -> tuple[frozenset[str], frozenset[str]]:
@@ -121,7 +143,7 @@ def _about(old: Frame, new: Frame, slot: Slot) -> tuple[frozenset[str], frozense
 def _is_price(frame: Frame, slot: Slot) -> bool:
     """Whether the value is money: then it is a price, whatever the verb."""
     return any(
-        key in slot.old_keys and value.measure[1] in _CURRENCIES
+        key in slot.old_keys and value.measure[1] in CURRENCIES
         for key, value in frame.values.items()
     )
 
@@ -133,23 +155,23 @@ def _common(old: Frame, new: Frame, shared: frozenset[str]) -> int:
     return len(shared) + users if things or users else 0
 
 
-def _certain(old: Frame, new: Frame, slot: Slot, matter: Matter) -> bool:
+def _certain(old: Frame, new: Frame, slot: Slot) -> bool:
     """Whether the value that has ended is the one that `old` gives: of the same thing."""
     before, after = _about(old, new, slot)
     shared = before & (after | new.implied)
     common = _common(old, new, shared)
     if common >= SHARED_MATTER and old.of_user and new.of_user:
         return True
-    return common > 0 and (not before or matter.share(before, shared) >= TURNED_MATTER)
+    return common > 0 and (not before or _share(before, shared) >= TURNED_MATTER)
 
 
-def _cued(old: Frame, new: Frame, slot: Slot, matter: Matter) -> bool:
+def _cued(old: Frame, new: Frame, slot: Slot) -> bool:
     """Whether what `new` says to have changed is what `old` is about."""
     if slot.kind in ("name", "word") and not new.implied and _manifold(old):
         return False
     before, after = _about(old, new, slot)
     shared = before & (after | new.implied)
-    here = matter.share(before, shared)
+    here = _share(before, shared)
     if _common(old, new, shared) < SHARED_MATTER:
         return bool(shared) and here == 1.0 and slot.kind == "name"
     if slot.kind == "word":
@@ -161,7 +183,7 @@ def _cued(old: Frame, new: Frame, slot: Slot, matter: Matter) -> bool:
     return here >= (TURNED_MATTER if new.turned else CUED_MATTER)
 
 
-def _plain(old: Frame, new: Frame, slot: Slot, matter: Matter) -> bool:
+def _plain(old: Frame, new: Frame, slot: Slot) -> bool:
     """Whether both say the same of one thing, but for the value."""
     many = _one_of_many(old, slot) or _one_of_many(new, slot)
     if slot.kind == "word" or new.adds or (many and not (old.doubted or new.doubted)):
@@ -172,7 +194,7 @@ def _plain(old: Frame, new: Frame, slot: Slot, matter: Matter) -> bool:
     alone = the_one and before == after
     if _common(old, new, shared) < SHARED_MATTER - alone:
         return False
-    here, there = matter.share(before, shared), matter.share(after, shared)
+    here, there = _share(before, shared), _share(after, shared)
     whole = here >= (PLAIN_MATTER if the_one else WHOLE_MATTER)
     if bool(before - after) and bool(after - before) and not whole:
         return False

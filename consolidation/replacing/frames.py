@@ -154,16 +154,6 @@ class Frame:
         return "user" in self.reading.words
 
     @cached_property
-    def leads(self) -> frozenset[str]:
-        """What leads to another sentence about the same thing.
-
-        Where a name stands, also what is said of it together with it: neither may be rare.
-        """
-        whose = ["user"] * self.of_user + [stem(name) for name in self.names]
-        attributes = [one for one in self.matter | self.implied if one.startswith("=")]
-        return self.matter | {f"{name}{one}" for name in whose for one in attributes}
-
-    @cached_property
     def ended(self) -> frozenset[int]:
         """The places in the text where it names what is so no longer."""
         return _spans(cues.ENDED, self.reading.said)

@@ -6,9 +6,8 @@ A number, a time or a path; a name; an address of both; words; or that it is so 
 from __future__ import annotations
 
 import re
-from collections.abc import Container, Iterable, Sequence
+from collections.abc import Container, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 
 from slowwave.consolidation.language.tokens import stem
 from slowwave.consolidation.language.values import FAMILIES, Value
@@ -26,6 +25,16 @@ _BESIDE = re.compile(r"[ ,]*(?:(?:at|from|to|till|until|on|the|and|of) ?)*")
 _ACTING = re.compile(r"(?:is|are|was|has|had|[a-z]{2,}s)$")
 # A thing of which there is one: "the head of marketing", "our contact".
 _THE_ONE = r"(?:\b(?i:the|my|our|your|his|her|its|their)|['’]s) [\w' -]{0,60}"
+# Where a name is what such a thing is: what stands in front of the name, and what behind it.
+_IN_FRONT = re.compile(
+    rf"(?:{_THE_ONE}|^[A-Z][a-z]+(?: [a-z]+){{0,5}} (?:of|for) [\w' -]*(?=:))"
+    r"(?:,| is| are|:)(?: called| named| at| by| with| from)?(?: the)? (?:Mr|Mrs|Ms|Dr)?\.? ?\Z"
+)
+_BEHIND = re.compile(
+    rf"(?: [A-Z]\w*)*(?:,| is| are) {_THE_ONE}| \w+ (?:is|are) {_THE_ONE}"
+    rf"|\b[^.;]*, (?:he|she|it|they|who|which) (?:is|are) {_THE_ONE}"
+)
+_EDGE = re.compile(r"\b")
 
 
 @dataclass(frozen=True)
@@ -53,21 +62,19 @@ def slot_of(old: Frame, new: Frame) -> Slot | None:
 
 def names_the_one(frame: Frame, name: str) -> bool:
     """Whether it says who or what the one thing of its kind is: "the head of marketing is Ann"."""
-    return _says_which_one(frame.reading.said, name)
-
-
-@lru_cache(maxsize=8_192)
-def _says_which_one(text: str, name: str) -> bool:
-    value = re.escape(name)
-    title = r"(?:Mr|Mrs|Ms|Dr)?\.? ?"
-    the_one = rf"(?:{_THE_ONE}|^[A-Z][a-z]+(?: [a-z]+){{0,5}} (?:of|for) [\w' -]*(?=:))"
-    tie = r"(?:,| is| are|:)(?: called| named| at| by| with| from)?(?: the)?"
-    behind = rf"{the_one}{tie} {title}{value}\b"
-    before = (
-        rf"\b{value}(?: [A-Z]\w*)*(?:,| is| are) {_THE_ONE}|\b{value} \w+ (?:is|are) {_THE_ONE}"
+    text = frame.reading.said
+    return any(
+        (_EDGE.match(text, end) and _IN_FRONT.search(text, 0, start))
+        or (_EDGE.match(text, start) and _BEHIND.match(text, end))
+        for start, end in _places(text, name)
     )
-    apposed = rf"\b{value}\b[^.;]*, (?:he|she|it|they|who|which) (?:is|are) {_THE_ONE}"
-    return re.search(f"{behind}|{before}|{apposed}", text) is not None
+
+
+def _places(text: str, name: str) -> Iterator[tuple[int, int]]:
+    start = text.find(name)
+    while start >= 0:
+        yield start, start + len(name)
+        start = text.find(name, start + 1)
 
 
 def _value_slot(old: Frame, new: Frame) -> Slot | None:
