@@ -1,4 +1,4 @@
-"""Accepted drafts to rows, edges and journal: one short transaction a proposal."""
+"""Accepted drafts to rows, edges and journal: each proposal whole, or not at all."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from slowwave.store.entities import keep_entities, keep_scans, unite_entities
 from slowwave.store.file import MemoryFile
-from slowwave.store.journal import insert_row, update_row, write_row
+from slowwave.store.journal import insert_row, insert_rows, update_row, update_rows, write_row
 from slowwave.store.ledger import Decision, keep_decision
 from slowwave.store.memories import read_memories
 from slowwave.store.records import LAYERS, Memory, content_hash, json_text, timestamp, to_row
@@ -45,27 +45,26 @@ def apply_written(
     vector: NDArray[np.float32] | None,
     entities: Mapping[str, Sequence[str]],
 ) -> Result:
-    """Carry out one proposal, whole or not at all, after a look at whether it still holds.
+    """Carry out one proposal in the transaction of the caller, if it still holds.
 
     vector: the draft's, float32, shape (d,), unit length; None where no text changes. `entities`
     gives the names that each source mentions. If a source is no longer what the plan was made
     from, the proposal is stale and nothing but that is written.
     """
     proposal = written.proposal
-    with file.transaction():
-        sources = list(read_memories(file, proposal.sources))
-        result = _stale(proposal, sources)
-        if result is None and proposal.operation == "merge":
-            result = _merge(file, run, written, sources, entities)
-        elif result is None and proposal.keeps_text:
-            result = _support(file, run, written, sources)
-        elif result is None and proposal.survivor is not None and vector is not None:
-            result = _grow(file, run, written, vector, sources, entities)
-        elif result is None and written.draft is not None and vector is not None:
-            result = _derive(file, run, written, written.draft, vector, sources, entities)
-        if result is None:
-            raise ValueError(f"a {proposal.operation} without a draft cannot be applied")
-        record(file, run, result)
+    sources = list(read_memories(file, proposal.sources))
+    result = _stale(proposal, sources)
+    if result is None and proposal.operation == "merge":
+        result = _merge(file, run, written, sources, entities)
+    elif result is None and proposal.keeps_text:
+        result = _support(file, run, written, sources)
+    elif result is None and proposal.survivor is not None and vector is not None:
+        result = _grow(file, run, written, vector, sources, entities)
+    elif result is None and written.draft is not None and vector is not None:
+        result = _derive(file, run, written, written.draft, vector, sources, entities)
+    if result is None:
+        raise ValueError(f"a {proposal.operation} without a draft cannot be applied")
+    record(file, run, result)
     return result
 
 
@@ -130,8 +129,7 @@ def _merge(
     names = {name for memory in others for name in entities.get(memory.id, ())}
     unite_entities(file, run.run_id, proposal.id, survivor, names)
     _supersede(file, run, proposal, others, survivor.id)
-    for memory in others:
-        _add_edge(file, run, proposal, survivor.id, memory)
+    _add_edges(file, run, proposal, survivor.id, others)
     _add_derivation(file, run, proposal, survivor.id, written)
     return Result(proposal, "applied", survivor=survivor.id, draft=written.draft)
 
@@ -145,8 +143,7 @@ def _support(
     metadata = rule.metadata | {"sessions": _all_sessions(sources)}
     columns = {"metadata": json_text(metadata), "updated_at": timestamp(run.now)}
     _update(file, run, proposal, rule, columns)
-    for memory in others:
-        _add_edge(file, run, proposal, rule.id, memory)
+    _add_edges(file, run, proposal, rule.id, others)
     _add_derivation(file, run, proposal, rule.id, written)
     return Result(proposal, "applied", survivor=rule.id, draft=written.draft)
 
@@ -174,8 +171,7 @@ def _grow(
     _write_index(file, run, proposal, "entity_scans", key, {"content_hash": of})
     names = _names_of(text, others, entities)
     unite_entities(file, run.run_id, proposal.id, owner, names)
-    for memory in others:
-        _add_edge(file, run, proposal, owner.id, memory)
+    _add_edges(file, run, proposal, owner.id, others)
     leaving = [memory for memory in others if memory.id in proposal.leaving]
     _supersede(file, run, proposal, leaving, owner.id)
     _add_derivation(file, run, proposal, owner.id, written)
@@ -244,8 +240,7 @@ def _derive(
     names = _names_of(derived.content, sources, entities)
     keep_entities(file, proposal.tenant, [(derived.id, names)], run.run_id)
     keep_scans(file, [(derived.id, derived.content_hash)], run.run_id)
-    for memory in sources:
-        _add_edge(file, run, proposal, derived.id, memory)
+    _add_edges(file, run, proposal, derived.id, sources)
     leaving = [memory for memory in sources if memory.id in proposal.leaving]
     _supersede(file, run, proposal, leaving, derived.id)
     _add_derivation(file, run, proposal, derived.id, written)
@@ -355,24 +350,30 @@ def _supersede(
 ) -> None:
     now = timestamp(run.now)
     columns = {"status": "superseded", "superseded_by": successor, "superseded_at": now}
-    for memory in leaving:
-        _update(file, run, proposal, memory, columns | {"updated_at": now})
+    keys = [{"id": memory.id} for memory in leaving]
+    columns |= {"updated_at": now}
+    update_rows(file, run.run_id, proposal.id, "memories", keys, columns)
 
 
-def _add_edge(
-    file: MemoryFile, run: RunContext, proposal: Proposal, derived_id: str, source: Memory
+def _add_edges(
+    file: MemoryFile,
+    run: RunContext,
+    proposal: Proposal,
+    derived_id: str,
+    sources: Sequence[Memory],
 ) -> None:
-    row = {
-        "derived_id": derived_id,
-        "source_id": source.id,
-        "operation": proposal.operation,
-        "run_id": run.run_id,
-        "source_hash": content_hash(source.content),
-        "source_content": None,
-        "created_at": timestamp(run.now),
-    }
-    key = {"derived_id": derived_id, "source_id": source.id}
-    insert_row(file, run.run_id, proposal.id, "synthesized_from", row, key)
+    rows = []
+    for source in sources:
+        key = {"derived_id": derived_id, "source_id": source.id}
+        row = key | {
+            "operation": proposal.operation,
+            "run_id": run.run_id,
+            "source_hash": content_hash(source.content),
+            "source_content": None,
+            "created_at": timestamp(run.now),
+        }
+        rows.append((row, key))
+    insert_rows(file, run.run_id, proposal.id, "synthesized_from", rows)
 
 
 def _add_derivation(

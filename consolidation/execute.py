@@ -14,12 +14,9 @@ from slowwave.store.entities import forget_found, keep_entities, keep_scans
 from slowwave.store.errors import StoreError
 from slowwave.store.file import Identity, MemoryFile, open_reading, open_writing
 from slowwave.store.ledger import (
-    Answer,
     begin_run,
     end_run,
     has_run,
-    keep_answer,
-    read_answer,
     read_decision,
 )
 from slowwave.store.records import new_id, timestamp
@@ -27,23 +24,23 @@ from slowwave.store.vectors import keep_vectors
 
 from .apply import RunContext, apply_written, record
 from .aside import aside
-from .checking.verify import find_distance, find_faults
+from .drafting import Drafting
 from .embed import Embedder
-from .extractive import Source, in_time
 from .interruption import Interruption
-from .language.reading import read
 from .population import Population
 from .progress import Progress
-from .proposals import Draft, Plan, Proposal, Result, State, Usage, Written
+from .proposals import Plan, Result, State, Usage, Written
 from .safety import SafetyNet
-from .write import ExtractiveWriter, Job, Writer, prompt_hashes
+from .write import Writer, prompt_hashes
 
 if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
+    pass
 
 # How many memories' names are written by one transaction: a moment's work.
 _PORTION = 500
+# How many sources the proposals have that one transaction applies. One transaction a proposal had
+# the disk take most of the time; with so many others wait for some 20 ms.
+_AT_ONCE = 32
 
 
 @dataclass(frozen=True)
@@ -64,7 +61,7 @@ class _Done:
     results: dict[str, Result] = field(default_factory=dict)
     usage: Usage = field(default_factory=Usage)
     # What may have been written to the file without having come among the results.
-    last: Written | None = None
+    last: Sequence[Written] = ()
 
 
 class Run:
@@ -91,8 +88,7 @@ class Run:
         self._begun = False
         # The file that it began in: what came in its place since is another's.
         self._file: Identity | None = None
-        # Of drafts that passed the check, by proposal: to be kept with the memory.
-        self._vectors: dict[str, NDArray[np.float32]] = {}
+        self._drafting = Drafting(embedder, writer)
         self.context = RunContext(
             run_id=new_id(),
             now=now,
@@ -168,11 +164,12 @@ class Run:
         if any(proposal.needs_writer for proposal in plan.proposals):
             aside(self._writer.make_ready)
         with self._writing() as file:
-            for written in self._written(file, plan, populations):
-                done.last = written
-                done.usage += written.usage
-                done.results[written.proposal.id] = self._settle(file, written, populations)
-                progress.stage("applying", len(done.results), len(plan.proposals))
+            for some in self._drafting.written(file, plan, populations, self.context.now):
+                for part in _moments(some):
+                    done.last = part
+                    done.usage = sum((one.usage for one in part), start=done.usage)
+                    done.results |= self._settle(file, part, populations)
+                    progress.stage("applying", len(done.results), len(plan.proposals))
 
     def _find_what_stands(self, done: _Done) -> None:
         """Ask the file what stands in it: between a commit and a note of it there is a gap."""
@@ -180,15 +177,17 @@ class Run:
             return
         with open_reading(self._path) as file:
             self._begun = has_run(file, self.context.run_id)
-            if done.last is None:
-                return
-            last = done.last.proposal
-            decision = read_decision(file, self.context.run_id, last.id)
-        if decision is not None:
-            state = cast("State", decision.state)
-            done.results[last.id] = Result(
-                last, state, decision.why, decision.derived, decision.survivor, done.last.draft
-            )
+            for last in done.last:
+                decision = read_decision(file, self.context.run_id, last.proposal.id)
+                if decision is not None:
+                    done.results[last.proposal.id] = Result(
+                        last.proposal,
+                        cast("State", decision.state),
+                        decision.why,
+                        decision.derived,
+                        decision.survivor,
+                        last.draft,
+                    )
 
     def end_early(self) -> bool:
         """Write down that the run was interrupted before it applied anything.
@@ -220,70 +219,40 @@ class Run:
                 begin_run(file, self.context.run_id, now, version("slowwave"), options)
             yield file
 
-    def _written(
-        self, file: MemoryFile, plan: Plan, populations: Sequence[Population]
-    ) -> Iterator[Written]:
-        by_tenant = {population.tenant: population for population in populations}
-        drafted: list[Job] = []
-        open_jobs: list[Job] = []
-        for proposal in plan.proposals:
-            if proposal.keeps_text:
-                yield Written(proposal, proposal.draft, "planned")
-                continue
-            sources = by_tenant[proposal.tenant].sources(proposal.sources)
-            jobs = open_jobs if proposal.needs_writer else drafted
-            jobs.append(Job(proposal, tuple(in_time(sources))))
-        sources_of = {job.proposal.id: job.sources for job in (*drafted, *open_jobs)}
-
-        def check(proposal: Proposal, draft: Draft) -> list[str]:
-            sources = sources_of[proposal.id]
-            faults = find_faults(draft, sources, proposal.operation)
-            faults += _left_out(proposal, draft, sources)
-            if not faults:
-                vector = self._embedder.encode([draft.text])[0]
-                self._vectors[proposal.id] = vector
-                faults = find_distance(vector, sources)
-            return faults
-
-        answers = _KeptAnswers(file, self.context.now)
-        # What the plan holds the draft of needs no model.
-        built_in = self._writer if self._writer.model is None else ExtractiveWriter()
-        yield from built_in.write(drafted, check, answers)
-        if open_jobs:
-            yield from self._writer.write(open_jobs, check, answers)
-
     def _settle(
-        self, file: MemoryFile, written: Written, populations: Sequence[Population]
-    ) -> Result:
-        proposal = written.proposal
-        if written.state == "planned":
-            entities = next(one.entities for one in populations if one.tenant == proposal.tenant)
-            vector = self._vectors.get(proposal.id)
-            return apply_written(file, self.context, written, vector, entities)
-        result = Result(proposal, written.state, written.why, draft=written.draft)
+        self, file: MemoryFile, several: Sequence[Written], populations: Sequence[Population]
+    ) -> dict[str, Result]:
+        """Apply what was accepted, and write down what was not, in one transaction."""
+        entities = {one.tenant: one.entities for one in populations}
+        results: dict[str, Result] = {}
         with file.transaction():
-            record(file, self.context, result)
-        return result
+            for written in several:
+                proposal = written.proposal
+                if written.state == "planned":
+                    vector = self._drafting.vectors.get(proposal.id)
+                    names = entities[proposal.tenant]
+                    result = apply_written(file, self.context, written, vector, names)
+                else:
+                    result = Result(proposal, written.state, written.why, draft=written.draft)
+                    record(file, self.context, result)
+                results[proposal.id] = result
+        for one in several:
+            self._drafting.vectors.pop(one.proposal.id, None)
+        return results
 
 
-def _left_out(proposal: Proposal, draft: Draft, sources: Sequence[Source]) -> list[str]:
-    """Find the sentences of a memory that grows which do not stand in the draft word for word."""
-    if proposal.operation != "synthesize" or proposal.survivor is None:
-        return []
-    owner = next(source for source in sources if source.id == proposal.survivor)
-    lost = [one for one in read(owner.text).sentences if one not in draft.text]
-    return [f"changes what stands already: {one}" for one in lost]
+def _moments(several: Sequence[Written]) -> Iterator[Sequence[Written]]:
+    """Part proposals so that no transaction keeps others waiting for more than a moment.
 
-
-class _KeptAnswers:
-    """The answers that lie in the file."""
-
-    def __init__(self, file: MemoryFile, now: datetime) -> None:
-        self._file = file
-        self._now = timestamp(now)
-
-    def find(self, key: str) -> Answer | None:
-        return read_answer(self._file, key)
-
-    def keep(self, key: str, model: str, answer: Answer) -> None:
-        keep_answer(self._file, key, model, answer, self._now)
+    One that is larger by itself is not parted: it is carried out whole or not at all.
+    """
+    part: list[Written] = []
+    size = 0
+    for written in several:
+        size += len(written.proposal.sources)
+        if part and size > _AT_ONCE:
+            yield part
+            part, size = [], len(written.proposal.sources)
+        part.append(written)
+    if part:
+        yield part

@@ -12,7 +12,7 @@ from slowwave.store.errors import FileHeld, StoreError
 from slowwave.store.file import MemoryFile, open_reading, open_writing
 from slowwave.store.ledger import begin_run, end_run
 from slowwave.store.memories import count_memories
-from slowwave.store.purge import OPTION, PORTION, Kept, Purgeable, find_purgeable, purge
+from slowwave.store.purge import OPTION, PORTION, Kept, Needs, Purgeable, find_purgeable, purge
 from slowwave.store.records import new_id, timestamp
 
 from .interruption import Interruption, OutOfTime
@@ -96,13 +96,14 @@ def _delete(
     gone: list[str],
 ) -> str | None:
     """Add to `gone` what was deleted, and give why that is not all, or None."""
+    needs = Needs(file, now)
     for start in range(0, len(ids), PORTION):
         # A run is not interrupted any more at its end: it looks by itself.
         if interruption.asked:
             return _INTERRUPTED
         try:
             with interruption.limited():
-                gone += purge(file, run_id, ids[start : start + PORTION], now)
+                gone += purge(file, run_id, ids[start : start + PORTION], needs)
         except OutOfTime:
             return _INTERRUPTED
     return None

@@ -5,14 +5,18 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, TypeVar
 
-from slowwave.store.ledger import Answer
+from slowwave.store.ledger import Answer, KeptAnswer
 
 from . import extractive
 from .extractive import Source
 from .proposals import ASKED, Draft, Operation, Proposal, Written
 
+# How many proposals are written and checked before they are applied: a moment's work.
+TOGETHER = 16
+
+_One = TypeVar("_One")
 # Gives what is wrong with a draft, a sentence each; none if it may be written to the file.
 Check = Callable[[Proposal, Draft], list[str]]
 
@@ -31,8 +35,8 @@ class Answers(Protocol):
     def find(self, key: str) -> Answer | None:
         """Give the kept answer to a question."""
 
-    def keep(self, key: str, model: str, answer: Answer) -> None:
-        """Keep an answer."""
+    def keep(self, answers: Sequence[KeptAnswer]) -> None:
+        """Keep answers, all of them or none."""
 
 
 class Writer(Protocol):
@@ -52,8 +56,13 @@ class Writer(Protocol):
     def make_ready(self) -> None:
         """Load what writing needs. Raises `ModelError` if a model cannot be asked."""
 
-    def write(self, jobs: Sequence[Job], check: Check, answers: Answers) -> Iterator[Written]:
-        """Give what became of each proposal, as it comes. Raises nothing for a single failure."""
+    def write(
+        self, jobs: Sequence[Job], check: Check, answers: Answers
+    ) -> Iterator[Sequence[Written]]:
+        """Give what became of each proposal, as much at once as there is; then it may have to wait.
+
+        Raises nothing for a single failure.
+        """
 
 
 class ExtractiveWriter:
@@ -69,13 +78,23 @@ class ExtractiveWriter:
     def make_ready(self) -> None:
         """Need nothing."""
 
-    def write(self, jobs: Sequence[Job], check: Check, answers: Answers) -> Iterator[Written]:
+    def write(
+        self, jobs: Sequence[Job], check: Check, answers: Answers
+    ) -> Iterator[Sequence[Written]]:
         """Give the planned drafts that pass the check."""
-        for job in jobs:
-            if job.proposal.draft is None:
-                yield Written(job.proposal, None, "failed", "the plan holds no draft")
-            else:
-                yield judged(job.proposal, job.proposal.draft, check)
+        for part in portions(jobs, TOGETHER):
+            yield [_planned(job.proposal, check) for job in part]
+
+
+def _planned(proposal: Proposal, check: Check) -> Written:
+    if proposal.draft is None:
+        return Written(proposal, None, "failed", "the plan holds no draft")
+    return judged(proposal, proposal.draft, check)
+
+
+def portions(several: Sequence[_One], size: int) -> Iterator[Sequence[_One]]:
+    """Give so many at a time."""
+    return (several[start : start + size] for start in range(0, len(several), size))
 
 
 def judged(proposal: Proposal, draft: Draft, check: Check) -> Written:

@@ -12,7 +12,7 @@ from .errors import UnusableFile
 from .file import MemoryFile, schema_version
 from .memories import SELECT
 from .records import SAVE, Memory, content_hash, from_row, kept_list, kept_object
-from .rows import decoded, refuse_unknown
+from .rows import Columns, decoded
 from .schema import fresh_parts, parts_of
 from .vectors import from_blob, is_sound
 
@@ -183,11 +183,12 @@ def _values(file: MemoryFile) -> list[Problem]:
 
 def _journal(file: MemoryFile) -> list[Problem]:
     problems = []
+    columns = Columns(file)
     for row in file.rows("SELECT table_name, row_key, before, after FROM journal"):
         try:
             for name in ("row_key", "before", "after"):
                 if row[name] is not None:
-                    refuse_unknown(file, row["table_name"], decoded(row[name]))
+                    columns.refuse_unknown(row["table_name"], decoded(row[name]))
         except UnusableFile as error:
             problems.append(Problem("unreadable", error.message))
     return problems

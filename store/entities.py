@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from .file import MemoryFile
-from .journal import insert_row, keep_image
-from .records import Memory
-from .rows import delete_row
+from .journal import insert_rows, keep_images
+from .records import Memory, json_text
+from .rows import delete_rows
 
 
 def keep_entities(
@@ -38,17 +38,21 @@ def unite_entities(
 ) -> None:
     """Let a memory mention these names too, journaled, in the transaction of the caller."""
     known = {name for name, _ in entities_of(file, memory.id)}
-    for name in sorted(set(names) - known):
-        file.db.conn.execute(
-            "INSERT INTO entities (tenant, name, run_id) VALUES (?, ?, ?) "
-            "ON CONFLICT (tenant, name) DO NOTHING",
-            [memory.tenant, name, run_id],
-        )
-        entity = file.value(
-            "SELECT id FROM entities WHERE tenant = ? AND name = ?", [memory.tenant, name]
-        )
-        key = {"memory_id": memory.id, "entity_id": entity}
-        insert_row(file, run_id, proposal, "memory_entities", key | {"run_id": run_id}, key)
+    new = sorted(set(names) - known)
+    conn = file.db.conn
+    conn.executemany(
+        "INSERT INTO entities (tenant, name, run_id) VALUES (?, ?, ?) "
+        "ON CONFLICT (tenant, name) DO NOTHING",
+        [(memory.tenant, name, run_id) for name in new],
+    )
+    found = conn.execute(
+        "SELECT e.id FROM json_each(?) CROSS JOIN entities AS e ON tenant = ? AND name = value "
+        "ORDER BY name",
+        [json_text(new), memory.tenant],
+    )
+    keys = [{"memory_id": memory.id, "entity_id": entity} for (entity,) in found]
+    rows = [(key | {"run_id": run_id}, key) for key in keys]
+    insert_rows(file, run_id, proposal, "memory_entities", rows)
 
 
 def keep_scans(file: MemoryFile, scans: Iterable[tuple[str, str]], run_id: str) -> None:
@@ -57,8 +61,7 @@ def keep_scans(file: MemoryFile, scans: Iterable[tuple[str, str]], run_id: str) 
     An earlier search, of a text that has changed, is journaled.
     """
     scans = list(scans)
-    for memory_id, _ in scans:
-        keep_image(file, run_id, "entity_scans", {"memory_id": memory_id})
+    keep_images(file, run_id, "entity_scans", [{"memory_id": one} for one, _ in scans])
     file.db.conn.executemany(
         "INSERT INTO entity_scans (memory_id, content_hash, run_id) "
         "SELECT ?1, ?2, ?3 WHERE EXISTS (SELECT 1 FROM memories WHERE id = ?1) "
@@ -70,15 +73,14 @@ def keep_scans(file: MemoryFile, scans: Iterable[tuple[str, str]], run_id: str) 
 
 def forget_found(file: MemoryFile, memory_ids: Iterable[str], run_id: str) -> None:
     """Drop the names that runs found in texts that have changed, journaled; given ones stay."""
-    for memory_id in memory_ids:
-        found = file.rows(
-            "SELECT memory_id, entity_id FROM memory_entities "
-            "WHERE memory_id = ? AND run_id IS NOT NULL",
-            [memory_id],
-        )
-        for key in list(found):
-            keep_image(file, run_id, "memory_entities", key)
-            delete_row(file, "memory_entities", key)
+    found = file.db.conn.execute(
+        "SELECT memory_id, entity_id FROM json_each(?) CROSS JOIN memory_entities "
+        "ON memory_id = value WHERE run_id IS NOT NULL",
+        [json_text(list(dict.fromkeys(memory_ids)))],
+    )
+    keys = [{"memory_id": memory_id, "entity_id": entity} for memory_id, entity in found]
+    keep_images(file, run_id, "memory_entities", keys)
+    delete_rows(file, "memory_entities", keys)
 
 
 def read_scans(file: MemoryFile, tenant: str) -> dict[str, str]:

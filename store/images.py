@@ -9,7 +9,7 @@ never been, in whatever order runs are undone.
 from __future__ import annotations
 
 from .file import MemoryFile
-from .rows import Row, encoded, set_columns
+from .rows import Row, decoded, encoded, set_columns
 
 # The rows carry the id of the run that wrote them.
 FOUND = ("embeddings", "memory_entities", "entity_scans")
@@ -27,23 +27,27 @@ class Images:
         self._run_id = run_id
         mine = file.rows("SELECT memory_id FROM entity_scans WHERE run_id = ?", [run_id])
         self._scanned = {row["memory_id"] for row in mine}
-        later = file.rows(
-            "SELECT json_extract(row_key, '$.memory_id') AS memory, run_id FROM journal "
-            f"JOIN runs ON id = run_id WHERE outcome <> 'undone' AND {_IMAGE_OF} "
-            "AND table_name = 'entity_scans'",
+        self._scanned_again: dict[str, str] = {}
+        # Where the images of this run's rows stand in the journal, by table and key of the row.
+        self._of_mine: dict[tuple[str, str], list[tuple[str, int]]] = {}
+        for row in file.rows(
+            "SELECT run_id, sequence, table_name, row_key, outcome FROM journal "
+            f"LEFT JOIN runs ON id = run_id WHERE {_IMAGE_OF}",
             [run_id],
-        )
-        self._scanned_again = {row["memory"]: row["run_id"] for row in later}
+        ):
+            table, key = row["table_name"], row["row_key"]
+            self._of_mine.setdefault((table, key), []).append((row["run_id"], row["sequence"]))
+            if table == "entity_scans" and row["outcome"] != "undone":
+                self._scanned_again[decoded(key)["memory_id"]] = row["run_id"]
 
     def put_back(self, sequence: int, table: str, key: Row, image: Row) -> None:
         """Put one image where it belongs now."""
         if table == "memory_entities":
             self._put_back_mention(sequence, key, image)
         elif not set_columns(self._file, table, {**key, "run_id": self._run_id}, image):
-            self._file.db.conn.execute(
-                f"UPDATE journal SET before = ? WHERE {_IMAGE_OF} "
-                "AND table_name = ? AND row_key = ?",
-                [encoded(image), self._run_id, table, encoded(key)],
+            self._file.db.conn.executemany(
+                "UPDATE journal SET before = ? WHERE run_id = ? AND sequence = ?",
+                [(encoded(image), *place) for place in self._images_of(table, key)],
             )
 
     def _put_back_mention(self, sequence: int, key: Row, image: Row) -> None:
@@ -69,10 +73,13 @@ class Images:
 
     def forget(self, table: str, key: Row) -> None:
         """Drop the images that later runs kept of a row of this run."""
-        self._file.db.conn.execute(
-            f"DELETE FROM journal WHERE {_IMAGE_OF} AND table_name = ? AND row_key = ?",
-            [self._run_id, table, encoded(key)],
+        self._file.db.conn.executemany(
+            "DELETE FROM journal WHERE run_id = ? AND sequence = ?", self._images_of(table, key)
         )
+
+    def _images_of(self, table: str, key: Row) -> list[tuple[str, int]]:
+        """Give where the images of a row stand, once: they are another's then, or gone."""
+        return self._of_mine.pop((table, encoded(key)), [])
 
     def drop_found(self) -> None:
         """Drop all that the run found, and the images that later runs kept of it."""

@@ -2,17 +2,28 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
 from .errors import StoreError
 from .file import MemoryFile
-from .rows import Row, add_row, current_row, encoded, set_columns
+from .records import json_text
+from .rows import Row, add_rows, current_row, current_rows, encoded, set_all
 
 
 def insert_row(
     file: MemoryFile, run_id: str, proposal: str, table: str, row: Row, key: Row
 ) -> None:
     """Insert a row within the transaction of the caller, and journal it."""
-    add_row(file, table, row)
-    _record(file, run_id, proposal, table, key, None, row)
+    insert_rows(file, run_id, proposal, table, [(row, key)])
+
+
+def insert_rows(
+    file: MemoryFile, run_id: str, proposal: str, table: str, rows: Sequence[tuple[Row, Row]]
+) -> None:
+    """Insert (row, key) within the transaction of the caller, and journal them."""
+    add_rows(file, table, [row for row, _ in rows])
+    _record(file, run_id, proposal, table, [_Entry(key, None, row) for row, key in rows])
 
 
 def update_row(
@@ -22,15 +33,24 @@ def update_row(
 
     What the file's triggers change along with them is journaled too.
     """
-    was = current_row(file, table, key)
-    if was is None:
-        raise StoreError(f"A row of {table} that is to change is not there: {dict(key)}.")
-    set_columns(file, table, key, changes)
-    became = current_row(file, table, key) or {}
-    after = {name: value for name, value in became.items() if value != was[name]}
-    if after:
-        before = {name: was[name] for name in after}
-        _record(file, run_id, proposal, table, key, before, after)
+    update_rows(file, run_id, proposal, table, [key], changes)
+
+
+def update_rows(
+    file: MemoryFile, run_id: str, proposal: str, table: str, keys: Sequence[Row], changes: Row
+) -> None:
+    """Update the same columns of several rows, as `update_row` does of one."""
+    before = current_rows(file, table, keys)
+    set_all(file, table, keys, changes)
+    after = current_rows(file, table, keys)
+    entries = []
+    for key, was, became in zip(keys, before, after, strict=True):
+        if was is None:
+            raise StoreError(f"A row of {table} that is to change is not there: {dict(key)}.")
+        left = {name: value for name, value in (became or {}).items() if value != was[name]}
+        if left:
+            entries.append(_Entry(key, {name: was[name] for name in left}, left))
+    _record(file, run_id, proposal, table, entries)
 
 
 def write_row(
@@ -43,41 +63,48 @@ def write_row(
         update_row(file, run_id, proposal, table, key, columns)
 
 
-def keep_image(file: MemoryFile, run_id: str, table: str, key: Row) -> None:
-    """Journal a row that is about to go, or to be replaced by one that carries the run's id."""
-    row = current_row(file, table, key)
-    if row is not None:
-        _record(file, run_id, "", table, key, row, {})
+def keep_images(file: MemoryFile, run_id: str, table: str, keys: Sequence[Row]) -> None:
+    """Journal rows that are about to go, or to be replaced by some that carry the run's id."""
+    found = zip(keys, current_rows(file, table, keys), strict=True)
+    entries = [_Entry(key, row, {}) for key, row in found if row is not None]
+    _record(file, run_id, "", table, entries)
 
 
-def drop_unused_entities(file: MemoryFile) -> None:
-    """Remove the names that runs found and nothing mentions any more."""
+def drop_unused_entities(file: MemoryFile, entities: Sequence[int]) -> None:
+    """Remove those of the names that runs found and nothing mentions any more."""
     file.db.conn.execute(
-        "DELETE FROM entities WHERE run_id IS NOT NULL "
-        "AND id NOT IN (SELECT entity_id FROM memory_entities)"
+        "DELETE FROM entities WHERE id IN (SELECT value FROM json_each(?)) "
+        "AND run_id IS NOT NULL "
+        "AND NOT EXISTS (SELECT 1 FROM memory_entities WHERE entity_id = entities.id)",
+        [json_text(entities)],
     )
 
 
+class _Entry(NamedTuple):
+    """What the journal keeps of one row: as it was, None if it was not there, and as it became."""
+
+    key: Row
+    before: Row | None
+    after: Row
+
+
 def _record(
-    file: MemoryFile,
-    run_id: str,
-    proposal: str,
-    table: str,
-    key: Row,
-    before: Row | None,
-    after: Row,
+    file: MemoryFile, run_id: str, proposal: str, table: str, entries: Iterable[_Entry]
 ) -> None:
-    file.db.conn.execute(
+    file.db.conn.executemany(
         "INSERT INTO journal (run_id, sequence, proposal, table_name, row_key, before, after) "
-        "VALUES (?, (SELECT coalesce(max(sequence), 0) + 1 FROM journal WHERE run_id = ?), "
-        "?, ?, ?, ?, ?)",
+        # The greatest number of a run is the last entry of an index: no row is gone through.
+        "VALUES (?1, (SELECT coalesce(max(sequence), 0) + 1 FROM journal WHERE run_id = ?1), "
+        "?2, ?3, ?4, ?5, ?6)",
         [
-            run_id,
-            run_id,
-            proposal,
-            table,
-            encoded(key),
-            None if before is None else encoded(before),
-            encoded(after),
+            (
+                run_id,
+                proposal,
+                table,
+                encoded(one.key),
+                None if one.before is None else encoded(one.before),
+                encoded(one.after),
+            )
+            for one in entries
         ],
     )

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import astuple, dataclass
 from typing import Any
 
 from .errors import StoreError
@@ -56,6 +57,10 @@ class Answer:
     prompt_tokens: int
     completion_tokens: int
     cost_usd: float | None
+
+
+# The key of a question, the model that was asked, and what it answered.
+KeptAnswer = tuple[str, str, Answer]
 
 
 def begin_run(
@@ -154,20 +159,12 @@ def read_answer(file: MemoryFile, key: str) -> Answer | None:
     return next((Answer(**row) for row in rows), None)
 
 
-def keep_answer(file: MemoryFile, key: str, model: str, answer: Answer, now: str) -> None:
-    """Keep what a model answered."""
+def keep_answers(file: MemoryFile, answers: Sequence[KeptAnswer], now: str) -> None:
+    """Keep what a model answered, in one transaction."""
     with file.transaction():
-        file.db.conn.execute(
+        file.db.conn.executemany(
             "INSERT OR REPLACE INTO answers VALUES (?, ?, ?, ?, ?, ?, ?)",
-            [
-                key,
-                model,
-                answer.answer,
-                answer.prompt_tokens,
-                answer.completion_tokens,
-                answer.cost_usd,
-                now,
-            ],
+            [(key, model, *astuple(answer), now) for key, model, answer in answers],
         )
 
 

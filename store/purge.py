@@ -76,17 +76,52 @@ class Purgeable:
     kept: Kept
 
 
+class Needs:
+    """What a review, or the undo of a run, still needs: gone through once for all portions.
+
+    Only a run could need more, and while one purges no other can begin; whatever else another
+    program has written, it is looked up again.
+    """
+
+    def __init__(self, file: MemoryFile, now: datetime) -> None:
+        """Look up nothing yet."""
+        self._file = file
+        self.limit = timestamp(now - timedelta(days=KEPT_DAYS))
+        self._seen: int | None = None
+        self._review: set[str] = set()
+        self._undo: set[str] = set()
+
+    def reason(self, row: dict[str, Any]) -> str | None:
+        """Say what needs a row; None if nothing does."""
+        if row["pinned"]:
+            return "pinned"
+        if row["id"] in self._review:
+            return "review"
+        if row["id"] in self._undo:
+            return "undo"
+        return "lineage" if row["needed_by_lineage"] else None
+
+    def look_again(self) -> None:
+        """Look up what is needed, if another program has written since."""
+        version = self._file.value("PRAGMA data_version")
+        if version != self._seen:
+            self._seen = version
+            self._review = {row["id"] for row in self._file.rows(_UNDER_REVIEW)}
+            found = self._file.db.conn.execute(_UNDOABLE, {"limit": self.limit})
+            self._undo = {row[0] for row in found}
+
+
 def find_purgeable(file: MemoryFile, tenants: Sequence[str], now: datetime) -> Purgeable:
     """Say which superseded memories of the tenants may leave the file for good."""
     chosen = "AND tenant IN (SELECT value FROM json_each(?)) ORDER BY id"
     rows = file.rows(f"{_SUPERSEDED} {chosen}", [json_text(tenants)])
-    reasons = {row["id"]: reason for row, reason in _judged(file, list(rows), now)}
+    reasons = {row["id"]: why for row, why in _judged(list(rows), Needs(file, now))}
     counts = Counter(reasons.values())
     kept = Kept(**{one.name: counts[one.name] for one in fields(Kept)})
     return Purgeable(tuple(one for one, reason in reasons.items() if reason is None), kept)
 
 
-def purge(file: MemoryFile, run_id: str, ids: Sequence[str], now: datetime) -> list[str]:
+def purge(file: MemoryFile, run_id: str, ids: Sequence[str], needs: Needs) -> list[str]:
     """Delete those of the memories that may still go, in one transaction, and give their ids.
 
     What was computed from them goes along. The journal keeps that they went, and no text. Raises
@@ -95,13 +130,14 @@ def purge(file: MemoryFile, run_id: str, ids: Sequence[str], now: datetime) -> l
     with file.transaction():
         chosen = "AND id IN (SELECT value FROM json_each(?)) ORDER BY id"
         rows = list(file.rows(f"{_SUPERSEDED} {chosen}", [json_text(ids)]))
-        going = [row for row, reason in _judged(file, rows, now) if reason is None]
+        going = [row for row, reason in _judged(rows, needs) if reason is None]
         gone = [row["id"] for row in going]
+        mentioned = _mentioned(file, gone)
         texts = _texts(file, gone)
         _journal(file, run_id, going)
         file.db.conn.executemany("DELETE FROM memories WHERE id = ?", [(one,) for one in gone])
         _refuse_loss(file, texts)
-        drop_unused_entities(file)
+        drop_unused_entities(file, mentioned)
     return gone
 
 
@@ -116,26 +152,23 @@ def purged_by(file: MemoryFile, memory_id: str) -> tuple[str, str] | None:
 
 
 def _judged(
-    file: MemoryFile, rows: Sequence[dict[str, Any]], now: datetime
+    rows: Sequence[dict[str, Any]], needs: Needs
 ) -> list[tuple[dict[str, Any], str | None]]:
     """Give each row whose time is over with what needs it, or None if nothing does."""
-    limit = timestamp(now - timedelta(days=KEPT_DAYS))
-    old = [row for row in rows if in_utc(row["superseded_at"]) < limit]
-    if not old:
-        return []
-    review = {row["id"] for row in file.rows(_UNDER_REVIEW)}
-    undo = {row[0] for row in file.db.conn.execute(_UNDOABLE, {"limit": limit})}
-    return [(row, _need(row, review, undo)) for row in old]
+    old = [row for row in rows if in_utc(row["superseded_at"]) < needs.limit]
+    if old:
+        needs.look_again()
+    return [(row, needs.reason(row)) for row in old]
 
 
-def _need(row: dict[str, Any], review: set[str], undo: set[str]) -> str | None:
-    if row["pinned"]:
-        return "pinned"
-    if row["id"] in review:
-        return "review"
-    if row["id"] in undo:
-        return "undo"
-    return "lineage" if row["needed_by_lineage"] else None
+def _mentioned(file: MemoryFile, ids: Sequence[str]) -> list[int]:
+    """Give the names that memories mention."""
+    rows = file.db.conn.execute(
+        "SELECT DISTINCT entity_id FROM memory_entities "
+        "WHERE memory_id IN (SELECT value FROM json_each(?))",
+        [json_text(ids)],
+    )
+    return [row[0] for row in rows]
 
 
 def _journal(file: MemoryFile, run_id: str, going: Sequence[dict[str, Any]]) -> None:

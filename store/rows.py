@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from sqlite3 import Cursor
 from typing import Any
 
 from .errors import UnusableFile
@@ -13,16 +14,39 @@ Row = Mapping[str, Any]
 
 
 def current_row(file: MemoryFile, table: str, key: Row) -> dict[str, Any] | None:
-    """Give the row with this key, or None."""
+    """Give the row with this key, or None. Within a transaction: nobody has to be waited for."""
     where, values = _where(key)
-    return next(file.rows(f"SELECT * FROM {table} WHERE {where}", values), None)
+    cursor = file.db.conn.execute(f"SELECT * FROM {table} WHERE {where}", values)
+    row = cursor.fetchone()
+    return None if row is None else _named(cursor, row)
 
 
-def add_row(file: MemoryFile, table: str, row: Row) -> None:
-    """Insert a row."""
-    names = ", ".join(row)
-    marks = ", ".join("?" * len(row))
-    file.db.conn.execute(f"INSERT INTO {table} ({names}) VALUES ({marks})", list(row.values()))
+def current_rows(file: MemoryFile, table: str, keys: Sequence[Row]) -> list[dict[str, Any] | None]:
+    """Give the row with each key, or None, by one statement. The keys are of the same columns."""
+    if len(keys) == 1:
+        return [current_row(file, table, keys[0])]
+    if not keys:
+        return []
+    same = " AND ".join(f"t.{name} = json_extract(k.value, '$.{name}')" for name in keys[0])
+    # CROSS JOIN: each key is looked up, the table is not gone through.
+    cursor = file.db.conn.execute(
+        f"SELECT t.*, k.key FROM json_each(?) AS k CROSS JOIN {table} AS t ON {same}",
+        [json_text(keys)],
+    )
+    found: list[dict[str, Any] | None] = [None] * len(keys)
+    for *row, at in cursor:
+        found[at] = _named(cursor, row)
+    return found
+
+
+def add_rows(file: MemoryFile, table: str, rows: Sequence[Row]) -> None:
+    """Insert rows of the same columns."""
+    for first in rows[:1]:
+        names = ", ".join(first)
+        marks = ", ".join("?" * len(first))
+        file.db.conn.executemany(
+            f"INSERT INTO {table} ({names}) VALUES ({marks})", [list(row.values()) for row in rows]
+        )
 
 
 def set_columns(file: MemoryFile, table: str, key: Row, changes: Row) -> bool:
@@ -35,10 +59,29 @@ def set_columns(file: MemoryFile, table: str, key: Row, changes: Row) -> bool:
     return done.rowcount > 0
 
 
+def set_all(file: MemoryFile, table: str, keys: Sequence[Row], changes: Row) -> None:
+    """Change the same columns of the rows with these keys, which are of the same columns."""
+    for first in keys[:1]:
+        where, _ = _where(first)
+        names = ", ".join(f"{name} = ?" for name in changes)
+        file.db.conn.executemany(
+            f"UPDATE {table} SET {names} WHERE {where}",
+            [[*changes.values(), *key.values()] for key in keys],
+        )
+
+
+def delete_rows(file: MemoryFile, table: str, keys: Sequence[Row]) -> None:
+    """Delete the rows with these keys, which are of the same columns."""
+    for first in keys[:1]:
+        where, _ = _where(first)
+        file.db.conn.executemany(
+            f"DELETE FROM {table} WHERE {where}", [list(key.values()) for key in keys]
+        )
+
+
 def delete_row(file: MemoryFile, table: str, key: Row) -> None:
     """Delete the row with this key."""
-    where, values = _where(key)
-    file.db.conn.execute(f"DELETE FROM {table} WHERE {where}", values)
+    delete_rows(file, table, [key])
 
 
 def encoded(row: Row) -> str:
@@ -63,15 +106,35 @@ def decoded(text: str) -> dict[str, Any]:
         raise UnusableFile("The file is damaged: a row of the journal is none.", SAVE) from None
 
 
-def refuse_unknown(file: MemoryFile, table: str, names: Iterable[str]) -> None:
-    """Refuse a table or a column that is none: a damaged journal may name anything."""
-    rows = file.db.conn.execute("SELECT name FROM pragma_table_info(?)", [table])
-    unknown = set(names) - {row[0] for row in rows}
-    if unknown:
-        raise UnusableFile(
-            f"The file is damaged: the journal speaks of {', '.join(sorted(unknown))} in {table}.",
-            SAVE,
-        )
+class Columns:
+    """The columns of a file's tables, each table looked up once."""
+
+    def __init__(self, file: MemoryFile) -> None:
+        """Look up nothing yet."""
+        self._file = file
+        self._known: dict[str, frozenset[str]] = {}
+
+    def refuse_unknown(self, table: str, names: Iterable[str]) -> None:
+        """Refuse a table or a column that is none: a damaged journal may name anything."""
+        unknown = set(names) - self._of(table)
+        if unknown:
+            named = ", ".join(sorted(unknown))
+            raise UnusableFile(
+                f"The file is damaged: the journal speaks of {named} in {table}.", SAVE
+            )
+
+    def _of(self, table: str) -> frozenset[str]:
+        known = self._known.get(table)
+        if known is None:
+            rows = self._file.db.conn.execute("SELECT name FROM pragma_table_info(?)", [table])
+            known = frozenset(row[0] for row in rows)
+            if known:  # so many tables there are; what a damaged journal names may be anything
+                self._known[table] = known
+        return known
+
+
+def _named(cursor: Cursor, row: Sequence[Any]) -> dict[str, Any]:
+    return {column[0]: value for column, value in zip(cursor.description, row, strict=False)}
 
 
 def _where(key: Row) -> tuple[str, list[Any]]:

@@ -10,13 +10,15 @@ from .file import MemoryFile
 from .images import FOUND, Images
 from .obstacles import Change, Obstacle, Since, changed, gone, leaning
 from .records import content_hash
-from .rows import Row, current_row, decoded, delete_row, refuse_unknown, set_columns
+from .rows import Columns, Row, current_row, decoded, delete_row, set_columns
 
 # No reason to refuse an undo: reading a memory leaves its marks in the first two, the file's own
 # triggers write the next two, and the last says only when something changed.
 _BOOKKEEPING = frozenset(
     {"access_count", "accessed_at", "content_hash", "source_content", "updated_at"}
 )
+# How many entries of the journal are in memory at a time: some hold a vector.
+_PORTION = 1_000
 # Of a memory, what does not speak for those that it took in.
 _OF_ITSELF = _BOOKKEEPING | {"status", "superseded_by", "superseded_at"}
 
@@ -36,22 +38,31 @@ class TakeBack:
         self._proposals = frozenset(proposals)
         self._images = images
         self._since = Since(file, run_id, proposals)
+        self._columns = Columns(file)
 
     def obstacles(self) -> tuple[Obstacle, ...]:
         """Take everything back, and give what stood in the way."""
-        entries = list(
-            self._file.rows(
-                "SELECT * FROM journal WHERE run_id = ? ORDER BY sequence DESC", [self._run_id]
-            )
-        )
-        chosen = (one for one in entries if one["proposal"] in self._proposals)
+        chosen = (one for one in self._entries() if one["proposal"] in self._proposals)
         return tuple(obstacle for entry in chosen for obstacle in self._take_back(entry))
+
+    def _entries(self) -> Iterator[dict[str, Any]]:
+        """Give the entries of the run, backwards: some at a time, since undoing moves others."""
+        last = None
+        while part := list(
+            self._file.rows(
+                "SELECT * FROM journal WHERE run_id = ?1 AND (?2 IS NULL OR sequence < ?2) "
+                "ORDER BY sequence DESC LIMIT ?3",
+                [self._run_id, last, _PORTION],
+            )
+        ):
+            last = part[-1]["sequence"]
+            yield from part
 
     def _take_back(self, entry: dict[str, Any]) -> Iterator[Obstacle]:
         sequence, table, key = entry["sequence"], entry["table_name"], decoded(entry["row_key"])
         before = None if entry["before"] is None else decoded(entry["before"])
         after = decoded(entry["after"])
-        refuse_unknown(self._file, table, {**key, **(before or {}), **after})
+        self._columns.refuse_unknown(table, {**key, **(before or {}), **after})
         if before is not None and not after:
             self._images.put_back(sequence, table, key, before)
         elif table in FOUND:
@@ -92,21 +103,18 @@ class TakeBack:
     def _leaning(self, sequence: int, memory_id: str) -> Iterator[Obstacle]:
         """Find what would lose its footing if a memory went: each one's fact would be lost."""
         taken_in = {one.key["source_id"]: one for one in self._since.into(sequence, memory_id)}
-        superseded = [
-            row["id"]
-            for row in self._file.rows(
-                "SELECT id FROM memories WHERE superseded_by = ?", [memory_id]
-            )
-        ]
+        conn = self._file.db.conn
+        found = conn.execute("SELECT id FROM memories WHERE superseded_by = ?", [memory_id])
+        superseded = [row[0] for row in found]
         for other in superseded:
             since = self._since.of(sequence, "memories", {"id": other})
             yield leaning(memory_id, other, True, _who(since, "superseded_by", memory_id))
-        edges = self._file.rows(
+        edges = conn.execute(
             "SELECT source_id FROM synthesized_from WHERE derived_id = ?", [memory_id]
         )
-        for row in list(edges):
-            if row["source_id"] not in superseded:
-                yield leaning(memory_id, row["source_id"], False, taken_in.get(row["source_id"]))
+        for (source,) in edges.fetchall():
+            if source not in superseded:
+                yield leaning(memory_id, source, False, taken_in.get(source))
 
     def _take_back_update(
         self, sequence: int, table: str, key: Row, before: Row, after: Row

@@ -9,7 +9,9 @@ from __future__ import annotations
 
 import json
 import os
+import sys
 import threading
+import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
@@ -220,7 +222,8 @@ def _rule(memories: list[dict[str, str]]) -> dict[str, Any]:
 class ModelServer:
     """A running server: where it is, and what it was asked."""
 
-    def __init__(self, port: int, responder: Responder) -> None:
+    def __init__(self, port: int, responder: Responder, most_requests: int) -> None:
+        self.most_requests = most_requests
         self.base = f"http://127.0.0.1:{port}/v1"
         self.responder = responder
         self.asked: list[Asked] = []
@@ -243,7 +246,7 @@ class ModelServer:
     def reply(self, asked: Asked) -> Reply:
         """Decide what is sent back."""
         with self._lock:
-            if len(self.asked) >= MOST_REQUESTS:
+            if len(self.asked) >= self.most_requests:
                 return refuses(400, "more requests than any test asks for")
             self.asked.append(asked)
             self._under_way += 1
@@ -273,9 +276,11 @@ class ModelServer:
 
 
 @contextmanager
-def model_server(responder: Responder = oracle) -> Iterator[ModelServer]:
+def model_server(
+    responder: Responder = oracle, most_requests: int = MOST_REQUESTS
+) -> Iterator[ModelServer]:
     """Run a server on a free port, in threads, as long as the block lasts."""
-    http = _Http(responder)
+    http = _Http(responder, most_requests)
     thread = threading.Thread(target=http.serve_forever, kwargs={"poll_interval": 0.02})
     thread.start()
     try:
@@ -292,10 +297,12 @@ def model_server(responder: Responder = oracle) -> Iterator[ModelServer]:
 class _Http(ThreadingHTTPServer):
     # So that closing waits for every thread: none may outlive its test.
     daemon_threads = False
+    # Else the sixth of several that come at once has to knock again after a second.
+    request_queue_size = 128
 
-    def __init__(self, responder: Responder) -> None:
+    def __init__(self, responder: Responder, most_requests: int) -> None:
         super().__init__(("127.0.0.1", 0), _Handler)
-        self.model = ModelServer(self.server_port, responder)
+        self.model = ModelServer(self.server_port, responder, most_requests)
 
 
 class _Handler(BaseHTTPRequestHandler):
@@ -331,3 +338,34 @@ class _Handler(BaseHTTPRequestHandler):
             self.send_header(name, value)
         self.end_headers()
         self.wfile.write(sent)
+
+
+def _serve_slowly(seconds: float, most_requests: int) -> None:
+    """Answer honestly after so many seconds, until stdin is closed.
+
+    Tells where it is, a line of JSON, and in the end the first moment, the last one, and the most
+    requests at one time.
+    """
+    moments: list[float] = []
+
+    def respond(asked: Asked) -> Reply:
+        began = time.monotonic()
+        reply = oracle(asked)
+        time.sleep(max(0.0, began + seconds - time.monotonic()))
+        moments.extend([began, time.monotonic()])
+        return reply
+
+    count("")  # what counts is loaded before anybody asks
+    with model_server(respond, most_requests) as server:
+        _tell(server.base)
+        sys.stdin.read()
+        _tell([min(moments), max(moments), server.peak])
+
+
+def _tell(value: object) -> None:
+    sys.stdout.write(json.dumps(value) + "\n")
+    sys.stdout.flush()
+
+
+if __name__ == "__main__":
+    _serve_slowly(float(sys.argv[1]), int(sys.argv[2]))

@@ -32,7 +32,9 @@ class SlowWriter(ExtractiveWriter):
     def prompt_hash(self, operation: Operation) -> str:
         return ExtractiveWriter().prompt_hash(operation)
 
-    def write(self, jobs: Sequence[Job], check: Check, answers: Answers) -> Iterator[Written]:
+    def write(
+        self, jobs: Sequence[Job], check: Check, answers: Answers
+    ) -> Iterator[Sequence[Written]]:
         self.meanwhile()
         yield from super().write(jobs, check, answers)
 

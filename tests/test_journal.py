@@ -619,6 +619,28 @@ def test_a_vector_of_a_run_that_was_undone_before_does_not_come_back(memory_file
     assert rows(memory_file, VECTORS) == []
 
 
+def steps_of_undo(folder: Path, count: int) -> int:
+    """Give what SQLite does to undo the first of two runs that each made so many vectors anew."""
+    path = folder / f"{count}.db"
+    create_file(path)
+    ids = [f"m-{number}" for number in range(count)]
+    put(path, *map(a_memory, ids))
+    for run in ("run-1", "run-2"):
+        a_run(path, run)
+    with changing(path) as file:
+        for run in (None, "run-1", "run-2"):
+            keep_vectors(file, "m", [(one, str(run), VECTOR) for one in ids], run)
+    steps = []
+    with open_writing(path) as file:
+        file.db.conn.set_progress_handler(lambda: steps.append(1), 100)
+        undo_run(file, "run-1", LATER)
+    return len(steps)
+
+
+def test_twice_as_many_vectors_take_twice_the_work_to_undo(tmp_path: Path) -> None:
+    assert steps_of_undo(tmp_path, 400) < 3 * steps_of_undo(tmp_path, 200)
+
+
 def search_again(path: Path, run_id: str, names: list[str], of: str) -> None:
     """Let a run search the text of m-1, which has changed, for names."""
     a_run(path, run_id)

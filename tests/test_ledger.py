@@ -20,7 +20,7 @@ from slowwave.store.ledger import (
     begin_run,
     end_run,
     find_applied,
-    keep_answer,
+    keep_answers,
     keep_decision,
     read_answer,
     read_decisions,
@@ -280,15 +280,15 @@ ANSWERS: dict[str, Any] = {
 @pytest.mark.parametrize("answer", ANSWERS.values(), ids=ANSWERS.keys())
 def test_an_answer_is_given_back_as_it_came(memory_file: Path, answer: Answer) -> None:
     with open_writing(memory_file) as file:
-        keep_answer(file, "key", "model", answer, timestamp(NOW))
+        keep_answers(file, [("key", "model", answer)], timestamp(NOW))
         assert read_answer(file, "key") == answer
         assert read_answer(file, "another") is None
 
 
 def test_an_answer_that_comes_again_replaces_the_one_before(memory_file: Path) -> None:
     with open_writing(memory_file) as file:
-        keep_answer(file, "key", "model", Answer("first", 1, 1, 0.1), timestamp(NOW))
-        keep_answer(file, "key", "model-2", Answer("second", 2, 2, 0.2), LATER)
+        keep_answers(file, [("key", "model", Answer("first", 1, 1, 0.1))], timestamp(NOW))
+        keep_answers(file, [("key", "model-2", Answer("second", 2, 2, 0.2))], LATER)
     assert rows(memory_file, "SELECT model, answer, created_at FROM answers") == [
         {"model": "model-2", "answer": "second", "created_at": LATER}
     ]
@@ -296,7 +296,7 @@ def test_an_answer_that_comes_again_replaces_the_one_before(memory_file: Path) -
 
 def test_an_answer_stays_when_what_comes_after_it_fails(memory_file: Path) -> None:
     with pytest.raises(KeyboardInterrupt), open_writing(memory_file) as file:
-        keep_answer(file, "key", "model", Answer("paid for", 1, 1, 0.1), timestamp(NOW))
+        keep_answers(file, [("key", "model", Answer("paid for", 1, 1, 0.1))], timestamp(NOW))
         raise KeyboardInterrupt
     with open_reading(memory_file) as file:
         assert read_answer(file, "key") == Answer("paid for", 1, 1, 0.1)

@@ -1014,6 +1014,53 @@ def test_as_many_calls_are_under_way_as_are_allowed_and_never_more(
     assert agent.server.peak == concurrency
 
 
+def test_a_call_begins_as_soon_as_another_ends_and_waits_for_nobody_who_looks_at_it(
+    agent: Agent,
+) -> None:
+    agent.remember(facts(6))
+    asked_for_all = threading.Event()
+
+    def respond(asked: Asked) -> Reply:
+        if len(agent.server.asked) == 6:
+            asked_for_all.set()
+        return oracle(asked)
+
+    agent.server.responder = respond
+    looked_at = []
+
+    class Looking(ModelWriter):
+        def write(self, jobs: Any, check: Any, answers: Any) -> Any:
+            def slow(*draft: Any) -> list[str]:
+                # Whoever looks at the first answer takes all the time in the world.
+                looked_at.append(asked_for_all.wait(MOST_SECONDS))
+                return list(check(*draft))
+
+            return super().write(jobs, slow, answers)
+
+    endpoint = Endpoint("openai/scripted", agent.server.base)
+    assert states(agent.sleep(Looking(endpoint, concurrency=2))) == {"applied": 6}
+    assert looked_at == [True] * 6
+    assert agent.server.peak <= 2
+
+
+def test_what_has_come_is_applied_while_other_calls_are_under_way(agent: Agent) -> None:
+    agent.remember(facts(3))
+    applied = []
+
+    def respond(asked: Asked) -> Reply:
+        if len(agent.server.asked) == 3:
+            # The last answer waits until the two others stand in the file.
+            ends = time.monotonic() + MOST_SECONDS
+            while len(applied) < 2 and time.monotonic() < ends:
+                applied[:] = agent.rows("SELECT key FROM proposals WHERE state = 'applied'")
+                time.sleep(0.01)
+        return oracle(asked)
+
+    agent.server.responder = respond
+    assert states(agent.sleep(agent.writer(concurrency=2))) == {"applied": 3}
+    assert len(applied) == 2
+
+
 def test_an_agent_that_changes_a_source_while_the_model_thinks_makes_the_draft_stale(
     agent: Agent,
 ) -> None:
@@ -1045,7 +1092,11 @@ def test_a_night_that_is_interrupted_keeps_what_was_applied_and_leaves_the_rest_
     def respond(asked: Asked) -> Reply:
         if next(counted) != 2:
             return oracle(asked)
-        # No answer: the run is sure to be waiting when the signal comes.
+        # It is asked while the first answer is looked at.
+        ends = time.monotonic() + MOST_SECONDS
+        while not agent.rows("SELECT 1 FROM proposals") and time.monotonic() < ends:
+            time.sleep(0.01)
+        # No answer: the run will wait until the signal comes.
         signal.pthread_kill(main, signal.SIGINT)
         return SILENT
 

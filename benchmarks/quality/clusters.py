@@ -56,15 +56,15 @@ def _sets(bench: Bench) -> Iterator[tuple[str, list[str], list[str]]]:
 def _groups(among: Population) -> list[list[int]]:
     """Give the groups of rows that the planner makes its syntheses from."""
     found = []
-    for group in find_groups(among.vectors, SYNTHESIZE_SIMILARITY):
-        near = among.vectors[group] @ among.vectors[group].T
-        readings = [among.reading(row) for row in group]
+    for group in find_groups(among.text_vectors, among.neighbours, SYNTHESIZE_SIMILARITY):
+        near = among.text_vectors[group] @ among.text_vectors[group].T
+        readings = [among.reading(among.rows_of[text][0]) for text in group]
 
         def conflict(one: int, other: int, said: Sequence[Reading] = readings) -> bool:
             return first_conflict(said[one], said[other]) is not None
 
         parts = split_group(near, SYNTHESIZE_SIMILARITY, conflict)
-        found += [[group[at] for at in part] for part in parts]
+        found += [[row for at in part for row in among.rows_of[group[at]]] for part in parts]
     return found
 
 

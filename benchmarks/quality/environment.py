@@ -31,7 +31,7 @@ def environment(bench: Bench) -> Json:
         "python": platform.python_version(),
         "platform": platform.platform(),
         "packages": {name: version(name) for name in _PACKAGES},
-        "commit": _commit(),
+        "commit": commit(),
         "embedder": bench.embedder.name,
         "model": bench.model,
         "shared data": str(bench.data) if bench.data else None,
@@ -40,7 +40,7 @@ def environment(bench: Bench) -> Json:
     }
 
 
-def _commit() -> str | None:
+def commit() -> str | None:
     """Give the commit, marked if the tree is not as it was committed."""
     git = which("git")
     if git is None:

@@ -92,7 +92,8 @@ def merged(bench: Bench, pairs: Sequence[Pair], writer: Writer) -> tuple[list[bo
         for proposal in proposals
     }
     asked = [job for job in jobs.values() if job.proposal.needs_writer]
-    written = list(writer.write(asked, check_of(asked, bench.embedder), Answers()))
+    check = check_of(asked, bench.embedder)
+    written = [one for some in writer.write(asked, check, Answers()) for one in some]
     became = {one.proposal.id for one in written if one.state == "planned"}
     became |= {one.proposal.id for one in jobs.values() if not one.proposal.needs_writer}
     return [any(one.id in became for one in proposals) for proposals in plans], written

@@ -13,7 +13,7 @@ from slowwave.consolidation.population import Population
 from slowwave.consolidation.proposals import Draft, Proposal
 from slowwave.consolidation.write import Check, Job, Writer, prompt_hashes
 from slowwave.store.exchange import new_memory
-from slowwave.store.ledger import Answer
+from slowwave.store.ledger import Answer, KeptAnswer
 
 NOON = datetime(2026, 1, 5, 12, 0, tzinfo=UTC)
 
@@ -78,7 +78,6 @@ class Answers:
         """Give the kept answer to a question."""
         return self._kept.get(key)
 
-    def keep(self, key: str, model: str, answer: Answer) -> None:
-        """Keep an answer."""
-        del model
-        self._kept[key] = answer
+    def keep(self, answers: Sequence[KeptAnswer]) -> None:
+        """Keep answers."""
+        self._kept |= {key: answer for key, _, answer in answers}

@@ -6,6 +6,7 @@ last, as JSON, in which no text can close its own fence.
 
 from __future__ import annotations
 
+import functools
 import json
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal
@@ -186,9 +187,15 @@ def repair(messages: Messages, answer: str, faults: Sequence[str]) -> Messages:
 
 def schema(question: Question) -> dict[str, Any]:
     """Give the JSON schema of the answer, as providers of structured output want it."""
+    # Each time a new one: litellm changes it for some providers.
+    made: dict[str, Any] = json.loads(_schema_text(question))
+    return made
+
+
+@functools.cache
+def _schema_text(question: Question) -> str:
     shape = FORMS[question].model_json_schema()
-    trimmed: dict[str, Any] = _trimmed(shape, shape.pop("$defs", {}))
-    return trimmed
+    return json.dumps(_trimmed(shape, shape.pop("$defs", {})))
 
 
 def _trimmed(shape: Any, parts: dict[str, Any]) -> Any:

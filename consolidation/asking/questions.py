@@ -19,8 +19,8 @@ from slowwave.consolidation.checking.verify import find_loss
 from slowwave.consolidation.extractive import Source, compose_update
 from slowwave.consolidation.language.reading import read
 from slowwave.consolidation.proposals import Claim, Draft, Proposal, Usage, Written
-from slowwave.consolidation.write import Answers, Check, Job, judged
-from slowwave.store.ledger import Answer
+from slowwave.consolidation.write import Answers, Check, Job, judged, portions
+from slowwave.store.ledger import Answer, KeptAnswer
 from slowwave.store.records import json_text
 
 from . import prompts
@@ -81,9 +81,9 @@ class Writing:
         """Give the answer that was paid for before."""
         return answers.find(self._key)
 
-    def keep(self, answers: Answers, answer: Answer) -> None:
-        """Keep an answer, whatever it is worth."""
-        answers.keep(self._key, self._model, answer)
+    def to_keep(self, answer: Answer) -> list[KeptAnswer]:
+        """Give what is to be kept of an answer, whatever it is worth."""
+        return [(self._key, self._model, answer)]
 
     def settle(self, text: str, check: Check) -> Iterator[Written | Asking]:
         """Give what became of the proposal, or what to ask once more."""
@@ -149,18 +149,20 @@ class Judging:
         """Give nothing: what was kept about a pair was found before it came here."""
         return None
 
-    def keep(self, answers: Answers, answer: Answer) -> None:
-        """Keep what was said of each pair, with its share of the price."""
+    def to_keep(self, answer: Answer) -> list[KeptAnswer]:
+        """Give what was said of each pair, with its share of the price."""
         judgements = _judgements(answer.answer)
         if isinstance(judgements, str):
-            return
+            return []
         taken = Usage(0, 0, answer.prompt_tokens, answer.completion_tokens, answer.cost_usd)
         parts = share(taken, len(self._numbered))
+        kept = []
         for (number, turn), part in zip(self._numbered.items(), parts, strict=True):
             if number in judgements:
                 tokens = part.prompt_tokens, part.completion_tokens
-                kept = Answer(judgements[number], *tokens, part.cost_usd)
-                answers.keep(_pair_key(self._model, turn.job), self._model, kept)
+                said = Answer(judgements[number], *tokens, part.cost_usd)
+                kept.append((_pair_key(self._model, turn.job), self._model, said))
+        return kept
 
     def settle(self, text: str, check: Check) -> Iterator[Written | Asking]:
         """Give what became of the pairs, and ask once more about those that were left out."""
@@ -192,9 +194,7 @@ Asking = Writing | Judging
 def batches(model: str, turns: Sequence[Turn]) -> Iterator[Judging]:
     """Give questions about pairs, so many to a call, none of them about two tenants."""
     for _, group in groupby(turns, key=lambda turn: turn.proposal.tenant):
-        left = list(group)
-        while left:
-            part, left = left[:MOST_PAIRS], left[MOST_PAIRS:]
+        for part in portions(list(group), MOST_PAIRS):
             numbers = (f"p{number}" for number in range(1, len(part) + 1))
             yield Judging(model, dict(zip(numbers, part, strict=True)))
 

@@ -18,7 +18,7 @@ from test_plan import TWINS
 from slowwave.consolidation.embed import DEFAULT_MODEL, Embedder
 from slowwave.store.exchange import import_lines
 from slowwave.store.file import create_file, open_writing
-from slowwave.store.ledger import Answer, keep_answer
+from slowwave.store.ledger import Answer, keep_answers
 
 PAGE = 4096
 # A part of what an agent of the night's fixture told: enough for every operation.
@@ -56,7 +56,8 @@ def make_original(folder: Path, embedder: Embedder) -> Original:
     fill(path, told(TWINS, "twin"))
     night(path, embedder)
     with open_writing(path) as file:
-        keep_answer(file, "key", "a model", Answer('{"same": true}', 10, 5, None), NOW.isoformat())
+        answer = Answer('{"same": true}', 10, 5, None)
+        keep_answers(file, [("key", "a model", answer)], NOW.isoformat())
     execute(path, "INSERT INTO memories (id, content) VALUES ('late', 'The kettle is descaled.')")
     night(path, embedder)
     vector = [float(one) for one in embedder.encode([TWINS[0]])[0]]

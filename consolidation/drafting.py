@@ -1,0 +1,104 @@
+"""From a plan to drafts that were checked: what a run writes, before it is applied."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from datetime import datetime
+from typing import TYPE_CHECKING
+
+from slowwave.store.file import MemoryFile
+from slowwave.store.ledger import Answer, KeptAnswer, keep_answers, read_answer
+from slowwave.store.records import timestamp
+
+from .checking.verify import find_distance, find_faults
+from .embed import BATCH, Embedder
+from .extractive import Source, in_time
+from .language.reading import read
+from .population import Population
+from .proposals import Draft, Plan, Proposal, Written
+from .write import ExtractiveWriter, Job, Writer, portions
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+
+class Drafting:
+    """Has the proposals of a plan written, and checks each draft."""
+
+    def __init__(self, embedder: Embedder, writer: Writer) -> None:
+        """Take who writes, and what turns drafts into vectors."""
+        self._embedder = embedder
+        self._writer = writer
+        # Of drafts that passed the check, by proposal: to be kept with the memory.
+        self.vectors: dict[str, NDArray[np.float32]] = {}
+
+    def written(
+        self, file: MemoryFile, plan: Plan, populations: Sequence[Population], now: datetime
+    ) -> Iterator[Sequence[Written]]:
+        """Give each proposal with its draft, or with the reason why there is none, some at once."""
+        by_tenant = {population.tenant: population for population in populations}
+        drafted: list[Job] = []
+        open_jobs: list[Job] = []
+        as_it_stands: list[Written] = []
+        for proposal in plan.proposals:
+            if proposal.keeps_text:
+                as_it_stands.append(Written(proposal, proposal.draft, "planned"))
+                continue
+            sources = by_tenant[proposal.tenant].sources(proposal.sources)
+            jobs = open_jobs if proposal.needs_writer else drafted
+            jobs.append(Job(proposal, tuple(in_time(sources))))
+        yield as_it_stands
+        sources_of = {job.proposal.id: job.sources for job in (*drafted, *open_jobs)}
+        ahead: dict[str, NDArray[np.float32]] = {}
+
+        def check(proposal: Proposal, draft: Draft) -> list[str]:
+            sources = sources_of[proposal.id]
+            faults = find_faults(draft, sources, proposal.operation)
+            faults += _left_out(proposal, draft, sources)
+            if not faults:
+                vector = ahead.pop(proposal.id, None)
+                vector = self._embedder.encode([draft.text])[0] if vector is None else vector
+                self.vectors[proposal.id] = vector
+                faults = find_distance(vector, sources)
+            return faults
+
+        answers = _KeptAnswers(file, now)
+        # What the plan holds the draft of needs no model.
+        built_in = self._writer if self._writer.model is None else ExtractiveWriter()
+        for part in portions(drafted, BATCH):
+            # Together they take a part of the time that they take one by one.
+            ahead |= self._encoded(part)
+            yield from built_in.write(part, check, answers)
+            ahead.clear()
+        if open_jobs:
+            yield from self._writer.write(open_jobs, check, answers)
+
+    def _encoded(self, jobs: Sequence[Job]) -> dict[str, NDArray[np.float32]]:
+        """Give the vectors of planned drafts, by proposal."""
+        drafts = [(job.proposal.id, job.proposal.draft) for job in jobs]
+        texts = {one: draft.text for one, draft in drafts if draft is not None}
+        return dict(zip(texts, self._embedder.encode(list(texts.values())), strict=True))
+
+
+def _left_out(proposal: Proposal, draft: Draft, sources: Sequence[Source]) -> list[str]:
+    """Find the sentences of a memory that grows which do not stand in the draft word for word."""
+    if proposal.operation != "synthesize" or proposal.survivor is None:
+        return []
+    owner = next(source for source in sources if source.id == proposal.survivor)
+    lost = [one for one in read(owner.text).sentences if one not in draft.text]
+    return [f"changes what stands already: {one}" for one in lost]
+
+
+class _KeptAnswers:
+    """The answers that lie in the file."""
+
+    def __init__(self, file: MemoryFile, now: datetime) -> None:
+        self._file = file
+        self._now = timestamp(now)
+
+    def find(self, key: str) -> Answer | None:
+        return read_answer(self._file, key)
+
+    def keep(self, answers: Sequence[KeptAnswer]) -> None:
+        keep_answers(self._file, answers, self._now)
