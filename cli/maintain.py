@@ -100,6 +100,10 @@ def maintain(
             "--reconsider", help="Propose again what was rejected, declined or undone before."
         ),
     ] = False,
+    full: Annotated[
+        bool,
+        typer.Option("--full", help="Look at everything anew, whatever earlier runs found out."),
+    ] = False,
     exit_code: Annotated[
         bool, typer.Option("--exit-code", help="With --dry-run: end with 4 if there is work to do.")
     ] = False,
@@ -116,7 +120,8 @@ def maintain(
         raise typer.BadParameter("--exit-code goes with --dry-run.")
     if api_base is not None and model is None:
         raise typer.BadParameter("--api-base goes with --model.")
-    from slowwave.consolidation.cycle import CycleOptions, run_cycle
+    from slowwave.consolidation.cycle import run_cycle
+    from slowwave.consolidation.options import CycleOptions
 
     options = CycleOptions(
         consolidate=consolidate,
@@ -124,6 +129,7 @@ def maintain(
         only=_operations(only),
         include_protected=include_protected,
         reconsider=reconsider,
+        full=full,
         purge=purge,
         keep_backups=keep_backups if backup else None,
         shown={"only": only, "tenant": tenant or [], "embedder": embedder, "model": model},

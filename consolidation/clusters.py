@@ -1,9 +1,9 @@
-"""Groups of vectors that belong together: DBSCAN, then splitting until each is cohesive.
+"""Groups of texts that belong together: DBSCAN, average linkage inside its clusters, then guards.
 
 DBSCAN finds what hangs together, but chains: at a distance of 0.30 its largest cluster held 756
-of 2,541 real memories. Average linkage at the same distance, inside each of its clusters, equals
-average linkage over everything (18 of 18 trials) and scored best against labelled groups; the
-conflicts that the guards find are then kept apart inside each of those.
+of 2,541 real memories. Average linkage cut at the same distance, inside each of its clusters,
+equals average linkage over everything and scored best against labelled groups; the conflicts that
+the guards find are then kept apart inside each of those.
 """
 
 from __future__ import annotations
@@ -11,7 +11,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from .neighbours import similar_pairs
+from .linkage import linked
+from .neighbours import STEP, Neighbours
 from .thresholds import CONTESTED_MARGIN, LARGEST_GROUP
 
 if TYPE_CHECKING:
@@ -19,28 +20,28 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 Conflict = Callable[[int, int], bool]
-Grouping = Callable[["NDArray[np.float32]", float], list[list[int]]]
 
 
-def find_groups(vectors: NDArray[np.float32], similarity: float) -> list[list[int]]:
+def find_groups(
+    vectors: NDArray[np.float32], neighbours: Neighbours, similarity: float
+) -> list[list[int]]:
     """Give the groups of two or more rows whose average similarity is at least `similarity`.
 
-    vectors: float32, shape (n, d), unit length. DBSCAN on the neighbour graph, then average
-    linkage cut at the same distance inside each of its clusters; what is still too large is cut
-    at higher similarities. Sorted, each row at most once.
+    vectors: float32, shape (n, d), unit length; neighbours: their pairs of at least that
+    similarity, and maybe others. What DBSCAN calls noise is in none. A group that is too large
+    to be split by guards is cut at higher similarities. Sorted, each row at most once.
     """
-    from sklearn.cluster import DBSCAN
+    import numpy as np
 
-    if len(vectors) < 2:
+    near = neighbours.at_least(similarity)
+    if not len(near):
         return []
-    graph = similar_pairs(vectors, similarity)
-    scan = DBSCAN(eps=1.0 - similarity, min_samples=2, metric="precomputed")
-    labels = scan.fit_predict(graph)
-    groups: list[list[int]] = []
-    for members in _by_label(labels):
-        group = _cut if len(members) > LARGEST_GROUP else _linked
-        groups += _inside([members.tolist()], vectors, similarity, group)
-    return sorted(groups)
+    inside = _clustered(near, similarity)
+    group = linked(vectors, near.chosen(inside[near.left]), similarity)
+    parts = (part for part in _by_label(group) if len(part) > 1)
+    return sorted(
+        found.tolist() for part in parts for found in _cut(vectors, near, np.sort(part), similarity)
+    )
 
 
 def split_group(
@@ -76,55 +77,47 @@ def split_group(
     return [sorted(part) for part in parts if part]
 
 
-def _cut(vectors: NDArray[np.float32], similarity: float) -> list[list[int]]:
-    """Cut a cluster that is too large for linkage over all its pairs, or for splitting."""
+def _clustered(near: Neighbours, similarity: float) -> NDArray[np.bool_]:
+    """Give which rows are in a cluster of DBSCAN's, and not noise, shape (n,)."""
+    from sklearn.cluster import DBSCAN
+
+    # Half a step more: what is just near enough must not be lost by rounding.
+    scan = DBSCAN(eps=1.0 - similarity + STEP / 2, min_samples=2, metric="precomputed")
+    clustered: NDArray[np.bool_] = scan.fit_predict(near.distances()) >= 0
+    return clustered
+
+
+def _cut(
+    vectors: NDArray[np.float32],
+    near: Neighbours,
+    rows: NDArray[np.intp],
+    similarity: float,
+) -> list[NDArray[np.intp]]:
+    """Cut a group that is too large for splitting; those of one row are left out."""
+    import numpy as np
+
+    if len(rows) <= LARGEST_GROUP:
+        return [rows]
     higher = similarity + 0.05
     if higher >= 1.0:  # nearly one text many times over: any cut is as good as another
-        rows = list(range(len(vectors)))
-        cuts = [rows[at : at + LARGEST_GROUP] for at in range(0, len(rows), LARGEST_GROUP)]
-        return _inside(cuts, vectors, similarity, _linked)
-    if len(vectors) <= 20 * LARGEST_GROUP:
-        parts = _linked(vectors, similarity)
-    else:
-        parts = find_groups(vectors, higher)
-    small = [part for part in parts if len(part) <= LARGEST_GROUP]
-    large = [part for part in parts if len(part) > LARGEST_GROUP]
-    return small + _inside(large, vectors, higher, _cut)
+        return np.array_split(rows, -(-len(rows) // LARGEST_GROUP))
+    within = near.among(rows)
+    parts = _by_label(linked(vectors[rows], within, higher))
+    return [
+        rows[found]
+        for part in parts
+        if len(part) > 1
+        for found in _cut(vectors[rows], within, np.sort(part), higher)
+    ]
 
 
-def _inside(
-    parts: list[list[int]],
-    vectors: NDArray[np.float32],
-    similarity: float,
-    group: Grouping,
-) -> list[list[int]]:
-    """Group the rows of each part by themselves."""
-    grouped = ((part, group(vectors[part], similarity)) for part in parts)
-    return [[part[row] for row in inner] for part, inners in grouped for inner in inners]
-
-
-def _linked(vectors: NDArray[np.float32], similarity: float) -> list[list[int]]:
-    import numpy as np
-    from scipy.cluster.hierarchy import fcluster, linkage
-    from scipy.spatial.distance import squareform
-
-    if len(vectors) < 2:
-        return []
-    distances = 1.0 - np.clip(vectors @ vectors.T, -1.0, 1.0)
-    np.fill_diagonal(distances, 0.0)
-    tree = linkage(squareform(distances, checks=False), method="average")
-    labels = fcluster(tree, t=1.0 - similarity, criterion="distance")
-    return [part.tolist() for part in _by_label(labels) if len(part) > 1]
-
-
-def _by_label(labels: NDArray[np.int_]) -> list[NDArray[np.int_]]:
-    """Give the rows of each label, in the order of labels; negative labels are noise."""
+def _by_label(labels: NDArray[np.int32]) -> list[NDArray[np.intp]]:
+    """Give the rows of each label, in the order of labels."""
     import numpy as np
 
     order = np.argsort(labels, kind="stable")
     starts = np.flatnonzero(np.diff(labels[order], prepend=labels[order[0]] - 1))
-    parts = np.split(order, starts[1:])
-    return [part for part in parts if labels[part[0]] >= 0]
+    return np.split(order, starts[1:])
 
 
 def _apart(similarities: NDArray[np.float32], conflict: Conflict) -> NDArray[np.bool_]:

@@ -6,48 +6,25 @@ same way as far as the plan; there the dry run ends.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from contextlib import nullcontext
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
-from typing import Any
 
 from slowwave.store.file import maintenance_lock
-from slowwave.store.records import timestamp
+from slowwave.store.standing import watching
 
-from .aside import aside
 from .embed import Embedder
 from .ending import carried_out, ended, planned, purged_as_well
 from .execute import Run
-from .index import Library, complete, read_library
 from .interruption import InterruptedEarly, Interruption
+from .looking import Looker
+from .options import CycleOptions
 from .outcome import Outcome
-from .plan import PlanOptions, make_plan
 from .progress import Progress
-from .proposals import OPERATIONS, Operation
 from .purging import NOTHING, plan_purge
 from .safety import SafetyNet
-from .write import Writer, prompt_hashes
-
-
-@dataclass(frozen=True)
-class CycleOptions:
-    """What the user chose."""
-
-    # Without it a run may still purge.
-    consolidate: bool = True
-    tenants: tuple[str, ...] = ()
-    only: frozenset[Operation] = frozenset(OPERATIONS)
-    include_protected: bool = False
-    # Propose again what was rejected, declined or undone before.
-    reconsider: bool = False
-    # Delete what has been superseded for long and is not needed any more.
-    purge: bool = False
-    # How many backups are kept, with a new one made before the first change; None: none is made.
-    keep_backups: int | None = None
-    # All options as given, for the record of the run.
-    shown: Mapping[str, Any] = field(default_factory=dict)
+from .settling import settle
+from .write import Writer
 
 
 def run_cycle(
@@ -68,42 +45,46 @@ def run_cycle(
     """
     progress = progress or Progress()
     interruption = interruption or Interruption()
-    with nullcontext() if dry_run else maintenance_lock(path):
+    looker = Looker(path, options, embedder, writer, now, progress)
+    if dry_run:
+        return _dry_run(path, options, looker, now, interruption)
+    with maintenance_lock(path), watching(path) as watch:
         net = SafetyNet(path, options.keep_backups, now)
-        run = None if dry_run else Run(path, embedder, writer, now, options.shown, net)
+        run = Run(path, embedder, writer, now, options.shown, net)
         try:
-            if run is not None:
-                net.bring_up_to_date()
-            library = read_library(path, options.tenants, embedder.name, timestamp(now))
-            # What a purge alone lacks of vectors is computed and not kept: it is not its work.
-            keeper = run if options.consolidate else None
-            populations = complete(library, embedder, keeper, progress)
-            consolidated = populations if options.consolidate else []
-            chosen = _plan_options(options, writer, library)
-            plan = aside(lambda: make_plan(consolidated, chosen))
-            purgeable = plan_purge(path, populations, now) if options.purge else NOTHING
-            if run is None:
-                return planned(plan, library, populations, purgeable)
+            net.bring_up_to_date()
+            look = looker.look(run, watch)
+            purgeable = plan_purge(path, look.populations, now) if options.purge else NOTHING
             if purgeable.ids:
                 net.spread()
-            executed = carried_out(run, plan, populations, progress, interruption)
+            executed = carried_out(run, look.plan, look.populations, progress, interruption)
         except KeyboardInterrupt:
             interruption.close()
             with interruption.limited():
-                kept = run is not None and run.end_early()
+                kept = run.end_early()
             raise InterruptedEarly(kept) from None
-        outcome = ended(path, run, plan, library, executed, interruption)
+        outcome = ended(path, run, look.plan, look.library, executed, interruption)
         if options.purge and not outcome.interrupted and not outcome.broken_off:
-            outcome = purged_as_well(path, outcome, purgeable, library, now, interruption)
+            outcome = purged_as_well(path, outcome, purgeable, look.library, now, interruption)
+        found = look.found
+        # The next look needs the room.
+        del look
+        if options.consolidate and not outcome.interrupted and not outcome.broken_off:
+            settle(looker, found, outcome.changed, watch, net, interruption)
         return replace(outcome, backup=net.backup)
 
 
-def _plan_options(options: CycleOptions, writer: Writer, library: Library) -> PlanOptions:
-    return PlanOptions(
-        writer=writer.name,
-        prompt_hashes=prompt_hashes(writer),
-        extractive=writer.model is None,
-        only=options.only,
-        include_protected=options.include_protected,
-        remembered=frozenset() if options.reconsider else library.remembered,
-    )
+def _dry_run(
+    path: Path,
+    options: CycleOptions,
+    looker: Looker,
+    now: datetime,
+    interruption: Interruption,
+) -> Outcome:
+    try:
+        look = looker.look(None)
+        purgeable = plan_purge(path, look.populations, now) if options.purge else NOTHING
+        return planned(look.plan, look.library, look.populations, purgeable)
+    except KeyboardInterrupt:
+        interruption.close()
+        raise InterruptedEarly(kept=False) from None

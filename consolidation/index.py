@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Container, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 
 from slowwave.store.check import part_spoiled
 from slowwave.store.entities import read_entities, read_scans
@@ -20,17 +20,20 @@ from slowwave.store.memories import (
     read_derived,
     read_observed,
 )
+from slowwave.store.memos import read_memos
+from slowwave.store.neighbours import read_parts
 from slowwave.store.records import Memory
-from slowwave.store.vectors import from_blob, is_sound, read_vectors, to_blob
+from slowwave.store.vectors import read_vectors
 
-from .embed import Embedder, encode_portions
-from .entities import names_in
+from .embed import Embedder
+from .gist import gist_of
+from .kept_graph import KeptGraph
+from .memos import Memos, rules
+from .neighbours import STEP
 from .population import Population, sorted_by_length
 from .progress import Progress
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
+from .text_vectors import TextVectors
+from .thresholds import EXTRACT_SIMILARITY, SYNTHESIZE_SIMILARITY
 
 
 class Keeper(Protocol):
@@ -54,12 +57,12 @@ class Shelf:
     too_long: tuple[Memory, ...]
     # Ids of memories whose text is no longer what it was: they stay as they are.
     damaged: tuple[str, ...]
-    # Per memory id: the hash of the text that the vector was made from, and the vector.
-    vectors: dict[str, tuple[str, bytes]]
     entities: dict[str, list[str]]
     # Per memory id, the hash of the text that was searched for names.
     scans: dict[str, str]
     edges: tuple[Edge, ...]
+    # The graph of near texts, as far as earlier runs kept it.
+    graph: tuple[bytes, ...]
 
     @property
     def memories(self) -> tuple[Memory, ...]:
@@ -71,39 +74,64 @@ class Shelf:
 class Library:
     """What the file holds of the tenants chosen, read at one moment."""
 
+    # The tenants chosen, and what there is of those that are not at rest.
+    tenants: tuple[str, ...]
     shelves: tuple[Shelf, ...]
     counts: Counts
     # Keys of decisions that stand.
     remembered: frozenset[str]
-
-    @property
-    def tenants(self) -> tuple[str, ...]:
-        """The tenants chosen."""
-        return tuple(shelf.tenant for shelf in self.shelves)
+    vectors: TextVectors
+    memos: Memos
 
 
-def read_library(path: Path, chosen: Sequence[str], model: str, now: str) -> Library:
-    """Read what is due of the tenants named, or of all. Raises `StoreError`.
+def read_library(
+    path: Path,
+    chosen: Sequence[str],
+    model: str,
+    now: str,
+    resting: Container[str] = (),
+    memos: Memos | None = None,
+    full: bool = False,
+) -> Library:
+    """Read what is due of the tenants named, or of all, but of those at rest only the counts.
 
-    The file is open only as long as it takes to read.
+    memos: those of this run, if there are any; with `full` nothing of what earlier runs found out
+    is read. The file is open only as long as it takes to read. Raises `StoreError`.
     """
     with open_reading(path) as file:
-        wanted = chosen_tenants(file, chosen)
+        tenants = chosen_tenants(file, chosen)
+        wanted = [tenant for tenant in tenants if tenant not in resting]
         shelves = tuple(
             Shelf(
                 tenant,
                 *sorted_by_length(observed, derived),
                 damaged,
-                {one: (of, blob) for one, of, blob in read_vectors(file, model, tenant)},
                 read_entities(file, tenant),
                 read_scans(file, tenant),
                 tuple(read_edges(file, tenant)),
+                () if full else tuple(read_parts(file, tenant, basis_of(model))),
             )
             for tenant in wanted
             for observed, derived, damaged in [read_sound(file, tenant, now)]
         )
-        counts = count_memories(file, wanted)
-        return Library(shelves, counts, frozenset(remembered_keys(file)))
+        if memos is None:
+            memos = Memos(read_memos(file) if wanted and not full else None)
+        return Library(
+            tuple(tenants),
+            shelves,
+            count_memories(file, tenants),
+            frozenset(remembered_keys(file) if wanted else ()),
+            TextVectors(
+                [memory for shelf in shelves for memory in shelf.memories],
+                (one for tenant in wanted for one in read_vectors(file, model, tenant)),
+            ),
+            memos,
+        )
+
+
+def basis_of(model: str) -> str:
+    """Say what a graph depends on besides the texts and their vectors."""
+    return f"{rules()} {model} {EXTRACT_SIMILARITY} {SYNTHESIZE_SIMILARITY} {STEP}"
 
 
 def read_sound(
@@ -133,66 +161,21 @@ def complete(
 
     A text that several memories share is encoded once. Raises `EmbedderError`.
     """
-    vectors = _all_vectors(library, embedder, keeper, progress)
-    return [_population(shelf, vectors, _names(shelf, keeper)) for shelf in library.shelves]
+
+    def keep(rows: Sequence[tuple[str, str, bytes]]) -> None:
+        if keeper is not None:
+            keeper.keep_vectors(rows)
+
+    library.vectors.complete(embedder, keep, progress)
+    return [
+        _population(shelf, library, _names(shelf, keeper, library.memos), progress)
+        for shelf in library.shelves
+    ]
 
 
-def _all_vectors(
-    library: Library,
-    embedder: Embedder,
-    keeper: Keeper | None,
-    progress: Progress,
-    size: int | None = None,
-) -> dict[str, bytes]:
-    """Give the blob of each text by the hash of the text, all of one size.
-
-    A kept vector that is damaged is computed anew.
-    """
-    size = size or _usual_size(library)
-    known: dict[str, bytes] = {}
-    lacking: dict[str, list[Memory]] = {}
-    for shelf in library.shelves:
-        for memory in shelf.memories:
-            of, blob = shelf.vectors.get(memory.id, ("", b""))
-            if of == memory.content_hash and len(blob) == size and is_sound(blob):
-                known.setdefault(of, blob)
-            else:
-                lacking.setdefault(memory.content_hash, []).append(memory)
-    borrowed = [one for text in lacking.keys() & known.keys() for one in lacking[text]]
-    _keep(keeper, borrowed, known)
-    hashes = sorted(lacking.keys() - known.keys())
-    texts = [lacking[text][0].content for text in hashes]
-
-    def report(done: int, total: int) -> None:
-        progress.stage("embedding", done, total)
-
-    for positions, encoded in encode_portions(embedder, texts, report):
-        for at, vector in zip(positions, encoded, strict=True):
-            known[hashes[at]] = to_blob(vector)
-        _keep(keeper, [one for at in positions for one in lacking[hashes[at]]], known)
-    computed = len(known[hashes[0]]) if hashes else size
-    if computed != size and len(known) > len(hashes):
-        # Another model has gone by this name: what it left is of no use.
-        return _all_vectors(library, embedder, keeper, progress, computed)
-    return known
-
-
-def _usual_size(library: Library) -> int:
-    """Give the size of most of the kept vectors; 0 if there are none."""
-    blobs = (blob for shelf in library.shelves for _, blob in shelf.vectors.values())
-    sizes = Counter(len(blob) for blob in blobs if isinstance(blob, bytes))
-    return max(sizes, key=lambda one: (sizes[one], one), default=0)
-
-
-def _keep(keeper: Keeper | None, memories: Iterable[Memory], blobs: dict[str, bytes]) -> None:
-    rows = [(one.id, one.content_hash, blobs[one.content_hash]) for one in memories]
-    if keeper is not None and rows:
-        keeper.keep_vectors(rows)
-
-
-def _names(shelf: Shelf, keeper: Keeper | None) -> dict[str, list[str]]:
+def _names(shelf: Shelf, keeper: Keeper | None, memos: Memos) -> dict[str, list[str]]:
     new = [
-        (memory.id, memory.content_hash, names_in(memory.content))
+        (memory.id, memory.content_hash, gist_of(memory, memos).names)
         for memory in shelf.memories
         if shelf.scans.get(memory.id) != memory.content_hash
     ]
@@ -204,22 +187,22 @@ def _names(shelf: Shelf, keeper: Keeper | None) -> dict[str, list[str]]:
     return names
 
 
-def _population(shelf: Shelf, blobs: dict[str, bytes], names: dict[str, list[str]]) -> Population:
-    import numpy as np
-
-    def vector(memory: Memory) -> NDArray[np.float32]:
-        return from_blob(blobs[memory.content_hash])
-
-    observed = [vector(memory) for memory in shelf.observed]
-    matrix = np.stack(observed) if observed else np.empty((0, 1), np.float32)
+def _population(
+    shelf: Shelf, library: Library, names: dict[str, list[str]], progress: Progress
+) -> Population:
+    derived = library.vectors.of(shelf.derived)
     return Population(
         tenant=shelf.tenant,
         memories=shelf.observed,
-        vectors=matrix,
+        vectors=library.vectors.of(shelf.observed),
         entities=names,
         derived=shelf.derived,
-        derived_vectors={memory.id: vector(memory) for memory in shelf.derived},
+        derived_vectors={
+            memory.id: vector for memory, vector in zip(shelf.derived, derived, strict=True)
+        },
         edges=shelf.edges,
         too_long=shelf.too_long,
         damaged=shelf.damaged,
+        memos=library.memos,
+        graph=KeptGraph(shelf.graph, partial(progress.stage, "comparing")),
     )

@@ -23,6 +23,8 @@ def side_by_side(left: NDArray[np.int32], right: NDArray[np.int32], count: int) 
     from scipy.sparse import coo_array
     from scipy.sparse.csgraph import reverse_cuthill_mckee
 
+    if not len(left):
+        return np.empty(0, dtype=np.intp)
     graph = coo_array((np.ones(len(left), np.int8), (left, right)), shape=(count, count))
     order = reverse_cuthill_mckee((graph + graph.T).tocsr(), symmetric_mode=True)
     number = np.empty(count, dtype=np.int32)

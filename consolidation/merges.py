@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 from datetime import datetime
+from itertools import combinations
+from typing import Any
 
-from .entities import names_in
-from .guards import Objection, certain_conflict, first_conflict, first_difference
-from .neighbours import similar_pairs
+from .guards import Objection, gravest_objection
+from .locality import side_by_side
+from .neighbours import Neighbours
 from .population import Population
 from .proposals import Refusal
-from .thresholds import PAIR_SIMILARITY, TWIN_SIMILARITY
+from .thresholds import MOST_NEAR, PAIR_SIMILARITY, TWIN_SIMILARITY
+
+# The order in which rows survive: lower first.
+Rank = Callable[[int], Any]
 
 
 @dataclass(frozen=True)
@@ -39,33 +44,99 @@ class NearPair:
         return self.objection is not None and self.objection.conflict
 
 
-def near_pairs(population: Population) -> list[NearPair]:
-    """Give the near pairs of active memories, most similar first."""
-    import numpy as np
-    from scipy.sparse import triu
+def near_pairs(population: Population, rank: Rank) -> list[NearPair]:
+    """Give the near pairs of active memories, most similar first.
 
-    active = [at for at, one in enumerate(population.memories) if one.status == "active"]
-    if len(active) < 2:
-        return []
-    graph = triu(similar_pairs(population.vectors[np.array(active)], PAIR_SIMILARITY)).tocoo()
+    Of memories with one text the first by rank stands for all; those that were stored with other
+    names make pairs of their own.
+    """
+    import numpy as np
+
+    classes = _twins(population, rank)
+    active = np.zeros(len(population.rows_of), dtype=bool)
+    active[list(classes)] = True
+    near = population.neighbours.at_least(PAIR_SIMILARITY)
+    near = _nearest(near.chosen(active[near.left] & active[near.right]), MOST_NEAR)
+    near = near.chosen(side_by_side(near.left, near.right, near.rows))
+    found = [
+        (similarity, *sorted((classes[left][0][0], classes[right][0][0])))
+        for left, right, similarity in zip(
+            near.left.tolist(), near.right.tolist(), near.similarities.tolist(), strict=True
+        )
+    ]
+    for twins in classes.values():
+        firsts = sorted(rows[0] for rows in twins)
+        found += [(1.0, *pair) for pair in combinations(firsts, 2)]
     pairs = [
-        _pair(population, active[left], active[right], 1.0 - float(distance))
-        for left, right, distance in zip(graph.row, graph.col, graph.data, strict=True)
+        NearPair(left, right, similarity, _objection(population, left, right))
+        for similarity, left, right in found
     ]
     return sorted(pairs, key=lambda pair: (-round(pair.similarity, 6), pair.left, pair.right))
 
 
-def groups_of_same(
-    population: Population, pairs: list[NearPair], may_leave: Callable[[int], bool]
-) -> Iterator[list[int]]:
-    """Give groups in which every two memories say the same, each with its survivor first.
+def _twins(population: Population, rank: Rank) -> dict[int, list[list[int]]]:
+    """Give the active rows of each text by rank, those with the same other names together."""
+    twins: dict[int, list[list[int]]] = {}
+    for text, rows in enumerate(population.rows_of):
+        active = [row for row in rows if population.memories[row].status == "active"]
+        if len(active) == 1:
+            twins[text] = [active]
+        elif active:
+            classes: dict[frozenset[str], list[int]] = {}
+            for row in sorted(active, key=rank):
+                classes.setdefault(frozenset(_told_besides(population, row)), []).append(row)
+            twins[text] = list(classes.values())
+    return twins
 
-    The survivor is one that may not leave, else the most trusted one; of equals a human's, then
-    one that already stands for others, so that lineage does not grow by a step a night; then the
-    newest.
+
+def _nearest(near: Neighbours, most: int) -> Neighbours:
+    """Give the pairs of which one is among the so many nearest of the other."""
+    import numpy as np
+
+    ends = np.concatenate([near.left, near.right])
+    pairs = np.tile(np.arange(len(near)), 2)
+    order = np.lexsort((pairs, -near.steps.astype(np.int32)[pairs], ends))
+    starts = np.searchsorted(ends[order], ends[order], side="left")
+    among = np.arange(len(order)) - starts < most
+    chosen = np.zeros(len(near), dtype=bool)
+    chosen[pairs[order][among]] = True
+    return near.chosen(chosen)
+
+
+def groups_of_same(
+    population: Population, pairs: list[NearPair], rank: Rank
+) -> Iterator[list[int]]:
+    """Give groups in which every two memories say the same, each with its survivor first."""
+    classes = {rows[0]: rows for twins in _twins(population, rank).values() for rows in twins}
+    same: dict[int, set[int]] = {}
+    for pair in pairs:
+        if pair.same:
+            same.setdefault(pair.left, set()).add(pair.right)
+            same.setdefault(pair.right, set()).add(pair.left)
+    several = (first for first, rows in classes.items() if len(rows) > 1)
+    grouped: set[int] = set()
+    for first in sorted({*same, *several}, key=rank):
+        if first in grouped:
+            continue
+        members = [first]
+        for other in sorted(same.get(first, set()) - grouped, key=rank):
+            if all(other in same[member] for member in members):
+                members.append(other)
+        grouped.update(members)
+        group: list[int] = []
+        for row in sorted((row for member in members for row in classes[member]), key=rank):
+            if not any(_taken_apart(population, row, member) for member in group):
+                group.append(row)
+        if len(group) > 1:
+            yield group
+
+
+def by_rank(population: Population, may_leave: Callable[[int], bool]) -> Rank:
+    """Give the order in which memories survive those that say the same.
+
+    First one that may not leave, else the most trusted one; of equals a human's, then one that
+    already stands for others, so that lineage does not grow by a step a night; then the newest.
     """
-    same = {(pair.left, pair.right) for pair in pairs if pair.same}
-    same |= {(right, left) for left, right in same}
     standing = {edge.derived_id for edge in population.edges if edge.operation == "merge"}
 
     def rank(row: int) -> tuple[bool, float, bool, bool, float, str]:
@@ -80,15 +151,7 @@ def groups_of_same(
             memory.id,
         )
 
-    waiting = sorted({row for pair in same for row in pair}, key=rank)
-    while waiting:
-        group = [waiting.pop(0)]
-        for row in waiting[:]:
-            if all((row, member) in same for member in group):
-                group.append(row)
-                waiting.remove(row)
-        if len(group) > 1:
-            yield group
+    return rank
 
 
 def refusals(population: Population, pairs: list[NearPair]) -> list[Refusal]:
@@ -108,25 +171,36 @@ def refusals(population: Population, pairs: list[NearPair]) -> list[Refusal]:
     ]
 
 
-def _pair(population: Population, left: int, right: int, similarity: float) -> NearPair:
-    return NearPair(left, right, similarity, _objection(population, left, right))
-
-
 def _objection(population: Population, left: int, right: int) -> Objection | None:
-    one, other = population.reading(left), population.reading(right)
-    objection = (
-        certain_conflict(one, other) or first_conflict(one, other) or first_difference(one, other)
+    ones, others = (population.memories[row].content_hash for row in (left, right))
+    found = population.memos.recall(
+        "pair", [ones, others], lambda: _kept(_objection_of_texts(population, left, right))
     )
-    if objection is not None:
-        return objection
-    here, there = (population.memories[row].id for row in (left, right))
-    if (here, there) in population.taken_apart:
+    if found is not None:
+        return Objection(*found)
+    if _taken_apart(population, left, right):
         return Objection("restored", "restored by hand", "the memory that replaced it")
-    names, others = (_told_besides(population, row) for row in (left, right))
-    if names == others:
+    names, others_names = (_told_besides(population, row) for row in (left, right))
+    if names == others_names:
         return None
-    left_only, right_only = (", ".join(sorted(part)) for part in (names - others, others - names))
+    left_only, right_only = (
+        ", ".join(sorted(part)) for part in (names - others_names, others_names - names)
+    )
     return Objection("entity", left_only, right_only, conflict=False)
+
+
+def _objection_of_texts(population: Population, left: int, right: int) -> Objection | None:
+    one, other = population.reading(left), population.reading(right)
+    return gravest_objection(one, other)
+
+
+def _kept(objection: Objection | None) -> list[object] | None:
+    return None if objection is None else list(astuple(objection))
+
+
+def _taken_apart(population: Population, left: int, right: int) -> bool:
+    here, there = (population.memories[row].id for row in (left, right))
+    return (here, there) in population.taken_apart
 
 
 def _told_besides(population: Population, row: int) -> set[str]:
@@ -135,5 +209,5 @@ def _told_besides(population: Population, row: int) -> set[str]:
     What the text names is compared with the text: "k8s" and "Kubernetes" are one.
     """
     memory = population.memories[row]
-    named = {name.casefold() for name in names_in(memory.content)}
+    named = {name.casefold() for name in population.gist(memory).names}
     return {name.casefold() for name in population.entities.get(memory.id, ())} - named

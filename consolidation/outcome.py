@@ -42,6 +42,11 @@ class Outcome:
         """How many proposals are in which state."""
         return Counter(result.state for result in self.results)
 
+    @property
+    def changed(self) -> bool:
+        """Whether a run wrote anything."""
+        return self.run_id is not None or self.purged.run_id is not None
+
 
 def verdict(outcome: Outcome) -> Literal["done", "partial", "failed", "interrupted"]:
     """Say in a word how a run ended.

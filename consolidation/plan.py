@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from functools import cached_property, partial
-from itertools import pairwise
+from itertools import pairwise, permutations
 
 from slowwave.store.records import Memory
 
@@ -31,12 +31,11 @@ from .extractive import (
 )
 from .guards import Objection, certain_conflict, first_conflict
 from .language.reading import Reading, read
-from .merges import NearPair, groups_of_same, near_pairs, refusals
+from .merges import NearPair, by_rank, groups_of_same, near_pairs, refusals
 from .population import Population
 from .proposals import (
     OPERATIONS,
     Claim,
-    Conflict,
     Draft,
     Operation,
     Plan,
@@ -46,7 +45,9 @@ from .proposals import (
     TooLong,
     proposal_id,
 )
-from .replacing.updates import Found, Replacement, Stage, as_told, find_updates, told_of
+from .replacing.search import NOTHING, Search
+from .replacing.told import Told, told_of
+from .replacing.updates import Found, Replacement, Stage, find_updates
 from .topics import shared_topics
 
 PairGuard = Callable[[Reading, Reading], Objection | None]
@@ -72,33 +73,38 @@ def make_plan(populations: Iterable[Population], options: PlanOptions) -> Plan:
 
     The order of rows plays no part in it.
     """
-    proposals: list[Proposal] = []
-    refused: list[Refusal] = []
-    conflicts: list[Conflict] = []
-    suspicious: list[Suspicion] = []
-    too_long: list[TooLong] = []
-    damaged: list[str] = []
-    for population in populations:
-        planner = _Planner(population, options)
-        proposals += planner.merges()
-        proposals += planner.rules()
-        proposals += planner.updates()
-        proposals += planner.syntheses()
-        proposals += planner.judgements()
-        refused += planner.refused()
-        conflicts += planner.found.conflicts
-        suspicious += _suspicious(population)
-        too_long += [TooLong(*_of(one), len(one.content)) for one in population.too_long]
-        damaged += population.damaged
+    return joined(plan_tenant(population, options) for population in populations)
+
+
+def plan_tenant(population: Population, options: PlanOptions) -> Plan:
+    """Decide all that is to be done in one tenant, in the order in which it is to be done."""
+    planner = _Planner(population, options)
+    proposals = [
+        *planner.merges(),
+        *planner.rules(),
+        *planner.updates(),
+        *planner.syntheses(),
+        *planner.judgements(),
+    ]
     unique = {one.id: one for one in proposals if one.operation in options.only}
-    standing = tuple(one for key, one in unique.items() if key not in options.remembered)
     return Plan(
-        standing,
-        tuple(refused),
-        tuple(conflicts),
-        tuple(suspicious),
-        tuple(too_long),
-        tuple(damaged),
+        tuple(one for key, one in unique.items() if key not in options.remembered),
+        tuple(planner.refused()),
+        planner.found.conflicts,
+        tuple(_suspicious(population)),
+        tuple(TooLong(*_of(one), len(one.content)) for one in population.too_long),
+        population.damaged,
+    )
+
+
+def joined(plans: Iterable[Plan]) -> Plan:
+    """Give the plans of several tenants as one."""
+    all_of = list(plans)
+    return Plan(
+        *(
+            tuple(one for plan in all_of for one in getattr(plan, part.name))
+            for part in fields(Plan)
+        )
     )
 
 
@@ -111,7 +117,8 @@ class _Planner:
     def __init__(self, population: Population, options: PlanOptions) -> None:
         self._population = population
         self._options = options
-        self._pairs: list[NearPair] = near_pairs(population)
+        self._rank = by_rank(population, self._may_leave)
+        self._pairs: list[NearPair] = near_pairs(population, self._rank)
         # Rows that belong to a rule, rows that leave by a merge or became part of a proposal.
         self._ruled: set[int] = set()
         self._used: set[int] = set()
@@ -122,7 +129,7 @@ class _Planner:
 
     def merges(self) -> Iterator[Proposal]:
         """Propose what says the same."""
-        for survivor, *others in groups_of_same(self._population, self._pairs, self._may_leave):
+        for survivor, *others in groups_of_same(self._population, self._pairs, self._rank):
             leaving = [row for row in others if self._may_leave(row)]
             if leaving:
                 self._used.update(leaving)
@@ -137,7 +144,7 @@ class _Planner:
     def rules(self) -> Iterator[Proposal]:
         """Propose what is said again and again as something that ought to be."""
         population = self._population
-        ought = [row for row in self._readable if population.reading(row).normative]
+        ought = [row for row in self._readable if population.normative[population.text_of[row]]]
         for group in self._groups(ought, thresholds.EXTRACT_SIMILARITY, _plainly_conflicting):
             rules = Counter(
                 population.evidence[one] for one in self._ids(group) if one in population.evidence
@@ -160,8 +167,18 @@ class _Planner:
 
         Asked for when merges and rules are planned: what became part of those is out of it.
         """
-        told = told_of(self._population, lambda row: self._is_open(row) and row not in self._ruled)
-        return find_updates(told, self._may_be_replaced)
+        population = self._population
+        told = told_of(
+            population,
+            lambda row: self._is_open(row) and row not in self._ruled,
+            lambda memory: population.gist(memory).sayings,
+        )
+        # Of two memories that were compared in an earlier night it is known.
+        noted = population.memos.last("search", population.tenant)
+        earlier = NOTHING if noted is None else Search.from_json(noted)
+        found = find_updates(told, self._may_be_replaced, earlier)
+        population.memos.note("search", population.tenant, found.search.to_json())
+        return found
 
     @cached_property
     def _matters(self) -> list[list[int]]:
@@ -224,7 +241,12 @@ class _Planner:
             draft = compose_rule(self._population.sources(ids))
             if draft is None:
                 return
-            ids = list(draft.claims[0].sources)
+            rule, known = draft.claims[0].text, set(draft.claims[0].sources)
+            rows = [row for row in voices if self._id(row) in known]
+            # Else the next night would find that there is room for more.
+            rows += self._voicing(rule, rows, self._in_time(list(set(voices) - set(rows))))
+            ids = self._ids(sorted(rows))
+            draft = Draft((Claim(rule, tuple(sorted(ids))),))
         self._used.update(voices)
         reason = f"{len(ids)} memories of {len(sessions)} sessions voice one rule"
         yield self._proposal("extract", ids, [], reason, draft=draft)
@@ -232,30 +254,46 @@ class _Planner:
     def _more_evidence(self, rule_id: str, group: list[int]) -> Iterator[Proposal]:
         """Let a rule rest on what voices it too, in sessions that it has no voice of yet."""
         population = self._population
-        known = [
-            row
-            for row, memory in enumerate(population.memories)
-            if population.evidence.get(memory.id) == rule_id
-        ]
-        sessions = {self._session(row) for row in known}
-        rule = population.memory(rule_id)
-        if rule_id in population.orders:
+        waiting = self._in_time([row for row in group if self._is_open(row)])
+        if not waiting or rule_id in population.orders:
             return
-        # The vector of the voice that became the rule: the one by which its evidence was chosen.
-        voice = next((row for row in known if voices(rule.content, population.source(row))), None)
-        chosen = population.sources([rule_id])[0] if voice is None else population.source(voice)
-        voicing = [
-            row
-            for row in self._in_time([row for row in group if self._is_open(row)])
-            if self._session(row) not in sessions
-            and supports(rule.content, chosen, population.source(row))
-        ][: max(0, thresholds.MOST_EVIDENCE - len(known))]
+        rule = population.memory(rule_id)
+        voicing = self._voicing(rule.content, self._evidence_of[rule_id], waiting, rule_id)
         if voicing:
             self._used.update(voicing)
             ids = [rule_id, *self._ids(voicing)]
             reason = f"{len(voicing)} more memories voice the rule"
             draft = Draft((Claim(rule.content, tuple(sorted(ids))),))
             yield self._proposal("extract", ids, [], reason, survivor=rule_id, draft=draft)
+
+    def _voicing(
+        self, rule: str, known: list[int], waiting: list[int], rule_id: str | None = None
+    ) -> list[int]:
+        """Give the rows that voice a rule in sessions that it has no voice of yet."""
+        population = self._population
+        sessions = {self._session(row) for row in known}
+        # The vector of the voice that became the rule: the one by which its evidence was chosen.
+        voice = next((row for row in known if voices(rule, population.source(row))), None)
+        if voice is not None:
+            chosen = population.source(voice)
+        elif rule_id is not None:
+            chosen = population.sources([rule_id])[0]
+        else:
+            return []
+        return [
+            row
+            for row in waiting
+            if self._session(row) not in sessions and supports(rule, chosen, population.source(row))
+        ][: max(0, thresholds.MOST_EVIDENCE - len(known))]
+
+    @cached_property
+    def _evidence_of(self) -> dict[str, list[int]]:
+        """The rows that each rule rests on."""
+        rows: dict[str, list[int]] = {}
+        for row, memory in enumerate(self._population.memories):
+            if memory.id in self._population.evidence:
+                rows.setdefault(self._population.evidence[memory.id], []).append(row)
+        return rows
 
     def _update(self, replacement: Replacement) -> Iterator[Proposal]:
         owners = [
@@ -270,11 +308,15 @@ class _Planner:
             return
         stages = self._widened(replacement.stages)
         ids = [[memory_id for memory_id in stage if memory_id not in owners] for stage in stages]
-        draft = self._update_draft(owners, ids)
-        if draft is None:
-            return
         everyone = [memory_id for stage in stages for memory_id in stage]
-        self._used.update(filter(None, map(self._population.row, everyone)))
+        decided = self._is_decided("update", everyone)
+        draft = None if decided else self._update_draft(owners, ids)
+        if not decided and draft is None:
+            return
+        rows = map(self._population.row, everyone)
+        self._used.update(row for row in rows if row is not None)
+        if decided:
+            return
         memories = [self._population.memory(one) for stage in ids for one in stage]
         yield self._proposal(
             "update",
@@ -288,13 +330,16 @@ class _Planner:
     def _agreeing(self, rows: list[int]) -> list[int]:
         """Give the rows without those that stand against each other."""
         ids = set(self._ids(rows))
-        against = {
-            one
-            for conflict in self.found.conflicts
-            if ids.issuperset(conflict.sources)
-            for one in conflict.sources
-        }
-        return [row for row in rows if self._id(row) not in against]
+        return [row for row in rows if ids.isdisjoint(self._opponents.get(self._id(row), ()))]
+
+    @cached_property
+    def _opponents(self) -> dict[str, set[str]]:
+        """The memories that each one stands against."""
+        opponents: dict[str, set[str]] = {}
+        for conflict in self.found.conflicts:
+            for one, other in permutations(conflict.sources):
+                opponents.setdefault(one, set()).add(other)
+        return opponents
 
     def _update_draft(self, owners: list[str], stages: list[list[str]]) -> Draft | None:
         """Write what is so now and what was before; None if it has no place to stand."""
@@ -328,16 +373,25 @@ class _Planner:
         self, stage: Stage, after: tuple[str, str], until: tuple[str, str] | None
     ) -> Iterator[str]:
         """Give open memories of the same groups that say nothing else, from `after` until then."""
-        rows = {self._population.row(one.memory.id) for one in stage.told}
-        for group in self._matters:
-            if not rows.isdisjoint(group):
-                for row in filter(self._is_open, group):
-                    one = as_told(self._population.memories[row])
-                    fits = after < one.moment and (until is None or one.moment < until)
-                    if fits and one.states_nothing_else(stage.keys):
-                        yield one.memory.id
+        rows = (self._population.row(one.memory.id) for one in stage.told)
+        groups = {self._matter_of[row] for row in rows if row in self._matter_of}
+        for number in sorted(groups):
+            for row in filter(self._is_open, self._matters[number]):
+                memory = self._population.memories[row]
+                one = Told(memory, self._population.gist(memory).sayings, open=True)
+                fits = after < one.moment and (until is None or one.moment < until)
+                if fits and one.states_nothing_else(stage.keys):
+                    yield one.memory.id
+
+    @cached_property
+    def _matter_of(self) -> dict[int | None, int]:
+        """The group that each row is in."""
+        return {row: number for number, group in enumerate(self._matters) for row in group}
 
     def _synthesis(self, rows: list[int]) -> Iterator[Proposal]:
+        if self._is_decided("synthesize", self._ids(rows)):
+            self._used.update(rows)
+            return
         topics = shared_topics(self._population, rows)
         if topics:
             self._used.update(rows)
@@ -422,13 +476,7 @@ class _Planner:
         hashes = tuple(self._population.memory(one.id).content_hash for one in sources)
         rows = [row for row in map(self._population.row, ids) if row is not None]
         return Proposal(
-            id=proposal_id(
-                operation,
-                self._population.tenant,
-                hashes,
-                self._options.prompt_hashes[operation],
-                self._options.writer,
-            ),
+            id=self._key(operation, ids),
             operation=operation,
             tenant=self._population.tenant,
             sources=tuple(one.id for one in sources),
@@ -443,17 +491,48 @@ class _Planner:
             draft=draft,
         )
 
+    def _is_decided(self, operation: Operation, ids: Sequence[str]) -> bool:
+        """Whether what would be proposed was decided before: it need not be written out again."""
+        return self._key(operation, ids) in self._options.remembered
+
+    def _key(self, operation: Operation, ids: Sequence[str]) -> str:
+        hashes = tuple(self._population.memory(one).content_hash for one in sorted(ids))
+        prompt, writer = self._options.prompt_hashes[operation], self._options.writer
+        return proposal_id(operation, self._population.tenant, hashes, prompt, writer)
+
     def _groups(
-        self, rows: list[int], similarity: float, conflict: PairGuard
+        self, rows: Iterable[int], similarity: float, conflict: PairGuard
     ) -> Iterator[list[int]]:
+        """Give groups of rows about one thing, those with one text side by side."""
         import numpy as np
 
-        vectors = self._population.vectors[np.array(rows, dtype=np.intp)]
-        for group in find_groups(vectors, similarity):
-            near = vectors[group] @ vectors[group].T
-            readings = [self._population.reading(rows[at]) for at in group]
-            for part in split_group(near, similarity, partial(_in_conflict, conflict, readings)):
-                yield [rows[group[at]] for at in part]
+        population = self._population
+        chosen = np.zeros(len(population.rows_of), dtype=bool)
+        chosen[population.text_of[list(rows)]] = True
+        near = population.neighbours
+        near = near.chosen(chosen[near.left] & chosen[near.right])
+        for group in find_groups(population.text_vectors, near, similarity):
+            for part in self._split(group, similarity, conflict):
+                yield sorted(row for text in part for row in population.rows_of[text])
+
+    def _split(
+        self, group: list[int], similarity: float, conflict: PairGuard
+    ) -> Iterator[list[int]]:
+        """Split a group of texts where a guard finds a conflict."""
+        population = self._population
+        firsts = [population.rows_of[text][0] for text in group]
+
+        def work_out() -> list[list[int]]:
+            vectors = population.text_vectors[group]
+            readings = [population.reading(row) for row in firsts]
+            return split_group(
+                vectors @ vectors.T, similarity, partial(_in_conflict, conflict, readings)
+            )
+
+        hashes = [population.memories[row].content_hash for row in firsts]
+        kind = f"split {conflict.__name__} {similarity}"
+        for part in population.memos.recall(kind, hashes, work_out):
+            yield [group[at] for at in part]
 
     def _owners(self, group: list[int]) -> list[Memory]:
         """Give the memories that were made of parts of the group, of the greatest part first.

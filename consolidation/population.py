@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING
 
 from slowwave.store.lineage import Edge
 from slowwave.store.records import Memory
 
-from .checking.instructions import commands
 from .extractive import Source
+from .gist import Gist, gist_of
+from .kept_graph import KeptGraph
 from .language.reading import Reading, read
-from .thresholds import MOST_CHARACTERS
+from .memos import Memos
+from .neighbours import Neighbours
+from .thresholds import EXTRACT_SIMILARITY, MOST_CHARACTERS, SYNTHESIZE_SIMILARITY
 
 if TYPE_CHECKING:
     import numpy as np
@@ -39,6 +42,10 @@ class Population:
     too_long: tuple[Memory, ...] = ()
     # Ids of those whose text is no longer what it was: nothing else here knows them either.
     damaged: tuple[str, ...] = ()
+    # What was found out from texts alone.
+    memos: Memos = field(default_factory=Memos)
+    # The near pairs of texts, as far as they are known already.
+    graph: KeptGraph = field(default_factory=KeptGraph)
 
     @cached_property
     def orders(self) -> dict[str, tuple[str, ...]]:
@@ -48,8 +55,70 @@ class Population:
         repeats what it orders. Superseded ones are among them, so that what was clustered without
         them stays the same.
         """
-        found = ((one.id, commands(one.content)) for one in (*self.memories, *self.derived))
+        found = ((one.id, self.gist(one).orders) for one in (*self.memories, *self.derived))
         return {memory_id: sentences for memory_id, sentences in found if sentences}
+
+    def gist(self, memory: Memory) -> Gist:
+        """Give what a memory says, as far as every night asks."""
+        if memory.content_hash not in self._gists:
+            self._gists[memory.content_hash] = gist_of(memory, self.memos)
+        return self._gists[memory.content_hash]
+
+    @cached_property
+    def _gists(self) -> dict[str, Gist]:
+        return {}
+
+    @cached_property
+    def text_of(self) -> NDArray[np.int32]:
+        """The number of each row's text, shape (len(memories),): twins have one text.
+
+        Numbered in the order in which texts come first. Everything that is compared is a text.
+        """
+        import numpy as np
+
+        numbers: dict[str, int] = {}
+        found = (numbers.setdefault(one.content_hash, len(numbers)) for one in self.memories)
+        return np.fromiter(found, np.int32, len(self.memories))
+
+    @cached_property
+    def rows_of(self) -> list[list[int]]:
+        """The rows of each text."""
+        rows: list[list[int]] = []
+        for row, text in enumerate(self.text_of.tolist()):
+            if text == len(rows):
+                rows.append([])
+            rows[text].append(row)
+        return rows
+
+    @cached_property
+    def text_vectors(self) -> NDArray[np.float32]:
+        """The vector of each text."""
+        import numpy as np
+
+        if len(self.rows_of) == len(self.memories):
+            return self.vectors
+        return self.vectors[np.array([rows[0] for rows in self.rows_of], dtype=np.intp)]
+
+    @cached_property
+    def normative(self) -> NDArray[np.bool_]:
+        """Which texts say what ought to be."""
+        import numpy as np
+
+        firsts = (self.memories[rows[0]] for rows in self.rows_of)
+        return np.fromiter((self.gist(one).normative for one in firsts), bool, len(self.rows_of))
+
+    @cached_property
+    def reach(self) -> NDArray[np.float64]:
+        """From which similarity on each text is compared: voices of a rule vary more."""
+        import numpy as np
+
+        return np.where(self.normative, EXTRACT_SIMILARITY, SYNTHESIZE_SIMILARITY)
+
+    @cached_property
+    def neighbours(self) -> Neighbours:
+        """The pairs of texts that lie within the reach of both."""
+        hashes = [self.memories[rows[0]].content_hash for rows in self.rows_of]
+        return self.graph.grown(hashes, self.text_vectors, self.reach)
 
     @cached_property
     def owners(self) -> dict[str, str]:

@@ -18,9 +18,17 @@ class SafetyNet:
         self._path = path
         self._keep_backups = keep_backups
         self._now = now
+        self._looked = False
         self._spread = False
         # Where the backup lies, once there is one.
         self.backup: Path | None = None
+
+    def look(self) -> None:
+        """Refuse a damaged file, the first time only. Raises `UnusableFile`."""
+        if not self._looked:
+            with open_as_it_is(self._path) as file:
+                refuse_damaged(file)
+            self._looked = True
 
     def spread(self) -> None:
         """Refuse a damaged file, and make a backup where one is wanted; the first time only.
@@ -29,8 +37,7 @@ class SafetyNet:
         """
         if self._spread:
             return
-        with open_as_it_is(self._path) as file:
-            refuse_damaged(file)
+        self.look()
         if self._keep_backups is not None:
             self.backup = back_up(self._path, self._now, self._keep_backups)
         self._spread = True

@@ -11,17 +11,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from slowwave.store.purge import Purgeable
 
-from .neighbours import BLOCK
+from .neighbours import similar_pairs
 from .population import Population
 from .thresholds import EXTRACT_SIMILARITY
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
 
 
 def spare_neighbours(purgeable: Purgeable, populations: Sequence[Population]) -> Purgeable:
@@ -33,6 +28,8 @@ def spare_neighbours(purgeable: Purgeable, populations: Sequence[Population]) ->
 
 def _needed(population: Population, ids: Sequence[str]) -> list[str]:
     rows = [row for one in ids if (row := population.row(one)) is not None]
+    if not rows:
+        return []
     family = {row: _family(population, row) for row in rows}
     near = {family[row] for row in _near_active(population, rows, family)}
     return [population.memories[row].id for row in rows if family[row] in near]
@@ -54,18 +51,15 @@ def _near_active(population: Population, rows: Sequence[int], family: dict[int, 
     """Give those of the rows that an active memory is near to, but for the one it became."""
     import numpy as np
 
-    active = [row for row, one in enumerate(population.memories) if one.status == "active"]
-    if not active:
-        return []
-    place = {population.memories[row].id: at for at, row in enumerate(active)}
-    vectors: NDArray[np.float32] = population.vectors[active]
-    found = []
-    for start in range(0, len(rows), BLOCK):
-        block = list(rows[start : start + BLOCK])
-        product = population.vectors[block] @ vectors.T
-        for at, row in enumerate(block):
-            if family[row] in place:
-                product[at, place[family[row]]] = -1.0
-        near = np.nonzero((product >= EXTRACT_SIMILARITY).any(axis=1))[0]
-        found += [block[at] for at in near]
-    return found
+    memories, chosen = population.memories, np.array(sorted(rows), dtype=np.intp)
+    near = similar_pairs(population.vectors, EXTRACT_SIMILARITY, chosen)
+    pairs = list(zip(near.left.tolist(), near.right.tolist(), strict=True))
+    return sorted(
+        {
+            row
+            for row, other in (*pairs, *((right, left) for left, right in pairs))
+            if row in family
+            and memories[other].status == "active"
+            and memories[other].id != family[row]
+        }
+    )

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from .errors import Ambiguous, NotFound, StoreError
 from .file import MemoryFile
-from .records import COLUMNS, LAYERS, Memory, from_row, to_row
+from .records import COLUMNS, LAYERS, Memory, from_row, from_values, to_row
 
 SELECT = f"SELECT {', '.join(COLUMNS)} FROM memories"
 _INSERT = (
@@ -93,21 +93,21 @@ def read_observed(file: MemoryFile, tenant: str, now: str) -> list[Memory]:
     Active memories, and superseded ones: those go on telling which memories belong together.
     What has expired by `now` is left out.
     """
-    rows = file.rows(
+    rows = file.db.conn.execute(
         f"{SELECT} WHERE tenant = ? AND generation = 0 AND origin <> 'consolidation' "
         "AND status IN ('active', 'superseded') ORDER BY id",
         [tenant],
     )
-    memories = [from_row(row) for row in rows]
+    memories = map(from_values, rows)
     return [one for one in memories if one.status == "superseded" or not one.expired(now)]
 
 
 def read_derived(file: MemoryFile, tenant: str) -> list[Memory]:
     """Give the active memories of a tenant that consolidation made, in the order of ids."""
-    rows = file.rows(
+    rows = file.db.conn.execute(
         f"{SELECT} WHERE tenant = ? AND generation > 0 AND status = 'active' ORDER BY id", [tenant]
     )
-    return [from_row(row) for row in rows]
+    return list(map(from_values, rows))
 
 
 def tenants(file: MemoryFile) -> list[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -256,8 +257,85 @@ def _make_anew(db: Database, table: str) -> None:
         db.conn.execute(sql)
 
 
+_VERSION_3 = """
+CREATE TABLE memos (
+    -- A row per thing that a run found out from texts alone, so that no later one need do so again.
+    -- May be emptied at any time: it is worked out anew.
+    kind  TEXT NOT NULL,
+    -- A hash of the texts, and of the rules that they were read by.
+    key   BLOB NOT NULL,
+    value TEXT NOT NULL,
+    PRIMARY KEY (kind, key)
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE neighbours (
+    -- A row per part of the pairs of texts that lie near each other; each run adds what is new.
+    -- May be emptied at any time, too.
+    tenant  TEXT NOT NULL,
+    part    INTEGER NOT NULL,
+    -- What the vectors were made with, and from which similarity on pairs are kept.
+    basis   TEXT NOT NULL,
+    -- Packed: the texts that were new, by hash, and the pairs that those are in.
+    content BLOB NOT NULL,
+    PRIMARY KEY (tenant, part)
+) STRICT;
+
+CREATE TABLE standing (
+    -- A row per tenant, and per set of options, with which a run found nothing more to do: what it
+    -- would say again. Whatever changes what that depends on takes it away.
+    tenant TEXT NOT NULL,
+    -- A hash of the options; of a run that is still looking, its own sign.
+    key    TEXT NOT NULL,
+    -- Up to this moment: then something expires.
+    until  TEXT,
+    -- Packed JSON.
+    report BLOB NOT NULL,
+    PRIMARY KEY (tenant, key)
+) STRICT, WITHOUT ROWID;
+"""
+
+# What a plan reads of a memory; how often it was looked up, and such, changes nothing.
+_PLANNED = (
+    "id, tenant, content, kind, layer, status, origin, trust, importance, pinned, generation, "
+    "session, content_hash, observed_at, expires_at, superseded_by"
+)
+# Per table, the tenants that a changed row is about, and the columns that count.
+_WATCHED = {
+    "memories": ("SELECT {row}.tenant", _PLANNED),
+    "embeddings": ("SELECT tenant FROM memories WHERE id = {row}.memory_id", ""),
+    "memory_entities": ("SELECT tenant FROM memories WHERE id = {row}.memory_id", ""),
+    "entities": ("SELECT {row}.tenant", ""),
+    "synthesized_from": (
+        "SELECT tenant FROM memories WHERE id IN ({row}.derived_id, {row}.source_id)",
+        "",
+    ),
+    "proposals": ("SELECT {row}.tenant", ""),
+}
+
+
+def version_3(db: Database) -> None:
+    """Keep what a run found out, and drop the standing word where something changes."""
+    for statement in _statements(_VERSION_3):
+        db.conn.execute(statement)
+    for statement in _watches():
+        db.conn.execute(statement)
+
+
+def _watches() -> Iterator[str]:
+    for table, (tenants, columns) in _WATCHED.items():
+        for event, rows in (("INSERT", ["new"]), ("UPDATE", ["old", "new"]), ("DELETE", ["old"])):
+            of = f" OF {columns}" if columns and event == "UPDATE" else ""
+            drops = " ".join(
+                f"DELETE FROM standing WHERE tenant IN ({tenants.format(row=row)});" for row in rows
+            )
+            yield (
+                f"CREATE TRIGGER {table}_{event.lower()}_watched AFTER {event}{of} ON {table} "
+                f"BEGIN {drops} END"
+            )
+
+
 # Oldest first. One is never edited after a release: a change of the schema is a new function.
-STEPS = (version_1, version_2)
+STEPS = (version_1, version_2, version_3)
 
 
 def newest_version() -> int:

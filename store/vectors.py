@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from .file import MemoryFile
-from .journal import keep_image
+from .journal import keep_images
 
 if TYPE_CHECKING:
     import numpy as np
@@ -60,6 +60,16 @@ def is_sound(blob: object) -> bool:
     return abs(length - 1.0) <= LENGTH_TOLERANCE
 
 
+def of_unit_length(vectors: NDArray[np.float32]) -> NDArray[np.bool_]:
+    """Say of each row, shape (n, d), whether `is_sound` would say so of its blob."""
+    import numpy as np
+
+    with np.errstate(over="ignore", invalid="ignore"):
+        squares = np.einsum("ij,ij->i", vectors, vectors, dtype=np.float64)
+        near: NDArray[np.bool_] = np.abs(np.sqrt(squares) - 1.0) <= LENGTH_TOLERANCE
+    return near
+
+
 def numbers_of(blob: bytes) -> list[float]:
     """Give a kept vector as numbers that bring it back to the bit."""
     # Nine significant digits are enough for every float32 (IEEE 754).
@@ -75,8 +85,8 @@ def keep_vectors(
     """
     vectors = list(vectors)
     if run_id is not None:
-        for memory_id, _, _ in vectors:
-            keep_image(file, run_id, "embeddings", {"memory_id": memory_id, "model": model})
+        keys = [{"memory_id": memory_id, "model": model} for memory_id, _, _ in vectors]
+        keep_images(file, run_id, "embeddings", keys)
     file.db.conn.executemany(
         _UPSERT,
         (

@@ -10,7 +10,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from slowwave.consolidation.cycle import CycleOptions, run_cycle
+from slowwave.consolidation.cycle import run_cycle
+from slowwave.consolidation.options import CycleOptions
 from slowwave.consolidation.embed import Embedder
 from slowwave.consolidation.outcome import Outcome
 from slowwave.consolidation.write import ExtractiveWriter, Writer

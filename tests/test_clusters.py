@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 from scipy.cluster.hierarchy import fcluster, linkage
 
-from slowwave.consolidation import clusters, neighbours
+from slowwave.consolidation import clusters
 from slowwave.consolidation.clusters import find_groups, split_group
 from slowwave.consolidation.neighbours import similar_pairs
 from slowwave.consolidation.thresholds import CONTESTED_MARGIN, LARGEST_GROUP
@@ -46,33 +46,13 @@ def contested(draw: st.DrawFn) -> tuple[Vectors, set[tuple[int, int]]]:
     return vectors @ vectors.T, conflicts
 
 
-@pytest.mark.parametrize("count", [0, 1, 15, 16, 17, 33, 48, 64])
-def test_the_graph_has_just_the_pairs_above_the_similarity(
-    count: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(neighbours, "BLOCK", 16)
-    vectors = scattered(count, seed=count)
-    graph = similar_pairs(vectors, 0.6)
-    cosines = vectors @ vectors.T
-    near = {(i, j) for i in range(count) for j in range(count) if i != j and cosines[i, j] >= 0.6}
-    assert set(zip(*map(np.ndarray.tolist, graph.nonzero()), strict=True)) == near
-    assert graph.shape == (count, count)
-    for i, j in near:
-        assert graph[i, j] == pytest.approx(1.0 - cosines[i, j], abs=1e-6)
+def groups_of(vectors: Vectors, similarity: float) -> list[list[int]]:
+    """Give the groups of some vectors."""
+    return find_groups(vectors, similar_pairs(vectors, similarity), similarity)
 
 
-def test_more_rows_than_a_block_holds_make_the_same_graph() -> None:
-    vectors = scattered(neighbours.BLOCK + 5, seed=3, dimensions=4)
-    graph = similar_pairs(vectors, 0.99)
-    cosines = vectors @ vectors.T
-    assert graph.nnz == int((cosines >= 0.99).sum()) - len(vectors)
-    assert abs(graph - graph.T).nnz == 0
-
-
-def test_twins_are_neighbours_though_nothing_is_between_them() -> None:
-    twins = np.repeat(scattered(1, seed=1), 3, axis=0)
-    assert similar_pairs(twins, 0.9).nnz == 6
-    assert find_groups(twins, 0.9) == [[0, 1, 2]]
+def test_twins_are_a_group() -> None:
+    assert groups_of(np.repeat(scattered(1, seed=1), 3, axis=0), 0.9) == [[0, 1, 2]]
 
 
 @pytest.mark.parametrize("similarity", [0.5, 0.65, 0.8])
@@ -80,7 +60,7 @@ def test_twins_are_neighbours_though_nothing_is_between_them() -> None:
 def test_groups_are_those_of_average_linkage_over_everything(seed: int, similarity: float) -> None:
     vectors = scattered(120, seed)
     expected = average_linkage(vectors, similarity)
-    assert find_groups(vectors, similarity) == expected
+    assert groups_of(vectors, similarity) == expected
     assert expected
 
 
@@ -88,16 +68,21 @@ def test_groups_are_those_of_average_linkage_over_everything(seed: int, similari
 def test_the_order_of_rows_plays_no_part_in_the_groups(seed: int) -> None:
     vectors = scattered(80, seed)
     order = np.random.default_rng(seed).permutation(len(vectors))
-    groups = {frozenset(group) for group in find_groups(vectors, 0.65)}
+    groups = {frozenset(group) for group in groups_of(vectors, 0.65)}
     shuffled = {
-        frozenset(int(order[row]) for row in group) for group in find_groups(vectors[order], 0.65)
+        frozenset(int(order[row]) for row in group) for group in groups_of(vectors[order], 0.65)
     }
     assert shuffled == groups
 
 
+def test_what_lies_in_pairs_at_the_very_similarity_is_not_lost() -> None:
+    pairs = np.array([[1.0, 0.0], [0.6, 0.8], [-1.0, 0.0], [-0.6, -0.8]], np.float32)
+    assert groups_of(pairs, 0.6) == [[0, 1], [2, 3]]
+
+
 @pytest.mark.parametrize("count", [0, 1, 2, 5])
 def test_what_has_no_neighbour_is_in_no_group(count: int) -> None:
-    assert find_groups(np.eye(5, dtype=np.float32)[:count], 0.5) == []
+    assert groups_of(np.eye(5, dtype=np.float32)[:count], 0.5) == []
 
 
 @pytest.mark.parametrize("spread", [0.0, 0.02, 0.3])
@@ -106,7 +91,7 @@ def test_no_group_is_too_large_to_split(spread: float) -> None:
     noise = spread * np.random.default_rng(4).normal(size=(400, vectors.shape[1]))
     crowd = vectors[0] + noise
     crowd = (crowd / np.linalg.norm(crowd, axis=1, keepdims=True)).astype(np.float32)
-    groups = find_groups(crowd, 0.65)
+    groups = groups_of(crowd, 0.65)
     rows = [row for group in groups for row in group]
     assert max(map(len, groups)) <= LARGEST_GROUP
     assert len(rows) == len(set(rows))
@@ -115,12 +100,12 @@ def test_no_group_is_too_large_to_split(spread: float) -> None:
 
 
 @pytest.mark.parametrize("spread", [0.0, 0.1, 0.6])
-def test_a_crowd_too_large_for_linkage_is_cut_by_its_own_neighbours(
+def test_a_group_that_is_too_large_is_cut_at_higher_similarities(
     spread: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(clusters, "LARGEST_GROUP", 4)
     vectors = scattered(300, seed=5, spread=spread, dimensions=4)
-    groups = find_groups(vectors, 0.5)
+    groups = groups_of(vectors, 0.5)
     rows = [row for group in groups for row in group]
     assert groups == sorted(groups)
     assert max(map(len, groups)) <= 4

@@ -1,0 +1,159 @@
+"""What a night leaves to the next: what it found out, and its word that nothing is left to do.
+
+A tenant in which nothing has changed since a run found nothing to do is at rest: a later run gives
+the same report without reading one memory. What changes anything that a plan depends on takes
+that word away, in the same transaction (the triggers of schema version 3).
+"""
+
+from __future__ import annotations
+
+import json
+import zlib
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict, astuple, dataclass, replace
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+from slowwave.store.file import open_reading, open_writing
+from slowwave.store.memories import chosen_tenants
+from slowwave.store.memos import forget_memos, keep_memos
+from slowwave.store.neighbours import keep_parts
+from slowwave.store.records import json_text, new_id
+from slowwave.store.standing import begin_looking, keep_standing, read_standing
+
+from .index import Library, basis_of
+from .memos import Memos, rules
+from .plan import PlanOptions
+from .population import Population
+from .proposals import Conflict, Plan, Refusal, Suspicion, TooLong
+from .safety import SafetyNet
+
+
+@dataclass(frozen=True)
+class Word:
+    """What a run says of a tenant in which nothing is left to do, and up to when it stands."""
+
+    tenant: str
+    plan: Plan
+    until: str | None
+
+
+@dataclass(frozen=True)
+class Found:
+    """What a look leaves to later ones; it is small beside what was looked at."""
+
+    notebook: Notebook
+    words: tuple[Word, ...]
+    # Per tenant, how many parts of its graph stay, and what comes behind them.
+    graphs: tuple[tuple[str, int, tuple[bytes, ...]], ...]
+    memos: Memos
+    # Whether all there is was looked at: nobody else needs what this look did not.
+    whole: bool
+
+
+class Notebook:
+    """Where a run looks up, and writes down, what other runs need not find out again."""
+
+    def __init__(self, path: Path, model: str, options: PlanOptions, now: str) -> None:
+        """Take what a report depends on besides the file."""
+        self._path = path
+        self._basis = basis_of(model)
+        self._now = now
+        self._key = _key(model, options)
+        self._sign = new_id()
+
+    def look_up(self, chosen: Sequence[str]) -> dict[str, Plan | None]:
+        """Give what stands of each tenant named, or of all; None of one that is not at rest."""
+        with open_reading(self._path) as file:
+            return {
+                tenant: _read(read_standing(file, tenant, self._key, self._now))
+                for tenant in chosen_tenants(file, chosen)
+            }
+
+    def found(
+        self,
+        library: Library,
+        populations: Sequence[Population],
+        plans: Mapping[str, Plan],
+        whole: bool,
+    ) -> Found:
+        """Give what is to be kept of a look."""
+        words = []
+        for shelf in library.shelves:
+            plan = plans.get(shelf.tenant)
+            if plan is not None and not plan.proposals:
+                ends = (one.expires_at for one in shelf.observed + shelf.too_long)
+                until = min((one for one in ends if one and one > self._now), default=None)
+                words.append(Word(shelf.tenant, plan, until))
+        graphs = tuple((one.tenant, *one.graph.taken()) for one in populations)
+        return Found(self, tuple(words), graphs, library.memos, whole)
+
+    def begin_looking(
+        self, net: SafetyNet, tenants: Sequence[str], quiet: Callable[[], bool] = lambda: True
+    ) -> bool:
+        """Make sure that a change of some tenants is noticed from here on.
+
+        Gives False, and does nothing, if it was not quiet before.
+        """
+        net.look()
+        with open_writing(self._path) as file:
+            return begin_looking(file, tenants, self._sign, quiet)
+
+    def keep(self, found: Found) -> None:
+        """Keep what was found out about texts."""
+        with open_writing(self._path) as file:
+            for tenant, staying, parts in found.graphs:
+                if parts:
+                    keep_parts(file, tenant, self._basis, staying, parts)
+            keep_memos(file, found.memos.taken())
+
+    def keep_words(self, found: Found) -> None:
+        """Let the tenants rest in which nothing is left to do, and nothing has changed.
+
+        What nobody asked for in the whole look is forgotten.
+        """
+        with open_writing(self._path) as file:
+            for word in found.words:
+                report = _written(word.plan)
+                keep_standing(file, word.tenant, self._sign, self._key, word.until, report)
+            if found.whole:
+                forget_memos(file, found.memos.outdated)
+
+
+def _key(model: str, options: PlanOptions) -> str:
+    depends = asdict(replace(options, remembered=frozenset()))
+    depends |= {"only": sorted(options.only), "remembered": None}
+    return sha256(json_text([rules(), model, depends]).encode()).hexdigest()
+
+
+def _written(plan: Plan) -> bytes:
+    report = [
+        [(one.operation, one.sources, one.guard, one.why) for one in plan.refused],
+        [astuple(one) for one in plan.conflicts],
+        [astuple(one) for one in plan.suspicious],
+        [astuple(one) for one in plan.too_long],
+        plan.damaged,
+    ]
+    return zlib.compress(json.dumps(report, separators=(",", ":")).encode(), level=1)
+
+
+def _read(report: bytes | None) -> Plan | None:
+    try:
+        found = json.loads(zlib.decompress(report or b""))
+    except zlib.error:
+        # What is damaged does not stand: it is looked at again.
+        return None
+    refused, conflicts, suspicious, too_long, damaged = found
+    return Plan(
+        proposals=(),
+        refused=tuple(Refusal(*_tuples(one)) for one in refused),
+        conflicts=tuple(Conflict(*_tuples(one)) for one in conflicts),
+        suspicious=tuple(Suspicion(*one) for one in suspicious),
+        too_long=tuple(TooLong(*one) for one in too_long),
+        damaged=tuple(damaged),
+    )
+
+
+def _tuples(fields: Sequence[Any]) -> Iterator[Any]:
+    return (tuple(one) if isinstance(one, list) else one for one in fields)

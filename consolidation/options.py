@@ -1,0 +1,30 @@
+"""What the user chose."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from .proposals import OPERATIONS, Operation
+
+
+@dataclass(frozen=True)
+class CycleOptions:
+    """What the user chose."""
+
+    # Without it a run may still purge.
+    consolidate: bool = True
+    tenants: tuple[str, ...] = ()
+    only: frozenset[Operation] = frozenset(OPERATIONS)
+    include_protected: bool = False
+    # Propose again what was rejected, declined or undone before.
+    reconsider: bool = False
+    # Look at everything anew, whatever earlier runs found out.
+    full: bool = False
+    # Delete what has been superseded for long and is not needed any more.
+    purge: bool = False
+    # How many backups are kept, with a new one made before the first change; None: none is made.
+    keep_backups: int | None = None
+    # All options as given, for the record of the run.
+    shown: Mapping[str, Any] = field(default_factory=dict)

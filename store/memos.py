@@ -1,0 +1,44 @@
+"""What runs found out from texts alone, kept so that no later run need do so again."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from itertools import islice
+from typing import TypeVar
+
+from .file import MemoryFile
+
+# Rows of one transaction: a moment's work.
+_PORTION = 2_000
+
+T = TypeVar("T")
+
+
+def read_memos(file: MemoryFile) -> dict[tuple[str, bytes], str]:
+    """Give the value of each (kind, key)."""
+    rows = file.db.conn.execute("SELECT kind, key, value FROM memos")
+    return {(kind, key): value for kind, key, value in rows}
+
+
+def keep_memos(file: MemoryFile, memos: Iterable[tuple[str, bytes, str]]) -> None:
+    """Keep (kind, key, value), in short transactions."""
+    for part in _portions(memos):
+        with file.transaction():
+            file.db.conn.executemany(
+                "INSERT INTO memos (kind, key, value) VALUES (?, ?, ?) "
+                "ON CONFLICT (kind, key) DO UPDATE SET value = excluded.value",
+                part,
+            )
+
+
+def forget_memos(file: MemoryFile, places: Iterable[tuple[str, bytes]]) -> None:
+    """Drop what is kept under (kind, key), in short transactions."""
+    for part in _portions(places):
+        with file.transaction():
+            file.db.conn.executemany("DELETE FROM memos WHERE kind = ? AND key = ?", part)
+
+
+def _portions(items: Iterable[T]) -> Iterator[list[T]]:
+    waiting = iter(items)
+    while part := list(islice(waiting, _PORTION)):
+        yield part

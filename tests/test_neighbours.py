@@ -1,0 +1,203 @@
+"""Which vectors lie near each other: every pair once, whatever is compared with what."""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Sequence
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+from test_clusters import Vectors, scattered
+
+from slowwave.consolidation import comparing, neighbours
+from slowwave.consolidation.comparing import in_threads
+from slowwave.consolidation.kept_graph import KeptGraph
+from slowwave.consolidation.neighbours import STEP, Neighbours, similar_pairs
+
+Pairs = dict[tuple[int, int], int]
+
+
+def pairs_of(graph: Neighbours) -> Pairs:
+    """Give the pairs of a graph with their similarity in steps."""
+    ends = zip(graph.left.tolist(), graph.right.tolist(), strict=True)
+    return dict(zip(ends, graph.steps.tolist(), strict=True))
+
+
+def true_pairs(vectors: Vectors, similarity: float) -> Pairs:
+    """Give the same by one product in double precision."""
+    exact = vectors.astype(np.float64)
+    steps = np.rint(exact @ exact.T / STEP).astype(int)
+    found = np.argwhere(np.triu(steps >= round(similarity / STEP), k=1))
+    return {(one, other): int(steps[one, other]) for one, other in found.tolist()}
+
+
+@pytest.fixture
+def small_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let a few rows make many blocks."""
+    monkeypatch.setattr(comparing, "BLOCK", 16)
+
+
+@pytest.mark.usefixtures("small_blocks")
+@pytest.mark.parametrize("count", [0, 1, 15, 16, 17, 33, 48, 64])
+def test_the_graph_has_just_the_pairs_above_the_similarity(count: int) -> None:
+    vectors = scattered(count, seed=count)
+    graph = similar_pairs(vectors, 0.6)
+    assert pairs_of(graph) == true_pairs(vectors, 0.6)
+    assert list(pairs_of(graph)) == sorted(pairs_of(graph))
+
+
+def test_more_rows_than_a_block_holds_make_the_same_graph() -> None:
+    vectors = scattered(comparing.BLOCK + 5, seed=3, dimensions=4)
+    assert pairs_of(similar_pairs(vectors, 0.97)) == true_pairs(vectors, 0.97)
+
+
+def test_the_order_of_rows_changes_no_bit_of_a_similarity() -> None:
+    vectors = scattered(2_000, seed=9, dimensions=384)
+    order = np.random.default_rng(9).permutation(len(vectors))
+    graph, shuffled = similar_pairs(vectors, 0.3), similar_pairs(vectors[order], 0.3)
+    ends = np.sort(np.stack([order[shuffled.left], order[shuffled.right]]), axis=0)
+    found = zip(ends[0].tolist(), ends[1].tolist(), strict=True)
+    assert dict(zip(found, shuffled.steps.tolist(), strict=True)) == pairs_of(graph)
+    assert len(graph) > 1_000
+
+
+@pytest.mark.usefixtures("small_blocks")
+@pytest.mark.parametrize("seed", range(5))
+def test_a_pair_must_lie_within_the_reach_of_both(seed: int) -> None:
+    vectors = scattered(60, seed)
+    reach = np.where(np.arange(60) % 3 == 0, 0.4, 0.7)
+    expected = {
+        pair: steps
+        for pair, steps in true_pairs(vectors, 0.4).items()
+        if steps >= round(max(reach[list(pair)]) / STEP)
+    }
+    assert pairs_of(similar_pairs(vectors, reach)) == expected
+
+
+@pytest.mark.usefixtures("small_blocks")
+@pytest.mark.parametrize("fresh", [[], [0], [59], [3, 4, 17, 40], list(range(60))])
+def test_only_pairs_with_fresh_rows_are_compared_where_that_is_asked(fresh: list[int]) -> None:
+    vectors = scattered(60, seed=1)
+    found = similar_pairs(vectors, 0.5, fresh=np.array(fresh, dtype=np.intp))
+    expected = {
+        pair: steps
+        for pair, steps in true_pairs(vectors, 0.5).items()
+        if not set(fresh).isdisjoint(pair)
+    }
+    assert pairs_of(found) == expected
+
+
+@pytest.mark.parametrize("similarity", [0.6, 0.8])
+def test_near_cells_hold_nearly_all_pairs_and_no_other_one_and_none_twice(
+    similarity: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(neighbours, "CELLS_FROM", 0)
+    monkeypatch.setattr(comparing, "CELL", 40)
+    monkeypatch.setattr(comparing, "PROBES", 8)
+    vectors = scattered(2_000, seed=2, dimensions=32, spread=0.1)
+    found, true = pairs_of(similar_pairs(vectors, similarity)), true_pairs(vectors, similarity)
+    assert found.items() <= true.items()
+    assert len(found) >= 0.999 * len(true) > 1_000
+
+
+def test_rows_of_a_part_are_numbered_anew() -> None:
+    vectors = scattered(50, seed=6)
+    some = np.array([2, 3, 11, 30, 31, 49], dtype=np.intp)
+    assert pairs_of(similar_pairs(vectors, 0.2).among(some)) == true_pairs(vectors[some], 0.2)
+
+
+def test_distances_are_symmetric_and_never_zero() -> None:
+    twins = np.repeat(scattered(2, seed=1), 2, axis=0)
+    distances = similar_pairs(twins, -1.0).distances().toarray()
+    assert (distances == distances.T).all()
+    assert (distances + np.eye(4) > 0).all()
+
+
+def test_no_more_is_begun_than_is_asked_for() -> None:
+    begun: list[int] = []
+
+    def work(item: int) -> int:
+        begun.append(item)
+        return item
+
+    answers = in_threads(work, range(1_000))
+    assert [next(answers) for _ in range(3)] == [0, 1, 2]
+    answers.close()  # type: ignore[attr-defined]  # it is a generator
+    assert len(begun) < 100
+
+
+# What a graph is asked for: texts by number, the same number being the same text and vector.
+Nights = Sequence[Sequence[int]]
+
+
+def graph_of(texts: Sequence[int], vectors: Vectors, graph: KeptGraph) -> Pairs:
+    """Let a graph grow to some texts, and give its pairs by the texts' own numbers."""
+    some = np.array(texts, dtype=np.intp)
+    reach: NDArray[np.float64] = np.full(len(some), 0.5)
+    grown = graph.grown([f"text {one}" for one in texts], vectors[some], reach)
+    ends = zip(some[grown.left].tolist(), some[grown.right].tolist(), strict=True)
+    found = {tuple(sorted(pair)): steps for pair, steps in zip(ends, grown.steps, strict=True)}
+    return {(one, other): int(steps) for (one, other), steps in found.items()}
+
+
+@given(st.lists(st.lists(st.integers(0, 39), unique=True, max_size=40), min_size=1, max_size=6))
+def test_a_graph_that_grew_night_by_night_is_the_one_that_is_made_at_once(nights: Nights) -> None:
+    vectors = scattered(40, seed=8)
+    parts: list[bytes] = []
+    for texts in nights:
+        graph = KeptGraph(parts)
+        expected = {
+            pair: steps
+            for pair, steps in true_pairs(vectors, 0.5).items()
+            if set(pair) <= set(texts)
+        }
+        assert graph_of(texts, vectors, graph) == expected
+        staying, added = graph.taken()
+        parts = [*parts[:staying], *added]
+        assert graph.taken()[1] == ()
+
+
+def compared(texts: Sequence[int], parts: Sequence[bytes]) -> int:
+    """Give how many blocks of products it takes to let a graph grow to some texts."""
+    blocks: list[int] = []
+    graph = KeptGraph(parts, lambda done, total: blocks.append(total))
+    graph_of(texts, scattered(100, seed=8), graph)
+    return len(blocks)
+
+
+@pytest.mark.usefixtures("small_blocks")
+def test_what_is_known_is_not_compared_again() -> None:
+    graph = KeptGraph()
+    graph_of(range(90), scattered(100, seed=8), graph)
+    parts = graph.taken()[1]
+    assert compared(range(90), parts) == 0
+    # One new row meets each of the six blocks; without the parts all blocks meet each other.
+    assert compared(range(91), parts) == 6
+    assert compared(range(91), []) == 21
+
+
+def test_another_vector_of_the_same_text_is_compared_anew() -> None:
+    vectors = scattered(40, seed=8)
+    graph = KeptGraph()
+    graph_of(range(40), vectors, graph)
+    moved = vectors.copy()
+    moved[7] = -vectors[7]
+    expected = true_pairs(moved, 0.5)
+    assert graph_of(range(40), moved, KeptGraph(graph.taken()[1])) == expected
+
+
+def test_a_damaged_graph_is_made_anew() -> None:
+    vectors = scattered(40, seed=8)
+    graph = KeptGraph()
+    whole = graph_of(range(40), vectors, graph)
+    (part,) = graph.taken()[1]
+    spoiled = bytes([*part[:-9], part[-9] ^ 4, *part[-8:]])
+    with pytest.raises(zlib.error):
+        zlib.decompress(spoiled)
+    for parts in ([spoiled], [b""], [part[:20]], [zlib.compress(b"\x05")]):
+        again = KeptGraph(parts)
+        assert graph_of(range(40), vectors, again) == whole
+        assert again.taken()[0] == 0

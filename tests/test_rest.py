@@ -1,0 +1,313 @@
+"""A quiet night for free: what earlier nights found out is used, and changes nothing."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Callable
+from datetime import timedelta
+from functools import cache
+from pathlib import Path
+from random import Random
+from shutil import copyfile
+from typing import Any
+
+import pytest
+from nights import NOW, execute, fill, night, picture, rows
+
+from fixtures.night import load
+from slowwave.consolidation import settling
+from slowwave.consolidation.embed import Embedder, SentenceEmbedder
+from slowwave.consolidation.outcome import Outcome
+from slowwave.store.errors import ChangedSince
+from slowwave.store.file import create_file, open_writing
+from slowwave.store.undo import undo_run
+
+
+@cache
+def pool() -> list[str]:
+    """Give texts of every kind: facts in several wordings, rules, near twins, updates."""
+    told = load("assistant").told
+    chosen = {
+        group
+        for role, most in (("fact", 4), ("rule", 2), ("new", 3), ("single", 5))
+        for group in list(dict.fromkeys(one.group for one in told if one.role == role))[:most]
+    }
+    return [
+        one.text for one in told if one.group in chosen or one.group.removeprefix("near:") in chosen
+    ]
+
+
+@cache
+def vectors(embedder: Embedder) -> dict[str, list[float]]:
+    """Give the vectors of the pool, computed once."""
+    return dict(zip(pool(), embedder.encode(pool()).tolist(), strict=True))
+
+
+def memory(text: str, number: int, embedder: Embedder, **fields: object) -> dict[str, Any]:
+    """Give a text as a memory that brings its vector along."""
+    return {
+        "id": f"m-{number:03d}",
+        "content": text,
+        "session": f"s-{number % 7}",
+        "observed_at": f"2026-02-{number % 27 + 1:02d}T09:00:00+00:00",
+        "embedding": vectors(embedder)[text],
+        "embedding_model": embedder.name,
+        **fields,
+    }
+
+
+@pytest.fixture(scope="module")
+def first_night(tmp_path_factory: pytest.TempPathFactory, embedder: SentenceEmbedder) -> Path:
+    """Give a file on which a night has run, to be copied."""
+    path = tmp_path_factory.mktemp("first") / "memory.db"
+    create_file(path)
+    fill(path, [memory(text, at, embedder) for at, text in enumerate(pool())])
+    assert night(path, embedder).states["applied"] > 3
+    return path
+
+
+@pytest.fixture
+def settled(first_night: Path, tmp_path: Path) -> Path:
+    """Give such a file."""
+    return Path(copyfile(first_night, tmp_path / "memory.db"))
+
+
+class NoEmbedder:
+    """Stands where no vector must be computed."""
+
+    def __init__(self, name: str) -> None:
+        """Take the name that the vectors are kept under."""
+        self.name = name
+
+    def encode(self, texts: object) -> Any:
+        """Refuse."""
+        raise AssertionError(f"encoded {texts}")
+
+
+def standing(path: Path) -> list[str]:
+    """Give the tenants that are at rest."""
+    return [one["tenant"] for one in rows(path, "SELECT tenant FROM standing ORDER BY 1")]
+
+
+def same(one: Outcome, other: Outcome) -> bool:
+    """Say whether two outcomes tell the same."""
+    return (one.plan, one.results, one.before, one.after) == (
+        other.plan,
+        other.results,
+        other.before,
+        other.after,
+    )
+
+
+def traced(path: Path, embedder: Embedder, **options: Any) -> tuple[Outcome, list[str]]:
+    """Run a night, and give the statements in which it read memories or vectors, too."""
+    seen: list[str] = []
+    connect = sqlite3.connect
+
+    def connecting(*arguments: Any, **named: Any) -> sqlite3.Connection:
+        connection = connect(*arguments, **named)
+        connection.set_trace_callback(seen.append)
+        return connection
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(sqlite3, "connect", connecting)
+        outcome = night(path, embedder, **options)
+    words = ("FROM embeddings", "content, kind", "FROM memos", "FROM neighbours")
+    return outcome, [one for one in seen if any(word in one for word in words)]
+
+
+def test_a_second_night_reads_no_memory_and_no_vector_and_writes_no_byte(settled: Path) -> None:
+    before = settled.read_bytes()
+    model = rows(settled, "SELECT DISTINCT model FROM embeddings")[0]["model"]
+    outcome, read = traced(settled, NoEmbedder(model))
+    assert (outcome.plan.proposals, outcome.run_id, read) == ((), None, [])
+    assert settled.read_bytes() == before
+    full, read = traced(settled, NoEmbedder(model), dry_run=True, full=True)
+    assert same(outcome, full)
+    assert outcome.plan.refused
+    assert len(read) > 1
+
+
+def test_a_night_after_a_change_says_what_a_full_pass_says(
+    settled: Path, embedder: SentenceEmbedder
+) -> None:
+    fact = load("assistant").facts[5]["wordings"]
+    fill(settled, [{"id": f"x-{at}", "content": text} for at, text in enumerate(fact)])
+    assert standing(settled) == []
+    quick = night(settled, embedder, dry_run=True)
+    assert same(quick, night(settled, embedder, dry_run=True, full=True))
+    assert quick.plan.proposals
+
+
+@pytest.mark.parametrize(
+    ("statement", "rests"),
+    [
+        ("UPDATE memories SET access_count = access_count + 1, accessed_at = '2026-03-11'", True),
+        ("UPDATE memories SET tags = '[\"seen\"]', updated_at = '2026-03-11'", True),
+        ("INSERT INTO memories (content) VALUES ('The kettle is new.')", False),
+        ("UPDATE memories SET content = 'The kettle is old.' WHERE id = 'm-001'", False),
+        ("UPDATE memories SET pinned = 1 WHERE id = 'm-001'", False),
+        ("UPDATE memories SET expires_at = '2026-04-01' WHERE id = 'm-001'", False),
+        ("UPDATE memories SET status = 'archived' WHERE id = 'm-001'", False),
+        ("DELETE FROM memories WHERE id = 'm-001'", False),
+        ("UPDATE embeddings SET vector = zeroblob(1536) WHERE memory_id = 'm-001'", False),
+        ("DELETE FROM embeddings WHERE memory_id = 'm-001'", False),
+        ("DELETE FROM memory_entities", False),
+        ("UPDATE entities SET name = name || 's'", False),
+        ("DELETE FROM synthesized_from", False),
+        ("UPDATE proposals SET state = 'failed'", False),
+        ("DELETE FROM proposals", False),
+    ],
+)
+def test_whatever_a_plan_depends_on_ends_the_rest_when_it_changes(
+    settled: Path, statement: str, rests: bool
+) -> None:
+    execute(settled, statement)
+    assert standing(settled) == (["default"] if rests else [])
+
+
+def test_an_end_that_comes_by_itself_ends_the_rest(
+    settled: Path, embedder: SentenceEmbedder
+) -> None:
+    fill(settled, [memory(pool()[0], 900, embedder, expires_at="2026-03-12T00:00:00+00:00")])
+    night(settled, embedder)
+    assert standing(settled) == ["default"]
+    tomorrow, later = NOW + timedelta(days=1), NOW + timedelta(days=3)
+    assert traced(settled, embedder, dry_run=True, now=tomorrow)[1] == []
+    outcome, read = traced(settled, embedder, dry_run=True, now=later)
+    assert read
+    assert same(outcome, night(settled, embedder, dry_run=True, now=later, full=True))
+
+
+@pytest.mark.parametrize(
+    "options", [{"only": frozenset({"merge"})}, {"include_protected": True}, {"reconsider": True}]
+)
+def test_what_stands_for_some_options_does_not_for_others(
+    settled: Path, embedder: SentenceEmbedder, options: dict[str, Any]
+) -> None:
+    assert traced(settled, embedder, dry_run=True, **options)[1]
+    assert traced(settled, embedder, dry_run=True)[1] == []
+
+
+def test_a_tenant_in_which_nothing_changed_rests_while_another_is_looked_at(
+    settled: Path, embedder: SentenceEmbedder
+) -> None:
+    twins = [memory(text, 500 + at, embedder, tenant="other") for at, text in enumerate(pool())]
+    fill(settled, twins)
+    assert standing(settled) == ["default"]
+    both = night(settled, embedder, dry_run=True)
+    assert {one.tenant for one in both.plan.proposals} == {"other"}
+    assert same(both, night(settled, embedder, dry_run=True, full=True))
+    _, read = traced(settled, embedder, dry_run=True)
+    assert not any("'default'" in one for one in read)
+    night(settled, embedder)
+    assert standing(settled) == ["default", "other"]
+
+
+def test_a_tenant_with_work_left_does_not_rest(settled: Path, embedder: SentenceEmbedder) -> None:
+    fill(settled, [memory(text, 500 + at, embedder) for at, text in enumerate(pool())])
+    night(settled, embedder, only=frozenset({"extract"}))
+    assert rows(settled, "SELECT DISTINCT tenant FROM standing") == [{"tenant": "default"}]
+    assert night(settled, embedder, dry_run=True).plan.proposals
+
+
+def test_in_a_large_file_in_which_little_is_new_the_second_look_is_left_to_the_next_night(
+    settled: Path, embedder: SentenceEmbedder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(settling, "_SHORT", 0)
+    fill(settled, [memory(pool()[0], 500, embedder)])
+    assert night(settled, embedder).states["applied"] == 1
+    assert standing(settled) == []
+    assert night(settled, embedder).run_id is None
+    assert standing(settled) == ["default"]
+
+
+@pytest.mark.parametrize("table", ["standing", "neighbours"])
+def test_what_is_kept_for_speed_and_damaged_is_found_out_anew(
+    settled: Path, embedder: SentenceEmbedder, table: str
+) -> None:
+    column = {"standing": "report", "neighbours": "content"}[table]
+    execute(settled, f"UPDATE {table} SET {column} = CAST(substr({column}, 1, 40) || 'x' AS BLOB)")
+    execute(settled, "UPDATE memos SET value = replace(value, 'e', 'a')")
+    outcome = night(settled, embedder, dry_run=True)
+    assert same(outcome, night(settled, embedder, dry_run=True, full=True))
+
+
+def test_what_is_kept_for_speed_may_be_emptied_at_any_time(
+    settled: Path, embedder: SentenceEmbedder
+) -> None:
+    before = picture(settled)
+    for table in ("standing", "neighbours", "memos"):
+        execute(settled, f"DELETE FROM {table}")
+    assert night(settled, embedder).run_id is None
+    assert picture(settled) == before
+    assert standing(settled) == ["default"]
+
+
+def test_what_was_found_out_about_texts_that_have_gone_is_forgotten(
+    settled: Path, embedder: SentenceEmbedder
+) -> None:
+    kept = rows(settled, "SELECT count(*) AS n FROM memos")[0]["n"]
+    execute(settled, "DELETE FROM memories WHERE id > 'm-010' AND generation = 0")
+    night(settled, embedder)
+    night(settled, embedder)
+    assert rows(settled, "SELECT count(*) AS n FROM memos")[0]["n"] < kept / 2
+
+
+def a_history(path: Path, chance: Random, embedder: Embedder) -> None:
+    """Let agents, people and nights change a file, and compare after each change."""
+    number = 0
+    runs: list[str] = []
+
+    def add() -> None:
+        nonlocal number
+        texts = chance.choices(pool(), k=chance.randint(1, 12))
+        fill(path, [memory(text, number + at, embedder) for at, text in enumerate(texts)])
+        number += len(texts)
+
+    def change(statement: str, *values: object) -> None:
+        ids = [one["id"] for one in rows(path, "SELECT id FROM memories")]
+        for memory_id in chance.sample(ids, min(len(ids), chance.randint(1, 3))):
+            execute(path, statement, *values, memory_id)
+
+    def run() -> None:
+        outcome = night(path, embedder, full=chance.random() < 0.2)
+        if outcome.run_id is not None:
+            runs.append(outcome.run_id)
+
+    def undo() -> None:
+        if runs:
+            try:
+                with open_writing(path) as file:
+                    undo_run(file, runs.pop(), NOW.isoformat())
+            except ChangedSince as refusal:
+                assert refusal.obstacles
+
+    steps: list[Callable[[], None]] = [
+        add,
+        add,
+        run,
+        run,
+        run,
+        undo,
+        lambda: change("UPDATE memories SET content = ? WHERE id = ?", chance.choice(pool())),
+        lambda: change("UPDATE memories SET observed_at = '2026-01-03' WHERE id = ?"),
+        lambda: change("UPDATE memories SET pinned = 1 - pinned WHERE id = ?"),
+        lambda: change("DELETE FROM memories WHERE id = ?"),
+        lambda: change("DELETE FROM embeddings WHERE memory_id = ?"),
+    ]
+    add()
+    for _ in range(12):
+        chance.choice(steps)()
+        quick = night(path, embedder, dry_run=True)
+        full = night(path, embedder, dry_run=True, full=True)
+        assert same(quick, full)
+
+
+def test_after_any_history_a_night_says_what_a_full_pass_says(
+    tmp_path: Path, embedder: SentenceEmbedder, rounds: Callable[[int, int], int]
+) -> None:
+    for seed in range(rounds(3, 40)):
+        path = tmp_path / f"{seed}.db"
+        create_file(path)
+        a_history(path, Random(seed), embedder)  # noqa: S311 - a history, not a secret
