@@ -1,6 +1,9 @@
 # make demo            watch a night on 1,000 memories, from the import to the undo
 # make test            lint, types, layers, tests
 # make test-long       kills, faults, damaged files, hostile texts, many of each: up to an hour
+# make bench           measure time and memory of every stage, up to 100,000 memories; half an hour
+# make bench-peers     the same vectors through scikit-learn and other consolidators, by turns
+# make bench-million   neighbours of 200,000 and 1,000,000 vectors
 # make bench-quality   measure how good the decisions are; with MODEL=... API_BASE=... a model, too
 # make audit           is a version known to be vulnerable, is one installed that is not locked?
 # All set up .venv with the versions and hashes in locks/ first; nothing else is needed.
@@ -13,7 +16,7 @@ DATA   ?= ../shared/data
 
 LOCKS  := locks/base.txt locks/torch.txt locks/cuda.txt
 
-.PHONY: demo test test-long lint bench-quality audit setup clean
+.PHONY: demo test test-long lint bench bench-peers bench-million bench-quality audit setup clean
 
 setup: $(VENV)/ready
 
@@ -47,10 +50,19 @@ test: lint
 	$(BIN)/python -m pytest
 
 # The tests that try as often as they are told.
-OFTEN := tests/reliability $(addprefix tests/test_,backup.py file.py instructions.py purge.py schema.py)
+OFTEN := tests/reliability $(addprefix tests/test_,backup.py file.py instructions.py purge.py rest.py schema.py)
 
 test-long: setup
 	$(BIN)/python -m pytest --long --durations=20 $(OFTEN)
+
+bench: setup
+	$(BIN)/python -m benchmarks.speed
+
+bench-peers: setup
+	$(BIN)/python -m benchmarks.speed.peers
+
+bench-million: setup
+	$(BIN)/python -m benchmarks.speed.million
 
 bench-quality: setup
 	$(BIN)/python -m benchmarks.quality --data '$(DATA)' $(if $(MODEL),--model '$(MODEL)') $(if $(API_BASE),--api-base '$(API_BASE)')

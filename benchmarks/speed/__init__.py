@@ -1,0 +1,1 @@
+"""How fast slowwave is, measured."""

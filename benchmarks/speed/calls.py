@@ -1,0 +1,178 @@
+"""How close a night's calls of a model come to what so many calls at a time can take at best.
+
+    python -m benchmarks.speed.calls [proposals] [concurrency] [seconds]
+
+A scripted server in a process of its own answers each question after so many seconds. The same
+calls are made twice: in a real night's last stage, with drafts checked, embedded and applied beside
+them, and alone, through litellm and nothing else. What litellm itself takes is in both.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import IO, cast
+
+from benchmarks.quality.bench import ROOT
+from fixtures.night import FLAVOURS, load
+from slowwave.consolidation.asking.budget import Books, Budget
+from slowwave.consolidation.asking.calls import Endpoint, open_model
+from slowwave.consolidation.asking.model import ModelWriter
+from slowwave.consolidation.asking.questions import Writing
+from slowwave.consolidation.asking.traffic import Traffic
+from slowwave.consolidation.embed import Embedder, SentenceEmbedder
+from slowwave.consolidation.execute import Run
+from slowwave.consolidation.interruption import Interruption
+from slowwave.consolidation.population import Population
+from slowwave.consolidation.progress import Progress
+from slowwave.consolidation.proposals import Plan, Proposal, proposal_id
+from slowwave.consolidation.safety import SafetyNet
+from slowwave.consolidation.write import Job, prompt_hashes
+from slowwave.store.exchange import new_memory
+from slowwave.store.file import create_file, open_writing
+from slowwave.store.memories import add_memories
+from slowwave.store.records import Memory
+
+_NOW = datetime(2026, 3, 10, 3, 0, tzinfo=UTC)
+# How many memories a proposal is about.
+_SOURCES = 3
+
+
+@dataclass
+class _Seen:
+    """What the server saw, once it has ended."""
+
+    base: str
+    seconds: float = 0.0
+    most: int = 0
+
+
+def measure(
+    proposals: int = 500,
+    concurrency: int = 16,
+    seconds: float = 0.2,
+    embedder: Embedder | None = None,
+) -> dict[str, float]:
+    """Give how long the calls took, from the first question to the last answer, and ratios."""
+    ideal = proposals * seconds / concurrency
+    embedder = embedder or SentenceEmbedder()
+    memories = _memories(proposals)
+    vectors = embedder.encode([one.content for one in memories])
+    population = Population("default", tuple(memories), vectors, {}, (), {}, ())
+    with _server(seconds, proposals) as alone:
+        _ask_alone(_endpoint(alone), population, concurrency)
+    with _server(seconds, proposals) as beside:
+        began, worked = time.monotonic(), time.process_time()
+        applied = _night(_endpoint(beside), population, concurrency, embedder)
+        whole, worked = time.monotonic() - began, time.process_time() - worked
+    return {
+        "proposals": proposals,
+        "concurrency": concurrency,
+        "applied": applied,
+        "most_at_once": beside.most,
+        "ideal_s": ideal,
+        "alone_s": alone.seconds,
+        "calls_s": beside.seconds,
+        "whole_s": whole,
+        "processor_ms_a_proposal": 1000 * worked / proposals,
+        "calls_to_ideal": beside.seconds / ideal,
+        "calls_to_alone": beside.seconds / alone.seconds,
+    }
+
+
+def _memories(proposals: int) -> list[Memory]:
+    """Give so many times three wordings of one fact, each time of another project."""
+    facts = [fact["wordings"][:_SOURCES] for one in FLAVOURS for fact in load(one).facts]
+    return [
+        new_memory(
+            {
+                "id": f"m-{number:05d}-{at}",
+                "content": f"Project {1000 + number // len(facts)}: {text}",
+                "observed_at": f"2026-02-0{at + 1}T09:00:00+00:00",
+            },
+            _NOW,
+        )
+        for number in range(proposals)
+        for at, text in enumerate(facts[number % len(facts)])
+    ]
+
+
+def _night(endpoint: Endpoint, population: Population, concurrency: int, embedder: Embedder) -> int:
+    """Carry out a plan of syntheses, and give how many were applied."""
+    writer = ModelWriter(endpoint, concurrency)
+    writer.make_ready()
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "memory.db"
+        create_file(path)
+        with open_writing(path) as file, file.transaction():
+            add_memories(file, population.memories)
+        run = Run(path, embedder, writer, _NOW, {}, SafetyNet(path, None, _NOW))
+        plan = Plan(tuple(_proposals(population, prompt_hashes(writer)["synthesize"])), ())
+        executed = run.carry_out(plan, [population], Progress(), Interruption())
+    return Counter(one.state for one in executed.results)["applied"]
+
+
+def _ask_alone(endpoint: Endpoint, population: Population, concurrency: int) -> None:
+    """Ask the same questions, and do nothing with the answers."""
+    model = open_model(endpoint)
+    traffic = Traffic(model, Books(Budget(), model.price), concurrency)
+    for one in _proposals(population, ""):
+        job = Job(one, tuple(population.sources(one.sources)))
+        traffic.ask(Writing(endpoint.model, job))
+    while not traffic.at_rest:
+        list(traffic.landed(seconds=0.1))
+
+
+def _proposals(population: Population, prompt_hash: str) -> Iterator[Proposal]:
+    for start in range(0, len(population.memories), _SOURCES):
+        sources = population.memories[start : start + _SOURCES]
+        ids = tuple(one.id for one in sources)
+        hashes = tuple(one.content_hash for one in sources)
+        key = proposal_id("synthesize", "default", hashes, prompt_hash, "model")
+        yield Proposal(
+            key, "synthesize", "default", ids, hashes, ids, None, (), 0.8, 0.8, "benchmark", 0
+        )
+
+
+def _endpoint(server: _Seen) -> Endpoint:
+    return Endpoint("openai/scripted", server.base)
+
+
+@contextmanager
+def _server(seconds: float, proposals: int) -> Iterator[_Seen]:
+    """Run the server of the tests, which answers each question truly and after so long."""
+    # A draft that is turned down is asked for once more.
+    command = [sys.executable, str(ROOT / "tests" / "model_server.py")]
+    command += [str(seconds), str(2 * proposals)]
+    pipe = subprocess.PIPE
+    with (
+        subprocess.Popen(command, stdin=pipe, stdout=pipe, text=True) as process,  # noqa: S603 - our own
+        cast("IO[str]", process.stdin) as ending,
+        cast("IO[str]", process.stdout) as told,
+    ):
+        seen = _Seen(json.loads(told.readline()))
+        yield seen
+        ending.close()
+        first, last, seen.most = json.loads(told.readline())
+        seen.seconds = last - first
+
+
+def main(arguments: Sequence[str]) -> None:
+    """Measure, and print it."""
+    kinds = (int, int, float)
+    chosen = [kind(text) for kind, text in zip(kinds, arguments, strict=False)]
+    for name, value in measure(*chosen).items():
+        sys.stdout.write(f"{name:24} {value:10.3f}\n")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
