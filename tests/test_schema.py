@@ -351,7 +351,7 @@ def test_two_memories_may_be_written_in_any_order_within_one_transaction(memory_
 def test_migrations_are_on_record(memory_file: Path) -> None:
     recorded = rows(memory_file, "SELECT migration_set, name FROM _sqlite_migrations")
     assert recorded == [
-        {"migration_set": "slowwave", "name": name} for name in ("version_1", "version_2", "version_3")
+        {"migration_set": "slowwave", "name": f"version_{number}"} for number in (1, 2, 3)
     ]
     with open_reading(memory_file) as file:
         assert schema_version(file) == len(schema.STEPS)
@@ -422,8 +422,9 @@ def test_a_migration_that_goes_wrong_on_a_copy_leaves_the_file_as_it_was_to_the_
     step, why = WRONG[wrong]
     with monkeypatch.context() as newer:
         with_steps(newer, version_next, step)
+        said = f"brought up .* {len(schema.STEPS)}: .*{why}"
         with (
-            pytest.raises(StoreError, match=f"brought up .* {len(schema.STEPS)}: .*{why}") as raised,
+            pytest.raises(StoreError, match=said) as raised,
             open_writing(path),
         ):
             pytest.fail("it was opened")

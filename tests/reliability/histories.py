@@ -18,8 +18,8 @@ from nights import AGENTS_TABLES, NOW, execute, fill, picture, rows
 from numpy.typing import NDArray
 
 from slowwave.consolidation.cycle import run_cycle
-from slowwave.consolidation.options import CycleOptions
 from slowwave.consolidation.embed import Embedder
+from slowwave.consolidation.options import CycleOptions
 from slowwave.consolidation.progress import Progress
 from slowwave.consolidation.proposals import OPERATIONS
 from slowwave.consolidation.write import ExtractiveWriter
