@@ -11,6 +11,7 @@ from slowwave.store.records import timestamp
 from slowwave.store.standing import Watch
 
 from .aside import aside
+from .collecting import without_collecting
 from .embed import Embedder
 from .index import Keeper, Library, complete, read_library
 from .memos import Memos
@@ -55,6 +56,7 @@ class Looker:
         self._now = timestamp(now)
         self._progress = progress
 
+    @without_collecting()
     def look(
         self,
         keeper: Keeper | None,

@@ -19,7 +19,7 @@ from zlib import crc32
 _KEY_BYTES = 16
 _SUM = 8
 # Goes up whenever a rule changes that what is kept was found out by.
-RULES = 1
+RULES = 2
 
 
 class Memos:

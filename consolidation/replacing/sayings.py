@@ -57,6 +57,8 @@ class Saying:
 
     matter: frozenset[str]
     names: frozenset[str]
+    # The names' stems, which take longer to find than all else to read.
+    roots: frozenset[str]
     values: frozenset[Key]
     # The verbs of change in it.
     verbs: frozenset[str]
@@ -74,7 +76,7 @@ class Saying:
 
         Where a name stands, also what is said of it together with it: neither may be rare.
         """
-        whose = ["user"] * (OF_USER in self.marks) + [*stemmed(self.names)]
+        whose = ["user"] * (OF_USER in self.marks) + [*self.roots]
         if not whose:
             return self.matter
         attributes = [one for one in (*self.matter, *self.implied) if one[0] == "="]
@@ -83,7 +85,7 @@ class Saying:
     @property
     def core(self) -> frozenset[str]:
         """What it is about, but for the words that may be left out of account, or be the value."""
-        return self.matter - stemmed(self.names) - COUNTING
+        return self.matter - self.roots - COUNTING
 
     def holds(self, keys: Iterable[Key]) -> bool:
         """Whether these values stand in it."""
@@ -96,15 +98,17 @@ class Saying:
     def to_json(self) -> list[Any]:
         """Give it as plain lists, the same each time."""
         values = sorted(map(list, self.values))
-        return [sorted(self.matter), sorted(self.names), values, sorted(self.verbs), self.marks]
+        words = [sorted(words) for words in (self.matter, self.names, self.roots, self.verbs)]
+        return [*words, values, self.marks]
 
     @classmethod
     def from_json(cls, data: Sequence[Any]) -> Saying:
         """Take it back."""
-        matter, names, values, verbs, marks = data
+        matter, names, roots, verbs, values, marks = data
         return cls(
             frozenset(map(intern, matter)),
             frozenset(map(intern, names)),
+            frozenset(map(intern, roots)),
             frozenset((intern(family), norm) for family, norm in values),
             frozenset(map(intern, verbs)),
             intern(marks),
@@ -126,6 +130,7 @@ def _saying(frame: Frame) -> Saying:
     return Saying(
         frame.matter,
         frozenset(frame.names),
+        stemmed(frame.names),
         frozenset(frame.values),
         frozenset(token.bare for token in frame.reading.tokens if changed_by(token.bare)),
         "".join(mark for mark, holds in _MARKS.items() if holds(frame)),

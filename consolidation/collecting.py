@@ -1,0 +1,23 @@
+"""Python's search for garbage, left out while there is none to be found."""
+
+from __future__ import annotations
+
+import gc
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+
+@contextmanager
+def without_collecting() -> Iterator[None]:
+    """Let nobody look for garbage as long as the block lasts.
+
+    What a night reads stays until it ends: to go through it again and again took a third of the
+    processor time of a look at 10,000 memories. What nobody refers to any more goes all the same.
+    """
+    was_on = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_on:
+            gc.enable()
