@@ -7,6 +7,7 @@ the first, and something is proposed only for active memories that are not yet p
 
 from __future__ import annotations
 
+import hashlib
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
@@ -521,15 +522,17 @@ class _Planner:
         """Split a group of texts where a guard finds a conflict."""
         population = self._population
         firsts = [population.rows_of[text][0] for text in group]
+        vectors = population.text_vectors[group]
 
         def work_out() -> list[list[int]]:
-            vectors = population.text_vectors[group]
             readings = [population.reading(row) for row in firsts]
             return split_group(
                 vectors @ vectors.T, similarity, partial(_in_conflict, conflict, readings)
             )
 
+        # How texts are split depends on where they lie, too.
         hashes = [population.memories[row].content_hash for row in firsts]
+        hashes.append(hashlib.sha256(vectors.tobytes()).hexdigest())
         kind = f"split {conflict.__name__} {similarity}"
         for part in population.memos.recall(kind, hashes, work_out):
             yield [group[at] for at in part]

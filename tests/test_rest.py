@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import sqlite3
 from collections.abc import Callable
 from datetime import timedelta
@@ -222,6 +223,43 @@ def test_in_a_large_file_in_which_little_is_new_the_second_look_is_left_to_the_n
     assert standing(settled) == ["default"]
 
 
+# In one model's space the last one lies nearer to the first two, in the other's to the next two.
+BILL = {
+    "The gas bill went up by 5 euros.": (0, 0),
+    "In March the gas bill went up by 5 euros.": (2, 2),
+    "The gas bill went down by 5 euros.": (40, 40),
+    "In March the gas bill went down by 5 euros.": (42, 42),
+    "The gas bill came with a letter.": (10, 32),
+}
+
+
+def test_vectors_of_another_model_are_split_by_themselves(memory_file: Path) -> None:
+    def towards(degrees: int) -> list[float]:
+        return [math.cos(math.radians(degrees)), math.sin(math.radians(degrees))]
+
+    lines = [
+        {
+            "content": text,
+            "embedding": towards(one),
+            "embedding_model": "one",
+            "more_embeddings": [{"model": "other", "vector": towards(other)}],
+        }
+        for text, (one, other) in BILL.items()
+    ]
+    fill(memory_file, lines)
+    night(memory_file, NoEmbedder("one"), only=frozenset({"merge"}))
+    assert rows(memory_file, "SELECT * FROM memos WHERE kind LIKE 'split%'")
+    one, quick, full = (
+        night(memory_file, NoEmbedder(model), dry_run=True, full=full)
+        for model, full in (("one", False), ("other", False), ("other", True))
+    )
+    assert same(quick, full)
+    assert quick.plan.proposals
+    assert {each.sources for each in quick.plan.proposals} != {
+        each.sources for each in one.plan.proposals
+    }
+
+
 @pytest.mark.parametrize("table", ["standing", "neighbours"])
 def test_what_is_kept_for_speed_and_damaged_is_found_out_anew(
     settled: Path, embedder: SentenceEmbedder, table: str
@@ -295,6 +333,11 @@ def a_history(path: Path, chance: Random, embedder: Embedder) -> None:
         lambda: change("UPDATE memories SET pinned = 1 - pinned WHERE id = ?"),
         lambda: change("DELETE FROM memories WHERE id = ?"),
         lambda: change("DELETE FROM embeddings WHERE memory_id = ?"),
+        lambda: change(
+            "UPDATE embeddings SET vector = (SELECT vector FROM embeddings ORDER BY memory_id "
+            "LIMIT 1 OFFSET ?) WHERE memory_id = ?",
+            chance.randint(0, 9),
+        ),
     ]
     add()
     for _ in range(12):
