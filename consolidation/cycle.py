@@ -11,7 +11,6 @@ from datetime import datetime
 from pathlib import Path
 
 from slowwave.store.file import maintenance_lock
-from slowwave.store.standing import watching
 
 from .embed import Embedder
 from .ending import carried_out, ended, planned, purged_as_well
@@ -48,12 +47,12 @@ def run_cycle(
     looker = Looker(path, options, embedder, writer, now, progress)
     if dry_run:
         return _dry_run(path, options, looker, now, interruption)
-    with maintenance_lock(path), watching(path) as watch:
+    with maintenance_lock(path):
         net = SafetyNet(path, options.keep_backups, now)
         run = Run(path, embedder, writer, now, options.shown, net)
         try:
             net.bring_up_to_date()
-            look = looker.look(run, watch)
+            look = looker.look(run)
             purgeable = plan_purge(path, look.populations, now) if options.purge else NOTHING
             if purgeable.ids:
                 net.spread()
@@ -70,7 +69,7 @@ def run_cycle(
         # The next look needs the room.
         del look
         if options.consolidate and not outcome.interrupted and not outcome.broken_off:
-            settle(looker, found, outcome.changed, watch, net, interruption)
+            settle(looker, found, outcome.changed, net, interruption)
         return replace(outcome, backup=net.backup)
 
 
@@ -82,7 +81,7 @@ def _dry_run(
     interruption: Interruption,
 ) -> Outcome:
     try:
-        look = looker.look(None)
+        look = looker.look()
         purgeable = plan_purge(path, look.populations, now) if options.purge else NOTHING
         return planned(look.plan, look.library, look.populations, purgeable)
     except KeyboardInterrupt:

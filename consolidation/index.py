@@ -23,6 +23,7 @@ from slowwave.store.memories import (
 from slowwave.store.memos import read_memos
 from slowwave.store.neighbours import read_parts
 from slowwave.store.records import Memory
+from slowwave.store.standing import changes_of
 from slowwave.store.vectors import read_vectors
 
 from .embed import Embedder
@@ -63,6 +64,8 @@ class Shelf:
     edges: tuple[Edge, ...]
     # The graph of near texts, as far as earlier runs kept it.
     graph: tuple[bytes, ...]
+    # How often something had changed by then.
+    changes: int
 
     @property
     def memories(self) -> tuple[Memory, ...]:
@@ -110,6 +113,7 @@ def read_library(
                 read_scans(file, tenant),
                 tuple(read_edges(file, tenant)),
                 () if full else tuple(read_parts(file, tenant, basis_of(model))),
+                changes_of(file, tenant),
             )
             for tenant in wanted
             for observed, derived, damaged in [read_sound(file, tenant, now)]

@@ -8,7 +8,6 @@ from datetime import datetime
 from pathlib import Path
 
 from slowwave.store.records import timestamp
-from slowwave.store.standing import Watch
 
 from .aside import aside
 from .collecting import without_collecting
@@ -21,7 +20,6 @@ from .plan import PlanOptions, joined, plan_tenant
 from .population import Population
 from .progress import Progress
 from .proposals import Plan
-from .safety import SafetyNet
 from .write import Writer, prompt_hashes
 
 
@@ -57,28 +55,17 @@ class Looker:
         self._progress = progress
 
     @without_collecting()
-    def look(
-        self,
-        keeper: Keeper | None,
-        watch: Watch | None = None,
-        net: SafetyNet | None = None,
-        memos: Memos | None = None,
-    ) -> Look:
+    def look(self, keeper: Keeper | None = None, memos: Memos | None = None) -> Look:
         """Read, compute what is missing, and plan.
 
-        keeper: takes what was computed; watch: notices any change from here on; net: with it
-        a change is noticed by a sign in the file, which only what matters takes away; memos: of an
-        earlier look of this run. Raises `StoreError`, and `EmbedderError`.
+        keeper: takes what was computed; memos: of an earlier look of this run. Raises
+        `StoreError`, and `EmbedderError`.
         """
         options = self._options
         notebook = Notebook(self._path, self._embedder.name, self._chosen(), self._now)
         anew = options.full or options.reconsider or options.purge or not options.consolidate
         standing = notebook.look_up(options.tenants)
         resting = {} if anew else {one: plan for one, plan in standing.items() if plan is not None}
-        if watch is not None:
-            watch.begin()
-        if net is not None:
-            notebook.begin_looking(net, [one for one in standing if one not in resting])
         library = read_library(
             self._path,
             options.tenants,

@@ -1,15 +1,15 @@
 """What a night leaves to the next: what it found out, and its word that nothing is left to do.
 
 A tenant in which nothing has changed since a run found nothing to do is at rest: a later run gives
-the same report without reading one memory. What changes anything that a plan depends on takes
-that word away, in the same transaction (the triggers of schema version 3).
+the same report without reading one memory. Triggers count what changes that a plan depends on, in
+the transaction that changes it (schema version 3): what was said at another count is void.
 """
 
 from __future__ import annotations
 
 import json
 import zlib
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, astuple, dataclass, replace
 from hashlib import sha256
 from pathlib import Path
@@ -19,23 +19,26 @@ from slowwave.store.file import open_reading, open_writing
 from slowwave.store.memories import chosen_tenants
 from slowwave.store.memos import forget_memos, keep_memos
 from slowwave.store.neighbours import keep_parts
-from slowwave.store.records import json_text, new_id
-from slowwave.store.standing import begin_looking, keep_standing, read_standing
+from slowwave.store.records import json_text
+from slowwave.store.standing import keep_standing, read_standing
 
 from .index import Library, basis_of
 from .memos import Memos, rules
 from .plan import PlanOptions
 from .population import Population
 from .proposals import Conflict, Plan, Refusal, Suspicion, TooLong
-from .safety import SafetyNet
 
 
 @dataclass(frozen=True)
 class Word:
-    """What a run says of a tenant in which nothing is left to do, and up to when it stands."""
+    """What a run says of a tenant in which nothing is left to do.
+
+    It stands until the count of changes is another, or up to a moment.
+    """
 
     tenant: str
     plan: Plan
+    changes: int
     until: str | None
 
 
@@ -61,7 +64,6 @@ class Notebook:
         self._basis = basis_of(model)
         self._now = now
         self._key = _key(model, options)
-        self._sign = new_id()
 
     def look_up(self, chosen: Sequence[str]) -> dict[str, Plan | None]:
         """Give what stands of each tenant named, or of all; None of one that is not at rest."""
@@ -85,20 +87,9 @@ class Notebook:
             if plan is not None and not plan.proposals:
                 ends = (one.expires_at for one in shelf.observed + shelf.too_long)
                 until = min((one for one in ends if one and one > self._now), default=None)
-                words.append(Word(shelf.tenant, plan, until))
+                words.append(Word(shelf.tenant, plan, shelf.changes, until))
         graphs = tuple((one.tenant, *one.graph.taken()) for one in populations)
         return Found(self, tuple(words), graphs, library.memos, whole)
-
-    def begin_looking(
-        self, net: SafetyNet, tenants: Sequence[str], quiet: Callable[[], bool] = lambda: True
-    ) -> bool:
-        """Make sure that a change of some tenants is noticed from here on.
-
-        Gives False, and does nothing, if it was not quiet before.
-        """
-        net.look()
-        with open_writing(self._path) as file:
-            return begin_looking(file, tenants, self._sign, quiet)
 
     def keep(self, found: Found) -> None:
         """Keep what was found out about texts."""
@@ -116,7 +107,7 @@ class Notebook:
         with open_writing(self._path) as file:
             for word in found.words:
                 report = _written(word.plan)
-                keep_standing(file, word.tenant, self._sign, self._key, word.until, report)
+                keep_standing(file, word.tenant, self._key, word.changes, word.until, report)
             if found.whole:
                 forget_memos(file, found.memos.outdated)
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from concurrent.futures import Future
 
 from slowwave.store.errors import StoreError
-from slowwave.store.standing import Watch
 
 from .aside import begin_aside
 from .interruption import Interruption, OutOfTime
@@ -26,31 +25,27 @@ def settle(
     looker: Looker,
     first: Found,
     changed: bool,
-    watch: Watch,
     net: SafetyNet,
     interruption: Interruption,
 ) -> None:
     """Keep what was found out, and let the tenants rest in which nothing is left to do.
 
-    first: what the run saw before it did anything; where something has changed since, whoever did
-    it, that takes another look. All of it is kept for speed alone: where the file cannot be
+    first: what the run saw before it did anything; where it changed something since, that takes
+    another look. All of it is kept for speed alone: where the file cannot be
     written, or somebody interrupts, it is left for the next run; so it is where another look
     would take as long as the first, since little was new to that.
     """
     short = first.memos.size <= _SHORT or first.memos.new >= _MUCH * first.memos.size
     try:
         with interruption.limited():
-            tenants = [word.tenant for word in first.words]
-            stands = not changed and first.notebook.begin_looking(net, tenants, watch.is_quiet)
+            net.look()
             first.notebook.keep(first)
         found: Found | None = first
-        if not stands:
+        if changed:
             if not short:
                 return
-            memos = first.memos
-            found = _awaited(
-                begin_aside(lambda: looker.look(None, net=net, memos=memos).found), interruption
-            )
+            again = begin_aside(lambda: looker.look(memos=first.memos).found)
+            found = _awaited(again, interruption)
         if found is not None:
             with interruption.limited():
                 found.notebook.keep(found)

@@ -16,7 +16,12 @@ MAGIC = b"SQLite format 3\x00"
 
 
 def refuse_what_is_no_database(path: Path) -> None:
-    """Refuse what is not there or does not begin as a SQLite file. Raises `UnusableFile`."""
+    """Refuse what is not there or does not begin as a SQLite file. Raises `UnusableFile`.
+
+    Not while a connection of this process to the file is open: closing it here would drop the
+    locks of that one, and another program could take the log away under it (sqlite.org, "How To
+    Corrupt An SQLite Database File", 2.2).
+    """
     try:
         with path.open("rb") as stream:
             start = stream.read(len(MAGIC))

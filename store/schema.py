@@ -280,16 +280,24 @@ CREATE TABLE neighbours (
     PRIMARY KEY (tenant, part)
 ) STRICT;
 
+CREATE TABLE changes (
+    -- A row per tenant: how often something changed in it that a plan depends on.
+    tenant TEXT PRIMARY KEY NOT NULL,
+    count  INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
+
 CREATE TABLE standing (
     -- A row per tenant, and per set of options, with which a run found nothing more to do: what it
-    -- would say again. Whatever changes what that depends on takes it away.
-    tenant TEXT NOT NULL,
-    -- A hash of the options; of a run that is still looking, its own sign.
-    key    TEXT NOT NULL,
+    -- would say again as long as nothing has changed. May be emptied at any time.
+    tenant  TEXT NOT NULL,
+    -- A hash of the options.
+    key     TEXT NOT NULL,
+    -- The count in `changes` at which it was found.
+    changes INTEGER NOT NULL,
     -- Up to this moment: then something expires.
-    until  TEXT,
+    until   TEXT,
     -- Packed JSON.
-    report BLOB NOT NULL,
+    report  BLOB NOT NULL,
     PRIMARY KEY (tenant, key)
 ) STRICT, WITHOUT ROWID;
 """
@@ -299,38 +307,41 @@ _PLANNED = (
     "id, tenant, content, kind, layer, status, origin, trust, importance, pinned, generation, "
     "session, content_hash, observed_at, expires_at, superseded_by"
 )
+_COUNT = (
+    # What has no WHERE would be taken for a join by the words that follow.
+    "INSERT INTO changes SELECT tenant, 1 FROM ({tenants}) WHERE true "
+    "ON CONFLICT (tenant) DO UPDATE SET count = count + 1;"
+)
 # Per table, the tenants that a changed row is about, and the columns that count.
-_WATCHED = {
-    "memories": ("SELECT {row}.tenant", _PLANNED),
+_COUNTED = {
+    "memories": ("SELECT {row}.tenant AS tenant", _PLANNED),
     "embeddings": ("SELECT tenant FROM memories WHERE id = {row}.memory_id", ""),
     "memory_entities": ("SELECT tenant FROM memories WHERE id = {row}.memory_id", ""),
-    "entities": ("SELECT {row}.tenant", ""),
+    "entities": ("SELECT {row}.tenant AS tenant", ""),
     "synthesized_from": (
         "SELECT tenant FROM memories WHERE id IN ({row}.derived_id, {row}.source_id)",
         "",
     ),
-    "proposals": ("SELECT {row}.tenant", ""),
+    "proposals": ("SELECT {row}.tenant AS tenant", ""),
 }
 
 
 def version_3(db: Database) -> None:
-    """Keep what a run found out, and drop the standing word where something changes."""
+    """Keep what a run found out, and count what changes since."""
     for statement in _statements(_VERSION_3):
         db.conn.execute(statement)
-    for statement in _watches():
+    for statement in _counting():
         db.conn.execute(statement)
 
 
-def _watches() -> Iterator[str]:
-    for table, (tenants, columns) in _WATCHED.items():
+def _counting() -> Iterator[str]:
+    for table, (tenants, columns) in _COUNTED.items():
         for event, rows in (("INSERT", ["new"]), ("UPDATE", ["old", "new"]), ("DELETE", ["old"])):
             of = f" OF {columns}" if columns and event == "UPDATE" else ""
-            drops = " ".join(
-                f"DELETE FROM standing WHERE tenant IN ({tenants.format(row=row)});" for row in rows
-            )
+            counts = " ".join(_COUNT.format(tenants=tenants.format(row=row)) for row in rows)
             yield (
-                f"CREATE TRIGGER {table}_{event.lower()}_watched AFTER {event}{of} ON {table} "
-                f"BEGIN {drops} END"
+                f"CREATE TRIGGER {table}_{event.lower()}_counted AFTER {event}{of} ON {table} "
+                f"BEGIN {counts} END"
             )
 
 
