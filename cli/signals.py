@@ -22,8 +22,8 @@ class Caught(Interruption):
 
     @property
     def code(self) -> int | None:
-        """The exit code that says so."""
-        return None if self.number is None else 128 + self.number
+        """The exit code that says so; None, too, if the run had ended by then."""
+        return 128 + self.number if self.number is not None and self.counts else None
 
     def hear(self, number: int, frame: FrameType | None) -> None:
         """Take a signal. The first one decides about the exit code."""

@@ -12,6 +12,7 @@ from slowwave.store.records import timestamp
 
 from .checking.verify import find_distance, find_faults
 from .embed import BATCH, Embedder
+from .errors import EmbedderError
 from .extractive import Source, in_time
 from .language.reading import read
 from .population import Population
@@ -48,6 +49,8 @@ class Drafting:
             sources = by_tenant[proposal.tenant].sources(proposal.sources)
             jobs = open_jobs if proposal.needs_writer else drafted
             jobs.append(Job(proposal, tuple(in_time(sources))))
+        if drafted or open_jobs:
+            self._refuse_another_space((drafted or open_jobs)[0].sources[0])
         yield as_it_stands
         sources_of = {job.proposal.id: job.sources for job in (*drafted, *open_jobs)}
         ahead: dict[str, NDArray[np.float32]] = {}
@@ -73,6 +76,16 @@ class Drafting:
             ahead.clear()
         if open_jobs:
             yield from self._writer.write(open_jobs, check, answers)
+
+    def _refuse_another_space(self, source: Source) -> None:
+        """Refuse vectors that another model made, before anything is applied."""
+        (vector,) = self._embedder.encode([source.text])
+        if len(vector) != len(source.vector):
+            raise EmbedderError(
+                f"The vectors kept for '{self._embedder.name}' have {len(source.vector)} "
+                f"dimensions, and the model gives {len(vector)}.",
+                "Delete them from the table embeddings, or name the model that made them.",
+            )
 
     def _encoded(self, jobs: Sequence[Job]) -> dict[str, NDArray[np.float32]]:
         """Give the vectors of planned drafts, by proposal."""

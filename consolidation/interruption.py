@@ -41,6 +41,7 @@ class Interruption:
         self._asked_at: float | None = None
         self._raised_at = 0.0
         self._closed = False
+        self._ended = False
         self._limited_since: float | None = None
 
     @property
@@ -68,6 +69,16 @@ class Interruption:
         if not self._closed:
             self._raised_at = monotonic()
             raise KeyboardInterrupt
+
+    @property
+    def counts(self) -> bool:
+        """Whether what somebody asked for changed how the run ended."""
+        return self.asked and not self._ended
+
+    def end(self) -> None:
+        """From here on the run has ended: who asks only keeps it from what is left for later."""
+        self.close()
+        self._ended = self._asked_at is None
 
     def close(self) -> None:
         """From here on the run ends by itself, and is interrupted no more."""

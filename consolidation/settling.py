@@ -35,6 +35,7 @@ def settle(
     written, or somebody interrupts, it is left for the next run; so it is where another look
     would take as long as the first, since little was new to that.
     """
+    interruption.end()
     short = first.memos.size <= _SHORT or first.memos.new >= _MUCH * first.memos.size
     try:
         with interruption.limited():

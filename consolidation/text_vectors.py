@@ -33,10 +33,12 @@ class TextVectors:
 
         What was made from another text, is damaged, or has not the size of most is left out.
         """
-        import numpy as np
-
         self._memories = memories
         self._texts: dict[str, int] = {}
+        if not memories:
+            return  # a quiet night does without numpy
+        import numpy as np
+
         for memory in memories:
             self._texts.setdefault(memory.content_hash, len(self._texts))
         # Memories that the file has a sound vector of.
@@ -67,6 +69,8 @@ class TextVectors:
 
         Raises `EmbedderError`.
         """
+        if not self._memories:
+            return None
         borrowed = [one for one in self._memories if self._is_there(one)]
         self._keep(keep, [one for one in borrowed if one.id not in self._served])
         lacking: dict[str, list[Memory]] = {}

@@ -317,7 +317,12 @@ _COUNTED = {
     "memories": ("SELECT {row}.tenant AS tenant", _PLANNED),
     "embeddings": ("SELECT tenant FROM memories WHERE id = {row}.memory_id", ""),
     "memory_entities": ("SELECT tenant FROM memories WHERE id = {row}.memory_id", ""),
-    "entities": ("SELECT {row}.tenant AS tenant", ""),
+    # And of the memories that mention it, which may have been moved to another tenant.
+    "entities": (
+        "SELECT {row}.tenant AS tenant UNION SELECT m.tenant FROM memory_entities "
+        "JOIN memories m ON m.id = memory_id WHERE entity_id = {row}.id",
+        "",
+    ),
     "synthesized_from": (
         "SELECT tenant FROM memories WHERE id IN ({row}.derived_id, {row}.source_id)",
         "",
@@ -343,6 +348,13 @@ def _counting() -> Iterator[str]:
                 f"CREATE TRIGGER {table}_{event.lower()}_counted AFTER {event}{of} ON {table} "
                 f"BEGIN {counts} END"
             )
+    # SQLite tells no trigger of the rows that INSERT OR REPLACE takes away.
+    replaced = _COUNT.format(tenants="SELECT tenant FROM memories WHERE id = new.id")
+    for event, when in (("INSERT", ""), ("UPDATE OF id", "WHEN new.id IS NOT old.id ")):
+        yield (
+            f"CREATE TRIGGER memories_{event[:6].lower()}_replaced BEFORE {event} ON memories "
+            f"{when}BEGIN {replaced} END"
+        )
 
 
 # Oldest first. One is never edited after a release: a change of the schema is a new function.

@@ -18,6 +18,7 @@ from nights import NOW, execute, fill, night, picture, rows
 from fixtures.night import load
 from slowwave.consolidation import settling
 from slowwave.consolidation.embed import Embedder, SentenceEmbedder
+from slowwave.consolidation.errors import EmbedderError
 from slowwave.consolidation.outcome import Outcome
 from slowwave.store.errors import ChangedSince
 from slowwave.store.file import create_file, open_writing
@@ -156,6 +157,7 @@ def test_a_night_after_a_change_says_what_a_full_pass_says(
         ("UPDATE memories SET expires_at = '2026-04-01' WHERE id = 'm-001'", False),
         ("UPDATE memories SET status = 'archived' WHERE id = 'm-001'", False),
         ("DELETE FROM memories WHERE id = 'm-001'", False),
+        ("INSERT OR REPLACE INTO memories (id, tenant, content) VALUES ('m-001', 'b', 'x')", False),
         ("UPDATE embeddings SET vector = zeroblob(1536) WHERE memory_id = 'm-001'", False),
         ("DELETE FROM embeddings WHERE memory_id = 'm-001'", False),
         ("DELETE FROM memory_entities", False),
@@ -359,3 +361,16 @@ def test_after_any_history_a_night_says_what_a_full_pass_says(
         path = tmp_path / f"{seed}.db"
         create_file(path)
         a_history(path, Random(seed), embedder)  # noqa: S311 - a history, not a secret
+
+
+def test_vectors_of_another_size_end_the_night_with_a_sentence_and_no_change(
+    memory_file: Path, embedder: SentenceEmbedder
+) -> None:
+    made = {"embedding": [1.0, 0.0], "embedding_model": embedder.name}
+    fill(
+        memory_file, [{"content": text, **made} for text in load("assistant").facts[0]["wordings"]]
+    )
+    before = picture(memory_file)
+    with pytest.raises(EmbedderError, match="2 dimensions, and the model gives 384"):
+        night(memory_file, embedder)
+    assert picture(memory_file)["memories"] == before["memories"]

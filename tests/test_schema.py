@@ -614,5 +614,5 @@ def test_a_process_that_is_killed_while_it_migrates_leaves_one_schema_or_the_oth
 
 def test_the_script_is_split_where_statements_end(memory_file: Path) -> None:
     triggers = rows(memory_file, "SELECT sql FROM sqlite_schema WHERE type = 'trigger'")
-    assert len(triggers) == 20
+    assert len(triggers) == 22
     assert all(row["sql"].endswith("END") for row in triggers)
