@@ -59,6 +59,8 @@ class TextVectors:
         """Give the vector of each memory, float32, shape (len(memories), d), unit length."""
         import numpy as np
 
+        if not memories:
+            return np.empty((0, 1), dtype=np.float32)
         rows = np.fromiter((self._texts[one.content_hash] for one in memories), np.intp)
         if len(rows) and np.array_equal(rows, np.arange(rows[0], rows[0] + len(rows))):
             return self._matrix[rows[0] : rows[0] + len(rows)]  # a view: nothing is copied
