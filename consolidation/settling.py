@@ -7,6 +7,7 @@ from concurrent.futures import Future
 from slowwave.store.errors import StoreError
 
 from .aside import begin_aside
+from .errors import ConsolidationError
 from .interruption import Interruption, OutOfTime
 from .looking import Looker
 from .notebook import Found
@@ -31,9 +32,9 @@ def settle(
     """Keep what was found out, and let the tenants rest in which nothing is left to do.
 
     first: what the run saw before it did anything; where it changed something since, that takes
-    another look. All of it is kept for speed alone: where the file cannot be
-    written, or somebody interrupts, it is left for the next run; so it is where another look
-    would take as long as the first, since little was new to that.
+    another look. All of it is kept for speed alone, and the run has ended: where the file cannot
+    be written, the model not be loaded, or somebody interrupts, it is left for the next run. So it
+    is where another look would take as long as the first, since little was new to that.
     """
     interruption.end()
     short = first.memos.size <= _SHORT or first.memos.new >= _MUCH * first.memos.size
@@ -51,7 +52,7 @@ def settle(
             with interruption.limited():
                 found.notebook.keep(found)
                 found.notebook.keep_words(found)
-    except (StoreError, OutOfTime):
+    except (StoreError, ConsolidationError, OutOfTime):
         return
 
 
