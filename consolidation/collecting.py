@@ -13,11 +13,14 @@ def without_collecting() -> Iterator[None]:
 
     What a night reads stays until it ends: to go through it again and again took a third of the
     processor time of a look at 10,000 memories. What nobody refers to any more goes all the same.
+    Nor is it gone through afterwards: of 100,000 memories that took seconds each time.
     """
     was_on = gc.isenabled()
     gc.disable()
+    gc.unfreeze()
     try:
         yield
     finally:
+        gc.freeze()
         if was_on:
             gc.enable()

@@ -195,10 +195,13 @@ def _population(
     shelf: Shelf, library: Library, names: dict[str, list[str]], progress: Progress
 ) -> Population:
     derived = library.vectors.of(shelf.derived)
+    texts: dict[str, Memory] = {}
+    for memory in shelf.observed:
+        texts.setdefault(memory.content_hash, memory)
     return Population(
         tenant=shelf.tenant,
         memories=shelf.observed,
-        vectors=library.vectors.of(shelf.observed),
+        text_vectors=library.vectors.of(list(texts.values())),
         entities=names,
         derived=shelf.derived,
         derived_vectors={

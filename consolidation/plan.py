@@ -118,7 +118,8 @@ class _Planner:
     def __init__(self, population: Population, options: PlanOptions) -> None:
         self._population = population
         self._options = options
-        self._rank = by_rank(population, self._may_leave)
+        # Nothing in a planner refers to it: what it holds must go as soon as it does.
+        self._rank = by_rank(population, partial(_may_leave, population, options))
         self._pairs: list[NearPair] = near_pairs(population, self._rank)
         # Rows that belong to a rule, rows that leave by a merge or became part of a proposal.
         self._ruled: set[int] = set()
@@ -555,12 +556,10 @@ class _Planner:
         return row not in self._used and self._population.is_fresh(row)
 
     def _may_leave(self, row: int) -> bool:
-        return self._may_be_replaced(self._population.memories[row])
+        return _may_leave(self._population, self._options, row)
 
     def _may_be_replaced(self, memory: Memory) -> bool:
-        if memory.id in self._population.evidence:
-            return False
-        return self._options.include_protected or not memory.protected
+        return _may_be_replaced(self._population, self._options, memory)
 
     def _leaving(self, rows: list[int]) -> list[str]:
         return self._ids([row for row in rows if self._may_leave(row)])
@@ -581,9 +580,20 @@ class _Planner:
         return sorted(rows, key=lambda row: (memories[row].observed_at, memories[row].id))
 
     def _most_central(self, rows: list[int], most: int) -> list[int]:
-        near = self._population.vectors[rows] @ self._population.vectors[rows].T
+        vectors = self._population.vectors(rows)
+        near = vectors @ vectors.T
         order = sorted(range(len(rows)), key=lambda at: (-near[at].sum(), rows[at]))
         return sorted(rows[at] for at in order[:most])
+
+
+def _may_leave(population: Population, options: PlanOptions, row: int) -> bool:
+    return _may_be_replaced(population, options, population.memories[row])
+
+
+def _may_be_replaced(population: Population, options: PlanOptions, memory: Memory) -> bool:
+    if memory.id in population.evidence:
+        return False
+    return options.include_protected or not memory.protected
 
 
 def _suspicious(population: Population) -> Iterator[Suspicion]:

@@ -30,8 +30,8 @@ class Population:
     tenant: str
     # Observed memories, active and superseded, sorted by id.
     memories: tuple[Memory, ...]
-    # float32, shape (len(memories), d), unit length.
-    vectors: NDArray[np.float32]
+    # Of each text, in the order in which texts come first: float32, shape (texts, d), unit length.
+    text_vectors: NDArray[np.float32]
     # Per memory id, the names it mentions.
     entities: Mapping[str, Sequence[str]]
     # Active memories that consolidation made, and their vectors by id.
@@ -89,15 +89,6 @@ class Population:
                 rows.append([])
             rows[text].append(row)
         return rows
-
-    @cached_property
-    def text_vectors(self) -> NDArray[np.float32]:
-        """The vector of each text."""
-        import numpy as np
-
-        if len(self.rows_of) == len(self.memories):
-            return self.vectors
-        return self.vectors[np.array([rows[0] for rows in self.rows_of], dtype=np.intp)]
 
     @cached_property
     def normative(self) -> NDArray[np.bool_]:
@@ -163,7 +154,11 @@ class Population:
 
     def source(self, row: int) -> Source:
         """Give an observed memory as a writer sees it."""
-        return as_source(self.memories[row], self.vectors[row])
+        return as_source(self.memories[row], self.text_vectors[self.text_of[row]])
+
+    def vectors(self, rows: Sequence[int]) -> NDArray[np.float32]:
+        """Give the vectors of some rows, shape (len(rows), d)."""
+        return self.text_vectors[self.text_of[rows]]
 
     def sources(self, ids: Sequence[str]) -> list[Source]:
         """Give memories, observed or derived, as a writer sees them."""

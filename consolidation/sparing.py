@@ -52,7 +52,7 @@ def _near_active(population: Population, rows: Sequence[int], family: dict[int, 
     import numpy as np
 
     memories, chosen = population.memories, np.array(sorted(rows), dtype=np.intp)
-    near = similar_pairs(population.vectors, EXTRACT_SIMILARITY, chosen)
+    near = similar_pairs(population.vectors(range(len(memories))), EXTRACT_SIMILARITY, chosen)
     pairs = list(zip(near.left.tolist(), near.right.tolist(), strict=True))
     return sorted(
         {

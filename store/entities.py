@@ -85,24 +85,24 @@ def forget_found(file: MemoryFile, memory_ids: Iterable[str], run_id: str) -> No
 
 def read_scans(file: MemoryFile, tenant: str) -> dict[str, str]:
     """Give, per memory id, the hash of the text that was searched for names."""
-    rows = file.rows(
-        "SELECT memory_id, s.content_hash AS hash FROM entity_scans s "
+    rows = file.db.conn.execute(
+        "SELECT memory_id, s.content_hash FROM entity_scans s "
         "JOIN memories m ON m.id = s.memory_id WHERE tenant = ?",
         [tenant],
     )
-    return {row["memory_id"]: row["hash"] for row in rows}
+    return dict(rows)
 
 
 def read_entities(file: MemoryFile, tenant: str) -> dict[str, list[str]]:
     """Give, per memory id, the names it mentions, sorted."""
     found: dict[str, list[str]] = {}
-    rows = file.rows(
+    rows = file.db.conn.execute(
         "SELECT memory_id, name FROM memory_entities JOIN entities ON id = entity_id "
         "WHERE tenant = ? ORDER BY memory_id, name",
         [tenant],
     )
-    for row in rows:
-        found.setdefault(row["memory_id"], []).append(row["name"])
+    for memory_id, name in rows:
+        found.setdefault(memory_id, []).append(name)
     return found
 
 

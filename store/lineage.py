@@ -50,13 +50,13 @@ class Lineage:
 
 def read_edges(file: MemoryFile, tenant: str) -> list[Edge]:
     """Give the edges into the memories of a tenant."""
-    rows = file.rows(
+    rows = file.db.conn.execute(
         "SELECT derived_id, source_id, operation, run_id, source_hash, source_content "
         "FROM synthesized_from JOIN memories ON id = derived_id WHERE tenant = ? "
         "ORDER BY derived_id, source_id",
         [tenant],
     )
-    return [Edge(**row) for row in rows]
+    return [Edge(*row) for row in rows]
 
 
 def edges_into(file: MemoryFile, memory_id: str, with_texts: bool) -> list[dict[str, Any]]:

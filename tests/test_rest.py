@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import math
 import sqlite3
 from collections.abc import Callable
@@ -11,6 +12,7 @@ from pathlib import Path
 from random import Random
 from shutil import copyfile
 from typing import Any
+from weakref import ref
 
 import pytest
 from nights import NOW, execute, fill, night, picture, rows
@@ -19,7 +21,11 @@ from fixtures.night import load
 from slowwave.consolidation import settling
 from slowwave.consolidation.embed import Embedder, SentenceEmbedder
 from slowwave.consolidation.errors import EmbedderError
+from slowwave.consolidation.looking import Looker
+from slowwave.consolidation.options import CycleOptions
 from slowwave.consolidation.outcome import Outcome
+from slowwave.consolidation.progress import Progress
+from slowwave.consolidation.write import ExtractiveWriter
 from slowwave.store.errors import ChangedSince
 from slowwave.store.file import create_file, open_writing
 from slowwave.store.undo import undo_run
@@ -361,6 +367,20 @@ def test_after_any_history_a_night_says_what_a_full_pass_says(
         path = tmp_path / f"{seed}.db"
         create_file(path)
         a_history(path, Random(seed), embedder)  # noqa: S311 - a history, not a secret
+
+
+def test_what_a_look_read_is_free_as_soon_as_nobody_needs_it(
+    settled: Path, embedder: SentenceEmbedder
+) -> None:
+    options, writer = CycleOptions(full=True), ExtractiveWriter()
+    look = Looker(settled, options, embedder, writer, NOW, Progress()).look()
+    read = [ref(one) for one in look.populations]
+    gc.disable()
+    try:
+        del look
+        assert [one() for one in read] == [None]
+    finally:
+        gc.enable()
 
 
 def test_vectors_of_another_size_end_the_night_with_a_sentence_and_no_change(

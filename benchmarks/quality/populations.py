@@ -42,7 +42,7 @@ def population(
     return Population(
         tenant="default",
         memories=memories,
-        vectors=embedder.encode([memory.content for memory in memories]),
+        text_vectors=embedder.encode(list(dict.fromkeys(memory.content for memory in memories))),
         entities={memory.id: names_in(memory.content) for memory in memories},
         derived=(),
         derived_vectors={},

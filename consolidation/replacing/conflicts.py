@@ -31,7 +31,7 @@ def standing_conflicts(path: Path, chosen: Sequence[str], now: str) -> list[Conf
             population = Population(
                 tenant=tenant,
                 memories=observed,
-                vectors=np.empty((0, 1), np.float32),
+                text_vectors=np.empty((0, 1), np.float32),
                 entities={},
                 derived=derived,
                 derived_vectors={},
