@@ -16,7 +16,8 @@ from .index import Keeper, Library, complete, read_library
 from .memos import Memos
 from .notebook import Found, Notebook
 from .options import CycleOptions
-from .plan import PlanOptions, joined, plan_tenant
+from .plan import joined, plan_tenant
+from .planning.state import PlanOptions
 from .population import Population
 from .progress import Progress
 from .proposals import Plan

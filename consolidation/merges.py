@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import astuple, dataclass
 from datetime import datetime
 from itertools import combinations
@@ -104,7 +104,7 @@ def _nearest(near: Neighbours, most: int) -> Neighbours:
 
 
 def groups_of_same(
-    population: Population, pairs: list[NearPair], rank: Rank
+    population: Population, pairs: Sequence[NearPair], rank: Rank
 ) -> Iterator[list[int]]:
     """Give groups in which every two memories say the same, each with its survivor first."""
     classes = {rows[0]: rows for twins in _twins(population, rank).values() for rows in twins}
@@ -154,7 +154,7 @@ def by_rank(population: Population, may_leave: Callable[[int], bool]) -> Rank:
     return rank
 
 
-def refusals(population: Population, pairs: list[NearPair]) -> list[Refusal]:
+def refusals(population: Population, pairs: Sequence[NearPair]) -> list[Refusal]:
     """Give the near pairs that a guard keeps apart, most similar first, for the report.
 
     A mere addition counts where the two would have been merged without it.

@@ -24,7 +24,7 @@ from slowwave.store.standing import keep_standing, read_standing
 
 from .index import Library, basis_of
 from .memos import Memos, rules
-from .plan import PlanOptions
+from .planning.state import PlanOptions
 from .population import Population
 from .proposals import Conflict, Plan, Refusal, Suspicion, TooLong
 

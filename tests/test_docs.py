@@ -82,3 +82,10 @@ def test_every_test_that_the_page_on_reliability_names_is_there_and_is_run_for_l
     for one in named:
         alone = one.removeprefix("tests/test_")
         assert one.startswith("tests/reliability/") or alone in re.split(r"[ ,)]", often[1])
+
+
+@pytest.mark.parametrize("page", [ROOT / "README.md", *sorted(PAGE.parent.glob("*.md"))])
+def test_every_file_of_the_project_that_a_page_names_is_there(page: Path) -> None:
+    named = set(re.findall(r"`((?:[a-z_]+/)+[a-z_]+\.[a-z]+)`", page.read_text("utf-8")))
+    made = {one for one in named if one.startswith("build/")}
+    assert [one for one in sorted(named - made) if not (ROOT / one).is_file()] == []

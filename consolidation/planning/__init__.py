@@ -1,0 +1,1 @@
+"""From what lies near each other to proposals: one module per operation."""

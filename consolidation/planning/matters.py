@@ -1,0 +1,62 @@
+"""Groups of memories about one thing, as syntheses and updates are made of them."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from itertools import permutations
+
+from slowwave.consolidation import thresholds
+from slowwave.consolidation.guards import first_conflict
+from slowwave.consolidation.replacing.search import NOTHING, Search
+from slowwave.consolidation.replacing.told import told_of
+from slowwave.consolidation.replacing.updates import Found, find_updates
+
+from .state import Planning
+
+
+class Matters:
+    """What is about one thing, and what of it stands against each other.
+
+    Asked for when merges and rules are planned: what became part of those is out of it.
+    """
+
+    def __init__(self, planning: Planning) -> None:
+        """Take the plan as it is so far."""
+        self._planning = planning
+
+    @cached_property
+    def groups(self) -> list[list[int]]:
+        """Groups of rows about one thing, rules aside."""
+        planning = self._planning
+        rows = [row for row in planning.readable if row not in planning.ruled]
+        return list(planning.groups(rows, thresholds.SYNTHESIZE_SIMILARITY, first_conflict))
+
+    @cached_property
+    def group_of(self) -> dict[int | None, int]:
+        """The number of the group that each row is in."""
+        return {row: number for number, group in enumerate(self.groups) for row in group}
+
+    @cached_property
+    def found(self) -> Found:
+        """What replaces what, and what stands against each other, as far as texts tell."""
+        planning, population = self._planning, self._planning.population
+        told = told_of(
+            population,
+            lambda row: planning.is_open(row) and row not in planning.ruled,
+            lambda memory: population.gist(memory).sayings,
+        )
+        # Of two memories that were compared in an earlier night it is known.
+        noted = population.memos.last("search", population.tenant)
+        earlier = NOTHING if noted is None else Search.from_json(noted)
+        found = find_updates(told, planning.may_be_replaced, earlier)
+        population.memos.note("search", population.tenant, found.search.to_json())
+        return found
+
+    @cached_property
+    def opponents(self) -> dict[str, set[str]]:
+        """The memories that each one stands against, by their ids."""
+        opponents: dict[str, set[str]] = {}
+        for conflict in self.found.conflicts:
+            for one, other in permutations(conflict.sources):
+                opponents.setdefault(one, set()).add(other)
+        return opponents

@@ -1,0 +1,206 @@
+"""One tenant's plan on the way: what is part of it already, and how a proposal is made."""
+
+from __future__ import annotations
+
+import hashlib
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+
+from slowwave.consolidation.asking.estimates import Question, estimate_pair, estimate_writing
+from slowwave.consolidation.clusters import find_groups, split_group
+from slowwave.consolidation.extractive import Source
+from slowwave.consolidation.guards import Objection
+from slowwave.consolidation.language.reading import Reading
+from slowwave.consolidation.population import Population
+from slowwave.consolidation.proposals import (
+    OPERATIONS,
+    Claim,
+    Draft,
+    Operation,
+    Proposal,
+    proposal_id,
+)
+from slowwave.consolidation.topics import shared_topics
+from slowwave.store.records import Memory
+
+PairGuard = Callable[[Reading, Reading], Objection | None]
+
+
+@dataclass(frozen=True)
+class PlanOptions:
+    """What a plan depends on besides the file."""
+
+    # The writer's name and the hash of its instructions per operation: part of every key.
+    writer: str
+    prompt_hashes: Mapping[Operation, str]
+    # Whether the writer needs no model, so that the plan can show what it will write.
+    extractive: bool
+    only: frozenset[Operation] = frozenset(OPERATIONS)
+    include_protected: bool = False
+    # The keys of decisions that stand.
+    remembered: frozenset[str] = frozenset()
+
+
+class Planning:
+    """What planning knows so far; each memory becomes part of one proposal at the most.
+
+    But for the survivor of a merge: what it says may go on into a synthesis.
+    """
+
+    def __init__(self, population: Population, options: PlanOptions) -> None:
+        """Begin with all memories free."""
+        self.population = population
+        self.options = options
+        # Rows that belong to a rule, rows that leave by a merge or became part of a proposal.
+        self.ruled: set[int] = set()
+        self.used: set[int] = set()
+        # What commands its reader is never part of a group: only its duplicates become one.
+        self.readable = [
+            row for row, one in enumerate(population.memories) if one.id not in population.orders
+        ]
+
+    def is_open(self, row: int) -> bool:
+        """Whether a memory may become part of a proposal."""
+        return row not in self.used and self.population.is_fresh(row)
+
+    def may_leave(self, row: int) -> bool:
+        """Whether a memory may be superseded."""
+        return self.may_be_replaced(self.population.memories[row])
+
+    def may_be_replaced(self, memory: Memory) -> bool:
+        """Whether a memory, observed or derived, may be superseded."""
+        if memory.id in self.population.evidence:
+            return False
+        return self.options.include_protected or not memory.protected
+
+    def id(self, row: int) -> str:
+        """Give the id of a row."""
+        return self.population.memories[row].id
+
+    def ids(self, rows: Sequence[int]) -> list[str]:
+        """Give the ids of rows."""
+        return [self.id(row) for row in rows]
+
+    def leaving(self, rows: Sequence[int]) -> list[str]:
+        """Give the ids of those of the rows that may be superseded."""
+        return self.ids([row for row in rows if self.may_leave(row)])
+
+    def in_time(self, rows: Sequence[int]) -> list[int]:
+        """Give rows in the order in which they were observed."""
+        memories = self.population.memories
+        return sorted(rows, key=lambda row: (memories[row].observed_at, memories[row].id))
+
+    def groups(
+        self, rows: Iterable[int], similarity: float, conflict: PairGuard
+    ) -> Iterator[list[int]]:
+        """Give groups of rows about one thing, those with one text side by side."""
+        import numpy as np
+
+        population = self.population
+        chosen = np.zeros(len(population.rows_of), dtype=bool)
+        chosen[population.text_of[list(rows)]] = True
+        near = population.neighbours
+        near = near.chosen(chosen[near.left] & chosen[near.right])
+        for group in find_groups(population.text_vectors, near, similarity):
+            for part in self._split(group, similarity, conflict):
+                yield sorted(row for text in part for row in population.rows_of[text])
+
+    def _split(
+        self, group: list[int], similarity: float, conflict: PairGuard
+    ) -> Iterator[list[int]]:
+        """Split a group of texts where a guard finds a conflict."""
+        population = self.population
+        firsts = [population.rows_of[text][0] for text in group]
+        vectors = population.text_vectors[group]
+
+        def work_out() -> list[list[int]]:
+            readings = [population.reading(row) for row in firsts]
+            return split_group(
+                vectors @ vectors.T, similarity, partial(_in_conflict, conflict, readings)
+            )
+
+        # How texts are split depends on where they lie, too.
+        hashes = [population.memories[row].content_hash for row in firsts]
+        hashes.append(hashlib.sha256(vectors.tobytes()).hexdigest())
+        kind = f"split {conflict.__name__} {similarity}"
+        for part in population.memos.recall(kind, hashes, work_out):
+            yield [group[at] for at in part]
+
+    def is_decided(self, operation: Operation, ids: Sequence[str]) -> bool:
+        """Whether what would be proposed was decided before: it need not be written out again."""
+        return self._key(operation, ids) in self.options.remembered
+
+    def proposal(
+        self,
+        operation: Operation,
+        ids: Sequence[str],
+        leaving: Sequence[str],
+        reason: str,
+        survivor: str | None = None,
+        draft: Draft | None = None,
+        topics: tuple[str, ...] = (),
+    ) -> Proposal:
+        """Make a proposal of memories, observed or derived, of which some are to be superseded."""
+        sources = self.population.sources(sorted(ids))
+        lowest, mean = _similarities(sources)
+        if operation == "merge" and survivor is not None:
+            staying = self.population.memory(survivor).content
+            draft = Draft((Claim(staying, tuple(one.id for one in sources)),))
+        takes_in = operation in ("merge", "extract") and survivor is not None
+        decided = operation == "update" or takes_in
+        hashes = tuple(self.population.memory(one.id).content_hash for one in sources)
+        rows = [row for row in map(self.population.row, ids) if row is not None]
+        return Proposal(
+            id=self._key(operation, ids),
+            operation=operation,
+            tenant=self.population.tenant,
+            sources=tuple(one.id for one in sources),
+            source_hashes=hashes,
+            leaving=tuple(sorted(leaving)),
+            survivor=survivor,
+            entities=topics or shared_topics(self.population, rows),
+            min_similarity=lowest,
+            mean_similarity=mean,
+            reason=f"{reason}, mean similarity {mean:.2f}",
+            estimated_tokens=0 if decided else _estimated_tokens(operation, survivor, sources),
+            draft=draft,
+        )
+
+    def _key(self, operation: Operation, ids: Sequence[str]) -> str:
+        hashes = tuple(self.population.memory(one).content_hash for one in sorted(ids))
+        prompt, writer = self.options.prompt_hashes[operation], self.options.writer
+        return proposal_id(operation, self.population.tenant, hashes, prompt, writer)
+
+
+def most_common(counts: Counter[str]) -> list[str]:
+    """Give what was counted, the most common first; of equals the first of the alphabet."""
+    return sorted(counts, key=lambda one: (-counts[one], one))
+
+
+def _in_conflict(guard: PairGuard, readings: Sequence[Reading], one: int, other: int) -> bool:
+    return guard(readings[one], readings[other]) is not None
+
+
+def _similarities(sources: Sequence[Source]) -> tuple[float, float]:
+    """Give the lowest and the mean similarity of the pairs, to four places."""
+    import numpy as np
+
+    vectors = np.stack([source.vector for source in sources])
+    pairs = (vectors @ vectors.T)[np.triu_indices(len(sources), k=1)]
+    return round(float(pairs.min()), 4), round(float(pairs.mean()), 4)
+
+
+def _estimated_tokens(operation: Operation, survivor: str | None, sources: Sequence[Source]) -> int:
+    """Estimate what a model would read and write for a proposal.
+
+    For a pair that is to be judged, without its share of the instructions: they are for many.
+    """
+    if operation == "merge":
+        return estimate_pair(sources).total
+    if operation == "extract":
+        return estimate_writing("extract", sources).total
+    question: Question = "synthesize" if survivor is None else "grow"
+    owner_first = sorted(sources, key=lambda source: source.id != survivor)
+    return estimate_writing(question, owner_first).total

@@ -1,0 +1,145 @@
+"""Proposals to synthesize: what is about one thing and not yet one memory."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from itertools import pairwise
+
+from slowwave.consolidation import thresholds
+from slowwave.consolidation.extractive import compose_growth, compose_synthesis, tells_already
+from slowwave.consolidation.language.reading import read
+from slowwave.consolidation.proposals import Proposal
+from slowwave.consolidation.topics import shared_topics
+from slowwave.store.records import Memory
+
+from .matters import Matters
+from .state import Planning, most_common
+
+
+class Syntheses:
+    """What becomes one memory, or joins one that was made before."""
+
+    def __init__(self, planning: Planning, matters: Matters) -> None:
+        """Take the plan as it is so far."""
+        self._planning = planning
+        self._population = planning.population
+        self._matters = matters
+        # Rows that join a memory made before, by its id.
+        self._joining: dict[str, list[int]] = {}
+
+    def propose(self) -> Iterator[Proposal]:
+        """Propose new memories, and what those that there are take in.
+
+        What joins a memory made before does so at once, from whichever group it comes: a memory
+        that grew by one proposal would make the next one stale.
+        """
+        planning = self._planning
+        for group in self._matters.groups:
+            fresh = [row for row in group if planning.is_open(row)]
+            fresh = planning.in_time(self._agreeing(fresh))
+            owners = self._owners(group)
+            if owners:
+                yield from self._told_already(owners, fresh)
+                fresh = self._seated(owners, [row for row in fresh if planning.is_open(row)])
+            if len(fresh) >= thresholds.SYNTHESIZE_SOURCES:
+                for part in _even_parts(fresh, thresholds.MOST_SOURCES):
+                    yield from self._synthesis(part)
+        for owner in sorted(self._joining):
+            rows = planning.in_time(self._joining[owner])
+            yield self._growth(self._population.memory(owner), rows)
+
+    def _agreeing(self, rows: list[int]) -> list[int]:
+        """Give the rows without those that stand against each other."""
+        planning, opponents = self._planning, self._matters.opponents
+        ids = set(planning.ids(rows))
+        return [row for row in rows if ids.isdisjoint(opponents.get(planning.id(row), ()))]
+
+    def _owners(self, group: list[int]) -> list[Memory]:
+        """Give the memories that were made of parts of the group, of the greatest part first.
+
+        One that says what something was before takes in nothing else.
+        """
+        population = self._population
+        owners = Counter(
+            population.owners[one] for one in self._planning.ids(group) if one in population.owners
+        )
+        made = (population.memory(one) for one in most_common(owners))
+        closed = population.updates.union(population.orders)
+        return [memory for memory in made if memory.id not in closed]
+
+    def _told_already(self, owners: list[Memory], fresh: list[int]) -> Iterator[Proposal]:
+        """Merge what a memory made before tells already into it."""
+        planning = self._planning
+        known: dict[str, list[int]] = {}
+        for row in filter(planning.may_leave, fresh):
+            source = self._population.source(row)
+            teller = next((one for one in owners if tells_already(one.content, source)), None)
+            if teller is not None:
+                known.setdefault(teller.id, []).append(row)
+                planning.used.add(row)
+        for owner, rows in known.items():
+            ids = planning.ids(rows)
+            reason = f"{len(ids)} of the same matter, told already"
+            yield planning.proposal("merge", [owner, *ids], ids, reason, survivor=owner)
+
+    def _seated(self, owners: list[Memory], fresh: list[int]) -> list[int]:
+        """Let the first memory with room take fresh members in; give those that find none."""
+        waiting = []
+        for row in fresh:
+            home = next((one.id for one in owners if self._has_room(one, row)), None)
+            if home is None:
+                waiting.append(row)
+            else:
+                self._joining.setdefault(home, []).append(row)
+                self._planning.used.add(row)
+        return waiting
+
+    def _has_room(self, owner: Memory, row: int) -> bool:
+        guests = [*self._joining.get(owner.id, ()), row]
+        # One seat is the owner's: a proposal has so many sources at the most.
+        if len(guests) >= thresholds.MOST_SOURCES:
+            return False
+        sentences = sum(len(self._population.reading(guest).sentences) for guest in guests)
+        return len(read(owner.content).sentences) + sentences <= thresholds.MOST_CLAIMS
+
+    def _growth(self, owner: Memory, rows: list[int]) -> Proposal:
+        """Let a memory made before take members in; what stands in it stays word for word."""
+        planning, population = self._planning, self._population
+        ids = planning.ids(rows)
+        draft = None
+        if planning.options.extractive:
+            standing = population.sources([owner.id])[0]
+            draft = compose_growth(standing, population.sources(ids))
+        return planning.proposal(
+            "synthesize",
+            [owner.id, *ids],
+            planning.leaving(rows),
+            f"{len(ids)} of the same matter, with something new",
+            survivor=owner.id,
+            draft=draft,
+            topics=shared_topics(population, rows),
+        )
+
+    def _synthesis(self, rows: list[int]) -> Iterator[Proposal]:
+        planning, population = self._planning, self._population
+        ids = planning.ids(rows)
+        if planning.is_decided("synthesize", ids):
+            planning.used.update(rows)
+            return
+        topics = shared_topics(population, rows)
+        if topics:
+            planning.used.update(rows)
+            reason = f"{len(rows)} memories share {', '.join(topics)}"
+            draft = None
+            if planning.options.extractive:
+                draft = compose_synthesis(population.sources(ids))
+            leaving = planning.leaving(rows)
+            yield planning.proposal("synthesize", ids, leaving, reason, draft=draft, topics=topics)
+
+
+def _even_parts(rows: list[int], most: int) -> list[list[int]]:
+    """Cut a long row of members into parts of about the same length, none above `most`."""
+    count = -(-len(rows) // most)
+    cuts = [len(rows) * part // count for part in range(count + 1)]
+    return [rows[start:end] for start, end in pairwise(cuts)]
