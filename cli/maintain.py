@@ -157,6 +157,11 @@ def maintain(
         output.error(outcome.broken_off.message, outcome.broken_off.hint, code)
     elif not outcome.end_is_kept:
         output.note("The end could not be written: the log says 'running' until the next run.")
+    elif outcome.not_kept:
+        output.note(
+            f"What this run found out could not be kept: {outcome.not_kept} "
+            "The next one finds it out again."
+        )
     raise typer.Exit(code)
 
 

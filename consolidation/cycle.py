@@ -69,7 +69,8 @@ def run_cycle(
         # The next look needs the room.
         del look
         if options.consolidate and not outcome.interrupted and not outcome.broken_off:
-            settle(looker, found, outcome.changed, net, interruption)
+            not_kept = settle(looker, found, outcome.changed, net, interruption)
+            outcome = replace(outcome, not_kept=not_kept)
         return replace(outcome, backup=net.backup)
 
 

@@ -36,6 +36,8 @@ class Outcome:
     purged: Purged = field(default_factory=Purged)
     # Where the backup lies that was made before the first change.
     backup: Path | None = None
+    # Why what was found out is not kept for the next run, which finds it out again.
+    not_kept: str | None = None
 
     @property
     def states(self) -> Counter[str]:

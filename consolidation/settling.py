@@ -28,13 +28,14 @@ def settle(
     changed: bool,
     net: SafetyNet,
     interruption: Interruption,
-) -> None:
+) -> str | None:
     """Keep what was found out, and let the tenants rest in which nothing is left to do.
 
     first: what the run saw before it did anything; where it changed something since, that takes
     another look. All of it is kept for speed alone, and the run has ended: where the file cannot
     be written, the model not be loaded, or somebody interrupts, it is left for the next run. So it
-    is where another look would take as long as the first, since little was new to that.
+    is where another look would take as long as the first, since little was new to that. Gives what
+    went wrong, if anything did.
     """
     interruption.end()
     short = first.memos.size <= _SHORT or first.memos.new >= _MUCH * first.memos.size
@@ -45,15 +46,18 @@ def settle(
         found: Found | None = first
         if changed:
             if not short:
-                return
+                return None
             again = begin_aside(lambda: looker.look(memos=first.memos).found)
             found = _awaited(again, interruption)
         if found is not None:
             with interruption.limited():
                 found.notebook.keep(found)
                 found.notebook.keep_words(found)
-    except (StoreError, ConsolidationError, OutOfTime):
-        return
+    except (StoreError, ConsolidationError) as error:
+        return error.message
+    except OutOfTime:
+        return None
+    return None
 
 
 def _awaited(found: Future[Found], interruption: Interruption) -> Found | None:

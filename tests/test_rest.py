@@ -18,6 +18,7 @@ import pytest
 from nights import NOW, execute, fill, night, picture, rows
 
 from fixtures.night import load
+from slowwave.cli.app import run
 from slowwave.consolidation import settling
 from slowwave.consolidation.embed import Embedder, SentenceEmbedder
 from slowwave.consolidation.errors import EmbedderError
@@ -233,6 +234,25 @@ def test_in_a_large_file_in_which_little_is_new_the_second_look_is_left_to_the_n
     assert night(settled, embedder).states["applied"] == 1
     assert standing(settled) == []
     assert night(settled, embedder).run_id is None
+    assert standing(settled) == ["default"]
+
+
+def test_what_cannot_be_kept_for_the_next_night_is_told_and_takes_nothing_from_this_one(
+    settled: Path, embedder: SentenceEmbedder, capsys: pytest.CaptureFixture[str]
+) -> None:
+    fill(settled, [memory(pool()[0], 500, embedder)])
+    execute(
+        settled,
+        "CREATE TRIGGER no_room BEFORE INSERT ON memos BEGIN SELECT RAISE(ABORT, 'no room'); END",
+    )
+    assert run(["maintain", str(settled), "--consolidate"]) == 0
+    assert "could not be kept: " in (told := capsys.readouterr().err)
+    assert "no room" in told
+    assert rows(settled, "SELECT status FROM memories WHERE id = 'm-500'") == [
+        {"status": "superseded"}
+    ]
+    execute(settled, "DROP TRIGGER no_room")
+    assert night(settled, embedder).not_kept is None
     assert standing(settled) == ["default"]
 
 
