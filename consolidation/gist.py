@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any
+from msgspec import Struct
+from msgspec.json import Decoder
 
 from slowwave.store.records import Memory
 
@@ -14,8 +14,7 @@ from .memos import Memos
 from .replacing.sayings import Saying, sayings_of
 
 
-@dataclass(frozen=True)
-class Gist:
+class Gist(Struct, frozen=True, array_like=True):
     """What a text says."""
 
     # Whom and what it mentions.
@@ -28,13 +27,15 @@ class Gist:
     sayings: tuple[Saying, ...]
 
 
+_FORM = Decoder(Gist)
+
+
 def gist_of(memory: Memory, memos: Memos) -> Gist:
     """Give what a memory says."""
-
-    def work_out() -> list[Any]:
-        text = memory.content
-        sayings = [saying.to_json() for saying in sayings_of(text)]
-        return [names_in(text), read(text).normative, commands(text), sayings]
-
-    names, normative, orders, sayings = memos.recall("gist", [memory.content_hash], work_out)
-    return Gist(tuple(names), normative, tuple(orders), tuple(map(Saying.from_json, sayings)))
+    text = memory.content
+    return memos.recall(
+        "gist",
+        [memory.content_hash],
+        _FORM,
+        lambda: Gist(names_in(text), read(text).normative, commands(text), sayings_of(text)),
+    )

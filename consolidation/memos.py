@@ -7,19 +7,26 @@ pass begins with nothing; it finds the same.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache
 from hashlib import blake2b
 from importlib.metadata import version
-from typing import Any
+from typing import TypeVar
 from zlib import crc32
+
+from msgspec import DecodeError
+from msgspec.json import Decoder, Encoder
+
+T = TypeVar("T")
 
 # Bytes of a key: with 2 ** 40 of them the chance that two texts share one is one in 10 ** 14.
 _KEY_BYTES = 16
 _SUM = 8
 # Goes up whenever a rule changes that what is kept was found out by.
-RULES = 2
+RULES = 3
+
+# The same bytes for the same value: sets are sorted.
+_ENCODER = Encoder(order="deterministic")
 
 
 class Memos:
@@ -31,29 +38,32 @@ class Memos:
         self._kept = set(self._known)
         self._used: set[tuple[str, bytes]] = set()
 
-    def recall(self, kind: str, texts: Sequence[str], work_out: Callable[[], Any]) -> Any:
+    def recall(
+        self, kind: str, texts: Sequence[str], form: Decoder[T], work_out: Callable[[], T]
+    ) -> T:
         """Give what these texts, named by their hashes and in this order, gave before.
 
-        `work_out` gives it for the first time, as JSON.
+        `work_out` gives it for the first time, or where it is not of this form.
         """
         place = kind, key_of(texts)
         self._used.add(place)
-        kept = unsealed(self._known.get(place))
-        if kept is None:
-            kept = json.dumps(work_out(), separators=(",", ":"))
-            self._known[place] = sealed(kept)
-            self._kept -= {place}
-        return json.loads(kept)
+        kept = _read(self._known.get(place), form)
+        if kept is not None:
+            return kept[0]
+        found = work_out()
+        self._known[place] = _written(found)
+        self._kept -= {place}
+        return found
 
-    def last(self, kind: str, of: str) -> Any:
+    def last(self, kind: str, of: str, form: Decoder[T]) -> T | None:
         """Give what was noted last; None if there is nothing."""
-        kept = unsealed(self._known.get((kind, key_of([of]))))
-        return None if kept is None else json.loads(kept)
+        kept = _read(self._known.get((kind, key_of([of]))), form)
+        return None if kept is None else kept[0]
 
-    def note(self, kind: str, of: str, value: Any) -> None:
+    def note(self, kind: str, of: str, value: object) -> None:
         """Note a value in place of the last one."""
         place = kind, key_of([of])
-        noted = sealed(json.dumps(value, separators=(",", ":")))
+        noted = _written(value)
         self._used.add(place)
         if self._known.get(place) != noted:
             self._known[place] = noted
@@ -86,16 +96,23 @@ def key_of(texts: Iterable[str]) -> bytes:
     return blake2b(" ".join((rules(), *texts)).encode(), digest_size=_KEY_BYTES).digest()
 
 
-def sealed(text: str) -> str:
-    """Give a text with a sum in front that tells whether it was damaged since."""
-    return f"{crc32(text.encode()):08x}{text}"
+def _written(value: object) -> str:
+    """Give a value as JSON with a sum in front that tells whether it was damaged since."""
+    text = _ENCODER.encode(value)
+    return f"{crc32(text):08x}{text.decode()}"
 
 
-def unsealed(kept: str | None) -> str | None:
-    """Give the text of which `sealed` made this; None if it is another by now."""
-    if kept is None or sealed(kept[_SUM:]) != kept:
+def _read(kept: str | None, form: Decoder[T]) -> tuple[T] | None:
+    """Give the value of which `_written` made this; None if it is another by now."""
+    if kept is None:
         return None
-    return kept[_SUM:]
+    text = kept[_SUM:].encode()
+    if not kept.startswith(f"{crc32(text):08x}"):
+        return None
+    try:
+        return (form.decode(text),)
+    except DecodeError:
+        return None
 
 
 @cache

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import astuple, dataclass
+from dataclasses import dataclass
 from datetime import datetime
 from itertools import combinations
 from typing import Any
+
+from msgspec.json import Decoder
 
 from .guards import Objection, gravest_objection
 from .locality import side_by_side
@@ -17,6 +19,8 @@ from .thresholds import MOST_NEAR, PAIR_SIMILARITY, TWIN_SIMILARITY
 
 # The order in which rows survive: lower first.
 Rank = Callable[[int], Any]
+
+_OBJECTION: Decoder[Objection | None] = Decoder(Objection | None)
 
 
 @dataclass(frozen=True)
@@ -174,10 +178,10 @@ def refusals(population: Population, pairs: Sequence[NearPair]) -> list[Refusal]
 def _objection(population: Population, left: int, right: int) -> Objection | None:
     ones, others = (population.memories[row].content_hash for row in (left, right))
     found = population.memos.recall(
-        "pair", [ones, others], lambda: _kept(_objection_of_texts(population, left, right))
+        "pair", [ones, others], _OBJECTION, lambda: _objection_of_texts(population, left, right)
     )
     if found is not None:
-        return Objection(*found)
+        return found
     if _taken_apart(population, left, right):
         return Objection("restored", "restored by hand", "the memory that replaced it")
     names, others_names = (_told_besides(population, row) for row in (left, right))
@@ -192,10 +196,6 @@ def _objection(population: Population, left: int, right: int) -> Objection | Non
 def _objection_of_texts(population: Population, left: int, right: int) -> Objection | None:
     one, other = population.reading(left), population.reading(right)
     return gravest_objection(one, other)
-
-
-def _kept(objection: Objection | None) -> list[object] | None:
-    return None if objection is None else list(astuple(objection))
 
 
 def _taken_apart(population: Population, left: int, right: int) -> bool:

@@ -7,13 +7,14 @@ the transaction that changes it (schema version 3): what was said at another cou
 
 from __future__ import annotations
 
-import json
 import zlib
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, astuple, dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
 from hashlib import sha256
 from pathlib import Path
-from typing import Any
+
+from msgspec import DecodeError, Struct
+from msgspec.json import Decoder, encode
 
 from slowwave.store.file import open_reading, open_writing
 from slowwave.store.memories import chosen_tenants
@@ -118,33 +119,35 @@ def _key(model: str, options: PlanOptions) -> str:
     return sha256(json_text([rules(), model, depends]).encode()).hexdigest()
 
 
+class _Report(Struct, array_like=True):
+    """What a plan without a proposal says."""
+
+    refused: tuple[Refusal, ...]
+    conflicts: tuple[Conflict, ...]
+    suspicious: tuple[Suspicion, ...]
+    too_long: tuple[TooLong, ...]
+    damaged: tuple[str, ...]
+
+
+_REPORT = Decoder(_Report)
+
+
 def _written(plan: Plan) -> bytes:
-    report = [
-        [(one.operation, one.sources, one.guard, one.why) for one in plan.refused],
-        [astuple(one) for one in plan.conflicts],
-        [astuple(one) for one in plan.suspicious],
-        [astuple(one) for one in plan.too_long],
-        plan.damaged,
-    ]
-    return zlib.compress(json.dumps(report, separators=(",", ":")).encode(), level=1)
+    report = _Report(plan.refused, plan.conflicts, plan.suspicious, plan.too_long, plan.damaged)
+    return zlib.compress(encode(report), level=1)
 
 
 def _read(report: bytes | None) -> Plan | None:
     try:
-        found = json.loads(zlib.decompress(report or b""))
-    except zlib.error:
+        found = _REPORT.decode(zlib.decompress(report or b""))
+    except (zlib.error, DecodeError):
         # What is damaged does not stand: it is looked at again.
         return None
-    refused, conflicts, suspicious, too_long, damaged = found
     return Plan(
         proposals=(),
-        refused=tuple(Refusal(*_tuples(one)) for one in refused),
-        conflicts=tuple(Conflict(*_tuples(one)) for one in conflicts),
-        suspicious=tuple(Suspicion(*one) for one in suspicious),
-        too_long=tuple(TooLong(*one) for one in too_long),
-        damaged=tuple(damaged),
+        refused=found.refused,
+        conflicts=found.conflicts,
+        suspicious=found.suspicious,
+        too_long=found.too_long,
+        damaged=found.damaged,
     )
-
-
-def _tuples(fields: Sequence[Any]) -> Iterator[Any]:
-    return (tuple(one) if isinstance(one, list) else one for one in fields)

@@ -13,6 +13,7 @@ from random import Random
 from shutil import copyfile
 from typing import Any
 from weakref import ref
+from zlib import crc32
 
 import pytest
 from nights import NOW, execute, fill, night, picture, rows
@@ -300,6 +301,18 @@ def test_what_is_kept_for_speed_and_damaged_is_found_out_anew(
     column = {"standing": "report", "neighbours": "content"}[table]
     execute(settled, f"UPDATE {table} SET {column} = CAST(substr({column}, 1, 40) || 'x' AS BLOB)")
     execute(settled, "UPDATE memos SET value = replace(value, 'e', 'a')")
+    outcome = night(settled, embedder, dry_run=True)
+    assert same(outcome, night(settled, embedder, dry_run=True, full=True))
+
+
+@pytest.mark.parametrize("form", ["null", "[1]", '{"names": []}', "[[], true, [], [[]]]"])
+def test_what_is_kept_in_another_form_is_found_out_anew(
+    settled: Path, embedder: SentenceEmbedder, form: str
+) -> None:
+    fill(settled, [memory(pool()[0], 500, embedder)])
+    for kind in ("gist", "search"):
+        sound = f"{crc32(form.encode()):08x}{form}"
+        execute(settled, "UPDATE memos SET value = ? WHERE kind = ?", sound, kind)
     outcome = night(settled, embedder, dry_run=True)
     assert same(outcome, night(settled, embedder, dry_run=True, full=True))
 

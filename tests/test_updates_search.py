@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from dataclasses import replace
 from itertools import permutations
 
+import msgspec
 import pytest
 from builders import a_memory
 from hypothesis import given, settings
@@ -51,7 +51,7 @@ def unread(told: Told) -> Told:
 
 
 def by_json(found: Search) -> Search:
-    return Search.from_json(json.loads(json.dumps(found.to_json())))
+    return msgspec.json.decode(msgspec.json.encode(found), type=Search)
 
 
 MEMORIES = st.builds(
@@ -161,8 +161,8 @@ def test_what_is_kept_of_a_search_and_of_a_text_comes_back_as_it_was() -> None:
     assert found.pairs
     assert by_json(found) == found
     for text in UPDATES:
-        kept = json.dumps([one.to_json() for one in sayings_of(text)])
-        assert tuple(map(Saying.from_json, json.loads(kept))) == sayings_of(text)
+        kept = msgspec.json.encode(sayings_of(text))
+        assert msgspec.json.decode(kept, type=tuple[Saying, ...]) == sayings_of(text)
 
 
 def test_no_pair_is_passed_over_that_gives_one_thing_two_values(

@@ -5,6 +5,8 @@ from __future__ import annotations
 from functools import cached_property
 from itertools import permutations
 
+from msgspec.json import Decoder
+
 from slowwave.consolidation import thresholds
 from slowwave.consolidation.guards import first_conflict
 from slowwave.consolidation.replacing.search import NOTHING, Search
@@ -12,6 +14,8 @@ from slowwave.consolidation.replacing.told import told_of
 from slowwave.consolidation.replacing.updates import Found, find_updates
 
 from .state import Planning
+
+_SEARCH = Decoder(Search)
 
 
 class Matters:
@@ -46,10 +50,9 @@ class Matters:
             lambda memory: population.gist(memory).sayings,
         )
         # Of two memories that were compared in an earlier night it is known.
-        noted = population.memos.last("search", population.tenant)
-        earlier = NOTHING if noted is None else Search.from_json(noted)
+        earlier = population.memos.last("search", population.tenant, _SEARCH) or NOTHING
         found = find_updates(told, planning.may_be_replaced, earlier)
-        population.memos.note("search", population.tenant, found.search.to_json())
+        population.memos.note("search", population.tenant, found.search)
         return found
 
     @cached_property

@@ -8,6 +8,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 
+from msgspec.json import Decoder
+
 from slowwave.consolidation.asking.estimates import Question, estimate_pair, estimate_writing
 from slowwave.consolidation.clusters import find_groups, split_group
 from slowwave.consolidation.extractive import Source
@@ -24,6 +26,9 @@ from slowwave.consolidation.proposals import (
 )
 from slowwave.consolidation.topics import shared_topics
 from slowwave.store.records import Memory
+
+# The members of each part of a group, by their places in it.
+_PARTS = Decoder(list[list[int]])
 
 PairGuard = Callable[[Reading, Reading], Objection | None]
 
@@ -125,7 +130,7 @@ class Planning:
         hashes = [population.memories[row].content_hash for row in firsts]
         hashes.append(hashlib.sha256(vectors.tobytes()).hexdigest())
         kind = f"split {conflict.__name__} {similarity}"
-        for part in population.memos.recall(kind, hashes, work_out):
+        for part in population.memos.recall(kind, hashes, _PARTS, work_out):
             yield [group[at] for at in part]
 
     def is_decided(self, operation: Operation, ids: Sequence[str]) -> bool:

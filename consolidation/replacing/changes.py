@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Mapping
+
+from msgspec import Struct
 
 from slowwave.consolidation.language import lexicon
 from slowwave.consolidation.language.tokens import stem
@@ -65,8 +65,7 @@ _ANOTHER = frozenset(
 )
 
 
-@dataclass(frozen=True)
-class Change:
+class Change(Struct, frozen=True, array_like=True):
     """What one sentence says and a later one says otherwise."""
 
     # What the values are: a number, a name ...
@@ -81,18 +80,6 @@ class Change:
     doubted: bool
     # What both are about, for people to read.
     about: str
-
-    def to_json(self) -> list[Any]:
-        """Give it as plain lists, the same each time."""
-        keys = [sorted(map(list, keys)) for keys in (self.old_keys, self.new_keys)]
-        return [self.kind, self.old, self.new, *keys, self.cued, self.doubted, self.about]
-
-    @classmethod
-    def from_json(cls, data: Sequence[Any]) -> Change:
-        """Take it back."""
-        kind, old, new, old_keys, new_keys, cued, doubted, about = data
-        olds, news = (frozenset((of, norm) for of, norm in each) for each in (old_keys, new_keys))
-        return cls(kind, old, new, olds, news, cued, doubted, about)
 
 
 def compare(old: Frame, new: Frame) -> Change | None:

@@ -7,11 +7,10 @@ of them may well give one thing two values.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping
 from functools import cached_property, lru_cache
-from sys import intern
-from typing import Any
+
+from msgspec import Struct
 
 from slowwave.consolidation.extractive import DATE_MARK, current_part
 
@@ -51,8 +50,7 @@ _MARKS: Mapping[str, Callable[[Frame], bool]] = {
 }
 
 
-@dataclass(frozen=True)
-class Saying:
+class Saying(Struct, frozen=True, array_like=True, dict=True):
     """One sentence: what it is about, what it says of it, and how."""
 
     matter: frozenset[str]
@@ -93,25 +91,6 @@ class Saying:
             key in self.values
             or (key[0] in ("name", "word") and (key[1] in self.matter or key[1] in self.names))
             for key in keys
-        )
-
-    def to_json(self) -> list[Any]:
-        """Give it as plain lists, the same each time."""
-        values = sorted(map(list, self.values))
-        words = [sorted(words) for words in (self.matter, self.names, self.roots, self.verbs)]
-        return [*words, values, self.marks]
-
-    @classmethod
-    def from_json(cls, data: Sequence[Any]) -> Saying:
-        """Take it back."""
-        matter, names, roots, verbs, values, marks = data
-        return cls(
-            frozenset(map(intern, matter)),
-            frozenset(map(intern, names)),
-            frozenset(map(intern, roots)),
-            frozenset((intern(family), norm) for family, norm in values),
-            frozenset(map(intern, verbs)),
-            intern(marks),
         )
 
 

@@ -7,19 +7,19 @@ two that were searched before, it is known.
 
 from __future__ import annotations
 
-from base64 import b64decode, b64encode
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import chain
-from typing import Any, NamedTuple
+from typing import NamedTuple
+
+from msgspec import Struct
 
 from slowwave.consolidation.locality import side_by_side
 from slowwave.consolidation.thresholds import COMMON_WORD
 
 from .changes import Change, compare
 from .sayings import Saying
-from .told import KEY_BYTES, Told
+from .told import Told
 from .worth import worth_comparing
 
 
@@ -50,8 +50,7 @@ class _Placed(NamedTuple):
         return Spot(self.told.key, self.at)
 
 
-@dataclass(frozen=True)
-class Search:
+class Search(Struct, frozen=True, array_like=True):
     """What was searched, and what was found. A pair may be of memories that are not open."""
 
     searched: frozenset[bytes] = frozenset()
@@ -59,27 +58,6 @@ class Search:
     common: frozenset[str] = frozenset()
     # In the order of time of the later one, then of the earlier one.
     pairs: tuple[Pair, ...] = ()
-
-    def to_json(self) -> list[Any]:
-        """Give it as plain lists, the same each time; a memory is its place among the keys."""
-        keys = sorted(self.searched)
-        places = {key: place for place, key in enumerate(keys)}
-        pairs = [
-            [places[old.key], old.at, places[new.key], new.at, change.to_json()]
-            for old, new, change in self.pairs
-        ]
-        return [b64encode(b"".join(keys)).decode("ascii"), sorted(self.common), pairs]
-
-    @classmethod
-    def from_json(cls, data: Sequence[Any]) -> Search:
-        """Take it back."""
-        joined, common, rows = b64decode(data[0]), data[1], data[2]
-        keys = [joined[at : at + KEY_BYTES] for at in range(0, len(joined), KEY_BYTES)]
-        pairs = (
-            Pair(Spot(keys[old], old_at), Spot(keys[new], new_at), Change.from_json(change))
-            for old, old_at, new, new_at, change in rows
-        )
-        return cls(frozenset(keys), frozenset(common), tuple(pairs))
 
 
 NOTHING = Search()

@@ -14,7 +14,7 @@ from .frames import Frame, Key
 from .sayings import Saying, frames_in, sayings_of
 
 # Among 100,000 memories two have the same key by chance in one file of three thousand million.
-KEY_BYTES = 8
+_KEY_BYTES = 8
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,7 +46,7 @@ class Told:
         """What it is known by from night to night: another text or another time is another key."""
         memory = self.memory
         parts = (memory.id, memory.content_hash, memory.observed_at, str(self.observed))
-        return blake2b("\0".join(parts).encode(), digest_size=KEY_BYTES).digest()
+        return blake2b("\0".join(parts).encode(), digest_size=_KEY_BYTES).digest()
 
     def states_nothing_else(self, keys: frozenset[Key]) -> bool:
         """Whether each of its sentences is about these values."""
