@@ -150,8 +150,10 @@ def maintain(
         )
     signals.close()
     with signals.limited():
-        output.result(as_json(outcome, str(file), dry_run, writer))
-        output.show(*as_text(outcome, str(file), dry_run))
+        if json:
+            output.result(as_json(outcome, str(file), dry_run, writer))
+        else:
+            output.show(*as_text(outcome, str(file), dry_run))
     code = signals.code or _code(outcome, dry_run and exit_code)
     if outcome.broken_off:
         output.error(outcome.broken_off.message, outcome.broken_off.hint, code)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cache, cached_property
 
 from slowwave.consolidation.guards import say_the_same
 from slowwave.consolidation.language.tokens import stem
@@ -34,17 +34,14 @@ _NEARLY = 0.6
 
 # Words with which one says a thing again, and which say nothing of their own: they count things,
 # speak of speech, or carry a phrase ("is part of", "the cause is").
-_CARRYING = frozenset(
-    stem(word)
-    for word in word_set(
-        "additional further extra altogether total possible possibility certain word words line "
-        "message comment demand ask request part kind sort type cause reason because case fact "
-        "way thing amount number respective respectively same new consist include contain still "
-        "yet already later then now else also too together each both only just even again "
-        "afterwards thereafter due per like time far long back "
-        "make take give put set go come show let keep hold provide provided switch "
-        "likely probably perhaps possibly maybe presumably"
-    )
+_CARRYING = word_set(
+    "additional further extra altogether total possible possibility certain word words line "
+    "message comment demand ask request part kind sort type cause reason because case fact "
+    "way thing amount number respective respectively same new consist include contain still "
+    "yet already later then now else also too together each both only just even again "
+    "afterwards thereafter due per like time far long back "
+    "make take give put set go come show let keep hold provide provided switch "
+    "likely probably perhaps possibly maybe presumably"
 )
 
 
@@ -192,7 +189,7 @@ def _unknown(things: Iterable[Thing], known: frozenset[str]) -> list[Thing]:
     return [
         thing
         for thing in things
-        if not thing.is_value and thing.key not in _CARRYING and not is_known(thing.key, known)
+        if not thing.is_value and thing.key not in _carrying() and not is_known(thing.key, known)
     ]
 
 
@@ -202,7 +199,7 @@ def _unknown_phrases(
     """Give the phrases of which not one word is known, with their telling words."""
     found = []
     for phrase in statement.phrases:
-        telling = tuple(thing for thing in phrase.things if thing.key not in _CARRYING)
+        telling = tuple(thing for thing in phrase.things if thing.key not in _carrying())
         if telling and len(_unknown(telling, known)) == len(telling):
             found.append((phrase, telling))
     return found
@@ -210,3 +207,9 @@ def _unknown_phrases(
 
 def _spelled(phrase: Sequence[Thing]) -> str:
     return " ".join(dict.fromkeys(thing.token.text for thing in phrase))
+
+
+@cache
+def _carrying() -> frozenset[str]:
+    # Not before it is asked for: the first stem takes a dictionary, and a quiet night has none.
+    return frozenset(map(stem, _CARRYING))

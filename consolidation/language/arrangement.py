@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from functools import cache
 from itertools import pairwise
 
 from . import lexicon
@@ -41,7 +42,6 @@ _TELLING = _OPENERS | _LINKS | _SCOPES | lexicon.NEGATORS | {"of"}
 _LOOSE = _LINKS | {"of", "by", "user"} | lexicon.ANNOUNCING
 _COPULAS = frozenset({"is", "are", "was", "were"})
 _DEFINITE = frozenset({"the", "my", "our", "your", "his", "her", "its", "their"})
-_MUTUAL = frozenset(map(stem, lexicon.MUTUAL))
 # Three words or more in a row: "milk, eggs and bread".
 _LIST = re.compile(r"(?<=[a-z] )(?:[\w.+#-]+, )+[\w.+#-]+,? (?:and|or) [\w.+#-]*\w")
 # With more sentences, or more owners in one, nobody would see at once that it is the same.
@@ -276,11 +276,18 @@ def _swapped_partners(left: Reading, right: Reading) -> bool:
     persons = left.persons
     if len(persons) != 2 or persons != right.persons:
         return False
+    mutual = _mutual()
     return (
         all(
-            bool(set(one.stems) & _MUTUAL)
-            and set(one.stems) <= _MUTUAL | {stem(name) for name in persons}
+            bool(set(one.stems) & mutual)
+            and set(one.stems) <= mutual | {stem(name) for name in persons}
             for one in (left, right)
         )
         and left.stem_set == right.stem_set
     )
+
+
+@cache
+def _mutual() -> frozenset[str]:
+    # Not before it is asked for: the first stem takes a dictionary, and a quiet night has none.
+    return frozenset(map(stem, lexicon.MUTUAL))

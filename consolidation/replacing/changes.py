@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from functools import cache
 
 from msgspec import Struct
 
@@ -25,7 +26,6 @@ from .slots import Slot, names_the_one, slot_of, stemmed
 
 # What a thing has one of at a time. A date or a name may be one of many.
 MEASURED = frozenset({"number", "time", "version", "address", "host", "url", "path", "weekday"})
-_WEEKDAYS = frozenset(map(stem, lexicon.WEEKDAYS))
 # What comes once, on one day.
 _DATED = frozenset({"=due", "=expire"})
 CURRENCIES = frozenset({"EUR", "USD", "GBP"})
@@ -261,7 +261,13 @@ def _in_another_role(old: Frame, new: Frame) -> bool:
 
 def _rates(frame: Frame) -> frozenset[str]:
     rates = (one.norm for one in frame.reading.values if one.kind == "rate")
-    return frozenset(rates) - lexicon.WEEKDAYS - _WEEKDAYS
+    return frozenset(rates) - lexicon.WEEKDAYS - _weekdays()
+
+
+@cache
+def _weekdays() -> frozenset[str]:
+    # Not before it is asked for: the first stem takes a dictionary, and a quiet night has none.
+    return stemmed(lexicon.WEEKDAYS)
 
 
 def _shared_names(old: Frame, new: Frame) -> bool:
