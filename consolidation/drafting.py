@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from datetime import datetime
+from itertools import zip_longest
 from typing import TYPE_CHECKING
 
 from slowwave.store.file import MemoryFile
 from slowwave.store.ledger import Answer, KeptAnswer, keep_answers, read_answer
 from slowwave.store.records import timestamp
 
+from .ahead import VectorsAhead
 from .checking.verify import find_distance, find_faults
 from .embed import BATCH, Embedder
 from .errors import EmbedderError
@@ -17,7 +19,7 @@ from .extractive import Source, in_time
 from .language.reading import read
 from .population import Population
 from .proposals import Draft, Plan, Proposal, Written
-from .write import ExtractiveWriter, Job, Writer, portions
+from .write import TOGETHER, Answers, Check, ExtractiveWriter, Job, Writer, portions
 
 if TYPE_CHECKING:
     import numpy as np
@@ -52,30 +54,53 @@ class Drafting:
         if drafted or open_jobs:
             self._refuse_another_space((drafted or open_jobs)[0].sources[0])
         yield as_it_stands
-        sources_of = {job.proposal.id: job.sources for job in (*drafted, *open_jobs)}
-        ahead: dict[str, NDArray[np.float32]] = {}
+        answers = _KeptAnswers(file, now)
+        yield from self._of_the_plan(drafted, answers)
+        if open_jobs:
+            yield from self._writer.write(open_jobs, self._check_of_answers(open_jobs), answers)
 
-        def check(proposal: Proposal, draft: Draft) -> list[str]:
+    def _of_the_plan(self, jobs: Sequence[Job], answers: Answers) -> Iterator[Sequence[Written]]:
+        """Write what the plan holds the draft of; that needs no model."""
+        writer = self._writer if self._writer.model is None else ExtractiveWriter()
+        ahead = VectorsAhead(self._embedder, BATCH)
+        parts = list(portions(jobs, BATCH))
+        for part, coming in zip_longest(parts, parts[1:], fillvalue=()):
+            # The next ones are computed while these are looked at and applied.
+            ahead.announce([*_texts(part), *_texts(coming)])
+            # Before the first is looked at: what goes through together must not hang on time.
+            vectors = {text: ahead.take(text) for text in _texts(part)}
+            faults_of = self._faults_of(part, vectors.__getitem__)
+            yield from writer.write(part, Check(faults_of, lambda _: None), answers)
+
+    def _check_of_answers(self, jobs: Sequence[Job]) -> Check:
+        # While some are computed nobody looks at what else the model answers: not for long.
+        ahead = VectorsAhead(self._embedder, TOGETHER)
+        faults_of = self._faults_of(jobs, ahead.take)
+
+        def faults(proposal: Proposal, draft: Draft) -> list[str]:
+            try:
+                return faults_of(proposal, draft)
+            finally:
+                ahead.drop(draft.text)
+
+        return Check(faults, lambda draft: ahead.announce([draft.text]))
+
+    def _faults_of(
+        self, jobs: Sequence[Job], vector_of: Callable[[str], NDArray[np.float32]]
+    ) -> Callable[[Proposal, Draft], list[str]]:
+        sources_of = {job.proposal.id: job.sources for job in jobs}
+
+        def faults_of(proposal: Proposal, draft: Draft) -> list[str]:
             sources = sources_of[proposal.id]
             faults = find_faults(draft, sources, proposal.operation)
             faults += _left_out(proposal, draft, sources)
             if not faults:
-                vector = ahead.pop(proposal.id, None)
-                vector = self._embedder.encode([draft.text])[0] if vector is None else vector
+                vector = vector_of(draft.text)
                 self.vectors[proposal.id] = vector
                 faults = find_distance(vector, sources)
             return faults
 
-        answers = _KeptAnswers(file, now)
-        # What the plan holds the draft of needs no model.
-        built_in = self._writer if self._writer.model is None else ExtractiveWriter()
-        for part in portions(drafted, BATCH):
-            # Together they take a part of the time that they take one by one.
-            ahead |= self._encoded(part)
-            yield from built_in.write(part, check, answers)
-            ahead.clear()
-        if open_jobs:
-            yield from self._writer.write(open_jobs, check, answers)
+        return faults_of
 
     def _refuse_another_space(self, source: Source) -> None:
         """Refuse vectors that another model made, before anything is applied."""
@@ -87,11 +112,11 @@ class Drafting:
                 "Delete them from the table embeddings, or name the model that made them.",
             )
 
-    def _encoded(self, jobs: Sequence[Job]) -> dict[str, NDArray[np.float32]]:
-        """Give the vectors of planned drafts, by proposal."""
-        drafts = [(job.proposal.id, job.proposal.draft) for job in jobs]
-        texts = {one: draft.text for one, draft in drafts if draft is not None}
-        return dict(zip(texts, self._embedder.encode(list(texts.values())), strict=True))
+
+def _texts(jobs: Sequence[Job]) -> list[str]:
+    """Give what the planned drafts say, each text once."""
+    drafts = (job.proposal.draft for job in jobs)
+    return list(dict.fromkeys(draft.text for draft in drafts if draft is not None))
 
 
 def _left_out(proposal: Proposal, draft: Draft, sources: Sequence[Source]) -> list[str]:

@@ -17,8 +17,16 @@ from .proposals import ASKED, Draft, Operation, Proposal, Written
 TOGETHER = 16
 
 _One = TypeVar("_One")
-# Gives what is wrong with a draft, a sentence each; none if it may be written to the file.
-Check = Callable[[Proposal, Draft], list[str]]
+
+
+@dataclass(frozen=True)
+class Check:
+    """Decides whether a draft may be written to the file."""
+
+    # Gives what is wrong with a draft, a sentence each; none if it may be written.
+    faults: Callable[[Proposal, Draft], list[str]]
+    # Is told of a draft that will be checked soon: some of it can begin before its turn comes.
+    announce: Callable[[Draft], None]
 
 
 @dataclass(frozen=True)
@@ -99,7 +107,7 @@ def portions(several: Sequence[_One], size: int) -> Iterator[Sequence[_One]]:
 
 def judged(proposal: Proposal, draft: Draft, check: Check) -> Written:
     """Give a draft as accepted, which is yet to be applied, or as rejected with the reasons."""
-    faults = check(proposal, draft)
+    faults = check.faults(proposal, draft)
     if faults:
         return Written(proposal, draft, "rejected", "; ".join(faults))
     return Written(proposal, draft, "planned")

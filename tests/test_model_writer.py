@@ -14,7 +14,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -1033,14 +1033,44 @@ def test_a_call_begins_as_soon_as_another_ends_and_waits_for_nobody_who_looks_at
             def slow(*draft: Any) -> list[str]:
                 # Whoever looks at the first answer takes all the time in the world.
                 looked_at.append(asked_for_all.wait(MOST_SECONDS))
-                return list(check(*draft))
+                return list(check.faults(*draft))
 
-            return super().write(jobs, slow, answers)
+            return super().write(jobs, replace(check, faults=slow), answers)
 
     endpoint = Endpoint("openai/scripted", agent.server.base)
     assert states(agent.sleep(Looking(endpoint, concurrency=2))) == {"applied": 6}
     assert looked_at == [True] * 6
     assert agent.server.peak <= 2
+
+
+def test_threads_have_their_usual_turns_again_when_all_calls_are_made(agent: Agent) -> None:
+    agent.remember(facts(1))
+    usual = sys.getswitchinterval()
+    turns = []
+
+    def respond(asked: Asked) -> Reply:
+        turns.append(sys.getswitchinterval())
+        return oracle(asked)
+
+    agent.server.responder = respond
+    assert states(agent.sleep()) == {"applied": 1}
+    assert turns[0] < usual
+    assert sys.getswitchinterval() == usual
+
+
+def test_the_thread_that_ends_a_call_makes_the_next(agent: Agent) -> None:
+    agent.remember(facts(4))
+    there: list[set[int]] = []
+
+    def respond(asked: Asked) -> Reply:
+        # Threads that work aside; the server's own have other names.
+        aside = [one for one in threading.enumerate() if one.name.endswith("(run)")]
+        there.append({one.ident for one in aside if one.ident is not None})
+        return oracle(asked)
+
+    agent.server.responder = respond
+    assert states(agent.sleep(agent.writer(concurrency=1))) == {"applied": 4}
+    assert set.intersection(*there)
 
 
 def test_what_has_come_is_applied_while_other_calls_are_under_way(agent: Agent) -> None:

@@ -56,6 +56,15 @@ class _Seen:
     most: int = 0
 
 
+@dataclass(frozen=True)
+class _Stage:
+    """A night's last stage, from the plan to the last proposal that was applied."""
+
+    applied: int
+    seconds: float
+    processor_s: float
+
+
 def measure(
     proposals: int = 500,
     concurrency: int = 16,
@@ -71,21 +80,20 @@ def measure(
     with _server(seconds, proposals) as alone:
         _ask_alone(_endpoint(alone), population, concurrency)
     with _server(seconds, proposals) as beside:
-        began, worked = time.monotonic(), time.process_time()
-        applied = _night(_endpoint(beside), population, concurrency, embedder)
-        whole, worked = time.monotonic() - began, time.process_time() - worked
+        stage = _night(_endpoint(beside), population, concurrency, embedder)
     return {
         "proposals": proposals,
         "concurrency": concurrency,
-        "applied": applied,
+        "applied": stage.applied,
         "most_at_once": beside.most,
         "ideal_s": ideal,
         "alone_s": alone.seconds,
         "calls_s": beside.seconds,
-        "whole_s": whole,
-        "processor_ms_a_proposal": 1000 * worked / proposals,
+        "whole_s": stage.seconds,
+        "processor_ms_a_proposal": 1000 * stage.processor_s / proposals,
         "calls_to_ideal": beside.seconds / ideal,
         "calls_to_alone": beside.seconds / alone.seconds,
+        "whole_to_ideal": stage.seconds / ideal,
     }
 
 
@@ -106,8 +114,10 @@ def _memories(proposals: int) -> list[Memory]:
     ]
 
 
-def _night(endpoint: Endpoint, population: Population, concurrency: int, embedder: Embedder) -> int:
-    """Carry out a plan of syntheses, and give how many were applied."""
+def _night(
+    endpoint: Endpoint, population: Population, concurrency: int, embedder: Embedder
+) -> _Stage:
+    """Carry out a plan of syntheses in a file that holds its memories."""
     writer = ModelWriter(endpoint, concurrency)
     writer.make_ready()
     with tempfile.TemporaryDirectory() as folder:
@@ -117,8 +127,11 @@ def _night(endpoint: Endpoint, population: Population, concurrency: int, embedde
             add_memories(file, population.memories)
         run = Run(path, embedder, writer, _NOW, {}, SafetyNet(path, None, _NOW))
         plan = Plan(tuple(_proposals(population, prompt_hashes(writer)["synthesize"])), ())
+        began, worked = time.monotonic(), time.process_time()
         executed = run.carry_out(plan, [population], Progress(), Interruption())
-    return Counter(one.state for one in executed.results)["applied"]
+        seconds, processor_s = time.monotonic() - began, time.process_time() - worked
+    applied = Counter(one.state for one in executed.results)["applied"]
+    return _Stage(applied, seconds, processor_s)
 
 
 def _ask_alone(endpoint: Endpoint, population: Population, concurrency: int) -> None:

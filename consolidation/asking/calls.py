@@ -110,6 +110,8 @@ class Model:
         # None: litellm finds the provider's own in the environment.
         self._key = key
         self._forms: tuple[str, ...] = _FORMS_OF_OUTPUT
+        # To find that out takes as long as a price, and is wanted with each call.
+        self._has_price = self._price(1, 1) is not None
 
     @property
     def patience_s(self) -> float:
@@ -119,6 +121,9 @@ class Model:
 
     def price(self, prompt_tokens: int, answer_tokens: int) -> float | None:
         """Give the price of so many tokens in USD; None if litellm knows none for the model."""
+        return self._price(prompt_tokens, answer_tokens) if self._has_price else None
+
+    def _price(self, prompt_tokens: int, answer_tokens: int) -> float | None:
         try:
             prompt, answer = self._litellm.cost_per_token(
                 model=self._endpoint.model,

@@ -7,8 +7,10 @@ asked about once, and once more if its answer cannot be read or does not verify.
 from __future__ import annotations
 
 import hashlib
+import sys
 from collections import deque
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from itertools import chain
 
 from slowwave.consolidation.proposals import Operation, State, Usage, Written
@@ -23,6 +25,9 @@ from .traffic import Traffic
 
 # How often it is looked whether a call takes too long.
 _TICK_S = 0.2
+# How long a thread may go on before another has its turn. A call needs ten turns or so on its way
+# out and back; with Python's own 5 ms each of them waits while drafts are checked.
+_TURN_S = 0.001
 
 
 class ModelWriter:
@@ -69,8 +74,20 @@ class ModelWriter:
         writing = (Writing(name, job) for job in jobs if job.proposal.operation != "merge")
         books = Books(self._budget, self._opened.price)
         session = _Session(Traffic(self._opened, books, self._concurrency), check, answers)
-        # So many wait ready for their call that none has to wait for a look into the file.
-        yield from session.run(chain(writing, batches(name, to_judge)), 2 * self._concurrency)
+        # So many wait ready for their call that none waits for what is done between two looks.
+        with _short_turns():
+            yield from session.run(chain(writing, batches(name, to_judge)), 4 * self._concurrency)
+
+
+@contextmanager
+def _short_turns() -> Iterator[None]:
+    """Let threads take turns more often than Python has them do by itself."""
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(_TURN_S)
+    try:
+        yield
+    finally:
+        sys.setswitchinterval(before)
 
 
 class _Session:

@@ -86,9 +86,19 @@ class Writing:
         return [(self._key, self._model, answer)]
 
     def settle(self, text: str, check: Check) -> Iterator[Written | Asking]:
-        """Give what became of the proposal, or what to ask once more."""
+        """Read the answer now, and give what became of the proposal, or what to ask once more."""
+        understood = self._understand(self.turns[0].proposal, text)
+        if isinstance(understood, Draft):
+            check.announce(understood)
+        return self._settled(text, understood, check)
+
+    def _settled(
+        self, text: str, understood: Draft | Written, check: Check
+    ) -> Iterator[Written | Asking]:
         (turn,) = self.turns
-        written = self._understand(turn.proposal, text, check)
+        written = understood
+        if isinstance(written, Draft):
+            written = judged(turn.proposal, written, check)
         if written.state == "rejected" and not self._repaired:
             faults = (written.why or "").split("; ")
             self._repaired = True
@@ -103,8 +113,8 @@ class Writing:
         asked = hashlib.sha256(json_text(self.messages).encode()).hexdigest()
         return hashlib.sha256(f"{self._model}\n{asked}".encode()).hexdigest()
 
-    def _understand(self, proposal: Proposal, text: str, check: Check) -> Written:
-        """Give what an answer means for the proposal; "rejected" if it cannot be used."""
+    def _understand(self, proposal: Proposal, text: str) -> Draft | Written:
+        """Give the draft in an answer, or what became of the proposal without one."""
         try:
             form = prompts.FORMS[self.kind].model_validate_json(_json_part(text))
         except ValidationError as error:
@@ -117,9 +127,9 @@ class Writing:
             )
         assert isinstance(form, prompts.SynthesisAnswer)  # noqa: S101 - no other form is left
         if self.kind == "grow":
-            return _grown(proposal, self._sources, form, check)
+            return _grown(proposal, self._sources, form)
         ids = prompts.short_ids(self._sources)
-        return judged(proposal, Draft(tuple(_claims(form, ids))), check)
+        return Draft(tuple(_claims(form, ids)))
 
 
 class Judging:
@@ -263,7 +273,7 @@ def _updated(job: Job, check: Check) -> Written:
         return _overruled(job, "newer", lost)
     proposal = replace(job.proposal, operation="update")
     draft = compose_update([[later], [earlier]])
-    faults = check(proposal, draft)
+    faults = check.faults(proposal, draft)
     return _overruled(job, "newer", faults) if faults else Written(proposal, draft, "planned")
 
 
@@ -311,8 +321,8 @@ def _owner_first(job: Job) -> tuple[Source, ...]:
 
 
 def _grown(
-    proposal: Proposal, sources: Sequence[Source], form: prompts.SynthesisAnswer, check: Check
-) -> Written:
+    proposal: Proposal, sources: Sequence[Source], form: prompts.SynthesisAnswer
+) -> Draft | Written:
     """Put what the others add behind the memory that grows, which stays word for word."""
     owner = sources[0]
     standing = {sentence: {owner.id} for sentence in _sentences(owner.text)}
@@ -326,7 +336,7 @@ def _grown(
         else:
             added.append(claim)
     kept = [Claim(text, tuple(sorted(cited))) for text, cited in standing.items()]
-    return judged(proposal, Draft((*kept, *added)), check)
+    return Draft((*kept, *added))
 
 
 def _sentences(text: str) -> Sequence[str]:

@@ -1,7 +1,7 @@
 """Calls under way: so many at a time, and the next one leaves the moment another has come back.
 
-Each call runs in a thread of its own, and the thread that ends one begins the next: no call waits
-until somebody has looked at what another brought.
+Each call under way has a thread, and the thread that ends one makes the next: no call waits until
+somebody has looked at what another brought, nor until a thread has started.
 """
 
 from __future__ import annotations
@@ -93,6 +93,11 @@ class Traffic:
 
     def _send(self) -> None:
         """Let as many calls begin as may be under way. The caller holds the lock."""
+        while (call := self._next()) is not None:
+            begin_aside(partial(self._fly, call))
+
+    def _next(self) -> Call | None:
+        """Give the next call, if one may begin, as under way. The caller holds the lock."""
         while self._waiting and len(self._flying) < self._most and not self._closed:
             question = self._waiting[0]
             try:
@@ -102,24 +107,28 @@ class Traffic:
             except BudgetSpent as spent:
                 # Those under way may leave room: they count with the most they can take.
                 if self._flying:
-                    return
+                    return None
                 self._landed.put(Landed(self._waiting.popleft(), spent, Usage()))
             else:
                 self._flying[flight] = self._waiting.popleft()
-                call = Call(question.kind, question.messages, flight)
-                begin_aside(partial(self._fly, call))
+                return Call(question.kind, question.messages, flight)
+        return None
 
-    def _fly(self, call: Call) -> None:
-        """Make a call, and let the next one begin."""
-        outcome: Answer | BaseException
-        try:
-            outcome = self._model.ask(call)
-        except BaseException as error:  # noqa: BLE001 - it is told where the answer would be
-            outcome = error
-        with self._lock:
-            if call.flight in self._flying:  # else it was given up
-                self._land(call.flight, outcome)
-            self._send()
+    def _fly(self, first: Call) -> None:
+        """Make a call, and the next one after it, until there is none."""
+        call: Call | None = first
+        while call is not None:
+            outcome: Answer | BaseException
+            try:
+                outcome = self._model.ask(call)
+            except BaseException as error:  # noqa: BLE001 - it is told where the answer would be
+                outcome = error
+            with self._lock:
+                if call.flight in self._flying:  # else it was given up
+                    self._land(call.flight, outcome)
+                call = self._next()
+                # Of a budget one call may leave room for several.
+                self._send()
 
     def _land(self, flight: Flight, outcome: Answer | BaseException) -> None:
         """Put what a call took into the books. The caller holds the lock."""
