@@ -121,8 +121,8 @@ def _objections(left: Reading, right: Reading) -> Iterator[Objection]:
         return
     objected = False
     same_parts: bool | None = None
-    for guard in _GUARDS:
-        if guard in _ORDER:
+    for guard, of_order in _ASKED:
+        if of_order:
             # Late and once: where a value or a name differs, most who ask have gone before.
             same_parts = rearranged(left, right) if same_parts is None else same_parts
             if same_parts:
@@ -153,6 +153,8 @@ def _values(left: Reading, right: Reading) -> Iterator[Objection]:
 
 def _names(left: Reading, right: Reading) -> Iterator[Objection]:
     """Names that one has and the other does not."""
+    if left.names == right.names:
+        return
     here = [name for name in dict.fromkeys(left.names) if not right.mentions(name)]
     there = [name for name in dict.fromkeys(right.names) if not left.mentions(name)]
     if here or there:
@@ -167,7 +169,7 @@ def _names(left: Reading, right: Reading) -> Iterator[Objection]:
 def signs(left: Reading, right: Reading) -> Iterator[Objection]:
     """Signs that are no punctuation: "> 200" and "< 200", "A+" and "A-", a tick and a cross."""
     here, there = left.signs, right.signs
-    if here != there:
+    if (here or there) and here != there:
         one, other = (" ".join((side - rest).elements()) for side, rest in _both_ways(here, there))
         yield Objection("sign", one, other, conflict=bool(one and other))
 
@@ -179,14 +181,16 @@ def _both_ways(here: Counter[str], there: Counter[str]) -> tuple[tuple[Counter[s
 def spelled_by_case(left: Reading, right: Reading) -> Iterator[Objection]:
     """One word whose capitals tell two things apart: "sk-AbC9" and "sk-abc9", "Mb" and "MB"."""
     here, there = left.cased, right.cased
-    for word in sorted(here.keys() & there.keys()):
-        if here[word].isdisjoint(there[word]):
-            one, other = ", ".join(sorted(here[word])), ", ".join(sorted(there[word]))
-            yield Objection("case", one, other, conflict=False)
+    apart = [word for word in here if word in there and here[word].isdisjoint(there[word])]
+    for word in sorted(apart):
+        one, other = ", ".join(sorted(here[word])), ", ".join(sorted(there[word]))
+        yield Objection("case", one, other, conflict=False)
 
 
 def _compounds(left: Reading, right: Reading) -> Iterator[Objection]:
     """Hyphenated names with a part in common: "haven-state" against "harbor-state"."""
+    if not left.compounds or not right.compounds:
+        return
     others = [(other, _parts(other)) for other in sorted(right.compounds - left.compounds)]
     for one in sorted(left.compounds - right.compounds):
         here = _parts(one)
@@ -209,7 +213,7 @@ def _reversing(word: str) -> Sequence[str]:
 def designation(left: Reading, right: Reading) -> Iterator[Objection]:
     """Find a name with another number behind it, or with none: "Nubo 2" against "Nubo"."""
     here, there = left.designations, right.designations
-    for name in sorted(here.keys() & there.keys()):
+    for name in sorted(here.keys() & there.keys()) if here and there else ():
         if not here[name] & there[name] and (here[name] | there[name]) != {""}:
             one, other = (
                 ", ".join(f"{name} {number}".strip() for number in sorted(side[name]))
@@ -224,6 +228,8 @@ def _parts(compound: str) -> set[str]:
 
 def _negation(left: Reading, right: Reading) -> Iterator[Objection]:
     """One denies what the other says."""
+    if not (left.negators or right.negators or left.denials or right.denials):
+        return
     here, there = left.negators + left.denials, right.negators + right.denials
     if bool(left.negators) and bool(right.negators):
         if left.denied & _affirmed(right) or right.denied & _affirmed(left):
@@ -306,6 +312,8 @@ def _switched(reading: Reading) -> frozenset[str]:
 def _reversed_by_prefix(left: Reading, right: Reading) -> Iterator[Objection]:
     """Find "encrypted" against "unencrypted", unless it is "not encrypted"."""
     turned = _turned_words(right)
+    if turned.keys().isdisjoint(left.whole_stems):
+        return
     for word in sorted((turned.keys() & left.whole_stems) - right.whole_stems - left.denied):
         for other in sorted(turned[word] - right.denied - left.whole_stems):
             yield Objection("opposite", word, other)
@@ -345,8 +353,10 @@ def other_term(left: Reading, right: Reading) -> Iterator[Objection]:
 
 def qualified(left: Reading, right: Reading) -> Iterator[Objection]:
     """Find the same sentence but for one word more: "API access" against "API write access"."""
+    if abs(len(left.stems) - len(right.stems)) != 1:
+        return
     fewer, more = sorted((left.stems, right.stems), key=len)
-    if len(more) != len(fewer) + 1 or len(fewer) <= MOST_OTHER:
+    if len(fewer) <= MOST_OTHER:
         return
     start, end = _in_both(left.stems, right.stems) or (0, 0)
     if start + end == len(fewer) and start and end:
@@ -391,7 +401,7 @@ def _wording(left: Reading, right: Reading) -> Iterator[Objection]:
 
     Without a model the two cannot be told apart, so a merge is left to those who can.
     """
-    spare = _spare(left, right)
+    spare = _spare(left, right) if left.telling != right.telling else frozenset()
     here = [
         *left.spelled(_only_in(left.stems, right.stem_set)),
         *sorted(left.telling - right.telling - spare),
@@ -463,3 +473,5 @@ _ORDER = frozenset(
         roles.unclear_roles,
     }
 )
+# The guards in the order in which they are asked, and whether the order of words matters to each.
+_ASKED = tuple((guard, guard in _ORDER) for guard in _GUARDS)

@@ -65,7 +65,7 @@ def test_four_times_the_text_takes_little_more_than_four_times_the_work(
     work: Callable[[str], None], shape: str
 ) -> None:
     # Whatever is made or remembered once, is.
-    work(f"The pump is old. {LONG[shape](41)}")
+    work(f"The pump is old. {LONG[shape](161)}")
     few = calls(lambda: work(LONG[shape](40)))
     assert calls(lambda: work(LONG[shape](160))) < 6 * few
 

@@ -13,6 +13,7 @@ import re
 import unicodedata
 from collections.abc import Iterator, Sequence
 
+from slowwave.consolidation.language.anyof import any_of
 from slowwave.consolidation.language.reading import read
 
 from .company import share_told
@@ -163,6 +164,7 @@ _SIGNS = (
     *("지침", "指令", "指示", "说明", "命令", "bortse", "bỏ qua", "phớt lờ", "αγνό", "αγνοή"),
     "ξέχνα",
 )
+_SIGN = re.compile(any_of(_SIGNS))
 # Text that no screen shows and a model may read; behind a black flag such letters draw a flag.
 _HIDDEN = re.compile("(?<![\U0001f3f4\U000e0020-\U000e007f])[\U000e0020-\U000e007e]+")
 _TAGS = {number: chr(number - 0xE0000) for number in range(0xE0020, 0xE007F)}
@@ -209,7 +211,7 @@ def obeyed(draft: Sequence[Statement], sources: Sequence[Statement]) -> Iterator
 
 def _has_sign(plain: str) -> bool:
     lowered = f" {' '.join(plain.lower().split())}"
-    return any(map(lowered.__contains__, _SIGNS))
+    return _SIGN.search(lowered) is not None
 
 
 def _is_command(text: str) -> bool:

@@ -49,8 +49,12 @@ _MOODS = {
     "triple": r"tripled?|triples",
     "or": r"or",
 }
-# All of them at once: no words of one stand within the words of another.
-_ANY_MOOD = re.compile(rf"\b(?:{'|'.join(f'({words})' for words in _MOODS.values())})\b", re.I)
+# All of them at once: no words of one stand within the words of another. What begins with another
+# letter needs no further look.
+_ANY_MOOD = re.compile(
+    rf"\b(?=[abcdefghilmnoprstuw])(?:{'|'.join(f'({words})' for words in _MOODS.values())})\b",
+    re.IGNORECASE,
+)
 _NAMED = (*_MOODS,)
 _ASKS = re.compile(r"\?(?=[\s\"')]|$)")
 # What no other words may stand for: "can" and "if" are put in other ways, "wants to" is not.
@@ -60,8 +64,9 @@ _CERTAIN = frozenset(
 )
 _HAVING = frozenset({"has", "have", "had", "having"})
 _FORBIDS = re.compile(
-    r"\b(?:(?:must|may|can|could|should) (?:not|never)|(?:not|never) (?:be )?(?:allowed|permitted|"
-    r"welcome)|forbid(?:s|den)?|prohibit(?:s|ed)?|ban(?:s|ned)?|barred|off[- ]limits|breach(?:es)?|"
+    r"\b(?=[bcfmnopsv])(?:(?:must|may|can|could|should) (?:not|never)|"
+    r"(?:not|never) (?:be )?(?:allowed|permitted|welcome)|forbid(?:s|den)?|"
+    r"prohibit(?:s|ed)?|ban(?:s|ned)?|barred|off[- ]limits|breach(?:es)?|"
     r"violat(?:es?|ed|ion)|no access)\b",
     re.IGNORECASE,
 )
@@ -112,7 +117,8 @@ def permission(left: Reading, right: Reading) -> Iterator[Objection]:
 def _permits(reading: Reading) -> bool | None:
     """Whether a text allows (True) or forbids (False) something; None if neither, or both."""
     forbids = _FORBIDS.search(reading.said) is not None
-    allows = _ALLOWS.search(_FORBIDS.sub(" ", reading.said)) is not None
+    rest = _FORBIDS.sub(" ", reading.said) if forbids else reading.said
+    allows = _ALLOWS.search(rest) is not None
     return allows if allows != forbids else None
 
 

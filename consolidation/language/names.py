@@ -39,9 +39,11 @@ def find_names(tokens: Sequence[Token]) -> list[str]:
 def find_persons(tokens: Sequence[Token], names: frozenset[str]) -> Iterator[str]:
     """Give those of the names that may be people's, the last of names that stand side by side."""
     for before, token, after in zip((None, *tokens), tokens, (*tokens[1:], None), strict=False):
+        if token.bare not in names or not _is_plain(token):
+            continue
         joined = after is not None and after.capitalised and after.bare in names
         numbered = before is not None and before.text[0].isdigit()
-        if token.bare in names and _is_plain(token) and not joined and not numbered:
+        if not joined and not numbered:
             yield token.bare
 
 

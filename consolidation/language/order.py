@@ -104,7 +104,8 @@ def _is_named(token: Token) -> bool:
 
 def active_form(tokens: Sequence[Token]) -> Sequence[Token]:
     """Turn a passive round: what stands behind its "by" acts, by the participle before it."""
-    found = [index for index in range(len(tokens)) if is_passive_by(tokens, index)]
+    spots = [index for index, token in enumerate(tokens) if token.lower == "by"]
+    found = [index for index in spots if is_passive_by(tokens, index)]
     if len(found) != 1:
         return tokens
     by = found[0]

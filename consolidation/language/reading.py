@@ -40,6 +40,7 @@ _UNIT_BY_CASE = re.compile(r"(?<=\d)\s?([kKMGT]i?[bB](?:/s|ps)?|[mM][Wg])\b")
 _SPELLED = frozenset({"identifier", "path", "url", "quoted"})
 _MARKS = "`\"'\u201c\u201d .,;:!?"
 _MEASURES = frozenset({"number", "time", "date", "rate"})
+_TELLING = lexicon.FUNCTION - lexicon.EMPTY - lexicon.TENSE
 
 
 @dataclass(frozen=True)
@@ -150,7 +151,8 @@ class Reading:
         found: dict[str, set[str]] = {}
         for token in self.tokens:
             word = token.text[: len(token.bare)]
-            code = any(map(str.isdigit, word)) or not (word.islower() or word.isupper())
+            humped = not (word.islower() or word.isupper())
+            code = humped or (not word.isalpha() and any(map(str.isdigit, word)))
             little = token.bare in lexicon.FUNCTION and not token.starts_sentence
             if little or (code and not (token.starts_sentence and word.istitle())):
                 found.setdefault(token.bare, set()).add(word)
@@ -214,12 +216,12 @@ class Reading:
         worker twice": worker, call, api, 2, staging.
         """
         measures = {value.start: value.norm for value in self.measures}
-        plain = set(self.plain)
+        plain = {token.start for token in self.plain}
         found = []
         for token in in_active_order(self.tokens):
             if token.start in measures:
                 found.append(measures[token.start])
-            elif token in plain and is_thing(token):
+            elif token.start in plain and is_thing(token):
                 found.extend(stems_of(token.bare) or [stem(token.bare)])
         return tuple(found)
 
@@ -232,7 +234,9 @@ class Reading:
     @cached_property
     def passive(self) -> bool:
         """Whether it says by whom something was done, as in "was bought by"."""
-        return any(is_passive_by(self.tokens, index) for index in range(len(self.tokens)))
+        return "by" in self.words and any(
+            is_passive_by(self.tokens, index) for index in range(len(self.tokens))
+        )
 
     @cached_property
     def telling(self) -> frozenset[str]:
@@ -240,8 +244,8 @@ class Reading:
 
         Not those that a value takes in ("per week"), nor those that only carry a tense.
         """
-        words = {"have" if token.bare == "has" else token.bare for token in self.plain}
-        return frozenset(words & (lexicon.FUNCTION - lexicon.EMPTY - lexicon.TENSE))
+        words = ("have" if token.bare == "has" else token.bare for token in self.plain)
+        return _TELLING.intersection(words)
 
     @cached_property
     def owners(self) -> dict[str, frozenset[str]]:
@@ -304,9 +308,10 @@ def once_a_text(find: Callable[[Reading], _Found]) -> Callable[[Reading], _Found
 
     @wraps(find)
     def kept(reading: Reading) -> _Found:
-        if name not in reading.__dict__:
-            reading.__dict__[name] = find(reading)
-        found: _Found = reading.__dict__[name]
+        try:
+            found: _Found = reading.__dict__[name]
+        except KeyError:
+            found = reading.__dict__[name] = find(reading)
         return found
 
     return kept

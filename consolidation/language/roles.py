@@ -38,7 +38,7 @@ def _from_to(reading: Reading) -> set[tuple[str, str]]:
 def owners(left: Reading, right: Reading) -> Iterator[Objection]:
     """Whose it is: "Ann's manager" against "the manager of Ben"."""
     here, there = left.owners, right.owners
-    for thing in sorted(here.keys() & there.keys()):
+    for thing in sorted(here.keys() & there.keys()) if here and there else ():
         if not here[thing] & there[thing]:
             (one,), (other,) = left.spelled([thing]), right.spelled([thing])
             yield Objection(
@@ -49,6 +49,8 @@ def owners(left: Reading, right: Reading) -> Iterator[Objection]:
 def roles(left: Reading, right: Reading) -> Iterator[Objection]:
     """Who does what to whom."""
     shared = _participants(left, right)
+    if len(shared) < 2:
+        return
     here, there = _order(left, shared), _order(right, shared)
     if here is not None and there is not None and here != there:
         yield Objection("role", " > ".join(here), " > ".join(there))
@@ -83,10 +85,12 @@ def _before(reading: Reading, words: frozenset[str]) -> frozenset[str]:
 def unclear_roles(left: Reading, right: Reading) -> Iterator[Objection]:
     """Two who act on each other, in a sentence that does not say plainly who does what."""
     shared = _participants(left, right)
+    if len(shared) < 2:
+        return
     here, there = _order(left, shared), _order(right, shared)
     unclear = here is None or there is None
     # "Ann hands Ben the report" and "Ann checks Ben's report" have them in the same order.
-    acting = len(shared) > 1 and here == there and not _same_deed(left, right)
+    acting = here == there and not _same_deed(left, right)
     if (unclear or acting) and left.stems != right.stems:
         one, other = _arrow(here, left, shared), _arrow(there, right, shared)
         yield Objection("role", one, other, doubtful=True)
@@ -214,7 +218,7 @@ def _in_common(left: Sequence[str], right: Sequence[str]) -> tuple[list[str], li
 def bindings(left: Reading, right: Reading) -> Iterator[Objection]:
     """Values that change places while the words do not: "A on 80, B on 443", and the reverse."""
     here, there = _by_measure(left), _by_measure(right)
-    for measure in sorted(here.keys() & there.keys()):
+    for measure in sorted(here.keys() & there.keys()) if here and there else ():
         values, others = _in_common(here[measure], there[measure])
         if values != others and _same_order_of_things(left, right):
             yield Objection("role", ", ".join(values), ", ".join(others))

@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any
+from typing import Any, NamedTuple
 
 from . import lexicon
 
-_WORD = re.compile(r"[^\W\d_](?:[\w]|['’-](?=\w))*|\d[\w.,:-]*\w|\d|[.!?;:\n]")
+_WORD = re.compile(r"[^\W\d_]\w*(?:['’-]\w+)*|\d[\w.,:-]*\w|\d|[.!?;:\n]")
 # "Red" and "need" are no past tenses.
 _SHORTEST_PAST = 4
 _POSSESSIVE = re.compile(r"'s?$")
 
 
-@dataclass(frozen=True, slots=True)
-class Token:
+class Token(NamedTuple):
     """A word as it stands, and where."""
 
     text: str
@@ -26,16 +24,13 @@ class Token:
     bare: str
     starts_sentence: bool
     start: int
+    # Whether it begins with a capital letter.
+    capitalised: bool
 
     @property
     def possessive(self) -> bool:
         """Whether something is said to belong to it."""
         return self.bare != self.lower
-
-    @property
-    def capitalised(self) -> bool:
-        """Whether it begins with a capital letter."""
-        return self.text[:1].isupper()
 
 
 def tokenise(text: str) -> list[Token]:
@@ -49,7 +44,7 @@ def tokenise(text: str) -> list[Token]:
             continue
         lower = word if word.islower() and word.isascii() else word.lower().replace("’", "'")
         bare = _POSSESSIVE.sub("", lower) if "'" in lower else lower
-        tokens.append(Token(word, lower, bare, fresh, match.start()))
+        tokens.append(Token(word, lower, bare, fresh, match.start(), word[0].isupper()))
         fresh = False
     return tokens
 
@@ -64,6 +59,7 @@ def stem(word: str) -> str:
     return str(_stemmer().stemWord(lemma))
 
 
+@lru_cache(maxsize=65_536)
 def stems_of(word: str) -> tuple[str, ...]:
     """Give the stems of a word that says something, each part of a hyphenated one by itself."""
     parts = word.split("-") if "-" in word else (word,)

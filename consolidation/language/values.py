@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from . import lexicon
+from .anyof import any_of
 from .numerals import DIGITS, UNIT, norm_of_digits, numbers_in_words
 from .tokens import Token, stem
 
@@ -75,8 +76,19 @@ _KINDS = {
     "number": DIGITS,
 }
 _ANY_KIND = "|".join(f"(?P<{kind}>{pattern})" for kind, pattern in _KINDS.items())
-# None of them begins with a letter inside of a word: most places in a text need no further look.
-_VALUE = re.compile(rf"(?!\B[^\W\d])(?:{_ANY_KIND})", re.IGNORECASE)
+# Most places in a text need no further look. No value begins with a letter inside of a word; it
+# begins with a sign, with letters before a digit or a sign or in humps, or with one of the words.
+_WORDS = (
+    *(month[:3] for month in lexicon.MONTHS),
+    *("noon", "midnight", *_HOUR.split("|"), *lexicon.RATES),
+    *("per ", "each ", "every ", "usd ", "eur ", "gbp "),
+)
+_PLACE = (
+    r"(?!\B[^\W\d])(?=[\w~./#$€£+-])"
+    r"(?=[^\W\d_]*[\d_./:@\\+-]|[~#$€£]|(?-i:[A-Z]?[a-z]+[A-Z])"
+    rf"|{any_of(_WORDS)})"
+)
+_VALUE = re.compile(rf"{_PLACE}(?:{_ANY_KIND})", re.IGNORECASE)
 # "2026", or the "26" of "31/12/26".
 _YEAR = re.compile(r"\b(\d{4})\b|/\d{1,2}/(\d{2})$")
 _MONTH_NUMBERS = {month[:3]: number for number, month in enumerate(lexicon.MONTHS, start=1)}
@@ -146,7 +158,7 @@ def find_values(text: str, tokens: Sequence[Token]) -> list[Value]:
 
 def covered(values: Iterable[Value]) -> frozenset[int]:
     """Give the positions in the text that values take up."""
-    return frozenset(at for value in values for at in range(value.start, value.end))
+    return frozenset().union(*(range(value.start, value.end) for value in values))
 
 
 def _value(kind: str, norm: str, text: str, start: int) -> Value:

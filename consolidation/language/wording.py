@@ -11,6 +11,7 @@ import re
 from collections.abc import Callable
 
 from . import lexicon
+from .anyof import any_of
 
 # Not inside a path, a host or an identifier, where spelling is meaning.
 _BEFORE, _AFTER = r"(?<![\w./@#:-])", r"(?![\w/@-]|\.\w)"
@@ -33,9 +34,19 @@ def _minutes(found: re.Match[str]) -> str:
     return f"{60 * int(found[1]) + int(found[2])} minutes"
 
 
+def _day(found: re.Match[str]) -> str:
+    word, month = (found[1], found[2]) if found[1] else (found[4], found[3])
+    return f"{lexicon.ORDINALS.index(word.lower()) + 1} {month}"
+
+
+def _ordinal(found: re.Match[str]) -> str:
+    word = found.group()
+    return word if " " in word else lexicon.ORDINALS[int(word[:-2]) - 1]
+
+
 # Each pattern with what it becomes, one after the other; before it what it looks for, in small
 # letters: none of its matches is without one of these. Few texts have any, and to look for them
-# takes a small part of the time that a pattern takes.
+# all at once takes a small part of the time that a pattern takes.
 _Form = str | Callable[[re.Match[str]], str]
 _RULES: tuple[tuple[tuple[str, ...], re.Pattern[str], _Form], ...] = tuple(
     (signs, re.compile(pattern, re.IGNORECASE), form)
@@ -212,29 +223,40 @@ _RULES: tuple[tuple[tuple[str, ...], re.Pattern[str], _Form], ...] = tuple(
         # Decades are no seconds.
         (("0s",), r"\b(the \d0)s\b", r"\1-ies"),
         (("approx",), r"\bapprox(?:\.|imately\b)", "about"),
+        (
+            tuple({short[:3].casefold() for short in _CALENDAR}),
+            # With the full stop of an abbreviation, but not the one that ends a sentence.
+            rf"(?-i:{_BEFORE}({'|'.join(_CALENDAR)})\b(?:\.(?=\s[a-z0-9])|(?=[\s,;:)]|$|\.$)))",
+            lambda found: _CALENDAR[found[1]],
+        ),
+        # "The first of March" is a date, not an ordinal.
+        (
+            lexicon.ORDINALS,
+            rf"\b(?:the )?({'|'.join(lexicon.ORDINALS)}) of ({_MONTH})\b|\b({_MONTH}) the "
+            rf"({'|'.join(lexicon.ORDINALS)})\b",
+            _day,
+        ),
+        # An ordinal by itself; with a month it is a date.
+        (
+            tuple("123456789"),
+            rf"(?:\b(?:{_MONTH}) )?\b(?:[1-9]|10)(?:st|nd|rd|th)\b(?:(?: of)? (?:{_MONTH})\b)?",
+            _ordinal,
+        ),
     )
 )
-# "The first of March" is a date, not an ordinal.
-_DAY = re.compile(
-    rf"\b(?:the )?({'|'.join(lexicon.ORDINALS)}) of ({_MONTH})\b|\b({_MONTH}) the "
-    rf"({'|'.join(lexicon.ORDINALS)})\b",
-    re.IGNORECASE,
-)
-# An ordinal by itself; with a month it is a date.
-_ORDINAL = re.compile(
-    rf"(?:\b(?:{_MONTH}) )?\b(?:[1-9]|10)(?:st|nd|rd|th)\b(?:(?: of)? (?:{_MONTH})\b)?",
-    re.IGNORECASE,
-)
+# The signs at each place of a text, the longest of each place; and by each sign the numbers of the
+# rules that look for it, or for what it begins with.
+_SIGN = re.compile(f"(?=({any_of(sign for signs, _, _ in _RULES for sign in signs)}))")
+_BY_SIGN = {
+    sign: [number for number, (looks, _, _) in enumerate(_RULES) if sign.startswith(looks)]
+    for signs, _, _ in _RULES
+    for sign in signs
+}
 _SPELLINGS = re.compile(
     rf"{_BEFORE}(?:{'|'.join(sorted(map(re.escape, lexicon.SPELLINGS), key=len, reverse=True))})"
     rf"{_AFTER}",
     re.IGNORECASE,
 )
-_SHORTENED = re.compile(
-    # With the full stop of an abbreviation, but not the one that ends a sentence.
-    rf"{_BEFORE}({'|'.join(_CALENDAR)})\b(?:\.(?=\s[a-z0-9])|(?=[\s,;:)]|$|\.$))"
-)
-
 
 # The word with which each other spelling begins.
 _SPELLED = re.compile(r"\w+")
@@ -245,19 +267,24 @@ _OTHERWISE = frozenset(
 
 def normalised(text: str) -> str:
     """Give a text with its contractions, abbreviations and spellings brought to one form."""
-    small = text.casefold()
-    for signs, pattern, form in _RULES:
-        if any(sign in small for sign in signs):
-            text = pattern.sub(form, text)
-            small = text.casefold()
-    text = _SHORTENED.sub(lambda found: _CALENDAR[found[1]], text)
-    small = text.casefold()
-    if any(month in small for month in lexicon.MONTHS):
-        text = _DAY.sub(_day, text)
-    text = _ORDINAL.sub(_ordinal, text)
+    due = _due(text)
+    while due:
+        number, *due = due
+        _, pattern, form = _RULES[number]
+        formed = pattern.sub(form, text)
+        if formed != text:
+            # Other signs may stand in it now.
+            text = formed
+            due = [later for later in _due(text) if later > number]
     if _OTHERWISE.isdisjoint(_SPELLED.findall(text.casefold())):
         return text
     return _SPELLINGS.sub(_spelled, text)
+
+
+def _due(text: str) -> list[int]:
+    """Give the numbers of the rules of which a sign stands in a text."""
+    signs = set(_SIGN.findall(text.casefold()))
+    return sorted({number for sign in signs for number in _BY_SIGN[sign]})
 
 
 def _spelled(found: re.Match[str]) -> str:
@@ -269,13 +296,3 @@ def _spelled(found: re.Match[str]) -> str:
         return word
     form = lexicon.SPELLINGS[word.lower()]
     return form[:1].upper() + form[1:] if word[:1].isupper() else form
-
-
-def _day(found: re.Match[str]) -> str:
-    word, month = (found[1], found[2]) if found[1] else (found[4], found[3])
-    return f"{lexicon.ORDINALS.index(word.lower()) + 1} {month}"
-
-
-def _ordinal(found: re.Match[str]) -> str:
-    word = found.group()
-    return word if " " in word else lexicon.ORDINALS[int(word[:-2]) - 1]

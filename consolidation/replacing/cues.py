@@ -29,58 +29,63 @@ LIGHT = frozenset(
     for words in ("get go come give make set do take put have be ask look see",)
     for word in words.split()
 )
+# What no sentence is about.
+TELLING_NOTHING = CHANGING | LIGHT
 TURNED = (
     "moved|switched|changed|renamed|replaced|upgraded|downgraded|raised|lowered|increased|reduced|"
     "migrated|relocated|extended|postponed|rescheduled|shortened|put up"
 )
+# Where a pattern below looks for a first letter first, most words need no further look.
+
 # A later sentence with one of these says plainly that it was otherwise before.
 CUE = re.compile(
-    r"\bno longer\b|\bno more\b(?! than)|\bany ?more\b|\bany longer\b|\bfrom now on\b"
-    r"|\bthese days\b|(?<!for )\bnow\b"
-    r"|\bnowadays\b|\btaken over\b|\btook over\b|\btakes over\b|\bhanded\b[^.;]*\b(?:to|over)\b"
-    r"|\bas of (?:now|today|this|last|\w+day)\b"
+    r"\b(?=[abcdefghilmnprstuw])(?:no longer\b|no more\b(?! than)|any ?more\b|any longer\b"
+    r"|from now on\b|these days\b|(?<!for )now\b"
+    r"|nowadays\b|taken over\b|took over\b|takes over\b|handed\b[^.;]*\b(?:to|over)\b"
+    r"|as of (?:now|today|this|last|\w+day)\b"
     r"|^since (?:the|then|last|this|\w+day|easter|christmas|new year|20\d\d|[A-Z]\w+)\b"
-    r"|\bha(?:s|ve) been (?:\w+ing\b[^.;]*)?\bsince\b|\bha(?:s|ve) been \w+ing\b[^.;]*\bsince\b"
-    rf"|\b(?:ha(?:s|ve|d)|was|were|been|got|is|are)(?: been)? (?:{TURNED})\b(?! (?:on|off|out))"
-    r"|\b(?:moved|switched|migrated|upgraded|renamed|relocated|raised|lowered|increased|reduced|"
+    r"|ha(?:s|ve) been (?:\w+ing\b[^.;]*)?\bsince\b|ha(?:s|ve) been \w+ing\b[^.;]*\bsince\b"
+    rf"|(?:ha(?:s|ve|d)|was|were|been|got|is|are)(?: been)? (?:{TURNED})\b(?! (?:on|off|out))"
+    r"|(?:moved|switched|migrated|upgraded|renamed|relocated|raised|lowered|increased|reduced|"
     r"extended|postponed|rescheduled|bumped|changed|cut)\b[^.;]*\b(?:to|from)\b"
-    r"|\b(?:went|gone|rose|risen|fell|fallen|dropped|grew|grown)\b(?: \w+)? (?:up |down )?to\b"
-    r"|\b(?:is|are|has|have|got|became|becomes) (?:the|a|our|his|her|their|its) new\b"
-    r"|\bbec(?:ame|omes)\b|\bsucceeds\b|\bup from\b|\bdown from\b"
-    r"|\brenamed\b|\bput [^.;]* up\b|\bhad [^.;]* (?:raised|lowered|changed)\b",
+    r"|(?:went|gone|rose|risen|fell|fallen|dropped|grew|grown)\b(?: \w+)? (?:up |down )?to\b"
+    r"|(?:is|are|has|have|got|became|becomes) (?:the|a|our|his|her|their|its) new\b"
+    r"|bec(?:ame|omes)\b|succeeds\b|up from\b|down from\b"
+    r"|renamed\b|put [^.;]* up\b|had [^.;]* (?:raised|lowered|changed)\b)",
     re.IGNORECASE,
 )
 # Of these, the ones that tell what kind of change it was need no value to show for it.
 PLAIN_CUE = re.compile(
-    rf"\bfrom now on\b|\bthese days\b|\b(?:ha(?:s|ve|d)|was|were|been)(?: been)? (?:{TURNED})\b"
-    r"|\brenamed\b|\b(?:is|are) now\b|\b(?:switched|changed|moved) (?:\w+ )?to\b",
+    rf"\b(?=[abcfhimrstw])(?:from now on|these days|(?:ha(?:s|ve|d)|was|were|been)(?: been)? "
+    rf"(?:{TURNED})|renamed|(?:is|are) now|(?:switched|changed|moved) (?:\w+ )?to)\b",
     re.IGNORECASE,
 )
 # What comes on top of what there was, or for a while, replaces nothing.
 ADDED = re.compile(
-    r"\b(?:also|too|as well|besides|additionally|in addition|both|a second|extra|additional|"
-    r"temporarily|for (?:a|the) (?:test|trial|while|time being|moment|day|week|weekend)|"
+    r"\b(?=[abefirt])(?:also|too|as well|besides|additionally|in addition|both|a second|extra|"
+    r"additional|temporarily|for (?:a|the) (?:test|trial|while|time being|moment|day|week|weekend)|"
     r"for now|return|this (?:time|once)|tonight|today only)\b",
     re.IGNORECASE,
 )
 # Where a later sentence names what has ended: the words behind the mark, up to the next joint.
 JOINT = r"(?=[.;:,]|$|\b(?:but|and|now|to|with|for|since|because|it|they|he|she)\b)"
 ENDED = re.compile(
-    rf"\bno (?:longer|more)\b(?! than)(?P<behind>[^.;:,]*?){JOINT}"
-    r"|\bnot\b(?P<more>[^.;:]*?)\b(?:any ?more|any longer)\b"
-    r"|\b(?:replaced|swapped|swaps|replaces)\b(?P<given>[^.;:]*?)\b(?:with|by|for)\b"
-    r"|\b(?:switched|moved|changed|migrated|went|goes|raised|lowered|increased|reduced|extended|"
+    rf"\b(?=[cdefgilmnrsuw])(?:no (?:longer|more)\b(?! than)(?P<behind>[^.;:,]*?){JOINT}"
+    r"|not\b(?P<more>[^.;:]*?)\b(?:any ?more|any longer)\b"
+    r"|(?:replaced|swapped|swaps|replaces)\b(?P<given>[^.;:]*?)\b(?:with|by|for)\b"
+    r"|(?:switched|moved|changed|migrated|went|goes|raised|lowered|increased|reduced|extended|"
     r"renamed|upgraded|downgraded|cut|shortened|rose|fell|dropped)\b[^.;:]*?"
-    r"\bfrom\b(?P<start>[^.;:]*?)\b(?:to|into)\b",
+    r"\bfrom\b(?P<start>[^.;:]*?)\b(?:to|into)\b)",
     re.IGNORECASE,
 )
 # The same, where only a name or a value may be what has ended: more than that is told so, too.
 GIVEN_UP = re.compile(
-    r"\b(?:instead of|rather than|in place of|stopped|quit|left|leaving|sold|dropped|retired|"
-    rf"gave up|given up|got rid of|away from|not)\b(?P<behind>[^.;:]*?){JOINT}"
-    r"|\b(?:replaced|replaces|succeeds|succeeded)\b(?P<done>[^.;:]*)(?=[.;:]|$)"
-    r"|\bfrom\b(?P<start>[^.;:]*?)\b(?:to|into)\b"
-    r"|\b(?:took over|taken over|takes over|inherited|up|down)\b[^.;:]*?\bfrom\b(?P<giver>[^.;:]*)",
+    r"\b(?=[adfgilnqrstu])(?:(?:instead of|rather than|in place of|stopped|quit|left|leaving|sold|"
+    r"dropped|retired|gave up|given up|got rid of|away from|not)\b(?P<behind>[^.;:]*?)"
+    rf"{JOINT}"
+    r"|(?:replaced|replaces|succeeds|succeeded)\b(?P<done>[^.;:]*)(?=[.;:]|$)"
+    r"|from\b(?P<start>[^.;:]*?)\b(?:to|into)\b"
+    r"|(?:took over|taken over|takes over|inherited|up|down)\b[^.;:]*?\bfrom\b(?P<giver>[^.;:]*))",
     re.IGNORECASE,
 )
 NO_MORE = re.compile(
@@ -91,10 +96,10 @@ LEAVER = re.compile(
     r"(?:^|, )(?P<leaving>[^.;:,]*?)\b(?:has left|left|handed|has handed|has stopped)\b", re.I
 )
 HEDGED = re.compile(
-    r"\b(?:(?<!\d )may(?! \d)|might|maybe|perhaps|probably|possibly|likely|could be|seems?|"
-    r"apparently|(?:not|n't) (?:sure|certain)|unsure|rumou?r|guess(?:es|ed)?|supposedly|allegedly|"
-    r"reportedly|thinks?|thought|believes?|suspects?|claims?|claimed|heard|according to|"
-    r"unconfirmed)\b|\?",
+    r"\b(?=[abcghlmnprstu])(?:(?<!\d )may(?! \d)|might|maybe|perhaps|probably|possibly|likely|"
+    r"could be|seems?|apparently|(?:not|n't) (?:sure|certain)|unsure|rumou?r|guess(?:es|ed)?|"
+    r"supposedly|allegedly|reportedly|thinks?|thought|believes?|suspects?|claims?|claimed|"
+    r"heard|according to|unconfirmed)\b|\?",
     re.IGNORECASE,
 )
 TELLS = (
@@ -104,14 +109,14 @@ TELLS = (
 )
 # Who said it, where that is somebody else than the user: it is true as far as that one knows.
 REPORT = re.compile(
-    rf"^(?!(?:the )?user\b)(?:[\w'-]+ ){{1,6}}?(?<!\bare )(?<!\bis )"
+    rf"(?=^|,| according)(?:^(?!(?:the )?user\b)(?:[\w'-]+ ){{1,6}}?(?<!\bare )(?<!\bis )"
     rf"(?<!\bwas )(?<!\bwere )(?:{TELLS})\b,? (?:that )?"
     rf"|^(?:the )?user (?:heard|thinks|believes|guesses|suspects)(?: from [\w' -]+?)? (?:that )?"
     r"|^according to [^,]+, |^(?:perhaps|maybe|apparently|probably|possibly|supposedly),? "
     r"|, (?!(?:the )?user\b)(?:[\w'-]+ ){1,3}?(?:says|said|thinks|told us|claims)\b"
     r"|,(?: but| though)? [^,]*(?:\bnot|n't) (?:\w+ )?(?:sure|certain|confirmed)\b[^,]*(?=\.|$)"
     r"|^(?:it )?(?:could|might|may) be that |^rumou?r has it that |, if [^,]* right(?=\.|$)"
-    r"|,? according to [^,.]+(?=[,.]|$)",
+    r"|,? according to [^,.]+(?=[,.]|$))",
     re.IGNORECASE,
 )
 USER_SAID = re.compile(
@@ -141,9 +146,9 @@ DOUBTS = frozenset({"will", "wants to", "unless"})
 NOT_SO = frozenset({"will", "wants to", "should", "can", "may", "used to", "unless", "if", "or"})
 # No doubts: how things are, and a value with its bound.
 PLAINLY_SO = re.compile(
-    r"\bcan be (?=reached|found|contacted|accessed|seen)|\bor (?:newer|later|higher|above|more)\b"
-    r"|\bwants?\b(?! (?:\w+ )?to\b)|\baims? at\b|(?<=\d )May\b|\bMay(?= \d)"
-    r"|\bmay (?=[^.;]*\b(?:at most|up to|no more than)\b)"
+    r"\b(?=[acmMow])(?:can be (?=reached|found|contacted|accessed|seen)"
+    r"|or (?:newer|later|higher|above|more)\b|wants?\b(?! (?:\w+ )?to\b)|aims? at\b"
+    r"|(?<=\d )May\b|May(?= \d)|may (?=[^.;]*\b(?:at most|up to|no more than)\b))"
 )
 AT_MOST = re.compile(r"\b(?:at most|up to|no more than|not more than)\b", re.IGNORECASE)
 # A name for being called so, however it is written: "the default branch is called trunk".

@@ -19,6 +19,9 @@ from .attributes import attribute_of, changed_by
 
 Key = tuple[str, str]
 
+_OPENING = lexicon.OPENING | lexicon.PLACING
+_DETERMINERS = cues.DETERMINERS - lexicon.PLACING
+
 
 @dataclass(frozen=True)
 class Frame:
@@ -116,7 +119,7 @@ class Frame:
         )
         found: dict[str, str] = {}
         for token in self.reading.tokens:
-            said = token.start not in taken and stem(token.bare) not in cues.CHANGING | cues.LIGHT
+            said = token.start not in taken and stem(token.bare) not in cues.TELLING_NOTHING
             for word in self._parts(token) if said else ():
                 found.setdefault(word, token.bare)
         # How often it is so is part of what it is: a daily goal is not a weekly one.
@@ -212,7 +215,7 @@ def _openers(tokens: Sequence[Token]) -> set[str]:
     return {
         token.bare
         for token, after in pairwise(tokens)
-        if token.starts_sentence and after.lower in lexicon.OPENING | lexicon.PLACING
+        if token.starts_sentence and after.lower in _OPENING
     }
 
 
@@ -222,12 +225,13 @@ def _is_name(value: Value) -> bool:
 
 
 def _spans(pattern: re.Pattern[str], text: str) -> frozenset[int]:
-    return frozenset(
-        at
-        for found in pattern.finditer(text)
-        for group in pattern.groupindex
-        if found.start(group) >= 0
-        for at in range(*found.span(group))
+    return frozenset().union(
+        *(
+            range(*found.span(group))
+            for found in pattern.finditer(text)
+            for group in pattern.groupindex
+            if found.start(group) >= 0
+        )
     )
 
 
@@ -250,7 +254,7 @@ def _phrases(tokens: Sequence[Token]) -> Iterator[tuple[str, list[Token]]]:
             words = []
             for later in tokens[at + 1 :]:
                 if later.starts_sentence or not (
-                    is_content(later.bare) or later.lower in cues.DETERMINERS - lexicon.PLACING
+                    is_content(later.bare) or later.lower in _DETERMINERS
                 ):
                     break
                 words.append(later)

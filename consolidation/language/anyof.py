@@ -1,0 +1,27 @@
+"""A pattern for any of many words: it looks at each letter of a text once, not once a word."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+# What may follow a letter; "" where a word may end.
+_Tree = dict[str, "_Tree"]
+
+
+def any_of(words: Iterable[str]) -> str:
+    """Give a pattern that finds the longest of some words that begins at a place."""
+    tree: _Tree = {}
+    for word in words:
+        branch = tree
+        for letter in word:
+            branch = branch.setdefault(letter, {})
+        branch[""] = {}
+    return _pattern(tree)
+
+
+def _pattern(tree: _Tree) -> str:
+    ways = [re.escape(letter) + _pattern(rest) for letter, rest in tree.items() if letter]
+    if not ways:
+        return ""
+    return f"(?:{'|'.join(ways)}){'?' if '' in tree else ''}"

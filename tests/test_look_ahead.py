@@ -1,0 +1,53 @@
+"""A look at the beginning spares a pattern most places of a text, and changes nothing it finds."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from slowwave.consolidation.language import mood, values
+from slowwave.consolidation.language.anyof import any_of
+from slowwave.consolidation.replacing import cues
+
+_LOOK = re.compile(r"\(\?=(?:\[\w+\]|\^\|,\| according)\)")
+_LOOKING = [
+    pattern
+    for module in (cues, mood)
+    for pattern in vars(module).values()
+    if isinstance(pattern, re.Pattern) and _LOOK.search(pattern.pattern)
+]
+
+
+@pytest.mark.parametrize("pattern", _LOOKING, ids=lambda pattern: pattern.pattern[:30])
+@settings(max_examples=100, suppress_health_check=[HealthCheck.too_slow])
+@given(data=st.data())
+def test_a_look_at_the_first_letter_hides_nothing_from_a_pattern(
+    pattern: re.Pattern[str], data: st.DataObject
+) -> None:
+    without = re.compile(_LOOK.sub("", pattern.pattern), pattern.flags)
+    text = data.draw(st.from_regex(without))
+    assert [one.span() for one in pattern.finditer(text)] == [
+        one.span() for one in without.finditer(text)
+    ]
+
+
+@pytest.mark.parametrize("kind", values._KINDS)
+@settings(max_examples=25, suppress_health_check=[HealthCheck.too_slow])
+@given(data=st.data())
+def test_a_look_at_a_place_hides_no_value(kind: str, data: st.DataObject) -> None:
+    pattern = re.compile(rf"(?!\B[^\W\d])(?:{values._KINDS[kind]})", re.IGNORECASE)
+    place = re.compile(values._PLACE, re.IGNORECASE)
+    text = data.draw(st.from_regex(pattern))
+    assert all(place.match(text, one.start()) for one in pattern.finditer(text))
+
+
+@given(st.lists(st.text(alphabet="ab.", min_size=1), min_size=1), st.text(alphabet="ab."))
+def test_of_many_words_the_longest_that_begins_at_a_place_is_found(
+    words: list[str], text: str
+) -> None:
+    found = re.match(any_of(words), text)
+    begun = [word for word in words if text.startswith(word)]
+    assert (found and found.group()) == max(begun, key=len, default=None)
