@@ -8,7 +8,7 @@ of them may well give one thing two values.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from functools import cached_property, lru_cache
+from functools import lru_cache
 
 from msgspec import Struct
 
@@ -50,7 +50,7 @@ _MARKS: Mapping[str, Callable[[Frame], bool]] = {
 }
 
 
-class Saying(Struct, frozen=True, array_like=True, dict=True):
+class Saying(Struct, frozen=True, array_like=True):
     """One sentence: what it is about, what it says of it, and how."""
 
     matter: frozenset[str]
@@ -68,16 +68,16 @@ class Saying(Struct, frozen=True, array_like=True, dict=True):
         """The attributes of which it says that their value changed."""
         return frozenset().union(*map(changed_by, self.verbs))
 
-    @cached_property
+    @property
     def leads(self) -> frozenset[str]:
         """What leads to another sentence about the same thing.
 
         Where a name stands, also what is said of it together with it: neither may be rare.
         """
         whose = ["user"] * (OF_USER in self.marks) + [*self.roots]
-        if not whose:
-            return self.matter
         attributes = [one for one in (*self.matter, *self.implied) if one[0] == "="]
+        if not whose or not attributes:
+            return self.matter  # as it is: most sentences are such
         return self.matter.union(f"{name}{one}" for name in whose for one in attributes)
 
     @property
