@@ -17,7 +17,6 @@ from slowwave.store.memories import read_memories
 from slowwave.store.records import LAYERS, Memory, content_hash, json_text, timestamp, to_row
 from slowwave.store.vectors import keep_vectors, to_blob
 
-from .entities import names_in
 from .proposals import Draft, Operation, Proposal, Result, Written
 from .thresholds import TRUST_LOSS
 
@@ -217,6 +216,8 @@ def _names_of(
     text: str, sources: Sequence[Memory], entities: Mapping[str, Sequence[str]]
 ) -> list[str]:
     """Give the names in a text: those of its sources that stand in it, and those found anew."""
+    from .entities import names_in
+
     named = {name for memory in sources for name in entities.get(memory.id, ())}
     kept = {name for name in named if name.lower() in text.lower()}
     return sorted(kept | set(names_in(text)))

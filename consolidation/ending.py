@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from slowwave.store.errors import StoreError
 from slowwave.store.file import open_reading
@@ -16,10 +17,12 @@ from .execute import Executed, Run
 from .index import Library
 from .interruption import Interruption, OutOfTime
 from .outcome import Outcome, expected_counts, report_of, verdict
-from .population import Population
 from .progress import Progress
 from .proposals import Plan, Result, Usage
 from .purging import Purged, carry_out_purge
+
+if TYPE_CHECKING:
+    from .population import Population
 
 
 def planned(

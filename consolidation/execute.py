@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import datetime
+from functools import cached_property
 from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
@@ -24,17 +25,16 @@ from slowwave.store.vectors import keep_vectors
 
 from .apply import RunContext, apply_written, record
 from .aside import aside
-from .drafting import Drafting
 from .embed import Embedder
 from .interruption import Interruption
-from .population import Population
 from .progress import Progress
 from .proposals import Plan, Result, State, Usage, Written
 from .safety import SafetyNet
 from .write import Writer, prompt_hashes
 
 if TYPE_CHECKING:
-    pass
+    from .drafting import Drafting
+    from .population import Population
 
 # How many memories' names are written by one transaction: a moment's work.
 _PORTION = 500
@@ -88,7 +88,6 @@ class Run:
         self._begun = False
         # The file that it began in: what came in its place since is another's.
         self._file: Identity | None = None
-        self._drafting = Drafting(embedder, writer)
         self.context = RunContext(
             run_id=new_id(),
             now=now,
@@ -97,6 +96,12 @@ class Run:
             embedding_model=embedder.name,
             prompt_hashes=prompt_hashes(writer),
         )
+
+    @cached_property
+    def _drafting(self) -> Drafting:
+        from .drafting import Drafting
+
+        return Drafting(self._embedder, self._writer)
 
     @property
     def run_id(self) -> str | None:

@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-VERSION = "extractive/1"
 _DAY = r"\d{4}-\d{2}-\d{2}"
 # In front of a sentence that speaks of "yesterday": the day on which it was said. In front of what
 # changed: since when it is so, or from when until when it was.

@@ -6,7 +6,7 @@ from collections.abc import Container, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from slowwave.store.check import part_spoiled
 from slowwave.store.entities import read_entities, read_scans
@@ -27,14 +27,15 @@ from slowwave.store.standing import changes_of
 from slowwave.store.vectors import read_vectors
 
 from .embed import Embedder
-from .gist import gist_of
 from .kept_graph import KeptGraph
 from .memos import Memos, rules
 from .neighbours import STEP
-from .population import Population, sorted_by_length
 from .progress import Progress
 from .text_vectors import TextVectors
-from .thresholds import EXTRACT_SIMILARITY, SYNTHESIZE_SIMILARITY
+from .thresholds import EXTRACT_SIMILARITY, MOST_CHARACTERS, SYNTHESIZE_SIMILARITY
+
+if TYPE_CHECKING:
+    from .population import Population
 
 
 class Keeper(Protocol):
@@ -158,6 +159,22 @@ def read_sound(
     return observed, derived, tuple(sorted(damaged))
 
 
+def sorted_by_length(
+    observed: Sequence[Memory], derived: Sequence[Memory]
+) -> tuple[tuple[Memory, ...], tuple[Memory, ...], tuple[Memory, ...]]:
+    """Give the observed and the derived memories that a night reads, and the active ones beyond.
+
+    Reading takes more than linear time, and a text of megabytes must not take the whole night.
+    """
+    short = [
+        tuple(one for one in part if len(one.content) <= MOST_CHARACTERS)
+        for part in (observed, derived)
+    ]
+    everyone = (*observed, *derived)
+    long = (one for one in everyone if len(one.content) > MOST_CHARACTERS)
+    return short[0], short[1], tuple(one for one in long if one.status == "active")
+
+
 def complete(
     library: Library, embedder: Embedder, keeper: Keeper | None, progress: Progress
 ) -> list[Population]:
@@ -178,6 +195,8 @@ def complete(
 
 
 def _names(shelf: Shelf, keeper: Keeper | None, memos: Memos) -> dict[str, list[str]]:
+    from .gist import gist_of
+
     new = [
         (memory.id, memory.content_hash, gist_of(memory, memos).names)
         for memory in shelf.memories
@@ -194,6 +213,8 @@ def _names(shelf: Shelf, keeper: Keeper | None, memos: Memos) -> dict[str, list[
 def _population(
     shelf: Shelf, library: Library, names: dict[str, list[str]], progress: Progress
 ) -> Population:
+    from .population import Population
+
     derived = library.vectors.of(shelf.derived)
     texts: dict[str, Memory] = {}
     for memory in shelf.observed:

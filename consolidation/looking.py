@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from slowwave.store.records import timestamp
 
@@ -16,12 +17,13 @@ from .index import Keeper, Library, complete, read_library
 from .memos import Memos
 from .notebook import Found, Notebook
 from .options import CycleOptions
-from .plan import joined, plan_tenant
-from .planning.state import PlanOptions
-from .population import Population
+from .planning.options import PlanOptions
 from .progress import Progress
-from .proposals import Plan
+from .proposals import Plan, joined
 from .write import Writer, prompt_hashes
+
+if TYPE_CHECKING:
+    from .population import Population
 
 
 @dataclass(frozen=True)
@@ -85,8 +87,7 @@ class Looker:
         )
         remembered = frozenset() if options.reconsider else library.remembered
         chosen = self._chosen(remembered)
-        plans = aside(lambda: {one.tenant: plan_tenant(one, chosen) for one in populations})
-        plans = plans if options.consolidate else {}
+        plans = _planned(populations, chosen) if options.consolidate else {}
         everything = resting | plans
         plan = joined(everything[one] for one in library.tenants if one in everything)
         whole = not options.tenants and not resting
@@ -101,3 +102,12 @@ class Looker:
             include_protected=self._options.include_protected,
             remembered=remembered,
         )
+
+
+def _planned(populations: Sequence[Population], options: PlanOptions) -> dict[str, Plan]:
+    """Give the plan of each tenant that is not at rest."""
+    if not populations:
+        return {}  # and nothing is loaded that reads texts
+    from .plan import plan_tenant
+
+    return aside(lambda: {one.tenant: plan_tenant(one, options) for one in populations})

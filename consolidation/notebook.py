@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from hashlib import sha256
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from msgspec import DecodeError, Struct
 from msgspec.json import Decoder, encode
@@ -25,9 +26,11 @@ from slowwave.store.standing import keep_standing, read_standing
 
 from .index import Library, basis_of
 from .memos import Memos, rules
-from .planning.state import PlanOptions
-from .population import Population
+from .planning.options import PlanOptions
 from .proposals import Conflict, Plan, Refusal, Suspicion, TooLong
+
+if TYPE_CHECKING:
+    from .population import Population
 
 
 @dataclass(frozen=True)

@@ -6,15 +6,17 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from slowwave.store.errors import StoreError
 from slowwave.store.memories import Counts
 from slowwave.store.records import LAYERS
 
-from .population import Population
 from .proposals import Plan, Proposal, Result, Usage
 from .purging import Purged
+
+if TYPE_CHECKING:
+    from .population import Population
 
 
 @dataclass(frozen=True)

@@ -8,19 +8,19 @@ the first, and something is proposed only for active memories that are not yet p
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import fields
 
 from slowwave.store.records import Memory
 
 from .merges import by_rank, near_pairs, refusals
 from .planning.matters import Matters
 from .planning.merging import propose_judgements, propose_merges
+from .planning.options import PlanOptions
 from .planning.ruling import Rules
-from .planning.state import Planning, PlanOptions
+from .planning.state import Planning
 from .planning.synthesizing import Syntheses
 from .planning.updating import Updates
 from .population import Population
-from .proposals import Plan, Suspicion, TooLong
+from .proposals import Plan, Suspicion, TooLong, joined
 
 
 def make_plan(populations: Iterable[Population], options: PlanOptions) -> Plan:
@@ -52,17 +52,6 @@ def plan_tenant(population: Population, options: PlanOptions) -> Plan:
         tuple(_suspicious(population)),
         tuple(TooLong(*_of(one), len(one.content)) for one in population.too_long),
         population.damaged,
-    )
-
-
-def joined(plans: Iterable[Plan]) -> Plan:
-    """Give the plans of several tenants as one."""
-    all_of = list(plans)
-    return Plan(
-        *(
-            tuple(one for plan in all_of for one in getattr(plan, part.name))
-            for part in fields(Plan)
-        )
     )
 
 

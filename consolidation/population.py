@@ -16,7 +16,7 @@ from .kept_graph import KeptGraph
 from .language.reading import Reading, read
 from .memos import Memos
 from .neighbours import Neighbours
-from .thresholds import EXTRACT_SIMILARITY, MOST_CHARACTERS, SYNTHESIZE_SIMILARITY
+from .thresholds import EXTRACT_SIMILARITY, SYNTHESIZE_SIMILARITY
 
 if TYPE_CHECKING:
     import numpy as np
@@ -202,22 +202,6 @@ class Population:
                     found[one] = memory.id
                     waiting += sources.get(one, [])
         return found
-
-
-def sorted_by_length(
-    observed: Sequence[Memory], derived: Sequence[Memory]
-) -> tuple[tuple[Memory, ...], tuple[Memory, ...], tuple[Memory, ...]]:
-    """Give the observed and the derived memories that a night reads, and the active ones beyond.
-
-    Reading takes more than linear time, and a text of megabytes must not take the whole night.
-    """
-    short = [
-        tuple(one for one in part if len(one.content) <= MOST_CHARACTERS)
-        for part in (observed, derived)
-    ]
-    everyone = (*observed, *derived)
-    long = (one for one in everyone if len(one.content) > MOST_CHARACTERS)
-    return short[0], short[1], tuple(one for one in long if one.status == "active")
 
 
 def as_source(memory: Memory, vector: NDArray[np.float32]) -> Source:

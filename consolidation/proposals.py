@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass, field
+from collections.abc import Iterable
+from dataclasses import dataclass, field, fields
 from typing import Literal
 
 from slowwave.store.records import json_text
@@ -130,6 +131,17 @@ class Plan:
         """The sha256 of the plan: two plans with the same one do the same."""
         parts = [[one.id, one.sources, one.leaving, one.survivor] for one in self.proposals]
         return hashlib.sha256(json_text(parts).encode()).hexdigest()
+
+
+def joined(plans: Iterable[Plan]) -> Plan:
+    """Give the plans of several tenants as one."""
+    all_of = list(plans)
+    return Plan(
+        *(
+            tuple(one for plan in all_of for one in getattr(plan, part.name))
+            for part in fields(Plan)
+        )
+    )
 
 
 @dataclass(frozen=True)

@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass, field
 from datetime import datetime
 from importlib.metadata import version
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from slowwave.store.errors import FileHeld, StoreError
 from slowwave.store.file import MemoryFile, open_reading, open_writing
@@ -16,8 +17,10 @@ from slowwave.store.purge import OPTION, PORTION, Kept, Needs, Purgeable, find_p
 from slowwave.store.records import new_id, timestamp
 
 from .interruption import Interruption, OutOfTime
-from .population import Population
 from .sparing import spare_neighbours
+
+if TYPE_CHECKING:
+    from .population import Population
 
 _INTERRUPTED = "the purge was interrupted"
 NOTHING = Purgeable((), Kept())

@@ -11,12 +11,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from slowwave.store.purge import Purgeable
 
 from .neighbours import similar_pairs
-from .population import Population
 from .thresholds import EXTRACT_SIMILARITY
+
+if TYPE_CHECKING:
+    from .population import Population
 
 
 def spare_neighbours(purgeable: Purgeable, populations: Sequence[Population]) -> Purgeable:

@@ -5,14 +5,17 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Protocol, TypeVar
+from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from slowwave.store.ledger import Answer, KeptAnswer
 
-from . import extractive
-from .extractive import Source
 from .proposals import ASKED, Draft, Operation, Proposal, Written
 
+if TYPE_CHECKING:
+    from .extractive import Source
+
+# Goes up whenever the rules change that extractive.py writes by.
+_RULES = "extractive/1"
 # How many proposals are written and checked before they are applied: a moment's work.
 TOGETHER = 16
 
@@ -81,7 +84,7 @@ class ExtractiveWriter:
 
     def prompt_hash(self, operation: Operation) -> str:
         """Give the hash of the version: its rules are its instructions."""
-        return hashlib.sha256(f"{extractive.VERSION} {operation}".encode()).hexdigest()
+        return hashlib.sha256(f"{_RULES} {operation}".encode()).hexdigest()
 
     def make_ready(self) -> None:
         """Need nothing."""

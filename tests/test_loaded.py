@@ -56,6 +56,17 @@ def test_a_dry_run_with_vectors_loads_no_model(embedded: Path) -> None:
     assert loaded(arguments, HEAVIEST | EMBEDDING) == set()
 
 
+@pytest.mark.parametrize("dry", [[], ["--dry-run"]])
+def test_a_night_at_rest_loads_nothing_that_reads_texts_or_vectors(
+    dry: list[str], embedded: Path, embedder: SentenceEmbedder
+) -> None:
+    night(embedded, embedder)
+    reading = {"simplemma", "snowballstemmer", "slowwave.consolidation.language.reading"}
+    arguments = ["maintain", embedded, "--consolidate", *dry]
+    # sqlite-utils itself loads numpy where there is one.
+    assert loaded(arguments, HEAVIEST | EMBEDDING | (PLANNING - {"numpy"}) | reading) == set()
+
+
 def test_a_night_with_the_packaged_model_loads_onnxruntime_and_no_torch(memory_file: Path) -> None:
     fill(memory_file, told(of_one_thing(), "oncall"))
     arguments = ["maintain", memory_file, "--consolidate"]

@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from slowwave.consolidation.checking.verify import find_distance, find_faults
 from slowwave.consolidation.embed import Embedder
 from slowwave.consolidation.entities import names_in
-from slowwave.consolidation.planning.state import PlanOptions
+from slowwave.consolidation.planning.options import PlanOptions
 from slowwave.consolidation.population import Population
 from slowwave.consolidation.proposals import Draft, Proposal
 from slowwave.consolidation.write import Check, Job, Writer, prompt_hashes

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 
 from msgspec.json import Decoder
@@ -17,7 +16,6 @@ from slowwave.consolidation.guards import Objection
 from slowwave.consolidation.language.reading import Reading
 from slowwave.consolidation.population import Population
 from slowwave.consolidation.proposals import (
-    OPERATIONS,
     Claim,
     Draft,
     Operation,
@@ -27,25 +25,12 @@ from slowwave.consolidation.proposals import (
 from slowwave.consolidation.topics import shared_topics
 from slowwave.store.records import Memory
 
+from .options import PlanOptions
+
 # The members of each part of a group, by their places in it.
 _PARTS = Decoder(list[list[int]])
 
 PairGuard = Callable[[Reading, Reading], Objection | None]
-
-
-@dataclass(frozen=True)
-class PlanOptions:
-    """What a plan depends on besides the file."""
-
-    # The writer's name and the hash of its instructions per operation: part of every key.
-    writer: str
-    prompt_hashes: Mapping[Operation, str]
-    # Whether the writer needs no model, so that the plan can show what it will write.
-    extractive: bool
-    only: frozenset[Operation] = frozenset(OPERATIONS)
-    include_protected: bool = False
-    # The keys of decisions that stand.
-    remembered: frozenset[str] = frozenset()
 
 
 class Planning:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from slowwave.consolidation.index import read_sound
-from slowwave.consolidation.population import Population, sorted_by_length
+from slowwave.consolidation.index import read_sound, sorted_by_length
+from slowwave.consolidation.population import Population
 from slowwave.consolidation.proposals import Conflict
 from slowwave.store.file import open_reading
 from slowwave.store.lineage import read_edges
