@@ -173,8 +173,24 @@ class Run:
                 for part in _moments(some):
                     done.last = part
                     done.usage = sum((one.usage for one in part), start=done.usage)
-                    done.results |= self._settle(file, part, populations)
+                    self._settle_part(file, part, populations, done)
                     progress.stage("applying", len(done.results), len(plan.proposals))
+
+    def _settle_part(
+        self,
+        file: MemoryFile,
+        part: Sequence[Written],
+        populations: Sequence[Population],
+        done: _Done,
+    ) -> None:
+        try:
+            done.results |= self._settle(file, part, populations)
+        except StoreError:
+            # One of them cannot be written; what comes before it can.
+            if len(part) == 1:
+                raise
+            for one in part:
+                done.results |= self._settle(file, [one], populations)
 
     def _find_what_stands(self, done: _Done) -> None:
         """Ask the file what stands in it: between a commit and a note of it there is a gap."""

@@ -59,15 +59,14 @@ class MemoryFile:
         """
         with explained(self.path):
             patiently(partial(self.db.conn.execute, "BEGIN IMMEDIATE"))
-        try:
-            yield
-            self._refuse_moved()
-            with explained(self.path):
+            try:
+                yield
+                self._refuse_moved()
                 patiently(partial(self.db.conn.execute, "COMMIT"))
-        except BaseException:
-            if self.db.conn.in_transaction:
-                self.db.conn.execute("ROLLBACK")
-            raise
+            except BaseException:
+                if self.db.conn.in_transaction:
+                    self.db.conn.execute("ROLLBACK")
+                raise
 
     def _refuse_moved(self) -> None:
         if self.identity is not None and _identity(self.path) != self.identity:

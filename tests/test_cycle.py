@@ -158,6 +158,27 @@ def test_an_error_in_the_middle_leaves_whole_proposals_only(
     assert [result.state for result in night(memory_file, embedder).results] == ["applied"]
 
 
+def test_what_cannot_be_written_takes_nothing_along_that_came_before_it(
+    memory_file: Path, embedder: SentenceEmbedder
+) -> None:
+    lines = ["Billing listens on port 8080", "Tea is served at four", "The kettle is green"]
+    for number, line in enumerate(lines):
+        fill(memory_file, told([line, f"{line}."], f"twin-{number}"))
+    order = [one.proposal.leaving[0] for one in night(memory_file, embedder, dry_run=True).results]
+    assert len(order) == len(lines)
+    execute(
+        memory_file,
+        f"CREATE TRIGGER mine BEFORE UPDATE OF status ON memories WHEN old.id = '{order[1]}' "
+        "BEGIN SELECT RAISE(ABORT, 'mine'); END",
+    )
+    outcome = night(memory_file, embedder)
+    assert [result.state for result in outcome.results] == ["applied", "failed", "failed"]
+    left = rows(memory_file, "SELECT id FROM memories WHERE status = 'superseded'")
+    assert left == [{"id": order[0]}]
+    with open_reading(memory_file) as file:
+        assert check_file(file).problems == ()
+
+
 def test_undo_gives_everything_that_agents_see_back_to_the_bit(
     memory_file: Path, embedder: SentenceEmbedder
 ) -> None:
