@@ -67,6 +67,8 @@ class Neighbours:
 
     def chosen(self, some: NDArray[np.bool_ | np.intp]) -> Neighbours:
         """Give some of the pairs, by a mask or by their places."""
+        if some.dtype == bool and some.all():
+            return self  # of a million rows each copy takes half a gigabyte
         return Neighbours(self.rows, self.left[some], self.right[some], self.steps[some])
 
     def together(self, others: Neighbours) -> Neighbours:
