@@ -9,10 +9,12 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from slowwave.consolidation.entities import names_in
 from slowwave.consolidation.guards import first_difference
 from slowwave.consolidation.language import wording
 from slowwave.consolidation.language.reading import read
 from slowwave.consolidation.language.wording import normalised
+from slowwave.consolidation.replacing.sayings import sayings_of
 
 
 @pytest.mark.parametrize(
@@ -80,3 +82,22 @@ def test_nothing_that_is_spelled_otherwise_is_without_its_sign(
 ) -> None:
     text = data.draw(st.from_regex(pattern))
     assert any(sign in text.casefold() for sign in signs)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *("Toplantı 5 MİN sürer.", "THE JOB TAKES 5 MİNUTES", "5 mıles", "5 KİB", "12 dayſ"),
+        *("The ſecond of March is a holiday.", "FİRST OF MARCH, first of May"),
+        *("a ſecond-hand cello", "pull requeſts", "e-maıl, e-mail", "ſıx and a half hours"),
+        *("at half past ſıx", "In March the sıxth, the sixth of May.", "5 \u212ab"),
+    ],
+)
+def test_letters_that_a_pattern_takes_for_others_end_no_reading(text: str) -> None:
+    assert first_difference(read(text), read(f"{text} Tea is at four.")) is not None
+    assert all(name in text for name in names_in(text))
+    assert len(sayings_of(text)) <= len(read(text).sentences)
+
+
+def test_a_word_with_a_turkish_letter_is_the_unit_that_a_pattern_takes_it_for() -> None:
+    assert [one.norm for one in read("It takes 5 MİN.").values] == ["300 s"]

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 
 from . import lexicon
 from .anyof import any_of
+from .letters import small
 from .numerals import DIGITS, UNIT, norm_of_digits, numbers_in_words
 from .tokens import Token, stem
 
@@ -177,11 +178,11 @@ def _by_pattern(text: str) -> Iterator[Value]:
         kind, raw = match.lastgroup or "", match.group()
         if kind in ("url", "path"):
             raw = raw.rstrip(".,;:")
-        yield _value(kind, _norm(kind, raw.lower()), raw, match.start())
+        yield _value(kind, _norm(kind, raw), raw, match.start())
         # The year by itself, so that "3 March" and "3 March 2026" agree, and two years do not.
         if kind in ("date", "month") and (year := _YEAR.search(raw)):
             yield _value("year", year[1] or f"20{year[2]}", raw, match.start())
-        if kind == "number" and (rate := norm_of_digits(raw.lower())[1]):
+        if kind == "number" and (rate := norm_of_digits(small(raw))[1]):
             yield _value("rate", rate, raw, match.start())
 
 
@@ -195,7 +196,8 @@ def _calendar_words(tokens: Sequence[Token]) -> Iterator[Value]:
             yield _value("month", token.bare, token.text, token.start)
 
 
-def _norm(kind: str, raw: str) -> str:
+def _norm(kind: str, text: str) -> str:
+    raw = small(text)
     match kind:
         case "date":
             return _date(raw)
@@ -209,10 +211,10 @@ def _norm(kind: str, raw: str) -> str:
         case "number":
             return norm_of_digits(raw)[0]
         case "version":
-            return raw.removeprefix("v")
+            return text.lower().removeprefix("v")
         case "url" | "path":
-            return raw.rstrip("/")
-    return raw
+            return text.lower().rstrip("/")
+    return text.lower()
 
 
 def _date(text: str) -> str:

@@ -12,6 +12,7 @@ from collections.abc import Callable
 
 from . import lexicon
 from .anyof import any_of
+from .letters import small
 
 # Not inside a path, a host or an identifier, where spelling is meaning.
 _BEFORE, _AFTER = r"(?<![\w./@#:-])", r"(?![\w/@-]|\.\w)"
@@ -26,7 +27,7 @@ _ONES = "|".join(word for word, number in lexicon.NUMBER_WORDS.items() if 0 < nu
 
 
 def _hour(word: str) -> int:
-    return lexicon.NUMBER_WORDS.get(word.lower()) or int(word)
+    return lexicon.NUMBER_WORDS.get(small(word)) or int(word)
 
 
 def _minutes(found: re.Match[str]) -> str:
@@ -36,7 +37,7 @@ def _minutes(found: re.Match[str]) -> str:
 
 def _day(found: re.Match[str]) -> str:
     word, month = (found[1], found[2]) if found[1] else (found[4], found[3])
-    return f"{lexicon.ORDINALS.index(word.lower()) + 1} {month}"
+    return f"{lexicon.ORDINALS.index(small(word)) + 1} {month}"
 
 
 def _ordinal(found: re.Match[str]) -> str:
@@ -161,7 +162,7 @@ _RULES: tuple[tuple[tuple[str, ...], re.Pattern[str], _Form], ...] = tuple(
         (
             (".5",),
             rf"\b({_ONES})\.5\b",
-            lambda found: f"{lexicon.NUMBER_WORDS[found[1].lower()]}.5",
+            lambda found: f"{lexicon.NUMBER_WORDS[small(found[1])]}.5",
         ),
         (
             ("h",),
@@ -294,5 +295,5 @@ def _spelled(found: re.Match[str]) -> str:
     # "40 db" is a noise.
     if word.lower() in ("db", "dbs") and found.string[: found.start()].rstrip()[-1:].isdigit():
         return word
-    form = lexicon.SPELLINGS[word.lower()]
+    form = lexicon.SPELLINGS[small(word)]
     return form[:1].upper() + form[1:] if word[:1].isupper() else form
