@@ -10,15 +10,12 @@ def main() -> None:
     """Run the command line and end the process with its exit code."""
     # Before and after a command listens, Ctrl-C ends the process without a traceback.
     signal.signal(signal.SIGINT, signal.SIG_DFL)
-    # A night makes much and lets little go: to search all of it for garbage so often, and once more
-    # at the end, took a tenth of a dry run.
+    # A night makes much and lets little go: to search all of it for garbage so often takes a part
+    # of a dry run.
     gc.set_threshold(100_000, 20, 100)
     from .app import main as run
 
-    try:
-        run()
-    finally:
-        gc.freeze()
+    run()
 
 
 if __name__ == "__main__":

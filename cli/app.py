@@ -6,7 +6,6 @@ import os
 import signal
 import sys
 from collections.abc import Callable
-from contextlib import suppress
 from importlib.metadata import version
 from typing import Annotated, NoReturn
 
@@ -65,20 +64,23 @@ def main() -> None:
     for number in (signal.SIGINT, signal.SIGTERM):
         # What was done is told: a signal must not change the code any more.
         signal.signal(number, signal.SIG_IGN)
-    if code in (Code.INTERRUPTED, Code.TERMINATED):
-        _end_at_once(code)
-    sys.exit(code)
+    _end_at_once(code)
 
 
 def _end_at_once(code: int) -> NoReturn:
-    """End without Python's own end: a thread that asks a model could hold that up.
+    """End without Python's own end.
 
-    It would also end by SIGINT instead, where KeyboardInterrupt went through an `exec`.
+    A thread that still asks a model could hold that up for good: a destructor in litellm imports,
+    and waits for a lock that a thread has which does not run any more. And all that a night read
+    would be taken down piece by piece.
     """
-    # Whoever read our output may have been interrupted, too.
-    with suppress(OSError):
+    try:
         sys.stdout.flush()
         sys.stderr.flush()
+    except BrokenPipeError:
+        pass  # whoever read our output has gone, or was interrupted, too
+    except OSError:
+        code = code or Code.FAILED
     os._exit(code)
 
 

@@ -111,7 +111,7 @@ def _read(kept: str | None, form: Decoder[T]) -> tuple[T] | None:
         return None
     try:
         return (form.decode(text),)
-    except DecodeError:
+    except (DecodeError, RecursionError):
         return None
 
 

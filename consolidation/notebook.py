@@ -143,7 +143,7 @@ def _written(plan: Plan) -> bytes:
 def _read(report: bytes | None) -> Plan | None:
     try:
         found = _REPORT.decode(zlib.decompress(report or b""))
-    except (zlib.error, DecodeError):
+    except (zlib.error, DecodeError, UnicodeDecodeError):
         # What is damaged does not stand: it is looked at again.
         return None
     return Plan(

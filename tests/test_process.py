@@ -134,3 +134,17 @@ def test_a_run_without_a_model_connects_to_nothing(memory_file: Path) -> None:
     )
     assert (ended.returncode, ended.stderr) == (0, "")
     assert picture(memory_file, ["memories"]) != before
+
+
+def test_a_command_waits_for_nothing_that_a_library_would_do_at_the_end(tmp_path: Path) -> None:
+    code = (
+        "import atexit, sys, time\n"
+        "atexit.register(time.sleep, 600)\n"
+        f"sys.argv = ['slowwave', 'init', {str(tmp_path / 'memory.db')!r}]\n"
+        "from slowwave.cli.__main__ import main\nmain()"
+    )
+    ended = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, timeout=120, check=False
+    )
+    assert ended.returncode == 0
+    assert "memory.db" in ended.stdout

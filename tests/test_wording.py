@@ -84,20 +84,26 @@ def test_nothing_that_is_spelled_otherwise_is_without_its_sign(
     assert any(sign in text.casefold() for sign in signs)
 
 
+def odd(text: str) -> str:
+    """Write ^ as a dotless i, I as a dotted one, and ~ as a long s."""
+    return text.translate(str.maketrans("^I~", "\u0131\u0130\u017f"))
+
+
 @pytest.mark.parametrize(
     "text",
     [
-        *("Toplantı 5 MİN sürer.", "THE JOB TAKES 5 MİNUTES", "5 mıles", "5 KİB", "12 dayſ"),
-        *("The ſecond of March is a holiday.", "FİRST OF MARCH, first of May"),
-        *("a ſecond-hand cello", "pull requeſts", "e-maıl, e-mail", "ſıx and a half hours"),
-        *("at half past ſıx", "In March the sıxth, the sixth of May.", "5 \u212ab"),
+        *("Toplant^ 5 MIN surer.", "THE JOB TAKES 5 MINUTES", "5 m^les", "5 KIB", "12 day~"),
+        *("The ~econd of March is a holiday.", "FIRST OF MARCH, first of May", "5 \u212ab"),
+        *("a ~econd-hand cello", "pull reque~ts", "e-ma^l, e-mail", "~^x and a half hours"),
+        *("at half past ~^x", "In March the s^xth, the sixth of May."),
     ],
 )
 def test_letters_that_a_pattern_takes_for_others_end_no_reading(text: str) -> None:
+    text = odd(text)
     assert first_difference(read(text), read(f"{text} Tea is at four.")) is not None
     assert all(name in text for name in names_in(text))
     assert len(sayings_of(text)) <= len(read(text).sentences)
 
 
 def test_a_word_with_a_turkish_letter_is_the_unit_that_a_pattern_takes_it_for() -> None:
-    assert [one.norm for one in read("It takes 5 MİN.").values] == ["300 s"]
+    assert [one.norm for one in read(odd("It takes 5 MIN.")).values] == ["300 s"]

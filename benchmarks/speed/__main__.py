@@ -39,6 +39,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--show", action="store_true", help="only the tables of the last run")
     chosen = parser.parse_args(arguments)
     console = Console(width=_WIDTH)
+    if chosen.show and not chosen.output.exists():
+        parser.error(f"there are no figures yet in {chosen.output}: run it without --show")
     if chosen.show:
         results = json.loads(chosen.output.read_text("utf-8"))
     else:
