@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sqlite3
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -88,7 +87,7 @@ def test_an_outcome_that_no_run_can_have_is_refused_and_leaves_the_run_as_it_was
     memory_file: Path,
 ) -> None:
     a_run(memory_file)
-    with open_writing(memory_file) as file, pytest.raises(sqlite3.IntegrityError):
+    with open_writing(memory_file) as file, pytest.raises(StoreError, match="outcome IN"):
         end_run(file, "run-1", LATER, "fine", "digest", {})
     with open_reading(memory_file) as file:
         assert read_run(file, "run-1").outcome == "running"
