@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from slowwave.store.entities import forget_found, keep_entities, keep_scans
-from slowwave.store.errors import StoreError
+from slowwave.store.errors import FileHeld, StoreError, UnusableFile
 from slowwave.store.file import Identity, MemoryFile, open_reading, open_writing
 from slowwave.store.ledger import (
     begin_run,
@@ -185,6 +185,8 @@ class Run:
     ) -> None:
         try:
             done.results |= self._settle(file, part, populations)
+        except (FileHeld, UnusableFile):
+            raise  # whoever else comes would meet the same, and wait as long for it
         except StoreError:
             # One of them cannot be written; what comes before it can.
             if len(part) == 1:
