@@ -64,7 +64,7 @@ _SWITCHED = re.compile(r"\b(?:turn|switch)\w* (on|off)\b|\b(on|off)(?=\s*(?:[.,;
 
 def first_conflict(left: Reading, right: Reading) -> Objection | None:
     """Give the first conflict between two texts, or None."""
-    return next((found for found in _objections(left, right) if found.conflict), None)
+    return next((found for found in objections(left, right) if found.conflict), None)
 
 
 def certain_conflict(left: Reading, right: Reading) -> Objection | None:
@@ -73,12 +73,12 @@ def certain_conflict(left: Reading, right: Reading) -> Objection | None:
     Values that differ are always one. Anything else is only where the two are alike otherwise:
     of two that share few words, nobody knows by rules whether they speak of one thing.
     """
-    return next((one for one in _objections(left, right) if _is_certain(one, left, right)), None)
+    return next((one for one in objections(left, right) if _is_certain(one, left, right)), None)
 
 
 def first_difference(left: Reading, right: Reading) -> Objection | None:
     """Give the first conflict or addition between two texts, or None if they say the same."""
-    return next(_objections(left, right), None)
+    return next(objections(left, right), None)
 
 
 def say_the_same(left: Reading, right: Reading) -> bool:
@@ -93,7 +93,7 @@ def gravest_objection(left: Reading, right: Reading) -> Objection | None:
     The same as to ask for the three in turn, but that no guard is asked more than once.
     """
     first = conflict = None
-    for one in _objections(left, right):
+    for one in objections(left, right):
         if one.conflict:
             if _is_certain(one, left, right):
                 return one
@@ -116,7 +116,7 @@ def _share_in_both(left: Reading, right: Reading) -> float:
     return both / either if either else 1.0
 
 
-def _objections(left: Reading, right: Reading) -> Iterator[Objection]:
+def objections(left: Reading, right: Reading) -> Iterator[Objection]:
     if left.said == right.said:
         return
     objected = False
