@@ -27,7 +27,7 @@ from slowwave.store.standing import keep_standing, read_standing
 from .index import Library, basis_of
 from .memos import Memos, rules
 from .planning.options import PlanOptions
-from .proposals import Conflict, Plan, Refusal, Suspicion, TooLong
+from .proposals import Conflict, Plan, Refusal, Suspicion, TooLong, Undecided
 
 if TYPE_CHECKING:
     from .population import Population
@@ -130,13 +130,21 @@ class _Report(Struct, array_like=True):
     suspicious: tuple[Suspicion, ...]
     too_long: tuple[TooLong, ...]
     damaged: tuple[str, ...]
+    undecided: tuple[Undecided, ...]
 
 
 _REPORT = Decoder(_Report)
 
 
 def _written(plan: Plan) -> bytes:
-    report = _Report(plan.refused, plan.conflicts, plan.suspicious, plan.too_long, plan.damaged)
+    report = _Report(
+        plan.refused,
+        plan.conflicts,
+        plan.suspicious,
+        plan.too_long,
+        plan.damaged,
+        plan.undecided,
+    )
     return zlib.compress(encode(report), level=1)
 
 
@@ -153,4 +161,5 @@ def _read(report: bytes | None) -> Plan | None:
         suspicious=found.suspicious,
         too_long=found.too_long,
         damaged=found.damaged,
+        undecided=found.undecided,
     )
