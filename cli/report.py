@@ -154,7 +154,11 @@ def _change(before: int, after: int) -> str:
 def _counts(before: Counts, after: Counts) -> Table:
     from rich.table import Table
 
-    table = Table("", "active", "superseded", *before.layers)
+    # So narrow that a million in each column fits 80.
+    table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False)
+    table.add_column()
+    for title in ("active", "superseded", *before.layers):
+        table.add_column(title, justify="right")
     for name, counts in (("before", before), ("after", after)):
         numbers = (counts.active, counts.superseded, *counts.layers.values())
         table.add_row(name, *(f"{number:,}" for number in numbers))

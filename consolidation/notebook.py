@@ -1,8 +1,9 @@
 """What a night leaves to the next: what it found out, and its word that nothing is left to do.
 
 A tenant in which nothing has changed since a run found nothing to do is at rest: a later run gives
-the same report without reading one memory. Triggers count what changes that a plan depends on, in
-the transaction that changes it (schema version 3): what was said at another count is void.
+the same report, and reads no memory but to count tokens. Triggers count what changes that a plan
+depends on, in the transaction that changes it (schema version 3): what was said at another count is
+void.
 """
 
 from __future__ import annotations
