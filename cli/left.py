@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict
 from itertools import chain, islice, zip_longest
 from typing import TYPE_CHECKING, Any
 
@@ -22,7 +21,7 @@ MOST_SHOWN = 10
 def conflicts_as_json(conflicts: Sequence[Conflict]) -> list[dict[str, Any]]:
     """Give each pair with the number of the group that it is in."""
     numbers = group_numbers(conflicts)
-    return [asdict(one) | {"group": number} for one, number in zip(conflicts, numbers, strict=True)]
+    return [{**vars(one), "group": number} for one, number in zip(conflicts, numbers, strict=True)]
 
 
 def conflicts_as_text(

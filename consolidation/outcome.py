@@ -70,15 +70,13 @@ def verdict(outcome: Outcome) -> Literal["done", "partial", "failed", "interrupt
 def _wrongly_rejected(outcome: Outcome) -> int:
     """Count the rejected drafts that a person should look at.
 
-    Those that the plan held already, and those of a model of which not one passed: a model that
-    now and then says too much is no failure of a night, one that never says what is asked is.
+    Those that the plan held already, and those of a model of which nothing was applied: one that
+    now and then says too much is no failure of a night, one that does nothing else may be broken
+    or attack.
     """
     rejected = [one.proposal for one in outcome.results if one.state == "rejected"]
     planned = sum(not one.needs_writer for one in rejected)
-    of_use = any(
-        one.proposal.needs_writer and one.state in ("applied", "declined")
-        for one in outcome.results
-    )
+    of_use = any(one.proposal.needs_writer and one.state == "applied" for one in outcome.results)
     return planned if of_use else len(rejected)
 
 

@@ -431,7 +431,8 @@ def test_each_memory_in_conflict_is_shown_once_with_its_text_and_date(memory_fil
     ("results", "expected"),
     [
         ([a_result("applied"), a_result("rejected", 1)], "done"),
-        ([a_result("declined"), a_result("rejected", 1)], "done"),
+        ([a_result("declined"), a_result("rejected", 1)], "partial"),
+        ([a_result("declined"), a_result("stale", 1)], "done"),
         ([a_result("rejected"), a_result("rejected", 1)], "partial"),
         ([a_result("applied", planned=True), a_result("rejected", 1)], "partial"),
         ([a_result("applied"), a_result("rejected", 1, planned=True)], "partial"),
