@@ -504,7 +504,9 @@ def test_the_command_lists_the_conflicts_that_stand_and_only_reads(
     assert [(one["sources"], one["values"]) for one in found] == [
         (["port-00", "port-01"], ["8080", "9191"])
     ]
-    assert "8080 against 9191" in cli("conflicts", memory_file, "--tenant", "default").out
+    shown = cli("conflicts", memory_file, "--tenant", "default").out
+    assert "8080 against 9191" in shown
+    assert all(f"2026-02-01  {text} (" in shown for text in texts)
     assert cli("conflicts", memory_file, "--tenant", "nobody").code != 0
     assert memory_file.read_bytes() == before
 
@@ -517,7 +519,8 @@ def test_the_report_of_a_run_shows_the_conflicts(memory_file: Path, cli: Cli) ->
         "nothing says that it changed"
     ]
     shown = cli("maintain", memory_file, "--consolidate", "--only", "update", "--dry-run")
-    assert "In conflict, and left as they are: 1 pair." in shown.out
+    assert "In conflict, and left as they are: 2 memories about 1 thing." in shown.out
+    assert cli("conflicts", memory_file).out in f"{shown.out}\n"
 
 
 def test_a_file_without_conflicts_says_so(memory_file: Path, cli: Cli) -> None:
