@@ -26,6 +26,8 @@ from .slots import Slot, names_the_one, slot_of, stemmed
 
 # What a thing has one of at a time. A date or a name may be one of many.
 MEASURED = frozenset({"number", "time", "version", "address", "host", "url", "path", "weekday"})
+# What names a thing by itself.
+_DESIGNATING = frozenset({"identifier", "path", "host", "url", "address", "email"})
 # What comes once, on one day.
 _DATED = frozenset({"=due", "=expire"})
 CURRENCIES = frozenset({"EUR", "USD", "GBP"})
@@ -91,7 +93,7 @@ def compare(old: Frame, new: Frame) -> Change | None:
     if not (old.state or old.cued or told) or old.adds or not (new.news or told):
         return None
     slot = slot_of(old, new)
-    if slot is None or _two_things(old, new, slot):
+    if slot is None or _two_things(old, new, slot) or _narrowed(old, new, slot):
         return None
     alike = _certain if slot.ended else _cued if new.cued else _plain
     if not alike(old, new, slot):
@@ -209,9 +211,33 @@ def _both_name_the_one(old: Frame, new: Frame, slot: Slot) -> bool:
     return named and names_the_one(old, slot.old) and names_the_one(new, slot.new)
 
 
+def _narrowed(old: Frame, new: Frame, slot: Slot) -> bool:
+    """Whether the later one speaks of a part or a case alone: "in CI", "the docs project"."""
+    said = old.matter | old.implied | slot.new_words
+    # What takes the place of a phrase is no further one: "in the barn", "in the hall".
+    replaced = {joint for joint, scope in old.scopes if scope - new.kept}
+    if not new.cued:
+        # Without a cue, whom and where it is about may well be said in other words.
+        replaced |= {"for", "at"}
+    other_place = any(
+        joint not in replaced and scope.isdisjoint(said) for joint, scope in new.scopes
+    )
+    return other_place or any(
+        head in old.matter - slot.old_words
+        and head not in old.modifiers
+        and of_kind.isdisjoint(said)
+        for head, of_kind in new.subject_modifiers.items()
+    )
+
+
 def _two_things(old: Frame, new: Frame, slot: Slot) -> bool:
     """Whether something else than the value tells that they are about two things."""
     if _owned_otherwise(old, new) or _designates(old, slot) or _in_another_role(old, new):
+        return True
+    if any(
+        value.kind in _DESIGNATING and key not in slot.old_keys and key not in new.values
+        for key, value in old.values.items()
+    ):
         return True
     before, after = _about(old, new, slot)
     only_old, only_new = before - after - new.implied, after - before

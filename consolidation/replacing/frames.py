@@ -11,7 +11,7 @@ from itertools import pairwise
 from slowwave.consolidation.language import lexicon
 from slowwave.consolidation.language.mood import moods_of, pasts_of
 from slowwave.consolidation.language.reading import Reading, read
-from slowwave.consolidation.language.tokens import Token, is_content, stem
+from slowwave.consolidation.language.tokens import Token, is_content, is_past_form, stem
 from slowwave.consolidation.language.values import Value, covered
 
 from . import cues
@@ -43,8 +43,9 @@ class Frame:
 
     @cached_property
     def adds(self) -> bool:
-        """Whether it speaks of something more, or of a while: "also", "for a test"."""
-        return cues.ADDED.search(self.reading.said) is not None
+        """Whether it ends nothing: it speaks of something more, of a while, or of a mere idea."""
+        patterns = (cues.ADDED, cues.FOR_A_WHILE, cues.NOT_IN_FORCE)
+        return any(pattern.search(self.reading.said) for pattern in patterns)
 
     @cached_property
     def doubted(self) -> bool:
@@ -73,6 +74,8 @@ class Frame:
     @cached_property
     def news(self) -> bool:
         """Whether it may say what is so now, and what was not before."""
+        if self.adds:
+            return False
         if self.cued and not self.moods & cues.PLANS:
             return True
         return self.state or cues.APPOSED.search(self.reading.said) is not None
@@ -180,15 +183,43 @@ class Frame:
     def complements(self) -> dict[str, frozenset[str]]:
         """What stands behind each joint: "for code" and "in staging"."""
         found: dict[str, set[str]] = {}
-        for joint, words in _phrases(self.reading.tokens):
+        for joint, words in _phrases(self.reading.tokens, cues.CONTRASTING):
             found.setdefault(joint, set()).update(map(self.term_of, words))
         return {joint: frozenset(terms) for joint, terms in found.items()}
 
     @cached_property
+    def scopes(self) -> tuple[tuple[str, frozenset[str]], ...]:
+        """The phrases that say where, when or for whom it is so; a date says since when."""
+        taken = covered(self.values.values())
+        return tuple(
+            (joint, frozenset(map(self.term_of, words)))
+            for joint, words in _phrases(self.reading.tokens, cues.SCOPING)
+            if words and not any(word.start in taken for word in words)
+        )
+
+    @cached_property
+    def kept(self) -> frozenset[str]:
+        """The words that it does not name as what has ended."""
+        tokens = self.reading.tokens
+        return frozenset(self.term_of(one) for one in tokens if one.start not in self.given_up)
+
+    @cached_property
     def modifiers(self) -> dict[str, frozenset[str]]:
         """What stands right in front of a word and says which one of its kind: "kitchen light"."""
+        return self._modifiers_among(self.reading.tokens)
+
+    @cached_property
+    def subject_modifiers(self) -> dict[str, frozenset[str]]:
+        """The same in front of what says that something changed."""
+        cue = cues.CUE.search(self.reading.said)
+        end = cue.start() if cue is not None else len(self.reading.said)
+        tokens = (one for one in self.reading.tokens if one.start < end)
+        told = [one for one in tokens if stem(one.bare) not in cues.TELLING_NOTHING]
+        found = self._modifiers_among([one for one in told if not is_past_form(one)])
+        return {head: words for head, words in found.items() if head[0] != "="}
+
+    def _modifiers_among(self, tokens: Sequence[Token]) -> dict[str, frozenset[str]]:
         found: dict[str, set[str]] = {}
-        tokens = self.reading.tokens
         for before, token in pairwise(tokens):
             beside = token.start == before.start + len(before.text) + 1
             said = is_content(before.bare) and is_content(token.bare)
@@ -246,11 +277,13 @@ def _joined(sentences: Iterable[str]) -> list[str]:
     return found
 
 
-def _phrases(tokens: Sequence[Token]) -> Iterator[tuple[str, list[Token]]]:
+def _phrases(
+    tokens: Sequence[Token], joints: frozenset[str]
+) -> Iterator[tuple[str, list[Token]]]:
     """Give each joint with the words behind it, up to the next word that joins."""
     for at, token in enumerate(tokens):
         before = tokens[at - 1].lower if at else ""
-        if token.lower in cues.CONTRASTING and before not in cues.COMPOUND:
+        if token.lower in joints and before not in cues.COMPOUND:
             words = []
             for later in tokens[at + 1 :]:
                 if later.starts_sentence or not (
