@@ -21,6 +21,7 @@ from slowwave.consolidation.thresholds import (
 )
 
 from .attributes import attribute_of
+from .cues import TELLING_NOTHING
 from .frames import Frame, Key
 from .slots import Slot, names_the_one, slot_of, stemmed
 
@@ -139,7 +140,7 @@ def _is_price(frame: Frame, slot: Slot) -> bool:
 
 def _common(old: Frame, new: Frame, shared: frozenset[str]) -> int:
     """Count what both are about, the user among it; an attribute alone is no thing."""
-    things = any(term[0] not in "=@" for term in shared)
+    things = any(term[0] not in "=@" for term in shared) or len(shared) >= SHARED_MATTER
     users = old.of_user and new.of_user
     return len(shared) + users if things or users else 0
 
@@ -214,14 +215,16 @@ def _both_name_the_one(old: Frame, new: Frame, slot: Slot) -> bool:
 def _narrowed(old: Frame, new: Frame, slot: Slot) -> bool:
     """Whether the later one speaks of a part or a case alone: "in CI", "the docs project"."""
     said = old.matter | old.implied | slot.new_words
+    places = frozenset(place for _, place in new.scopes)
+    if slot.kind == "word" and not slot.ended and slot.new_words - places:
+        # Of the words that are new, "trunk in the fork", some are the value and some the place.
+        said -= slot.new_words & places
     # What takes the place of a phrase is no further one: "in the barn", "in the hall".
-    replaced = {joint for joint, scope in old.scopes if scope - new.kept}
+    replaced = {joint for joint, place in old.scopes if place not in new.kept}
     if not new.cued:
         # Without a cue, whom and where it is about may well be said in other words.
         replaced |= {"for", "at"}
-    other_place = any(
-        joint not in replaced and scope.isdisjoint(said) for joint, scope in new.scopes
-    )
+    other_place = any(joint not in replaced and place not in said for joint, place in new.scopes)
     return other_place or any(
         head in old.matter - slot.old_words
         and head not in old.modifiers
@@ -257,7 +260,17 @@ def _two_things(old: Frame, new: Frame, slot: Slot) -> bool:
 def _owned_otherwise(old: Frame, new: Frame) -> bool:
     """Whether one is about somebody, and the other about what or whom they have: "Ann's mother"."""
     here, there = _owning(old), _owning(new)
-    return any(here[name] != there[name] for name in here.keys() & there.keys())
+    return any(
+        here[name] != there[name] or (here[name] and _possessed(new, name).isdisjoint(old.matter))
+        for name in here.keys() & there.keys()
+    )
+
+
+def _possessed(frame: Frame, name: str) -> frozenset[str]:
+    """Give the first thing that somebody has, and the next word, which it may belong to."""
+    tokens = [one for one in frame.reading.tokens if stem(one.bare) not in TELLING_NOTHING]
+    at = next(at for at, one in enumerate(tokens) if one.bare == name and one.possessive)
+    return frozenset(map(frame.term_of, tokens[at + 1 : at + 2]))
 
 
 def _owning(frame: Frame) -> dict[str, bool]:

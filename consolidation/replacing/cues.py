@@ -77,7 +77,8 @@ FOR_A_WHILE = re.compile(
     r"\b(?:temporarily|provisionally|meanwhile|in the meantime|for now|this (?:time|once)|tonight"
     rf"|for (?:a|an|the|this|that|one|two|three|some) (?:\w+ )?(?:{_SPAN})s?"
     rf"|(?:today|that day|this (?:{_SPAN})) only|(?:just|only) (?:for )?(?:this|that|today)"
-    r"|(?:at|on|over) (?:the )?(?:weekend|weekday)s?|as long as|until further notice)\b",
+    r"|(?:at|on|over) (?:the )?(?:weekend|weekday)s?|as long as|until further notice"
+    r"|^(?:today|tonight|until|till)|now\b[^,;.]*\buntil|until\b[^,;.]*\bnow)\b",
     re.IGNORECASE,
 )
 # ... and what is not in force: tried, taken back, not there yet, thought about.
@@ -116,9 +117,16 @@ GIVEN_UP = re.compile(
 NO_MORE = re.compile(
     r"\bno longer\b|\bno more\b(?! than)|\bnot\b[^.;]*\b(?:any ?more|any longer)\b", re.I
 )
+# What only explains it.
+EXPLAINING = re.compile(
+    r"^(?P<first>(?:after|since|because|now that)\b[^,]*,)|\b(?P<last>(?:because|after|since)\b.*$)",
+    re.IGNORECASE,
+)
 # Who has gone.
 LEAVER = re.compile(
-    r"(?:^|[,;] )(?P<leaving>[^.;:,]*?)\b(?:has left|left|handed|has handed|has stopped)\b", re.I
+    r"(?:^|[,;] )(?P<leaving>[^.;:,]*?)\b(?:(?:has |have )?(?:left|handed|stopped|"
+    r"retired|resigned|quit|gone)|is (?:gone|leaving))\b",
+    re.IGNORECASE,
 )
 HEDGED = re.compile(
     r"\b(?=[abcghlmnprstu])(?:(?<!\d )may(?! \d)|might|maybe|perhaps|probably|possibly|likely|"

@@ -188,13 +188,20 @@ class Frame:
         return {joint: frozenset(terms) for joint, terms in found.items()}
 
     @cached_property
-    def scopes(self) -> tuple[tuple[str, frozenset[str]], ...]:
-        """The phrases that say where, when or for whom it is so; a date says since when."""
-        taken = covered(self.values.values())
-        return tuple(
-            (joint, frozenset(map(self.term_of, words)))
+    def scopes(self) -> tuple[tuple[str, str], ...]:
+        """The first word of each phrase that says where, when or for whom it is so, with its joint.
+
+        A date says since when; and what explains a change, "after the move", is none.
+        """
+        passed = covered(self.values.values()) | _spans(cues.EXPLAINING, self.reading.said)
+        phrases = (
+            (joint, [one for one in words if stem(one.bare) not in cues.TELLING_NOTHING])
             for joint, words in _phrases(self.reading.tokens, cues.SCOPING)
-            if words and not any(word.start in taken for word in words)
+        )
+        return tuple(
+            (joint, self.term_of(words[0]))
+            for joint, words in phrases
+            if words and not any(word.start in passed for word in words)
         )
 
     @cached_property
@@ -225,6 +232,10 @@ class Frame:
             said = is_content(before.bare) and is_content(token.bare)
             if beside and said and not before.possessive:
                 found.setdefault(self.term_of(token), set()).add(self.term_of(before))
+        for token in tokens:
+            # "alpha-api" is an api of a kind.
+            for kind, head in pairwise(self._parts(token)):
+                found.setdefault(head, set()).add(kind)
         return {head: frozenset(terms) for head, terms in found.items()}
 
     def spelled(self, terms: Iterable[str]) -> list[str]:
@@ -286,9 +297,11 @@ def _phrases(
         if token.lower in joints and before not in cues.COMPOUND:
             words = []
             for later in tokens[at + 1 :]:
-                if later.starts_sentence or not (
-                    is_content(later.bare) or later.lower in _DETERMINERS
-                ):
+                determines = later.lower in _DETERMINERS
+                if later.starts_sentence or not (is_content(later.bare) or determines):
+                    break
+                if determines and words:
+                    # "In CI the log level": another phrase begins.
                     break
                 words.append(later)
             yield token.lower, [one for one in words if is_content(one.bare)]

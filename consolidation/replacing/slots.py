@@ -177,10 +177,9 @@ def _name_slot(old: Frame, new: Frame) -> Slot | None:
 
 
 def _named_at(old: Frame, new: Frame, places: Container[int]) -> list[str]:
-    tokens = new.reading.tokens
-    return [
-        name for name in old.names if name in new.names and tokens[new.names[name]].start in places
-    ]
+    # A name at the head of a sentence is none there by its capital alone.
+    named = {token.bare for token in new.reading.tokens if token.start in places}
+    return [name for name in old.names if name in named]
 
 
 def _the_named(frame: Frame, names: Sequence[str]) -> list[str]:
