@@ -20,8 +20,8 @@ from slowwave.consolidation.thresholds import (
     WORD_WEIGHT,
 )
 
+from . import cues
 from .attributes import attribute_of
-from .cues import TELLING_NOTHING
 from .frames import Frame, Key
 from .slots import Slot, names_the_one, slot_of, stemmed
 
@@ -62,7 +62,17 @@ _MANIFOLD = frozenset(
 _HAPPENING = re.compile(r"\b(?:has|have|having) an? \w+", re.IGNORECASE)
 _ONE_OF_MANY = re.compile(r"^(?:an?|one of|another|some)\b|\bis (?:one of|an?)\b", re.IGNORECASE)
 
-
+# Where a value is what a thing is: "the port of Orlo is 8080", "port of Orlo: 8080"; "Ann is ...".
+_IS_VALUE = re.compile(
+    r"(?!an? |one |some |each |every )(?:the |our |my )?(?P<thing>[^.;:,]+?)"
+    r"(?: (?:is|are)(?: set to| at)?|:) (?:Mr|Mrs|Ms|Dr)?\.? ?",
+    re.IGNORECASE,
+)
+_VALUE_IS = re.compile(
+    r" (?:is|are) (?!an? |one |some )(?:the |our |my )?(?P<thing>[^.;:,]+)", re.IGNORECASE
+)
+# What a length or a weight is given in, whatever it was written in.
+_LASTING_UNITS = frozenset({"m", "mi", "ft", "in", "g", "lb", "oz", "l"})
 _ANOTHER = frozenset(
     {"former", "acting", "interim", "next", "second", "deputy", "assistant", "vice", "planned"}
 )
@@ -80,6 +90,8 @@ class Change(Struct, frozen=True, array_like=True):
     new_keys: frozenset[Key]
     # Whether the later one says that it was otherwise before.
     cued: bool
+    # Whether it is a thing known by name that has one such value at a time.
+    single: bool
     doubted: bool
     # What both are about, for people to read.
     about: str
@@ -99,9 +111,11 @@ def compare(old: Frame, new: Frame) -> Change | None:
     alike = _certain if slot.ended else _cued if new.cued else _plain
     if not alike(old, new, slot):
         return None
+    cued = slot.ended or new.cued
     return Change(
         *(slot.kind, slot.old, slot.new, slot.old_keys, slot.new_keys),
-        cued=slot.ended or new.cued,
+        cued=cued,
+        single=not cued and _has_one_value(old, new, slot),
         doubted=old.doubted or new.doubted,
         about=" ".join(new.spelled(old.matter & new.matter)),
     )
@@ -193,6 +207,54 @@ def _plain(old: Frame, new: Frame, slot: Slot) -> bool:
     return enough and standing and _alike(old, new, slot)
 
 
+def _has_one_value(old: Frame, new: Frame, slot: Slot) -> bool:
+    """Whether both identify one value of one thing: "the port of Orlo is 8080", "Orlo port: 8443".
+
+    The thing is known by name; or whoever says "the current version", or gives a higher version,
+    tells that the value changes. A length, a weight and a date do not.
+    """
+    if slot.kind in _DAYS - {"weekday"} or slot.kind in ("year", "path", "place", "word"):
+        return False
+    heads = _identifying(old, slot.old), _identifying(new, slot.new)
+    if not all(heads) or old.doubted or new.doubted or any(map(_is_measured, (old, new))):
+        return False
+    before, after = _about(old, new, slot)
+    if (before ^ after) - {attribute_of("current")}:
+        return False
+    current = cues.CURRENT.search(f"{old.reading.said} {new.reading.said}") is not None
+    return current or _rises(slot) or _is_known_by_name(old, new, slot)
+
+
+def _identifying(frame: Frame, value: str) -> str | None:
+    """Give what a sentence says to be this value, where it says nothing else."""
+    said = cues.CURRENT.sub("", frame.reading.said).strip(" .")
+    before, _, after = said.partition(value)
+    if not after:
+        found = _IS_VALUE.fullmatch(before)
+    else:
+        found = None if before else _VALUE_IS.fullmatch(after)
+    return found["thing"] if found is not None else None
+
+
+def _is_measured(frame: Frame) -> bool:
+    """Whether it gives a length or a weight: these hardly change, and rather one is wrong."""
+    return any(value.measure[1] in _LASTING_UNITS for value in frame.values.values())
+
+
+def _rises(slot: Slot) -> bool:
+    """Whether a version is followed by a higher one."""
+    numbers = [[int(one) for one in re.findall(r"\d+", text)] for text in (slot.old, slot.new)]
+    return slot.kind == "version" and numbers[0] < numbers[1]
+
+
+def _is_known_by_name(old: Frame, new: Frame, slot: Slot) -> bool:
+    keys = {
+        key for key, one in old.values.items() if one.kind in _DESIGNATING and key in new.values
+    }
+    names = (old.names.keys() & new.names.keys()) - {key[1] for key in slot.old_keys}
+    return bool(keys or names) or (old.of_user and new.of_user)
+
+
 def _manifold(frame: Frame) -> bool:
     return any(stem(token.bare) in _MANIFOLD for token in frame.reading.tokens)
 
@@ -224,7 +286,9 @@ def _narrowed(old: Frame, new: Frame, slot: Slot) -> bool:
     if not new.cued:
         # Without a cue, whom and where it is about may well be said in other words.
         replaced |= {"for", "at"}
-    other_place = any(joint not in replaced and place not in said for joint, place in new.scopes)
+    other_place = any(
+        joint not in replaced and place not in said | COUNTING for joint, place in new.scopes
+    )
     return other_place or any(
         head in old.matter - slot.old_words
         and head not in old.modifiers
@@ -268,7 +332,7 @@ def _owned_otherwise(old: Frame, new: Frame) -> bool:
 
 def _possessed(frame: Frame, name: str) -> frozenset[str]:
     """Give the first thing that somebody has, and the next word, which it may belong to."""
-    tokens = [one for one in frame.reading.tokens if stem(one.bare) not in TELLING_NOTHING]
+    tokens = [one for one in frame.reading.tokens if stem(one.bare) not in cues.TELLING_NOTHING]
     at = next(at for at, one in enumerate(tokens) if one.bare == name and one.possessive)
     return frozenset(map(frame.term_of, tokens[at + 1 : at + 2]))
 

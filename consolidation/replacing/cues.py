@@ -117,6 +117,12 @@ GIVEN_UP = re.compile(
 NO_MORE = re.compile(
     r"\bno longer\b|\bno more\b(?! than)|\bnot\b[^.;]*\b(?:any ?more|any longer)\b", re.I
 )
+# That it began at another time than when it was said.
+EARLIER = re.compile(
+    rf"\b(?:yesterday|ago|recently|lately|since (?!now\b|today\b)|last (?:{_SPAN}|\w+day)"
+    rf"|(?:this|next|from|on|starting) (?:{_SPAN}|\w+days?)\b(?! on\b))",
+    re.IGNORECASE,
+)
 # What only explains it.
 EXPLAINING = re.compile(
     r"^(?P<first>(?:after|since|because|now that)\b[^,]*,)|\b(?P<last>(?:because|after|since)\b.*$)",

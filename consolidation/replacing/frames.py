@@ -252,6 +252,19 @@ def frames_of(text: str) -> list[Frame]:
     return [Frame(one, read(cues.REPORT.sub("", one))) for one in _joined(sentences)]
 
 
+def says_since_now(text: str) -> bool:
+    """Whether it says that something is otherwise from the day on which it was said.
+
+    Not where nothing says so, nor where it began at another time: "since March", "last week".
+    """
+    return any(
+        frame.cued
+        and not cues.EARLIER.search(frame.reading.said)
+        and not any(value.kind in ("date", "month", "year") for value in frame.reading.values)
+        for frame in frames_of(text)
+    )
+
+
 def _openers(tokens: Sequence[Token]) -> set[str]:
     """Give the words at the head of a sentence that a preposition shows to be no names."""
     return {
@@ -288,9 +301,7 @@ def _joined(sentences: Iterable[str]) -> list[str]:
     return found
 
 
-def _phrases(
-    tokens: Sequence[Token], joints: frozenset[str]
-) -> Iterator[tuple[str, list[Token]]]:
+def _phrases(tokens: Sequence[Token], joints: frozenset[str]) -> Iterator[tuple[str, list[Token]]]:
     """Give each joint with the words behind it, up to the next word that joins."""
     for at, token in enumerate(tokens):
         before = tokens[at - 1].lower if at else ""

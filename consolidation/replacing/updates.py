@@ -96,7 +96,7 @@ def _doubt(pair: Rivals) -> str | None:
     """Give what the two texts themselves leave in doubt."""
     if pair.change.doubted:
         return "one of them is not sure, or has it from somebody"
-    if not pair.change.cued:
+    if not pair.change.cued and not (pair.change.single and pair.on_two_days):
         # Two meetings, two doses, two issues: what has another value may be another thing.
         return "nothing says that it changed"
     if not pair.old.states_nothing_else(pair.change.old_keys):
