@@ -5,11 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from functools import cache
+from itertools import islice, pairwise
 
 from msgspec import Struct
 
 from slowwave.consolidation.language import lexicon
-from slowwave.consolidation.language.tokens import stem
+from slowwave.consolidation.language.tokens import is_content, stem, tokenise
 from slowwave.consolidation.thresholds import (
     ATTRIBUTE_WEIGHT,
     CUED_MATTER,
@@ -189,6 +190,12 @@ def _cued(old: Frame, new: Frame, slot: Slot) -> bool:
 
 def _plain(old: Frame, new: Frame, slot: Slot) -> bool:
     """Whether both say the same of one thing, but for the value."""
+    if (
+        _quoted(old) ^ _quoted(new)
+        or _names_the_thing(old, new, slot.old)
+        or _names_the_thing(new, old, slot.new)
+    ):
+        return False
     many = _one_of_many(old, slot) or _one_of_many(new, slot)
     if slot.kind == "word" or new.adds or (many and not (old.doubted or new.doubted)):
         return False
@@ -207,6 +214,28 @@ def _plain(old: Frame, new: Frame, slot: Slot) -> bool:
     return enough and standing and _alike(old, new, slot)
 
 
+def _quoted(frame: Frame) -> frozenset[Key]:
+    return frozenset(one.key for one in frame.reading.values if one.kind == "quoted")
+
+
+def _names_the_thing(frame: Frame, other: Frame, value: str) -> bool:
+    """Whether a value says of which thing it is told: "B-0533 has a flat", "flat 14 has a key"."""
+    said = frame.reading.said
+    start = said.find(value)
+    before = [one for one in frame.reading.tokens if one.start < start]
+    behind = [one for one in frame.reading.tokens if one.start >= start + len(value)]
+    if value.isdigit() and before[1:] and behind:
+        # "In flat 14 they": a noun in front, its joint or article before that, and more behind.
+        *_, joint, noun = before
+        beside = noun.start + len(noun.text) + 1 == start == behind[0].start - len(value) - 1
+        opens = joint.lower in lexicon.PLACING or joint.lower in cues.DETERMINERS
+        return beside and opens and is_content(noun.bare) and behind[0].lower not in lexicon.PLACING
+    if _identifying(frame, value) is not None or names_the_one(frame, value):
+        return False
+    code = not value.isalpha() and " " not in value
+    return code and not any(frame.term_of(one) in other.matter for one in before)
+
+
 def _has_one_value(old: Frame, new: Frame, slot: Slot) -> bool:
     """Whether both identify one value of one thing: "the port of Orlo is 8080", "Orlo port: 8443".
 
@@ -219,10 +248,14 @@ def _has_one_value(old: Frame, new: Frame, slot: Slot) -> bool:
     if not all(heads) or old.doubted or new.doubted or any(map(_is_measured, (old, new))):
         return False
     before, after = _about(old, new, slot)
-    if (before ^ after) - {attribute_of("current")}:
+    if (before ^ after) - {attribute_of(word) for word in ("current", "present", "moment")}:
         return False
     current = cues.CURRENT.search(f"{old.reading.said} {new.reading.said}") is not None
-    return current or _rises(slot) or _is_known_by_name(old, new, slot)
+    return (
+        current
+        or _rises(slot)
+        or all(_is_of_one(thing, frame) for thing, frame in zip(heads, (old, new), strict=True))
+    )
 
 
 def _identifying(frame: Frame, value: str) -> str | None:
@@ -247,12 +280,14 @@ def _rises(slot: Slot) -> bool:
     return slot.kind == "version" and numbers[0] < numbers[1]
 
 
-def _is_known_by_name(old: Frame, new: Frame, slot: Slot) -> bool:
-    keys = {
-        key for key, one in old.values.items() if one.kind in _DESIGNATING and key in new.values
-    }
-    names = (old.names.keys() & new.names.keys()) - {key[1] for key in slot.old_keys}
-    return bool(keys or names) or (old.of_user and new.of_user)
+def _is_of_one(thing: str | None, frame: Frame) -> bool:
+    """Whether what is identified is that of one known by name: "Ann's plan", "port of Orlo"."""
+    words = tokenise(thing or "")
+    known = {key[1] for key, one in frame.values.items() if one.kind in _DESIGNATING} | {"user"}
+    known.update(frame.names)
+    # "API" and "PDF" stand for kinds of things.
+    ends = (words[0], words[-1])
+    return any(one.bare in known and not one.text.isupper() for one in ends)
 
 
 def _manifold(frame: Frame) -> bool:
@@ -325,24 +360,27 @@ def _owned_otherwise(old: Frame, new: Frame) -> bool:
     """Whether one is about somebody, and the other about what or whom they have: "Ann's mother"."""
     here, there = _owning(old), _owning(new)
     return any(
-        here[name] != there[name] or (here[name] and _possessed(new, name).isdisjoint(old.matter))
+        here[name] != there[name] or (here[name] and not _possessed(new, name) <= old.matter)
         for name in here.keys() & there.keys()
     )
 
 
 def _possessed(frame: Frame, name: str) -> frozenset[str]:
-    """Give the first thing that somebody has, and the next word, which it may belong to."""
+    """Give the first word for what somebody has, where that stands behind the name."""
     tokens = [one for one in frame.reading.tokens if stem(one.bare) not in cues.TELLING_NOTHING]
-    at = next(at for at, one in enumerate(tokens) if one.bare == name and one.possessive)
-    return frozenset(map(frame.term_of, tokens[at + 1 : at + 2]))
+    behind = (after for one, after in pairwise(tokens) if one.bare == name and one.possessive)
+    return frozenset(frame.term_of(one) for one in islice(behind, 1) if is_content(one.bare))
 
 
 def _owning(frame: Frame) -> dict[str, bool]:
     """Give for each name whether everything said of it is about what it has."""
     found: dict[str, bool] = {}
+    before = ""
     for token in frame.reading.tokens:
-        if token.bare in frame.reading.names:
+        # Of "the lesson for Ann" it does not show.
+        if token.bare in frame.reading.names and before not in ("for", "of"):
             found[token.bare] = found.get(token.bare, True) and token.possessive
+        before = token.lower
     return found
 
 
@@ -405,7 +443,8 @@ def _predicated(frame: Frame, slot: Slot) -> bool:
         value for key, value in frame.values.items() if key in slot.old_keys | slot.new_keys
     )
     before = [token for token in frame.reading.tokens if token.start < value.start]
-    named = bool(before) and before[-1].capitalised and not before[-1].starts_sentence
+    beside = bool(before) and before[-1].start + len(before[-1].text) + 1 == value.start
+    named = beside and before[-1].capitalised and not before[-1].starts_sentence
     named = named and not frame.matter & _SOFTWARE
     counted = (
         value.kind == "number" and not any(map(str.isdigit, value.text)) and " " not in value.norm

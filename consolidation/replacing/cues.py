@@ -125,7 +125,8 @@ EARLIER = re.compile(
 )
 # What only explains it.
 EXPLAINING = re.compile(
-    r"^(?P<first>(?:after|since|because|now that)\b[^,]*,)|\b(?P<last>(?:because|after|since)\b.*$)",
+    r"^(?P<first>(?:after|since|because|now that)\b[^,]*,)"
+    r"|\b(?P<last>(?:because|after|since)\b.*$)",
     re.IGNORECASE,
 )
 # Who has gone.

@@ -19,6 +19,7 @@ from .attributes import attribute_of, changed_by
 
 Key = tuple[str, str]
 
+_SPANS = frozenset({"minute", "hour", "day", "night", "week", "month", "year"}) & {*lexicon.UNITS}
 _OPENING = lexicon.OPENING | lexicon.PLACING
 _DETERMINERS = cues.DETERMINERS - lexicon.PLACING
 
@@ -139,7 +140,12 @@ class Frame:
         return [self.term_of(token)] if is_content(token.bare) else []
 
     def term_of(self, token: Token) -> str:
-        """Give what a word is compared by: a name by itself, another by its attribute or root."""
+        """Give what a word is compared by: a name by itself, another by its attribute or root.
+
+        A "week" by how often it makes something: "3 euros a week", "weekly".
+        """
+        if token.bare in _SPANS and token.bare not in self.names:
+            return f"@{lexicon.UNITS[token.bare]}"
         return stem(token.bare) if token.bare in self.names else attribute_of(token.bare)
 
     @cached_property
