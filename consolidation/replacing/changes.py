@@ -72,6 +72,7 @@ _IS_VALUE = re.compile(
 _VALUE_IS = re.compile(
     r" (?:is|are) (?!an? |one |some )(?:the |our |my )?(?P<thing>[^.;:,]+)", re.IGNORECASE
 )
+_WHOSE = frozenset({"of", "for", "at"})
 # What a length or a weight is given in, whatever it was written in.
 _LASTING_UNITS = frozenset({"m", "mi", "ft", "in", "g", "lb", "oz", "l"})
 _ANOTHER = frozenset(
@@ -242,7 +243,7 @@ def _has_one_value(old: Frame, new: Frame, slot: Slot) -> bool:
     The thing is known by name; or whoever says "the current version", or gives a higher version,
     tells that the value changes. A length, a weight and a date do not.
     """
-    if slot.kind in _DAYS - {"weekday"} or slot.kind in ("year", "path", "place", "word"):
+    if slot.kind in _DAYS - {"weekday"} or slot.kind in ("year", "path", "place", "word", "phrase"):
         return False
     heads = _identifying(old, slot.old), _identifying(new, slot.new)
     if not all(heads) or old.doubted or new.doubted or any(map(_is_measured, (old, new))):
@@ -285,9 +286,10 @@ def _is_of_one(thing: str | None, frame: Frame) -> bool:
     words = tokenise(thing or "")
     known = {key[1] for key, one in frame.values.items() if one.kind in _DESIGNATING} | {"user"}
     known.update(frame.names)
+    # Whose it is stands in front, or behind its joint: "Ann's plan", "Orlo port", "port of Orlo".
+    owners = [words[0], *(one for joint, one in pairwise(words[-2:]) if joint.lower in _WHOSE)]
     # "API" and "PDF" stand for kinds of things.
-    ends = (words[0], words[-1])
-    return any(one.bare in known and not one.text.isupper() for one in ends)
+    return any(one.bare in known and not one.text.isupper() for one in owners)
 
 
 def _manifold(frame: Frame) -> bool:

@@ -181,6 +181,9 @@ POINTS_BACK = re.compile(r"(?:it|they|he|she|its|their|his|her)\b|[^.]*\b(?:him|
 DETERMINERS = frozenset(
     ("a", "an", "the", "my", "your", "his", "her", "its", "our", "their", "this", "that", "of")
 ) | {"for", "in", "as"}
+DESCRIBED = re.compile(
+    r"\b(?P<done>[a-z]+ed) (?:by|in|on|at|for|with|from|to)\b(?:(?! and )[^.,;:])*? (?:is|are)\b"
+)
 # Moods in which a sentence does not say how things are.
 DOUBTS = frozenset({"will", "wants to", "unless", "?"})
 NOT_SO = DOUBTS | {"should", "can", "may", "used to", "if", "or"}

@@ -312,7 +312,7 @@ def _phrases(tokens: Sequence[Token], joints: frozenset[str]) -> Iterator[tuple[
     for at, token in enumerate(tokens):
         before = tokens[at - 1].lower if at else ""
         if token.lower in joints and before not in cues.COMPOUND:
-            words = []
+            words: list[Token] = []
             for later in tokens[at + 1 :]:
                 determines = later.lower in _DETERMINERS
                 if later.starts_sentence or not (is_content(later.bare) or determines):
@@ -331,4 +331,6 @@ def _happened(reading: Reading) -> bool:
         for before, token in zip((None, *reading.tokens), reading.tokens, strict=False)
         if before is None or before.possessive or before.lower in cues.DETERMINERS
     }
+    # "The file shipped in the image is ..." tells of no shipping.
+    described.update(stem(found["done"].lower()) for found in cues.DESCRIBED.finditer(reading.said))
     return bool(pasts_of(reading) - described)

@@ -16,9 +16,10 @@ from slowwave.consolidation.thresholds import (
     WORD_WEIGHT,
 )
 
+from .attributes import SINGLE
 from .changes import COUNTING
 from .sayings import ADDS, CUED, GIVES_UP, IN_WORDS, NEWS, OF_USER, PRICED, REPORTED, WAS, Saying
-from .slots import stemmed
+from .slots import MOST_PHRASE_WORDS, stemmed
 
 # Shares are counted here: one by weight is never more than one by number, times this.
 _MOST = WORD_WEIGHT / ATTRIBUTE_WEIGHT
@@ -36,7 +37,17 @@ def worth_comparing(old: Saying, new: Saying) -> bool:
     ended = _may_name_the_ended(old, new)
     renamed = bool(old.names - new.names and new.names - old.names)
     revalued = bool(old.values - new.values and new.values - old.values)
+    if _reworded(old, new):
+        return True
     return (ended or renamed or revalued) and _about_one_thing(old, new, ended, renamed)
+
+
+def _reworded(old: Saying, new: Saying) -> bool:
+    """Whether what there is one of at a time may be said to be something else in plain words."""
+    shared = old.matter & new.matter
+    apart = len(old.matter - shared), len(new.matter - shared)
+    alike = len(shared) >= SHARED_MATTER and 0 < min(apart) <= max(apart) <= MOST_PHRASE_WORDS
+    return alike and not shared.isdisjoint(SINGLE)
 
 
 def _may_name_the_ended(old: Saying, new: Saying) -> bool:
