@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from functools import cache
-from itertools import islice, pairwise
+from itertools import pairwise, takewhile
 
 from msgspec import Struct
 
@@ -179,7 +179,7 @@ def _cued(old: Frame, new: Frame, slot: Slot) -> bool:
     shared = before & (after | new.implied)
     here = _share(before, shared)
     if _common(old, new, shared) < SHARED_MATTER:
-        return bool(shared) and here == 1.0 and slot.kind == "name"
+        return bool(shared) and here == 1.0 and (slot.kind == "name" or before == after)
     if slot.kind == "word":
         said = before & after
         return len(said) >= max(
@@ -203,7 +203,7 @@ def _plain(old: Frame, new: Frame, slot: Slot) -> bool:
     before, after = _about(old, new, slot)
     shared = before & after
     the_one = _both_name_the_one(old, new, slot)
-    alone = the_one and before == after
+    alone = (the_one and before == after) or _has_one_value(old, new, slot)
     if _common(old, new, shared) < SHARED_MATTER - alone:
         return False
     here, there = _share(before, shared), _share(after, shared)
@@ -249,7 +249,7 @@ def _has_one_value(old: Frame, new: Frame, slot: Slot) -> bool:
     if not all(heads) or old.doubted or new.doubted or any(map(_is_measured, (old, new))):
         return False
     before, after = _about(old, new, slot)
-    if (before ^ after) - {attribute_of(word) for word in ("current", "present", "moment")}:
+    if before != after:
         return False
     current = cues.CURRENT.search(f"{old.reading.said} {new.reading.said}") is not None
     return (
@@ -313,7 +313,7 @@ def _both_name_the_one(old: Frame, new: Frame, slot: Slot) -> bool:
 
 def _narrowed(old: Frame, new: Frame, slot: Slot) -> bool:
     """Whether the later one speaks of a part or a case alone: "in CI", "the docs project"."""
-    said = old.matter | old.implied | slot.new_words
+    said = old.implied | slot.new_words | set(map(old.term_of, old.reading.tokens))
     places = frozenset(place for _, place in new.scopes)
     if slot.kind == "word" and not slot.ended and slot.new_words - places:
         # Of the words that are new, "trunk in the fork", some are the value and some the place.
@@ -362,16 +362,23 @@ def _owned_otherwise(old: Frame, new: Frame) -> bool:
     """Whether one is about somebody, and the other about what or whom they have: "Ann's mother"."""
     here, there = _owning(old), _owning(new)
     return any(
-        here[name] != there[name] or (here[name] and not _possessed(new, name) <= old.matter)
+        (here[name] > there[name] and _possessed(old, name).isdisjoint(new.matter))
+        or (there[name] and _possessed(new, name).isdisjoint(old.matter))
+        or (
+            here[name]
+            and there[name]
+            and _possessed(old, name) & _KIN != _possessed(new, name) & _KIN
+        )
         for name in here.keys() & there.keys()
     )
 
 
 def _possessed(frame: Frame, name: str) -> frozenset[str]:
-    """Give the first word for what somebody has, where that stands behind the name."""
-    tokens = [one for one in frame.reading.tokens if stem(one.bare) not in cues.TELLING_NOTHING]
-    behind = (after for one, after in pairwise(tokens) if one.bare == name and one.possessive)
-    return frozenset(frame.term_of(one) for one in islice(behind, 1) if is_content(one.bare))
+    """Give the words for what somebody has, as they stand behind the name: "Ann's shoe size"."""
+    tokens = frame.reading.tokens
+    at = next(at for at, one in enumerate(tokens) if one.bare == name and one.possessive)
+    behind = takewhile(lambda one: is_content(one.bare), tokens[at + 1 :])
+    return frozenset(map(frame.term_of, behind))
 
 
 def _owning(frame: Frame) -> dict[str, bool]:

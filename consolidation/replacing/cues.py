@@ -19,7 +19,7 @@ CHANGING = frozenset(
         "replaced became become since instead taken took migrate migrated these days new used put",
         "still already meanwhile previously formerly today yesterday from effective old sure",
         "went rose fell dropped extended postponed rescheduled shifted another different",
-        "relocated succeeded swapped newer later",
+        "relocated succeeded swapped newer later current present",
     )
     for word in words.split()
 )

@@ -39,7 +39,7 @@ def worth_comparing(old: Saying, new: Saying) -> bool:
     revalued = bool(old.values - new.values and new.values - old.values)
     if _reworded(old, new):
         return True
-    return (ended or renamed or revalued) and _about_one_thing(old, new, ended, renamed)
+    return (ended or renamed or revalued) and _about_one_thing(old, new, ended)
 
 
 def _reworded(old: Saying, new: Saying) -> bool:
@@ -57,7 +57,7 @@ def _may_name_the_ended(old: Saying, new: Saying) -> bool:
     return given_up or IN_WORDS in new.marks
 
 
-def _about_one_thing(old: Saying, new: Saying, ended: bool, renamed: bool) -> bool:
+def _about_one_thing(old: Saying, new: Saying, ended: bool) -> bool:
     priced = frozenset({"=price"} if PRICED in old.marks else ())
     before, after = old.matter | priced, new.matter | priced
     users = OF_USER in old.marks and OF_USER in new.marks
@@ -66,8 +66,8 @@ def _about_one_thing(old: Saying, new: Saying, ended: bool, renamed: bool) -> bo
         return users or (bool(shared) and len(shared) >= _TURNED * len(old.core))
     cued = CUED in new.marks
     shared = before & (after | new.implied) if cued else before & after
-    # A name may be all that there is to it: "the head of marketing is Ann".
-    if not shared or len(shared) + users < SHARED_MATTER - renamed or ADDS in new.marks:
+    # One word may be all that there is to it: "the coach is Ann", "current sprint: 42".
+    if not shared or len(shared) + users < SHARED_MATTER - 1 or ADDS in new.marks:
         return False
     here = len(shared) / len(shared | _certainly(before, old.names - new.names))
     if cued:
