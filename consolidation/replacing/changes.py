@@ -35,7 +35,6 @@ _DATED = frozenset({"=due", "=expire"})
 CURRENCIES = frozenset({"EUR", "USD", "GBP"})
 # Of what runs on something, or needs it, the number behind its name is a version.
 _SOFTWARE = frozenset({"=run", "=need", "=build", "=use"})
-_DAYS = frozenset({"date", "month", "weekday"})
 _ORDINALS = frozenset(["first", "second", "third", "fourth", "fifth", "last"])
 _EXCLUSIVE = tuple(frozenset(map(attribute_of, line)) for line in lexicon.EXCLUSIVE)
 # Whom anybody may have several of.
@@ -243,7 +242,7 @@ def _has_one_value(old: Frame, new: Frame, slot: Slot) -> bool:
     The thing is known by name; or whoever says "the current version", or gives a higher version,
     tells that the value changes. A length, a weight and a date do not.
     """
-    if slot.kind in _DAYS - {"weekday"} or slot.kind in ("year", "path", "place", "word", "phrase"):
+    if slot.kind in cues.DAYS - {"weekday"} or slot.kind in ("path", "place", "word", "phrase"):
         return False
     heads = _identifying(old, slot.old), _identifying(new, slot.new)
     if not all(heads) or old.doubted or new.doubted or any(map(_is_measured, (old, new))):
@@ -303,7 +302,7 @@ def _one_of_many(frame: Frame, slot: Slot) -> bool:
         return True
     if slot.kind == "name":
         return _ONE_OF_MANY.search(frame.reading.said) is not None or _manifold(frame)
-    return slot.kind in _DAYS | {"time"} and _HAPPENING.search(frame.reading.said) is not None
+    return slot.kind in cues.DAYS | {"time"} and _HAPPENING.search(frame.reading.said) is not None
 
 
 def _both_name_the_one(old: Frame, new: Frame, slot: Slot) -> bool:
