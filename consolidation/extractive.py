@@ -23,9 +23,10 @@ if TYPE_CHECKING:
 
 _DAY = r"\d{4}-\d{2}-\d{2}"
 # In front of a sentence that speaks of "yesterday": the day on which it was said. In front of what
-# changed: since when it is so, or from when until when it was.
-DATE_MARK = re.compile(rf"\[(?:since )?({_DAY})(?: until ({_DAY}))?\] ")
-_SINCE = re.compile(rf"\[since ({_DAY})\] ")
+# changed: since when it is so or, where nobody says that, when it was noted; or from when until
+# when it was.
+DATE_MARK = re.compile(rf"\[(?:since |noted )?({_DAY})(?: until ({_DAY}))?\] ")
+_NEWEST = re.compile(rf"\[(?:since|noted) ({_DAY})\] ")
 
 
 @dataclass(frozen=True, eq=False)
@@ -111,13 +112,18 @@ def is_shorter(draft: Draft, sources: Sequence[Source]) -> bool:
 
 
 def compose_update(stages: Sequence[Sequence[Source]]) -> Draft:
-    """Write what is so now, since when, and what was so before.
+    """Write what is so now, since when (or when that was noted), and what was so before.
 
     stages: the wordings of each value, the newest value first. Each claim but the first cites who
     told the next value, too: that is where its end comes from.
     """
     starts = [min(source.observed_at for source in stage)[:10] for stage in stages]
-    claims = [_stage_claim(stages[0], starts[0], f"[since {starts[0]}] ")]
+    # Not before it is needed: the first stem takes a dictionary, and a quiet night has none.
+    from .replacing.frames import says_since_now
+
+    began = any(says_since_now(source.text) for source in stages[0])
+    mark = f"[{'since' if began else 'noted'} {starts[0]}] "
+    claims = [_stage_claim(stages[0], starts[0], mark)]
     for number in range(1, len(stages)):
         mark = f"[{starts[number]} until {starts[number - 1]}] "
         claim = _stage_claim(stages[number], starts[number], mark)
@@ -134,14 +140,14 @@ def compose_next_update(
     stages: as there, without the owner. ended_by: the one of them that ended the owner's value.
     """
     start = min(source.observed_at for source in ended_by)[:10]
-    before = _SINCE.sub(rf"[\1 until {start}] ", owner.text)
+    before = _NEWEST.sub(rf"[\1 until {start}] ", owner.text)
     cited = tuple(sorted({owner.id, in_time(ended_by)[0].id}))
     return Draft((*compose_update(stages).claims, Claim(before, cited)))
 
 
 def current_part(text: str) -> str:
     """Give what a text that `compose_update` wrote says of today; all of any other text."""
-    marked = _SINCE.match(text)
+    marked = _NEWEST.match(text)
     if marked is None:
         return text
     ended = next((one for one in DATE_MARK.finditer(text) if one[2] is not None), None)

@@ -23,7 +23,7 @@ T = TypeVar("T")
 _KEY_BYTES = 16
 _SUM = 8
 # Goes up whenever a rule changes that what is kept was found out by.
-RULES = 3
+RULES = 4
 
 # The same bytes for the same value: sets are sorted.
 _ENCODER = Encoder(order="deterministic")
