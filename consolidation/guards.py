@@ -14,11 +14,13 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from difflib import SequenceMatcher
 
 from .language import lexicon, mood, roles
 from .language.arrangement import rearranged
 from .language.objections import Guard, Objection, listed
+from .language.pairing import Pair, missing_literals
 from .language.reading import Reading, once_a_text
 from .language.tokens import stem
 
@@ -73,7 +75,7 @@ def certain_conflict(left: Reading, right: Reading) -> Objection | None:
     Values that differ are always one. Anything else is only where the two are alike otherwise:
     of two that share few words, nobody knows by rules whether they speak of one thing.
     """
-    return next((one for one in _objections(left, right) if _is_certain(one, left, right)), None)
+    return next((one for one in _objections(left, right) if one.certain), None)
 
 
 def first_difference(left: Reading, right: Reading) -> Objection | None:
@@ -83,8 +85,7 @@ def first_difference(left: Reading, right: Reading) -> Objection | None:
 
 def say_the_same(left: Reading, right: Reading) -> bool:
     """Whether there is no conflict nor addition between two texts."""
-    # With a word that only one of them has, the last of the guards would object.
-    return left.stem_set == right.stem_set and first_difference(left, right) is None
+    return first_difference(left, right) is None
 
 
 def gravest_objection(left: Reading, right: Reading) -> Objection | None:
@@ -95,18 +96,11 @@ def gravest_objection(left: Reading, right: Reading) -> Objection | None:
     first = conflict = None
     for one in _objections(left, right):
         if one.conflict:
-            if _is_certain(one, left, right):
+            if one.certain:
                 return one
             conflict = conflict or one
         first = first or one
     return conflict or first
-
-
-def _is_certain(one: Objection, left: Reading, right: Reading) -> bool:
-    """Whether no model may overrule an objection."""
-    if not one.conflict or one.doubtful:
-        return False
-    return one.guard not in _OF_WORDS or _share_in_both(left, right) >= ALIKE
 
 
 def _share_in_both(left: Reading, right: Reading) -> float:
@@ -120,6 +114,23 @@ def _objections(left: Reading, right: Reading) -> Iterator[Objection]:
     if left.said == right.said:
         return
     objected = False
+    for objection in missing_literals(left, right):
+        objected = True
+        yield objection
+    pair = Pair(left, right)
+    for objection in _of_words(pair.left, pair.right, objected):
+        yield pair.unmasked(_graded(objection, pair))
+
+
+def _graded(objection: Objection, pair: Pair) -> Objection:
+    """Doubt a conflict of words between two texts that share few of them otherwise."""
+    alike = objection.guard not in _OF_WORDS or _share_in_both(pair.left, pair.right) >= ALIKE
+    return objection if alike else replace(objection, doubtful=True)
+
+
+def _of_words(left: Reading, right: Reading, objected: bool) -> Iterator[Objection]:
+    if left.said == right.said:
+        return
     same_parts: bool | None = None
     for guard, of_order in _ASKED:
         if of_order:

@@ -12,8 +12,6 @@ from itertools import product
 from . import lexicon
 from .tokens import Token, is_content, is_past_form
 
-# The user may be the one who acts, and not only the one who tells.
-_ANNOUNCING = lexicon.ANNOUNCING - {"user"} | {"that"}
 _ARTICLES = frozenset({"a", "an", "the"})
 _TITLES = frozenset({"dr", "mr", "mrs", "ms"})
 _DETERMINERS = _ARTICLES | {"his", "her", "their", "our", "my", "your", "its"}
@@ -38,29 +36,12 @@ _REACH, _FAR = 5, 8
 
 def in_active_order(tokens: Sequence[Token]) -> Sequence[Token]:
     """Put the words in the order of an active sentence, what stood in front of it at the end."""
-    return paired_in_order(_owner_first(active_form(_fronted_last(without_teller(tokens)))))
+    return paired_in_order(_owner_first(active_form(_fronted_last(tokens))))
 
 
 def is_thing(token: Token) -> bool:
     """Whether a word stands for something that can act or be acted upon, or for what is done."""
     return is_content(token.bare) or token.bare == "user"
-
-
-def without_teller(tokens: Sequence[Token]) -> Sequence[Token]:
-    """Drop the "User" of "User said that ...", who only told it, and what announces it."""
-    for index, token in enumerate(tokens[:-1]):
-        if token.bare == "user":
-            if tokens[index + 1].bare in lexicon.ANNOUNCING:
-                return without_teller([*tokens[:index], *tokens[index + 1 :]])
-            break
-    return _unannounced(tokens)
-
-
-def _unannounced(tokens: Sequence[Token]) -> Sequence[Token]:
-    start = 0
-    while start < len(tokens) and tokens[start].bare in _ANNOUNCING:
-        start += 1
-    return tokens[start:]
 
 
 def fronted_forms(tokens: Sequence[Token]) -> Iterator[Sequence[Token]]:

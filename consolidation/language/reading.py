@@ -14,6 +14,8 @@ from itertools import islice, pairwise
 from typing import TypeVar
 
 from . import lexicon
+from .announcing import unannounced
+from .literals import Literal, around_literals, blanked, find_literals
 from .names import find_names, find_persons
 from .order import in_active_order, is_passive_by, is_thing
 from .tokens import Token, is_content, stem, stems_of, tokenise
@@ -53,6 +55,21 @@ class Reading:
     def said(self) -> str:
         """The text with its contractions, abbreviations and spellings brought to one form."""
         return normalised(self.text)
+
+    @cached_property
+    def bare(self) -> str:
+        """The text without what announces its statements, in its own spelling."""
+        return around_literals(self.text, unannounced)
+
+    @cached_property
+    def literals(self) -> tuple[Literal, ...]:
+        """What is meant to the letter, in the order of `bare`."""
+        return find_literals(self.bare)
+
+    @cached_property
+    def unmarked(self) -> str:
+        """The text without the literals that are marked."""
+        return blanked(self.bare, (one for one in self.literals if one.marked))
 
     @cached_property
     def stated(self) -> tuple[Value, ...]:

@@ -13,7 +13,7 @@ from itertools import pairwise
 
 from . import lexicon
 from .objections import Objection, listed
-from .order import is_passive_by, without_teller
+from .order import is_passive_by
 from .reading import Reading, once_a_text
 from .tokens import Token, stem
 
@@ -105,7 +105,7 @@ def _same_deed(left: Reading, right: Reading) -> bool:
 
 def _deeds(reading: Reading) -> set[str]:
     """Give the words that may say what someone does: those behind a name and before a "by"."""
-    tokens = without_teller(reading.tokens)
+    tokens = reading.tokens
     found = set()
     for before, token in pairwise(tokens):
         if before.bare in reading.persons and not before.possessive:
@@ -142,11 +142,7 @@ def _order(reading: Reading, names: frozenset[str]) -> tuple[str, ...] | None:
     """
     if len(names) < 2:
         return ()
-    tokens = [
-        token
-        for token in without_teller(reading.tokens)
-        if token.bare not in lexicon.ANNOUNCING or token.bare == "user"
-    ]
+    tokens = reading.tokens
     spots = [index for index, token in enumerate(tokens) if token.bare in names]
     order = tuple(dict.fromkeys(tokens[index].bare for index in spots))
     agent = _agent(tokens, names)

@@ -95,7 +95,9 @@ def is_content(word: str) -> bool:
     """Whether a word, in lower case, says something of its own."""
     return (
         word.partition("'")[0] not in lexicon.FUNCTION
-        and word not in lexicon.ANNOUNCING
+        # Who the user is goes without saying; where the word stands is compared all the same.
+        and word != "user"
+        and word not in lexicon.STRESSING
         and word not in lexicon.NEGATORS
         and word not in lexicon.NUMBER_WORDS
         and any(letter.isalpha() for letter in word)

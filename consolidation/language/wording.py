@@ -11,8 +11,10 @@ import re
 from collections.abc import Callable
 
 from . import lexicon
+from .announcing import unannounced
 from .anyof import any_of
 from .letters import small
+from .literals import around_literals
 
 # Not inside a path, a host or an identifier, where spelling is meaning.
 _BEFORE, _AFTER = r"(?<![\w./@#:-])", r"(?![\w/@-]|\.\w)"
@@ -79,27 +81,6 @@ _RULES: tuple[tuple[tuple[str, ...], re.Pattern[str], _Form], ...] = tuple(
             r"\1 is",
         ),
         (("'d rather",), r"\b(\w+)'d rather\b", r"\1 would rather"),
-        # What only announces a memory.
-        (
-            (
-                *("record", "you know", "noting", "note", "keep in mind", "turns out", "learned"),
-                *("found out", "user", "discussed", "mentioned", "heads", "reminder", "important"),
-                *("info", "fyi", "til", "update"),
-            ),
-            r"(?:^|(?<=[.!?:] ))(?:(?:for the record|just (?:to record it|so you know)|"
-            r"(?:worth noting|note|keep in mind|it (?:was noted|turns out)|turns out|"
-            r"I (?:learned|found out)|we (?:learned|found out)|"
-            r"(?:the )?user (?:wants me to know|has told me|told me|let me know))(?: that)?|"
-            r"according to the user|as (?:discussed|mentioned|noted)|heads[- ]up|"
-            r"(?:as a )?reminder|important|info|fyi|til|update)(?:[:,]| -|(?<=that)) ?)+",
-            "",
-        ),
-        (
-            ("user ",),
-            r"\b((?:the )?user) (?:said|says|mentioned|mentions|noted|notes|told me|explained|"
-            r"confirmed|reported)(?: that)? (?:they|he|she) ",
-            r"\1 ",
-        ),
         ((" at all",), r"(?<=\w) at all(?=[.,;!?]|$)", ""),
         (
             ("in fact", "of course", "matter of fact", "needless"),
@@ -267,7 +248,15 @@ _OTHERWISE = frozenset(
 
 
 def normalised(text: str) -> str:
-    """Give a text with its contractions, abbreviations and spellings brought to one form."""
+    """Give a text without announcements, its contractions and spellings brought to one form.
+
+    Not what is meant to the letter in it.
+    """
+    return around_literals(text, _normalised)
+
+
+def _normalised(text: str) -> str:
+    text = unannounced(text)
     due = _due(text)
     while due:
         number, *due = due
