@@ -166,8 +166,7 @@ def _names(left: Reading, right: Reading) -> Iterator[Objection]:
     """Names that one has and the other does not."""
     if left.names == right.names:
         return
-    here = [name for name in dict.fromkeys(left.names) if not right.mentions(name)]
-    there = [name for name in dict.fromkeys(right.names) if not left.mentions(name)]
+    here, there = _names_without(left, right), _names_without(right, left)
     if here or there:
         both = bool(here and there)
         # Nobody and nothing is named in both: they speak of someone else.
@@ -175,6 +174,23 @@ def _names(left: Reading, right: Reading) -> Iterator[Objection]:
         strangers = strangers and set(left.names).isdisjoint(right.names)
         guard = "subject" if strangers else "name"
         yield Objection(guard, ", ".join(here), ", ".join(there), conflict=both)
+
+
+def _names_without(reading: Reading, other: Reading) -> list[str]:
+    """Give the names of one text that the other has not, or as a common noun: "the mark"."""
+    common = other.common - reading.common - set(other.names)
+    names = dict.fromkeys(reading.names)
+    return [name for name in names if not other.mentions(name) or name in common]
+
+
+def commas(left: Reading, right: Reading) -> Iterator[Objection]:
+    """Two words side by side, with a comma between them and without: "eat, grandma"."""
+    here, there = left.commas, right.commas
+    for pair in sorted(here.keys() & there.keys()):
+        if here[pair] != there[pair]:
+            with_comma, without = ", ".join(pair), " ".join(pair)
+            sides = (with_comma, without) if here[pair] else (without, with_comma)
+            yield Objection("comma", *sides, conflict=False, doubtful=True)
 
 
 def signs(left: Reading, right: Reading) -> Iterator[Objection]:
@@ -454,6 +470,7 @@ _GUARDS: tuple[Guard, ...] = (
     _values,
     signs,
     spelled_by_case,
+    commas,
     _names,
     _compounds,
     _negation,

@@ -18,7 +18,16 @@ _MARKED = re.compile(
     re.DOTALL,
 )
 # Data in brackets, with the quotation marks that belong to it; a call.
-_DATA = re.compile(r"[\[{][^\n\[\]{}`]*[\"'][^\n`]*[\]}]|(?<![\w.])[\w.]+\([^()\n]+\)")
+_DATA = re.compile(
+    r"[\[{][^\n\[\]{}`]*[\"'][^\n`]*[\]}]|(?<![\w.])[\w.]+\([^()\n\ufffc]+\)"
+)
+# What a noun of naming names: "the file is Makefile", "password: blue-Whale".
+_NAMED = re.compile(
+    r"\b(?:file|folder|password|passphrase|key|variable|class|function|method|branch|command|"
+    r"token|username|login|code)(?: is| name is| called| named|:| =) (\w[\w-]*)(?=\W*$|[.;,]\s)",
+    re.IGNORECASE | re.MULTILINE,
+)
+_FILLER = "\ufffc"
 _CHUNK = re.compile(r"[^\s\u2013\u2014\u2026]+")
 _STOPS = ".,;:!?"
 _BRACKETS = {"(": ")", "*": "*", "<": ">", "“": "”", "‘": "’", '"': '"', "'": "'"}
@@ -26,10 +35,10 @@ _BRACKETS = {"(": ")", "*": "*", "<": ">", "“": "”", "‘": "’", '"': '"',
 # slash at the end, two dots, a bracket with nothing in it, a full stop by itself.
 _CODE = re.compile(
     r"(?=.*[^\W\d]).*[\\=<>{}\[\]()|^_;!?&*$@#~+%].*|--?[^\W\d].*|\.{0,2}/.*|\.{1,2}[\w/].*|.*/|"
-    r".*\.\..*|.*[^\W\d]:.+|\[\]|\{\}|\(\)|\.\.?"
+    r".*\.\..*|.*[^\W\d]:.+|\[\]|\{\}|\(\)|\.\.?|[a-z]+-(?=[A-Z]).*"
 )
 # Amounts and shares, which are values; plurals that may be; marks of a list of tasks.
-_NO_CODE = re.compile(r"[<>~≈≥≤=+$€£#-]*\d.*|[^\W\d]+\(e?s\)|w/o?|\w+/", re.IGNORECASE)
+_NO_CODE = re.compile(r"[<>~≈≥≤=+$€£#-]*\d.*|[^\W\d]+\(e?s\)|w/o?", re.IGNORECASE)
 # A character for private use stands for a literal while the text around it is changed.
 _STAND_IN = 0xE000
 _MOST = 0x1000
@@ -50,15 +59,20 @@ def find_literals(text: str) -> tuple[Literal, ...]:
     found = list(_marked(text))
     bare = blanked(text, found)
     calls = [Literal(one.group(), *one.span(), marked=False) for one in _DATA.finditer(bare)]
+    calls += [
+        Literal(one[1], *one.span(1), marked=False)
+        for one in _NAMED.finditer(bare)
+        if not any(call.start <= one.start(1) < call.end for call in calls)
+    ]
     found += calls
     found += _chunks(blanked(bare, calls))
     return tuple(sorted(found, key=lambda one: one.start))
 
 
 def blanked(text: str, taken: Iterable[Literal]) -> str:
-    """Give a text with line ends in place of literals, so that nothing reaches across them."""
+    """Give a text with a sign that is no word in place of literals."""
     for one in taken:
-        text = f"{text[: one.start]}{chr(10) * (one.end - one.start)}{text[one.end :]}"
+        text = f"{text[: one.start]}{_FILLER * (one.end - one.start)}{text[one.end :]}"
     return text
 
 
@@ -109,7 +123,7 @@ def _chunks(text: str) -> Iterator[Literal]:
     """Find code that nothing marks as such, a word at a time."""
     for match in _CHUNK.finditer(text):
         start, chunk = match.start(), match.group()
-        if chunk.isalnum():
+        if chunk.isalnum() or _FILLER in chunk:
             continue
         if chunk.strip("."):
             before, chunk = _out_of_sentence(chunk)

@@ -42,6 +42,14 @@ _UNIT_BY_CASE = re.compile(r"(?<=\d)\s?([kKMGT]i?[bB](?:/s|ps)?|[mM][Wg])\b")
 _SPELLED = frozenset({"identifier", "path", "url", "quoted"})
 _MARKS = "`\"'\u201c\u201d .,;:!?"
 _MEASURES = frozenset({"number", "time", "date", "rate"})
+_ARTICLES = frozenset({"a", "an", "the"})
+# Before these a comma says nothing.
+_JOINING = (
+    lexicon.OPENING
+    | lexicon.SUBORDINATORS
+    | lexicon.PLACING
+    | {"and", "or", "but", "so", "which", "who", "that", "then", "too", "please", "not"}
+)
 _TELLING = lexicon.FUNCTION - lexicon.EMPTY - lexicon.TENSE
 
 
@@ -166,11 +174,15 @@ class Reading:
         little without one ("ask Will"), where no sentence begins with them.
         """
         found: dict[str, set[str]] = {}
-        for token in self.tokens:
+        for at, token in enumerate(self.tokens):
             word = token.text[: len(token.bare)]
             humped = not (word.islower() or word.isupper())
             code = humped or (not word.isalpha() and any(map(str.isdigit, word)))
-            little = token.bare in lexicon.FUNCTION and not token.starts_sentence
+            little = token.bare in lexicon.FUNCTION
+            if little and token.starts_sentence and not self._is_acronym(at):
+                # Its capital is that of the sentence, or of a name.
+                found.setdefault(token.bare, set()).update((token.bare, word))
+                continue
             if little or (code and not (token.starts_sentence and word.istitle())):
                 found.setdefault(token.bare, set()).add(word)
         for unit in _UNIT_BY_CASE.findall(self.said):
@@ -179,6 +191,11 @@ class Reading:
             if value.kind in _SPELLED:
                 found.setdefault(value.norm, set()).add(value.text.strip(_MARKS))
         return {word: frozenset(spelled) for word, spelled in found.items()}
+
+    def _is_acronym(self, at: int) -> bool:
+        """Whether a word is in capitals, and the next one is not: "IT is down", no "DO NOT"."""
+        word, after = self.tokens[at].text, self.tokens[at + 1 : at + 2]
+        return len(word) > 1 and word.isupper() and bool(after) and not after[0].text.isupper()
 
     @cached_property
     def designations(self) -> dict[str, frozenset[str]]:
@@ -220,10 +237,45 @@ class Reading:
         heads: set[str] = set()
         for index, token in enumerate(self.tokens):
             if _denies(token.lower):
-                behind = self.tokens[index + 1 : index + 1 + _REACH]
+                behind = self._clause_behind(index)[:_REACH]
                 content = (stems_of(later.bare) for later in behind if stems_of(later.bare))
                 heads.update(*islice(content, 1))
         return frozenset(heads)
+
+    def _clause_behind(self, index: int) -> tuple[Token, ...]:
+        """Give the words behind one; none where a mark follows it: "No, trains run"."""
+        behind = self.tokens[index + 1 :]
+        mark = behind and self._between(self.tokens[index], behind[0]).strip()
+        return () if mark else behind
+
+    def _between(self, before: Token, after: Token) -> str:
+        return self.said[before.end : after.start].strip("\"'`“”() ")
+
+    @cached_property
+    def commas(self) -> dict[tuple[str, str], bool]:
+        """Whether a comma stands between each two words side by side where it may say something.
+
+        Not before "and", nor behind the phrase with which a sentence begins: "In March, rent rose".
+        """
+        found: dict[tuple[str, str], bool] = {}
+        fronted = False
+        for before, after in pairwise(self.tokens):
+            if before.starts_sentence:
+                fronted = before.lower in lexicon.OPENING or before.lower in lexicon.SUBORDINATORS
+            mark = self._between(before, after)
+            if not after.starts_sentence and not fronted and after.lower not in _JOINING:
+                found[before.bare, after.bare] = mark.startswith(",")
+            fronted = fronted and not mark.startswith(",")
+        return found
+
+    @cached_property
+    def common(self) -> frozenset[str]:
+        """The words in small letters behind an article: "the mark" is no one's name."""
+        return frozenset(
+            after.bare
+            for before, after in pairwise(self.tokens)
+            if before.lower in _ARTICLES and not after.capitalised
+        )
 
     @cached_property
     def flow(self) -> tuple[str, ...]:
