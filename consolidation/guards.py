@@ -23,6 +23,7 @@ from .language.objections import Guard, Objection, listed
 from .language.pairing import Pair, missing_literals
 from .language.reading import Reading, once_a_text
 from .language.tokens import stem
+from .language.values import Value
 
 __all__ = [
     "Objection",
@@ -43,6 +44,8 @@ DOUBTED_MATTER = 0.75
 # The share of letters in common from which on a word may be another one misspelt. The words of the
 # labelled pairs with a typo (two letters exchanged) have 0.75 and more in common.
 MISSPELT = 0.7
+# The fewest letters of a word that may be short for another.
+_SHORTENED = 3
 
 # The share of the words of both that both have, from which on a conflict of words is certain. Of
 # the pairs of wordings of one fact in the night fixture, 94 of 2,375 were in certain conflict
@@ -158,8 +161,20 @@ def _values(left: Reading, right: Reading) -> Iterator[Objection]:
             (here or there)[0].kind,
             ", ".join(value.text for value in here),
             ", ".join(value.text for value in there),
-            conflict=bool(here and there),
+            conflict=bool(here and there) and not _shortened(here, there),
         )
+
+
+def _shortened(here: Sequence[Value], there: Sequence[Value]) -> bool:
+    """Whether each may be another one without its beginning: "w07" for "hb1-w07"."""
+    return all(
+        any(_ends_in(one.norm, other.norm) or _ends_in(other.norm, one.norm) for other in there)
+        for one in here
+    )
+
+
+def _ends_in(longer: str, shorter: str) -> bool:
+    return longer.endswith(f"-{shorter}") and not shorter.isdigit()
 
 
 def _names(left: Reading, right: Reading) -> Iterator[Objection]:
@@ -409,7 +424,9 @@ def _are_verbs(one: str, other: str) -> bool:
 
 
 def _misspelt(one: str, other: str) -> bool:
-    """Whether two words are so alike that one may be the other with a slip of the pen."""
+    """Whether one may be the other with a slip of the pen, or short for it: "rec", "recreation"."""
+    if min(len(one), len(other)) >= _SHORTENED and (one.startswith(other) or other.startswith(one)):
+        return True
     return SequenceMatcher(None, one, other, autojunk=False).ratio() >= MISSPELT
 
 

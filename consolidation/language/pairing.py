@@ -14,13 +14,16 @@ from itertools import count
 from .literals import masked, stands_in
 from .objections import Objection
 from .reading import Reading, read
+from .tokens import stem
+from .wording import normalised
 
 # "Re-sign" is not "resign".
 _HYPHENED = re.compile(r"(?<![\w-])(?!re-)[^\W\d_]+(?:-[^\W\d_]+)+(?![\w-])", re.IGNORECASE)
 # With two letters alone, too many words begin with them.
 _ACRONYM = re.compile(r"(?<![\w-])[A-Z]{3,5}(?![\w-])")
-_USER = re.compile(r"^(?:the )?user (?=(\w+))", re.IGNORECASE)
-_FIRST = re.compile(r"\w+")
+# "We never", but not "we use": that is no order.
+_SUBJECT = re.compile(r"^(?:(?:the )?user |we (?=do not|don['’]t|never))", re.IGNORECASE)
+_MUST_BE = re.compile(r"^([^.;:,!?]+?) must be ([a-z]+)\b *(.*)$", re.DOTALL)
 _LETTERS = "abcdefghijklmnopqrstuvwxyz"
 
 
@@ -51,7 +54,8 @@ class Pair:
         texts = left.bare, right.bare
         if left.literals or right.literals:
             texts = self._masked(left, right)
-        texts = _subject_left_out(*_unabbreviated(*_joined(*texts)))
+        for spelled in (_with_hyphens, _with_acronyms, _without_subject, _as_order):
+            texts = spelled(*texts), spelled(*texts[::-1])
         changed = texts != (left.bare, right.bare)
         self.left, self.right = map(read, texts) if changed else (left, right)
 
@@ -81,12 +85,8 @@ def _name(at: int) -> str:
     return f"zq{_name(at // 26)[2:] if at >= 26 else ''}{_LETTERS[at % 26]}q"
 
 
-def _joined(left: str, right: str) -> tuple[str, str]:
-    """Write with hyphens what one text writes with them: "trunk based", "startup"."""
-    return _with_hyphens(left, right), _with_hyphens(right, left)
-
-
 def _with_hyphens(text: str, other: str) -> str:
+    """Write with hyphens what the other text writes with them: "trunk based", "startup"."""
     if "-" not in other:
         return text
     for word in dict.fromkeys(_HYPHENED.findall(other)):
@@ -95,12 +95,8 @@ def _with_hyphens(text: str, other: str) -> str:
     return text
 
 
-def _unabbreviated(left: str, right: str) -> tuple[str, str]:
-    """Write short what one text writes short: "service level agreement" beside "SLA"."""
-    return _with_acronyms(left, right), _with_acronyms(right, left)
-
-
 def _with_acronyms(text: str, other: str) -> str:
+    """Write short what the other writes short: "service level agreement" beside "SLA"."""
     for short in dict.fromkeys(_ACRONYM.findall(other)):
         if short not in text:
             words = r"[ -]".join(rf"{letter}[^\W\d_]+" for letter in short)
@@ -108,13 +104,25 @@ def _with_acronyms(text: str, other: str) -> str:
     return text
 
 
-def _subject_left_out(left: str, right: str) -> tuple[str, str]:
-    """Leave out the user that only one text begins with: "User uses zsh", "Uses zsh"."""
-    return _without_user(left, right), _without_user(right, left)
+def _without_subject(text: str, other: str) -> str:
+    """Leave out the user of "User uses zsh" where the other text begins with what they do."""
+    found = _SUBJECT.match(text)
+    if found is None or _SUBJECT.match(other):
+        return text
+    rest = text[found.end() :]
+    return rest if _first_word(rest) == _first_word(other) else text
 
 
-def _without_user(text: str, other: str) -> str:
-    found = _USER.match(text)
-    first = _FIRST.search(other)
-    alike = found is not None and first is not None and found[1].lower() == first[0].lower()
-    return text[found.end() :] if found is not None and alike else text
+def _first_word(text: str) -> str:
+    return normalised(text).partition(" ")[0].lower()
+
+
+def _as_order(text: str, other: str) -> str:
+    """Put "images must be tagged" as the order that the other text gives: "tag images"."""
+    if "be " not in text:
+        return text
+    found = _MUST_BE.match(normalised(text))
+    verb = other.partition(" ")[0].lower()
+    if found is None or not verb or stem(found[2]) != stem(verb) or found[2] == verb:
+        return text
+    return f"{verb} {found[1][:1].lower()}{found[1][1:]} {found[3]}"

@@ -40,6 +40,8 @@ _SIGN = re.compile(
 _UNIT_BY_CASE = re.compile(r"(?<=\d)\s?([kKMGT]i?[bB](?:/s|ps)?|[mM][Wg])\b")
 # What is meant to the letter.
 _SPELLED = frozenset({"identifier", "path", "url", "quoted"})
+# "ABC-12" and "abc-12" are one ticket.
+_NUMBERED = re.compile(r"[^\W\d_]+-?\d+")
 _MARKS = "`\"'\u201c\u201d .,;:!?"
 _MEASURES = frozenset({"number", "time", "date", "rate"})
 _ARTICLES = frozenset({"a", "an", "the"})
@@ -176,6 +178,8 @@ class Reading:
         found: dict[str, set[str]] = {}
         for at, token in enumerate(self.tokens):
             word = token.text[: len(token.bare)]
+            if word.isupper() and _NUMBERED.fullmatch(word):
+                word = word.lower()
             humped = not (word.islower() or word.isupper())
             code = humped or (not word.isalpha() and any(map(str.isdigit, word)))
             little = token.bare in lexicon.FUNCTION
@@ -270,11 +274,15 @@ class Reading:
 
     @cached_property
     def common(self) -> frozenset[str]:
-        """The words in small letters behind an article: "the mark" is no one's name."""
+        """The words in small letters between an article and "is": "the mark" is no one's name."""
         return frozenset(
-            after.bare
-            for before, after in pairwise(self.tokens)
-            if before.lower in _ARTICLES and not after.capitalised
+            token.bare
+            for before, token, after in zip(
+                self.tokens, self.tokens[1:], self.tokens[2:], strict=False
+            )
+            if before.lower in _ARTICLES
+            and not token.capitalised
+            and after.lower in lexicon.AUXILIARIES
         )
 
     @cached_property

@@ -25,6 +25,10 @@ _CALENDAR |= {"Wed": "Wednesday", "Thu": "Thursday", "Thur": "Thursday", "Thurs"
 _CALENDAR |= {"Fri": "Friday"}
 del _CALENDAR["May"]  # stands for itself
 
+_UNIT = "|".join(sorted((unit for unit in lexicon.UNITS if unit.isalpha()), key=len, reverse=True))
+# The hours of a clock, with minutes or without; a time that is no other number.
+_CLOCK = r"\b(?:1[0-2]|[1-9])(?:[:.][0-5]\d)?"
+_TIME = r"\b\d{1,2}(?::[0-5]\d(?: ?[ap]\.?m\b\.?)?| ?[ap]\.?m\b\.?)"
 _ONES = "|".join(word for word, number in lexicon.NUMBER_WORDS.items() if 0 < number <= 12)
 
 
@@ -117,7 +121,58 @@ _RULES: tuple[tuple[tuple[str, ...], re.Pattern[str], _Form], ...] = tuple(
             "must",
         ),
         (("in order to",), r"\bin order to\b", "to"),
+        (
+            ("without asking", "without checking", "without confirming"),
+            r"(?:^|(?<=[.!?:] ))Never (\w+) ([^.;:!?]+) without (asking|checking|confirming)\b"
+            r"(?=[.;!]|$)",
+            r"\3 before \1ing \2",
+        ),
+        (("by any",), r"\bnot\b([^.;:,]*) by any(?:one|body)\b", r"\1 by nobody"),
+        # What a thing is called, measures, and where a life began.
+        (
+            ("called ", "named "),
+            r"\b(\w+) (?:is|are) (?:called|named) (?=(?-i:[A-Z]))",
+            r"\1's name is ",
+        ),
+        *(
+            (
+                (f"{measure} of",),
+                rf"\bhas an? {measure} of ((?:about )?\S+(?:\s(?:{_UNIT})\b)?)",
+                rf"is \1 {adjective}",
+            )
+            for measure, adjective in (
+                *(("length", "long"), ("width", "wide"), ("height", "high"), ("depth", "deep")),
+            )
+        ),
+        (
+            ("date of birth", "birthday"),
+            r"'s (?:date of birth|birthday) is (?=[\w\d])",
+            " was born on ",
+        ),
+        (("or else",), r"\bor else\b", "otherwise"),
         # How much, how long, when.
+        (("d",), r"(?-i:(?<![\w.-])(\d+(?:\.\d+)?) ?d(?![\w-]))", r"\1 days"),
+        (("i",), r"(?-i:(?<=\d)( ?[KMGT]i)\b)", r"\1B"),
+        (
+            ("in the morning",),
+            rf"({_CLOCK})(?: ?[ap]\.?m\.?| o'clock)? in the morning\b",
+            r"\1 am",
+        ),
+        (
+            ("in the afternoon", "in the evening"),
+            rf"({_CLOCK})(?: ?[ap]\.?m\.?| o'clock)? in the (?:afternoon|evening)\b",
+            r"\1 pm",
+        ),
+        (
+            ("from ", "between "),
+            rf"\b(?:from|between) ({_TIME}) ?(?:to|until|till|and|[-\u2013]) ?({_TIME})",
+            r"\1 to \2",
+        ),
+        (
+            ("-", "\u2013", "until ", "till "),
+            rf"({_TIME}) ?(?:until|till|[-\u2013]) ?({_TIME})",
+            r"\1 to \2",
+        ),
         (("per cent",), r"\bper cent\b", "percent"),
         (("half a",), r"\bhalf an? (hour|minute)\b", r"30 \1_"),
         (("30 hour_",), r"\b30 hour_", "30 minutes"),
@@ -285,4 +340,5 @@ def _spelled(found: re.Match[str]) -> str:
     if word.lower() in ("db", "dbs") and found.string[: found.start()].rstrip()[-1:].isdigit():
         return word
     form = lexicon.SPELLINGS[small(word)]
-    return form[:1].upper() + form[1:] if word[:1].isupper() else form
+    # "DB" is short, and no name: "the database".
+    return form[:1].upper() + form[1:] if word.istitle() else form
