@@ -20,7 +20,7 @@ from difflib import SequenceMatcher
 from .language import lexicon, mood, roles
 from .language.arrangement import rearranged
 from .language.objections import Guard, Objection, listed
-from .language.pairing import Pair, missing_literals
+from .language.pairing import Pair, literals
 from .language.reading import Reading, once_a_text
 from .language.tokens import stem
 from .language.values import Value
@@ -116,12 +116,8 @@ def _share_in_both(left: Reading, right: Reading) -> float:
 def _objections(left: Reading, right: Reading) -> Iterator[Objection]:
     if left.said == right.said:
         return
-    objected = False
-    for objection in missing_literals(left, right):
-        objected = True
-        yield objection
     pair = Pair(left, right)
-    for objection in _of_words(pair.left, pair.right, objected):
+    for objection in _ungraded(pair.left, pair.right):
         yield pair.unmasked(_graded(objection, pair))
 
 
@@ -131,9 +127,10 @@ def _graded(objection: Objection, pair: Pair) -> Objection:
     return objection if alike else replace(objection, doubtful=True)
 
 
-def _of_words(left: Reading, right: Reading, objected: bool) -> Iterator[Objection]:
+def _ungraded(left: Reading, right: Reading) -> Iterator[Objection]:
     if left.said == right.said:
         return
+    objected = False
     same_parts: bool | None = None
     for guard, of_order in _ASKED:
         if of_order:
@@ -174,7 +171,8 @@ def _shortened(here: Sequence[Value], there: Sequence[Value]) -> bool:
 
 
 def _ends_in(longer: str, shorter: str) -> bool:
-    return longer.endswith(f"-{shorter}") and not shorter.isdigit()
+    named = shorter[:1].isalpha() and longer[:1].isalpha()
+    return named and longer.endswith(f"-{shorter}")
 
 
 def _names(left: Reading, right: Reading) -> Iterator[Objection]:
@@ -229,43 +227,11 @@ def spelled_by_case(left: Reading, right: Reading) -> Iterator[Objection]:
         yield Objection("case", one, other, conflict=False)
 
 
-def _compounds(left: Reading, right: Reading) -> Iterator[Objection]:
-    """Hyphenated names with a part in common: "haven-state" against "harbor-state"."""
-    if not left.compounds or not right.compounds:
-        return
-    others = [(other, _parts(other)) for other in sorted(right.compounds - left.compounds)]
-    for one in sorted(left.compounds - right.compounds):
-        here = _parts(one)
-        for other, there in others:
-            if (
-                here & there
-                and here != there
-                and not (here <= right.stem_set or there <= left.stem_set)
-            ):
-                yield Objection("identifier", one, other)
-
-
 def _reversing(word: str) -> Sequence[str]:
     """Give what may turn a word into its opposite: "input" is not the opposite of "put"."""
     if len(word) >= lexicon.REVERSIBLE:
         return lexicon.REVERSING
     return lexicon.REVERSING_SHORT if len(word) == lexicon.REVERSIBLE - 1 else ()
-
-
-def designation(left: Reading, right: Reading) -> Iterator[Objection]:
-    """Find a name with another number behind it, or with none: "Nubo 2" against "Nubo"."""
-    here, there = left.designations, right.designations
-    for name in sorted(here.keys() & there.keys()) if here and there else ():
-        if not here[name] & there[name] and (here[name] | there[name]) != {""}:
-            one, other = (
-                ", ".join(f"{name} {number}".strip() for number in sorted(side[name]))
-                for side in (here, there)
-            )
-            yield Objection("number", one, other, doubtful=True)
-
-
-def _parts(compound: str) -> set[str]:
-    return {stem(part) for part in compound.split("-")}
 
 
 def _negation(left: Reading, right: Reading) -> Iterator[Objection]:
@@ -484,24 +450,20 @@ def _only_in(words: Sequence[str], others: frozenset[str]) -> list[str]:
 
 
 _GUARDS: tuple[Guard, ...] = (
+    literals,
     _values,
     signs,
     spelled_by_case,
     commas,
     _names,
-    _compounds,
     _negation,
     _exclusive,
     roles.direction,
-    roles.owners,
     roles.roles,
     roles.reversed_words,
     roles.bindings,
-    roles.duty,
-    roles.unclear_roles,
     mood.mood,
     mood.permission,
-    designation,
     other_term,
     qualified,
     mood.tense,
@@ -511,11 +473,9 @@ _GUARDS: tuple[Guard, ...] = (
 _ORDER = frozenset(
     {
         roles.direction,
-        roles.owners,
         roles.roles,
         roles.reversed_words,
         roles.bindings,
-        roles.unclear_roles,
     }
 )
 # The guards in the order in which they are asked, and whether the order of words matters to each.

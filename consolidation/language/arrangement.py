@@ -35,7 +35,7 @@ _LINKS = frozenset({"and", "or", "but"})
 _SCOPES = frozenset(
     {"only", "just", "even", "also", "all", "some", "any", "both", "most", "many"}
 ) | {*("up", "down", "out", "off", "over")}
-_POINTERS = frozenset({"this", "these", "those", "here", "there"})
+_POINTERS = frozenset({"this", "these", "those", "here", "there", "mr", "mrs", "ms", "dr"})
 _TELLING = _OPENERS | _LINKS | _SCOPES | _POINTERS | lexicon.NEGATORS | {"of"}
 # What another order may do without, or have another word for: the "by" of a passive, the "of" of an
 # owner, the user who goes without saying, what joins two halves.

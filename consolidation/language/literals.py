@@ -18,9 +18,7 @@ _MARKED = re.compile(
     re.DOTALL,
 )
 # Data in brackets, with the quotation marks that belong to it; a call.
-_DATA = re.compile(
-    r"[\[{][^\n\[\]{}`]*[\"'][^\n`]*[\]}]|(?<![\w.])[\w.]+\([^()\n\ufffc]+\)"
-)
+_DATA = re.compile(r"[\[{][^\n\[\]{}`]*[\"'][^\n`]*[\]}]|(?<![\w.])[\w.]+\([^()\n\ufffc]+\)")
 # What a noun of naming names: "the file is Makefile", "password: blue-Whale".
 _NAMED = re.compile(
     r"\b(?:file|folder|password|passphrase|key|variable|class|function|method|branch|command|"
@@ -30,7 +28,7 @@ _NAMED = re.compile(
 _FILLER = "\ufffc"
 _CHUNK = re.compile(r"[^\s\u2013\u2014\u2026]+")
 _STOPS = ".,;:!?"
-_BRACKETS = {"(": ")", "*": "*", "<": ">", "“": "”", "‘": "’", '"': '"', "'": "'"}
+_BRACKETS = {"(": ")", "*": "*", "<": ">", "“": "”", '"': '"', "'": "'"}
 # What no word of a sentence is: a letter together with a sign, a flag, a dot or a slash in front, a
 # slash at the end, two dots, a bracket with nothing in it, a full stop by itself.
 _CODE = re.compile(
@@ -71,9 +69,11 @@ def find_literals(text: str) -> tuple[Literal, ...]:
 
 def blanked(text: str, taken: Iterable[Literal]) -> str:
     """Give a text with a sign that is no word in place of literals."""
-    for one in taken:
-        text = f"{text[: one.start]}{_FILLER * (one.end - one.start)}{text[one.end :]}"
-    return text
+    parts, end = [], 0
+    for one in sorted(taken, key=lambda one: one.start):
+        parts += [text[end : one.start], _FILLER * (one.end - one.start)]
+        end = one.end
+    return "".join([*parts, text[end:]])
 
 
 def around_literals(text: str, change: Callable[[str], str]) -> str:
@@ -158,12 +158,14 @@ def masked(text: str, names: dict[str, str]) -> str:
     """Give a text with a word in place of each literal, marked or not."""
     for one in reversed(find_literals(text)):
         if one.content in names:
-            text = f"{text[: one.start]} {names[one.content]} {text[one.end :]}"
+            text = f"{text[: one.start]}{names[one.content]}{text[one.end :]}"
     for content, name in names.items():
         if content in text and any(map(str.isalnum, content)):
-            text = _whole(content).sub(f" {name} ", text)
+            text = _whole(content).sub(name, text)
     return text
 
 
 def _whole(content: str) -> re.Pattern[str]:
-    return re.compile(rf"(?<![^\s(\"'“*]){re.escape(content)}(?=[)\"'”*]*[.,;:!?]*(?:[)\"'”*\s]|$))")
+    return re.compile(
+        rf"(?<![^\s(\"'“*]){re.escape(content)}(?=[)\"'”*]*[.,;:!?]*(?:[)\"'”*\s]|$))"
+    )

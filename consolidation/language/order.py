@@ -26,6 +26,7 @@ _CHAIN = (
     | {"has", "have", "had", "having", "must", "can", "could", "may", "might", "should", "will"}
     | {"would", "shall", "also", "always", "still", "just", "already", "only"}
 )
+_PARTICLES = frozenset({"up", "down", "off", "out", "over", "away", "back"})
 # The most words of a thing, and of its owner, in "the main customer of the old firm".
 _LONGEST = 3
 _LONGEST_PHRASE = 6
@@ -98,7 +99,10 @@ def active_form(tokens: Sequence[Token]) -> Sequence[Token]:
     end = _phrase_end(tokens, by + 1)
     agent = [token for token in tokens[by + 1 : end] if token.lower not in _ARTICLES]
     moods = [token for token in tokens[chain:verb] if token.lower not in lexicon.AUXILIARIES]
-    return [*agent, *moods, tokens[verb], *tokens[:chain], *tokens[verb + 1 : by], *tokens[end:]]
+    # "Signed off by Ann" is "Ann signed off".
+    behind = verb + 1 + (tokens[verb + 1].lower in _PARTICLES)
+    deed = tokens[verb:behind]
+    return [*agent, *moods, *deed, *tokens[:chain], *tokens[behind:by], *tokens[end:]]
 
 
 def is_passive_by(tokens: Sequence[Token], index: int) -> bool:

@@ -23,16 +23,18 @@ _HYPHENED = re.compile(r"(?<![\w-])(?!re-)[^\W\d_]+(?:-[^\W\d_]+)+(?![\w-])", re
 _ACRONYM = re.compile(r"(?<![\w-])[A-Z]{3,5}(?![\w-])")
 # "We never", but not "we use": that is no order.
 _SUBJECT = re.compile(r"^(?:(?:the )?user |we (?=do not|don['’]t|never))", re.IGNORECASE)
-_MUST_BE = re.compile(r"^([^.;:,!?]+?) must be ([a-z]+)\b *(.*)$", re.DOTALL)
+_MUST_BE = re.compile(r"^([^.;:,!?]+?) must be ([a-z]+)\b(.*)$", re.DOTALL)
+# With more literals than this, a text is a listing, and its words tell little besides.
+_MOST_MASKED = 50
 _LETTERS = "abcdefghijklmnopqrstuvwxyz"
 
 
-def missing_literals(left: Reading, right: Reading) -> Iterator[Objection]:
+def literals(left: Reading, right: Reading) -> Iterator[Objection]:
     """Find what is meant to the letter in one, and does not stand like that in the other."""
     if not (left.literals or right.literals):
         return
     here, there = (
-        list(dict.fromkeys(one.content for one in side.literals if not _holds(other, one.content)))
+        [content for content in side.literal_contents if not _holds(other, content)]
         for side, other in ((left, right), (right, left))
     )
     if here or there:
@@ -40,9 +42,7 @@ def missing_literals(left: Reading, right: Reading) -> Iterator[Objection]:
 
 
 def _holds(reading: Reading, content: str) -> bool:
-    return any(one.content == content for one in reading.literals) or stands_in(
-        content, reading.unmarked
-    )
+    return content in reading.literal_contents or stands_in(content, reading.unmarked)
 
 
 class Pair:
@@ -65,16 +65,17 @@ class Pair:
             return objection
         sides = [objection.left, objection.right]
         for name, content in self._contents.items():
-            sides = [re.sub(rf"\b{name}\b", lambda _, put=content: put, one) for one in sides]
+            sides = [one.replace(name, content) for one in sides]
         return replace(objection, left=sides[0], right=sides[1])
 
     def _masked(self, left: Reading, right: Reading) -> tuple[str, str]:
-        both = dict.fromkeys(
-            one.content
-            for side, other in ((left, right), (right, left))
-            for one in side.literals
-            if _holds(other, one.content)
-        )
+        both = [
+            content
+            for content in dict.fromkeys((*left.literal_contents, *right.literal_contents))
+            if _holds(left, content) and _holds(right, content)
+        ]
+        if len(both) > _MOST_MASKED:
+            return left.bare, right.bare
         names = {content: _name(at) for at, content in zip(count(), both, strict=False)}
         self._contents = {name: content for content, name in names.items()}
         return masked(left.bare, names), masked(right.bare, names)
@@ -91,7 +92,9 @@ def _with_hyphens(text: str, other: str) -> str:
         return text
     for word in dict.fromkeys(_HYPHENED.findall(other)):
         parts = "[ -]?".join(map(re.escape, word.split("-")))
-        text = re.sub(rf"(?<![\w-]){parts}(?![\w-])", word.lower(), text, flags=re.IGNORECASE)
+        # Not the word itself, whose capitals may say something.
+        pattern = rf"(?<![\w-])(?!{re.escape(word)}){parts}(?![\w-])"
+        text = re.sub(pattern, word.lower(), text, flags=re.IGNORECASE)
     return text
 
 
@@ -123,6 +126,6 @@ def _as_order(text: str, other: str) -> str:
         return text
     found = _MUST_BE.match(normalised(text))
     verb = other.partition(" ")[0].lower()
-    if found is None or not verb or stem(found[2]) != stem(verb) or found[2] == verb:
+    if found is None or not verb or stem(found[2]) != stem(verb):
         return text
-    return f"{verb} {found[1][:1].lower()}{found[1][1:]} {found[3]}"
+    return f"{verb} {found[1][:1].lower()}{found[1][1:]}{found[3]}"

@@ -77,6 +77,11 @@ class Reading:
         return find_literals(self.bare)
 
     @cached_property
+    def literal_contents(self) -> dict[str, None]:
+        """What the literals are compared by, each once, in their order."""
+        return dict.fromkeys(one.content for one in self.literals)
+
+    @cached_property
     def unmarked(self) -> str:
         """The text without the literals that are marked."""
         return blanked(self.bare, (one for one in self.literals if one.marked))
@@ -200,22 +205,6 @@ class Reading:
         """Whether a word is in capitals, and the next one is not: "IT is down", no "DO NOT"."""
         word, after = self.tokens[at].text, self.tokens[at + 1 : at + 2]
         return len(word) > 1 and word.isupper() and bool(after) and not after[0].text.isupper()
-
-    @cached_property
-    def designations(self) -> dict[str, frozenset[str]]:
-        """The plain number that stands behind each name, "" where none does: "Nubo 2"."""
-        found: dict[str, set[str]] = {}
-        named = set(self.names)
-        for token, after in zip(self.tokens, (*self.tokens[1:], None), strict=False):
-            if token.capitalised and token.bare in named and not token.possessive:
-                number = after.text if after is not None and after.text.isdigit() else ""
-                found.setdefault(token.bare, set()).add(number)
-        return {name: frozenset(numbers) for name, numbers in found.items()}
-
-    @cached_property
-    def compounds(self) -> frozenset[str]:
-        """The words with hyphens, in lower case: names of services as often as English."""
-        return frozenset(token.bare for token in self.plain if "-" in token.bare)
 
     @cached_property
     def names(self) -> tuple[str, ...]:

@@ -56,7 +56,9 @@ def tokenise(text: str) -> list[Token]:
         bare = _POSSESSIVE.sub("", lower) if "'" in lower else lower
         tokens.append(Token(word, lower, bare, fresh, match.start(), word[0].isupper()))
         fresh = False
-    return [_no_article(tokens, at) if token.bare == "a" else token for at, token in enumerate(tokens)]
+    return [
+        _no_article(tokens, at) if token.bare == "a" else token for at, token in enumerate(tokens)
+    ]
 
 
 def _no_article(tokens: Sequence[Token], at: int) -> Token:

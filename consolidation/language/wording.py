@@ -29,6 +29,7 @@ _UNIT = "|".join(sorted((unit for unit in lexicon.UNITS if unit.isalpha()), key=
 # The hours of a clock, with minutes or without; a time that is no other number.
 _CLOCK = r"\b(?:1[0-2]|[1-9])(?:[:.][0-5]\d)?"
 _TIME = r"\b\d{1,2}(?::[0-5]\d(?: ?[ap]\.?m\b\.?)?| ?[ap]\.?m\b\.?)"
+_MEASURED = {"length": "long", "width": "wide", "height": "high", "depth": "deep"}
 _ONES = "|".join(word for word, number in lexicon.NUMBER_WORDS.items() if 0 < number <= 12)
 
 
@@ -134,15 +135,10 @@ _RULES: tuple[tuple[tuple[str, ...], re.Pattern[str], _Form], ...] = tuple(
             r"\b(\w+) (?:is|are) (?:called|named) (?=(?-i:[A-Z]))",
             r"\1's name is ",
         ),
-        *(
-            (
-                (f"{measure} of",),
-                rf"\bhas an? {measure} of ((?:about )?\S+(?:\s(?:{_UNIT})\b)?)",
-                rf"is \1 {adjective}",
-            )
-            for measure, adjective in (
-                *(("length", "long"), ("width", "wide"), ("height", "high"), ("depth", "deep")),
-            )
+        (
+            tuple(f"{measure} of" for measure in _MEASURED),
+            rf"\bhas an? ({'|'.join(_MEASURED)}) of ((?:about )?\S+(?:\s(?:{_UNIT})\b)?)",
+            lambda found: f"is {found[2]} {_MEASURED[small(found[1])]}",
         ),
         (
             ("date of birth", "birthday"),
