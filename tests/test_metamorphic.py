@@ -118,6 +118,8 @@ def test_the_marks_of_code_may_come_and_go(command: str) -> None:
         ("Type A errors are fatal.", "Type errors are fatal."),
         ("cp a b", "cp b a"),
         ("TODO: water the plants.", "Water the plants."),
+        ("User reports are slow.", "Reports are slow."),
+        ("User accounts grow daily.", "Accounts grow daily."),
         ("- [x] Water the plants.", "- [ ] Water the plants."),
     ],
 )

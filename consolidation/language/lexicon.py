@@ -400,6 +400,8 @@ PLACING = _words(
 )
 AUXILIARIES = _words("am is are was were be been being get gets got")
 
+MODALS = _words("can could may might must shall should will would has had did does do")
+
 # Other spellings, abbreviations and synonyms of a word, which mean the same wherever they stand.
 # Not here: what may mean two things ("min", "doc", "temp", "sun").
 _SAME_WORDS = {

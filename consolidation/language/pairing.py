@@ -11,10 +11,11 @@ from collections.abc import Iterator
 from dataclasses import replace
 from itertools import count
 
+from . import lexicon
 from .literals import masked, stands_in
 from .objections import Objection
 from .reading import Reading, read
-from .tokens import stem
+from .tokens import is_past_form, is_verb, stem, tokenise
 from .wording import normalised
 
 # "Re-sign" is not "resign".
@@ -113,7 +114,17 @@ def _without_subject(text: str, other: str) -> str:
     if found is None or _SUBJECT.match(other):
         return text
     rest = text[found.end() :]
-    return rest if _first_word(rest) == _first_word(other) else text
+    alike = _first_word(rest) == _first_word(other)
+    return rest if alike and (found[0][0] in "wW" or _is_deed(rest)) else text
+
+
+def _is_deed(text: str) -> bool:
+    """Whether a text begins with what someone does: "reports bugs", but not "reports are slow"."""
+    deed, after = (*tokenise(text)[:2], None, None)[:2]
+    if deed is None or after is None or not deed.lower.endswith("s"):
+        return False
+    goes_on = after.lower in lexicon.AUXILIARIES | lexicon.MODALS | lexicon.NEGATORS
+    return not goes_on and not is_past_form(after) and not is_verb(after.lower)
 
 
 def _first_word(text: str) -> str:

@@ -41,7 +41,7 @@ _UNIT_BY_CASE = re.compile(r"(?<=\d)\s?([kKMGT]i?[bB](?:/s|ps)?|[mM][Wg])\b")
 # What is meant to the letter.
 _SPELLED = frozenset({"identifier", "path", "url", "quoted"})
 # "ABC-12" and "abc-12" are one ticket.
-_NUMBERED = re.compile(r"[^\W\d_]+-?\d+")
+_NUMBERED = re.compile(r"[^\W\d_]+-\d+")
 _MARKS = "`\"'\u201c\u201d .,;:!?"
 _MEASURES = frozenset({"number", "time", "date", "rate"})
 _ARTICLES = frozenset({"a", "an", "the"})

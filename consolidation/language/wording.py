@@ -160,8 +160,8 @@ _RULES: tuple[tuple[tuple[str, ...], re.Pattern[str], _Form], ...] = tuple(
             r"\1 pm",
         ),
         (
-            ("from ", "between "),
-            rf"\b(?:from|between) ({_TIME}) ?(?:to|until|till|and|[-\u2013]) ?({_TIME})",
+            ("from ",),
+            rf"\bfrom ({_TIME}) ?(?:to|until|till|[-\u2013]) ?({_TIME})",
             r"\1 to \2",
         ),
         (
