@@ -462,6 +462,7 @@ _GUARDS: tuple[Guard, ...] = (
     roles.roles,
     roles.reversed_words,
     roles.bindings,
+    roles.unclear_roles,
     mood.mood,
     mood.permission,
     other_term,
@@ -476,6 +477,7 @@ _ORDER = frozenset(
         roles.roles,
         roles.reversed_words,
         roles.bindings,
+        roles.unclear_roles,
     }
 )
 # The guards in the order in which they are asked, and whether the order of words matters to each.

@@ -120,8 +120,14 @@ def _read(kept: str | None, form: Decoder[T]) -> tuple[T] | None:
 @cache
 def rules() -> str:
     """Give what texts are read by: with other rules nothing that is kept is of use."""
-    read_by = blake2b(digest_size=_KEY_BYTES)
-    for path in sorted((*_CODE.glob("*.py"), *_CODE.glob("*/*.py"))):
-        # No file runs into the next.
-        read_by.update(blake2b(path.read_bytes()).digest())
-    return f"{version('slowwave')}/{read_by.hexdigest()}"
+    return f"{version('slowwave')}/{hash_of_code(_CODE)}"
+
+
+def hash_of_code(folder: Path) -> str:
+    """Give the hash of the modules of a package, by their paths and their texts."""
+    found = blake2b(digest_size=_KEY_BYTES)
+    for path in sorted((*folder.glob("*.py"), *folder.glob("*/*.py"))):
+        # Each by a hash of its own, so that none runs into the next.
+        found.update(blake2b(path.relative_to(folder).as_posix().encode()).digest())
+        found.update(blake2b(path.read_bytes()).digest())
+    return found.hexdigest()

@@ -147,6 +147,10 @@ APART = {
             "5:",
         ),
     ],
+    "unclear_roles": [
+        ("When Ana is away Ben signs.", "Ana signs if Ben has left.", "ana ? ben", "ana > ben"),
+        ("Ana checks Ben's gels.", "Ana hands the gels to Ben.", "ana > ben", "ana > ben"),
+    ],
     "other_term": [
         ("The window seat is best.", "The aisle seat is best.", "window", "aisl"),
         ("the password is hunter", "the password is tiger", "hunter", "tiger"),

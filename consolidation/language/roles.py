@@ -15,7 +15,7 @@ from . import lexicon
 from .objections import Objection, listed
 from .order import is_passive_by
 from .reading import Reading, once_a_text
-from .tokens import Token
+from .tokens import Token, stem
 
 # From this share of common words on, the same words in another order are another statement.
 SAME_WORDS = 0.85
@@ -56,6 +56,39 @@ def roles(left: Reading, right: Reading) -> Iterator[Objection]:
         yield Objection("role", " > ".join(here), " > ".join(there))
 
 
+def unclear_roles(left: Reading, right: Reading) -> Iterator[Objection]:
+    """Two who act on each other, in a sentence that does not say plainly who does what."""
+    shared = _participants(left, right)
+    if len(shared) < 2:
+        return
+    here, there = _order(left, shared), _order(right, shared)
+    unclear = here is None or there is None
+    # "Ann hands Ben the report" and "Ann checks Ben's report" have them in the same order.
+    acting = here == there and not _same_deed(left, right)
+    if (unclear or acting) and left.stems != right.stems:
+        one, other = _arrow(here, left, shared), _arrow(there, right, shared)
+        yield Objection("role", one, other, doubtful=True)
+
+
+def _same_deed(left: Reading, right: Reading) -> bool:
+    """Whether two texts have a word in common besides the names of who is in both."""
+    names = {stem(name) for name in (*left.names, *right.names)}
+    deeds = [_deeds(reading) - names for reading in (left, right)]
+    return not deeds[0].isdisjoint(deeds[1])
+
+
+def _deeds(reading: Reading) -> set[str]:
+    """Give the words that may say what someone does: those behind a name and before a "by"."""
+    tokens = reading.tokens
+    found = set()
+    for before, token in pairwise(tokens):
+        if before.bare in reading.persons and not before.possessive:
+            found.add(stem(token.bare))
+        if token.lower == "by":
+            found.add(stem(before.bare))
+    return found
+
+
 def _participants(left: Reading, right: Reading) -> frozenset[str]:
     """Give those in both texts who might change places."""
     shared = left.persons & right.persons
@@ -66,6 +99,12 @@ def _participants(left: Reading, right: Reading) -> frozenset[str]:
 @once_a_text
 def _hands_over(reading: Reading) -> bool:
     return not reading.words.isdisjoint(lexicon.TRANSFERS)
+
+
+def _arrow(order: tuple[str, ...] | None, reading: Reading, shared: frozenset[str]) -> str:
+    if order is not None:
+        return " > ".join(order)
+    return " ? ".join(dict.fromkeys(token.bare for token in reading.tokens if token.bare in shared))
 
 
 def _order(reading: Reading, names: frozenset[str]) -> tuple[str, ...] | None:

@@ -103,7 +103,7 @@ def is_verb(word: str) -> bool:
     import simplemma
 
     doing = f"{word.removesuffix('e')}ing", f"{word}ing", f"{word}{word[-1]}ing"
-    return any(simplemma.lemmatize(one, "en") == word for one in doing)
+    return any(simplemma.is_known(one, "en") for one in doing)
 
 
 def _compares(word: str) -> bool:
