@@ -97,7 +97,7 @@ class Drafting:
             if not faults:
                 vector = vector_of(draft.text)
                 self.vectors[proposal.id] = vector
-                faults = find_distance(vector, sources)
+                faults = find_distance(vector, sources, proposal.operation)
             return faults
 
         return faults_of
