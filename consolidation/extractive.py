@@ -184,4 +184,3 @@ def dated(source: Source, text: str) -> str:
     """Give a text with the day on which it was said, where it turns false without it."""
     marked = DATE_MARK.match(text) is not None
     return f"[{source.observed_at[:10]}] {text}" if read(text).deictic and not marked else text
-

@@ -12,8 +12,9 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property, lru_cache, partial
-from math import log
+from functools import cached_property, lru_cache
+from itertools import combinations
+from math import comb, log
 from typing import TYPE_CHECKING
 from zlib import crc32
 
@@ -26,11 +27,23 @@ from .language.reading import Reading, read
 from .language.tokens import stem
 from .neighbours import similar_pairs
 from .proposals import Claim, Draft
-from .thresholds import ALIKE_VOICES, DEMAND_SIMILARITY, EXTRACT_SOURCES, OPPOSED_VOICES
+from .thresholds import (
+    ALIKE_VOICES,
+    CLEAR_SIMILARITY,
+    CONTESTED_NORMS,
+    DEMAND_SIMILARITY,
+    EXTRACT_SOURCES,
+    OPPOSED_VOICES,
+)
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
+
+
+def _stems(text: str) -> frozenset[str]:
+    return frozenset(map(stem, text.split()))
+
 
 # A text without any of these demands nothing, whatever else it says.
 _MAY_DEMAND = re.compile(
@@ -44,31 +57,29 @@ _DEMANDS = re.compile(
     r"\b(?:must|should|shall|ought|always|never|avoid|forbidden|prohibited|mandatory|required|"
     r"do not|don't|ha(?:s|ve) to|(?:is|are) (?:not )?to be|(?:only|not) allowed|allowed only|"
     r"may (?:only|not)|under no circumstances|user (?:wants|does not want))\b|"
-    r"(?:^|: |\bsa(?:id|ys) )no(?:thing)?\b|\bno\b.*\bwithout\b|(?:^|\u2192 |-> )ask\b|\bneeds?\b",
+    r"(?:^|: |\bsa(?:id|ys) )no(?:thing)?\b|"
+    r"\bno\b.*\bwithout\b|(?:^|\u2192 |-> )ask\b|\bneeds?\b",
+    re.IGNORECASE,
+)
+# These free from a demand.
+_RELEASES = re.compile(
+    r"\b(?:no|not|never)\b[^.;]*\b(?:needed|necessary|required|need|ha(?:s|ve) to)\b|"
+    r"\bneed not\b|\bdo(?:es)? not must\b",
     re.IGNORECASE,
 )
 # Who asks and who agrees is one demand, whichever side it is told from.
 _CONSENT = "consent"
-_CONSENTING = frozenset(
-    stem(word)
-    for word in (
-        "ask approve approval confirm confirmation permission consent ok okay agree agreement yes"
-    ).split()
+_CONSENTING = _stems(
+    "ask approve approval confirm confirmation permission consent ok okay agree agreement yes"
 )
 # Verbs that stand for the noun behind them, and words of how a demand was voiced.
-_FRAME = frozenset(
-    stem(word)
-    for word in (
-        "make do happen take have give get put let keep beforehand first ever again advance prior "
-        "annoyed upset cross angry unhappy complained repeated reminded insisted asked wants "
-        "want whenever unless circumstances allow allowed need require explicit"
-    ).split()
-) | {
-    stem(word)
-    for word in lexicon.NORMATIVE | lexicon.DENIALS | lexicon.NEGATORS | lexicon.ANNOUNCING
-}
+_FRAME = _stems(
+    "make do happen take have give get put let keep beforehand first ever again advance prior "
+    "annoyed upset cross angry unhappy complained repeated reminded insisted asked wants want "
+    "whenever unless circumstances allow allowed need require explicit"
+).union(map(stem, lexicon.NORMATIVE | lexicon.DENIALS | lexicon.NEGATORS | lexicon.ANNOUNCING))
 # What is done with the thing that is demanded, where one of two does not say it.
-_DOING = frozenset(map(stem, ("add", "use", "run", "write", "create", "include")))
+_DOING = _stems("add use run write create include")
 # What stands behind these is not what stands before them.
 _LINKING = re.compile(
     r"\b(before|after|until|unless|without|if|when|instead|rather|than|over|from|to|by|for|in|on)\b"
@@ -86,6 +97,8 @@ _EXCEPTING = re.compile(r"\b(?:except\w*|only|apart|but|other than|even)\b", re.
 _OF_DEMANDS = frozenset(
     {"should", "can", "may", "will", "wants to", "until", "unless", "if", "only"}
 )
+# What these object to is how it is demanded, which is told by how often it is turned round.
+_DEMANDING_GUARDS = frozenset({"negation", "mood"})
 # Into so many columns the words of norms are folded, at random but always the same: without a
 # vocabulary, memory does not grow with it.
 _COLUMNS = 1_024
@@ -136,13 +149,15 @@ def may_demand(text: str) -> bool:
 
 
 def _is_plain(reading: Reading) -> bool:
-    return reading.normative or _DEMANDS.search(reading.said) is not None
+    demands = reading.normative or _DEMANDS.search(reading.said) is not None
+    return demands and not _RELEASES.search(reading.said)
 
 
 def _orders(reading: Reading) -> bool:
     """Whether it demands in so many words: it opens with an imperative, or says "must"."""
     imperative = reading.normative and reading.words.isdisjoint(lexicon.NORMATIVE)
-    return imperative or _DEMANDS.search(reading.said) is not None
+    demands = imperative or _DEMANDS.search(reading.said) is not None
+    return demands and _is_plain(reading)
 
 
 def _folded(reading: Reading) -> frozenset[str]:
@@ -156,6 +171,9 @@ def _fold(word: str) -> str:
 def find_norms(texts: Sequence[str], vectors: NDArray[np.float32]) -> list[list[int]]:
     """Give the groups of texts that demand one thing, by their places.
 
+    Where many pairs of a group demand the opposite of each other, none of it is settled enough to
+    be a rule.
+
     vectors: float32, shape (len(texts), d), unit length.
     """
     import numpy as np
@@ -163,14 +181,43 @@ def find_norms(texts: Sequence[str], vectors: NDArray[np.float32]) -> list[list[
     norms = [norm_of(text) for text in texts]
     both = np.hstack([vectors, _of_words(norms)]) * np.float32(0.5**0.5)
     near = similar_pairs(both, DEMAND_SIMILARITY)
-    found = []
-    for group in find_groups(both, near, DEMAND_SIMILARITY):
-        members = [norms[at] for at in group]
-        alike = both[group] @ both[group].T
-        parts = split_group(alike, DEMAND_SIMILARITY, partial(_in_conflict, members))
-        # Of what a conflict cuts off, nobody knows whether it is a rule of its own or misread.
-        found.append([group[at] for at in max(parts, key=len)])
-    return found
+    return [
+        [rows[at] for at in settled]
+        for group in find_groups(both, near, DEMAND_SIMILARITY)
+        for rows in _told_apart(both, group)
+        if (settled := _settled(both[rows] @ both[rows].T, [norms[at] for at in rows]))
+    ]
+
+
+def _told_apart(vectors: NDArray[np.float32], group: list[int]) -> list[list[int]]:
+    """Part a group in which two rules stand clear of each other, each with voices enough.
+
+    In a file with few norms, what two rules on one topic share weighs as much as what they do not.
+    """
+    import numpy as np
+
+    parts = split_group(vectors[group] @ vectors[group].T, CLEAR_SIMILARITY, lambda *_: False)
+    rules = [[group[at] for at in part] for part in parts if len(part) >= EXTRACT_SOURCES]
+    if len(rules) < 2:
+        return [group]
+    centres = np.stack([vectors[rule].mean(axis=0) for rule in rules])
+    for row in sorted(set(group).difference(*rules)):
+        rules[int((centres @ vectors[row]).argmax())].append(row)
+    return [sorted(rule) for rule in rules]
+
+
+def _settled(alike: NDArray[np.float32], norms: Sequence[Norm]) -> list[int]:
+    """Give the places of those that demand one thing; none where too many are in conflict."""
+    conflicts = {
+        (one, other)
+        for one, other in combinations(range(len(norms)), 2)
+        if _in_conflict(norms[one], norms[other])
+    }
+    if len(conflicts) > CONTESTED_NORMS * comb(len(norms), 2):
+        return []
+    parts = split_group(alike, DEMAND_SIMILARITY, lambda *pair: pair in conflicts)
+    # Of what a conflict cuts off, nobody knows whether it is a rule of its own or misread.
+    return max(parts, key=len)
 
 
 def _of_words(norms: Sequence[Norm]) -> NDArray[np.float32]:
@@ -184,19 +231,18 @@ def _of_words(norms: Sequence[Norm]) -> NDArray[np.float32]:
         for key in some:
             lot = crc32(key.encode())
             sign = 1 if lot & 1 else -1
-            vectors[row, (lot >> 1) % _COLUMNS] += sign * log((len(norms) + 1) / counts[key])
+            vectors[row, (lot >> 1) % _COLUMNS] += sign * log(1 + len(norms) / counts[key])
     lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
     scaled: NDArray[np.float32] = vectors / np.maximum(lengths, np.float32(1e-6))
     return scaled
 
 
-def _in_conflict(norms: Sequence[Norm], one: int, other: int) -> bool:
+def _in_conflict(left: Norm, right: Norm) -> bool:
     """Whether two norms that are nearly the same sentence demand different things.
 
     "Never push untested code" and "always run the tests before a push" are one rule, though one
     denies and the other does not; "push on Fridays" and "don't push on Fridays" are two.
     """
-    left, right = norms[one], norms[other]
     both, either = left.words & right.words, left.words | right.words
     exceptions = _EXCEPTING.search(left.core.said) or _EXCEPTING.search(right.core.said)
     opposed = left.turned != right.turned and not exceptions
@@ -204,8 +250,10 @@ def _in_conflict(norms: Sequence[Norm], one: int, other: int) -> bool:
         return True
     if any(permission(left.core, right.core)):
         return True
-    alike = len(both) >= ALIKE_VOICES * len(either)
-    return alike and certain_conflict(left.core, right.core) is not None
+    if len(both) < ALIKE_VOICES * len(either):
+        return False
+    conflict = certain_conflict(left.core, right.core)
+    return conflict is not None and conflict.guard not in _DEMANDING_GUARDS
 
 
 def rule_drafts(sources: Sequence[Source]) -> Iterator[Draft]:
@@ -251,7 +299,8 @@ def restates(rule: str, text: str) -> bool:
     """
     one, other = norm_of(rule), norm_of(text)
     return (
-        other.plain
+        one.plain
+        and other.plain
         and one.turned == other.turned
         and _same_words(one.whole, other.whole)
         and _same_values(one.whole, other.whole)
@@ -269,13 +318,20 @@ def _same_words(left: Reading, right: Reading) -> bool:
 
 def _same_values(left: Reading, right: Reading) -> bool:
     """Whether each has all values and names of the other, where there are several in one order."""
-    if len(left.stated) > 1 or len(right.stated) > 1:
-        same = [one.key for one in left.stated] == [one.key for one in right.stated]
+    here, there = (dict.fromkeys(one.key for one in side.stated) for side in (left, right))
+    if len(here) > 1 or len(there) > 1:
+        same = [*here] == [*there]
     else:
         same = all(map(right.holds, left.values)) and all(map(left.holds, right.values))
-    if len(left.names) > 1 or len(right.names) > 1:
-        return same and left.names == right.names
-    return same and all(map(right.mentions, left.names)) and all(map(left.mentions, right.names))
+    named = {*left.names, *right.names}
+    if len(named) > 1:
+        return same and _in_text(named, left) == _in_text(named, right)
+    return same and all(left.mentions(name) and right.mentions(name) for name in named)
+
+
+def _in_text(names: set[str], reading: Reading) -> list[str]:
+    """Give names in the order in which a text has them, at the head of a sentence, too."""
+    return [*dict.fromkeys(token.bare for token in reading.tokens if token.bare in names)]
 
 
 def _marks(reading: Reading) -> frozenset[str]:

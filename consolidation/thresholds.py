@@ -54,6 +54,15 @@ ALIKE_VOICES = 0.8
 # The same where one forbids what the other asks for.
 OPPOSED_VOICES = 0.75
 
+# Two parts of a group of norms whose members are this similar, each with as many as a rule needs,
+# are two rules: on the night fixture no rule has two such parts.
+CLEAR_SIMILARITY = 0.60
+
+# The share of the pairs of a group of norms that may be in conflict for it still to be one rule. On
+# the night fixture groups of a rule have at most 0.023 (misread ones), those about what is so for
+# one and not for another 0.036 and more.
+CONTESTED_NORMS = 0.03
+
 # The most sentences of a memory that takes others in: as many as one proposal has sources, so that
 # it stays what a person can check at a glance, and one vector can still stand for it.
 MOST_CLAIMS = 12

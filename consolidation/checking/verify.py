@@ -113,7 +113,9 @@ def find_faults(draft: Draft, sources: Sequence[Source], operation: Operation) -
 
 
 def find_distance(
-    draft_vector: NDArray[np.float32], sources: Sequence[Source], operation: Operation
+    draft_vector: NDArray[np.float32],
+    sources: Sequence[Source],
+    operation: Operation = "synthesize",
 ) -> list[str]:
     """Give the fault of a draft that lies too far from one of its sources, if there is one.
 

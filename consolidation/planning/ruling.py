@@ -75,7 +75,7 @@ class Rules:
                 or may_demand(population.memories[row].content)
             }
         )
-        if len(texts) < 2:  # noqa: PLR2004 - nothing to compare
+        if len(texts) < 2:
             return
         firsts = [population.memories[population.rows_of[text][0]] for text in texts]
         vectors = population.text_vectors[texts]
@@ -163,9 +163,7 @@ class Rules:
             ids = [rule_id, *voices]
             reason = f"{len(voices)} more memories voice the rule"
             draft = Draft((Claim(rule.content, tuple(sorted(ids))),))
-            yield planning.proposal(
-                "extract", ids, leaving, reason, survivor=rule_id, draft=draft
-            )
+            yield planning.proposal("extract", ids, leaving, reason, survivor=rule_id, draft=draft)
 
     def _restating(self, rule: str, rows: Sequence[int]) -> list[str]:
         """Give the ids of those of the rows that say no more than a rule, and may leave."""
