@@ -17,6 +17,7 @@ from slowwave.store.memories import read_memories
 from slowwave.store.records import LAYERS, Memory, content_hash, json_text, timestamp, to_row
 from slowwave.store.vectors import keep_vectors, to_blob
 
+from .norms import restates
 from .proposals import Draft, Operation, Proposal, Result, Written, derived_trust
 
 if TYPE_CHECKING:
@@ -135,13 +136,13 @@ def _merge(
 def _support(
     file: MemoryFile, run: RunContext, written: Written, sources: Sequence[Memory]
 ) -> Result:
-    """Let a rule rest on more evidence; not a word of it changes."""
+    """Let a rule take in what says no more, and rest on more evidence; not a word of it changes."""
     proposal = written.proposal
     rule, others = _parted(proposal, sources)
-    metadata = rule.metadata | {"sessions": _all_sessions(sources)}
-    columns = {"metadata": json_text(metadata), "updated_at": timestamp(run.now)}
-    _update(file, run, proposal, rule, columns)
+    _update(file, run, proposal, rule, _grown(rule, others, run.now))
     _add_edges(file, run, proposal, rule.id, others)
+    leaving = [memory for memory in others if memory.id in proposal.leaving]
+    _supersede(file, run, proposal, leaving, rule.id)
     _add_derivation(file, run, proposal, rule.id, written)
     return Result(proposal, "applied", survivor=rule.id, draft=written.draft)
 
@@ -242,6 +243,9 @@ def _derive(
     keep_scans(file, [(derived.id, derived.content_hash)], run.run_id)
     _add_edges(file, run, proposal, derived.id, sources)
     leaving = [memory for memory in sources if memory.id in proposal.leaving]
+    if proposal.operation == "extract":
+        # What a model wrote may say less than what the plan went by.
+        leaving = [memory for memory in leaving if restates(draft.text, memory.content)]
     _supersede(file, run, proposal, leaving, derived.id)
     _add_derivation(file, run, proposal, derived.id, written)
     return Result(proposal, "applied", derived=derived.id, draft=draft)

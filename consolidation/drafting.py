@@ -102,7 +102,7 @@ class Drafting:
             if not faults:
                 vector = vector_of(draft.text)
                 self.vectors[proposal.id] = vector
-                faults = [] if quoting else find_distance(vector, sources)
+                faults = [] if quoting else find_distance(vector, sources, proposal.operation)
             return faults
 
         return faults_of

@@ -15,7 +15,6 @@ from . import thresholds
 from .guards import say_the_same
 from .language.reading import Reading, read
 from .proposals import Claim, Draft
-from .thresholds import EXTRACT_SIMILARITY, EXTRACT_SOURCES
 
 if TYPE_CHECKING:
     import numpy as np
@@ -160,53 +159,9 @@ def tells_already(owner: Source, source: Source, tellers: Tellers = in_the_same_
     return all(tellers(unit.reading, told) is not None for unit in _units(source))
 
 
-def voices(text: str, source: Source) -> bool:
-    """Whether a rule's text is what this source said."""
-    return text == _dated(source, _ended(source.text.strip()))
-
-
 def in_time(sources: Sequence[Source]) -> list[Source]:
     """Give sources in the order in which they were said."""
     return sorted(sources, key=lambda one: (one.observed_at, one.id))
-
-
-def compose_rule(sources: Sequence[Source]) -> Draft | None:
-    """Choose the sentence that best stands for all sources, with those that support it.
-
-    It says what ought to be; each of its values and names stands in as many supporters as a rule
-    needs, and few of its words stand in fewer: a reason that one voice gave is not the rule. None
-    if no sentence is supported by enough.
-    """
-    candidates = []
-    for chosen in sources:
-        rule = read(chosen.text)
-        supporters = _supporters(chosen, sources)
-        single = len(rule.sentences) == 1 and rule.normative
-        if single and len(supporters) >= EXTRACT_SOURCES and _agreed(rule, supporters):
-            nearness = sum(float(one.vector @ chosen.vector) for one in sources)
-            candidates.append((_own_words(rule, supporters), -nearness, chosen.id, chosen))
-    if not candidates:
-        return None
-    *_, chosen = min(candidates)
-    ids = tuple(sorted(source.id for source in _supporters(chosen, sources)))
-    return Draft((Claim(_dated(chosen, _ended(chosen.text.strip())), ids),))
-
-
-def supports(rule: str, voice: Source, source: Source) -> bool:
-    """Whether a source voices a rule whose own voice is `voice`, all of its values and names."""
-    said, reading = read(DATE_MARK.sub("", rule)), read(source.text)
-    named = all(name in reading.words for name in said.names)
-    near = float(source.vector @ voice.vector) >= EXTRACT_SIMILARITY
-    return near and named and said.value_keys <= reading.value_keys
-
-
-def _own_words(rule: Reading, supporters: Sequence[Source]) -> int:
-    """Count the content words that too few supporters use to make them part of the rule."""
-    readings = [read(source.text) for source in supporters]
-    return sum(
-        sum(word in reading.stem_set for reading in readings) < EXTRACT_SOURCES
-        for word in rule.stem_set
-    )
 
 
 def _chosen(
@@ -230,9 +185,9 @@ def _stage_claim(stage: Sequence[Source], start: str, mark: str) -> Claim:
     """Write all wordings of one value behind one mark, which also tells when they were said."""
     kept, _ = _chosen(stage, [], in_the_same_words)
     texts = [
-        _ended(unit.reading.text)
+        ended(unit.reading.text)
         if unit.source.observed_at[:10] == start
-        else _dated(unit.source, _ended(unit.reading.text))
+        else dated(unit.source, ended(unit.reading.text))
         for unit in kept
     ]
     return Claim(mark + " ".join(texts), tuple(sorted(source.id for source in stage)))
@@ -249,7 +204,7 @@ def _standing(owner: Source) -> list[_Unit]:
 
 
 def _claim(unit: _Unit, told: Sequence[tuple[_Unit, _Unit]]) -> Claim:
-    return Claim(_dated(unit.source, _ended(unit.reading.text)), _citing(unit, told))
+    return Claim(dated(unit.source, ended(unit.reading.text)), _citing(unit, told))
 
 
 def _citing(unit: _Unit, told: Sequence[tuple[_Unit, _Unit]]) -> tuple[str, ...]:
@@ -259,31 +214,12 @@ def _citing(unit: _Unit, told: Sequence[tuple[_Unit, _Unit]]) -> tuple[str, ...]
     )
 
 
-def _ended(text: str) -> str:
+def ended(text: str) -> str:
+    """Give a text with its full stop."""
     return text if text[-1:] in ".!?\"'”)`" else f"{text}."
 
 
-def _dated(source: Source, text: str) -> str:
+def dated(source: Source, text: str) -> str:
+    """Give a text with the day on which it was said, where it turns false without it."""
     marked = DATE_MARK.match(text) is not None
     return f"[{source.observed_at[:10]}] {text}" if read(text).deictic and not marked else text
-
-
-def _supporters(chosen: Source, sources: Sequence[Source]) -> list[Source]:
-    return [
-        source
-        for source in sources
-        if source is chosen or float(source.vector @ chosen.vector) >= EXTRACT_SIMILARITY
-    ]
-
-
-def _agreed(rule: Reading, supporters: Sequence[Source]) -> bool:
-    """Whether each value and name of the rule stands in enough of its supporters."""
-    readings = [read(source.text) for source in supporters]
-    values_agreed = all(
-        sum(key in reading.value_keys for reading in readings) >= EXTRACT_SOURCES
-        for key in rule.value_keys
-    )
-    names_agreed = all(
-        sum(name in reading.words for reading in readings) >= EXTRACT_SOURCES for name in rule.names
-    )
-    return values_agreed and names_agreed

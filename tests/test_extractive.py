@@ -17,11 +17,11 @@ from slowwave.consolidation.embed import SentenceEmbedder
 from slowwave.consolidation.extractive import (
     DATE_MARK,
     Source,
-    compose_rule,
     compose_synthesis,
     tells_already,
 )
 from slowwave.consolidation.language.reading import read
+from slowwave.consolidation.norms import rule_drafts
 from slowwave.consolidation.proposals import Draft
 from slowwave.consolidation.thresholds import EXTRACT_SOURCES
 
@@ -176,8 +176,7 @@ def test_a_rule_is_one_of_its_voicings_with_at_least_five_that_support_it(
     voices: dict[str, Source], rule: dict[str, Any]
 ) -> None:
     given_sources = [voices[text] for text in rule["voicings"]]
-    draft = compose_rule(given_sources)
-    assert draft is not None
+    draft = next(rule_drafts(given_sources))
     assert len(draft.claims) == 1
     assert any(draft.text.rstrip(".") == text.rstrip(".") for text in rule["voicings"])
     assert len(set(draft.claims[0].sources)) >= EXTRACT_SOURCES
@@ -188,16 +187,15 @@ def test_a_rule_is_one_of_its_voicings_with_at_least_five_that_support_it(
 def test_fewer_than_five_voicings_make_no_rule(
     voices: dict[str, Source], rule: dict[str, Any], count: int, chance: Random
 ) -> None:
-    assert compose_rule([voices[text] for text in chance.sample(rule["voicings"], count)]) is None
+    assert not [*rule_drafts([voices[text] for text in chance.sample(rule["voicings"], count)])]
 
 
 def test_a_value_that_too_few_voicings_give_is_no_part_of_a_rule() -> None:
     with_value = "Always run all 12 tests before a push."
-    assert compose_rule(sources(*["Tests run before a push."] * 4, with_value, with_value)) is None
-    draft = compose_rule(sources(*[with_value] * 2, *["Always test before a push."] * 4))
-    assert draft is not None
+    assert not [*rule_drafts(sources(*["Tests run before a push."] * 4, with_value, with_value))]
+    draft = next(rule_drafts(sources(*[with_value] * 2, *["Always test before a push."] * 4)))
     assert draft.text == "Always test before a push."
 
 
 def test_what_is_is_no_rule() -> None:
-    assert compose_rule(sources(*["The tests run at night."] * 6)) is None
+    assert not [*rule_drafts(sources(*["The tests run at night."] * 6))]

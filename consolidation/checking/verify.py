@@ -112,15 +112,21 @@ def find_faults(draft: Draft, sources: Sequence[Source], operation: Operation) -
     return list(dict.fromkeys(faults))
 
 
-def find_distance(draft_vector: NDArray[np.float32], sources: Sequence[Source]) -> list[str]:
+def find_distance(
+    draft_vector: NDArray[np.float32],
+    sources: Sequence[Source],
+    operation: Operation = "synthesize",
+) -> list[str]:
     """Give the fault of a draft that lies too far from one of its sources, if there is one.
 
-    draft_vector: float32, shape (d,), unit length, of the same model as the sources' vectors.
+    draft_vector: float32, shape (d,), unit length, of the same model as the sources' vectors. The
+    voices of a rule are found by what they demand and may lie far apart: one of them must be near.
     """
-    nearness = min(float(source.vector @ draft_vector) for source in sources)
+    found = [float(source.vector @ draft_vector) for source in sources]
+    nearness, whom = (max(found), "any") if operation == "extract" else (min(found), "one")
     if nearness >= DRAFT_SIMILARITY:
         return []
-    return [f"the draft has a similarity of only {nearness:.2f} to one of its sources"]
+    return [f"the draft has a similarity of only {nearness:.2f} to {whom} of its sources"]
 
 
 def find_loss(staying: str, leaving: Sequence[str]) -> list[str]:
@@ -423,8 +429,10 @@ def _unsupported(draft: Draft, known: Mapping[str, Source], retelling: Retelling
         return
     claim = draft.claims[0]
     readings = [read(known[cited].text) for cited in dict.fromkeys(claim.sources)]
-    if len(readings) < EXTRACT_SOURCES:
-        yield f"only {len(readings)} sources support the rule; {EXTRACT_SOURCES} must"
+    # Where a memory stands for others that were merged into it, five voices are fewer sources.
+    enough = min(EXTRACT_SOURCES, len(known))
+    if len(readings) < enough:
+        yield f"only {len(readings)} sources support the rule; {enough} must"
         return
     yield from _voiced_by_few(_unmarked(claim.text), readings)
     if not all(told.word_for_word for told in retelling.told):
