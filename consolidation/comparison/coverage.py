@@ -11,14 +11,16 @@ Measured, with the thresholds that are named below, in docs/quality.md.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import re
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import zip_longest
 from typing import TYPE_CHECKING
 
 from slowwave.consolidation import thresholds
 from slowwave.consolidation.guards import Objection, objections, say_the_same
 from slowwave.consolidation.language.mood import moods_of
-from slowwave.consolidation.language.reading import Reading
+from slowwave.consolidation.language.reading import Reading, read
 from slowwave.consolidation.language.values import Value
 from slowwave.consolidation.replacing.cues import CUE, NO_MORE
 
@@ -36,8 +38,15 @@ _ANCHORS = frozenset(
 )
 # Of these, a text may name several that do not replace each other.
 _SEVERAL = frozenset({"quoted", "path", "identifier", "url", "host", "email", "address"})
-# What a teller may say more than the sentence: it does not limit when or for whom it is so.
-_UNLIMITED = frozenset({"will", "should", "can"})
+# Moods that limit when, how surely or of how many something is so.
+_LIMITING = frozenset(
+    {"may", "used to", "almost", "unless", "if", "only", "until", "some", "most", "sometimes", "?"}
+)
+_CONDITIONS = frozenset({"when", "whenever", "once"})
+# A mood that may be left out: a date or a time says as much.
+_SPARE = frozenset({"will"})
+# Where a clause may end that says something by itself.
+_CLAUSE_END = re.compile(r",\s+|[;()\u2013\u2014]\s*|\s+(?=(?:so|since|because|and|but)\s)")
 
 
 @dataclass(frozen=True)
@@ -72,6 +81,7 @@ class Coverage:
                 return [at]
         if not is_english(said):
             return None
+        kept = [_affirmed(one, said) for one in kept]
         fit = [at for at, one in enumerate(kept) if _obstacle(said, one) is None]
         anchored = [at for at in fit if _anchors(said, kept[at])]
         single = next((at for at in fit if not self._gaps(said, [kept[at]], at in anchored)), None)
@@ -87,6 +97,7 @@ class Coverage:
             return None
         if not is_english(said):
             return Gap("language", said.text)
+        teller = _affirmed(teller, said)
         obstacle = _obstacle(said, teller)
         return obstacle or next(
             iter(self._gaps(said, [teller], bool(_anchors(said, teller)))), None
@@ -135,7 +146,7 @@ def _obstacle(said: Reading, teller: Reading) -> Gap | None:
         return Gap("change", teller.text)
     if bool(said.negators) != bool(teller.negators):
         return Gap("denial", ", ".join(said.negators or teller.negators))
-    limited = moods_of(teller) - moods_of(said) - _UNLIMITED
+    limited = (moods_of(teller) - moods_of(said)) & _LIMITING
     if limited:
         return Gap("mood", ", ".join(sorted(limited)))
     more = _rivals(said, teller)
@@ -145,7 +156,10 @@ def _obstacle(said: Reading, teller: Reading) -> Gap | None:
     if len(parties) > 1:
         # Who does it for whom stands in verbs and prepositions that no list of words holds.
         return Gap("parties", ", ".join(sorted(parties)))
-    turned = _turned(said.flow, teller.flow)
+    others = _others(said, teller)
+    if others:
+        return Gap("parties", ", ".join(others))
+    turned = _turned(said.actors, teller.actors)
     if turned is not None:
         return Gap("parties", turned)
     stand = first_stand(said, teller)
@@ -172,20 +186,46 @@ def _parties(reading: Reading) -> frozenset[str]:
     return reading.persons | ({"user"} & reading.words)
 
 
+def _affirmed(reading: Reading, said: Reading) -> Reading:
+    """Leave the clauses of a sentence out that deny something else than what another says.
+
+    "Port 80, not 8080" says "port 80"; "the files stay, they are not deleted" does not say that
+    they are deleted.
+    """
+    if said.negators or not reading.denied or not reading.denied.isdisjoint(said.stem_set):
+        return reading
+    return read(" ".join(one for one in _CLAUSE_END.split(reading.text) if not read(one).negators))
+
+
+def _others(said: Reading, teller: Reading) -> list[str]:
+    """Find what belongs to somebody else there, and names with another number behind them."""
+    owners = teller.owners
+    of = [one for one, by in said.owners.items() if one in owners and by.isdisjoint(owners[one])]
+    here, there = _numbered(said), _numbered(teller)
+    return of + [one for one in here.keys() & there.keys() if here[one] != there[one]]
+
+
+def _numbered(reading: Reading) -> dict[str, set[str]]:
+    """Find the plain number behind each name, "" where there is none: "Nubo 2"."""
+    found: dict[str, set[str]] = {}
+    names = set(reading.names)
+    for token, after in zip_longest(reading.tokens, reading.tokens[1:]):
+        if token.bare in names and not token.possessive:
+            number = after.text if after is not None and after.text.isdigit() else ""
+            found.setdefault(token.bare, set()).add(number)
+    return found
+
+
 def _turned(said: Sequence[str], teller: Sequence[str]) -> str | None:
-    """Find a word around which two others have changed sides: "a calls b" and "b calls a"."""
-    places = {word: at for at, word in reversed(list(enumerate(said)))}
-    others = {word: at for at, word in reversed(list(enumerate(teller)))}
-    both = sorted(places.keys() & others.keys())
-    for pivot in both:
-        moved = {
-            places[word] < places[pivot]
-            for word in both
-            if (places[word] < places[pivot]) != (others[word] < others[pivot])
-        }
-        if len(moved) > 1:
-            return pivot
-    return None
+    """Find a word whose neighbours have changed sides: "a calls b" and "b calls a"."""
+    between = {(one, other): word for one, word, other in _threes(said)}
+    return next(
+        (word for one, word, other in _threes(teller) if between.get((other, one)) == word), None
+    )
+
+
+def _threes(words: Sequence[str]) -> Iterator[tuple[str, str, str]]:
+    return zip(words, words[1:], words[2:], strict=False)
 
 
 def _values_lost(said: Reading, tellers: Sequence[Reading]) -> list[Gap]:
@@ -195,12 +235,32 @@ def _values_lost(said: Reading, tellers: Sequence[Reading]) -> list[Gap]:
 
 def _names_lost(said: Reading, tellers: Sequence[Reading]) -> list[Gap]:
     lost = (one for one in said.names if not any(teller.mentions(one) for teller in tellers))
-    return [Gap("name", one) for one in dict.fromkeys(lost)]
+    words = _opening_words(said)
+    return [Gap("name", one) for one in dict.fromkeys(lost) if one not in words]
+
+
+def _opening_words(reading: Reading) -> set[str]:
+    """Find the words of the dictionary that have a capital only since they open a sentence."""
+    import simplemma
+
+    within = {token.bare for token in reading.tokens if not token.starts_sentence}
+    opening = {token.bare for token in reading.tokens if token.starts_sentence} - within
+    return {word for word in opening if simplemma.is_known(word, lang="en")}
 
 
 def _moods_lost(said: Reading, tellers: Sequence[Reading]) -> list[Gap]:
-    told = frozenset().union(*map(moods_of, tellers))
-    return [Gap("mood", one) for one in sorted(moods_of(said) - told)]
+    own, told = moods_of(said), frozenset().union(*map(_conditions, tellers))
+    if told <= own:
+        told |= _SPARE
+    if said.normative and any(teller.normative for teller in tellers):
+        told |= {"should", "wants to"}
+    return [Gap("mood", one) for one in sorted(own - told)]
+
+
+def _conditions(reading: Reading) -> frozenset[str]:
+    """Find the moods of a sentence; "when it fails" is as much a condition as "if it fails"."""
+    moods = moods_of(reading)
+    return moods | {"if"} if reading.words & _CONDITIONS else moods
 
 
 def _words_lost(said: Reading, own: Sense, tellers: Sequence[Sense], floor: float) -> list[str]:
