@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
 from datetime import UTC, datetime
 from typing import Annotated
 
 import typer
 
+from .left import conflicts_as_json, conflicts_as_text
 from .output import Output, clean
-from .report import conflicts_as_text
 from .settings import ConfigOption, FileArgument, JsonOption, QuietOption
+from .telling import Telling
 
 
 def conflicts(
@@ -32,7 +32,10 @@ def conflicts(
         {
             "command": "conflicts",
             "file": str(file),
-            "conflicts": [asdict(conflict) for conflict in found],
+            "conflicts": conflicts_as_json(found),
         }
     )
-    output.show(conflicts_as_text(found) if found else clean(f"{file}: no conflicts."))
+    if found:
+        output.show(conflicts_as_text(found, Telling(file)))
+    else:
+        output.show(clean(f"{file}: no conflicts."))

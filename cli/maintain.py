@@ -107,6 +107,10 @@ def maintain(
     exit_code: Annotated[
         bool, typer.Option("--exit-code", help="With --dry-run: end with 4 if there is work to do.")
     ] = False,
+    verbose: Annotated[
+        bool,
+        typer.Option("--verbose", help="Show all conflicts, and all pairs that were kept apart."),
+    ] = False,
     config: ConfigOption = None,
     json: JsonOption = False,
     quiet: QuietOption = False,
@@ -152,8 +156,8 @@ def maintain(
     with signals.limited():
         if json:
             output.result(as_json(outcome, str(file), dry_run, writer))
-        else:
-            output.show(*as_text(outcome, str(file), dry_run))
+        elif not quiet:
+            output.show(*as_text(outcome, file, dry_run, writer, verbose))
     code = signals.code or _code(outcome, dry_run and exit_code)
     if outcome.broken_off:
         output.error(outcome.broken_off.message, outcome.broken_off.hint, code)

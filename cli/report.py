@@ -1,28 +1,37 @@
-"""A plan or an outcome, as format 1 for programs and as a table for people."""
+"""A plan or an outcome, as format 1 for programs and as a report for people."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterator
 from dataclasses import asdict
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from slowwave.consolidation.thresholds import MOST_CHARACTERS
 
+from .left import (
+    MOST_SHOWN,
+    conflicts_as_json,
+    conflicts_as_text,
+    refused_as_text,
+    undecided_as_json,
+    undecided_as_text,
+)
 from .output import clean, shortened
+from .telling import Telling, counted, dated, in_time, memories_of
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
     from rich.table import Table
 
     from slowwave.consolidation.outcome import Outcome
-    from slowwave.consolidation.proposals import Conflict, Refusal, Result, Suspicion, TooLong
+    from slowwave.consolidation.proposals import Result, Suspicion, TooLong
     from slowwave.consolidation.purging import Purged
     from slowwave.consolidation.write import Writer
     from slowwave.store.memories import Counts
+    from slowwave.store.records import Memory
 
-# How many refused pairs a person is shown; a program gets all of them.
-_MOST_REFUSED = 10
-_MOST_CONFLICTS = 5
 _MOST_SUSPICIOUS = 5
 # What keeps a memory from being purged.
 _NEEDED = {
@@ -47,9 +56,11 @@ def as_json(outcome: Outcome, file: str, dry_run: bool, writer: Writer) -> dict[
         "before": asdict(outcome.before),
         "after": asdict(outcome.after),
         "proposals": [_result(result) for result in outcome.results],
+        # Where there is a model, it was asked.
+        "undecided": undecided_as_json(() if writer.model else outcome.plan.undecided),
         # There may be a hundred thousand of them, and nothing in them is to be copied.
         "refused": list(map(vars, outcome.plan.refused)),
-        "conflicts": list(map(vars, outcome.plan.conflicts)),
+        "conflicts": conflicts_as_json(outcome.plan.conflicts),
         "suspicious": list(map(vars, outcome.plan.suspicious)),
         "too_long": list(map(vars, outcome.plan.too_long)),
         "damaged": outcome.plan.damaged,
@@ -61,34 +72,39 @@ def as_json(outcome: Outcome, file: str, dry_run: bool, writer: Writer) -> dict[
     }
 
 
-def as_text(outcome: Outcome, file: str, dry_run: bool) -> list[RenderableType]:
-    """Give an outcome for people: what, of how many, why, and what becomes of it."""
-    parts: list[RenderableType] = []
-    if not outcome.results and not outcome.purged.ids:
-        computed = " What it lacked of vectors and names was computed." if outcome.run_id else ""
-        parts.append(clean(f"{file}: nothing to do.{computed}"))
-    elif outcome.results:
-        parts += [_table(outcome.results, dry_run), _counts(outcome.before, outcome.after)]
-    if outcome.plan.refused and outcome.results:
-        parts.append(_refusals(outcome.plan.refused))
-    if outcome.plan.conflicts:
-        parts.append(conflicts_as_text(outcome.plan.conflicts, _MOST_CONFLICTS))
-    if outcome.plan.suspicious:
-        parts.append(_suspicions(outcome.plan.suspicious))
-    if outcome.plan.too_long:
-        parts.append(_too_long(outcome.plan.too_long))
-    if outcome.plan.damaged:
-        parts.append(_damaged(outcome.plan.damaged))
+def as_text(
+    outcome: Outcome, file: Path, dry_run: bool, writer: Writer, verbose: bool = False
+) -> list[RenderableType]:
+    """Give an outcome for people: what it is worth, what was done and why, and what is left."""
+    telling = Telling(file)
+    plan = outcome.plan
+    parts: list[RenderableType] = [_headline(outcome, file, dry_run)]
+    if outcome.results:
+        parts += [_counts(outcome.before, outcome.after), _proposals(outcome, telling)]
+    if plan.conflicts:
+        most = None if verbose else MOST_SHOWN
+        parts.append(conflicts_as_text(plan.conflicts, telling, most))
+    if plan.undecided and writer.model is None:
+        parts.append(undecided_as_text(plan.undecided, telling))
+    if plan.refused and (outcome.results or verbose):
+        parts.append(refused_as_text(plan.refused, telling, verbose))
+    if plan.suspicious:
+        parts.append(_suspicions(plan.suspicious))
+    if plan.too_long:
+        parts.append(_too_long(plan.too_long))
+    if plan.damaged:
+        parts.append(_damaged(plan.damaged))
     parts += _purge(outcome.purged, dry_run)
     if outcome.backup:
         parts.append(clean(f"As it was before: {outcome.backup}"))
     if outcome.results:
         parts.append(_ending(outcome, file, dry_run))
-    return parts
+    # A blank line between them.
+    return [line for part in parts for line in (part, "")][:-1]
 
 
 def _result(result: Result) -> dict[str, Any]:
-    proposal = result.proposal
+    proposal, worth = result.proposal, result.worth
     return {
         "id": proposal.id,
         "operation": proposal.operation,
@@ -98,6 +114,10 @@ def _result(result: Result) -> dict[str, Any]:
         "derived": result.derived,
         "entities": proposal.entities,
         "similarity": {"min": proposal.min_similarity, "mean": proposal.mean_similarity},
+        "cohesion": proposal.mean_similarity,
+        "trust": worth.trust if worth else None,
+        "tokens_before": worth.tokens_before if worth else None,
+        "tokens_after": worth.tokens_after if worth else None,
         "reason": proposal.reason,
         "state": result.state,
         "why": result.why,
@@ -107,53 +127,84 @@ def _result(result: Result) -> dict[str, Any]:
     }
 
 
-def _table(results: tuple[Result, ...], dry_run: bool) -> Table:
-    from rich.table import Table
-    from rich.text import Text
+def _headline(outcome: Outcome, file: Path, dry_run: bool) -> str:
+    """Say first what the night was worth."""
+    before, after = outcome.before, outcome.after
+    if not outcome.results:
+        held = f"{counted(after.active, 'memory', 'memories')}, {after.tokens:,} tokens"
+        if outcome.purged.ids:
+            return clean(f"{file}: {held}, as before.")
+        computed = " What it lacked of vectors and names was computed." if outcome.run_id else ""
+        return clean(f"{file}: {held}: nothing to do.{computed}")
+    would = " would go" if dry_run else ""
+    memories = f"{before.active:,} -> {after.active:,} memories"
+    tokens = f"{before.tokens:,} -> {after.tokens:,} tokens{_change(before.tokens, after.tokens)}"
+    unwritten = any(one.draft is None and one.state == "planned" for one in outcome.results)
+    assumed = ", if a model writes as much as it reads" if unwritten else ""
+    return clean(f"{file}{would}: {memories}, {tokens}{assumed}")
 
-    table = Table(title="Plan" if dry_run else "Outcome", title_justify="left")
-    table.add_column("id", no_wrap=True)
-    table.add_column("operation", no_wrap=True)
-    table.add_column("state", no_wrap=True)
-    table.add_column("why", ratio=2)
-    table.add_column("becomes", ratio=3)
-    for result in results:
-        proposal = result.proposal
-        becomes = result.why or (result.draft.text if result.draft else "is left to the model")
-        cells = (proposal.id[:8], proposal.operation, result.state, proposal.reason)
-        table.add_row(*(Text(clean(cell)) for cell in cells), Text(shortened(becomes, 160)))
-    return table
+
+def _change(before: int, after: int) -> str:
+    if not before:
+        return ""
+    percent = round(100 * (after - before) / before)
+    return f" ({percent:+d} %)" if percent else " (0 %)"
 
 
 def _counts(before: Counts, after: Counts) -> Table:
     from rich.table import Table
 
-    table = Table("", "active", "superseded", *before.layers)
+    # So narrow that a million in each column fits 80.
+    table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False)
+    table.add_column()
+    for title in ("active", "superseded", *before.layers):
+        table.add_column(title, justify="right")
     for name, counts in (("before", before), ("after", after)):
         numbers = (counts.active, counts.superseded, *counts.layers.values())
-        table.add_row(name, *map(str, numbers))
+        table.add_row(name, *(f"{number:,}" for number in numbers))
     return table
 
 
-def _refusals(refused: tuple[Refusal, ...]) -> str:
-    lines = [f"Kept apart, though they look alike: {len(refused)} pairs."]
-    for one in refused[:_MOST_REFUSED]:
-        lines.append(clean(f"  {one.guard}: {one.why} ({', '.join(one.sources)})"))
-    if len(refused) > _MOST_REFUSED:
-        lines.append("  ... all of them with --json")
+def _proposals(outcome: Outcome, telling: Telling) -> str:
+    results = outcome.results
+    memories = telling.memories(memories_of([one.proposal.sources for one in results]))
+    operations = Counter(one.proposal.operation for one in results)
+    of_each = ", ".join(f"{count:,} {name}" for name, count in operations.most_common())
+    lines = [
+        f"{counted(len(results), 'proposal', 'proposals')}: {of_each}. "
+        "What goes has a -, what stays as it is a *, what stands then a =."
+    ]
+    for result in results:
+        lines += _proposal(result, memories)
     return "\n".join(lines)
 
 
-def conflicts_as_text(conflicts: Sequence[Conflict], most: int | None = None) -> str:
-    """Give conflicts for people, a line each, `most` of them."""
-    count = len(conflicts)
-    lines = [f"In conflict, and left as they are: {count} pair{'s' if count > 1 else ''}."]
-    for one in conflicts[:most]:
-        values = f"{one.values[0]} against {one.values[1]}"
-        lines.append(clean(f"  {one.slot}: {values}; {one.why} ({', '.join(one.sources)})"))
-    if len(lines) <= count:
-        lines.append("  ... all of them with: slowwave conflicts")
-    return "\n".join(lines)
+def _proposal(result: Result, memories: dict[str, Memory]) -> Iterator[str]:
+    """Give a proposal with what its sources say and what stays of that, each on a line."""
+    proposal, worth = result.proposal, result.worth
+    numbers = ""
+    if worth is not None and worth.tokens_after is not None:
+        numbers = f"; {worth.tokens_before:,} -> {worth.tokens_after:,} tokens"
+    if worth is not None and worth.trust is not None:
+        numbers += f", trust {worth.trust:g}"
+    yield ""
+    yield clean(
+        f"{proposal.operation} {proposal.id[:8]} ({result.state}): {proposal.reason}{numbers}"
+    )
+    survivor = result.survivor or proposal.survivor
+    done = result.state in ("planned", "applied")
+    for one in in_time(proposal.sources, memories):
+        if one != survivor:
+            goes = done and one in proposal.leaving
+            yield f"  {'-' if goes else '*'} {dated(memories.get(one))}"
+    if result.why:
+        yield clean(f"  ! {result.why}")
+    elif result.draft is not None:
+        yield clean(f"  = {result.draft.text}")
+    elif survivor is not None:
+        yield f"  = {dated(memories.get(survivor))}"
+    else:
+        yield "  = is left to the model"
 
 
 def _suspicions(suspicious: tuple[Suspicion, ...]) -> str:
@@ -183,7 +234,7 @@ def _damaged(damaged: tuple[str, ...]) -> str:
 
 
 def _memories(count: int) -> str:
-    return f"{count} memor{'ies' if count > 1 else 'y'}"
+    return counted(count, "memory", "memories")
 
 
 def _purge(purged: Purged, dry_run: bool) -> list[str]:
@@ -201,7 +252,7 @@ def _purge(purged: Purged, dry_run: bool) -> list[str]:
     return lines
 
 
-def _ending(outcome: Outcome, file: str, dry_run: bool) -> str:
+def _ending(outcome: Outcome, file: Path, dry_run: bool) -> str:
     states = ", ".join(f"{count} {state}" for state, count in sorted(outcome.states.items()))
     if dry_run:
         return clean(f"{states}. This was a dry run: {file} was only read.")

@@ -113,6 +113,6 @@ KEYS = frozenset(
         *("exit_code", "full", "keep_backups", "purge"),
         *("importance", "include_protected", "json", "kind", "layer", "max_calls", "max_cost"),
         *("max_time", "max_tokens", "model", "only", "origin", "pin", "quiet", "reconsider"),
-        *("session", "skip_invalid", "source", "tag", "tenant", "trust"),
+        *("session", "skip_invalid", "source", "tag", "tenant", "trust", "verbose"),
     }
 )

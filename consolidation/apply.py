@@ -18,8 +18,7 @@ from slowwave.store.records import LAYERS, Memory, content_hash, json_text, time
 from slowwave.store.vectors import keep_vectors, to_blob
 
 from .norms import restates
-from .proposals import Draft, Operation, Proposal, Result, Written
-from .thresholds import TRUST_LOSS
+from .proposals import Draft, Operation, Proposal, Result, Written, derived_trust
 
 if TYPE_CHECKING:
     import numpy as np
@@ -268,7 +267,7 @@ def _derived(
         layer="core" if proposal.operation == "extract" else "stable",
         status="active",
         origin="consolidation",
-        trust=round(max(0.0, max(memory.trust for memory in sources) - TRUST_LOSS), 4),
+        trust=derived_trust(memory.trust for memory in sources),
         importance=max(memory.importance for memory in sources),
         pinned=False,
         generation=1 + max(memory.generation for memory in sources),

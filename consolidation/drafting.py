@@ -12,6 +12,7 @@ from slowwave.store.ledger import Answer, KeptAnswer, keep_answers, read_answer
 from slowwave.store.records import timestamp
 
 from .ahead import VectorsAhead
+from .checking.quotes import find_unquoted
 from .checking.verify import find_distance, find_faults
 from .embed import BATCH, Embedder
 from .errors import EmbedderError
@@ -92,12 +93,16 @@ class Drafting:
 
         def faults_of(proposal: Proposal, draft: Draft) -> list[str]:
             sources = sources_of[proposal.id]
-            faults = find_faults(draft, sources, proposal.operation)
+            quoting = proposal.operation == "synthesize" and draft is proposal.draft
+            if quoting:
+                faults = find_unquoted(draft, sources)
+            else:
+                faults = find_faults(draft, sources, proposal.operation)
             faults += _left_out(proposal, draft, sources)
             if not faults:
                 vector = vector_of(draft.text)
                 self.vectors[proposal.id] = vector
-                faults = find_distance(vector, sources, proposal.operation)
+                faults = [] if quoting else find_distance(vector, sources, proposal.operation)
             return faults
 
         return faults_of

@@ -82,9 +82,9 @@ def encode_portions(
 
 def _load(place: str) -> _Model:
     if place == DEFAULT_MODEL:
-        from .minilm import MiniLM
+        from .minilm import packaged_model
 
-        return MiniLM()
+        return packaged_model()
     # Nothing is fetched at run time, and nothing is told to anyone, whatever the environment says.
     os.environ["HF_HUB_OFFLINE"] = "1"
     os.environ["HF_HUB_DISABLE_TELEMETRY"] = "1"

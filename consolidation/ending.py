@@ -13,13 +13,15 @@ from slowwave.store.file import open_reading
 from slowwave.store.memories import Counts, count_memories
 from slowwave.store.purge import Purgeable
 
+from .asking.estimates import count_tokens
 from .execute import Executed, Run
 from .index import Library
 from .interruption import Interruption, OutOfTime
-from .outcome import Outcome, expected_counts, report_of, verdict
+from .outcome import Outcome, report_of, verdict
 from .progress import Progress
 from .proposals import Plan, Result, Usage
 from .purging import Purged, carry_out_purge
+from .weighing import expected_counts, weighed
 
 if TYPE_CHECKING:
     from .population import Population
@@ -29,11 +31,12 @@ def planned(
     plan: Plan, library: Library, populations: Sequence[Population], purgeable: Purgeable
 ) -> Outcome:
     """Give what a dry run tells: the plan, and where it would lead."""
-    planned = tuple(Result(one, "planned", draft=one.draft) for one in plan.proposals)
-    after = expected_counts(library.counts, plan, populations)
+    planned = [Result(one, "planned", draft=one.draft) for one in plan.proposals]
+    after = expected_counts(library.counts, plan.proposals, populations)
     after = replace(after, superseded=after.superseded - len(purgeable.ids))
     purged = Purged(purgeable.ids, purgeable.kept)
-    return Outcome(plan, planned, library.counts, after, Usage(), purged=purged)
+    results = tuple(weighed(planned, populations))
+    return Outcome(plan, results, library.counts, after, Usage(), purged=purged)
 
 
 def carried_out(
@@ -45,10 +48,11 @@ def carried_out(
 ) -> Executed:
     """Carry out a plan; what cannot be told as a result is an error, and the run has failed."""
     try:
-        return run.carry_out(plan, populations, progress, interruption)
+        executed = run.carry_out(plan, populations, progress, interruption)
     except Exception:
         run.end("failed", plan.digest, {})
         raise
+    return replace(executed, results=tuple(weighed(executed.results, populations)))
 
 
 def ended(
@@ -65,7 +69,8 @@ def ended(
             plan,
             executed.results,
             library.counts,
-            _count(path, library),
+            # What others added meanwhile is no work of a run that wrote nothing.
+            _count(path, library) if run.run_id else library.counts,
             executed.usage,
             run.run_id,
             executed.interrupted,
@@ -102,4 +107,4 @@ def purged_as_well(
 
 def _count(path: Path, library: Library) -> Counts:
     with open_reading(path) as file:
-        return count_memories(file, library.tenants)
+        return count_memories(file, library.tenants, count_tokens)

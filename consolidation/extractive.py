@@ -7,10 +7,11 @@ only where the sentence speaks of "yesterday" or "last week" and would turn fals
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from . import thresholds
 from .guards import say_the_same
 from .language.reading import Reading, read
 from .proposals import Claim, Draft
@@ -21,9 +22,10 @@ if TYPE_CHECKING:
 
 _DAY = r"\d{4}-\d{2}-\d{2}"
 # In front of a sentence that speaks of "yesterday": the day on which it was said. In front of what
-# changed: since when it is so, or from when until when it was.
-DATE_MARK = re.compile(rf"\[(?:since )?({_DAY})(?: until ({_DAY}))?\] ")
-_SINCE = re.compile(rf"\[since ({_DAY})\] ")
+# changed: since when it is so or, where nobody says that, when it was noted; or from when until
+# when it was.
+DATE_MARK = re.compile(rf"\[(?:since |noted )?({_DAY})(?: until ({_DAY}))?\] ")
+_NEWEST = re.compile(rf"\[(?:since|noted) ({_DAY})\] ")
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,36 +52,77 @@ class _Unit:
         return 3 * values + 3 * names + len(self.reading.stem_set)
 
 
-def compose_synthesis(sources: Sequence[Source]) -> Draft:
+# Finds the fewest of some sentences that together say all that one says, by their places; None if
+# there are none.
+Tellers = Callable[[Reading, Sequence[Reading]], "list[int] | None"]
+
+
+def in_the_same_words(said: Reading, kept: Sequence[Reading]) -> list[int] | None:
+    """Find a sentence that says what another says in the same words, in the same or other voice."""
+    return next(([at] for at, one in enumerate(kept) if say_the_same(one, said)), None)
+
+
+@dataclass(frozen=True)
+class Composition:
+    """A draft, and which sources are left out of it since others tell all that they say."""
+
+    draft: Draft
+    # Per source of which no sentence was kept, the ids of the sources that tell its sentences.
+    told_by: Mapping[str, frozenset[str]]
+
+
+def compose_synthesis(
+    sources: Sequence[Source], tellers: Tellers = in_the_same_words
+) -> Composition:
     """Write a text that tells all that the sources tell, in order of time.
 
-    A sentence is left out only if one that is kept says the same in the same words, so that
-    nothing of a source is lost. The richest are kept first.
+    A sentence is left out only if kept ones tell all of it, so that nothing of a source is lost.
+    The richest are kept first.
     """
-    kept, told = _chosen(sources, [])
-    return Draft(tuple(_claim(unit, told) for unit in kept))
+    kept, told = _chosen(sources, [], tellers)
+    staying = {unit.source.id for unit in kept}
+    told_by: dict[str, set[str]] = {}
+    for unit, teller in told:
+        if unit.source.id not in staying:
+            told_by.setdefault(unit.source.id, set()).add(teller.source.id)
+    return Composition(
+        Draft(tuple(_claim(unit, told) for unit in kept)),
+        {one: frozenset(by) for one, by in told_by.items()},
+    )
 
 
-def compose_growth(owner: Source, sources: Sequence[Source]) -> Draft:
+def compose_growth(
+    owner: Source, sources: Sequence[Source], tellers: Tellers = in_the_same_words
+) -> Draft:
     """Write the owner's text again, word for word, and behind it what the sources add to it."""
-    sentences = read(owner.text).sentences
-    standing = [_Unit(owner, read(DATE_MARK.sub("", sentence))) for sentence in sentences]
-    added, told = _chosen(sources, standing)
+    standing = _standing(owner)
+    added, told = _chosen(sources, standing, tellers)
     kept = [
         Claim(sentence, _citing(unit, told))
-        for sentence, unit in zip(sentences, standing, strict=True)
+        for sentence, unit in zip(read(owner.text).sentences, standing, strict=True)
     ]
     return Draft((*kept, *(_claim(unit, told) for unit in added)))
 
 
+def is_shorter(draft: Draft, sources: Sequence[Source]) -> bool:
+    """Whether a draft is enough shorter than its sources together to be worth writing."""
+    before = sum(len(source.text) for source in sources)
+    return len(draft.text) <= thresholds.SHORTER * before
+
+
 def compose_update(stages: Sequence[Sequence[Source]]) -> Draft:
-    """Write what is so now, since when, and what was so before.
+    """Write what is so now, since when (or when that was noted), and what was so before.
 
     stages: the wordings of each value, the newest value first. Each claim but the first cites who
     told the next value, too: that is where its end comes from.
     """
     starts = [min(source.observed_at for source in stage)[:10] for stage in stages]
-    claims = [_stage_claim(stages[0], starts[0], f"[since {starts[0]}] ")]
+    # Not before it is needed: the first stem takes a dictionary, and a quiet night has none.
+    from .replacing.frames import says_since_now
+
+    began = any(says_since_now(source.text) for source in stages[0])
+    mark = f"[{'since' if began else 'noted'} {starts[0]}] "
+    claims = [_stage_claim(stages[0], starts[0], mark)]
     for number in range(1, len(stages)):
         mark = f"[{starts[number]} until {starts[number - 1]}] "
         claim = _stage_claim(stages[number], starts[number], mark)
@@ -96,24 +139,24 @@ def compose_next_update(
     stages: as there, without the owner. ended_by: the one of them that ended the owner's value.
     """
     start = min(source.observed_at for source in ended_by)[:10]
-    before = _SINCE.sub(rf"[\1 until {start}] ", owner.text)
+    before = _NEWEST.sub(rf"[\1 until {start}] ", owner.text)
     cited = tuple(sorted({owner.id, in_time(ended_by)[0].id}))
     return Draft((*compose_update(stages).claims, Claim(before, cited)))
 
 
 def current_part(text: str) -> str:
     """Give what a text that `compose_update` wrote says of today; all of any other text."""
-    marked = _SINCE.match(text)
+    marked = _NEWEST.match(text)
     if marked is None:
         return text
     ended = next((one for one in DATE_MARK.finditer(text) if one[2] is not None), None)
     return text[marked.end() : ended.start() if ended else None].strip()
 
 
-def tells_already(text: str, source: Source) -> bool:
-    """Whether `text` tells all that `source` tells."""
-    told = [read(DATE_MARK.sub("", sentence)) for sentence in read(text).sentences]
-    return all(any(_tells(one, unit.reading) for one in told) for unit in _units(source))
+def tells_already(owner: Source, source: Source, tellers: Tellers = in_the_same_words) -> bool:
+    """Whether one memory tells all that another tells."""
+    told = [unit.reading for unit in _standing(owner)]
+    return all(tellers(unit.reading, told) is not None for unit in _units(source))
 
 
 def in_time(sources: Sequence[Source]) -> list[Source]:
@@ -122,25 +165,25 @@ def in_time(sources: Sequence[Source]) -> list[Source]:
 
 
 def _chosen(
-    sources: Sequence[Source], standing: Sequence[_Unit]
+    sources: Sequence[Source], standing: Sequence[_Unit], tellers: Tellers
 ) -> tuple[list[_Unit], list[tuple[_Unit, _Unit]]]:
-    """Give the sentences to keep besides those that stand, and who tells what is left out."""
+    """Choose the sentences to keep besides those that stand; say who tells what is left out."""
     units = [unit for source in in_time(sources) for unit in _units(source)]
     places = {unit: at for at, unit in enumerate(units)}
     kept = list(standing)
     told: list[tuple[_Unit, _Unit]] = []
     for unit in sorted(units, key=lambda one: (-one.richness, places[one])):
-        teller = next((one for one in kept if _tells(one.reading, unit.reading)), None)
-        if teller is None:
+        by = tellers(unit.reading, [one.reading for one in kept])
+        if by is None:
             kept.append(unit)
         else:
-            told.append((unit, teller))
+            told += [(unit, kept[at]) for at in by]
     return sorted(kept[len(standing) :], key=places.__getitem__), told
 
 
 def _stage_claim(stage: Sequence[Source], start: str, mark: str) -> Claim:
     """Write all wordings of one value behind one mark, which also tells when they were said."""
-    kept, _ = _chosen(stage, [])
+    kept, _ = _chosen(stage, [], in_the_same_words)
     texts = [
         ended(unit.reading.text)
         if unit.source.observed_at[:10] == start
@@ -154,14 +197,10 @@ def _units(source: Source) -> list[_Unit]:
     return [_Unit(source, read(sentence)) for sentence in read(source.text).sentences]
 
 
-def _tells(here: Reading, there: Reading) -> bool:
-    """Whether one sentence says what another says: the same words, in the same or the other voice.
-
-    To hold all of its words is not enough: "only passes on Windows" holds all of "passes on
-    Windows". Nor is nearness: at a cosine of 0.90 "Evan suggested swapping soda for seltzer to
-    Sam" would stand for "Sam agreed to swap soda for seltzer".
-    """
-    return say_the_same(here, there)
+def _standing(owner: Source) -> list[_Unit]:
+    """Read a memory made before, without the days on which its sentences were said."""
+    sentences = read(owner.text).sentences
+    return [_Unit(owner, read(DATE_MARK.sub("", sentence))) for sentence in sentences]
 
 
 def _claim(unit: _Unit, told: Sequence[tuple[_Unit, _Unit]]) -> Claim:

@@ -26,6 +26,7 @@ from slowwave.store.records import Memory
 from slowwave.store.standing import changes_of
 from slowwave.store.vectors import read_vectors
 
+from .asking.estimates import count_tokens
 from .embed import Embedder
 from .kept_graph import KeptGraph
 from .memos import Memos, rules
@@ -124,7 +125,7 @@ def read_library(
         return Library(
             tuple(tenants),
             shelves,
-            count_memories(file, tenants),
+            count_memories(file, tenants, count_tokens),
             frozenset(remembered_keys(file) if wanted else ()),
             TextVectors(
                 [memory for shelf in shelves for memory in shelf.memories],

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache
 from hashlib import blake2b
 from importlib.metadata import version
+from pathlib import Path
 from typing import TypeVar
 from zlib import crc32
 
@@ -22,8 +23,9 @@ T = TypeVar("T")
 # Bytes of a key: with 2 ** 40 of them the chance that two texts share one is one in 10 ** 14.
 _KEY_BYTES = 16
 _SUM = 8
-# Goes up whenever a rule changes that what is kept was found out by.
-RULES = 3
+# The code of this package is the rules that what is kept was found out by: what reads and compares
+# texts, and what is made of that.
+_CODE = Path(__file__).parent
 
 # The same bytes for the same value: sets are sorted.
 _ENCODER = Encoder(order="deterministic")
@@ -118,4 +120,14 @@ def _read(kept: str | None, form: Decoder[T]) -> tuple[T] | None:
 @cache
 def rules() -> str:
     """Give what texts are read by: with other rules nothing that is kept is of use."""
-    return f"{version('slowwave')}/{RULES}"
+    return f"{version('slowwave')}/{hash_of_code(_CODE)}"
+
+
+def hash_of_code(folder: Path) -> str:
+    """Give the hash of the modules of a package, by their paths and their texts."""
+    found = blake2b(digest_size=_KEY_BYTES)
+    for path in sorted((*folder.glob("*.py"), *folder.glob("*/*.py"))):
+        # Each by a hash of its own, so that none runs into the next.
+        found.update(blake2b(path.relative_to(folder).as_posix().encode()).digest())
+        found.update(blake2b(path.read_bytes()).digest())
+    return found.hexdigest()

@@ -40,7 +40,7 @@ class NearPair:
     @property
     def different(self) -> bool:
         """Whether the two must stay two, whatever a model says."""
-        return self.conflicting and self.objection is not None and not self.objection.doubtful
+        return self.objection is not None and self.objection.certain
 
     @property
     def conflicting(self) -> bool:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 import os
 from collections.abc import Iterator, Sequence
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -55,10 +56,27 @@ class MiniLM:
         vectors = np.empty((len(texts), _DIMENSIONS), dtype=np.float32)
         tokens = [one.ids for one in self._tokenizer.encode_batch(list(texts))]
         for batch in _batches([len(one) for one in tokens]):
-            vectors[batch] = self._computed([tokens[at] for at in batch])
+            vectors[batch] = self._computed("vectors", [tokens[at] for at in batch])
         return vectors
 
-    def _computed(self, tokens: Sequence[Sequence[int]]) -> NDArray[np.float32]:
+    def states(
+        self, texts: Sequence[str]
+    ) -> list[tuple[list[tuple[int, int]], NDArray[np.float32]]]:
+        """Give what the model makes of each word piece before it pools them.
+
+        For each text where its pieces begin and end, in characters (0 and 0 for the marks at both
+        ends), and their states, float32, shape (pieces, 384), not of unit length.
+        """
+        encoded = self._tokenizer.encode_batch(list(texts))
+        tokens = [one.ids for one in encoded]
+        states: dict[int, NDArray[np.float32]] = {}
+        for batch in _batches([len(one) for one in tokens]):
+            computed = self._computed("states", [tokens[at] for at in batch])
+            for at, of in zip(batch, computed, strict=True):
+                states[at] = of[: len(tokens[at])]
+        return [(list(one.offsets), states[at]) for at, one in enumerate(encoded)]
+
+    def _computed(self, output: str, tokens: Sequence[Sequence[int]]) -> NDArray[np.float32]:
         """Run token ids through the model, of different lengths as they may be."""
         import numpy as np
 
@@ -66,8 +84,14 @@ class MiniLM:
         real = np.arange(lengths.max()) < lengths[:, None]
         ids = np.zeros(real.shape, dtype=np.int64)
         ids[real] = np.concatenate(tokens)
-        (vectors,) = self._session.run(None, {"ids": ids, "mask": real.astype(np.int32)})
-        return np.asarray(vectors, dtype=np.float32)
+        (computed,) = self._session.run([output], {"ids": ids, "mask": real.astype(np.int32)})
+        return np.asarray(computed, dtype=np.float32)
+
+
+@cache
+def packaged_model() -> MiniLM:
+    """Load the model once for all who need it. Raises `EmbedderError` as `MiniLM` does."""
+    return MiniLM()
 
 
 def _batches(lengths: Sequence[int]) -> Iterator[list[int]]:

@@ -1,8 +1,9 @@
 """What a night leaves to the next: what it found out, and its word that nothing is left to do.
 
 A tenant in which nothing has changed since a run found nothing to do is at rest: a later run gives
-the same report without reading one memory. Triggers count what changes that a plan depends on, in
-the transaction that changes it (schema version 3): what was said at another count is void.
+the same report, and reads no memory but to count tokens. Triggers count what changes that a plan
+depends on, in the transaction that changes it (schema version 3): what was said at another count is
+void.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ from slowwave.store.standing import keep_standing, read_standing
 from .index import Library, basis_of
 from .memos import Memos, rules
 from .planning.options import PlanOptions
-from .proposals import Conflict, Plan, Refusal, Suspicion, TooLong
+from .proposals import Conflict, Plan, Refusal, Suspicion, TooLong, Undecided
 
 if TYPE_CHECKING:
     from .population import Population
@@ -130,13 +131,21 @@ class _Report(Struct, array_like=True):
     suspicious: tuple[Suspicion, ...]
     too_long: tuple[TooLong, ...]
     damaged: tuple[str, ...]
+    undecided: tuple[Undecided, ...]
 
 
 _REPORT = Decoder(_Report)
 
 
 def _written(plan: Plan) -> bytes:
-    report = _Report(plan.refused, plan.conflicts, plan.suspicious, plan.too_long, plan.damaged)
+    report = _Report(
+        plan.refused,
+        plan.conflicts,
+        plan.suspicious,
+        plan.too_long,
+        plan.damaged,
+        plan.undecided,
+    )
     return zlib.compress(encode(report), level=1)
 
 
@@ -153,4 +162,5 @@ def _read(report: bytes | None) -> Plan | None:
         suspicious=found.suspicious,
         too_long=found.too_long,
         damaged=found.damaged,
+        undecided=found.undecided,
     )

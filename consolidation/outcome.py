@@ -3,20 +3,15 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 from slowwave.store.errors import StoreError
 from slowwave.store.memories import Counts
-from slowwave.store.records import LAYERS
 
-from .proposals import Plan, Proposal, Result, Usage
+from .proposals import Plan, Result, Usage
 from .purging import Purged
-
-if TYPE_CHECKING:
-    from .population import Population
 
 
 @dataclass(frozen=True)
@@ -55,14 +50,14 @@ class Outcome:
 def verdict(outcome: Outcome) -> Literal["done", "partial", "failed", "interrupted"]:
     """Say in a word how a run ended.
 
-    A rejected, failed or skipped proposal makes it partial, and failed if nothing was applied.
-    What a writer declined, and what was stale, did not go wrong. A purge is partial at the worst:
-    one that deleted nothing was an error.
+    A failed or skipped proposal makes it partial, and failed if nothing was applied. What a writer
+    declined, what was stale, and a model's draft that did not pass the check did not go wrong. A
+    purge is partial at the worst: one that deleted nothing was an error.
     """
     if outcome.interrupted:
         return "interrupted"
     states = outcome.states
-    wrong = states["rejected"] + states["failed"] + states["skipped"]
+    wrong = states["failed"] + states["skipped"] + _wrongly_rejected(outcome)
     if not wrong and outcome.purged.why:
         return "partial"
     if not wrong:
@@ -70,6 +65,19 @@ def verdict(outcome: Outcome) -> Literal["done", "partial", "failed", "interrupt
     done = states["applied"] or states["rejected"] or outcome.purged.ids
     broken = states["failed"] and not done
     return "failed" if broken else "partial"
+
+
+def _wrongly_rejected(outcome: Outcome) -> int:
+    """Count the rejected drafts that a person should look at.
+
+    Those that the plan held already, and those of a model of which nothing was applied: one that
+    now and then says too much is no failure of a night, one that does nothing else may be broken
+    or attack.
+    """
+    rejected = [one.proposal for one in outcome.results if one.state == "rejected"]
+    planned = sum(not one.needs_writer for one in rejected)
+    of_use = any(one.proposal.needs_writer and one.state == "applied" for one in outcome.results)
+    return planned if of_use else len(rejected)
 
 
 def report_of(outcome: Outcome) -> dict[str, Any]:
@@ -80,30 +88,3 @@ def report_of(outcome: Outcome) -> dict[str, Any]:
         "states": dict(sorted(outcome.states.items())),
         "model": asdict(outcome.usage),
     }
-
-
-def expected_counts(before: Counts, plan: Plan, populations: Sequence[Population]) -> Counts:
-    """Give the counts that a plan leads to if all of it is applied."""
-    by_tenant = {population.tenant: population for population in populations}
-    layers = Counter(before.layers)
-    left = 0
-    for proposal in plan.proposals:
-        population = by_tenant[proposal.tenant]
-        leaving = _leaving(proposal)
-        left += len(leaving)
-        layers.subtract(population.memory(one).layer for one in leaving)
-        if proposal.operation != "merge" and proposal.survivor is None:
-            layers["core" if proposal.operation == "extract" else "stable"] += 1
-        elif proposal.operation == "merge" and proposal.survivor is not None:
-            stays = population.memory(proposal.survivor).layer
-            settled = [population.memory(one).layer for one in leaving]
-            layers[stays] -= 1
-            layers[max([stays, *settled], key=LAYERS.index)] += 1
-    counted: dict[str, int] = {layer: layers[layer] for layer in LAYERS}
-    return Counts(sum(counted.values()), before.superseded + left, counted)
-
-
-def _leaving(proposal: Proposal) -> tuple[str, ...]:
-    """Give who leaves; of two that a model is to judge, one at the most."""
-    undecided = proposal.operation == "merge" and proposal.survivor is None
-    return proposal.leaving[:1] if undecided else proposal.leaving

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, fields
 from typing import Literal
 
 from slowwave.store.records import json_text
+
+from .thresholds import TRUST_LOSS
 
 Operation = Literal["merge", "synthesize", "extract", "update"]
 OPERATIONS: tuple[Operation, ...] = ("merge", "synthesize", "extract", "update")
@@ -96,6 +98,20 @@ class Conflict:
 
 
 @dataclass(frozen=True)
+class Undecided:
+    """Two or more memories that look like one thing, of which no rule can tell whether they are."""
+
+    sources: tuple[str, ...]
+    tenant: str
+    # The mean of their pairs.
+    similarity: float
+    # What keeps a rule from deciding.
+    why: str
+    # What asking a model takes; of a pair without the instructions that it shares with others.
+    tokens: int
+
+
+@dataclass(frozen=True)
 class Suspicion:
     """A memory that tries to command who reads it; it stays as it is, and goes into nothing."""
 
@@ -125,6 +141,8 @@ class Plan:
     too_long: tuple[TooLong, ...] = ()
     # Ids of memories whose text is no longer what it was.
     damaged: tuple[str, ...] = ()
+    # What is left to a model; nothing where there is one.
+    undecided: tuple[Undecided, ...] = ()
 
     @property
     def digest(self) -> str:
@@ -185,6 +203,19 @@ class Written:
 
 
 @dataclass(frozen=True)
+class Worth:
+    """What a proposal is worth: the text that it is about, before and after."""
+
+    # Of all its sources.
+    tokens_before: int
+    # Of those that stay and of what is written. None where nothing came of the proposal, or a model
+    # is to write first.
+    tokens_after: int | None
+    # Of what results; None where that is open.
+    trust: float | None
+
+
+@dataclass(frozen=True)
 class Result:
     """A proposal and what became of it."""
 
@@ -194,6 +225,32 @@ class Result:
     derived: str | None = None
     survivor: str | None = None
     draft: Draft | None = None
+    worth: Worth | None = None
+
+
+def group_numbers(conflicts: Sequence[Conflict]) -> list[int]:
+    """Give each conflict the number of its group: those that share a memory have one.
+
+    Groups are numbered from 1 in the order in which they first come.
+    """
+    parents: dict[str, str] = {}
+
+    def first_of(one: str) -> str:
+        while parents.setdefault(one, one) != one:
+            parents[one] = parents[parents[one]]
+            one = parents[one]
+        return one
+
+    for conflict in conflicts:
+        one, other = map(first_of, conflict.sources)
+        parents[one] = other
+    numbers: dict[str, int] = {}
+    return [numbers.setdefault(first_of(one.sources[0]), len(numbers) + 1) for one in conflicts]
+
+
+def derived_trust(trusts: Iterable[float]) -> float:
+    """Give the trust of what is made of memories with these: it never rises by derivation."""
+    return round(max(0.0, max(trusts) - TRUST_LOSS), 4)
 
 
 def proposal_id(

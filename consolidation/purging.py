@@ -16,6 +16,7 @@ from slowwave.store.memories import count_memories
 from slowwave.store.purge import OPTION, PORTION, Kept, Needs, Purgeable, find_purgeable, purge
 from slowwave.store.records import new_id, timestamp
 
+from .asking.estimates import count_tokens
 from .interruption import Interruption, OutOfTime
 from .sparing import spare_neighbours
 
@@ -63,7 +64,7 @@ def carry_out_purge(
         return Purged(kept=purgeable.kept)
     run_id = new_id()
     with open_writing(path) as file:
-        before = count_memories(file, tenants)
+        before = count_memories(file, tenants, count_tokens)
         with interruption.limited():
             options = {OPTION: True, "tenant": list(tenants)}
             begin_run(file, run_id, timestamp(now), version("slowwave"), options)
@@ -77,7 +78,7 @@ def carry_out_purge(
             why = error.message
         report = {
             "before": asdict(before),
-            "after": asdict(count_memories(file, tenants)),
+            "after": asdict(count_memories(file, tenants, count_tokens)),
             "purged": len(gone),
             "kept": asdict(purgeable.kept),
         }

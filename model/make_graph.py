@@ -72,10 +72,12 @@ class Graph:
         product = self.add("MatMul", values, self.transposed(f"{part}.weight"))
         return self.add("Add", product, self.weight(f"{part}.bias"))
 
-    def norm(self, values: str, part: str) -> str:
+    def norm(self, values: str, part: str, output: str = "") -> str:
         """Bring each token's values to mean 0 and variance 1, then scale and shift them."""
         scale, shift = self.weight(f"{part}.weight"), self.weight(f"{part}.bias")
-        return self.add("LayerNormalization", values, scale, shift, axis=-1, epsilon=EPSILON)
+        return self.add(
+            "LayerNormalization", values, scale, shift, output=output, axis=-1, epsilon=EPSILON
+        )
 
 
 def embeddings(graph: Graph) -> str:
@@ -90,8 +92,8 @@ def embeddings(graph: Graph) -> str:
     return graph.norm(graph.add("Add", words, rest), "embeddings.LayerNorm")
 
 
-def layer(graph: Graph, values: str, part: str) -> str:
-    """Let tokens look at each other, then think for themselves."""
+def layer(graph: Graph, values: str, part: str, output: str) -> str:
+    """Add a transformer layer: self-attention over the tokens, then a feed-forward network."""
     names = [f"{part}.attention.self.{one}" for one in ("query", "key", "value")]
     matrix = graph.add("Concat", *[graph.transposed(f"{one}.weight") for one in names], axis=1)
     bias = graph.add("Concat", *[graph.weight(f"{one}.bias") for one in names], axis=0)
@@ -102,7 +104,7 @@ def layer(graph: Graph, values: str, part: str) -> str:
     values = graph.norm(graph.add("Add", seen, values), f"{part}.attention.output.LayerNorm")
     wide = graph.add("Gelu", graph.dense(values, f"{part}.intermediate.dense"))
     thought = graph.dense(wide, f"{part}.output.dense")
-    return graph.norm(graph.add("Add", thought, values), f"{part}.output.LayerNorm")
+    return graph.norm(graph.add("Add", thought, values), f"{part}.output.LayerNorm", output)
 
 
 def pooled(graph: Graph, values: str) -> None:
@@ -121,17 +123,22 @@ def made(weights: Path) -> ModelProto:
     graph = Graph(weights)
     values = embeddings(graph)
     for number in range(LAYERS):
-        values = layer(graph, values, f"encoder.layer.{number}")
+        output = "states" if number == LAYERS - 1 else ""
+        values = layer(graph, values, f"encoder.layer.{number}", output)
     pooled(graph, values)
     shape = ["texts", "tokens"]
     inputs = [
         helper.make_tensor_value_info("ids", TensorProto.INT64, shape),
         helper.make_tensor_value_info("mask", TensorProto.INT32, shape),
     ]
-    output = helper.make_tensor_value_info("vectors", TensorProto.FLOAT, ["texts", DIMENSIONS])
+    outputs = [
+        helper.make_tensor_value_info("vectors", TensorProto.FLOAT, ["texts", DIMENSIONS]),
+        # Before pooling: what each word piece means where it stands.
+        helper.make_tensor_value_info("states", TensorProto.FLOAT, [*shape, DIMENSIONS]),
+    ]
     return helper.make_model(
         helper.make_graph(
-            graph.nodes, "all-MiniLM-L6-v2", inputs, [output], list(graph.constants.values())
+            graph.nodes, "all-MiniLM-L6-v2", inputs, outputs, list(graph.constants.values())
         ),
         opset_imports=[helper.make_opsetid("", 20), helper.make_opsetid("com.microsoft", 1)],
         ir_version=9,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from .errors import Ambiguous, NotFound, StoreError
@@ -20,11 +20,14 @@ _SHORTEST_PREFIX = 4
 
 @dataclass(frozen=True)
 class Counts:
-    """How many memories are active, per layer, and how many were superseded."""
+    """How many memories are active, per layer, how many were superseded, how much they say."""
 
     active: int
     superseded: int
     layers: dict[str, int]
+    # Of the active ones.
+    characters: int
+    tokens: int
 
 
 def add_memories(file: MemoryFile, memories: Iterable[Memory]) -> None:
@@ -127,8 +130,10 @@ def chosen_tenants(file: MemoryFile, chosen: Sequence[str]) -> list[str]:
     return [tenant for tenant in known if not chosen or tenant in chosen]
 
 
-def count_memories(file: MemoryFile, chosen: Sequence[str]) -> Counts:
-    """Count the memories of the tenants named."""
+def count_memories(
+    file: MemoryFile, chosen: Sequence[str], tokens_of: Callable[[str], int]
+) -> Counts:
+    """Count the memories of the tenants named, and what the active ones say."""
     layers: dict[str, int] = dict.fromkeys(LAYERS, 0)
     superseded = 0
     marks = ", ".join("?" * len(chosen))
@@ -140,7 +145,12 @@ def count_memories(file: MemoryFile, chosen: Sequence[str]) -> Counts:
             layers[row["layer"]] = row["n"]
         elif row["status"] == "superseded":
             superseded += row["n"]
-    return Counts(sum(layers.values()), superseded, layers)
+    characters = tokens = 0
+    sql = f"SELECT content FROM memories WHERE tenant IN ({marks}) AND status = 'active'"
+    for (content,) in file.db.conn.execute(sql, chosen):
+        characters += len(content)
+        tokens += tokens_of(content)
+    return Counts(sum(layers.values()), superseded, layers, characters, tokens)
 
 
 def restore_memory(file: MemoryFile, prefix: str, now: str) -> Memory:

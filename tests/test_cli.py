@@ -15,6 +15,7 @@ from nights import execute, fill, rows, told
 from test_plan import TWINS, of_one_thing
 
 from slowwave.cli.app import COMMANDS, run
+from slowwave.consolidation.asking.estimates import count_tokens
 from slowwave.store.file import create_file, maintenance_lock
 
 
@@ -246,7 +247,7 @@ def test_format_1_is_what_the_interface_says(filled: Path, cli: Cli) -> None:
     assert report["command"] == "maintain"
     assert report["file"] == str(filled)
     assert report.keys() >= {"before", "after", "refused", "model", "run", "plan"}
-    assert report["before"].keys() == {"active", "superseded", "layers"}
+    assert report["before"].keys() == {"active", "superseded", "layers", "characters", "tokens"}
     assert list(report["after"]["layers"]) == ["ephemeral", "working", "stable", "core"]
     assert report["model"] == {
         "writer": "extractive",
@@ -261,6 +262,7 @@ def test_format_1_is_what_the_interface_says(filled: Path, cli: Cli) -> None:
     assert merge.keys() >= {
         *("id", "operation", "tenant", "sources", "survivor", "derived", "entities", "reason"),
         *("similarity", "state", "why", "draft", "estimated_tokens"),
+        *("cohesion", "trust", "tokens_before", "tokens_after"),
     }
     assert (merge["operation"], merge["survivor"], merge["derived"]) == ("merge", "twin-01", None)
     assert synthesis["operation"] == "synthesize"
@@ -280,7 +282,7 @@ def test_exit_code_tells_whether_there_is_work(filled: Path, cli: Cli) -> None:
     assert cli(*ask).code == 0
 
 
-def test_the_plan_is_shown_as_a_table_with_reasons(filled: Path, cli: Cli) -> None:
+def test_the_plan_is_shown_with_reasons(filled: Path, cli: Cli) -> None:
     ended = cli("maintain", filled, "--consolidate", "--dry-run")
     assert "2 memories say the same" in ended.out
     assert "This was a dry run" in ended.out
@@ -294,7 +296,10 @@ def test_quiet_writes_nothing_where_all_is_well(filled: Path, cli: Cli) -> None:
 def test_a_second_night_says_that_there_is_nothing_to_do(filled: Path, cli: Cli) -> None:
     cli("maintain", filled, "--consolidate")
     ended = cli("maintain", filled, "--consolidate")
-    assert (ended.code, ended.out) == (0, f"{filled}: nothing to do.\n")
+    active = rows(filled, "SELECT content FROM memories WHERE status = 'active'")
+    tokens = sum(count_tokens(row["content"]) for row in active)
+    said = f"{filled}: {len(active)} memories, {tokens} tokens: nothing to do.\n"
+    assert (ended.code, ended.out) == (0, said)
 
 
 def test_trace_shows_the_way_from_a_source_to_what_was_made_and_back(

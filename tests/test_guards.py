@@ -23,6 +23,17 @@ TEXTS = [told.text for told in night.load().told]
 
 # Per guard: two texts, and what the reason must say of each.
 APART = {
+    "literals": [
+        ("Call `save!` on it.", "Call `save` on it.", "save!", "save"),
+        ("The wildcard is `?`.", "The wildcard is `!`.", "?", "!"),
+        ("The keys are `a`, `b`.", "The keys are `a`, `B`.", "b", "B"),
+        ('The delimiter is ";".', 'The delimiter is ",".', ";", ","),
+        ("Run git diff main..dev", "Run git diff main...dev", "main..dev", "main...dev"),
+        ("It returns [] then.", "It returns {} then.", "[]", "{}"),
+        ("Call foo(a, b).", "Call foo(b, a).", "foo(a, b)", "foo(b, a)"),
+        ("The file is Makefile.", "The file is makefile.", "Makefile", "makefile"),
+        ("Set NODE_ENV=production.", "Set node_env=production.", "NODE_ENV", "node_env"),
+    ],
     "_values": [
         ("Port 8080", "port 9090", "8080", "9090"),
         ("The api uses port `8080`.", "The api uses port 9090.", "8080", "9090"),
@@ -64,13 +75,14 @@ APART = {
         ("The line has 10 Mb/s.", "The line has 10 MB/s.", "Mb/s", "MB/s"),
         ("Ask Will about it.", "Ask will about it.", "Will", "will"),
     ],
+    "commas": [
+        ("Let's eat, grandma.", "Let's eat grandma.", "eat, grandma", "eat grandma"),
+        ("Tom, said Lena, broke it.", "Tom said Lena broke it.", "tom, said", "tom said"),
+    ],
     "_names": [
         ("The image belongs to Rosalind.", "The image belongs to Ingrid.", "rosalind", "ingrid"),
         ("Maria is ill.", "Marta is ill.", "maria", "marta"),
         ("Ask Ana about Kafka.", "Ask Ana about Redis.", "kafka", "redis"),
-    ],
-    "_compounds": [
-        ("The bucket is haven-state.", "The bucket is harbor-state.", "haven-state", "harbor-state")
     ],
     "_negation": [
         ("Use yarn.", "Do not use yarn.", "nothing", "not"),
@@ -102,10 +114,6 @@ APART = {
             "from api",
             "from database",
         ),
-    ],
-    "owners": [
-        ("Ann's manager left.", "Ben's manager left.", "of ann", "of ben"),
-        ("The dog of Paul bit Mia.", "Mia's dog bit Paul.", "dog of paul", "dog of mia"),
     ],
     "roles": [
         ("Evan paints for Sam.", "Sam paints for Evan.", "evan > sam", "sam > evan"),
@@ -164,16 +172,9 @@ APART = {
         ("Sales rose by half.", "Sales rose by a third.", "half", "third"),
         ("Send it to tax and legal.", "Send it to tax or legal.", "nothing", "or"),
     ],
-    "duty": [
-        ("The coach Benno wants squats done daily.", "Daily Benno should do squats.", "asks", "do"),
-    ],
     "permission": [
         ("Guests are welcome in the gym.", "Guests are not allowed in the gym.", "allowed", "not"),
         ("The licence permits resale.", "Resale would breach the licence.", "allowed", "not"),
-    ],
-    "designation": [
-        ("The Nubo 2 ring counts too much.", "The Nubo ring counts too much.", "nubo 2", "nubo"),
-        ("User runs Fedora 40 there.", "User runs Fedora 41 there.", "fedora 40", "fedora 41"),
     ],
     "qualified": [
         ("The plan has API access.", "The plan has API write access.", "nothing", "write"),
@@ -249,7 +250,7 @@ def test_two_that_a_guard_keeps_apart_are_neither_merged_nor_joined(
     assert first_difference(read(one), read(other)) is not None
     assert first_difference(read(other), read(one)) is not None
     # What only adds something may join a synthesis, which keeps it.
-    if guard not in ("_wording", "tense", "spelled_by_case"):
+    if guard not in ("_wording", "tense", "spelled_by_case", "commas"):
         assert first_conflict(read(one), read(other)) is not None
         assert first_conflict(read(other), read(one)) is not None
 

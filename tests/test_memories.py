@@ -170,7 +170,9 @@ def test_a_derived_memory_that_was_superseded_is_not_read_as_one(memory_file: Pa
         assert read_derived(file, "default") == []
 
 
-def test_memories_are_counted_by_layer_and_tenant(memory_file: Path) -> None:
+def test_memories_are_counted_by_layer_and_tenant_and_so_is_what_the_active_ones_say(
+    memory_file: Path,
+) -> None:
     put(
         memory_file,
         a_memory("a"),
@@ -182,12 +184,14 @@ def test_memories_are_counted_by_layer_and_tenant(memory_file: Path) -> None:
     )
     with open_reading(memory_file) as file:
         assert tenants(file) == ["default", "other", "third"]
-        assert count_memories(file, ["default", "other"]) == Counts(
+        assert count_memories(file, ["default", "other"], lambda text: len(text.split())) == Counts(
             active=3,
             superseded=1,
             layers={"ephemeral": 0, "working": 1, "stable": 1, "core": 1},
+            characters=3 * len("the deploy runs at noon"),
+            tokens=3 * 5,
         )
-        assert count_memories(file, []).active == 0
+        assert count_memories(file, [], len).active == 0
 
 
 @pytest.mark.parametrize("status", ["superseded", "archived", "expired"])

@@ -131,7 +131,9 @@ def traced(path: Path, embedder: Embedder, **options: Any) -> tuple[Outcome, lis
     return outcome, [one for one in seen if any(word in one for word in words)]
 
 
-def test_a_second_night_reads_no_memory_and_no_vector_and_writes_no_byte(settled: Path) -> None:
+def test_a_second_night_reads_no_vector_and_of_memories_the_texts_alone_and_writes_no_byte(
+    settled: Path,
+) -> None:
     before = settled.read_bytes()
     model = rows(settled, "SELECT DISTINCT model FROM embeddings")[0]["model"]
     outcome, read = traced(settled, NoEmbedder(model))

@@ -5,16 +5,24 @@ from __future__ import annotations
 import json
 import sqlite3
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from builders import a_memory
 from nights import AGENTS_TABLES, NOW, execute, fill, night, picture, rows, told
 from test_cli import Cli, cli
 
 from slowwave.consolidation.embed import SentenceEmbedder
-from slowwave.consolidation.replacing.updates import Found, as_told, find_updates
+from slowwave.consolidation.extractive import (
+    Source,
+    compose_next_update,
+    compose_update,
+    current_part,
+)
+from slowwave.consolidation.replacing.updates import Found, as_told, find_updates, grouped
 from slowwave.store.check import check_file
 from slowwave.store.exchange import export_lines, import_lines
 from slowwave.store.file import create_file, open_reading, open_writing
@@ -329,8 +337,6 @@ OTHERWISE = [
     ("User weighs 82 kg.", "User's weight is 78 kg."),
     ("Rent for the garage is 70 euros a month.", "User pays 85 euros a month for the garage."),
     ("The bakery on the corner opens at 7:00.", "Opening time of the bakery on the corner: 6:30."),
-    ("The contact at Lumina is Ravi.", "Our contact at Lumina is Deborah."),
-    ("User's manager is Petra.", "Gerald is the user's manager."),
     ("The dog's vet is Dr Amsel.", "The vet who treats the dog is Dr Fink."),
     ("Backups are kept for 30 days.", "Backups are retained for 60 days."),
     ("The deadline of the thesis is 1 June.", "The thesis has its deadline on 15 June."),
@@ -346,7 +352,6 @@ OTHERWISE = [
         "Friday is the day on which the office kitchen is cleaned.",
     ),
     ("The head of marketing is Jelena.", "Fabrice is the head of marketing."),
-    ("User's favourite tea is Darjeeling.", "The user's favourite tea is Assam."),
     ("The electricity tariff is 31 cents per kWh.", "Electricity costs 34 cents per kWh."),
     ("The garden shed has the code 4417.", "The code for the garden shed is 9021."),
     ("The entrance fee of the museum is 12 euros.", "Entrance to the museum costs 14 euros."),
@@ -355,6 +360,47 @@ OTHERWISE = [
         "The main database runs on PostgreSQL 13.",
         "PostgreSQL 15 is what the main database runs on.",
     ),
+]
+
+# The same, where a thing known by name has one such value at a time.
+ONE_AT_A_TIME = [
+    ("The contact at Lumina is Ravi.", "Our contact at Lumina is Deborah."),
+    ("User's manager is Petra.", "Gerald is the user's manager."),
+    ("User's favourite tea is Darjeeling.", "The user's favourite tea is Assam."),
+    ("Orlo's port is 8080.", "Orlo port: 8443"),
+    ("The plan of Lumina is Basic.", "Lumina's plan is Premium."),
+    ("The current app version is 5.8.2.", "Current app version: 5.9.0"),
+    ("image tag of the shop: 2.14.1", "image tag of the shop: 2.15.0"),
+    ("Current sprint: 41", "Current sprint: 42"),
+]
+
+# What the later one says holds in one place, case or while, or not yet, or of somebody else.
+SCOPED = [
+    ("The project uses Node 20.", "In Lena's branch the project now uses Node 22."),
+    ("The project uses Node 20.", "The project now uses Node 22 in CI."),
+    ("The project uses Node 20.", "The docs project now uses Node 22."),
+    ("The default branch is main.", "The default branch was renamed to trunk in the fork."),
+    ("The session timeout is 30 min.", "The session timeout is now 60 min for admins."),
+    ("The bakery opens at 7:00.", "The bakery on Mill Street now opens at 8:00."),
+    ("The gym opens at 7:00.", "On weekends the gym now opens at 9:00."),
+    ("The office is on floor 3.", "Until Friday the office is on floor 5 now."),
+    ("Stand-up is at 9:30.", "For now stand-up is at 10:00."),
+    ("Stand-up is at 9:30.", "Stand-up is temporarily moved to 10:00."),
+    ("User lives in Oslo.", "User now lives in Bergen for the summer."),
+    ("User lives in Oslo.", "User would like to live in Bergen now."),
+    (
+        "The cache TTL is 60 s.",
+        "The change that raises the cache TTL to 120 s now is not merged yet.",
+    ),
+    ("The cache TTL is 60 s.", "Somebody suggested raising the cache TTL from 60 s to 120 s."),
+    ("The retry limit is 3.", "Tried a retry limit of 5, the retry limit is now 3 again."),
+    ("The API listens on port 8080.", "Is it true that the API now listens on port 9090?"),
+    ("Nora's phone number is 0170 1234.", "Nora's office has a new phone number: 0170 9999."),
+    ("Service alpha-api runs on port 8081.", "Service beta-api now runs on port 8082."),
+    ("User has a dog called Rex.", "User now has another dog called Milo."),
+    ("Box nickel-27 was moved to shelf 3.", "Box copper-47 was moved to shelf 5."),
+    ("B-0533 has a flat tyre.", "B-0535 has a flat tyre."),
+    ("The people in flat 14 have a spare key.", "The people in flat 4 have a spare key."),
 ]
 
 # Two things, two people, what happened twice, what comes on top, plans.
@@ -469,7 +515,7 @@ def test_what_merely_has_another_value_is_a_conflict(old: str, new: str) -> None
     assert [one.sources for one in found.conflicts] == [("old", "new")]
 
 
-@pytest.mark.parametrize(("old", "new"), CHANGED)
+@pytest.mark.parametrize(("old", "new"), [*CHANGED, *ONE_AT_A_TIME])
 def test_the_newer_of_two_values_replaces_the_older(old: str, new: str) -> None:
     found = found_in(old, new)
     assert found.conflicts == ()
@@ -478,6 +524,79 @@ def test_the_newer_of_two_values_replaces_the_older(old: str, new: str) -> None:
         ["new"],
         ["old"],
     ]
+
+
+@pytest.mark.parametrize(("old", "new"), SCOPED)
+def test_what_holds_in_one_place_or_case_alone_ends_nothing(old: str, new: str) -> None:
+    assert found_in(old, new) == Found((), ())
+
+
+@pytest.mark.parametrize(("old", "new"), [ONE_AT_A_TIME[0], ONE_AT_A_TIME[3]])
+def test_two_values_that_were_told_on_one_day_are_a_conflict(old: str, new: str) -> None:
+    moments = {"old": (old, "2026-01-05T09:00"), "new": (new, "2026-01-05T15:00")}
+    memories = [
+        a_memory(one, text, observed_at=f"{moment}:00+00:00")
+        for one, (text, moment) in moments.items()
+    ]
+    found = find_updates([as_told(one) for one in memories], lambda _: True)
+    assert (found.replacements, len(found.conflicts)) == ((), 1)
+
+
+def test_three_values_in_a_row_are_one_history_and_no_conflict() -> None:
+    texts = ["The current app version is 5.8.2.", "Current app version: 5.9.0"]
+    texts.append("App version is 5.9.3 at present.")
+    memories = [
+        a_memory(f"m{day}", text, observed_at=f"2026-01-0{day}T12:00:00+00:00")
+        for day, text in enumerate(texts, start=1)
+    ]
+    found = find_updates([as_told(one) for one in memories], lambda _: True)
+    assert [one.values for one in found.replacements] == [("5.9.3", "5.9.0", "5.8.2")]
+    assert found.conflicts == ()
+
+
+def test_conflicts_about_one_thing_stand_together() -> None:
+    texts = [
+        "The kiln takes 14 hours to cool down.",
+        "The vault cluster is owned by the platform team.",
+        "The kiln takes 40 hours to cool down.",
+        "The vault cluster is owned by the security team.",
+        "To cool down, the kiln takes 14 hours.",
+    ]
+    memories = [
+        a_memory(f"m{day}", text, observed_at=f"2026-01-0{day}T12:00:00+00:00")
+        for day, text in enumerate(texts, start=1)
+    ]
+    found = find_updates([as_told(one) for one in memories], lambda _: True)
+    assert [
+        sorted({memory for one in group for memory in one.sources})
+        for group in grouped(found.conflicts)
+    ] == [["m1", "m3", "m5"], ["m2", "m4"]]
+    assert [one.sources for one in found.conflicts] == [("m1", "m3"), ("m3", "m5"), ("m2", "m4")]
+
+
+@pytest.mark.parametrize(
+    ("newest", "mark"),
+    [
+        ("The default branch is called trunk now.", "since"),
+        ("Since March the default branch is called trunk.", "noted"),
+        ("The default branch was renamed to trunk last week.", "noted"),
+        ("The default branch is called trunk.", "noted"),
+    ],
+)
+def test_a_day_is_a_beginning_only_where_somebody_says_so(newest: str, mark: str) -> None:
+    later, earlier = (
+        Source(one, text, f"2026-03-{day}T09:00:00+00:00", np.ones(1, np.float32))
+        for one, text, day in (
+            ("b", newest, "16"),
+            ("a", "The default branch is called master.", "02"),
+        )
+    )
+    draft = compose_update([[later], [earlier]])
+    assert draft.claims[0].text.startswith(f"[{mark} 2026-03-16] ")
+    assert current_part(draft.text) in (newest, f"[2026-03-16] {newest}")
+    again = replace(later, id="c", text="The default branch is called main.")
+    third = compose_next_update(replace(later, text=draft.text), [[again]], [again])
+    assert " [2026-03-16 until 2026-03-16] " in third.text
 
 
 @pytest.mark.parametrize(("old", "new"), ALIKE)
@@ -504,7 +623,9 @@ def test_the_command_lists_the_conflicts_that_stand_and_only_reads(
     assert [(one["sources"], one["values"]) for one in found] == [
         (["port-00", "port-01"], ["8080", "9191"])
     ]
-    assert "8080 against 9191" in cli("conflicts", memory_file, "--tenant", "default").out
+    shown = cli("conflicts", memory_file, "--tenant", "default").out
+    assert "8080 against 9191" in shown
+    assert all(f"2026-02-01  {text} (" in shown for text in texts)
     assert cli("conflicts", memory_file, "--tenant", "nobody").code != 0
     assert memory_file.read_bytes() == before
 
@@ -517,7 +638,8 @@ def test_the_report_of_a_run_shows_the_conflicts(memory_file: Path, cli: Cli) ->
         "nothing says that it changed"
     ]
     shown = cli("maintain", memory_file, "--consolidate", "--only", "update", "--dry-run")
-    assert "In conflict, and left as they are: 1 pair." in shown.out
+    assert "In conflict, and left as they are: 2 memories about 1 thing." in shown.out
+    assert cli("conflicts", memory_file).out in f"{shown.out}\n"
 
 
 def test_a_file_without_conflicts_says_so(memory_file: Path, cli: Cli) -> None:

@@ -24,6 +24,7 @@ from .rates import rate_of, shown
 
 SETS = ("updates-tuned", "updates-held-out")
 SHARED = "shared updates"
+ADVERSARIAL = "shared look-alikes"
 LOCOMO = "LoCoMo memories"
 PLANTED = "planted in "
 # Pairs of a set, in a quick run.
@@ -54,6 +55,9 @@ def run(bench: Bench) -> Json:
     shared = bench.shared("updates.jsonl")
     if shared is not None:
         results[SHARED] = _from_shared(bench, shared)
+    adversarial = bench.shared("adversarial-updates.jsonl")
+    if adversarial is not None:
+        results[ADVERSARIAL] = _from_adversarial(bench, adversarial)
     for flavour in flavours(bench):
         results[f"{PLANTED}{flavour}"] = {"newer": _planted(bench, flavour)}
     observations = bench.shared("locomo-memories.jsonl")
@@ -103,6 +107,16 @@ def _from_shared(bench: Bench, shared: Sequence[Json]) -> Json:
         for row in islice(shared, _QUICK if bench.quick else None)
     ]
     return {"newer": _counted([_in_a_file(bench, pair) for pair in pairs])}
+
+
+def _from_adversarial(bench: Bench, shared: Sequence[Json]) -> Json:
+    """Judge pairs without dates, some of which only look like an old and a new value."""
+    bench.say(f"updates: {ADVERSARIAL}")
+    found = defaultdict(list)
+    for row in islice(shared, _QUICK if bench.quick else None):
+        pair = {**row, "old_date": "2026-03-02", "new_date": "2026-03-16"}
+        found["newer" if row["replaces"] else "different"].append(_in_a_file(bench, pair))
+    return {kind: _counted(each) for kind, each in found.items()}
 
 
 def _in_a_file(bench: Bench, pair: Mapping[str, str]) -> Found:

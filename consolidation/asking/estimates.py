@@ -1,6 +1,7 @@
-"""What asking a model will take, in tokens, reckoned without a tokenizer.
+"""Tokens, reckoned without a tokenizer: those of a text, and those that asking a model will take.
 
-A dry run shows it, and a budget is kept by it: what is under way counts before it is paid for.
+Every number of tokens that a report shows is this estimate, but for those that a model counted
+itself. A budget is kept by it: what is under way counts before it is paid for.
 """
 
 from __future__ import annotations
@@ -8,9 +9,13 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal
+from itertools import groupby
+from typing import TYPE_CHECKING, Literal
 
-from slowwave.consolidation.extractive import Source
+from slowwave.consolidation.proposals import Undecided
+
+if TYPE_CHECKING:
+    from slowwave.consolidation.extractive import Source
 
 # What a model may be asked: to judge pairs, to write one memory of many, to say what others add
 # to a memory that stands, to find a rule.
@@ -22,9 +27,7 @@ MOST_PAIRS = 10
 
 # What tokenizers make one token of: a word, up to three digits, a sign. Long words are cut. With
 # seven letters the night fixture's 1,000 texts come to 1.04 of what o200k_base counts.
-_PIECE = re.compile(r"[A-Za-z]+|\d+|[^\sA-Za-z\d]")
-_LETTERS_A_TOKEN = 7
-_DIGITS_A_TOKEN = 3
+_TOKEN = re.compile(r"[A-Za-z]{1,7}|\d{1,3}|[^\sA-Za-z\d]")
 
 # Measured with o200k_base, a test keeps them true: the instructions, the marks around the
 # memories, the schema, and what the roles of the messages take.
@@ -41,6 +44,7 @@ _TOKENS_A_CLAIM = 13
 _TOKENS_A_JUDGEMENT = 15
 _TOKENS_A_SUPPORTER = 4
 _TOKENS_AROUND_AN_ANSWER = 5
+_PAIR = 2
 
 
 @dataclass(frozen=True)
@@ -56,9 +60,17 @@ class Estimate:
         return self.prompt + self.answer
 
 
+@dataclass(frozen=True)
+class Asking:
+    """What a model would be asked about everything that no rule can decide."""
+
+    calls: int
+    tokens: int
+
+
 def count_tokens(text: str) -> int:
     """Estimate the tokens of an English text."""
-    return sum(map(_pieces, _PIECE.findall(text)))
+    return len(_TOKEN.findall(text))
 
 
 def estimate_writing(question: Question, sources: Sequence[Source]) -> Estimate:
@@ -97,6 +109,21 @@ def shared_by_each(pairs: int) -> int:
     return round(calls * around / pairs) if pairs else 0
 
 
-def _pieces(piece: str) -> int:
-    size = _DIGITS_A_TOKEN if piece[0].isdecimal() else _LETTERS_A_TOKEN
-    return -(-len(piece) // size)
+def estimate_undecided(sources: Sequence[Source]) -> int:
+    """Estimate what asking about one group takes: `Undecided.tokens`.
+
+    A pair is judged together with others, so it is counted without its share of the instructions,
+    which `estimate_asking` adds; of a larger group one memory is to be written.
+    """
+    if len(sources) == _PAIR:
+        return estimate_pair(sources).total
+    return estimate_writing("synthesize", sources).total
+
+
+def estimate_asking(undecided: Sequence[Undecided]) -> Asking:
+    """Estimate the calls and tokens of asking about all groups; a call is about one tenant."""
+    pairs = sorted(one.tenant for one in undecided if len(one.sources) == _PAIR)
+    judging = sum(-(-len(list(same)) // MOST_PAIRS) for _, same in groupby(pairs))
+    around = TOKENS_OF_INSTRUCTIONS["judge"] + _TOKENS_AROUND_AN_ANSWER
+    tokens = sum(one.tokens for one in undecided) + judging * around
+    return Asking(judging + len(undecided) - len(pairs), tokens)

@@ -181,7 +181,7 @@ def _misdated(claim: Claim, cited: Sequence[Source]) -> Iterator[str]:
     stated = _days(mark for source in cited for mark in DATE_MARK.finditer(source.text))
     for mark in marks:
         # Since when something is so, or until when it was, is when it was first said.
-        spanning = mark[2] is not None or mark[0].startswith("[since")
+        spanning = mark[2] is not None or mark[0].startswith(("[since", "[noted"))
         for day in sorted(_days([mark]) - stated - (said if spanning else known)):
             yield f"invents the date {day}"
     if not marks and _is_dated_by_day(claim.text, cited):

@@ -20,7 +20,6 @@ from .order import (
     is_thing,
     owner_forms,
     paired_in_order,
-    without_teller,
 )
 from .reading import Reading, once_a_text, read
 from .tokens import Token, is_past_form, stem, stems_of
@@ -36,10 +35,11 @@ _LINKS = frozenset({"and", "or", "but"})
 _SCOPES = frozenset(
     {"only", "just", "even", "also", "all", "some", "any", "both", "most", "many"}
 ) | {*("up", "down", "out", "off", "over")}
-_TELLING = _OPENERS | _LINKS | _SCOPES | lexicon.NEGATORS | {"of"}
+_POINTERS = frozenset({"this", "these", "those", "here", "there", "mr", "mrs", "ms", "dr"})
+_TELLING = _OPENERS | _LINKS | _SCOPES | _POINTERS | lexicon.NEGATORS | {"of"}
 # What another order may do without, or have another word for: the "by" of a passive, the "of" of an
-# owner, who told it, what joins two halves.
-_LOOSE = _LINKS | {"of", "by", "user"} | lexicon.ANNOUNCING
+# owner, the user who goes without saying, what joins two halves.
+_LOOSE = _LINKS | {"of", "by", "user"}
 _COPULAS = frozenset({"is", "are", "was", "were"})
 _DEFINITE = frozenset({"the", "my", "our", "your", "his", "her", "its", "their"})
 # Three words or more in a row: "milk, eggs and bread".
@@ -128,13 +128,13 @@ def _parts(reading: Reading) -> frozenset[str]:
 
 def _plain(reading: Reading) -> _Line:
     """Give the line of a text as it stands, but for passives."""
-    return _line(reading, paired_in_order(active_form(without_teller(reading.tokens))))
+    return _line(reading, paired_in_order(active_form(reading.tokens)))
 
 
 @once_a_text
 def _plain_lines(reading: Reading) -> tuple[_Line, ...]:
     """Give the lines of a sentence as it stands, and with the phrase in front of it last."""
-    forms = fronted_forms(without_teller(reading.tokens))
+    forms = fronted_forms(reading.tokens)
     return tuple({_line(reading, paired_in_order(active_form(form))) for form in forms})
 
 
@@ -145,7 +145,7 @@ def _lines(reading: Reading) -> tuple[_Line, ...]:
         sorted(
             {
                 _line(reading, paired_in_order(active_form(form)))
-                for tokens in owner_forms(without_teller(reading.tokens), _MOST_OWNERS)
+                for tokens in owner_forms(reading.tokens, _MOST_OWNERS)
                 for form in fronted_forms(tokens)
             }
         )

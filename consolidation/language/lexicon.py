@@ -22,18 +22,19 @@ FUNCTION = _words(
     "their theirs them themselves then there these they this those through to too under until up "
     "upon us very via was we were what when where whether which while who whom whose whoever why "
     "will with would you your yours yourself yourselves s t d ll m o re ve y one ones someone "
-    "somebody something everyone everybody everything anyone anybody anything another"
+    "somebody something everyone everybody everything anyone anybody anything another mr mrs ms dr"
 )
 
-# Of these, the ones that may come and go without any loss of meaning.
-EMPTY = _words(
-    "a an the am is are be been being do does doing it its this that these those there here who "
-    "whom whose which so such very own then s t d ll m re ve"
-)
+# Of these, the ones that may come and go without any loss of meaning. Not what points ("this",
+# "here") nor "own" and "very": "she lives here and works there" is not the reverse.
+EMPTY = _words("a an the am is are be been being do does doing it that who which s t d ll m re ve")
+# Adverbs that stress a statement and change nothing of it.
+STRESSING = _words("currently actually really indeed simply basically truly apparently please")
 # What carries nothing but a tense, which is compared by itself.
 TENSE = _words("did was were")
 
-# Words that announce a memory and say nothing of their own.
+# Words with which an announcement may begin: capitalised at the head of a text, they are no names.
+# Nothing is taken off by this list: what announces is found by the patterns of wording.py.
 ANNOUNCING = _words(
     "user says said saying told tells mentioned mentions explained explains noted notes "
     "note "
@@ -358,13 +359,6 @@ MUTUAL = _words(
     "neighbors neighbour neighbor siblings cousins cousin colleagues colleague partners partner "
     "roommates roommate flatmates twins divorced classmates classmate teammates teammate"
 )
-# Who does this wants something done; who "should" do it is another.
-REQUESTING = _words(
-    "want wants wanted ask asks asked prescribe prescribes prescribed recommend recommends "
-    "recommended insist insists insisted request requests requested demand demands demanded order "
-    "orders ordered"
-)
-DUTIES = _words("should must shall ought")
 # With these the order of a list is part of what it says.
 RANKING = _words(
     "order orders sequence first second third last then next finally rank ranks ranking priority "
@@ -405,6 +399,8 @@ PLACING = _words(
     "within"
 )
 AUXILIARIES = _words("am is are was were be been being get gets got")
+
+MODALS = _words("can could may might must shall should will would has had did does do")
 
 # Other spellings, abbreviations and synonyms of a word, which mean the same wherever they stand.
 # Not here: what may mean two things ("min", "doc", "temp", "sun").

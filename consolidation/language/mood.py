@@ -14,7 +14,7 @@ from itertools import pairwise
 from . import lexicon
 from .objections import Objection
 from .reading import Reading, once_a_text
-from .tokens import Token, is_content, is_past_form, stem
+from .tokens import Token, is_content, is_past_form, is_verb, stem
 
 # From this share of the fewer content words on, another mood makes another statement of the same.
 # On the night fixture, of 96 facts 85 were brought together, as many as without moods; with 0.8
@@ -26,7 +26,7 @@ RIVAL_MATTER = 0.5
 
 # What a mood is called, and the words that put a sentence into it.
 _MOODS = {
-    "will": r"will|going to|shall|is to|are to|about to",
+    "will": r"will|going to|shall|about to|(?:is|are) to(?= \w)",
     "wants to": r"wants?|wanted|wish(?:es)?|hop(?:es?|ing) to|plans? to|planning|planned|"
     r"intends?|tr(?:y|ies|ied|ying) to|aims?|considers?|considering",
     "should": r"should|ought|must|ha(?:s|ve) to|need(?:s|ed)? to|supposed to",
@@ -56,6 +56,7 @@ _ANY_MOOD = re.compile(
     re.IGNORECASE,
 )
 _NAMED = (*_MOODS,)
+_BEHIND = re.compile(r" ([a-z]+)")
 _ASKS = re.compile(r"\?(?=[\s\"')]|$)")
 # What no other words may stand for: "can" and "if" are put in other ways, "wants to" is not.
 _CERTAIN = frozenset(
@@ -138,8 +139,18 @@ def tense(left: Reading, right: Reading) -> Iterator[Objection]:
 @once_a_text
 def moods_of(reading: Reading) -> frozenset[str]:
     """Give the moods that a text is in, by their names."""
-    found = {_NAMED[(match.lastindex or 1) - 1] for match in _ANY_MOOD.finditer(reading.said)}
+    found = {
+        _NAMED[(match.lastindex or 1) - 1]
+        for match in _ANY_MOOD.finditer(reading.said)
+        if not match.group().lower().endswith(("s to", "e to")) or _before_verb(match)
+    }
     return frozenset(found | {"?"} if _ASKS.search(reading.said) else found)
+
+
+def _before_verb(found: re.Match[str]) -> bool:
+    """Whether a verb stands behind "is to": "is to wait", not "the allergy is to celery"."""
+    words = _BEHIND.match(found.string, found.end())
+    return words is not None and (words[1] in ("be", "not") or is_verb(words[1]))
 
 
 def _in_their_tense(reading: Reading, verbs: Iterable[str], past: frozenset[str]) -> str:

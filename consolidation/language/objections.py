@@ -21,6 +21,11 @@ class Objection:
     doubtful: bool = False
 
     @property
+    def certain(self) -> bool:
+        """Whether no model may overrule it."""
+        return self.conflict and not self.doubtful
+
+    @property
     def why(self) -> str:
         """Say it in a line, both values in it."""
         return f"{self.left or 'nothing'} against {self.right or 'nothing'}"

@@ -12,8 +12,6 @@ from itertools import product
 from . import lexicon
 from .tokens import Token, is_content, is_past_form
 
-# The user may be the one who acts, and not only the one who tells.
-_ANNOUNCING = lexicon.ANNOUNCING - {"user"} | {"that"}
 _ARTICLES = frozenset({"a", "an", "the"})
 _TITLES = frozenset({"dr", "mr", "mrs", "ms"})
 _DETERMINERS = _ARTICLES | {"his", "her", "their", "our", "my", "your", "its"}
@@ -28,6 +26,7 @@ _CHAIN = (
     | {"has", "have", "had", "having", "must", "can", "could", "may", "might", "should", "will"}
     | {"would", "shall", "also", "always", "still", "just", "already", "only"}
 )
+_PARTICLES = frozenset({"up", "down", "off", "out", "over", "away", "back"})
 # The most words of a thing, and of its owner, in "the main customer of the old firm".
 _LONGEST = 3
 _LONGEST_PHRASE = 6
@@ -38,29 +37,12 @@ _REACH, _FAR = 5, 8
 
 def in_active_order(tokens: Sequence[Token]) -> Sequence[Token]:
     """Put the words in the order of an active sentence, what stood in front of it at the end."""
-    return paired_in_order(_owner_first(active_form(_fronted_last(without_teller(tokens)))))
+    return paired_in_order(_owner_first(active_form(_fronted_last(tokens))))
 
 
 def is_thing(token: Token) -> bool:
     """Whether a word stands for something that can act or be acted upon, or for what is done."""
     return is_content(token.bare) or token.bare == "user"
-
-
-def without_teller(tokens: Sequence[Token]) -> Sequence[Token]:
-    """Drop the "User" of "User said that ...", who only told it, and what announces it."""
-    for index, token in enumerate(tokens[:-1]):
-        if token.bare == "user":
-            if tokens[index + 1].bare in lexicon.ANNOUNCING:
-                return without_teller([*tokens[:index], *tokens[index + 1 :]])
-            break
-    return _unannounced(tokens)
-
-
-def _unannounced(tokens: Sequence[Token]) -> Sequence[Token]:
-    start = 0
-    while start < len(tokens) and tokens[start].bare in _ANNOUNCING:
-        start += 1
-    return tokens[start:]
 
 
 def fronted_forms(tokens: Sequence[Token]) -> Iterator[Sequence[Token]]:
@@ -117,7 +99,10 @@ def active_form(tokens: Sequence[Token]) -> Sequence[Token]:
     end = _phrase_end(tokens, by + 1)
     agent = [token for token in tokens[by + 1 : end] if token.lower not in _ARTICLES]
     moods = [token for token in tokens[chain:verb] if token.lower not in lexicon.AUXILIARIES]
-    return [*agent, *moods, tokens[verb], *tokens[:chain], *tokens[verb + 1 : by], *tokens[end:]]
+    # "Signed off by Ann" is "Ann signed off".
+    behind = verb + 1 + (tokens[verb + 1].lower in _PARTICLES)
+    deed = tokens[verb:behind]
+    return [*agent, *moods, *deed, *tokens[:chain], *tokens[behind:by], *tokens[end:]]
 
 
 def is_passive_by(tokens: Sequence[Token], index: int) -> bool:

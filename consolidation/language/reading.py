@@ -14,6 +14,8 @@ from itertools import islice, pairwise
 from typing import TypeVar
 
 from . import lexicon
+from .announcing import unannounced
+from .literals import Literal, around_literals, blanked, find_literals
 from .names import find_names, find_persons
 from .order import in_active_order, is_passive_by, is_thing
 from .tokens import Token, is_content, stem, stems_of, tokenise
@@ -38,8 +40,18 @@ _SIGN = re.compile(
 _UNIT_BY_CASE = re.compile(r"(?<=\d)\s?([kKMGT]i?[bB](?:/s|ps)?|[mM][Wg])\b")
 # What is meant to the letter.
 _SPELLED = frozenset({"identifier", "path", "url", "quoted"})
+# "ABC-12" and "abc-12" are one ticket.
+_NUMBERED = re.compile(r"[^\W\d_]+-\d+")
 _MARKS = "`\"'\u201c\u201d .,;:!?"
 _MEASURES = frozenset({"number", "time", "date", "rate"})
+_ARTICLES = frozenset({"a", "an", "the"})
+# Before these a comma says nothing.
+_JOINING = (
+    lexicon.OPENING
+    | lexicon.SUBORDINATORS
+    | lexicon.PLACING
+    | {"and", "or", "but", "so", "which", "who", "that", "then", "too", "please", "not"}
+)
 _TELLING = lexicon.FUNCTION - lexicon.EMPTY - lexicon.TENSE
 
 
@@ -53,6 +65,26 @@ class Reading:
     def said(self) -> str:
         """The text with its contractions, abbreviations and spellings brought to one form."""
         return normalised(self.text)
+
+    @cached_property
+    def bare(self) -> str:
+        """The text without what announces its statements, in its own spelling."""
+        return around_literals(self.text, unannounced)
+
+    @cached_property
+    def literals(self) -> tuple[Literal, ...]:
+        """What is meant to the letter, in the order of `bare`."""
+        return find_literals(self.bare)
+
+    @cached_property
+    def literal_contents(self) -> dict[str, None]:
+        """What the literals are compared by, each once, in their order."""
+        return dict.fromkeys(one.content for one in self.literals)
+
+    @cached_property
+    def unmarked(self) -> str:
+        """The text without the literals that are marked."""
+        return blanked(self.bare, (one for one in self.literals if one.marked))
 
     @cached_property
     def stated(self) -> tuple[Value, ...]:
@@ -149,11 +181,17 @@ class Reading:
         little without one ("ask Will"), where no sentence begins with them.
         """
         found: dict[str, set[str]] = {}
-        for token in self.tokens:
+        for at, token in enumerate(self.tokens):
             word = token.text[: len(token.bare)]
+            if word.isupper() and _NUMBERED.fullmatch(word):
+                word = word.lower()
             humped = not (word.islower() or word.isupper())
             code = humped or (not word.isalpha() and any(map(str.isdigit, word)))
-            little = token.bare in lexicon.FUNCTION and not token.starts_sentence
+            little = token.bare in lexicon.FUNCTION
+            if little and token.starts_sentence and not self._is_acronym(at):
+                # Its capital is that of the sentence, or of a name.
+                found.setdefault(token.bare, set()).update((token.bare, word))
+                continue
             if little or (code and not (token.starts_sentence and word.istitle())):
                 found.setdefault(token.bare, set()).add(word)
         for unit in _UNIT_BY_CASE.findall(self.said):
@@ -163,21 +201,10 @@ class Reading:
                 found.setdefault(value.norm, set()).add(value.text.strip(_MARKS))
         return {word: frozenset(spelled) for word, spelled in found.items()}
 
-    @cached_property
-    def designations(self) -> dict[str, frozenset[str]]:
-        """The plain number that stands behind each name, "" where none does: "Nubo 2"."""
-        found: dict[str, set[str]] = {}
-        named = set(self.names)
-        for token, after in zip(self.tokens, (*self.tokens[1:], None), strict=False):
-            if token.capitalised and token.bare in named and not token.possessive:
-                number = after.text if after is not None and after.text.isdigit() else ""
-                found.setdefault(token.bare, set()).add(number)
-        return {name: frozenset(numbers) for name, numbers in found.items()}
-
-    @cached_property
-    def compounds(self) -> frozenset[str]:
-        """The words with hyphens, in lower case: names of services as often as English."""
-        return frozenset(token.bare for token in self.plain if "-" in token.bare)
+    def _is_acronym(self, at: int) -> bool:
+        """Whether a word is in capitals, and the next one is not: "IT is down", no "DO NOT"."""
+        word, after = self.tokens[at].text, self.tokens[at + 1 : at + 2]
+        return len(word) > 1 and word.isupper() and bool(after) and not after[0].text.isupper()
 
     @cached_property
     def names(self) -> tuple[str, ...]:
@@ -203,10 +230,49 @@ class Reading:
         heads: set[str] = set()
         for index, token in enumerate(self.tokens):
             if _denies(token.lower):
-                behind = self.tokens[index + 1 : index + 1 + _REACH]
+                behind = self._clause_behind(index)[:_REACH]
                 content = (stems_of(later.bare) for later in behind if stems_of(later.bare))
                 heads.update(*islice(content, 1))
         return frozenset(heads)
+
+    def _clause_behind(self, index: int) -> tuple[Token, ...]:
+        """Give the words behind one; none where a mark follows it: "No, trains run"."""
+        behind = self.tokens[index + 1 :]
+        mark = behind and self._between(self.tokens[index], behind[0]).strip()
+        return () if mark else behind
+
+    def _between(self, before: Token, after: Token) -> str:
+        return self.said[before.end : after.start].strip("\"'`“”() ")
+
+    @cached_property
+    def commas(self) -> dict[tuple[str, str], bool]:
+        """Whether a comma stands between each two words side by side where it may say something.
+
+        Not before "and", nor behind the phrase with which a sentence begins: "In March, rent rose".
+        """
+        found: dict[tuple[str, str], bool] = {}
+        fronted = False
+        for before, after in pairwise(self.tokens):
+            if before.starts_sentence:
+                fronted = before.lower in lexicon.OPENING or before.lower in lexicon.SUBORDINATORS
+            mark = self._between(before, after)
+            if not after.starts_sentence and not fronted and after.lower not in _JOINING:
+                found[before.bare, after.bare] = mark.startswith(",")
+            fronted = fronted and not mark.startswith(",")
+        return found
+
+    @cached_property
+    def common(self) -> frozenset[str]:
+        """The words in small letters between an article and "is": "the mark" is no one's name."""
+        return frozenset(
+            token.bare
+            for before, token, after in zip(
+                self.tokens, self.tokens[1:], self.tokens[2:], strict=False
+            )
+            if before.lower in _ARTICLES
+            and not token.capitalised
+            and after.lower in lexicon.AUXILIARIES
+        )
 
     @cached_property
     def flow(self) -> tuple[str, ...]:

@@ -13,7 +13,7 @@ from itertools import pairwise
 
 from . import lexicon
 from .objections import Objection, listed
-from .order import is_passive_by, without_teller
+from .order import is_passive_by
 from .reading import Reading, once_a_text
 from .tokens import Token, stem
 
@@ -56,32 +56,6 @@ def roles(left: Reading, right: Reading) -> Iterator[Objection]:
         yield Objection("role", " > ".join(here), " > ".join(there))
 
 
-def duty(left: Reading, right: Reading) -> Iterator[Objection]:
-    """Who asks for something, against who is to do it."""
-    for one, other, turned in ((left, right, False), (right, left, True)):
-        asking, _ = _asking_and_obliged(one)
-        _, obliged = _asking_and_obliged(other)
-        for person in sorted(asking & obliged):
-            sides = (f"{person} asks for it", f"{person} is to do it")
-            yield Objection("duty", *(sides[::-1] if turned else sides))
-
-
-@once_a_text
-def _asking_and_obliged(reading: Reading) -> tuple[frozenset[str], frozenset[str]]:
-    """Give the persons who ask for something and need not do it, and the reverse."""
-    asking, obliged = (_before(reading, words) for words in (lexicon.REQUESTING, lexicon.DUTIES))
-    return asking - obliged, obliged - asking
-
-
-def _before(reading: Reading, words: frozenset[str]) -> frozenset[str]:
-    """Give the persons who stand right before one of the words."""
-    return frozenset(
-        before.bare
-        for before, token in pairwise(reading.tokens)
-        if token.lower in words and before.bare in reading.persons
-    )
-
-
 def unclear_roles(left: Reading, right: Reading) -> Iterator[Objection]:
     """Two who act on each other, in a sentence that does not say plainly who does what."""
     shared = _participants(left, right)
@@ -105,7 +79,7 @@ def _same_deed(left: Reading, right: Reading) -> bool:
 
 def _deeds(reading: Reading) -> set[str]:
     """Give the words that may say what someone does: those behind a name and before a "by"."""
-    tokens = without_teller(reading.tokens)
+    tokens = reading.tokens
     found = set()
     for before, token in pairwise(tokens):
         if before.bare in reading.persons and not before.possessive:
@@ -142,11 +116,7 @@ def _order(reading: Reading, names: frozenset[str]) -> tuple[str, ...] | None:
     """
     if len(names) < 2:
         return ()
-    tokens = [
-        token
-        for token in without_teller(reading.tokens)
-        if token.bare not in lexicon.ANNOUNCING or token.bare == "user"
-    ]
+    tokens = reading.tokens
     spots = [index for index, token in enumerate(tokens) if token.bare in names]
     order = tuple(dict.fromkeys(tokens[index].bare for index in spots))
     agent = _agent(tokens, names)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any, NamedTuple
 
@@ -11,6 +12,10 @@ from . import lexicon
 _WORD = re.compile(r"[^\W\d_]\w*(?:['’-]\w+)*|\d[\w.,:-]*\w|\d|[.!?;:\n]")
 # "Red" and "need" are no past tenses.
 _SHORTEST_PAST = 4
+# Stands for itself, not for an article: all other forms are in lower case.
+LETTER_A = "A"
+# Behind these "a" is the thing that is spoken of: "a is", "a to b".
+_BEHIND_A_THING = lexicon.AUXILIARIES | lexicon.PLACING | {"and", "or"}
 _POSSESSIVE = re.compile(r"'s?$")
 
 
@@ -26,6 +31,11 @@ class Token(NamedTuple):
     start: int
     # Whether it begins with a capital letter.
     capitalised: bool
+
+    @property
+    def end(self) -> int:
+        """Where the text goes on behind it."""
+        return self.start + len(self.text)
 
     @property
     def possessive(self) -> bool:
@@ -46,7 +56,22 @@ def tokenise(text: str) -> list[Token]:
         bare = _POSSESSIVE.sub("", lower) if "'" in lower else lower
         tokens.append(Token(word, lower, bare, fresh, match.start(), word[0].isupper()))
         fresh = False
-    return tokens
+    return [
+        _no_article(tokens, at) if token.bare == "a" else token for at, token in enumerate(tokens)
+    ]
+
+
+def _no_article(tokens: Sequence[Token], at: int) -> Token:
+    """Tell the letter of "plan A" and "cp a b" from an article, by a capital in all its forms."""
+    token, after = tokens[at], tokens[at + 1] if at + 1 < len(tokens) else None
+    article = after is not None and not (
+        after.starts_sentence
+        or after.lower in _BEHIND_A_THING
+        or (len(after.text) == 1 and after.text.islower())
+    )
+    if article and (token.text == "a" or token.starts_sentence):
+        return token
+    return token._replace(lower=LETTER_A, bare=LETTER_A)
 
 
 @lru_cache(maxsize=65_536)
@@ -55,7 +80,8 @@ def stem(word: str) -> str:
 
     "Sold" and "sells" come out the same. A comparative does not: "faster" is not "fast".
     """
-    lemma = word if _compares(word) or word in lexicon.PLURALS else _lemma(word)
+    whole = _compares(word) or word in lexicon.PLURALS or word == LETTER_A
+    lemma = word if whole else _lemma(word)
     return str(_stemmer().stemWord(lemma))
 
 
@@ -70,6 +96,14 @@ def is_past_form(token: Token) -> bool:
     """Whether a word is a past tense or participle by its form: "signed", "bought"."""
     ending = token.lower.endswith("ed") and len(token.lower) > _SHORTEST_PAST
     return ending or token.lower in lexicon.IRREGULAR_PASTS
+
+
+def is_verb(word: str) -> bool:
+    """Whether a word, in its base form, may be a verb: English has a word for doing it."""
+    import simplemma
+
+    doing = f"{word.removesuffix('e')}ing", f"{word}ing", f"{word}{word[-1]}ing"
+    return any(simplemma.is_known(one, "en") for one in doing)
 
 
 def _compares(word: str) -> bool:
@@ -95,7 +129,9 @@ def is_content(word: str) -> bool:
     """Whether a word, in lower case, says something of its own."""
     return (
         word.partition("'")[0] not in lexicon.FUNCTION
-        and word not in lexicon.ANNOUNCING
+        # Who the user is goes without saying; where the word stands is compared all the same.
+        and word != "user"
+        and word not in lexicon.STRESSING
         and word not in lexicon.NEGATORS
         and word not in lexicon.NUMBER_WORDS
         and any(letter.isalpha() for letter in word)

@@ -11,8 +11,10 @@ import re
 from collections.abc import Callable
 
 from . import lexicon
+from .announcing import unannounced
 from .anyof import any_of
 from .letters import small
+from .literals import around_literals
 
 # Not inside a path, a host or an identifier, where spelling is meaning.
 _BEFORE, _AFTER = r"(?<![\w./@#:-])", r"(?![\w/@-]|\.\w)"
@@ -23,6 +25,11 @@ _CALENDAR |= {"Wed": "Wednesday", "Thu": "Thursday", "Thur": "Thursday", "Thurs"
 _CALENDAR |= {"Fri": "Friday"}
 del _CALENDAR["May"]  # stands for itself
 
+_UNIT = "|".join(sorted((unit for unit in lexicon.UNITS if unit.isalpha()), key=len, reverse=True))
+# The hours of a clock, with minutes or without; a time that is no other number.
+_CLOCK = r"\b(?:1[0-2]|[1-9])(?:[:.][0-5]\d)?"
+_TIME = r"\b\d{1,2}(?::[0-5]\d(?: ?[ap]\.?m\b\.?)?| ?[ap]\.?m\b\.?)"
+_MEASURED = {"length": "long", "width": "wide", "height": "high", "depth": "deep"}
 _ONES = "|".join(word for word, number in lexicon.NUMBER_WORDS.items() if 0 < number <= 12)
 
 
@@ -79,27 +86,6 @@ _RULES: tuple[tuple[tuple[str, ...], re.Pattern[str], _Form], ...] = tuple(
             r"\1 is",
         ),
         (("'d rather",), r"\b(\w+)'d rather\b", r"\1 would rather"),
-        # What only announces a memory.
-        (
-            (
-                *("record", "you know", "noting", "note", "keep in mind", "turns out", "learned"),
-                *("found out", "user", "discussed", "mentioned", "heads", "reminder", "important"),
-                *("info", "fyi", "til", "update"),
-            ),
-            r"(?:^|(?<=[.!?:] ))(?:(?:for the record|just (?:to record it|so you know)|"
-            r"(?:worth noting|note|keep in mind|it (?:was noted|turns out)|turns out|"
-            r"I (?:learned|found out)|we (?:learned|found out)|"
-            r"(?:the )?user (?:wants me to know|has told me|told me|let me know))(?: that)?|"
-            r"according to the user|as (?:discussed|mentioned|noted)|heads[- ]up|"
-            r"(?:as a )?reminder|important|info|fyi|til|update)(?:[:,]| -|(?<=that)) ?)+",
-            "",
-        ),
-        (
-            ("user ",),
-            r"\b((?:the )?user) (?:said|says|mentioned|mentions|noted|notes|told me|explained|"
-            r"confirmed|reported)(?: that)? (?:they|he|she) ",
-            r"\1 ",
-        ),
         ((" at all",), r"(?<=\w) at all(?=[.,;!?]|$)", ""),
         (
             ("in fact", "of course", "matter of fact", "needless"),
@@ -136,7 +122,53 @@ _RULES: tuple[tuple[tuple[str, ...], re.Pattern[str], _Form], ...] = tuple(
             "must",
         ),
         (("in order to",), r"\bin order to\b", "to"),
+        (
+            ("without asking", "without checking", "without confirming"),
+            r"(?:^|(?<=[.!?:] ))Never (\w+) ([^.;:!?]+) without (asking|checking|confirming)\b"
+            r"(?=[.;!]|$)",
+            r"\3 before \1ing \2",
+        ),
+        (("by any",), r"\bnot\b([^.;:,]*) by any(?:one|body)\b", r"\1 by nobody"),
+        # What a thing is called, measures, and where a life began.
+        (
+            ("called ", "named "),
+            r"\b(\w+) (?:is|are) (?:called|named) (?=(?-i:[A-Z]))",
+            r"\1's name is ",
+        ),
+        (
+            tuple(f"{measure} of" for measure in _MEASURED),
+            rf"\bhas an? ({'|'.join(_MEASURED)}) of ((?:about )?\S+(?:\s(?:{_UNIT})\b)?)",
+            lambda found: f"is {found[2]} {_MEASURED[small(found[1])]}",
+        ),
+        (
+            ("date of birth", "birthday"),
+            r"'s (?:date of birth|birthday) is (?=[\w\d])",
+            " was born on ",
+        ),
+        (("or else",), r"\bor else\b", "otherwise"),
         # How much, how long, when.
+        (("d",), r"(?-i:(?<![\w.-])(\d+(?:\.\d+)?) ?d(?![\w-]))", r"\1 days"),
+        (("i",), r"(?-i:(?<=\d)( ?[KMGT]i)\b)", r"\1B"),
+        (
+            ("in the morning",),
+            rf"({_CLOCK})(?: ?[ap]\.?m\.?| o'clock)? in the morning\b",
+            r"\1 am",
+        ),
+        (
+            ("in the afternoon", "in the evening"),
+            rf"({_CLOCK})(?: ?[ap]\.?m\.?| o'clock)? in the (?:afternoon|evening)\b",
+            r"\1 pm",
+        ),
+        (
+            ("from ",),
+            rf"\bfrom ({_TIME}) ?(?:to|until|till|[-\u2013]) ?({_TIME})",
+            r"\1 to \2",
+        ),
+        (
+            ("-", "\u2013", "until ", "till "),
+            rf"({_TIME}) ?(?:until|till|[-\u2013]) ?({_TIME})",
+            r"\1 to \2",
+        ),
         (("per cent",), r"\bper cent\b", "percent"),
         (("half a",), r"\bhalf an? (hour|minute)\b", r"30 \1_"),
         (("30 hour_",), r"\b30 hour_", "30 minutes"),
@@ -267,7 +299,15 @@ _OTHERWISE = frozenset(
 
 
 def normalised(text: str) -> str:
-    """Give a text with its contractions, abbreviations and spellings brought to one form."""
+    """Give a text without announcements, its contractions and spellings brought to one form.
+
+    Not what is meant to the letter in it.
+    """
+    return around_literals(text, _normalised)
+
+
+def _normalised(text: str) -> str:
+    text = unannounced(text)
     due = _due(text)
     while due:
         number, *due = due
@@ -296,4 +336,5 @@ def _spelled(found: re.Match[str]) -> str:
     if word.lower() in ("db", "dbs") and found.string[: found.start()].rstrip()[-1:].isdigit():
         return word
     form = lexicon.SPELLINGS[small(word)]
-    return form[:1].upper() + form[1:] if word[:1].isupper() else form
+    # "DB" is short, and no name: "the database".
+    return form[:1].upper() + form[1:] if word.istitle() else form

@@ -8,7 +8,7 @@ from itertools import permutations
 from msgspec.json import Decoder
 
 from slowwave.consolidation import thresholds
-from slowwave.consolidation.guards import first_conflict
+from slowwave.consolidation.comparison.coverage import first_stand
 from slowwave.consolidation.replacing.search import NOTHING, Search
 from slowwave.consolidation.replacing.told import told_of
 from slowwave.consolidation.replacing.updates import Found, find_updates
@@ -33,7 +33,7 @@ class Matters:
         """Groups of rows about one thing, rules aside."""
         planning = self._planning
         rows = [row for row in planning.readable if row not in planning.ruled]
-        return list(planning.groups(rows, thresholds.SYNTHESIZE_SIMILARITY, first_conflict))
+        return list(planning.groups(rows, thresholds.SYNTHESIZE_SIMILARITY, first_stand))
 
     @cached_property
     def group_of(self) -> dict[int | None, int]:

@@ -11,6 +11,7 @@ from msgspec.json import Decoder
 
 from slowwave.consolidation.asking.estimates import Question, estimate_pair, estimate_writing
 from slowwave.consolidation.clusters import find_groups, split_group
+from slowwave.consolidation.comparison.coverage import Coverage
 from slowwave.consolidation.extractive import Source
 from slowwave.consolidation.guards import Objection
 from slowwave.consolidation.language.reading import Reading
@@ -23,12 +24,14 @@ from slowwave.consolidation.proposals import (
     proposal_id,
 )
 from slowwave.consolidation.topics import shared_topics
-from slowwave.store.records import Memory
+from slowwave.store.records import Memory, content_hash
 
 from .options import PlanOptions
 
 # The members of each part of a group, by their places in it.
 _PARTS = Decoder(list[list[int]])
+# Who tells a sentence, by their places; nobody if empty.
+_PLACES = Decoder(list[int])
 
 PairGuard = Callable[[Reading, Reading], Objection | None]
 
@@ -43,6 +46,7 @@ class Planning:
         """Begin with all memories free."""
         self.population = population
         self.options = options
+        self._coverage = Coverage()
         # Rows that belong to a rule, rows that leave by a merge or became part of a proposal.
         self.ruled: set[int] = set()
         self.used: set[int] = set()
@@ -117,6 +121,20 @@ class Planning:
         kind = f"split {conflict.__name__} {similarity}"
         for part in population.memos.recall(kind, hashes, _PARTS, work_out):
             yield [group[at] for at in part]
+
+    def tellers(self, said: Reading, kept: Sequence[Reading]) -> list[int] | None:
+        """Find the fewest of some sentences that together say all that one says, by their places.
+
+        None if there are none. What was found in an earlier night is not looked for again.
+        """
+        if not kept:
+            return None
+        texts = [said.text, *(one.text for one in kept)]
+        hashes = [content_hash(text) for text in texts]
+        found = self.population.memos.recall(
+            "tellers", hashes, _PLACES, lambda: self._coverage.tellers(said, kept) or []
+        )
+        return found or None
 
     def is_decided(self, operation: Operation, ids: Sequence[str]) -> bool:
         """Whether what would be proposed was decided before: it need not be written out again."""

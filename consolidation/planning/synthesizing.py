@@ -3,13 +3,20 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
 from slowwave.consolidation import thresholds
-from slowwave.consolidation.extractive import compose_growth, compose_synthesis, tells_already
+from slowwave.consolidation.extractive import (
+    Composition,
+    Source,
+    compose_growth,
+    compose_synthesis,
+    is_shorter,
+    tells_already,
+)
 from slowwave.consolidation.language.reading import read
-from slowwave.consolidation.proposals import Proposal
+from slowwave.consolidation.proposals import Draft, Proposal
 from slowwave.consolidation.topics import shared_topics
 from slowwave.store.records import Memory
 
@@ -42,12 +49,46 @@ class Syntheses:
             if owners:
                 yield from self._told_already(owners, fresh)
                 fresh = self._seated(owners, [row for row in fresh if planning.is_open(row)])
-            if len(fresh) >= thresholds.SYNTHESIZE_SOURCES:
-                for part in _even_parts(fresh, thresholds.MOST_SOURCES):
-                    yield from self._synthesis(part)
+            for part in _even_parts(fresh, thresholds.MOST_SOURCES):
+                yield from self._told_once(part)
         for owner in sorted(self._joining):
             rows = planning.in_time(self._joining[owner])
-            yield self._growth(self._population.memory(owner), rows)
+            yield from self._growth(self._population.memory(owner), rows)
+
+    def _told_once(self, rows: list[int]) -> Iterator[Proposal]:
+        """Propose what tells some rows once: a memory of which others say no more, or a new one.
+
+        Merges leave fewer rows, of which a synthesis may then be worth it: so the next night finds
+        nothing left to do.
+        """
+        planning = self._planning
+        while len(rows) > 1:
+            composed = compose_synthesis(
+                self._population.sources(planning.ids(rows)), planning.tellers
+            )
+            written = list(self._synthesis(rows, composed))
+            yield from written
+            if written or not planning.is_open(rows[0]):
+                return
+            merges = list(self._merges(rows, composed))
+            yield from merges
+            if not merges:
+                return
+            rows = [row for row in rows if planning.is_open(row)]
+
+    def _merges(self, rows: list[int], composed: Composition) -> Iterator[Proposal]:
+        """Merge memories into the one that tells all that they say."""
+        planning = self._planning
+        into: dict[str, list[int]] = {}
+        for row in filter(planning.may_leave, rows):
+            tellers = composed.told_by.get(planning.id(row), frozenset())
+            if len(tellers) == 1:
+                into.setdefault(min(tellers), []).append(row)
+        for survivor, leaving in into.items():
+            planning.used.update(leaving)
+            ids = planning.ids(leaving)
+            reason = f"it says all that {_counted(len(ids), 'other')} say"
+            yield planning.proposal("merge", [survivor, *ids], ids, reason, survivor=survivor)
 
     def _agreeing(self, rows: list[int]) -> list[int]:
         """Give the rows without those that stand against each other."""
@@ -74,7 +115,7 @@ class Syntheses:
         known: dict[str, list[int]] = {}
         for row in filter(planning.may_leave, fresh):
             source = self._population.source(row)
-            teller = next((one for one in owners if tells_already(one.content, source)), None)
+            teller = next((one for one in owners if self._tells(one, source)), None)
             if teller is not None:
                 known.setdefault(teller.id, []).append(row)
                 planning.used.add(row)
@@ -82,6 +123,10 @@ class Syntheses:
             ids = planning.ids(rows)
             reason = f"{len(ids)} of the same matter, told already"
             yield planning.proposal("merge", [owner, *ids], ids, reason, survivor=owner)
+
+    def _tells(self, owner: Memory, source: Source) -> bool:
+        (standing,) = self._population.sources([owner.id])
+        return tells_already(standing, source, self._planning.tellers)
 
     def _seated(self, owners: list[Memory], fresh: list[int]) -> list[int]:
         """Let the first memory with room take fresh members in; give those that find none."""
@@ -103,15 +148,18 @@ class Syntheses:
         sentences = sum(len(self._population.reading(guest).sentences) for guest in guests)
         return len(read(owner.content).sentences) + sentences <= thresholds.MOST_CLAIMS
 
-    def _growth(self, owner: Memory, rows: list[int]) -> Proposal:
+    def _growth(self, owner: Memory, rows: list[int]) -> Iterator[Proposal]:
         """Let a memory made before take members in; what stands in it stays word for word."""
         planning, population = self._planning, self._population
         ids = planning.ids(rows)
         draft = None
         if planning.options.extractive:
-            standing = population.sources([owner.id])[0]
-            draft = compose_growth(standing, population.sources(ids))
-        return planning.proposal(
+            standing, sources = population.sources([owner.id])[0], population.sources(ids)
+            draft = compose_growth(standing, sources, planning.tellers)
+            if not _adds_little(draft, standing, sources):
+                planning.used.difference_update(rows)
+                return
+        yield planning.proposal(
             "synthesize",
             [owner.id, *ids],
             planning.leaving(rows),
@@ -121,25 +169,38 @@ class Syntheses:
             topics=shared_topics(population, rows),
         )
 
-    def _synthesis(self, rows: list[int]) -> Iterator[Proposal]:
+    def _synthesis(self, rows: list[int], composed: Composition) -> Iterator[Proposal]:
         planning, population = self._planning, self._population
         ids = planning.ids(rows)
+        if len(rows) < thresholds.SYNTHESIZE_SOURCES:
+            return
         if planning.is_decided("synthesize", ids):
             planning.used.update(rows)
             return
+        draft = composed.draft if planning.options.extractive else None
+        if draft is not None and not is_shorter(draft, population.sources(ids)):
+            return
+        staying = set(ids) - composed.told_by.keys()
         topics = shared_topics(population, rows)
-        if topics:
+        if topics and len(staying) > 1:
             planning.used.update(rows)
             reason = f"{len(rows)} memories share {', '.join(topics)}"
-            draft = None
-            if planning.options.extractive:
-                draft = compose_synthesis(population.sources(ids))
             leaving = planning.leaving(rows)
             yield planning.proposal("synthesize", ids, leaving, reason, draft=draft, topics=topics)
 
 
+def _adds_little(draft: Draft, standing: Source, sources: Sequence[Source]) -> bool:
+    """Whether what a memory takes in is told in enough fewer words than before."""
+    added = len(draft.text) - len(standing.text)
+    return added <= thresholds.SHORTER * sum(len(source.text) for source in sources)
+
+
+def _counted(count: int, what: str) -> str:
+    return f"{count} {what}" if count == 1 else f"{count} {what}s"
+
+
 def _even_parts(rows: list[int], most: int) -> list[list[int]]:
     """Cut a long row of members into parts of about the same length, none above `most`."""
-    count = -(-len(rows) // most)
+    count = max(1, -(-len(rows) // most))
     cuts = [len(rows) * part // count for part in range(count + 1)]
     return [rows[start:end] for start, end in pairwise(cuts)]

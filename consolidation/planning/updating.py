@@ -31,12 +31,7 @@ class Updates:
 
     def _update(self, replacement: Replacement) -> Iterator[Proposal]:
         planning, population = self._planning, self._population
-        owners = [
-            one.memory.id
-            for stage in replacement.stages
-            for one in stage.told
-            if one.memory.id in population.updates
-        ]
+        owners = [one.memory.id for one in replacement.told if one.memory.id in population.updates]
         oldest = {one.memory.id for one in replacement.stages[-1].told}
         # What was said before it has no place in a text that stands in order of time.
         if len(owners) > 1 or not oldest.issuperset(owners):

@@ -80,7 +80,7 @@ SINGLE = frozenset(
 # A verb of change says of which attributes it changes the value.
 _PLACES = frozenset({"=home", "=keep", "=run", "=begin", "=due", "=job"})
 _AMOUNTS = frozenset({"=price", "=limit", "=earn", "=hold", "=code", "=expire"})
-_DAYS = frozenset({"=due", "=begin", "=end", "=depart"})
+_SCHEDULES = frozenset({"=due", "=begin", "=end", "=depart"})
 _HANDS = frozenset({"=lead", "=care", "=contact", "=supply", "=insure", "=job"})
 _ANY = frozenset(_ATTRIBUTES.values())
 _CHANGES: Mapping[str, frozenset[str]] = {
@@ -89,7 +89,7 @@ _CHANGES: Mapping[str, frozenset[str]] = {
         ("move moved relocate relocated migrate migrated transfer transferred", _PLACES),
         ("raise raised lower lowered increase increased reduce reduced cut rise rose", _AMOUNTS),
         ("drop dropped fall fell bump bumped", _AMOUNTS),
-        ("extend extended postpone postponed reschedule rescheduled shift shifted", _DAYS),
+        ("extend extended postpone postponed reschedule rescheduled shift shifted", _SCHEDULES),
         ("join joined hire hired quit resign resigned", frozenset({"=job"})),
         ("rename renamed", frozenset({"=call"})),
         ("succeed succeeded hand handed inherit inherited", _HANDS),

@@ -11,7 +11,7 @@ from itertools import pairwise
 from slowwave.consolidation.language import lexicon
 from slowwave.consolidation.language.mood import moods_of, pasts_of
 from slowwave.consolidation.language.reading import Reading, read
-from slowwave.consolidation.language.tokens import Token, is_content, stem
+from slowwave.consolidation.language.tokens import Token, is_content, is_past_form, stem
 from slowwave.consolidation.language.values import Value, covered
 
 from . import cues
@@ -19,6 +19,7 @@ from .attributes import attribute_of, changed_by
 
 Key = tuple[str, str]
 
+_SPANS = frozenset({"minute", "hour", "day", "night", "week", "month", "year"}) & {*lexicon.UNITS}
 _OPENING = lexicon.OPENING | lexicon.PLACING
 _DETERMINERS = cues.DETERMINERS - lexicon.PLACING
 
@@ -43,8 +44,9 @@ class Frame:
 
     @cached_property
     def adds(self) -> bool:
-        """Whether it speaks of something more, or of a while: "also", "for a test"."""
-        return cues.ADDED.search(self.reading.said) is not None
+        """Whether it ends nothing: it speaks of something more, of a while, or of a mere idea."""
+        patterns = (cues.ADDED, cues.FOR_A_WHILE, cues.NOT_IN_FORCE)
+        return any(pattern.search(self.reading.said) for pattern in patterns)
 
     @cached_property
     def doubted(self) -> bool:
@@ -73,6 +75,8 @@ class Frame:
     @cached_property
     def news(self) -> bool:
         """Whether it may say what is so now, and what was not before."""
+        if self.adds:
+            return False
         if self.cued and not self.moods & cues.PLANS:
             return True
         return self.state or cues.APPOSED.search(self.reading.said) is not None
@@ -136,7 +140,12 @@ class Frame:
         return [self.term_of(token)] if is_content(token.bare) else []
 
     def term_of(self, token: Token) -> str:
-        """Give what a word is compared by: a name by itself, another by its attribute or root."""
+        """Give what a word is compared by: a name by itself, another by its attribute or root.
+
+        A "week" by how often it makes something: "3 euros a week", "weekly".
+        """
+        if token.bare in _SPANS and token.bare not in self.names:
+            return f"@{lexicon.UNITS[token.bare]}"
         return stem(token.bare) if token.bare in self.names else attribute_of(token.bare)
 
     @cached_property
@@ -180,20 +189,59 @@ class Frame:
     def complements(self) -> dict[str, frozenset[str]]:
         """What stands behind each joint: "for code" and "in staging"."""
         found: dict[str, set[str]] = {}
-        for joint, words in _phrases(self.reading.tokens):
+        for joint, words in _phrases(self.reading.tokens, cues.CONTRASTING):
             found.setdefault(joint, set()).update(map(self.term_of, words))
         return {joint: frozenset(terms) for joint, terms in found.items()}
 
     @cached_property
+    def scopes(self) -> tuple[tuple[str, str], ...]:
+        """The first word of each phrase that says where, when or for whom it is so, with its joint.
+
+        A date says since when; and what explains a change, "after the move", is none.
+        """
+        passed = covered(self.values.values()) | _spans(cues.EXPLAINING, self.reading.said)
+        phrases = (
+            (joint, [one for one in words if stem(one.bare) not in cues.TELLING_NOTHING])
+            for joint, words in _phrases(self.reading.tokens, cues.SCOPING)
+        )
+        return tuple(
+            (joint, self.term_of(words[0]))
+            for joint, words in phrases
+            if words and not any(word.start in passed for word in words)
+        )
+
+    @cached_property
+    def kept(self) -> frozenset[str]:
+        """The words that it does not name as what has ended."""
+        tokens = self.reading.tokens
+        return frozenset(self.term_of(one) for one in tokens if one.start not in self.given_up)
+
+    @cached_property
     def modifiers(self) -> dict[str, frozenset[str]]:
         """What stands right in front of a word and says which one of its kind: "kitchen light"."""
+        return self._modifiers_among(self.reading.tokens)
+
+    @cached_property
+    def subject_modifiers(self) -> dict[str, frozenset[str]]:
+        """The same in front of what says that something changed."""
+        cue = cues.CUE.search(self.reading.said)
+        end = cue.start() if cue is not None else len(self.reading.said)
+        tokens = (one for one in self.reading.tokens if one.start < end)
+        told = [one for one in tokens if stem(one.bare) not in cues.TELLING_NOTHING]
+        found = self._modifiers_among([one for one in told if not is_past_form(one)])
+        return {head: words for head, words in found.items() if head[0] != "="}
+
+    def _modifiers_among(self, tokens: Sequence[Token]) -> dict[str, frozenset[str]]:
         found: dict[str, set[str]] = {}
-        tokens = self.reading.tokens
         for before, token in pairwise(tokens):
             beside = token.start == before.start + len(before.text) + 1
             said = is_content(before.bare) and is_content(token.bare)
             if beside and said and not before.possessive:
                 found.setdefault(self.term_of(token), set()).add(self.term_of(before))
+        for token in tokens:
+            # "alpha-api" is an api of a kind.
+            for kind, head in pairwise(self._parts(token)):
+                found.setdefault(head, set()).add(kind)
         return {head: frozenset(terms) for head, terms in found.items()}
 
     def spelled(self, terms: Iterable[str]) -> list[str]:
@@ -208,6 +256,19 @@ def frames_of(text: str) -> list[Frame]:
     """Give a text's sentences as what they are about."""
     sentences = (cues.USER_SAID.sub("", one) for one in read(text).sentences)
     return [Frame(one, read(cues.REPORT.sub("", one))) for one in _joined(sentences)]
+
+
+def says_since_now(text: str) -> bool:
+    """Whether it says that something is otherwise from the day on which it was said.
+
+    Not where nothing says so, nor where it began at another time: "since March", "last week".
+    """
+    return any(
+        frame.cued
+        and not cues.EARLIER.search(frame.reading.said)
+        and not any(value.kind in ("date", "month", "year") for value in frame.reading.values)
+        for frame in frames_of(text)
+    )
 
 
 def _openers(tokens: Sequence[Token]) -> set[str]:
@@ -246,16 +307,18 @@ def _joined(sentences: Iterable[str]) -> list[str]:
     return found
 
 
-def _phrases(tokens: Sequence[Token]) -> Iterator[tuple[str, list[Token]]]:
+def _phrases(tokens: Sequence[Token], joints: frozenset[str]) -> Iterator[tuple[str, list[Token]]]:
     """Give each joint with the words behind it, up to the next word that joins."""
     for at, token in enumerate(tokens):
         before = tokens[at - 1].lower if at else ""
-        if token.lower in cues.CONTRASTING and before not in cues.COMPOUND:
-            words = []
+        if token.lower in joints and before not in cues.COMPOUND:
+            words: list[Token] = []
             for later in tokens[at + 1 :]:
-                if later.starts_sentence or not (
-                    is_content(later.bare) or later.lower in _DETERMINERS
-                ):
+                determines = later.lower in _DETERMINERS
+                if later.starts_sentence or not (is_content(later.bare) or determines):
+                    break
+                if determines and words:
+                    # "In CI the log level": another phrase begins.
                     break
                 words.append(later)
             yield token.lower, [one for one in words if is_content(one.bare)]
@@ -268,4 +331,6 @@ def _happened(reading: Reading) -> bool:
         for before, token in zip((None, *reading.tokens), reading.tokens, strict=False)
         if before is None or before.possessive or before.lower in cues.DETERMINERS
     }
+    # "The file shipped in the image is ..." tells of no shipping.
+    described.update(stem(found["done"].lower()) for found in cues.DESCRIBED.finditer(reading.said))
     return bool(pasts_of(reading) - described)

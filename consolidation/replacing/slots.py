@@ -8,12 +8,14 @@ from __future__ import annotations
 import re
 from collections.abc import Container, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import takewhile
 
-from slowwave.consolidation.language.tokens import stem
+from slowwave.consolidation.language.tokens import is_content, stem
 from slowwave.consolidation.language.values import FAMILIES, Value
-from slowwave.consolidation.thresholds import MOST_VALUE_WORDS, WHOLE_MATTER
+from slowwave.consolidation.thresholds import MOST_VALUE_WORDS, SHARED_MATTER, WHOLE_MATTER
 
 from .attributes import SINGLE, attribute_of
+from .cues import DETERMINERS
 from .frames import Frame, Key
 
 # That somebody does now what another did: else two people may well do the same.
@@ -34,6 +36,8 @@ _BEHIND = re.compile(
     rf"(?: [A-Z]\w*)*(?:,| is| are) {_THE_ONE}| \w+ (?:is|are) {_THE_ONE}"
     rf"|\b[^.;]*, (?:he|she|it|they|who|which) (?:is|are) {_THE_ONE}"
 )
+# "The platform team", "the customer data team": more words are another matter.
+MOST_PHRASE_WORDS = 2
 _EDGE = re.compile(r"\b")
 
 
@@ -57,7 +61,7 @@ class Slot:
 def slot_of(old: Frame, new: Frame) -> Slot | None:
     """Give the values that two sentences differ in; None if they differ in more or in none."""
     slot = _value_slot(old, new) or _name_slot(old, new) or _place_slot(old, new)
-    return slot or _word_slot(old, new) or _denial_slot(old, new)
+    return slot or _word_slot(old, new) or _denial_slot(old, new) or _phrase_slot(old, new)
 
 
 def names_the_one(frame: Frame, name: str) -> bool:
@@ -177,10 +181,9 @@ def _name_slot(old: Frame, new: Frame) -> Slot | None:
 
 
 def _named_at(old: Frame, new: Frame, places: Container[int]) -> list[str]:
-    tokens = new.reading.tokens
-    return [
-        name for name in old.names if name in new.names and tokens[new.names[name]].start in places
-    ]
+    # A name at the head of a sentence is none there by its capital alone.
+    named = {token.bare for token in new.reading.tokens if token.start in places}
+    return [name for name in old.names if name in named]
 
 
 def _the_named(frame: Frame, names: Sequence[str]) -> list[str]:
@@ -304,6 +307,42 @@ def _denial_slot(old: Frame, new: Frame) -> Slot | None:
         *(_keys("word", ended), frozenset({("word", "no longer")})),
         ended=True,
     )
+
+
+def _phrase_slot(old: Frame, new: Frame) -> Slot | None:
+    """Give the word or two in which two sentences differ: "is owned by the platform team".
+
+    Of a thing that has one of its kind at a time, and behind the verb: in front of it they would
+    say of which thing it is told.
+    """
+    left, right = ([token.lower for token in one.reading.tokens] for one in (old, new))
+    start = _common_length(left, right)
+    behind = _common_length(left[start:][::-1], right[start:][::-1])
+    said, says = left[start : len(left) - behind], right[start : len(right) - behind]
+    before = old.reading.tokens[:start]
+    led = bool(before) and before[-1].lower in DETERMINERS
+    told = {old.term_of(token) for token in before} & old.matter
+    ones = [
+        0 < len(words) <= MOST_PHRASE_WORDS and all(map(_is_one_word, words))
+        for words in (said, says)
+    ]
+    if new.cued or not led or len(told) < SHARED_MATTER or not told & SINGLE or not all(ones):
+        return None
+    old_words, new_words = (
+        frozenset(frame.term_of(token) for token in frame.reading.tokens if token.lower in words)
+        for frame, words in ((old, said), (new, says))
+    )
+    keys = _keys("word", old_words), _keys("word", new_words)
+    return Slot("phrase", " ".join(said), " ".join(says), *keys, old_words, new_words)
+
+
+def _is_one_word(word: str) -> bool:
+    return is_content(word) and "-" not in word
+
+
+def _common_length(left: Sequence[str], right: Sequence[str]) -> int:
+    pairs = zip(left, right, strict=False)
+    return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], pairs))
 
 
 def _terms_at(frame: Frame, places: Container[int]) -> frozenset[str]:

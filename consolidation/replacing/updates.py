@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
-from itertools import pairwise
+from itertools import chain, pairwise
 
 from slowwave.consolidation.proposals import Conflict
 from slowwave.store.records import Memory
@@ -29,6 +29,7 @@ __all__ = [
     "Told",
     "as_told",
     "find_updates",
+    "grouped",
     "told_of",
 ]
 
@@ -52,17 +53,24 @@ def find_updates(
         for one in (pair.old, pair.new)
     }
     replaced: list[Rivals] = []
-    conflicts: list[Conflict] = []
+    left: list[tuple[Rivals, str]] = []
     for pair, doubt in zip(pairs, doubts, strict=True):
         why = doubt or _obstacle(pair, torn, may_leave)
         if pair.old.open and pair.new.open:
             if why is None:
                 replaced.append(pair)
             else:
-                conflicts.append(_conflict(pair, why))
-    staged = ((part, _stages(part)) for part in _parts(replaced))
-    replacements = (_replacement(part, stages) for part, stages in staged if stages is not None)
-    return Found(tuple(replacements), tuple(conflicts), searched)
+                left.append((pair, why))
+    staged = [(part, _stages(part)) for part in _parts(replaced)]
+    replacements = [_replacement(part, stages) for part, stages in staged if stages is not None]
+    # The first and the third value of three in a row are no conflict once the second is known.
+    places = {one: place for place, made in enumerate(replacements) for one in made.told}
+    conflicts = [
+        _conflict(pair, why)
+        for pair, why in left
+        if pair.old not in places or places[pair.old] != places.get(pair.new)
+    ]
+    return Found(tuple(replacements), tuple(chain(*grouped(conflicts))), searched)
 
 
 def _rivals(everyone: Iterable[Told], searched: Search) -> list[Rivals]:
@@ -96,7 +104,7 @@ def _doubt(pair: Rivals) -> str | None:
     """Give what the two texts themselves leave in doubt."""
     if pair.change.doubted:
         return "one of them is not sure, or has it from somebody"
-    if not pair.change.cued:
+    if not pair.change.cued and not (pair.change.single and pair.on_two_days):
         # Two meetings, two doses, two issues: what has another value may be another thing.
         return "nothing says that it changed"
     if not pair.old.states_nothing_else(pair.change.old_keys):
@@ -133,6 +141,21 @@ class Replacement:
     slot: str
     values: tuple[str, ...]
     stages: tuple[Stage, ...]
+
+    @property
+    def told(self) -> Iterable[Told]:
+        """The memories that give any of the values."""
+        return (one for stage in self.stages for one in stage.told)
+
+
+def grouped(conflicts: Sequence[Conflict]) -> list[list[Conflict]]:
+    """Put conflicts that have a memory in common together: they are about one thing."""
+    groups: dict[str, list[Conflict]] = {}
+    for conflict in conflicts:
+        met = [groups[one] for one in conflict.sources if one in groups]
+        group = [*chain(*{id(one): one for one in met}.values()), conflict]
+        groups.update((memory, group) for one in group for memory in one.sources)
+    return list({id(group): group for group in groups.values()}.values())
 
 
 @dataclass(frozen=True)

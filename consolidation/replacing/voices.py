@@ -23,6 +23,11 @@ class Rivals:
     core: frozenset[str]
 
     @property
+    def on_two_days(self) -> bool:
+        """Whether they were said on two days: of two values told on one, either may be a slip."""
+        return self.old.memory.observed_at[:10] != self.new.memory.observed_at[:10]
+
+    @property
     def fewest(self) -> int:
         """How many words of that another memory must share to be about the same."""
         # A word may stand for many things: only with what it is said of is it the value.

@@ -16,9 +16,10 @@ from slowwave.consolidation.thresholds import (
     WORD_WEIGHT,
 )
 
+from .attributes import SINGLE
 from .changes import COUNTING
 from .sayings import ADDS, CUED, GIVES_UP, IN_WORDS, NEWS, OF_USER, PRICED, REPORTED, WAS, Saying
-from .slots import stemmed
+from .slots import MOST_PHRASE_WORDS, stemmed
 
 # Shares are counted here: one by weight is never more than one by number, times this.
 _MOST = WORD_WEIGHT / ATTRIBUTE_WEIGHT
@@ -36,7 +37,17 @@ def worth_comparing(old: Saying, new: Saying) -> bool:
     ended = _may_name_the_ended(old, new)
     renamed = bool(old.names - new.names and new.names - old.names)
     revalued = bool(old.values - new.values and new.values - old.values)
-    return (ended or renamed or revalued) and _about_one_thing(old, new, ended, renamed)
+    if _reworded(old, new):
+        return True
+    return (ended or renamed or revalued) and _about_one_thing(old, new, ended)
+
+
+def _reworded(old: Saying, new: Saying) -> bool:
+    """Whether what there is one of at a time may be said to be something else in plain words."""
+    shared = old.matter & new.matter
+    apart = len(old.matter - shared), len(new.matter - shared)
+    alike = len(shared) >= SHARED_MATTER and 0 < min(apart) <= max(apart) <= MOST_PHRASE_WORDS
+    return alike and not shared.isdisjoint(SINGLE)
 
 
 def _may_name_the_ended(old: Saying, new: Saying) -> bool:
@@ -46,7 +57,7 @@ def _may_name_the_ended(old: Saying, new: Saying) -> bool:
     return given_up or IN_WORDS in new.marks
 
 
-def _about_one_thing(old: Saying, new: Saying, ended: bool, renamed: bool) -> bool:
+def _about_one_thing(old: Saying, new: Saying, ended: bool) -> bool:
     priced = frozenset({"=price"} if PRICED in old.marks else ())
     before, after = old.matter | priced, new.matter | priced
     users = OF_USER in old.marks and OF_USER in new.marks
@@ -55,8 +66,8 @@ def _about_one_thing(old: Saying, new: Saying, ended: bool, renamed: bool) -> bo
         return users or (bool(shared) and len(shared) >= _TURNED * len(old.core))
     cued = CUED in new.marks
     shared = before & (after | new.implied) if cued else before & after
-    # A name may be all that there is to it: "the head of marketing is Ann".
-    if not shared or len(shared) + users < SHARED_MATTER - renamed or ADDS in new.marks:
+    # One word may be all that there is to it: "the coach is Ann", "current sprint: 42".
+    if not shared or len(shared) + users < SHARED_MATTER - 1 or ADDS in new.marks:
         return False
     here = len(shared) / len(shared | _certainly(before, old.names - new.names))
     if cued:

@@ -1,0 +1,81 @@
+"""By class of a file of short pairs: how many that differ are called the same, and the reverse.
+
+    python -m benchmarks.quality.adversarial FILE [--texts]
+
+FILE holds a JSON object a line: two texts `a` and `b`, whether they say the `same`, and their
+`class`. `--texts` shows each pair that is decided wrongly.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from msgspec import Struct, field
+from msgspec.json import decode
+from rich.console import Console
+from rich.table import Table
+
+from slowwave.consolidation.guards import say_the_same
+from slowwave.consolidation.language.reading import read
+
+from .rates import rate_of, shown
+
+
+class Pair(Struct, frozen=True):
+    """Two texts, whether they say the same, and what makes them hard to tell."""
+
+    a: str
+    b: str
+    same: bool
+    kind: str = field(name="class")
+
+    def is_called_same(self) -> bool:
+        """Whether the two are taken for one, whichever comes first."""
+        left, right = read(self.a), read(self.b)
+        return say_the_same(left, right) or say_the_same(right, left)
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Print the table of a file."""
+    files = [one for one in arguments if one != "--texts"]
+    if len(files) != 1:
+        sys.stderr.write("usage: python -m benchmarks.quality.adversarial FILE [--texts]\n")
+        return 2
+    pairs = [decode(line, type=Pair) for line in Path(files[0]).read_text("utf-8").splitlines()]
+    console = Console()
+    console.print(_table(pairs))
+    if "--texts" in arguments:
+        for one in pairs:
+            if one.is_called_same() is not one.same:
+                console.print(f"{one.kind}: {one.a!r} | {one.b!r}", markup=False, soft_wrap=True)
+    return 0
+
+
+def _table(pairs: Sequence[Pair]) -> Table:
+    table = Table("class", "differ", "called the same", "same", "found")
+    for kind in sorted({one.kind for one in pairs}):
+        of_kind = [one for one in pairs if one.kind == kind]
+        called = {
+            same: [one.is_called_same() for one in of_kind if one.same is same]
+            for same in (False, True)
+        }
+        counts = (str(count) if count else "" for side in called.values() for count in _of(side))
+        table.add_row(kind, *counts)
+    differ, same = (
+        [one.is_called_same() for one in pairs if one.same is side] for side in (False, True)
+    )
+    table.add_section()
+    table.add_row(
+        "all", str(len(differ)), shown(rate_of(differ)), str(len(same)), shown(rate_of(same))
+    )
+    return table
+
+
+def _of(called: Sequence[bool]) -> tuple[int, int]:
+    return len(called), sum(called)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

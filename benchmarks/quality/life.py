@@ -1,0 +1,314 @@
+"""One night without a model on a life with known answers: its figures, one a line.
+
+    python -m benchmarks.quality.life FILE.jsonl GOLD.json [--json] [--verbose]
+    python -m benchmarks.quality.life --night assistant|office|lab
+    python -m benchmarks.quality.life --nights
+
+What each figure counts stands in known_answers.py; the main ones are the last twelve lines.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from fixtures.night import FLAVOURS, Night, Told, lines, load
+from slowwave.consolidation.embed import Embedder, SentenceEmbedder
+from slowwave.consolidation.replacing.conflicts import standing_conflicts
+from slowwave.store.records import timestamp
+
+from .bench import Json
+from .files import NOW, memory_file, night, picture, rows, written
+from .known_answers import (
+    PAIRS,
+    Company,
+    Edge,
+    Life,
+    LifeFigures,
+    Share,
+    Sizes,
+    Stored,
+    gold_of,
+    life_figures,
+)
+
+# What tells a near miss from its fact: these give the one thing another value. A role, a qualifier
+# or a version makes it another statement.
+_OTHER_VALUE = {"number", "name", "negation", "date", "time", "place", "unit"}
+# The roles of memories that say something of their own.
+_ALONE = ("near", "single")
+
+
+@dataclass(frozen=True)
+class Source:
+    """A life to measure on: its lines for an import, and its gold."""
+
+    name: str
+    lines: Sequence[str]
+    gold: Json
+
+
+@dataclass(frozen=True)
+class Measured:
+    """A night on a life, and the one right after it."""
+
+    figures: LifeFigures
+    # Every text that was in the file at the end, by id.
+    texts: Mapping[str, str]
+    # Of the processor, in the first night.
+    seconds: float
+    # What the second night planned, and the rows that it wrote.
+    again: tuple[int, int]
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Measure on the lives that are named, and print the figures."""
+    chosen = _parser().parse_args(arguments)
+    embedder = SentenceEmbedder()
+    # The model is loaded before any clock runs.
+    embedder.encode(["one"])
+    found = {life.name: measured(life, embedder) for life in _sources(chosen)}
+    if chosen.json:
+        text = json.dumps({name: _as_json(one) for name, one in found.items()}, indent=1)
+        sys.stdout.write(text + "\n")
+        return
+    for name, one in found.items():
+        sys.stdout.writelines(f"{line}\n" for line in _cases(name, one, chosen.verbose))
+    sys.stdout.writelines(f"{line}\n" for line in _table(found))
+
+
+def measured(source: Source, embedder: Embedder) -> Measured:
+    """Run a night on a life, and a second one, which must do nothing."""
+    with memory_file(source.lines) as path:
+        before = [one for one in _stored(path) if one.active]
+        began = time.process_time()
+        night(path, embedder)
+        seconds = time.process_time() - began
+        after = _stored(path)
+        life = Life(
+            before=before,
+            after=after,
+            edges=_edges(path),
+            conflicts=[one.sources for one in standing_conflicts(path, (), timestamp(NOW))],
+            gold=gold_of(source.gold, {one.id: one.content for one in before}),
+        )
+        there = picture(path)
+        second = night(path, embedder)
+        again = len(second.plan.proposals), written(there, picture(path))
+    texts = {one.id: one.content for one in [*before, *after]}
+    return Measured(life_figures(life), texts, seconds, again)
+
+
+def source_of_files(path: Path, gold: Path) -> Source:
+    """Read a life and its gold from two files."""
+    return Source(
+        path.stem, path.read_text("utf-8").splitlines(), json.loads(gold.read_text("utf-8"))
+    )
+
+
+def source_of_night(flavour: str) -> Source:
+    """Give one of our own nights in the form of a life."""
+    known = load(flavour)
+    return Source(flavour, lines(known), gold_of_night(known))
+
+
+def gold_of_night(known: Night) -> Json:
+    """Give what is known about a night in the form of a gold file.
+
+    A fact's keys are details, too. What voices a rule restates it: the night does not say which
+    are cases. A near miss stays apart from every telling of its fact, and contradicts it if it
+    gives it another value; of two facts that are twins every telling stays apart.
+    """
+    ids: dict[str, list[str]] = {}
+    for one in known.told:
+        ids.setdefault(one.group, []).append(one.id)
+    return {
+        "facts": [
+            {
+                "ids": ids[fact["id"]],
+                "details": [[one] for one in [*fact["keys"], *fact.get("details", [])]],
+            }
+            for fact in known.facts
+        ],
+        "rules": [
+            {"ids": ids[rule["id"]], "restates": ids[rule["id"]], "cases": []}
+            for rule in known.rules
+        ],
+        # The old value is told before the new one.
+        "updates": [{"ids": ids[update["id"]]} for update in known.updates],
+        "apart": [*_nears(known, ids), *_twins(known, ids)],
+        "contradictions": list(_nears(known, ids, _OTHER_VALUE)),
+        "two_values": [],
+        "single": [one.id for one in known.told if one.role in _ALONE],
+    }
+
+
+def _nears(
+    known: Night, ids: Mapping[str, Sequence[str]], differing: set[str] | None = None
+) -> Iterator[list[str]]:
+    """Give each near miss with each telling of its fact, of all or of those that differ so."""
+    texts: dict[str, Told] = {one.text: one for one in known.told if one.role == "near"}
+    for near in known.nears:
+        if differing is None or near["differs"] in differing:
+            yield from ([telling, texts[near["text"]].id] for telling in ids[near["of"]])
+
+
+def _twins(known: Night, ids: Mapping[str, Sequence[str]]) -> Iterator[list[str]]:
+    """Give each telling of a fact with each of its twin, once."""
+    for fact in known.facts:
+        if fact["id"] < fact.get("twin", ""):
+            yield from ([one, other] for one in ids[fact["id"]] for other in ids[fact["twin"]])
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.quality.life", description=__doc__)
+    parser.formatter_class = argparse.RawDescriptionHelpFormatter
+    parser.add_argument("file", type=Path, nargs="?", help="the memories, as for slowwave import")
+    parser.add_argument("gold", type=Path, nargs="?", help="their known answers")
+    parser.add_argument("--night", choices=FLAVOURS, help="one of the nights in fixtures/")
+    parser.add_argument("--nights", action="store_true", help="all of them")
+    parser.add_argument("--json", action="store_true", help="the figures with all ids, as JSON")
+    parser.add_argument("--verbose", action="store_true", help="the texts of what went wrong")
+    return parser
+
+
+def _sources(chosen: argparse.Namespace) -> list[Source]:
+    flavours = FLAVOURS if chosen.nights else [chosen.night] if chosen.night else []
+    found = [source_of_night(flavour) for flavour in flavours]
+    if chosen.file and chosen.gold:
+        absent = [str(one) for one in (chosen.file, chosen.gold) if not one.is_file()]
+        if absent:
+            sys.exit(f"absent: {', '.join(absent)}")
+        found.insert(0, source_of_files(chosen.file, chosen.gold))
+    if not found or (chosen.file and not chosen.gold):
+        sys.exit("name a file and its gold, or --night FLAVOUR, or --nights; see --help")
+    return found
+
+
+def _stored(path: Path) -> list[Stored]:
+    """Read all memories; the times all in UTC, so that they compare as texts."""
+    sql = "SELECT *, datetime(observed_at) AS moment FROM memories ORDER BY moment, id"
+    return [
+        Stored(
+            id=row["id"],
+            tenant=row["tenant"],
+            content=row["content"],
+            observed_at=row["moment"],
+            active=row["status"] == "active",
+            derived=row["origin"] == "consolidation",
+            superseded_by=row["superseded_by"],
+        )
+        for row in rows(path, sql)
+    ]
+
+
+def _edges(path: Path) -> list[Edge]:
+    found = rows(path, "SELECT derived_id, source_id, operation FROM synthesized_from")
+    return [Edge(*row.values()) for row in found]
+
+
+def _as_json(one: Measured) -> Json:
+    return {
+        **asdict(one.figures),
+        "memories removed": one.figures.memories.removed,
+        "text removed": one.figures.characters.removed,
+        "text grows": one.figures.text_grows,
+        "processor seconds": round(one.seconds, 2),
+        "second night": {"proposals": one.again[0], "rows written": one.again[1]},
+    }
+
+
+# ------------------------------------------------------------------------------------- as lines
+
+
+def _table(found: Mapping[str, Measured]) -> list[str]:
+    """Give a line a figure, a column a life."""
+    columns = [["", *found]]
+    columns += [[label, *map(shown, found.values())] for label, shown in _FIGURES.items()]
+    first = max(len(line[0]) for line in columns)
+    widths = [max(map(len, column)) for column in list(zip(*columns, strict=True))[1:]]
+    return [
+        "  ".join([label.ljust(first), *map(str.rjust, cells, widths)]) for label, *cells in columns
+    ]
+
+
+def _sizes(sizes: Sizes) -> str:
+    return f"{sizes.before:,}, {sizes.after:,}, {sizes.ideal:,.0f}"
+
+
+def _removed(sizes: Sizes) -> str:
+    return "nothing redundant" if sizes.removed is None else f"{sizes.removed:.2f}"
+
+
+def _part(share: Share) -> str:
+    return f"{len(share.right)} of {share.total}"
+
+
+def _second_night(one: Measured) -> str:
+    return "nothing" if one.again == (0, 0) else "{} proposals, {} rows".format(*one.again)
+
+
+# The last twelve are the main ones.
+_FIGURES: dict[str, Callable[[Measured], str]] = {
+    "memories before, after, ideal": lambda one: _sizes(one.figures.memories),
+    "characters before, after, ideal": lambda one: _sizes(one.figures.characters),
+    "text grows": lambda one: "yes" if one.figures.text_grows else "no",
+    "processor seconds": lambda one: f"{one.seconds:.1f}",
+    "second night does": _second_night,
+    "redundant memories removed": lambda one: _removed(one.figures.memories),
+    "redundant text removed": lambda one: _removed(one.figures.characters),
+    "details lost": lambda one: f"{len(one.figures.lost)} of {one.figures.details}",
+    "joined: apart, traps, contradictions": lambda one: ", ".join(
+        str(len(one.figures.joined[name])) for name in PAIRS
+    ),
+    "glued derived memories": lambda one: str(len(one.figures.glued)),
+    "folded rightly": lambda one: str(len(one.figures.rightly)),
+    "folded wrongly": lambda one: str(len(one.figures.wrongly)),
+    "newest gone": lambda one: str(len(one.figures.newest_gone)),
+    "facts told once": lambda one: _part(one.figures.told_once),
+    "rules stated once": lambda one: _part(one.figures.stated_once),
+    "updates done": lambda one: _part(one.figures.updated),
+    "conflicts right of those listed": lambda one: _part(one.figures.conflicts),
+}
+
+
+def _cases(name: str, one: Measured, verbose: bool) -> Iterator[str]:
+    """Give the pairs that were joined, and where all is to be said the texts of what went wrong."""
+    for kind in PAIRS:
+        for pair in one.figures.joined[kind]:
+            yield f"{name}: joined, {kind}: {' '.join(pair)}"
+            if verbose:
+                yield from _said(pair, one.texts)
+    if not verbose:
+        return
+    yield from _companies(f"{name}: folded wrongly", one.figures.wrong_folds, one.texts)
+    yield from _companies(f"{name}: glued", one.figures.glued, one.texts)
+    for memory, wordings in one.figures.lost:
+        yield f"{name}: detail lost: {' | '.join(wordings)}"
+        yield from _said((memory,), one.texts)
+    for memory in one.figures.newest_gone:
+        yield f"{name}: newest gone"
+        yield from _said((memory,), one.texts)
+    for listed in one.figures.conflicts.wrong:
+        yield f"{name}: conflict listed wrongly"
+        yield from _said(listed, one.texts)
+
+
+def _companies(title: str, companies: Sequence[Company], texts: Mapping[str, str]) -> Iterator[str]:
+    for company in companies:
+        yield f"{title}, into {company.into}"
+        yield from _said(company.ids, texts)
+
+
+def _said(ids: Sequence[str], texts: Mapping[str, str]) -> Iterator[str]:
+    """Give texts, each on a line of its own."""
+    yield from (f"    {one}  {' '.join(texts.get(one, 'not in the file').split())}" for one in ids)
+
+
+if __name__ == "__main__":
+    main()

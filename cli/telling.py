@@ -1,0 +1,65 @@
+"""Memories as a report shows them: by their dates and texts, read when it is written."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from slowwave.store.errors import StoreError
+from slowwave.store.file import open_reading
+from slowwave.store.memories import read_memories
+from slowwave.store.records import Memory
+
+from .output import clean, shortened
+
+# So many characters of a text are enough to know which memory it is.
+MOST_SAID = 200
+_GONE = "(no longer in the file)"
+
+
+@dataclass(frozen=True)
+class Telling:
+    """Tells what memories say."""
+
+    path: Path
+
+    def memories(self, ids: Iterable[str]) -> dict[str, Memory]:
+        """Give those of the memories that can be read, by their ids.
+
+        A report is written after the run: whatever has become of the file, the rest of it is told.
+        """
+        wanted = sorted(set(ids))
+        if not wanted:
+            return {}
+        try:
+            with open_reading(self.path) as file:
+                return {memory.id: memory for memory in read_memories(file, wanted)}
+        except StoreError:
+            return {}
+
+
+def said(memory: Memory | None) -> str:
+    """Give the beginning of what a memory says."""
+    return _GONE if memory is None else shortened(memory.content, MOST_SAID)
+
+
+def dated(memory: Memory | None) -> str:
+    """Give the beginning of what a memory says, and when that was observed."""
+    return _GONE if memory is None else f"{clean(memory.observed_at[:10])}  {said(memory)}"
+
+
+def in_time(ids: Iterable[str], memories: dict[str, Memory]) -> list[str]:
+    """Give ids in the order in which the memories were observed."""
+    known = {one: memory.observed_at for one, memory in memories.items()}
+    return sorted(set(ids), key=lambda one: (known.get(one, ""), one))
+
+
+def counted(count: int, one: str, more: str) -> str:
+    """Give a number with its noun."""
+    return f"{count:,} {one if count == 1 else more}"
+
+
+def memories_of(several: Sequence[Sequence[str]]) -> set[str]:
+    """Give the ids that are in any of several groups."""
+    return {memory_id for ids in several for memory_id in ids}

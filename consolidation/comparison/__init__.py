@@ -1,0 +1,1 @@
+"""Two texts, compared: what one of them says of what the other says."""

@@ -1,0 +1,57 @@
+"""What only announces a statement, taken off at its head: "Note:", "User said that", a bullet.
+
+This is the one place where words are left out for saying nothing, and it does so only where a
+pattern anchors them: "The doctor found the lump" is not "The doctor mentioned the lump". What
+changes a statement stays: "TODO:", "[ ]".
+"""
+
+from __future__ import annotations
+
+import re
+
+# Where a statement begins.
+_HEAD = r"(?:^[ \t]*|(?<=[.!?:;] ))"
+_USER = r"(?:the )?user"
+_TELLS = (
+    r"(?:said|says|mentions?|mentioned|notes?|noted|explains?|explained|confirms?|confirmed|"
+    r"reports?|reported|states?|stated|clarifies|clarified|adds?|added|shared|"
+    r"(?:told|tells|reminded|informed) (?:me|us)|(?:has )?told me|let me know|wants me to know)"
+)
+_LABELS = (
+    r"notes?(?: to self)?|please note|(?:as a )?reminder|remember|important|info|fyi|til|update|"
+    r"heads[- ]up|lesson(?: learned)?|fact|as (?:discussed|mentioned|noted)|for the record|"
+    r"according to the user|just (?:to record it|so you know)|worth noting|turns out|"
+    r"just (?:for|as) reference"
+)
+_CLAUSES = (
+    r"(?:please )?(?:note|remember|keep in mind)|worth noting|"
+    r"it (?:was noted|turns out)|turns out|(?:I|we) (?:learned|learnt|found out)|"
+    rf"(?:I|we) (?:was|were) told(?: by {_USER})?|{_USER} {_TELLS}"
+)
+_FLAGS = re.IGNORECASE | re.MULTILINE
+_TOLD_OF_ONESELF = re.compile(
+    rf"{_HEAD}({_USER}) {_TELLS}(?: that)? (?:they|he|she)(?=[' ])", _FLAGS
+)
+_ANNOUNCED = re.compile(
+    # A label with its mark; "that" behind a clause; a clause by itself where another one follows.
+    rf"{_HEAD}(?:(?:{_LABELS})(?::|,| [-\u2013\u2014])\s+|(?:{_CLAUSES})(?: that|:)\s+(?![\"'`“])|"
+    rf"fyi\s+|(?:keep in mind|it turns out|turns out|{_USER} sa(?:id|ys)) (?=(?:\S+ ){{2}}\S))",
+    _FLAGS,
+)
+# Not before a figure, which a dash makes negative, nor in front of "* * *".
+_BULLET = re.compile(r"^[ \t]*(?:[-*•]|#{1,6})[ \t]+(?=[^\W\d]|[`\"'\[~]|\*\*\w)", re.MULTILINE)
+_EMPHASIS = re.compile(r"(?<![\w*])\*\*(?=[^\s*])([^*\n]+)(?<!\s)\*\*(?![\w*])")
+
+
+def unannounced(text: str) -> str:
+    """Give a text without what announces its statements, and without marks of layout."""
+    text = _EMPHASIS.sub(r"\1", _BULLET.sub("", text)) if _marked(text) else text
+    while True:
+        plain = _ANNOUNCED.sub("", _TOLD_OF_ONESELF.sub(r"\1", text))
+        if plain == text or not plain.strip():
+            return text
+        text = plain
+
+
+def _marked(text: str) -> bool:
+    return any(mark in text for mark in "-*•#")

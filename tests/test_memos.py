@@ -1,0 +1,21 @@
+"""What is kept of a text is of no use once a rule that found it has changed."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from shutil import copytree
+
+import pytest
+
+from slowwave import consolidation
+from slowwave.consolidation.memos import hash_of_code, rules
+
+PACKAGE = Path(consolidation.__path__[0])
+
+
+@pytest.mark.parametrize("module", ["guards.py", "language/lexicon.py", "checking/verify.py"])
+def test_a_rule_that_changes_makes_other_keys(module: str, tmp_path: Path) -> None:
+    copy = copytree(PACKAGE, tmp_path / "package")
+    assert rules().endswith(hash_of_code(copy))
+    (copy / module).write_text(f"{(copy / module).read_text('utf-8')}\n", "utf-8")
+    assert not rules().endswith(hash_of_code(copy))

@@ -1,0 +1,449 @@
+"""What a report says: first what the night was worth, in the end what is left."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from builders import a_memory, put
+from nights import fill, night, rows, told
+from rich.console import Console, RenderableType
+from test_cli import Cli, cli
+from test_plan import FACTS, PORT, TWINS, of_one_thing
+
+from slowwave.cli.left import conflicts_as_json, conflicts_as_text
+from slowwave.cli.report import as_json, as_text
+from slowwave.cli.telling import Telling
+from slowwave.consolidation import plan as planner
+from slowwave.consolidation.asking.calls import Endpoint
+from slowwave.consolidation.asking.estimates import (
+    count_tokens,
+    estimate_asking,
+    estimate_judging,
+    estimate_undecided,
+    estimate_writing,
+)
+from slowwave.consolidation.asking.model import ModelWriter
+from slowwave.consolidation.embed import SentenceEmbedder
+from slowwave.consolidation.outcome import Outcome, verdict
+from slowwave.consolidation.proposals import (
+    Claim,
+    Conflict,
+    Draft,
+    Operation,
+    Plan,
+    Proposal,
+    Refusal,
+    Result,
+    State,
+    Undecided,
+    Usage,
+)
+from slowwave.consolidation.write import ExtractiveWriter
+from slowwave.store.memories import Counts
+
+__all__ = ["cli"]  # a fixture of test_cli, asked for by name
+
+FACT = max(FACTS.values(), key=len)
+HELD = Counts(3, 0, {"ephemeral": 0, "working": 3, "stable": 0, "core": 0}, 60, 12)
+
+
+def an_outcome(results: Sequence[Result] = (), **left: Any) -> Outcome:
+    """Give what a run found; `left` are parts of its plan."""
+    proposals = tuple(one.proposal for one in results)
+    plan = Plan(proposals, **{"refused": (), **left})
+    return Outcome(plan, tuple(results), HELD, HELD, Usage(), run_id="run-1")
+
+
+def a_result(
+    state: State, number: int = 0, operation: Operation = "synthesize", planned: bool = False
+) -> Result:
+    """Give what became of a proposal; `planned` is one whose draft the plan held already."""
+    draft = Draft((Claim("The deploy runs at noon.", ("a", "b")),))
+    proposal = Proposal(
+        id=f"proposal-{number}",
+        operation=operation,
+        tenant="default",
+        sources=("a", "b"),
+        source_hashes=("1", "2"),
+        leaving=("a",),
+        survivor=None,
+        entities=(),
+        min_similarity=0.7,
+        mean_similarity=0.8,
+        reason="2 memories share noon",
+        estimated_tokens=0,
+        draft=draft if planned else None,
+    )
+    return Result(proposal, state, draft=draft)
+
+
+def printed(parts: Sequence[RenderableType]) -> str:
+    """Give parts of a report as they are written to a file."""
+    console = Console(width=200)
+    with console.capture() as captured:
+        for part in parts:
+            console.print(part, markup=False, highlight=False, soft_wrap=isinstance(part, str))
+    return captured.get()
+
+
+def text_of(path: Path, outcome: Outcome, verbose: bool = False) -> str:
+    return printed(as_text(outcome, path, False, ExtractiveWriter(), verbose))
+
+
+def active_tokens(path: Path) -> int:
+    active = rows(path, "SELECT content FROM memories WHERE status = 'active'")
+    return sum(count_tokens(row["content"]) for row in active)
+
+
+# ----------------------------------------------------------------- worth
+
+
+def test_the_report_begins_with_memories_and_tokens_before_and_after(
+    memory_file: Path, cli: Cli
+) -> None:
+    fill(memory_file, told([TWINS[0]] * 4, "twin"))
+    each = count_tokens(TWINS[0])
+    said = f"4 -> 1 memories, {4 * each} -> {each} tokens (-75 %)"
+    dry = cli("maintain", memory_file, "--consolidate", "--dry-run").out
+    assert dry.splitlines()[0] == f"{memory_file} would go: {said}"
+    real = cli("maintain", memory_file, "--consolidate").out
+    assert real.splitlines()[0] == f"{memory_file}: {said}"
+    assert active_tokens(memory_file) == each
+
+
+@pytest.mark.parametrize("fields", [{}, {"origin": "human"}, {"pinned": True}])
+def test_a_dry_run_says_what_the_file_will_hold_however_memories_grow(
+    fields: dict[str, Any], memory_file: Path, embedder: SentenceEmbedder
+) -> None:
+    operations = set()
+    for day, texts in enumerate((FACT[:4], [*FACT[4:], PORT.format(1), TWINS[0]], TWINS)):
+        fill(memory_file, told(texts, f"day{day}", first_day=7 * day + 1, **fields))
+        planned = night(memory_file, embedder, dry_run=True)
+        done = night(memory_file, embedder)
+        assert planned.after == done.after
+        assert done.after.tokens == active_tokens(memory_file)
+        sizes = rows(memory_file, "SELECT length(content) n FROM memories WHERE status = 'active'")
+        assert done.after.characters == sum(row["n"] for row in sizes)
+        assert [one.worth for one in planned.results] == [one.worth for one in done.results]
+        operations.update((one.proposal.operation, one.survivor is None) for one in done.results)
+    assert ("synthesize", True) in operations
+    assert fields or {("synthesize", False), ("merge", False)} <= operations
+
+
+def test_what_the_proposals_save_comes_to_what_the_night_saves(
+    memory_file: Path, embedder: SentenceEmbedder
+) -> None:
+    fill(memory_file, [*told(TWINS, "twin"), *told(of_one_thing(), "oncall")])
+    outcome = night(memory_file, embedder)
+    worths = [one.worth for one in outcome.results if one.worth is not None]
+    assert len(worths) == len(outcome.results) > 1
+    saved = sum(one.tokens_before - (one.tokens_after or 0) for one in worths)
+    assert saved == outcome.before.tokens - outcome.after.tokens
+
+
+def test_the_trust_of_a_proposal_is_that_of_the_memory_that_results(
+    memory_file: Path, embedder: SentenceEmbedder
+) -> None:
+    fill(memory_file, told(TWINS, "twin", trust=0.9))
+    fill(memory_file, told(of_one_thing(), "oncall", trust=0.7))
+    outcome = night(memory_file, embedder)
+    trusts = {row["id"]: row["trust"] for row in rows(memory_file, "SELECT * FROM memories")}
+    for one in as_json(outcome, "m", False, ExtractiveWriter())["proposals"]:
+        assert one["trust"] == trusts[one["derived"] or one["survivor"]]
+        assert one["cohesion"] == one["similarity"]["mean"]
+
+
+def test_what_a_model_is_to_write_is_counted_as_long_as_its_sources(
+    memory_file: Path, embedder: SentenceEmbedder
+) -> None:
+    fill(memory_file, told(FACT, "fact"))
+    writer = ModelWriter(Endpoint("none/none", None))
+    only: frozenset[Operation] = frozenset({"synthesize"})
+    planned = night(memory_file, embedder, dry_run=True, writer=writer, only=only)
+    assert planned.results
+    for one in planned.results:
+        assert one.worth is not None
+        assert one.worth.tokens_before > 0
+        assert (one.worth.tokens_after, one.worth.trust) == (None, 0.45)
+    assert planned.after.active < planned.before.active
+    assert planned.after.tokens == planned.before.tokens
+    said = printed(as_text(planned, memory_file, True, writer))
+    assert "tokens (0 %), if a model writes as much as it reads" in said
+
+
+def test_a_proposal_is_shown_with_what_goes_and_what_stays_and_nothing_is_cut(
+    memory_file: Path, cli: Cli
+) -> None:
+    fill(memory_file, told(of_one_thing(), "oncall"))
+    report = cli("maintain", memory_file, "--consolidate", "--dry-run", "--json").json
+    lines = cli("maintain", memory_file, "--consolidate", "--dry-run").out.splitlines()
+    (proposal,) = report["proposals"]
+    assert f"  = {proposal['draft']}" in lines
+    going = [line for line in lines if line.startswith("  - 2026-02-")]
+    assert len(going) == len(proposal["sources"]) >= 3
+    assert {line[16:] for line in going} <= set(of_one_thing())
+    tokens = f"{proposal['tokens_before']} -> {proposal['tokens_after']} tokens, trust 0.45"
+    assert any(line.endswith(tokens) for line in lines)
+
+
+def test_a_draft_that_was_turned_down_is_shown_with_why_and_takes_nothing_away(
+    memory_file: Path,
+) -> None:
+    put(memory_file, a_memory("a", "It runs at noon."), a_memory("b", "Noon it is."))
+    lost = replace(a_result("rejected"), why="lost: noon")
+    said = text_of(memory_file, an_outcome([lost]))
+    assert "* 2026-03-10  It runs at noon." in said
+    assert "  ! lost: noon" in said
+    assert "  - " not in said
+
+
+def test_the_table_of_a_million_memories_fits_80_columns(memory_file: Path) -> None:
+    many = replace(
+        HELD,
+        active=1_000_000,
+        superseded=1_000_000,
+        layers=dict.fromkeys(HELD.layers, 1_000_000),
+    )
+    outcome = replace(an_outcome([a_result("applied")]), before=many, after=many)
+    said = text_of(memory_file, outcome).splitlines()
+    table = [line for line in said if line.startswith(("before ", "after "))]
+    assert len(table) == 2
+    assert max(map(len, table)) <= 80
+
+
+def test_a_report_is_told_though_a_memory_or_the_file_has_gone(memory_file: Path) -> None:
+    put(memory_file, a_memory("a", "It runs at noon."))
+    outcome = an_outcome([a_result("applied")])
+    assert "* (no longer in the file)" in text_of(memory_file, outcome)
+    memory_file.unlink()
+    assert "(no longer in the file)" in text_of(memory_file, outcome)
+
+
+def test_a_token_is_seven_letters_or_three_digits_or_a_sign() -> None:
+    assert count_tokens("") == count_tokens(" \n") == 0
+    assert count_tokens("consolidation at 10000, done") == 2 + 1 + 2 + 1 + 1
+
+
+# ----------------------------------------------------------------- left to a model
+
+
+def an_undecided(*ids: str, similarity: float = 0.8, tenant: str = "default") -> Undecided:
+    return Undecided(ids, tenant, similarity, "each says something more", 100)
+
+
+def test_what_is_left_to_a_model_is_said_with_what_asking_would_cost(memory_file: Path) -> None:
+    texts = [f"Note number {number} on the gateway." for number in range(24)]
+    put(memory_file, *(a_memory(f"m{at:02d}", text) for at, text in enumerate(texts)))
+    groups = [
+        an_undecided(f"m{at:02d}", f"m{at + 1:02d}", similarity=0.5 + at / 100)
+        for at in range(0, 24, 2)
+    ]
+    outcome = an_outcome(undecided=tuple(groups))
+    found = as_json(outcome, "m", False, ExtractiveWriter())["undecided"]
+    assert (found["groups"], found["memories"], found["calls"]) == (12, 24, 2)
+    assert [one["similarity"] for one in found["likeliest"]] == [
+        one.similarity for one in reversed(groups[2:])
+    ]
+    said = text_of(memory_file, outcome)
+    asked = "12 groups of 24 memories look like one thing and need a model to decide; asking "
+    assert f"{asked}would take about 2 calls and {found['tokens']:,} tokens (--model NAME)." in said
+    shown = [text for text in texts if text in said]
+    assert shown == texts[4:]
+    assert "similarity 0.72: each says something more" in said
+
+
+def test_with_a_model_nothing_is_left_to_one(memory_file: Path) -> None:
+    outcome = an_outcome(undecided=(an_undecided("a", "b"),))
+    writer = ModelWriter(Endpoint("none/none", None))
+    left = as_json(outcome, "m", False, writer)["undecided"]
+    assert left == {"groups": 0, "memories": 0, "calls": 0, "tokens": 0, "likeliest": []}
+    assert "need a model" not in printed(as_text(outcome, memory_file, False, writer))
+
+
+def test_where_nothing_is_left_to_a_model_nothing_is_said(memory_file: Path) -> None:
+    assert "model" not in text_of(memory_file, an_outcome())
+
+
+def test_a_long_text_of_a_group_is_shortened(memory_file: Path) -> None:
+    put(memory_file, a_memory("a", "gateway " * 100), a_memory("b", "The gateway."))
+    said = text_of(memory_file, an_outcome(undecided=(an_undecided("a", "b"),)))
+    assert "1 group of 2 memories looks like one thing and needs a model" in said
+    (line,) = (line for line in said.splitlines() if "gateway gateway" in line)
+    assert line.endswith("…")
+    assert len(line) <= 200 + len("    2026-03-10  ")
+
+
+def test_asking_takes_a_call_for_ten_pairs_of_a_tenant_and_one_for_each_larger_group(
+    memory_file: Path, embedder: SentenceEmbedder
+) -> None:
+    pairs = [an_undecided("a", f"b{number}") for number in range(11)]
+    assert estimate_asking(pairs).calls == 2
+    assert estimate_asking([*pairs[:3], an_undecided("c", "d", tenant="other")]).calls == 2
+    assert estimate_asking([an_undecided("a", "b", "c"), an_undecided("d", "e", "f")]).calls == 2
+    assert estimate_asking([]).tokens == estimate_asking([]).calls == 0
+
+
+def test_what_asking_takes_is_what_the_calls_are_estimated_to_take() -> None:
+    from texts import sources
+
+    pair, three = sources(*TWINS), sources(*of_one_thing()[:3])
+    groups = [
+        replace(an_undecided("a", "b"), tokens=estimate_undecided(pair)),
+        replace(an_undecided("c", "d", "e"), tokens=estimate_undecided(three)),
+    ]
+    expected = estimate_judging([pair]).total + estimate_writing("synthesize", three).total
+    assert estimate_asking(groups).tokens == expected
+
+
+def test_a_night_at_rest_says_what_is_left_to_a_model_too(
+    memory_file: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fill(memory_file, told([TWINS[0], "The kettle is new."], "m"))
+    plan_tenant = planner.plan_tenant
+    left = (an_undecided("m-00", "m-01"),)
+
+    def leaving_something(*given: Any) -> Plan:
+        return replace(plan_tenant(*given), undecided=left)
+
+    monkeypatch.setattr(planner, "plan_tenant", leaving_something)
+    run = ("maintain", memory_file, "--consolidate", "--json")
+    assert cli(*run, "--dry-run").json["undecided"]["groups"] == 1
+    first = cli(*run).json["undecided"]
+    monkeypatch.setattr(planner, "plan_tenant", lambda *_: pytest.fail("it is at rest"))
+    assert cli(*run).json["undecided"] == first
+    assert first["likeliest"][0]["sources"] == ["m-00", "m-01"]
+    assert "needs a model" in cli(*run[:-1]).out
+
+
+# ----------------------------------------------------------------- kept apart
+
+
+def refusals(memory_file: Path, guards: Sequence[str]) -> tuple[Refusal, ...]:
+    """Put pairs into the file, and give them as kept apart by these guards."""
+    found = []
+    for number, guard in enumerate(guards):
+        one, other = f"a{number}", f"b{number}"
+        put(memory_file, a_memory(one, f"{one} listens."), a_memory(other, f"{other} listens."))
+        found.append(Refusal("merge", (one, other), guard, f"{one} against {other}"))
+    return tuple(found)
+
+
+def test_of_the_pairs_kept_apart_ten_of_all_kinds_are_shown_with_both_texts(
+    memory_file: Path,
+) -> None:
+    refused = refusals(memory_file, ["number"] * 12 + ["role", "date"])
+    again = Refusal("merge", ("a0", "b5"), "path", "a0 against b5")
+    said = text_of(memory_file, an_outcome([a_result("applied")], refused=(*refused, again)))
+    assert "look alike: 15 pairs. 10 of them (--verbose shows all):" in said
+    lines = said.splitlines()
+    shown = [one for one in refused if f"  {one.guard}: {one.why}" in lines]
+    assert [one.guard for one in shown] == ["number"] * 8 + ["role", "date"]
+    at = lines.index("  role: a12 against b12")
+    assert lines[at + 1 : at + 3] == ["    a12 listens.", "    b12 listens."]
+    # Both of its memories were shown already.
+    assert "path: " not in said
+
+
+def test_all_pairs_kept_apart_are_shown_if_asked_for(memory_file: Path) -> None:
+    refused = refusals(memory_file, ["number"] * 12)
+    said = text_of(memory_file, an_outcome(refused=refused), verbose=True)
+    assert all(f"  {one.guard}: {one.why}" in said for one in refused)
+    assert "--verbose" not in said
+    assert "Kept apart" not in text_of(memory_file, an_outcome(refused=refused))
+
+
+@pytest.mark.parametrize("way", ["option", "environment", "settings"])
+def test_verbose_may_be_set_in_every_way(
+    way: str, memory_file: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fill(memory_file, told([PORT.format(8080 + number) for number in range(12)], "port"))
+    if way == "environment":
+        monkeypatch.setenv("SLOWWAVE_VERBOSE", "1")
+    if way == "settings":
+        memory_file.with_name("slowwave.toml").write_text("verbose = true\n")
+    asked = ["--verbose"] if way == "option" else []
+    run = ("maintain", memory_file, "--consolidate", "--dry-run", "--only", "extract")
+    count = len(cli(*run, "--json").json["refused"])
+    assert count > 10
+    said = cli(*run, *asked).out
+    assert f"look alike: {count} pairs." in said
+    assert sum(line.startswith("  number: ") for line in said.splitlines()) == count
+
+
+# ----------------------------------------------------------------- conflicts
+
+
+def a_conflict(one: str, other: str, slot: str = "port", tenant: str = "default") -> Conflict:
+    return Conflict((one, other), tenant, slot, (f"{one}!", f"{other}!"), "nothing says so")
+
+
+CONFLICTS = [
+    a_conflict("a", "b"),
+    a_conflict("x", "y", slot="host"),
+    a_conflict("c", "d"),
+    a_conflict("b", "c"),
+    a_conflict("y", "x", slot="hosts"),
+]
+
+
+def test_conflicts_that_share_a_memory_have_one_number() -> None:
+    found = conflicts_as_json(CONFLICTS)
+    assert [one["group"] for one in found] == [1, 2, 1, 1, 2]
+    assert [tuple(one["sources"]) for one in found] == [one.sources for one in CONFLICTS]
+    assert conflicts_as_json([]) == []
+
+
+def test_each_memory_in_conflict_is_shown_once_with_its_text_and_date(memory_file: Path) -> None:
+    put(
+        memory_file,
+        *(
+            a_memory(one, f"{one} says so.", observed_at=f"2026-02-{20 - at}T09:00:00+00:00")
+            for at, one in enumerate("abcdxy")
+        ),
+    )
+    said = conflicts_as_text(CONFLICTS, Telling(memory_file))
+    assert said.splitlines() == [
+        "In conflict, and left as they are: 6 memories about 2 things.",
+        "  1. port: a! against b!; nothing says so",
+        "     port: c! against d!; nothing says so",
+        "     port: b! against c!; nothing says so",
+        "     2026-02-17  d says so. (d)",
+        "     2026-02-18  c says so. (c)",
+        "     2026-02-19  b says so. (b)",
+        "     2026-02-20  a says so. (a)",
+        "  2. host: x! against y!; nothing says so",
+        "     2026-02-15  y says so. (y)",
+        "     2026-02-16  x says so. (x)",
+    ]
+    shorter = conflicts_as_text(CONFLICTS, Telling(memory_file), 1)
+    assert "2. host" not in shorter
+    assert shorter.endswith("all of them with: slowwave conflicts")
+
+
+# ----------------------------------------------------------------- exit codes
+
+
+@pytest.mark.parametrize(
+    ("results", "expected"),
+    [
+        ([a_result("applied"), a_result("rejected", 1)], "done"),
+        ([a_result("declined"), a_result("rejected", 1)], "partial"),
+        ([a_result("declined"), a_result("stale", 1)], "done"),
+        ([a_result("rejected"), a_result("rejected", 1)], "partial"),
+        ([a_result("applied", planned=True), a_result("rejected", 1)], "partial"),
+        ([a_result("applied"), a_result("rejected", 1, planned=True)], "partial"),
+        ([a_result("applied"), a_result("failed", 1)], "partial"),
+        ([a_result("applied"), a_result("skipped", 1)], "partial"),
+        ([a_result("applied"), a_result("stale", 1)], "done"),
+        ([a_result("failed")], "failed"),
+        ([], "done"),
+    ],
+)
+def test_a_run_is_partial_only_where_a_person_should_look(
+    results: list[Result], expected: str
+) -> None:
+    assert verdict(an_outcome(results)) == expected
