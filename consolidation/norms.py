@@ -18,6 +18,7 @@ from math import comb, log
 from typing import TYPE_CHECKING
 from zlib import crc32
 
+from .checking.statements import word_set
 from .clusters import find_groups, split_group
 from .extractive import DATE_MARK, Source, dated, ended
 from .guards import certain_conflict
@@ -41,8 +42,16 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 
-def _stems(text: str) -> frozenset[str]:
-    return frozenset(map(stem, text.split()))
+@lru_cache(maxsize=1)
+def _of_demanding() -> tuple[frozenset[str], frozenset[str], frozenset[str]]:
+    """Give the stems of who consents, of what only frames a demand, and of what is done with it.
+
+    When first asked for: stems need a dictionary that takes a moment to load.
+    """
+    framing = lexicon.NORMATIVE | lexicon.DENIALS | lexicon.NEGATORS | lexicon.ANNOUNCING
+    groups = (_CONSENTING, _FRAMING | framing, _DOING)
+    consenting, frame, doing = (frozenset(map(stem, words)) for words in groups)
+    return consenting, frame, doing
 
 
 # A text without any of these demands nothing, whatever else it says.
@@ -69,17 +78,17 @@ _RELEASES = re.compile(
 )
 # Who asks and who agrees is one demand, whichever side it is told from.
 _CONSENT = "consent"
-_CONSENTING = _stems(
+_CONSENTING = word_set(
     "ask approve approval confirm confirmation permission consent ok okay agree agreement yes"
 )
 # Verbs that stand for the noun behind them, and words of how a demand was voiced.
-_FRAME = _stems(
+_FRAMING = word_set(
     "make do happen take have give get put let keep beforehand first ever again advance prior "
     "annoyed upset cross angry unhappy complained repeated reminded insisted asked wants want "
     "whenever unless circumstances allow allowed need require explicit"
-).union(map(stem, lexicon.NORMATIVE | lexicon.DENIALS | lexicon.NEGATORS | lexicon.ANNOUNCING))
+)
 # What is done with the thing that is demanded, where one of two does not say it.
-_DOING = _stems("add use run write create include")
+_DOING = word_set("add use run write create include")
 # What stands behind these is not what stands before them.
 _LINKING = re.compile(
     r"\b(before|after|until|unless|without|if|when|instead|rather|than|over|from|to|by|for|in|on)\b"
@@ -161,11 +170,11 @@ def _orders(reading: Reading) -> bool:
 
 
 def _folded(reading: Reading) -> frozenset[str]:
-    return frozenset(map(_fold, reading.stem_set)) - _FRAME
+    return frozenset(map(_fold, reading.stem_set)) - _of_demanding()[1]
 
 
 def _fold(word: str) -> str:
-    return _CONSENT if word in _CONSENTING else word
+    return _CONSENT if word in _of_demanding()[0] else word
 
 
 def find_norms(texts: Sequence[str], vectors: NDArray[np.float32]) -> list[list[int]]:
@@ -313,7 +322,7 @@ def restates(rule: str, text: str) -> bool:
 def _same_words(left: Reading, right: Reading) -> bool:
     """Whether two have the same content words; only one of them may name what is done with it."""
     here, there = _folded(left) - _folded(right), _folded(right) - _folded(left)
-    return here | there <= _DOING and not (here and there)
+    return here | there <= _of_demanding()[2] and not (here and there)
 
 
 def _same_values(left: Reading, right: Reading) -> bool:
@@ -359,7 +368,7 @@ def _behind(reading: Reading) -> dict[str, str]:
     found: dict[str, str] = {}
     for linking in _LINKING.finditer(reading.said):
         words = read(reading.said[linking.end() :])
-        first = next((one for one in map(_fold, words.stems) if one not in _FRAME), "")
+        first = next((one for one in map(_fold, words.stems) if one not in _of_demanding()[1]), "")
         found[(linking[1] or linking[2]).lower()] = first
     return found
 

@@ -224,7 +224,7 @@ def test_a_tenant_in_which_nothing_changed_rests_while_another_is_looked_at(
 
 def test_a_tenant_with_work_left_does_not_rest(settled: Path, embedder: SentenceEmbedder) -> None:
     fill(settled, [memory(text, 500 + at, embedder) for at, text in enumerate(pool())])
-    night(settled, embedder, only=frozenset({"extract"}))
+    night(settled, embedder, only=frozenset({"update"}))
     assert standing(settled) == ["default"]
     assert night(settled, embedder, dry_run=True).plan.proposals
 
