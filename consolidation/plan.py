@@ -37,11 +37,12 @@ def plan_tenant(population: Population, options: PlanOptions) -> Plan:
     rank = by_rank(population, planning.may_leave)
     pairs = near_pairs(population, rank)
     matters = Matters(planning)
+    syntheses = Syntheses(planning, matters)
     proposals = [
         *propose_merges(planning, pairs, rank),
         *Rules(planning).propose(),
         *Updates(planning, matters).propose(),
-        *Syntheses(planning, matters).propose(),
+        *syntheses.propose(),
         *propose_judgements(planning, pairs),
     ]
     unique = {one.id: one for one in proposals if one.operation in options.only}
@@ -52,6 +53,7 @@ def plan_tenant(population: Population, options: PlanOptions) -> Plan:
         tuple(_suspicious(population)),
         tuple(TooLong(*_of(one), len(one.content)) for one in population.too_long),
         population.damaged,
+        tuple(syntheses.undecided),
     )
 
 

@@ -60,6 +60,21 @@ class Gap:
     said: str
 
 
+# What a person is told of a gap.
+_WHY = {
+    "value": "only one of them says {}",
+    "name": "only one of them names {}",
+    "mood": "one of them says it with: {}",
+    "denial": "one of them denies it: {}",
+    "change": "one of them says that it changed",
+    "parties": "who does what to whom cannot be told: {}",
+    "conflict": "they differ: {}",
+    "language": "not in English",
+    "word": "no word for '{}'",
+    "distance": "told in other words",
+}
+
+
 class Coverage:
     """Finds out who tells what a sentence says."""
 
@@ -102,6 +117,11 @@ class Coverage:
         return obstacle or next(
             iter(self._gaps(said, [teller], bool(_anchors(said, teller)))), None
         )
+
+    def lacking(self, said: Reading, teller: Reading) -> str:
+        """Say in a few words what of one text another one does not say."""
+        gap = self.gap(said, teller)
+        return _WHY[gap.kind].format(gap.said) if gap is not None else "told in other words"
 
     def _fewest(self, said: Reading, kept: Sequence[Reading], among: Sequence[int]) -> list[int]:
         """Leave out, one by one, who is not needed, the least near first."""

@@ -9,18 +9,24 @@ from functools import partial
 
 from msgspec.json import Decoder
 
-from slowwave.consolidation.asking.estimates import Question, estimate_pair, estimate_writing
+from slowwave.consolidation.asking.estimates import (
+    Question,
+    estimate_pair,
+    estimate_undecided,
+    estimate_writing,
+)
 from slowwave.consolidation.clusters import find_groups, split_group
 from slowwave.consolidation.comparison.coverage import Coverage
 from slowwave.consolidation.extractive import Source
 from slowwave.consolidation.guards import Objection
-from slowwave.consolidation.language.reading import Reading
+from slowwave.consolidation.language.reading import Reading, read
 from slowwave.consolidation.population import Population
 from slowwave.consolidation.proposals import (
     Claim,
     Draft,
     Operation,
     Proposal,
+    Undecided,
     proposal_id,
 )
 from slowwave.consolidation.topics import shared_topics
@@ -32,6 +38,7 @@ from .options import PlanOptions
 _PARTS = Decoder(list[list[int]])
 # Who tells a sentence, by their places; nobody if empty.
 _PLACES = Decoder(list[int])
+_WHY = Decoder(str)
 
 PairGuard = Callable[[Reading, Reading], Objection | None]
 
@@ -135,6 +142,28 @@ class Planning:
             "tellers", hashes, _PLACES, lambda: self._coverage.tellers(said, kept) or []
         )
         return found or None
+
+    def undecided(self, rows: Sequence[int]) -> Undecided:
+        """Say which memories look like one thing, and what the first lacks of the second."""
+        sources = self.population.sources(self.ids(rows))
+        _, mean = _similarities(sources)
+        return Undecided(
+            tuple(self.ids(rows)),
+            self.population.tenant,
+            mean,
+            self._lacking(sources[0], sources[1]),
+            estimate_undecided(sources),
+        )
+
+    def _lacking(self, here: Source, there: Source) -> str:
+        """Say what of one memory another one does not say."""
+        hashes = [content_hash(one.text) for one in (here, there)]
+        return self.population.memos.recall(
+            "lacking",
+            hashes,
+            _WHY,
+            lambda: self._coverage.lacking(read(here.text), read(there.text)),
+        )
 
     def is_decided(self, operation: Operation, ids: Sequence[str]) -> bool:
         """Whether what would be proposed was decided before: it need not be written out again."""

@@ -16,7 +16,7 @@ from slowwave.consolidation.extractive import (
     tells_already,
 )
 from slowwave.consolidation.language.reading import read
-from slowwave.consolidation.proposals import Draft, Proposal
+from slowwave.consolidation.proposals import Draft, Proposal, Undecided
 from slowwave.consolidation.topics import shared_topics
 from slowwave.store.records import Memory
 
@@ -34,6 +34,8 @@ class Syntheses:
         self._matters = matters
         # Rows that join a memory made before, by its id.
         self._joining: dict[str, list[int]] = {}
+        # What looks like one thing and cannot be told once without a model, after `propose`.
+        self.undecided: list[Undecided] = []
 
     def propose(self) -> Iterator[Proposal]:
         """Propose new memories, and what those that there are take in.
@@ -73,6 +75,7 @@ class Syntheses:
             merges = list(self._merges(rows, composed))
             yield from merges
             if not merges:
+                self.undecided.append(planning.undecided(rows))
                 return
             rows = [row for row in rows if planning.is_open(row)]
 
