@@ -23,6 +23,22 @@ NOW = datetime(2026, 3, 10, 3, 0, tzinfo=UTC)
 # What a night must give back when it is undone: everything that agents see.
 AGENTS_TABLES = ("memories", "embeddings", "entities", "memory_entities", "synthesized_from")
 
+# One fact in other words, none of which a merge of twins takes for another, and something added.
+_ONE_THING = (
+    "Oksana carries the database pager at weekends until 22:00.",
+    "Until 22:00 the database pager is with Oksana at weekends.",
+    "Oksana is on call for the databases at weekends, until 22:00.",
+    "Database pages at weekends go to Oksana until 22:00.",
+    "Until 22:00 the one who answers the database pager at weekends is Oksana.",
+    "Oksana answers the database pager at weekends until 22:00, on her second phone.",
+    "Checked the rota: until 22:00 Oksana has the database pager at weekends.",
+)
+
+
+def of_one_thing() -> list[str]:
+    """Give texts about one thing that a night without a model writes down as one memory."""
+    return list(_ONE_THING)
+
 
 def fill(path: Path, memories: Sequence[dict[str, Any] | str]) -> None:
     """Import memories, each a text or an object."""

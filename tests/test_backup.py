@@ -15,8 +15,7 @@ from pathlib import Path
 import pytest
 from builders import NOW, a_memory, copy_of, process, put
 from figures import Figures
-from nights import execute, fill, night, picture, rows, told
-from test_plan import of_one_thing
+from nights import execute, fill, night, of_one_thing, picture, rows, told
 
 from slowwave.cli.app import run
 from slowwave.consolidation.embed import SentenceEmbedder

@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from nights import execute, fill, rows, told
-from test_plan import TWINS, of_one_thing
+from nights import execute, fill, of_one_thing, rows, told
+from test_plan import TWINS
 
 from slowwave.cli.app import COMMANDS, run
 from slowwave.consolidation.asking.estimates import count_tokens

@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from nights import NOW, execute, fill, night, picture, rows, told
-from test_plan import TWINS, of_one_thing
+from nights import NOW, execute, fill, night, of_one_thing, picture, rows, told
+from test_plan import TWINS
 
 from slowwave.consolidation.embed import SentenceEmbedder
 from slowwave.consolidation.proposals import Operation, Written

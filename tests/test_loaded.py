@@ -8,8 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
-from nights import fill, night, told
-from test_plan import of_one_thing
+from nights import fill, night, of_one_thing, told
 
 from slowwave.consolidation.embed import SentenceEmbedder
 

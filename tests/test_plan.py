@@ -8,7 +8,7 @@ from typing import Any
 
 import night as fixture
 import pytest
-from nights import NOW, execute, fill, night, picture, rows, told
+from nights import NOW, execute, fill, night, of_one_thing, picture, rows, told
 
 from slowwave.consolidation.embed import SentenceEmbedder
 from slowwave.consolidation.language.reading import read
@@ -24,11 +24,6 @@ FACTS = {fact["id"]: fact["wordings"] for fact in KNOWN.facts}
 RULE = KNOWN.rules[0]["voicings"]
 PORT = "The billing service listens on port {} for requests of the web shop."
 TWINS = ["Billing listens on port 8080.", "Billing listens on port 8080"]
-
-
-def of_one_thing() -> list[str]:
-    """Give wordings of one fact that belong together."""
-    return next(words for words in FACTS.values() if any("Oksana" in word for word in words))
 
 
 def states(path: Path) -> dict[str, str]:

@@ -12,8 +12,8 @@ from pathlib import Path
 
 import night as fixture
 import pytest
-from nights import fill, night, picture, rows, told
-from test_plan import TWINS, of_one_thing
+from nights import fill, night, of_one_thing, picture, rows, told
+from test_plan import TWINS
 
 from slowwave.consolidation.embed import SentenceEmbedder
 from slowwave.store.check import check_file

@@ -13,8 +13,7 @@ import night as fixture
 import pytest
 from builders import NOW, a_decision, a_memory, a_run, changing, copy_of, decide, put
 from figures import Figures
-from nights import execute, fill, night, picture, rows, told
-from test_plan import of_one_thing
+from nights import execute, fill, night, of_one_thing, picture, rows, told
 
 from slowwave.cli.app import run
 from slowwave.consolidation.embed import SentenceEmbedder

@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 from builders import a_memory, put
-from nights import fill, night, rows, told
+from nights import fill, night, of_one_thing, rows, told
 from rich.console import Console, RenderableType
 from test_cli import Cli, cli
-from test_plan import FACTS, PORT, TWINS, of_one_thing
+from test_plan import FACTS, PORT, TWINS
 
 from slowwave.cli.left import conflicts_as_json, conflicts_as_text
 from slowwave.cli.report import as_json, as_text

@@ -16,9 +16,8 @@ import pytest
 from builders import copy_of
 from figures import Figures
 from model_server import Asked, Reply, Responder, faithful, judges, model_server, refuses, says
-from nights import execute, fill, night, picture, rows, told
+from nights import execute, fill, night, of_one_thing, picture, rows, told
 from reliability.hostile import CODES, HALF, ORDERS, shapes
-from test_plan import of_one_thing
 
 from slowwave.cli.app import run
 from slowwave.consolidation.checking.instructions import commands
