@@ -17,7 +17,6 @@ from slowwave.store.memories import read_memories
 from slowwave.store.records import LAYERS, Memory, content_hash, json_text, timestamp, to_row
 from slowwave.store.vectors import keep_vectors, to_blob
 
-from .norms import restates
 from .proposals import Draft, Operation, Proposal, Result, Written, derived_trust
 
 if TYPE_CHECKING:
@@ -244,6 +243,9 @@ def _derive(
     _add_edges(file, run, proposal, derived.id, sources)
     leaving = [memory for memory in sources if memory.id in proposal.leaving]
     if proposal.operation == "extract":
+        # Not before it is needed: a night at rest reads no text.
+        from .norms import restates
+
         # What a model wrote may say less than what the plan went by.
         leaving = [memory for memory in leaving if restates(draft.text, memory.content)]
     _supersede(file, run, proposal, leaving, derived.id)
