@@ -85,7 +85,7 @@ class Syntheses:
         into: dict[str, list[int]] = {}
         for row in filter(planning.may_leave, rows):
             tellers = composed.told_by.get(planning.id(row), frozenset())
-            if len(tellers) == 1:
+            if len(tellers) == 1 and not self._was_taken_out(min(tellers), row):
                 into.setdefault(min(tellers), []).append(row)
         for survivor, leaving in into.items():
             planning.used.update(leaving)
@@ -119,7 +119,7 @@ class Syntheses:
         for row in filter(planning.may_leave, fresh):
             source = self._population.source(row)
             teller = next((one for one in owners if self._tells(one, source)), None)
-            if teller is not None:
+            if teller is not None and not self._was_taken_out(teller.id, row):
                 known.setdefault(teller.id, []).append(row)
                 planning.used.add(row)
         for owner, rows in known.items():
@@ -130,6 +130,10 @@ class Syntheses:
     def _tells(self, owner: Memory, source: Source) -> bool:
         (standing,) = self._population.sources([owner.id])
         return tells_already(standing, source, self._planning.tellers)
+
+    def _was_taken_out(self, survivor: str, row: int) -> bool:
+        """Whether someone took a memory out again of the one that it would be merged into."""
+        return (survivor, self._planning.id(row)) in self._population.taken_apart
 
     def _seated(self, owners: list[Memory], fresh: list[int]) -> list[int]:
         """Let the first memory with room take fresh members in; give those that find none."""
