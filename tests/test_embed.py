@@ -5,7 +5,7 @@ from __future__ import annotations
 import shutil
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -17,7 +17,7 @@ from nights import fill, night, rows
 
 from slowwave.consolidation.embed import PORTION, SentenceEmbedder
 from slowwave.consolidation.errors import EmbedderError
-from slowwave.consolidation.minilm import GRAPH
+from slowwave.consolidation.minilm import GRAPH, packaged_model
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -87,6 +87,15 @@ def test_of_a_text_beyond_256_tokens_the_beginning_counts(embedder: SentenceEmbe
     assert np.abs(whole - other).max() > 100 * ROUNDING
 
 
+@pytest.fixture
+def _loading_anew() -> Iterator[None]:
+    """Let the packaged model be loaded as if for the first time, by this test and the next."""
+    packaged_model.cache_clear()
+    yield
+    packaged_model.cache_clear()
+
+
+@pytest.mark.usefixtures("_loading_anew")
 @pytest.mark.parametrize("name", ["model.safetensors", "tokenizer.json"])
 @pytest.mark.parametrize("fault", ["changed", "missing"])
 def test_a_packaged_model_that_is_not_the_original_is_refused(

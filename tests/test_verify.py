@@ -478,7 +478,7 @@ def test_no_number_of_any_draft_can_be_changed_unnoticed(
     fact: dict[str, list[str]], data: st.DataObject
 ) -> None:
     given_sources = sources(*fact["wordings"])
-    faithful = compose_synthesis(given_sources)
+    faithful = compose_synthesis(given_sources).draft
     digits = [at for at, sign in enumerate(faithful.text) if sign.isdigit()]
     if not digits:
         assert not any(sign.isdigit() for source in given_sources for sign in source.text)
@@ -494,7 +494,7 @@ def test_no_name_of_any_draft_can_be_changed_unnoticed(
     fact: dict[str, list[str]], data: st.DataObject
 ) -> None:
     given_sources = sources(*fact["wordings"])
-    faithful = compose_synthesis(given_sources)
+    faithful = compose_synthesis(given_sources).draft
     names = [name for one in faithful.claims for name in read(one.text).names]
     if not names:
         assert find_faults(faithful, given_sources, "synthesize") == []
