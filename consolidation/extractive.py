@@ -52,14 +52,13 @@ class _Unit:
         return 3 * values + 3 * names + len(self.reading.stem_set)
 
 
-# Finds the fewest of some sentences that together say all that one says, by their places; None if
-# there are none.
-Tellers = Callable[[Reading, Sequence[Reading]], "list[int] | None"]
+# Finds one of some sentences that says all that another says, by its place; None if none does.
+Teller = Callable[[Reading, Sequence[Reading]], "int | None"]
 
 
-def in_the_same_words(said: Reading, kept: Sequence[Reading]) -> list[int] | None:
+def in_the_same_words(said: Reading, kept: Sequence[Reading]) -> int | None:
     """Find a sentence that says what another says in the same words, in the same or other voice."""
-    return next(([at] for at, one in enumerate(kept) if say_the_same(one, said)), None)
+    return next((at for at, one in enumerate(kept) if say_the_same(one, said)), None)
 
 
 @dataclass(frozen=True)
@@ -71,20 +70,18 @@ class Composition:
     told_by: Mapping[str, frozenset[str]]
 
 
-def compose_synthesis(
-    sources: Sequence[Source], tellers: Tellers = in_the_same_words
-) -> Composition:
+def compose_synthesis(sources: Sequence[Source], teller: Teller = in_the_same_words) -> Composition:
     """Write a text that tells all that the sources tell, in order of time.
 
     A sentence is left out only if kept ones tell all of it, so that nothing of a source is lost.
     The richest are kept first.
     """
-    kept, told = _chosen(sources, [], tellers)
+    kept, told = _chosen(sources, [], teller)
     staying = {unit.source.id for unit in kept}
     told_by: dict[str, set[str]] = {}
-    for unit, teller in told:
+    for unit, by in told:
         if unit.source.id not in staying:
-            told_by.setdefault(unit.source.id, set()).add(teller.source.id)
+            told_by.setdefault(unit.source.id, set()).add(by.source.id)
     return Composition(
         Draft(tuple(_claim(unit, told) for unit in kept)),
         {one: frozenset(by) for one, by in told_by.items()},
@@ -92,11 +89,11 @@ def compose_synthesis(
 
 
 def compose_growth(
-    owner: Source, sources: Sequence[Source], tellers: Tellers = in_the_same_words
+    owner: Source, sources: Sequence[Source], teller: Teller = in_the_same_words
 ) -> Draft:
     """Write the owner's text again, word for word, and behind it what the sources add to it."""
     standing = _standing(owner)
-    added, told = _chosen(sources, standing, tellers)
+    added, told = _chosen(sources, standing, teller)
     kept = [
         Claim(sentence, _citing(unit, told))
         for sentence, unit in zip(read(owner.text).sentences, standing, strict=True)
@@ -153,10 +150,10 @@ def current_part(text: str) -> str:
     return text[marked.end() : ended.start() if ended else None].strip()
 
 
-def tells_already(owner: Source, source: Source, tellers: Tellers = in_the_same_words) -> bool:
+def tells_already(owner: Source, source: Source, teller: Teller = in_the_same_words) -> bool:
     """Whether one memory tells all that another tells."""
     told = [unit.reading for unit in _standing(owner)]
-    return all(tellers(unit.reading, told) is not None for unit in _units(source))
+    return all(teller(unit.reading, told) is not None for unit in _units(source))
 
 
 def in_time(sources: Sequence[Source]) -> list[Source]:
@@ -165,7 +162,7 @@ def in_time(sources: Sequence[Source]) -> list[Source]:
 
 
 def _chosen(
-    sources: Sequence[Source], standing: Sequence[_Unit], tellers: Tellers
+    sources: Sequence[Source], standing: Sequence[_Unit], teller: Teller
 ) -> tuple[list[_Unit], list[tuple[_Unit, _Unit]]]:
     """Choose the sentences to keep besides those that stand; say who tells what is left out."""
     units = [unit for source in in_time(sources) for unit in _units(source)]
@@ -173,11 +170,11 @@ def _chosen(
     kept = list(standing)
     told: list[tuple[_Unit, _Unit]] = []
     for unit in sorted(units, key=lambda one: (-one.richness, places[one])):
-        by = tellers(unit.reading, [one.reading for one in kept])
+        by = teller(unit.reading, [one.reading for one in kept])
         if by is None:
             kept.append(unit)
         else:
-            told += [(unit, kept[at]) for at in by]
+            told.append((unit, kept[by]))
     return sorted(kept[len(standing) :], key=places.__getitem__), told
 
 

@@ -159,6 +159,8 @@ def may_demand(text: str) -> bool:
 
 def _is_plain(reading: Reading) -> bool:
     demands = reading.normative or _DEMANDS.search(reading.said) is not None
+    # Whoever asks a question demands an answer, and nothing of anyone else.
+    demands = demands and "?" not in reading.text
     return demands and not _RELEASES.search(reading.said)
 
 

@@ -1,40 +1,40 @@
 """Does what stays already say what this one says? Asked sentence by sentence.
 
-A sentence is told by others if each of its values and names stands there, if they are as sure of
-it and deny as much, if nobody in them could have changed places, and if each of its content words
-has one there that means the same: the same stem, or a word that lies near it in this context
-(`WordVectors`). Values carry a fact: of sentences that share one with the sentence, words may lie
-further away. Without a shared value, only one sentence that is near as a whole may tell it.
-
-Measured, with the thresholds that are named below, in docs/quality.md.
+A sentence is told by another if each of its values and names stands there, if both are as sure of
+it and deny as much, if nobody in them could have changed places, if they differ in nothing that is
+meant to the letter, and if each of its content words has one there that means the same: the same
+stem, or a word that lies near it in this context (`WordVectors`). Values carry a fact: where both
+have one in common, single words may lie further away, and a few weights, fit on texts of our own
+(`python -m benchmarks.quality.fit`), say whether all of them together are near enough.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import zip_longest
-from typing import TYPE_CHECKING
+from statistics import fmean
 
 from slowwave.consolidation import thresholds
 from slowwave.consolidation.guards import Objection, objections, say_the_same
 from slowwave.consolidation.language.mood import moods_of
 from slowwave.consolidation.language.reading import Reading, read
-from slowwave.consolidation.language.values import Value
 from slowwave.consolidation.replacing.cues import CUE, NO_MORE
 
 from .english import is_english
-from .word_vectors import Sense, WordVectors, content_words, stems_in
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
+from .word_vectors import Sense, WordVectors, content_words
 
 # Kinds of values that many facts do not share by chance.
 _ANCHORS = frozenset(
     {"number", "time", "date", "identifier", "quoted", "path", "url", "host", "version"}
     | {"address", "email", "weekday", "month"}
+)
+# What differs by such a guard differs to the letter, or in the time of a verb.
+_TO_THE_LETTER = frozenset({"sign", "case", "comma", "literal", "tense"})
+# Of these, the ones that hardly two facts have in common.
+_IDENTIFYING = frozenset(
+    {"identifier", "quoted", "path", "url", "host", "email", "address", "version", "date"}
 )
 # Of these, a text may name several that do not replace each other.
 _SEVERAL = frozenset({"quoted", "path", "identifier", "url", "host", "email", "address"})
@@ -45,6 +45,9 @@ _LIMITING = frozenset(
 _CONDITIONS = frozenset({"when", "whenever", "once"})
 # A mood that may be left out: a date or a time says as much.
 _SPARE = frozenset({"will"})
+# From so many content words on, more of them say nothing about whether a sentence is told.
+_LONG = 10
+_LONGER = 15
 # Where a clause may end that says something by itself.
 _CLAUSE_END = re.compile(r",\s+|[;()\u2013\u2014]\s*|\s+(?=(?:so|since|because|and|but)\s)")
 
@@ -53,8 +56,7 @@ _CLAUSE_END = re.compile(r",\s+|[;()\u2013\u2014]\s*|\s+(?=(?:so|since|because|a
 class Gap:
     """What of a sentence the others do not say."""
 
-    # "value", "name", "mood", "denial", "change", "parties", "conflict", "language", "word" or
-    # "distance".
+    # A key of `_WHY`.
     kind: str
     # As it stands in the sentence.
     said: str
@@ -69,6 +71,8 @@ _WHY = {
     "change": "one of them says that it changed",
     "parties": "who does what to whom cannot be told: {}",
     "conflict": "they differ: {}",
+    "scope": "one of them limits it",
+    "order": "the same words in another order",
     "language": "not in English",
     "word": "no word for '{}'",
     "distance": "told in other words",
@@ -82,71 +86,89 @@ class Coverage:
         """Take what reads words in their context; by default the packaged model."""
         self._words = words or WordVectors()
 
-    def prepare(self, sentences: Iterable[Reading]) -> None:
-        """Read several sentences at once, of which most will be asked about."""
-        self._words.prepare(sentences)
+    def teller(self, said: Reading, kept: Sequence[Reading]) -> int | None:
+        """Find the first of some sentences that says all that another says, by its place.
 
-    def tellers(self, said: Reading, kept: Sequence[Reading]) -> list[int] | None:
-        """Find the fewest of some sentences that together say all that a sentence says.
-
-        Returns their places in `kept`, None if there are none. Raises `EmbedderError`.
+        Raises `EmbedderError`.
         """
-        for at, one in enumerate(kept):
-            if say_the_same(one, said):
-                return [at]
-        if not is_english(said):
-            return None
-        kept = [_affirmed(one, said) for one in kept]
-        fit = [at for at, one in enumerate(kept) if _obstacle(said, one) is None]
-        anchored = [at for at in fit if _anchors(said, kept[at])]
-        single = next((at for at in fit if not self._gaps(said, [kept[at]], at in anchored)), None)
-        if single is not None:
-            return [single]
-        if len(anchored) < 2 or self._gaps(said, [kept[at] for at in anchored], True):
-            return None
-        return self._fewest(said, kept, anchored)
+        same = (at for at, one in enumerate(kept) if say_the_same(one, said))
+        told = (at for at, one in enumerate(kept) if self.gap(said, one) is None)
+        return next(same, next(told, None) if is_english(said) else None)
 
     def gap(self, said: Reading, teller: Reading) -> Gap | None:
-        """Say what one sentence lacks of another; None if it says all of it."""
+        """Say what of one sentence another does not say; None if it says all of it.
+
+        Raises `EmbedderError`.
+        """
+        teller = _affirmed(teller, said)
         if say_the_same(teller, said):
             return None
         if not is_english(said):
             return Gap("language", said.text)
-        teller = _affirmed(teller, said)
-        obstacle = _obstacle(said, teller)
-        return obstacle or next(
-            iter(self._gaps(said, [teller], bool(_anchors(said, teller)))), None
-        )
+        lost = (*_values_lost(said, teller), *_names_lost(said, teller), *_moods_lost(said, teller))
+        if lost:
+            return lost[0]
+        return _obstacle(said, teller) or self._untold(said, teller)
 
     def lacking(self, said: Reading, teller: Reading) -> str:
         """Say in a few words what of one text another one does not say."""
         gap = self.gap(said, teller)
         return _WHY[gap.kind].format(gap.said) if gap is not None else "told in other words"
 
-    def _fewest(self, said: Reading, kept: Sequence[Reading], among: Sequence[int]) -> list[int]:
-        """Leave out, one by one, who is not needed, the least near first."""
-        whole = self._words.sense(said).whole
-        needed = list(among)
-        for at in sorted(among, key=lambda at: float(self._words.sense(kept[at]).whole @ whole)):
-            rest = [one for one in needed if one != at]
-            if rest and not self._gaps(said, [kept[one] for one in rest], True):
-                needed = rest
-        return needed
+    def match(self, said: Reading, teller: Reading) -> Match:
+        """Measure how near the words of two sentences lie, each where it stands."""
+        here, there = self._words.sense(said), self._words.sense(teller)
+        return Match(_nearest(here, there), _nearest(there, here), float(here.whole @ there.whole))
 
-    def _gaps(self, said: Reading, tellers: Sequence[Reading], anchored: bool) -> list[Gap]:
-        """Say what some sentences, between which nothing stands, do not say of another."""
-        told = [*_values_lost(said, tellers), *_names_lost(said, tellers)]
-        told += _moods_lost(said, tellers)
+    def _untold(self, said: Reading, teller: Reading) -> Gap | None:
+        """Find the word that keeps a sentence from being told, where nothing else does."""
+        match = self.match(said, teller)
+        shared = {one.key: one.kind for one in said.values if teller.holds(one)}
+        anchors = [kind for kind in shared.values() if kind in _ANCHORS]
+        if anchors:
+            plain = len(anchors) == 1 and anchors[0] not in _IDENTIFYING
+            least = thresholds.TOLD_SCORE if plain else thresholds.IDENTIFIED_SCORE
+            told = match.least >= thresholds.ANCHORED_WORD and match.score >= least
+        else:
+            near = match.nearness >= thresholds.TOLD_SENTENCE
+            told = near and match.least >= thresholds.TOLD_WORD
         if told:
-            return told
-        senses = [self._words.sense(one) for one in tellers]
-        own = self._words.sense(said)
-        nearness = max(float(one.whole @ own.whole) for one in senses)
-        least = thresholds.ANCHORED_SENTENCE if anchored else thresholds.TOLD_SENTENCE
-        if nearness < least:
-            return [Gap("distance", f"{nearness:.2f}")]
-        floor = thresholds.ANCHORED_WORD if anchored else thresholds.TOLD_WORD
-        return [Gap("word", word) for word in _words_lost(said, own, senses, floor)]
+            return None
+        words = content_words(said)
+        return Gap("word", words[match.told.index(match.least)].text if words else said.text)
+
+
+@dataclass(frozen=True)
+class Match:
+    """How near the words of a sentence and those of its teller lie to each other, 0 to 1."""
+
+    # Of each content word of the sentence the nearest of the teller, and the other way round.
+    told: tuple[float, ...]
+    telling: tuple[float, ...]
+    # Of the sentences as a whole.
+    nearness: float
+
+    @property
+    def least(self) -> float:
+        """The word that is told least."""
+        return min(self.told, default=1.0)
+
+    @property
+    def features(self) -> tuple[float, ...]:
+        """What `score` weighs: chance words are as near in short sentences, not in long ones."""
+        return (
+            self.least,
+            self.nearness,
+            fmean(self.telling) if self.telling else 1.0,
+            min(len(self.told), _LONG) / _LONG,
+            min(len(self.telling), _LONGER) / _LONGER,
+        )
+
+    @property
+    def score(self) -> float:
+        """The odds, as a logarithm, that a sentence with the same values is told."""
+        weighed = zip(thresholds.TOLD_WEIGHTS, self.features, strict=True)
+        return sum(weight * feature for weight, feature in weighed) + thresholds.TOLD_BIAS
 
 
 def first_stand(left: Reading, right: Reading) -> Objection | None:
@@ -172,7 +194,7 @@ def _obstacle(said: Reading, teller: Reading) -> Gap | None:
     more = _rivals(said, teller)
     if more:
         return Gap("value", ", ".join(sorted(more)))
-    parties = _parties(said) & _parties(teller)
+    parties = _parties(said, teller)
     if len(parties) > 1:
         # Who does it for whom stands in verbs and prepositions that no list of words holds.
         return Gap("parties", ", ".join(sorted(parties)))
@@ -180,19 +202,34 @@ def _obstacle(said: Reading, teller: Reading) -> Gap | None:
     if others:
         return Gap("parties", ", ".join(others))
     turned = _turned(said.actors, teller.actors)
+    if turned is None and said.passive != teller.passive:
+        turned = "by"
     if turned is not None:
         return Gap("parties", turned)
-    stand = first_stand(said, teller)
-    return Gap("conflict", stand.why) if stand is not None else None
+    here, there = said.stem_set - teller.stem_set, teller.stem_set - said.stem_set
+    if not here and not there:
+        # All that differs is order and little words, which is for the guards to tell.
+        return Gap("order", teller.text)
+    if len(here) == len(there) == 1:
+        # In one sentence "left" and "right" lie as near each other as any two words for one thing.
+        return Gap("word", ", ".join(said.spelled(here)))
+    if _qualified(said.stems, teller.stems):
+        return Gap("scope", teller.text)
+    both = said.words & teller.words
+    found = (one for one in objections(said, teller) if _is_exact(one, both))
+    return next((Gap("conflict", one.why) for one in found), None)
+
+
+def _is_exact(one: Objection, both: frozenset[str]) -> bool:
+    """Whether two texts differ in more than their words; both: the words that stand in both."""
+    if one.guard == "name" and not both.isdisjoint((one.left or one.right).split(", ")):
+        return True  # "Mark is done", "the mark is done"
+    return (one.conflict and one.guard != "mood") or one.guard in _TO_THE_LETTER
 
 
 def changes(reading: Reading) -> bool:
     """Whether a sentence says that something is no longer what it was."""
     return any(cue.search(reading.said) for cue in (CUE, NO_MORE)) or "->" in reading.signs
-
-
-def _anchors(said: Reading, teller: Reading) -> list[Value]:
-    return [one for one in said.values if one.kind in _ANCHORS and teller.holds(one)]
 
 
 def _rivals(said: Reading, teller: Reading) -> set[str]:
@@ -201,9 +238,9 @@ def _rivals(said: Reading, teller: Reading) -> set[str]:
     return {one.text for one in teller.values if one.measure in measures and not said.holds(one)}
 
 
-def _parties(reading: Reading) -> frozenset[str]:
-    """Find who may be the one who acts, or the other one."""
-    return reading.persons | ({"user"} & reading.words)
+def _parties(said: Reading, teller: Reading) -> frozenset[str]:
+    """Find who may be the one who acts, or the other one; a name may open one of the sentences."""
+    return (said.persons | teller.persons | {"user"}) & said.words & teller.words
 
 
 def _affirmed(reading: Reading, said: Reading) -> Reading:
@@ -222,7 +259,14 @@ def _others(said: Reading, teller: Reading) -> list[str]:
     owners = teller.owners
     of = [one for one, by in said.owners.items() if one in owners and by.isdisjoint(owners[one])]
     here, there = _numbered(said), _numbered(teller)
-    return of + [one for one in here.keys() & there.keys() if here[one] != there[one]]
+    of += [one for one in here.keys() & there.keys() if here[one] != there[one]]
+    return of + sorted(_parties(said, teller) & (_owning(said) ^ _owning(teller)))
+
+
+def _owning(reading: Reading) -> frozenset[str]:
+    """Find who only owns what acts: "Audrey's dogs love hikes" does not say that Audrey does."""
+    owners = {token.bare for token in reading.tokens if token.possessive}
+    return frozenset(owners - {token.bare for token in reading.tokens if not token.possessive})
 
 
 def _numbered(reading: Reading) -> dict[str, set[str]]:
@@ -234,6 +278,17 @@ def _numbered(reading: Reading) -> dict[str, set[str]]:
             number = after.text if after is not None and after.text.isdigit() else ""
             found.setdefault(token.bare, set()).add(number)
     return found
+
+
+def _qualified(said: Sequence[str], teller: Sequence[str]) -> bool:
+    """Whether a teller has the same words with others among them: "API access", "API write access".
+
+    Words before or behind them add a clause or an announcement; words among them limit.
+    """
+    if len(said) < 2 or len(teller) <= len(said) or set(said) - set(teller):
+        return False
+    places = [teller.index(word) for word in said]
+    return places == sorted(places) and places[-1] - places[0] >= len(said)
 
 
 def _turned(said: Sequence[str], teller: Sequence[str]) -> str | None:
@@ -248,15 +303,14 @@ def _threes(words: Sequence[str]) -> Iterator[tuple[str, str, str]]:
     return zip(words, words[1:], words[2:], strict=False)
 
 
-def _values_lost(said: Reading, tellers: Sequence[Reading]) -> list[Gap]:
-    lost = (one for one in said.values if not any(teller.holds(one) for teller in tellers))
-    return [Gap("value", one.text) for one in lost]
+def _values_lost(said: Reading, teller: Reading) -> list[Gap]:
+    return [Gap("value", one.text) for one in said.values if not teller.holds(one)]
 
 
-def _names_lost(said: Reading, tellers: Sequence[Reading]) -> list[Gap]:
-    lost = (one for one in said.names if not any(teller.mentions(one) for teller in tellers))
-    words = _opening_words(said)
-    return [Gap("name", one) for one in dict.fromkeys(lost) if one not in words]
+def _names_lost(said: Reading, teller: Reading) -> list[Gap]:
+    lost = dict.fromkeys(one for one in said.names if not teller.mentions(one))
+    words = _opening_words(said) if lost else set()
+    return [Gap("name", one) for one in lost if one not in words]
 
 
 def _opening_words(reading: Reading) -> set[str]:
@@ -268,11 +322,11 @@ def _opening_words(reading: Reading) -> set[str]:
     return {word for word in opening if simplemma.is_known(word, lang="en")}
 
 
-def _moods_lost(said: Reading, tellers: Sequence[Reading]) -> list[Gap]:
-    own, told = moods_of(said), frozenset().union(*map(_conditions, tellers))
+def _moods_lost(said: Reading, teller: Reading) -> list[Gap]:
+    own, told = moods_of(said), _conditions(teller)
     if told <= own:
         told |= _SPARE
-    if said.normative and any(teller.normative for teller in tellers):
+    if said.normative and teller.normative:
         told |= {"should", "wants to"}
     return [Gap("mood", one) for one in sorted(own - told)]
 
@@ -283,16 +337,12 @@ def _conditions(reading: Reading) -> frozenset[str]:
     return moods | {"if"} if reading.words & _CONDITIONS else moods
 
 
-def _words_lost(said: Reading, own: Sense, tellers: Sequence[Sense], floor: float) -> list[str]:
-    """Find the words of a sentence for which the tellers have none that means the same."""
-    import numpy as np
-
-    stems = frozenset().union(*(stem for one in tellers for stem in one.stems))
-    words: NDArray[np.float32] = np.vstack([one.words for one in tellers])
-    lost = []
-    for token, vector in zip(content_words(said), own.words, strict=True):
-        if not stems_in(token) & stems and (
-            not len(words) or float((words @ vector).max()) < floor
-        ):
-            lost.append(token.text)
-    return lost
+def _nearest(here: Sense, there: Sense) -> tuple[float, ...]:
+    """Find how near each word of one sentence lies to one of another; the same stem is 1."""
+    if not len(there.words):
+        return (0.0,) * len(here.words)
+    stems = frozenset().union(*there.stems)
+    nearest = (here.words @ there.words.T).max(axis=1, initial=0.0).tolist()
+    return tuple(
+        1.0 if own & stems else near for own, near in zip(here.stems, nearest, strict=True)
+    )

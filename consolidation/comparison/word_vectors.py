@@ -7,7 +7,7 @@ on" in sentences about a port; no list of synonyms is needed, and none would kno
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -43,33 +43,22 @@ class WordVectors:
         self._model: MiniLM | None = None
         self._known: OrderedDict[str, Sense] = OrderedDict()
 
-    def prepare(self, readings: Iterable[Reading]) -> None:
-        """Read several sentences at once, which takes half as long as one after the other."""
-        new = {one.text: one for one in readings if one.text not in self._known}
-        if new:
-            found = self._read(list(new.values()))
-            self._known.update(zip(new, found, strict=True))
-        while len(self._known) > _AT_HAND:
-            self._known.popitem(last=False)
-
     def sense(self, reading: Reading) -> Sense:
         """Read one sentence. Raises `EmbedderError` if the packaged model is damaged."""
         found = self._known.get(reading.text)
         if found is None:
-            (found,) = self._read([reading])
-            self._known[reading.text] = found
+            found = self._known[reading.text] = self._read(reading)
+        if len(self._known) > _AT_HAND:
+            self._known.popitem(last=False)
         return found
 
-    def _read(self, readings: Sequence[Reading]) -> list[Sense]:
+    def _read(self, reading: Reading) -> Sense:
         if self._model is None:
             from slowwave.consolidation.minilm import packaged_model
 
             self._model = packaged_model()
-        states = self._model.states([one.said for one in readings])
-        return [
-            _sense(reading, spans, vectors)
-            for reading, (spans, vectors) in zip(readings, states, strict=True)
-        ]
+        ((spans, states),) = self._model.states([reading.said])
+        return _sense(reading, spans, states)
 
 
 def content_words(reading: Reading) -> list[Token]:

@@ -36,8 +36,8 @@ from .options import PlanOptions
 
 # The members of each part of a group, by their places in it.
 _PARTS = Decoder(list[list[int]])
-# Who tells a sentence, by their places; nobody if empty.
-_PLACES = Decoder(list[int])
+# Who tells a sentence, by its place; nobody if empty.
+_PLACE = Decoder(list[int])
 _WHY = Decoder(str)
 
 PairGuard = Callable[[Reading, Reading], Objection | None]
@@ -129,19 +129,18 @@ class Planning:
         for part in population.memos.recall(kind, hashes, _PARTS, work_out):
             yield [group[at] for at in part]
 
-    def tellers(self, said: Reading, kept: Sequence[Reading]) -> list[int] | None:
-        """Find the fewest of some sentences that together say all that one says, by their places.
+    def teller(self, said: Reading, kept: Sequence[Reading]) -> int | None:
+        """Find a sentence that says all that another says, by its place; None if there is none.
 
-        None if there are none. What was found in an earlier night is not looked for again.
+        What was found in an earlier night is not looked for again.
         """
         if not kept:
             return None
-        texts = [said.text, *(one.text for one in kept)]
-        hashes = [content_hash(text) for text in texts]
+        hashes = [content_hash(text) for text in (said.text, *(one.text for one in kept))]
         found = self.population.memos.recall(
-            "tellers", hashes, _PLACES, lambda: self._coverage.tellers(said, kept) or []
+            "teller", hashes, _PLACE, lambda: _listed(self._coverage.teller(said, kept))
         )
-        return found or None
+        return found[0] if found else None
 
     def undecided(self, rows: Sequence[int]) -> Undecided:
         """Say which memories look like one thing, and what the first lacks of the second."""
@@ -209,6 +208,10 @@ class Planning:
         hashes = tuple(self.population.memory(one).content_hash for one in sorted(ids))
         prompt, writer = self.options.prompt_hashes[operation], self.options.writer
         return proposal_id(operation, self.population.tenant, hashes, prompt, writer)
+
+
+def _listed(place: int | None) -> list[int]:
+    return [] if place is None else [place]
 
 
 def most_common(counts: Counter[str]) -> list[str]:

@@ -66,7 +66,7 @@ class Syntheses:
         planning = self._planning
         while len(rows) > 1:
             composed = compose_synthesis(
-                self._population.sources(planning.ids(rows)), planning.tellers
+                self._population.sources(planning.ids(rows)), planning.teller
             )
             written = list(self._synthesis(rows, composed))
             yield from written
@@ -129,7 +129,7 @@ class Syntheses:
 
     def _tells(self, owner: Memory, source: Source) -> bool:
         (standing,) = self._population.sources([owner.id])
-        return tells_already(standing, source, self._planning.tellers)
+        return tells_already(standing, source, self._planning.teller)
 
     def _was_taken_out(self, survivor: str, row: int) -> bool:
         """Whether someone took a memory out again of the one that it would be merged into."""
@@ -162,7 +162,7 @@ class Syntheses:
         draft = None
         if planning.options.extractive:
             standing, sources = population.sources([owner.id])[0], population.sources(ids)
-            draft = compose_growth(standing, sources, planning.tellers)
+            draft = compose_growth(standing, sources, planning.teller)
             if not _adds_little(draft, standing, sources):
                 planning.used.difference_update(rows)
                 return
