@@ -23,21 +23,34 @@ NOW = datetime(2026, 3, 10, 3, 0, tzinfo=UTC)
 # What a night must give back when it is undone: everything that agents see.
 AGENTS_TABLES = ("memories", "embeddings", "entities", "memory_entities", "synthesized_from")
 
-# One fact in other words, none of which a merge of twins takes for another, and something added.
+# One fact in other words, none of which is a twin of another, and two that each add something.
 _ONE_THING = (
     "Oksana carries the database pager at weekends until 22:00.",
     "Until 22:00 the database pager is with Oksana at weekends.",
     "Oksana is on call for the databases at weekends, until 22:00.",
-    "Database pages at weekends go to Oksana until 22:00.",
+    "The database pages of a weekend go to Oksana until 22:00.",
     "Until 22:00 the one who answers the database pager at weekends is Oksana.",
     "Oksana answers the database pager at weekends until 22:00, on her second phone.",
+    "At weekends Oksana carries the database pager until 22:00 and is paid extra for it.",
     "Checked the rota: until 22:00 Oksana has the database pager at weekends.",
+)
+# The same with something new, which the second of them tells most of.
+_MORE_OF_IT = (
+    "Oksana answers the database pager at weekends until 22:00 from the harbour office.",
+    "At weekends until 22:00 Oksana answers the database pager from the harbour office, beside "
+    "the kitchen.",
+    "Oksana answers the pager of the databases from the harbour office at weekends until 22:00.",
 )
 
 
 def of_one_thing() -> list[str]:
-    """Give texts about one thing that a night without a model writes down as one memory."""
+    """Give texts that a night without a model writes down as one memory of two sentences."""
     return list(_ONE_THING)
+
+
+def more_of_it() -> list[str]:
+    """Give texts that add a sentence to the memory that was made of `of_one_thing`."""
+    return list(_MORE_OF_IT)
 
 
 def fill(path: Path, memories: Sequence[dict[str, Any] | str]) -> None:

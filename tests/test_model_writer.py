@@ -1,7 +1,7 @@
 """A model writes, through litellm, and nothing that it says is believed.
 
 Real files, the real litellm, the real embedding model; only the model itself is played, by a
-server on loopback. Texts are those of the night fixture.
+server on loopback. Rules are those of the night fixture.
 """
 
 from __future__ import annotations
@@ -64,18 +64,58 @@ TOMORROW = NOW + timedelta(days=1)
 UNTOUCHED = ("memories", "synthesized_from", "derivations")
 
 _NIGHT = fixture.load()
-_WORDINGS = {fact["id"]: fact["wordings"] for fact in _NIGHT.facts}
 _VOICINGS = {rule["id"]: rule["voicings"] for rule in _NIGHT.rules}
 
-# Three wordings each: a number of seconds, a name, a denial, who does it for whom.
-LEASE = "coding-leasekeeper-interval"
-JONAH = "personal-jonah-cashews"
-SNAPSHOT = "coding-snapshot-temp-kept"
-PHYSIO = "personal-physio-kowalczyk"
-FACTS = (LEASE, JONAH, SNAPSHOT, PHYSIO, "coding-protobuf-pin", "personal-bled-hotel")
+# A number of seconds, a name, a denial, who does it for whom: three memories each, of which one
+# adds nothing and two add a value or a doing of their own, so that none tells the others.
+LEASE, JONAH, SNAPSHOT, PHYSIO, PROTOBUF, HOTEL = FACTS = (
+    "lease",
+    "jonah",
+    "snapshot",
+    "physio",
+    "protobuf",
+    "hotel",
+)
+_TOLD = {
+    LEASE: (
+        "LeaseKeeper renews the job lock every 10 seconds.",
+        "LeaseKeeper renews the job lock every 10 seconds, at most 360 times.",
+        "LeaseKeeper renews the job lock every 10 seconds and logs it to /var/log/lease.log.",
+    ),
+    JONAH: (
+        "The user's nephew Jonah is allergic to cashews.",
+        "The user's nephew Jonah is allergic to cashews and carries a syringe for it.",
+        "The user's nephew Jonah is allergic to cashews, which was found out at a picnic.",
+    ),
+    SNAPSHOT: (
+        "SnapshotWorker does not delete its temp files after the upload.",
+        "SnapshotWorker does not delete its temp files after the upload of 03:00.",
+        "SnapshotWorker does not delete its temp files after the upload to eu-west-1.",
+    ),
+    PHYSIO: (
+        "The user sees the physiotherapist Ms Kowalczyk about the left shoulder.",
+        "The user sees the physiotherapist Ms Kowalczyk about the left shoulder on Mondays.",
+        "The user sees the physiotherapist Ms Kowalczyk about the left shoulder and pays 40 euros.",
+    ),
+    PROTOBUF: (
+        "protobuf is pinned at 3.21.12 because the Android build breaks with newer releases.",
+        "protobuf is pinned at 3.21.12 in gradle.lock because the Android build breaks with newer "
+        "releases.",
+        "protobuf is pinned at 3.21.12 since March because the Android build breaks with newer "
+        "releases.",
+    ),
+    HOTEL: (
+        "The user booked a hotel in Bled for four nights in September.",
+        "The user booked a hotel in Bled for four nights in September for Mirjam.",
+        "The user booked a hotel in Bled for four nights in September on 3 May.",
+    ),
+}
 DRAFT_FIRST = "personal-rule-show-draft-first"
-# Two more wordings of the first fact.
-ADDED = tuple(_WORDINGS[LEASE][3:5])
+# What is said later: the first of these again, in words that no rule can call the same, and more.
+ADDED = (
+    "The user's nephew Jonah has an allergy to cashews.",
+    "The user's nephew Jonah is allergic to cashews and was in hospital with it in 2024.",
+)
 # Two values of one thing, which no rule sees.
 NEWER = (
     "The newsletter of the choir is written by the treasurer.",
@@ -157,8 +197,8 @@ def agent(
 
 
 def a_fact(name: str = LEASE) -> list[dict[str, Any]]:
-    """Give three wordings of a fact: one synthesis."""
-    return told(_WORDINGS[name][:3], name)
+    """Give three memories of one thing that only a model can tell once: one synthesis."""
+    return told(_TOLD[name], name)
 
 
 def a_pair() -> list[dict[str, Any]]:
@@ -236,14 +276,15 @@ def test_a_synthesis_of_a_model_stands_in_the_file_as_it_wrote_it(agent: Agent) 
     agent.remember(a_fact())
     result = only_result(agent.sleep())
     (derived,) = agent.rows("SELECT * FROM memories WHERE id = ?", result.derived)
-    assert derived["content"] == " ".join(_WORDINGS[LEASE][:3])
+    assert derived["content"] == " ".join(_TOLD[LEASE])
     assert (derived["layer"], derived["origin"]) == ("stable", "consolidation")
 
 
 def test_a_sentence_that_speaks_of_another_day_keeps_the_day_on_which_it_was_said(
     agent: Agent,
 ) -> None:
-    texts = [_WORDINGS[LEASE][0], f"Yesterday {_WORDINGS[LEASE][1]}", _WORDINGS[LEASE][2]]
+    first, second, third = _TOLD[LEASE]
+    texts = [first, f"Yesterday {second}", third]
     agent.remember(told(texts, "lease"))
     result = only_result(agent.sleep())
     assert result.draft is not None
@@ -606,8 +647,8 @@ def test_a_pair_that_was_judged_in_another_batch_is_not_paid_for_again(agent: Ag
 
 
 def grown(agent: Agent, *replies: Reply) -> Outcome:
-    """Give the night in which a synthesis of three wordings meets two more."""
-    agent.remember(a_fact())
+    """Give the night in which a synthesis of three memories meets two more."""
+    agent.remember(a_fact(JONAH))
     agent.sleep()
     agent.server.forget()
     if replies:
@@ -632,7 +673,7 @@ def test_what_stands_is_shown_first_and_stays_word_for_word(agent: Agent) -> Non
         ("m1", None),
         ("m2", None),
     ]
-    before = " ".join(_WORDINGS[LEASE][:3])
+    before = " ".join(_TOLD[JONAH])
     assert asked.memories[0]["text"] == before
     (active,) = agent.rows("SELECT * FROM memories WHERE status = 'active'")
     assert active["id"] == result.proposal.survivor
@@ -640,7 +681,7 @@ def test_what_stands_is_shown_first_and_stays_word_for_word(agent: Agent) -> Non
 
 
 def test_what_stands_already_is_cited_and_not_said_again(agent: Agent) -> None:
-    standing = _WORDINGS[LEASE][0]
+    standing = _TOLD[JONAH][0]
     outcome = grown(agent, claims((standing, ["m0", "m1"]), (ADDED[1], ["m2"])))
     result = only_result(outcome)
     assert result.state == "applied"
@@ -656,7 +697,7 @@ def test_what_stands_already_is_cited_and_not_said_again(agent: Agent) -> None:
 def test_a_model_that_rewrites_what_stands_is_asked_once_more_and_then_rejected(
     agent: Agent,
 ) -> None:
-    rewritten = _WORDINGS[LEASE][0].replace("renews", "refreshes")
+    rewritten = _TOLD[JONAH][0].replace("nephew", "young nephew")
     outcome = grown(agent, claims((rewritten, ["m0", "m1"]), (ADDED[1], ["m2"])))
     result = only_result(outcome)
     assert result.state == "rejected"
@@ -1185,8 +1226,8 @@ HOSTILE = {
 
 @pytest.mark.parametrize("tail", HOSTILE.values(), ids=HOSTILE.keys())
 def test_a_memory_that_gives_orders_is_sent_to_no_model(agent: Agent, tail: str) -> None:
-    wordings = _WORDINGS[LEASE]
-    agent.remember(told([*wordings[:3], f"{wordings[3]} {tail}"], "hostile"))
+    texts = _TOLD[LEASE]
+    agent.remember(told([*texts, f"{texts[0]} {tail}"], "hostile"))
     outcome = agent.sleep()
     assert states(outcome) == {"applied": 1}
     assert [one.memory for one in outcome.plan.suspicious] == ["hostile-03"]

@@ -11,11 +11,10 @@ from typing import Any
 
 import pytest
 from figures import Figures
-from nights import NOW, execute, fill, night, picture, rows, told
+from nights import NOW, execute, fill, more_of_it, night, of_one_thing, picture, rows, told
 from reliability.histories import (
     EVERYTHING,
     GIVEN_BACK,
-    KNOWN,
     Ending,
     History,
     Killed,
@@ -185,18 +184,12 @@ def _nothing_is_left_of_any_run(path: Path) -> None:
 @pytest.fixture
 def two_nights(memory_file: Path, remembering: Embedder) -> tuple[Path, str, str]:
     """Give a file in which the second night added to what the first one made."""
-    fill(memory_file, told(OF_ONE_THING, "pager"))
+    fill(memory_file, told(of_one_thing(), "pager"))
     first = night(memory_file, remembering)
-    late = "Oksana carries the Cassandra pager for the databases on every weekend."
-    fill(memory_file, told([late], "late", first_day=22))
+    fill(memory_file, told(more_of_it(), "late", first_day=22))
     second = night(memory_file, remembering, now=NOW + timedelta(days=1))
     assert [one.state for one in second.results] == ["applied"]
     return memory_file, str(first.run_id), str(second.run_id)
-
-
-OF_ONE_THING = next(
-    fact["wordings"] for fact in KNOWN.facts if any("Oksana" in one for one in fact["wordings"])
-)
 
 
 def test_the_command_names_each_change_of_the_later_run(
@@ -238,7 +231,7 @@ def test_many_changes_are_shown_in_part_and_given_whole_to_programs(
 def test_runs_over_different_memories_are_undone_in_either_order(
     memory_file: Path, remembering: Embedder, first: int
 ) -> None:
-    fill(memory_file, told(OF_ONE_THING, "pager"))
+    fill(memory_file, told(of_one_thing(), "pager"))
     fill(memory_file, ["Wiki runs on port 8080.", "Wiki runs on port 8080"])
     before = picture(memory_file, GIVEN_BACK)
     runs = [
@@ -271,7 +264,7 @@ NAMES = "SELECT name FROM entities JOIN memory_entities ON id = entity_id ORDER 
 def test_a_run_that_was_killed_is_taken_back_like_any_other(
     memory_file: Path, remembering: Embedder
 ) -> None:
-    fill(memory_file, told(OF_ONE_THING, "pager"))
+    fill(memory_file, told(of_one_thing(), "pager"))
     fill(memory_file, ["Wiki runs on port 8080.", "Wiki runs on port 8080"])
     before = picture(memory_file, GIVEN_BACK)
     with pytest.raises(Killed):
