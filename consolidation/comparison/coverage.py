@@ -115,16 +115,25 @@ class Coverage:
         gap = self.gap(said, teller)
         return _WHY[gap.kind].format(gap.said) if gap is not None else "told in other words"
 
-    def match(self, said: Reading, teller: Reading) -> Match:
+    def undecided(self, said: Reading, teller: Reading) -> Match | None:
+        """Measure two sentences that share a value and of which nothing but words can tell."""
+        if say_the_same(teller, said) or not is_english(said):
+            return None
+        teller = _affirmed(teller, said)
+        lost = _values_lost(said, teller) or _names_lost(said, teller) or _moods_lost(said, teller)
+        if lost or _obstacle(said, teller) or not _anchors(said, teller):
+            return None
+        return self._match(said, teller)
+
+    def _match(self, said: Reading, teller: Reading) -> Match:
         """Measure how near the words of two sentences lie, each where it stands."""
         here, there = self._words.sense(said), self._words.sense(teller)
         return Match(_nearest(here, there), _nearest(there, here), float(here.whole @ there.whole))
 
     def _untold(self, said: Reading, teller: Reading) -> Gap | None:
         """Find the word that keeps a sentence from being told, where nothing else does."""
-        match = self.match(said, teller)
-        shared = {one.key: one.kind for one in said.values if teller.holds(one)}
-        anchors = [kind for kind in shared.values() if kind in _ANCHORS]
+        match = self._match(said, teller)
+        anchors = _anchors(said, teller)
         if anchors:
             plain = len(anchors) == 1 and anchors[0] not in _IDENTIFYING
             least = thresholds.TOLD_SCORE if plain else thresholds.IDENTIFIED_SCORE
@@ -230,6 +239,12 @@ def _is_exact(one: Objection, both: frozenset[str]) -> bool:
 def changes(reading: Reading) -> bool:
     """Whether a sentence says that something is no longer what it was."""
     return any(cue.search(reading.said) for cue in (CUE, NO_MORE)) or "->" in reading.signs
+
+
+def _anchors(said: Reading, teller: Reading) -> list[str]:
+    """Find the kinds of the values that both have and that few facts share by chance."""
+    shared = {one.key: one.kind for one in said.values if teller.holds(one)}
+    return [kind for kind in shared.values() if kind in _ANCHORS]
 
 
 def _rivals(said: Reading, teller: Reading) -> set[str]:

@@ -15,7 +15,6 @@ from slowwave.consolidation.extractive import (
     is_shorter,
     tells_already,
 )
-from slowwave.consolidation.language.reading import read
 from slowwave.consolidation.proposals import Draft, Proposal, Undecided
 from slowwave.consolidation.topics import shared_topics
 from slowwave.store.records import Memory
@@ -152,8 +151,11 @@ class Syntheses:
         # One seat is the owner's: a proposal has so many sources at the most.
         if len(guests) >= thresholds.MOST_SOURCES:
             return False
-        sentences = sum(len(self._population.reading(guest).sentences) for guest in guests)
-        return len(read(owner.content).sentences) + sentences <= thresholds.MOST_CLAIMS
+        # What is told already takes no room: else a second night would find some.
+        (standing,) = self._population.sources([owner.id])
+        sources = self._population.sources(self._planning.ids(guests))
+        grown = compose_growth(standing, sources, self._planning.teller)
+        return len(grown.claims) <= thresholds.MOST_CLAIMS
 
     def _growth(self, owner: Memory, rows: list[int]) -> Iterator[Proposal]:
         """Let a memory made before take members in; what stands in it stays word for word."""
