@@ -224,13 +224,18 @@ def test_a_new_wording_that_adds_nothing_goes_into_the_memory_made_before(
 PAGER = "Oksana carries the {} pager for the databases on every weekend."
 
 
+def more(word: str) -> str:
+    """Give a text of which half is told by the memory that `of_one_thing` makes, and half new."""
+    return f"{of_one_thing()[0]} {PAGER.format(word)}"
+
+
 def test_a_new_wording_that_adds_something_is_taken_in_and_nothing_is_rewritten(
     memory_file: Path, embedder: SentenceEmbedder
 ) -> None:
     fill(memory_file, told(of_one_thing(), "oncall"))
     night(memory_file, embedder)
     first = rows(memory_file, "SELECT * FROM memories WHERE layer = 'stable'")[0]
-    fill(memory_file, told([PAGER.format("Cassandra")], "more", first_day=22))
+    fill(memory_file, told([more("Cassandra")], "more", first_day=22))
     outcome = night(memory_file, embedder)
     assert [one.survivor for one in outcome.results] == [first["id"]]
     assert night(memory_file, embedder).plan.proposals == ()
@@ -249,7 +254,7 @@ def test_a_memory_that_grew_is_given_back_to_the_bit(
 ) -> None:
     fill(memory_file, told(of_one_thing(), "oncall"))
     night(memory_file, embedder)
-    fill(memory_file, told([PAGER.format("Cassandra")], "more", first_day=20))
+    fill(memory_file, told([more("Cassandra")], "more", first_day=20))
     before = picture(memory_file)
     outcome = night(memory_file, embedder)
     vectors = picture(memory_file)["embeddings"]
@@ -270,7 +275,7 @@ def test_a_memory_that_an_agent_edits_meanwhile_does_not_grow(
 ) -> None:
     fill(memory_file, told(of_one_thing(), "oncall"))
     night(memory_file, embedder)
-    fill(memory_file, told([PAGER.format("Cassandra")], "more", first_day=20))
+    fill(memory_file, told([more("Cassandra")], "more", first_day=20))
 
     class Meanwhile(ExtractiveWriter):
         def write(self, jobs: Any, check: Any, answers: Any) -> Any:
@@ -282,22 +287,44 @@ def test_a_memory_that_an_agent_edits_meanwhile_does_not_grow(
     assert states(memory_file)["more-00"] == "active"
 
 
+# None of them stands against another one.
+DETAILS = (
+    "The storage team calls her directly.",
+    "Cassandra alerts reach her by text message.",
+    "A failed replica wakes her.",
+    "A cluster that is down costs her the evening.",
+    "The ledger database is hers as well.",
+    "Her runbooks have an index.",
+    "Old alerts go to the archive.",
+    "A broken shard waits until Monday.",
+    "She answers in a minute.",
+    "The pager has a spare battery.",
+    "She takes it to the cinema.",
+    "Slow queries reach her, too.",
+    "The disk monitor writes to her.",
+    "Restores are hers as well.",
+)
+
+
 def test_a_memory_grows_to_twelve_sentences_and_the_rest_makes_one_of_its_own(
     memory_file: Path, embedder: SentenceEmbedder
 ) -> None:
     fill(memory_file, told(of_one_thing(), "oncall"))
     night(memory_file, embedder)
-    words = ["storage", "Cassandra", "replica", "cluster", "ledger", "index", "archive", "shard"]
-    fill(memory_file, told([PAGER.format(word) for word in words], "more", first_day=10))
+    first = rows(memory_file, "SELECT * FROM memories WHERE layer = 'stable'")[0]
+    news = [f"{of_one_thing()[0]} {detail}" for detail in DETAILS]
+    fill(memory_file, told(news, "more", first_day=10))
     night(memory_file, embedder)
     assert night(memory_file, embedder).plan.proposals == ()
-    texts = [
-        row["content"]
-        for row in rows(memory_file, "SELECT content FROM memories WHERE layer = 'stable'")
-    ]
-    assert max(len(read(text).sentences) for text in texts) <= MOST_CLAIMS
-    active = rows(memory_file, "SELECT content FROM memories WHERE status = 'active'")
-    assert all(any(word in row["content"] for row in active) for word in words)
+    texts = {
+        row["id"]: row["content"]
+        for row in rows(memory_file, "SELECT * FROM memories WHERE status = 'active'")
+    }
+    assert texts[first["id"]].startswith(f"{first['content']} ")
+    assert len(read(texts[first["id"]]).sentences) == MOST_CLAIMS
+    assert len(rows(memory_file, "SELECT * FROM memories WHERE layer = 'stable'")) == 2
+    assert max(len(read(text).sentences) for text in texts.values()) <= MOST_CLAIMS
+    assert all(any(detail in text for text in texts.values()) for detail in DETAILS)
 
 
 def test_a_rule_rests_on_new_voices_of_new_sessions_without_a_word_of_it_changing(

@@ -322,7 +322,7 @@ def test_a_night_after_a_purge_proposes_nothing_and_a_purge_after_it_deletes_not
     elif flavour != "lab":
         pytest.skip("with --long")
     else:
-        groups = sorted({one.group for one in known if one.role == "fact"})[:8]
+        groups = sorted({one.group for one in known if one.role == "fact"})[:32]
         chosen = [one for one in known if one.group.removeprefix("near:") in groups]
     fill(memory_file, [{"id": one.id, "content": one.text} for one in chosen])
     night(memory_file, embedder)

@@ -16,7 +16,7 @@ from weakref import ref
 from zlib import crc32
 
 import pytest
-from nights import NOW, execute, fill, night, picture, rows
+from nights import NOW, execute, fill, night, of_one_thing, picture, rows
 
 from fixtures.night import load
 from slowwave.cli.app import run
@@ -148,8 +148,7 @@ def test_a_second_night_reads_no_vector_and_of_memories_the_texts_alone_and_writ
 def test_a_night_after_a_change_says_what_a_full_pass_says(
     settled: Path, embedder: SentenceEmbedder
 ) -> None:
-    fact = load("assistant").facts[5]["wordings"]
-    fill(settled, [{"id": f"x-{at}", "content": text} for at, text in enumerate(fact)])
+    fill(settled, [{"id": f"x-{at}", "content": text} for at, text in enumerate(of_one_thing())])
     assert standing(settled) == []
     quick = night(settled, embedder, dry_run=True)
     assert same(quick, night(settled, embedder, dry_run=True, full=True))
@@ -422,9 +421,7 @@ def test_vectors_of_another_size_end_the_night_with_a_sentence_and_no_change(
     memory_file: Path, embedder: SentenceEmbedder
 ) -> None:
     made = {"embedding": [1.0, 0.0], "embedding_model": embedder.name}
-    fill(
-        memory_file, [{"content": text, **made} for text in load("assistant").facts[0]["wordings"]]
-    )
+    fill(memory_file, [{"content": text, **made} for text in of_one_thing()])
     before = picture(memory_file)
     with pytest.raises(EmbedderError, match="2 dimensions, and the model gives 384"):
         night(memory_file, embedder)
