@@ -121,7 +121,7 @@ def test_what_says_that_something_changed_does_not_tell_what_was_so(coverage: Co
     [
         "Helvi begleicht jeden Monat die Rechnungen mit der Karte, um 10:00 Uhr.",
         "Helvi règle les factures le 3 à 10:00.",
-        "Хелви оплачивает счета 3-го в 10:00.",
+        "ヘルヴィは10:00に請求書を支払う。",
     ],
 )
 def test_what_is_said_in_another_language_is_told_by_no_other_words(
