@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from builders import a_memory, put
-from nights import fill, night, of_one_thing, rows, told
+from nights import fill, more_of_it, night, of_one_thing, rows, told
 from rich.console import Console, RenderableType
 from test_cli import Cli, cli
 from test_plan import FACTS, PORT, TWINS
@@ -120,7 +120,8 @@ def test_a_dry_run_says_what_the_file_will_hold_however_memories_grow(
     fields: dict[str, Any], memory_file: Path, embedder: SentenceEmbedder
 ) -> None:
     operations = set()
-    for day, texts in enumerate((FACT[:4], [*FACT[4:], PORT.format(1), TWINS[0]], TWINS)):
+    nights = (of_one_thing(), [*more_of_it(), PORT.format(1), TWINS[0]], TWINS)
+    for day, texts in enumerate(nights):
         fill(memory_file, told(texts, f"day{day}", first_day=7 * day + 1, **fields))
         planned = night(memory_file, embedder, dry_run=True)
         done = night(memory_file, embedder)

@@ -14,7 +14,7 @@ from typing import Any
 
 import night as fixture
 import numpy as np
-from nights import AGENTS_TABLES, NOW, execute, fill, picture, rows
+from nights import AGENTS_TABLES, NOW, execute, fill, more_of_it, of_one_thing, picture, rows
 from numpy.typing import NDArray
 
 from slowwave.consolidation.cycle import run_cycle
@@ -42,7 +42,11 @@ WRITTEN = (
 
 KNOWN = fixture.load()
 # Of one thing each, so that there is something to merge and to synthesize; then a rule.
-THINGS = [fact["wordings"] for fact in KNOWN.facts[:4]] + [KNOWN.rules[0]["voicings"]]
+THINGS = [
+    [*of_one_thing(), *more_of_it()],
+    *(fact["wordings"] for fact in KNOWN.facts[:3]),
+    KNOWN.rules[0]["voicings"],
+]
 UPDATES = [
     "The backup of the wiki runs at 02:30 every night.",
     "The backup of the wiki now runs at 03:30 every night.",
