@@ -1,4 +1,4 @@
-"""The night on 1,000 memories with known answers: each answer is computed, none is recorded."""
+"""Nights on 1,000 memories with known answers: each answer is computed, none is recorded."""
 
 from __future__ import annotations
 
@@ -20,6 +20,9 @@ from slowwave.store.exchange import import_lines
 from slowwave.store.file import create_file, open_reading, open_writing
 from slowwave.store.records import timestamp
 from slowwave.store.undo import undo_run
+
+# For tests that hold the first of the three nights to more than the others.
+assistant_only = pytest.mark.parametrize("ran", ["assistant"], indirect=True)
 
 
 @dataclass(frozen=True)
@@ -53,10 +56,14 @@ class Ran:
         return made
 
 
-@pytest.fixture(scope="module")
-def ran(tmp_path_factory: pytest.TempPathFactory, embedder: SentenceEmbedder) -> Iterator[Ran]:
+@pytest.fixture(scope="module", params=fixture.FLAVOURS)
+def ran(
+    request: pytest.FixtureRequest,
+    tmp_path_factory: pytest.TempPathFactory,
+    embedder: SentenceEmbedder,
+) -> Iterator[Ran]:
     path = tmp_path_factory.mktemp("night") / "memory.db"
-    known = fixture.load()
+    known = fixture.load(request.param)
     create_file(path)
     with open_writing(path) as file:
         import_lines(file, (line.encode() for line in fixture.lines(known)), fixture.FIRST_DAY)
@@ -69,10 +76,15 @@ def test_the_fixture_holds_a_thousand_memories_that_differ(ran: Ran) -> None:
     assert len({told.text for told in ran.known.told}) == 1_000
 
 
-def test_about_a_hundred_stable_and_ten_core_memories_come_of_it(ran: Ran) -> None:
-    layers = ran.outcome.after.layers
-    assert 80 <= layers["stable"] <= 130
-    assert 8 <= layers["core"] <= 12
+def test_the_night_leaves_fewer_memories_and_less_text(ran: Ran) -> None:
+    before, after = ran.outcome.before, ran.outcome.after
+    assert after.active < before.active
+    assert after.characters < before.characters
+    assert after.tokens < before.tokens
+
+
+def test_about_ten_core_memories_come_of_it(ran: Ran) -> None:
+    assert 8 <= ran.outcome.after.layers["core"] <= 12
 
 
 def test_no_two_different_facts_stand_in_one_memory(ran: Ran) -> None:
@@ -94,17 +106,28 @@ def test_no_merge_joins_two_that_differ(ran: Ran) -> None:
     ] == []
 
 
-def test_updates_are_found_and_nothing_else_is_taken_for_one(ran: Ran) -> None:
+def updates_found(ran: Ran) -> tuple[int, set[str]]:
+    """Count what was taken for an update, and give those of it that are one."""
     of = {one.id: (one.role, one.group) for one in ran.known.told}
     found = [
         {of[source] for source in result.proposal.sources}
         for result in ran.outcome.results
         if result.proposal.operation == "update"
     ]
-    updates = {update["id"] for update in ran.known.updates}
     right = {group for told in found for role, group in told if len(told) == 2 and role == "new"}
-    assert len(right & updates) >= 0.9 * len(found), "precision"
-    assert len(right & updates) >= 0.9 * len(updates), "recall"
+    return len(found), right & {update["id"] for update in ran.known.updates}
+
+
+def test_nothing_but_updates_is_taken_for_one(ran: Ran) -> None:
+    found, right = updates_found(ran)
+    assert found
+    assert len(right) >= 0.9 * found
+
+
+@assistant_only
+def test_updates_that_say_so_are_found(ran: Ran) -> None:
+    _, right = updates_found(ran)
+    assert len(right) >= 0.9 * len(ran.known.updates)
 
 
 def test_old_and_new_stand_together_by_an_update_alone(ran: Ran) -> None:
@@ -134,14 +157,28 @@ def test_every_planted_fact_stands_in_an_active_memory(ran: Ran) -> None:
     assert lost == []
 
 
-def test_every_detail_that_one_wording_alone_tells_stays_in_an_active_memory(ran: Ran) -> None:
+def details_lost(ran: Ran) -> tuple[int, list[str]]:
+    """Count the details that wordings of facts alone tell, and give those in no active memory."""
     active = [
         row["content"]
         for row in rows(ran.path, "SELECT content FROM memories WHERE status = 'active'")
     ]
     details = [detail for fact in ran.known.facts for detail in fact.get("details", [])]
-    assert len(details) > 30
-    assert [one for one in details if not any(one in text for text in active)] == []
+    return len(details), [one for one in details if not any(one in text for text in active)]
+
+
+@assistant_only
+def test_every_detail_that_one_wording_alone_tells_stays_in_an_active_memory(ran: Ran) -> None:
+    details, lost = details_lost(ran)
+    assert details > 30
+    assert lost == []
+
+
+def test_of_keys_and_details_no_more_than_one_in_a_hundred_is_lost(ran: Ran) -> None:
+    details, lost = details_lost(ran)
+    # That no key is lost is tested above.
+    keys = sum(len(fact["keys"]) for fact in ran.known.facts)
+    assert len(lost) <= 0.01 * (keys + details)
 
 
 def test_the_rules_are_those_that_were_voiced(ran: Ran) -> None:

@@ -164,7 +164,7 @@ def _journaled(path: Path) -> dict[str, int]:
 
 
 def few_memories() -> list[str]:
-    """Give lines with merges, an update and a memory that grows: the smoke fixture."""
+    """Give lines with merges, an update and a synthesis: the smoke fixture."""
     lines = [json.loads(line) for line in SMOKE.read_text("utf-8").splitlines()]
     return [json.dumps({"id": f"m-{number}", **line}) for number, line in enumerate(lines)]
 
