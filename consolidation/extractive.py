@@ -101,9 +101,9 @@ def compose_growth(
     return Draft((*kept, *(_claim(unit, told) for unit in added)))
 
 
-def is_shorter(draft: Draft, sources: Sequence[Source]) -> bool:
-    """Whether a draft is enough shorter than its sources together to be worth writing."""
-    before = sum(len(source.text) for source in sources)
+def is_shorter(draft: Draft, leaving: Sequence[Source]) -> bool:
+    """Whether a draft is enough shorter than what goes for it to be worth writing."""
+    before = sum(len(source.text) for source in leaving)
     return len(draft.text) <= thresholds.SHORTER * before
 
 
@@ -169,7 +169,7 @@ def _chosen(
     places = {unit: at for at, unit in enumerate(units)}
     kept = list(standing)
     told: list[tuple[_Unit, _Unit]] = []
-    for unit in sorted(units, key=lambda one: (-one.richness, places[one])):
+    for unit in sorted(units, key=lambda one: (-one.richness, len(one.reading.text), places[one])):
         by = teller(unit.reading, [one.reading for one in kept])
         if by is None:
             kept.append(unit)

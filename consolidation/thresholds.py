@@ -132,9 +132,9 @@ TOLD_SENTENCE = 0.85
 # The same for a word where both sentences have a value in common; and the logarithm of the odds
 # from which on such a sentence is told (9 to 1), with the weights of what it is made of: the least
 # word, the sentences as a whole, the mean of the teller's words, the number of words here and
-# there, each 0 to 1. Less will do where they share an identifier, a path or two values. Fit on
-# fixtures/night and pairs-with-values.jsonl by `python -m benchmarks.quality.fit`: of 346 ways in
-# which one of those pairs does not tell the other 3 are taken for told, of 294 others 62.
+# there, each 0 to 1. A lower score will do where they share an identifier, a path or two values.
+# Fit on fixtures/night and pairs-with-values.jsonl by `python -m benchmarks.quality.fit`: of 346
+# ways in which one of those pairs does not tell the other 3 are taken for told, of 294 others 66.
 ANCHORED_WORD = 0.25
 TOLD_SCORE = 2.2
 IDENTIFIED_SCORE = 0.5

@@ -31,9 +31,10 @@ def _invented(draft: Draft, sources: Sequence[Source]) -> Iterator[str]:
 
 def _lost(draft: Draft, sources: Sequence[Source]) -> Iterator[str]:
     quoted = " ".join(_bare(claim.text) for claim in draft.claims)
-    cited = {one for claim in draft.claims for one in claim.sources}
     for source in sources:
-        if source.id not in cited:
+        citing = [_bare(claim.text) for claim in draft.claims if source.id in claim.sources]
+        # What quotes a source tells nothing else of it.
+        if all(said in source.text for said in citing):
             lost = [one for one in read(source.text).sentences if _bare(one) not in quoted]
             yield from (f"loses what a source says: {one}" for one in lost)
 

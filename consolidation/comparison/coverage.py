@@ -91,12 +91,17 @@ class Coverage:
 
         Raises `EmbedderError`.
         """
-        same = (at for at, one in enumerate(kept) if say_the_same(one, said))
-        told = (at for at, one in enumerate(kept) if self.gap(said, one) is None)
-        return next(same, next(told, None) if is_english(said) else None)
+        affirmed = [_affirmed(one, said) for one in kept]
+        same = next((at for at, one in enumerate(affirmed) if say_the_same(one, said)), None)
+        if same is not None or not is_english(said):
+            return same
+        left = [at for at, one in enumerate(affirmed) if _lost(said, one) is None]
+        # Together they take half the time that they take one after the other.
+        self._words.prepare([said, *(affirmed[at] for at in left)] if left else ())
+        return next((at for at in left if self._untold(said, affirmed[at]) is None), None)
 
     def gap(self, said: Reading, teller: Reading) -> Gap | None:
-        """Say what of one sentence another does not say; None if it says all of it.
+        """Say what one sentence does not say of another; None if it says all of it.
 
         Raises `EmbedderError`.
         """
@@ -105,10 +110,7 @@ class Coverage:
             return None
         if not is_english(said):
             return Gap("language", said.text)
-        lost = (*_values_lost(said, teller), *_names_lost(said, teller), *_moods_lost(said, teller))
-        if lost:
-            return lost[0]
-        return _obstacle(said, teller) or self._untold(said, teller)
+        return _lost(said, teller) or self._untold(said, teller)
 
     def lacking(self, said: Reading, teller: Reading) -> str:
         """Say in a few words what of one text another one does not say."""
@@ -117,11 +119,10 @@ class Coverage:
 
     def undecided(self, said: Reading, teller: Reading) -> Match | None:
         """Measure two sentences that share a value and of which nothing but words can tell."""
+        teller = _affirmed(teller, said)
         if say_the_same(teller, said) or not is_english(said):
             return None
-        teller = _affirmed(teller, said)
-        lost = _values_lost(said, teller) or _names_lost(said, teller) or _moods_lost(said, teller)
-        if lost or _obstacle(said, teller) or not _anchors(said, teller):
+        if _lost(said, teller) or not _anchors(said, teller):
             return None
         return self._match(said, teller)
 
@@ -135,9 +136,9 @@ class Coverage:
         match = self._match(said, teller)
         anchors = _anchors(said, teller)
         if anchors:
-            plain = len(anchors) == 1 and anchors[0] not in _IDENTIFYING
-            least = thresholds.TOLD_SCORE if plain else thresholds.IDENTIFIED_SCORE
-            told = match.least >= thresholds.ANCHORED_WORD and match.score >= least
+            identified = len(anchors) > 1 or anchors[0] in _IDENTIFYING
+            score = thresholds.IDENTIFIED_SCORE if identified else thresholds.TOLD_SCORE
+            told = match.least >= thresholds.ANCHORED_WORD and match.score >= score
         else:
             near = match.nearness >= thresholds.TOLD_SENTENCE
             told = near and match.least >= thresholds.TOLD_WORD
@@ -189,6 +190,12 @@ def first_stand(left: Reading, right: Reading) -> Objection | None:
     return next(
         (one for one in objections(left, right) if one.conflict and one.guard != "mood"), None
     )
+
+
+def _lost(said: Reading, teller: Reading) -> Gap | None:
+    """Find what keeps one sentence from telling another, whatever its words mean."""
+    lost = _values_lost(said, teller) or _names_lost(said, teller) or _moods_lost(said, teller)
+    return lost[0] if lost else _obstacle(said, teller)
 
 
 def _obstacle(said: Reading, teller: Reading) -> Gap | None:
@@ -255,7 +262,8 @@ def _rivals(said: Reading, teller: Reading) -> set[str]:
 
 def _parties(said: Reading, teller: Reading) -> frozenset[str]:
     """Find who may be the one who acts, or the other one; a name may open one of the sentences."""
-    return (said.persons | teller.persons | {"user"}) & said.words & teller.words
+    persons = (said.persons - _opening_words(said)) | (teller.persons - _opening_words(teller))
+    return (persons | {"user"}) & said.words & teller.words
 
 
 def _affirmed(reading: Reading, said: Reading) -> Reading:
@@ -264,7 +272,7 @@ def _affirmed(reading: Reading, said: Reading) -> Reading:
     "Port 80, not 8080" says "port 80"; "the files stay, they are not deleted" does not say that
     they are deleted.
     """
-    if said.negators or not reading.denied or not reading.denied.isdisjoint(said.stem_set):
+    if said.negators or not reading.negators or not reading.denied.isdisjoint(said.stem_set):
         return reading
     return read(" ".join(one for one in _CLAUSE_END.split(reading.text) if not read(one).negators))
 

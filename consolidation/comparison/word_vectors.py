@@ -7,7 +7,7 @@ on" in sentences about a port; no list of synonyms is needed, and none would kno
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -43,22 +43,25 @@ class WordVectors:
         self._model: MiniLM | None = None
         self._known: OrderedDict[str, Sense] = OrderedDict()
 
-    def sense(self, reading: Reading) -> Sense:
-        """Read one sentence. Raises `EmbedderError` if the packaged model is damaged."""
-        found = self._known.get(reading.text)
-        if found is None:
-            found = self._known[reading.text] = self._read(reading)
-        if len(self._known) > _AT_HAND:
-            self._known.popitem(last=False)
-        return found
-
-    def _read(self, reading: Reading) -> Sense:
+    def prepare(self, readings: Iterable[Reading]) -> None:
+        """Read some sentences at once. Raises `EmbedderError` if the packaged model is damaged."""
+        new = {one.text: one for one in readings if one.text not in self._known}
+        if not new:
+            return
         if self._model is None:
             from slowwave.consolidation.minilm import packaged_model
 
             self._model = packaged_model()
-        ((spans, states),) = self._model.states([reading.said])
-        return _sense(reading, spans, states)
+        states = self._model.states([one.said for one in new.values()])
+        for reading, (spans, vectors) in zip(new.values(), states, strict=True):
+            self._known[reading.text] = _sense(reading, spans, vectors)
+        while len(self._known) > _AT_HAND + len(new):
+            self._known.popitem(last=False)
+
+    def sense(self, reading: Reading) -> Sense:
+        """Read one sentence, if that was not done before. Raises `EmbedderError`, too."""
+        self.prepare([reading])
+        return self._known[reading.text]
 
 
 def content_words(reading: Reading) -> list[Token]:

@@ -89,7 +89,7 @@ class Syntheses:
         for survivor, leaving in into.items():
             planning.used.update(leaving)
             ids = planning.ids(leaving)
-            reason = f"it says all that {_counted(len(ids), 'other')} say"
+            reason = f"{len(ids) + 1} memories, of which one says all that the others say"
             yield planning.proposal("merge", [survivor, *ids], ids, reason, survivor=survivor)
 
     def _agreeing(self, rows: list[int]) -> list[int]:
@@ -187,14 +187,14 @@ class Syntheses:
             planning.used.update(rows)
             return
         draft = composed.draft if planning.options.extractive else None
-        if draft is not None and not is_shorter(draft, population.sources(ids)):
+        leaving = planning.leaving(rows)
+        if draft is not None and not is_shorter(draft, population.sources(leaving)):
             return
         staying = set(ids) - composed.told_by.keys()
         topics = shared_topics(population, rows)
         if topics and len(staying) > 1:
             planning.used.update(rows)
             reason = f"{len(rows)} memories share {', '.join(topics)}"
-            leaving = planning.leaving(rows)
             yield planning.proposal("synthesize", ids, leaving, reason, draft=draft, topics=topics)
 
 
@@ -202,10 +202,6 @@ def _adds_little(draft: Draft, standing: Source, sources: Sequence[Source]) -> b
     """Whether what a memory takes in is told in enough fewer words than before."""
     added = len(draft.text) - len(standing.text)
     return added <= thresholds.SHORTER * sum(len(source.text) for source in sources)
-
-
-def _counted(count: int, what: str) -> str:
-    return f"{count} {what}" if count == 1 else f"{count} {what}s"
 
 
 def _even_parts(rows: list[int], most: int) -> list[list[int]]:
