@@ -17,7 +17,7 @@ from msgspec.json import decode
 from rich.console import Console
 from rich.table import Table
 
-from slowwave.consolidation.guards import say_the_same
+from slowwave.consolidation.comparison.coverage import Coverage
 from slowwave.consolidation.language.reading import read
 
 from .rates import rate_of, shown
@@ -31,10 +31,15 @@ class Pair(Struct, frozen=True):
     same: bool
     kind: str = field(name="class")
 
-    def is_called_same(self) -> bool:
-        """Whether the two are taken for one, whichever comes first."""
-        left, right = read(self.a), read(self.b)
-        return say_the_same(left, right) or say_the_same(right, left)
+    def is_called_same(self, coverage: Coverage) -> bool:
+        """Whether one of the two would go, since the other tells each sentence of it."""
+        texts = self.a, self.b
+        return any(_tells(coverage, one, other) for one, other in (texts, texts[::-1]))
+
+
+def _tells(coverage: Coverage, teller: str, said: str) -> bool:
+    kept = [read(one) for one in read(teller).sentences]
+    return all(coverage.teller(read(one), kept) is not None for one in read(said).sentences)
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -44,28 +49,26 @@ def main(arguments: Sequence[str]) -> int:
         sys.stderr.write("usage: python -m benchmarks.quality.adversarial FILE [--texts]\n")
         return 2
     pairs = [decode(line, type=Pair) for line in Path(files[0]).read_text("utf-8").splitlines()]
-    console = Console()
-    console.print(_table(pairs))
+    console, coverage = Console(), Coverage()
+    called = [one.is_called_same(coverage) for one in pairs]
+    console.print(_table(pairs, called))
     if "--texts" in arguments:
-        for one in pairs:
-            if one.is_called_same() is not one.same:
+        for one, same in zip(pairs, called, strict=True):
+            if same is not one.same:
                 console.print(f"{one.kind}: {one.a!r} | {one.b!r}", markup=False, soft_wrap=True)
     return 0
 
 
-def _table(pairs: Sequence[Pair]) -> Table:
+def _table(pairs: Sequence[Pair], called: Sequence[bool]) -> Table:
+    found = list(zip(pairs, called, strict=True))
     table = Table("class", "differ", "called the same", "same", "found")
     for kind in sorted({one.kind for one in pairs}):
-        of_kind = [one for one in pairs if one.kind == kind]
-        called = {
-            same: [one.is_called_same() for one in of_kind if one.same is same]
+        sides = (
+            [said for one, said in found if one.kind == kind and one.same is same]
             for same in (False, True)
-        }
-        counts = (str(count) if count else "" for side in called.values() for count in _of(side))
-        table.add_row(kind, *counts)
-    differ, same = (
-        [one.is_called_same() for one in pairs if one.same is side] for side in (False, True)
-    )
+        )
+        table.add_row(kind, *(str(count) if count else "" for side in sides for count in _of(side)))
+    differ, same = ([said for one, said in found if one.same is side] for side in (False, True))
     table.add_section()
     table.add_row(
         "all", str(len(differ)), shown(rate_of(differ)), str(len(same)), shown(rate_of(same))

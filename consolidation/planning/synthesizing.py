@@ -165,7 +165,8 @@ class Syntheses:
         if planning.options.extractive:
             standing, sources = population.sources([owner.id])[0], population.sources(ids)
             draft = compose_growth(standing, sources, planning.teller)
-            if not _adds_little(draft, standing, sources):
+            leaving = population.sources(planning.leaving(rows))
+            if not _adds_little(draft, standing, leaving):
                 planning.used.difference_update(rows)
                 return
         yield planning.proposal(
@@ -198,10 +199,10 @@ class Syntheses:
             yield planning.proposal("synthesize", ids, leaving, reason, draft=draft, topics=topics)
 
 
-def _adds_little(draft: Draft, standing: Source, sources: Sequence[Source]) -> bool:
-    """Whether what a memory takes in is told in enough fewer words than before."""
+def _adds_little(draft: Draft, standing: Source, leaving: Sequence[Source]) -> bool:
+    """Whether what a memory takes in is enough shorter than what goes for it."""
     added = len(draft.text) - len(standing.text)
-    return added <= thresholds.SHORTER * sum(len(source.text) for source in sources)
+    return added <= thresholds.SHORTER * sum(len(source.text) for source in leaving)
 
 
 def _even_parts(rows: list[int], most: int) -> list[list[int]]:
