@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from . import thresholds
@@ -152,8 +152,8 @@ def current_part(text: str) -> str:
 
 def tells_already(owner: Source, source: Source, teller: Teller = in_the_same_words) -> bool:
     """Whether one memory tells all that another tells."""
-    told = [unit.reading for unit in _standing(owner)]
-    return all(teller(unit.reading, told) is not None for unit in _units(source))
+    standing = _standing(owner)
+    return all(_told_by(unit, standing, teller) is not None for unit in _units(source))
 
 
 def in_time(sources: Sequence[Source]) -> list[Source]:
@@ -170,12 +170,21 @@ def _chosen(
     kept = list(standing)
     told: list[tuple[_Unit, _Unit]] = []
     for unit in sorted(units, key=lambda one: (-one.richness, len(one.reading.text), places[one])):
-        by = teller(unit.reading, [one.reading for one in kept])
+        by = _told_by(unit, kept, teller)
         if by is None:
             kept.append(unit)
         else:
-            told.append((unit, kept[by]))
+            told.append((unit, by))
     return sorted(kept[len(standing) :], key=places.__getitem__), told
+
+
+def _told_by(unit: _Unit, kept: Sequence[_Unit], teller: Teller) -> _Unit | None:
+    """Find who tells a sentence; "it broke yesterday" is told on its own day alone."""
+    day = unit.source.observed_at[:10]
+    if unit.reading.deictic:
+        kept = [one for one in kept if one.source.observed_at[:10] == day]
+    at = teller(unit.reading, [one.reading for one in kept])
+    return None if at is None else kept[at]
 
 
 def _stage_claim(stage: Sequence[Source], start: str, mark: str) -> Claim:
@@ -195,9 +204,13 @@ def _units(source: Source) -> list[_Unit]:
 
 
 def _standing(owner: Source) -> list[_Unit]:
-    """Read a memory made before, without the days on which its sentences were said."""
-    sentences = read(owner.text).sentences
-    return [_Unit(owner, read(DATE_MARK.sub("", sentence))) for sentence in sentences]
+    """Read a memory made before, each sentence as of the day that stands in front of it."""
+    units = []
+    for sentence in read(owner.text).sentences:
+        mark = DATE_MARK.match(sentence)
+        said = owner if mark is None else replace(owner, observed_at=mark[1])
+        units.append(_Unit(said, read(DATE_MARK.sub("", sentence))))
+    return units
 
 
 def _claim(unit: _Unit, told: Sequence[tuple[_Unit, _Unit]]) -> Claim:

@@ -165,7 +165,9 @@ def test_a_text_tells_already_what_one_of_its_sentences_says() -> None:
         "The worker calls it at night.",
         "The api moved to port 80 yesterday.",
     )
-    assert tells_already(owner, told)
+    # "Yesterday" is the same day only for what was said on the day that stands in front.
+    assert tells_already(owner, replace(told, observed_at="2026-01-07T12:00:00+00:00"))
+    assert not tells_already(owner, told)
     assert tells_already(owner, passive)
     assert not tells_already(owner, longer)
     assert not tells_already(owner, other)
@@ -199,3 +201,11 @@ def test_a_value_that_too_few_voicings_give_is_no_part_of_a_rule() -> None:
 
 def test_what_is_is_no_rule() -> None:
     assert not [*rule_drafts(sources(*["The tests run at night."] * 6))]
+
+
+def test_what_was_said_of_yesterday_on_two_days_is_two_things() -> None:
+    first, second = sources("The disk was full yesterday.", "Yesterday the disk was full.")
+    later = replace(second, observed_at="2026-03-09T09:00:00+00:00")
+    assert first.observed_at[:10] != later.observed_at[:10]
+    assert compose_synthesis([first, later]).told_by == {}
+    assert not tells_already(first, later)

@@ -30,14 +30,14 @@ _ANCHORS = frozenset(
     {"number", "time", "date", "identifier", "quoted", "path", "url", "host", "version"}
     | {"address", "email", "weekday", "month"}
 )
-# What differs by such a guard differs to the letter, or in the time of a verb.
-_TO_THE_LETTER = frozenset({"sign", "case", "comma", "literal", "tense"})
 # Of these, the ones that hardly two facts have in common.
 _IDENTIFYING = frozenset(
     {"identifier", "quoted", "path", "url", "host", "email", "address", "version", "date"}
 )
 # Of these, a text may name several that do not replace each other.
 _SEVERAL = frozenset({"quoted", "path", "identifier", "url", "host", "email", "address"})
+# What differs by such a guard differs to the letter, or in the time of a verb.
+_TO_THE_LETTER = frozenset({"sign", "case", "comma", "literal", "tense"})
 # Moods that limit when, how surely or of how many something is so.
 _LIMITING = frozenset(
     {"may", "used to", "almost", "unless", "if", "only", "until", "some", "most", "sometimes", "?"}
@@ -75,7 +75,6 @@ _WHY = {
     "order": "the same words in another order",
     "language": "not in English",
     "word": "no word for '{}'",
-    "distance": "told in other words",
 }
 
 
