@@ -39,7 +39,10 @@ _QUERIES = {
     ),
     "lost descendant": (
         "SELECT 'lineage speaks of ' || derived_id || ', which is gone' "
-        "FROM synthesized_from LEFT JOIN memories ON id = derived_id WHERE id IS NULL "
+        "FROM synthesized_from AS edge LEFT JOIN memories ON id = derived_id "
+        # One that somebody deleted may lead on to others, or hold the only text of a source.
+        "WHERE id IS NULL AND source_content IS NULL AND NOT EXISTS (SELECT 1 FROM "
+        "synthesized_from WHERE source_id = edge.derived_id AND source_content IS NOT NULL) "
         "GROUP BY derived_id"
     ),
     "derived without sources": (

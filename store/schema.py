@@ -357,8 +357,33 @@ def _counting() -> Iterator[str]:
         )
 
 
+_VERSION_4 = """
+-- Who deletes a memory deletes this one alone: what it stood for comes back and is what it was. Of
+-- one that was superseded itself, its successor stands for them from now on. Before, since the
+-- foreign key has forgotten them afterwards.
+CREATE TRIGGER memories_release BEFORE DELETE ON memories
+BEGIN
+    UPDATE memories SET
+        status = old.status,
+        superseded_by = old.superseded_by,
+        superseded_at = iif(old.status = 'superseded', superseded_at, NULL)
+    WHERE superseded_by = old.id AND status = 'superseded' AND id <> old.id;
+    -- Lineage that leads on to others, or holds the only text of a source, stays.
+    DELETE FROM synthesized_from
+    WHERE derived_id = old.id AND source_id IN (SELECT id FROM memories)
+    AND NOT EXISTS (SELECT 1 FROM synthesized_from WHERE source_id = old.id);
+END;
+"""
+
+
+def version_4(db: Database) -> None:
+    """Bring back what a memory stood for when somebody deletes it."""
+    for statement in _statements(_VERSION_4):
+        db.conn.execute(statement)
+
+
 # Oldest first. One is never edited after a release: a change of the schema is a new function.
-STEPS = (version_1, version_2, version_3)
+STEPS = (version_1, version_2, version_3, version_4)
 
 
 def newest_version() -> int:

@@ -45,7 +45,7 @@ def lived_in(memory_file: Path) -> Path:
 
 def test_a_file_that_was_lived_in_is_whole(lived_in: Path) -> None:
     assert health(lived_in) == Health(
-        schema_version=3, memories=4, embeddings=3, edges=2, problems=()
+        schema_version=4, memories=4, embeddings=3, edges=2, problems=()
     )
 
 

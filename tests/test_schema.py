@@ -340,6 +340,46 @@ def test_a_deleted_memory_leaves_nothing_dangling_whatever_the_agent_enforces(
         assert all_memories(memory_file)[0].superseded_by is None
 
 
+@pytest.mark.parametrize("enforced", ["ON", "OFF"])
+@pytest.mark.parametrize("status", ["active", "archived", "expired"])
+def test_who_deletes_a_memory_deletes_nothing_of_what_it_stood_for(
+    memory_file: Path, status: str, enforced: str
+) -> None:
+    with_lineage(memory_file)
+    execute(
+        memory_file,
+        "UPDATE memories SET status = 'superseded', superseded_by = 'm-2', "
+        "superseded_at = '2026-03-10' WHERE id = 'm-1'",
+    )
+    execute(memory_file, "UPDATE memories SET status = ? WHERE id = 'm-2'", status)
+    with closing(sqlite3.connect(memory_file)) as db, db:
+        db.execute(f"PRAGMA foreign_keys = {enforced}")
+        db.execute("DELETE FROM memories WHERE id = 'm-2'")
+    (left,) = rows(memory_file, "SELECT id, status, superseded_by, superseded_at FROM memories")
+    assert left == {"id": "m-1", "status": status, "superseded_by": None, "superseded_at": None}
+    assert rows(memory_file, "SELECT * FROM synthesized_from") == []
+    with open_reading(memory_file) as file:
+        assert "stands in no active" not in str(check_file(file).problems)
+        assert "lineage" not in str(check_file(file).problems)
+
+
+def test_what_stood_between_a_memory_and_its_successor_can_be_deleted(memory_file: Path) -> None:
+    execute(memory_file, "INSERT INTO memories (id, content) VALUES ('m-3', 'x')")
+    for memory, successor in (("m-2", "m-3"), ("m-1", "m-2")):
+        execute(
+            memory_file,
+            "INSERT INTO memories (id, content, status, superseded_by) "
+            "VALUES (?, 'x', 'superseded', ?)",
+            *(memory, successor),
+        )
+    execute(memory_file, "DELETE FROM memories WHERE id = 'm-2'")
+    left = rows(memory_file, "SELECT id, status, superseded_by FROM memories ORDER BY id")
+    assert left == [
+        {"id": "m-1", "status": "superseded", "superseded_by": "m-3"},
+        {"id": "m-3", "status": "active", "superseded_by": None},
+    ]
+
+
 def test_two_memories_may_be_written_in_any_order_within_one_transaction(memory_file: Path) -> None:
     with changing(memory_file) as file:
         file.db.conn.execute(
@@ -352,7 +392,7 @@ def test_two_memories_may_be_written_in_any_order_within_one_transaction(memory_
 def test_migrations_are_on_record(memory_file: Path) -> None:
     recorded = rows(memory_file, "SELECT migration_set, name FROM _sqlite_migrations")
     assert recorded == [
-        {"migration_set": "slowwave", "name": f"version_{number}"} for number in (1, 2, 3)
+        {"migration_set": "slowwave", "name": f"version_{number}"} for number in (1, 2, 3, 4)
     ]
     with open_reading(memory_file) as file:
         assert schema_version(file) == len(schema.STEPS)
@@ -614,5 +654,5 @@ def test_a_process_that_is_killed_while_it_migrates_leaves_one_schema_or_the_oth
 
 def test_the_script_is_split_where_statements_end(memory_file: Path) -> None:
     triggers = rows(memory_file, "SELECT sql FROM sqlite_schema WHERE type = 'trigger'")
-    assert len(triggers) == 22
+    assert len(triggers) == 23
     assert all(row["sql"].endswith("END") for row in triggers)

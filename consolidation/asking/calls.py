@@ -33,6 +33,8 @@ FIRST_WAIT_S = 1.0
 LONGEST_WAIT_S = 30.0
 # Of a request that is sent when the time is all but over.
 _SHORTEST_TIMEOUT_S = 0.1
+# What a call may take besides, where the machine is busy: 0.4 s were seen.
+_BESIDES_S = 2.0
 # Answers that every other question would get, too: no key, no permission, no such model.
 _REFUSES_ALL = (401, 403, 404)
 # What servers understand of structured output, in the order in which it is tried.
@@ -117,7 +119,7 @@ class Model:
     def patience_s(self) -> float:
         """How long a call may take at the most: a server may answer a byte at a time."""
         waiting = min(LONGEST_WAIT_S, 2**ATTEMPTS * self._endpoint.first_wait_s)
-        return float(ATTEMPTS * (self._endpoint.timeout_s + waiting))
+        return float(ATTEMPTS * (self._endpoint.timeout_s + waiting) + _BESIDES_S)
 
     def price(self, prompt_tokens: int, answer_tokens: int) -> float | None:
         """Give the price of so many tokens in USD; None if litellm knows none for the model."""

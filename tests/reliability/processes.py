@@ -77,7 +77,9 @@ def stop(process: subprocess.Popen[str], *numbers: signal.Signals) -> Ended:
 def is_whole(path: Path) -> bool:
     """Say whether `check` finds nothing."""
     with open_reading(path) as file:
-        assert check_file(file).problems == ()
+        problems = check_file(file).problems
+    # pytest explains no assertion outside of tests.
+    assert problems == (), problems
     return True
 
 
