@@ -156,6 +156,11 @@ def tells_already(owner: Source, source: Source, teller: Teller = in_the_same_wo
     return all(_told_by(unit, standing, teller) is not None for unit in _units(source))
 
 
+def richness(source: Source) -> int:
+    """Give how much a memory tells; values and names weigh more than words."""
+    return sum(unit.richness for unit in _units(source))
+
+
 def in_time(sources: Sequence[Source]) -> list[Source]:
     """Give sources in the order in which they were said."""
     return sorted(sources, key=lambda one: (one.observed_at, one.id))

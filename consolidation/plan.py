@@ -18,6 +18,7 @@ from .planning.options import PlanOptions
 from .planning.ruling import Rules
 from .planning.state import Planning
 from .planning.synthesizing import Syntheses
+from .planning.telling import Tellings
 from .planning.updating import Updates
 from .population import Population
 from .proposals import Plan, Suspicion, TooLong, joined
@@ -43,6 +44,7 @@ def plan_tenant(population: Population, options: PlanOptions) -> Plan:
         *Rules(planning).propose(),
         *Updates(planning, matters).propose(),
         *syntheses.propose(),
+        *Tellings(planning, matters).propose(),
         *propose_judgements(planning, pairs),
     ]
     unique = {one.id: one for one in proposals if one.operation in options.only}
@@ -53,7 +55,7 @@ def plan_tenant(population: Population, options: PlanOptions) -> Plan:
         tuple(_suspicious(population)),
         tuple(TooLong(*_of(one), len(one.content)) for one in population.too_long),
         population.damaged,
-        tuple(syntheses.undecided),
+        tuple(syntheses.undecided()),
     )
 
 

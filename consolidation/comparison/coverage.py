@@ -6,6 +6,9 @@ meant to the letter, and if each of its content words has one there that means t
 stem, or a word that lies near it in this context (`WordVectors`). Values carry a fact: where both
 have one in common, single words may lie further away, and a few weights, fit on texts of our own
 (`python -m benchmarks.quality.fit`), say whether all of them together are near enough.
+
+Where words alone do not tell, a network that reads both sentences may (`entailment.py`): it needs
+no list of moods, roles or voices, only that no value, name, denial or person speaks against it.
 """
 
 from __future__ import annotations
@@ -13,8 +16,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import zip_longest
+from functools import lru_cache
+from itertools import permutations, product, zip_longest
 from statistics import fmean
+from typing import NamedTuple
 
 from slowwave.consolidation import thresholds
 from slowwave.consolidation.guards import Objection, objections, say_the_same
@@ -23,6 +28,7 @@ from slowwave.consolidation.language.reading import Reading, read
 from slowwave.consolidation.replacing.cues import CUE, NO_MORE
 
 from .english import is_english
+from .entailment import Entailment
 from .word_vectors import Sense, WordVectors, content_words
 
 # Kinds of values that many facts do not share by chance.
@@ -48,6 +54,8 @@ _SPARE = frozenset({"will"})
 # From so many content words on, more of them say nothing about whether a sentence is told.
 _LONG = 10
 _LONGER = 15
+# With fewer content words a sentence says too little for the network: the rest may limit it.
+_FEWEST = 3
 # Where a clause may end that says something by itself.
 _CLAUSE_END = re.compile(r",\s+|[;()\u2013\u2014]\s*|\s+(?=(?:so|since|because|and|but)\s)")
 
@@ -75,15 +83,28 @@ _WHY = {
     "order": "the same words in another order",
     "language": "not in English",
     "word": "no word for '{}'",
+    "meaning": "near words, that need not mean the same",
 }
+
+
+class _Limit(NamedTuple):
+    """What a sentence takes to be told by the network: how likely, and how near its words."""
+
+    likelihood: float
+    words: float
+
+
+_PLAIN = _Limit(thresholds.ENTAILED, thresholds.NEAR_WORDS)
+_ANCHORED = _Limit(thresholds.ENTAILED_ANCHORED, thresholds.NEAR_WORDS_ANCHORED)
 
 
 class Coverage:
     """Finds out who tells what a sentence says."""
 
-    def __init__(self, words: WordVectors | None = None) -> None:
-        """Take what reads words in their context; by default the packaged model."""
-        self._words = words or WordVectors()
+    def __init__(self) -> None:
+        """Load nothing yet."""
+        self._words = WordVectors()
+        self._entailment = Entailment()
 
     def teller(self, said: Reading, kept: Sequence[Reading]) -> int | None:
         """Find the first of some sentences that says all that another says, by its place.
@@ -97,24 +118,59 @@ class Coverage:
         left = [at for at, one in enumerate(affirmed) if _lost(said, one) is None]
         # Together they take half the time that they take one after the other.
         self._words.prepare([said, *(affirmed[at] for at in left)] if left else ())
-        return next((at for at in left if self._untold(said, affirmed[at]) is None), None)
+        by_words = (at for at in left if self._untold(said, affirmed[at]) is None)
+        told = next((at for at in by_words if not self._doubted(said, affirmed[at])), None)
+        if told is not None:
+            return told
+        open_to = [at for at, one in enumerate(kept) if _opposed(said, one) is None]
+        entailed = self._entailed(said, [kept[at] for at in open_to])
+        return next((at for at, is_so in zip(open_to, entailed, strict=True) if is_so), None)
 
     def gap(self, said: Reading, teller: Reading) -> Gap | None:
         """Say what one sentence does not say of another; None if it says all of it.
 
         Raises `EmbedderError`.
         """
-        teller = _affirmed(teller, said)
-        if say_the_same(teller, said):
+        affirmed = _affirmed(teller, said)
+        if say_the_same(affirmed, said):
             return None
         if not is_english(said):
             return Gap("language", said.text)
-        return _lost(said, teller) or self._untold(said, teller)
+        gap = _lost(said, affirmed) or self._untold(said, affirmed)
+        if gap is None and self._doubted(said, affirmed):
+            return Gap("meaning", said.text)
+        if (
+            gap is not None
+            and _opposed(said, teller) is None
+            and any(self._entailed(said, [teller]))
+        ):
+            return None
+        return gap
 
     def lacking(self, said: Reading, teller: Reading) -> str:
         """Say in a few words what of one text another one does not say."""
         gap = self.gap(said, teller)
         return _WHY[gap.kind].format(gap.said) if gap is not None else "told in other words"
+
+    def look_alikes(self, texts: Sequence[Reading]) -> list[tuple[int, int]]:
+        """Find pairs of texts that the network takes for one and a guard tells apart, by places.
+
+        They differ in one thing, such as a number or who does it, and are not about one matter.
+        Raises `EmbedderError`.
+        """
+        sentences = [[read(one) for one in text.sentences] for text in texts]
+        places = [
+            ((at, by), (said.text, teller.text))
+            for at, by in permutations(range(len(texts)), 2)
+            for said, teller in product(sentences[at], sentences[by])
+            if _share_words(said, teller)
+            and not say_the_same(said, teller)
+            and _differs_in_a_thing(said, teller)
+        ]
+        likely = self._entailment.likelihoods(pair for _, pair in places)
+        found = zip(places, likely, strict=True)
+        alike = {place for (place, _), one in found if one >= thresholds.LOOKS_ENTAILED}
+        return sorted({(min(pair), max(pair)) for pair in alike})
 
     def undecided(self, said: Reading, teller: Reading) -> Match | None:
         """Measure two sentences that share a value and of which nothing but words can tell."""
@@ -124,6 +180,24 @@ class Coverage:
         if _lost(said, teller) or not _anchors(said, teller):
             return None
         return self._match(said, teller)
+
+    def _entailed(self, said: Reading, tellers: Sequence[Reading]) -> list[bool]:
+        """Whether the network finds it told by each, where the words of both are near enough.
+
+        On sentences of one person's life the network alone takes for told what is about the same.
+        """
+        self._words.prepare([said, *tellers] if tellers else ())
+        matches = [self._match(said, one) for one in tellers]
+        limits = [_ANCHORED if _anchors(said, one) else _PLAIN for one in tellers]
+        asked = [at for at, one in enumerate(matches) if one.mean >= limits[at].words]
+        likely = self._entailment.likelihoods((said.text, tellers[at].text) for at in asked)
+        told = {at for at, one in zip(asked, likely, strict=True) if one >= limits[at].likelihood}
+        return [at in told for at in range(len(tellers))]
+
+    def _doubted(self, said: Reading, teller: Reading) -> bool:
+        """Whether the network all but rules out what words call told."""
+        (likely,) = self._entailment.likelihoods([(said.text, teller.text)])
+        return likely < thresholds.DOUBTED
 
     def _match(self, said: Reading, teller: Reading) -> Match:
         """Measure how near the words of two sentences lie, each where it stands."""
@@ -163,6 +237,11 @@ class Match:
         return min(self.told, default=1.0)
 
     @property
+    def mean(self) -> float:
+        """How near its words are told, all together."""
+        return fmean(self.told) if self.told else 1.0
+
+    @property
     def features(self) -> tuple[float, ...]:
         """What `score` weighs: chance words are as near in short sentences, not in long ones."""
         return (
@@ -191,28 +270,51 @@ def first_stand(left: Reading, right: Reading) -> Objection | None:
     )
 
 
+@lru_cache(maxsize=65_536)
 def _lost(said: Reading, teller: Reading) -> Gap | None:
     """Find what keeps one sentence from telling another, whatever its words mean."""
     lost = _values_lost(said, teller) or _names_lost(said, teller) or _moods_lost(said, teller)
     return lost[0] if lost else _obstacle(said, teller)
 
 
+@lru_cache(maxsize=65_536)
+def _opposed(said: Reading, teller: Reading) -> Gap | None:
+    """Find what no network may overrule: values, names, denials, changes, persons, conflicts."""
+    if not (is_english(said) and is_english(teller)):
+        return Gap("language", said.text)
+    lost = _values_lost(said, teller) or _names_lost(said, teller)
+    if lost:
+        return lost[0]
+    if "=" in said.signs or "=" in teller.signs:
+        # What is assigned is meant to the letter.
+        return Gap("value", said.text)
+    if not any(one.kind == "date" for one in said.values):
+        # What is so on one day is not so on every day.
+        dates = [one.text for one in teller.values if one.kind == "date"]
+        if dates:
+            return Gap("value", ", ".join(dates))
+    against = _against(said, teller)
+    if against is not None:
+        return against
+    if len(said.stem_set) < _FEWEST:
+        return Gap("scope", said.text)
+    here, there = said.stem_set - teller.stem_set, teller.stem_set - said.stem_set
+    if len(here) == len(there) == 1:
+        # "The old tree", "the young tree": in one sentence such words are as near as any two.
+        return Gap("word", ", ".join(said.spelled(here)))
+    return None
+
+
 def _obstacle(said: Reading, teller: Reading) -> Gap | None:
-    """Find what keeps one sentence from telling another at all."""
-    if changes(teller) and not changes(said):
-        return Gap("change", teller.text)
-    if bool(said.negators) != bool(teller.negators):
-        return Gap("denial", ", ".join(said.negators or teller.negators))
+    """Find what keeps one sentence from telling another as far as words can say."""
     limited = (moods_of(teller) - moods_of(said)) & _LIMITING
     if limited:
         return Gap("mood", ", ".join(sorted(limited)))
-    more = _rivals(said, teller)
-    if more:
-        return Gap("value", ", ".join(sorted(more)))
-    parties = _parties(said, teller)
-    if len(parties) > 1:
-        # Who does it for whom stands in verbs and prepositions that no list of words holds.
-        return Gap("parties", ", ".join(sorted(parties)))
+    against = _against(said, teller)
+    if against is not None:
+        return against
+    if said.stem_set == teller.stem_set:
+        return Gap("order", teller.text)
     others = _others(said, teller)
     if others:
         return Gap("parties", ", ".join(others))
@@ -222,17 +324,53 @@ def _obstacle(said: Reading, teller: Reading) -> Gap | None:
     if turned is not None:
         return Gap("parties", turned)
     here, there = said.stem_set - teller.stem_set, teller.stem_set - said.stem_set
-    if not here and not there:
-        # All that differs is order and little words, which is for the guards to tell.
-        return Gap("order", teller.text)
     if len(here) == len(there) == 1:
         # In one sentence "left" and "right" lie as near each other as any two words for one thing.
         return Gap("word", ", ".join(said.spelled(here)))
+    return None
+
+
+def _against(said: Reading, teller: Reading) -> Gap | None:
+    """Find what keeps one sentence from telling another, whoever finds it told."""
+    if changes(teller) and not changes(said):
+        return Gap("change", teller.text)
+    if bool(said.negators) != bool(teller.negators) or _deny_others(said, teller):
+        return Gap("denial", ", ".join(said.negators or teller.negators))
+    more = _rivals(said, teller)
+    if more:
+        return Gap("value", ", ".join(sorted(more)))
+    parties = _parties(said, teller)
+    if len(parties) > 1:
+        # Who does it for whom stands in verbs and prepositions that no list of words holds.
+        return Gap("parties", ", ".join(sorted(parties)))
+    numbered = _otherwise_numbered(said, teller)
+    if numbered:
+        return Gap("value", ", ".join(numbered))
+    if said.stem_set == teller.stem_set and said.value_keys == teller.value_keys:
+        # All that differs is order and little words, which is for the guards to tell.
+        return Gap("order", teller.text)
     if _qualified(said.stems, teller.stems):
         return Gap("scope", teller.text)
     both = said.words & teller.words
     found = (one for one in objections(said, teller) if _is_exact(one, both))
     return next((Gap("conflict", one.why) for one in found), None)
+
+
+def _deny_others(said: Reading, teller: Reading) -> bool:
+    """Whether both deny, and nothing that both deny: "no ban on it", "it may not run"."""
+    return bool(said.negators) and said.denied.isdisjoint(teller.denied)
+
+
+def _differs_in_a_thing(said: Reading, teller: Reading) -> bool:
+    """Whether one gives another value or number, or denies what the other says."""
+    gap = _against(said, teller)
+    return gap is not None and gap.kind in ("value", "denial")
+
+
+def _share_words(said: Reading, teller: Reading) -> bool:
+    """Whether two sentences have half of the longer one's words in common."""
+    most = max(len(said.stem_set), len(teller.stem_set))
+    return 2 * len(said.stem_set & teller.stem_set) >= most > 0
 
 
 def _is_exact(one: Objection, both: frozenset[str]) -> bool:
@@ -277,12 +415,16 @@ def _affirmed(reading: Reading, said: Reading) -> Reading:
 
 
 def _others(said: Reading, teller: Reading) -> list[str]:
-    """Find what belongs to somebody else there, and names with another number behind them."""
+    """Find what belongs to somebody else there."""
     owners = teller.owners
     of = [one for one, by in said.owners.items() if one in owners and by.isdisjoint(owners[one])]
-    here, there = _numbered(said), _numbered(teller)
-    of += [one for one in here.keys() & there.keys() if here[one] != there[one]]
     return of + sorted(_parties(said, teller) & (_owning(said) ^ _owning(teller)))
+
+
+def _otherwise_numbered(said: Reading, teller: Reading) -> list[str]:
+    """Find names with another number behind them."""
+    here, there = _numbered(said), _numbered(teller)
+    return sorted(one for one in here.keys() & there.keys() if here[one] != there[one])
 
 
 def _owning(reading: Reading) -> frozenset[str]:

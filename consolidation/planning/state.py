@@ -39,6 +39,8 @@ _PARTS = Decoder(list[list[int]])
 # Who tells a sentence, by its place; nobody if empty.
 _PLACE = Decoder(list[int])
 _WHY = Decoder(str)
+# Pairs of texts, by their places.
+_PAIRS = Decoder(list[tuple[int, int]])
 
 PairGuard = Callable[[Reading, Reading], Objection | None]
 
@@ -75,6 +77,14 @@ class Planning:
         if memory.id in self.population.evidence:
             return False
         return self.options.include_protected or not memory.protected
+
+    def may_stand_for(self, survivor: int, row: int) -> bool:
+        """Whether a memory may take another's place, if it says as much.
+
+        What is trusted is not left to what is trusted less; what somebody took apart stays so.
+        """
+        one, other = self.population.memories[survivor], self.population.memories[row]
+        return one.trust >= other.trust and (one.id, other.id) not in self.population.taken_apart
 
     def id(self, row: int) -> str:
         """Give the id of a row."""
@@ -142,6 +152,15 @@ class Planning:
         )
         return found[0] if found else None
 
+    def look_alikes(self, rows: Sequence[int]) -> list[tuple[int, int]]:
+        """Find pairs of rows that nearly say the same and differ in one thing."""
+        texts = [self.population.reading(row) for row in rows]
+        hashes = [self.population.memories[row].content_hash for row in rows]
+        found = self.population.memos.recall(
+            "look-alikes", hashes, _PAIRS, lambda: self._coverage.look_alikes(texts)
+        )
+        return [(rows[one], rows[other]) for one, other in found]
+
     def undecided(self, rows: Sequence[int]) -> Undecided:
         """Say which memories look like one thing, and what the first lacks of the second."""
         sources = self.population.sources(self.ids(rows))
@@ -203,6 +222,13 @@ class Planning:
             estimated_tokens=0 if decided else _estimated_tokens(operation, survivor, sources),
             draft=draft,
         )
+
+    def merge(self, survivor: int, leaving: Sequence[int]) -> Proposal:
+        """Propose that some rows leave for one that says all that they say."""
+        self.used.update(leaving)
+        ids = self.ids([survivor, *leaving])
+        reason = f"{len(ids)} memories, of which one says all that the others say"
+        return self.proposal("merge", ids, ids[1:], reason, survivor=ids[0])
 
     def _key(self, operation: Operation, ids: Sequence[str]) -> str:
         hashes = tuple(self.population.memory(one).content_hash for one in sorted(ids))

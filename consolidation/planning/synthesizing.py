@@ -33,8 +33,8 @@ class Syntheses:
         self._matters = matters
         # Rows that join a memory made before, by its id.
         self._joining: dict[str, list[int]] = {}
-        # What looks like one thing and cannot be told once without a model, after `propose`.
-        self.undecided: list[Undecided] = []
+        # Rows of groups that look like one thing and could not be told once, after `propose`.
+        self._left: list[list[int]] = []
 
     def propose(self) -> Iterator[Proposal]:
         """Propose new memories, and what those that there are take in.
@@ -44,7 +44,8 @@ class Syntheses:
         """
         planning = self._planning
         for group in self._matters.groups:
-            fresh = [row for row in group if planning.is_open(row)]
+            # Of all, whatever became of them since: so the next night leaves out the same.
+            fresh = [row for row in self._alike(group) if planning.is_open(row)]
             fresh = planning.in_time(self._agreeing(fresh))
             owners = self._owners(group)
             if owners:
@@ -55,6 +56,13 @@ class Syntheses:
         for owner in sorted(self._joining):
             rows = planning.in_time(self._joining[owner])
             yield from self._growth(self._population.memory(owner), rows)
+
+    def undecided(self) -> Iterator[Undecided]:
+        """Give what looks like one thing and cannot be told once without a model."""
+        for rows in self._left:
+            still = [row for row in rows if self._planning.is_open(row)]
+            if len(still) > 1:
+                yield self._planning.undecided(still)
 
     def _told_once(self, rows: list[int]) -> Iterator[Proposal]:
         """Propose what tells some rows once: a memory of which others say no more, or a new one.
@@ -74,29 +82,36 @@ class Syntheses:
             merges = list(self._merges(rows, composed))
             yield from merges
             if not merges:
-                self.undecided.append(planning.undecided(rows))
+                self._left.append(rows)
                 return
             rows = [row for row in rows if planning.is_open(row)]
 
     def _merges(self, rows: list[int], composed: Composition) -> Iterator[Proposal]:
         """Merge memories into the one that tells all that they say."""
         planning = self._planning
-        into: dict[str, list[int]] = {}
+        row_of = {planning.id(row): row for row in rows}
+        into: dict[int, list[int]] = {}
         for row in filter(planning.may_leave, rows):
-            tellers = composed.told_by.get(planning.id(row), frozenset())
-            if len(tellers) == 1 and not self._was_taken_out(min(tellers), row):
-                into.setdefault(min(tellers), []).append(row)
+            tellers = [row_of[one] for one in composed.told_by.get(planning.id(row), ())]
+            if len(tellers) == 1 and planning.may_stand_for(tellers[0], row):
+                into.setdefault(tellers[0], []).append(row)
         for survivor, leaving in into.items():
-            planning.used.update(leaving)
-            ids = planning.ids(leaving)
-            reason = f"{len(ids) + 1} memories, of which one says all that the others say"
-            yield planning.proposal("merge", [survivor, *ids], ids, reason, survivor=survivor)
+            yield planning.merge(survivor, leaving)
 
     def _agreeing(self, rows: list[int]) -> list[int]:
         """Give the rows without those that stand against each other."""
         planning, opponents = self._planning, self._matters.opponents
         ids = set(planning.ids(rows))
         return [row for row in rows if ids.isdisjoint(opponents.get(planning.id(row), ()))]
+
+    def _alike(self, rows: list[int]) -> list[int]:
+        """Give the rows without those that look like others and differ from them in one thing."""
+        pairs = self._planning.look_alikes(rows)
+        while pairs:
+            ((most, _),) = Counter(row for pair in pairs for row in pair).most_common(1)
+            pairs = [pair for pair in pairs if most not in pair]
+            rows = [row for row in rows if row != most]
+        return rows
 
     def _owners(self, group: list[int]) -> list[Memory]:
         """Give the memories that were made of parts of the group, of the greatest part first.
