@@ -298,10 +298,6 @@ def _opposed(said: Reading, teller: Reading) -> Gap | None:
         return against
     if len(said.stem_set) < _FEWEST:
         return Gap("scope", said.text)
-    here, there = said.stem_set - teller.stem_set, teller.stem_set - said.stem_set
-    if len(here) == len(there) == 1:
-        # "The old tree", "the young tree": in one sentence such words are as near as any two.
-        return Gap("word", ", ".join(said.spelled(here)))
     return None
 
 
@@ -323,10 +319,6 @@ def _obstacle(said: Reading, teller: Reading) -> Gap | None:
         turned = "by"
     if turned is not None:
         return Gap("parties", turned)
-    here, there = said.stem_set - teller.stem_set, teller.stem_set - said.stem_set
-    if len(here) == len(there) == 1:
-        # In one sentence "left" and "right" lie as near each other as any two words for one thing.
-        return Gap("word", ", ".join(said.spelled(here)))
     return None
 
 
@@ -349,6 +341,10 @@ def _against(said: Reading, teller: Reading) -> Gap | None:
     if said.stem_set == teller.stem_set and said.value_keys == teller.value_keys:
         # All that differs is order and little words, which is for the guards to tell.
         return Gap("order", teller.text)
+    here, there = said.stem_set - teller.stem_set, teller.stem_set - said.stem_set
+    if len(here) == len(there) == 1:
+        # In one sentence "left" and "right" lie as near each other as any two words for one thing.
+        return Gap("word", ", ".join(said.spelled(here)))
     if _qualified(said.stems, teller.stems):
         return Gap("scope", teller.text)
     both = said.words & teller.words
