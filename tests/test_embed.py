@@ -17,7 +17,7 @@ from nights import fill, night, rows
 
 from slowwave.consolidation.embed import PORTION, SentenceEmbedder
 from slowwave.consolidation.errors import EmbedderError
-from slowwave.consolidation.minilm import GRAPH, packaged_model
+from slowwave.consolidation.minilm import GRAPH, packaged_model, sound_folder
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -90,9 +90,11 @@ def test_of_a_text_beyond_256_tokens_the_beginning_counts(embedder: SentenceEmbe
 @pytest.fixture
 def _loading_anew() -> Iterator[None]:
     """Let the packaged model be loaded as if for the first time, by this test and the next."""
-    packaged_model.cache_clear()
+    for one in (packaged_model, sound_folder):
+        one.cache_clear()
     yield
-    packaged_model.cache_clear()
+    for one in (packaged_model, sound_folder):
+        one.cache_clear()
 
 
 @pytest.mark.usefixtures("_loading_anew")
