@@ -172,15 +172,16 @@ def _chosen(
     """Choose the sentences to keep besides those that stand; say who tells what is left out."""
     units = [unit for source in in_time(sources) for unit in _units(source)]
     places = {unit: at for at, unit in enumerate(units)}
-    kept = list(standing)
-    told: list[tuple[_Unit, _Unit]] = []
+    kept: list[_Unit] = []
+    # What tells one that tells it tells it, too: whom each sentence is left out for.
+    teller_of = {unit: unit for unit in standing}
     for unit in sorted(units, key=lambda one: (-one.richness, len(one.reading.text), places[one])):
-        by = _told_by(unit, kept, teller)
+        by = _told_by(unit, list(teller_of), teller)
         if by is None:
             kept.append(unit)
-        else:
-            told.append((unit, by))
-    return sorted(kept[len(standing) :], key=places.__getitem__), told
+        teller_of[unit] = unit if by is None else teller_of[by]
+    told = [(unit, by) for unit, by in teller_of.items() if unit is not by]
+    return sorted(kept, key=places.__getitem__), told
 
 
 def _told_by(unit: _Unit, kept: Sequence[_Unit], teller: Teller) -> _Unit | None:

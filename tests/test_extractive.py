@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from random import Random
 from typing import Any
@@ -20,7 +21,7 @@ from slowwave.consolidation.extractive import (
     compose_synthesis,
     tells_already,
 )
-from slowwave.consolidation.language.reading import read
+from slowwave.consolidation.language.reading import Reading, read
 from slowwave.consolidation.norms import rule_drafts
 from slowwave.consolidation.proposals import Draft
 from slowwave.consolidation.thresholds import EXTRACT_SOURCES
@@ -171,6 +172,22 @@ def test_a_text_tells_already_what_one_of_its_sentences_says() -> None:
     assert tells_already(owner, passive)
     assert not tells_already(owner, longer)
     assert not tells_already(owner, other)
+
+
+def test_a_sentence_is_left_out_for_what_tells_the_one_that_tells_it() -> None:
+    poor, middle, rich = given_sources = sources(
+        "The kiosk prints badges.",
+        "The kiosk in the lobby prints visitor badges.",
+        "The kiosk in the lobby prints visitor badges on yellow paper.",
+    )
+    tellers = {poor.text: middle.text, middle.text: rich.text}
+
+    def teller(said: Reading, kept: Sequence[Reading]) -> int | None:
+        return next((at for at, one in enumerate(kept) if one.text == tellers.get(said.text)), None)
+
+    composed = compose_synthesis(given_sources, teller)
+    assert [claim.text for claim in composed.draft.claims] == [rich.text]
+    assert composed.told_by == dict.fromkeys((poor.id, middle.id), frozenset({rich.id}))
 
 
 @pytest.mark.parametrize("rule", NIGHT.rules, ids=lambda rule: str(rule["id"]))

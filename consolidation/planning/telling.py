@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import product
 
 from slowwave.consolidation import thresholds
@@ -28,21 +28,19 @@ class Tellings:
     def propose(self) -> Iterator[Proposal]:
         """Propose merges into what stays.
 
-        From the richest on: each memory leaves into one that is known to stay, or stays itself. So
-        none leaves into one that leaves, too.
+        From the richest on: each memory leaves for one that was asked before it, or stays. What
+        tells one that tells it tells it, too: so it goes where that one went.
         """
         planning = self._planning
         near = self._near()
         into: dict[int, list[int]] = {}
-        staying: set[int] = set()
+        survivor_of: dict[int, int] = {}
         for row in self._richest_first(near):
-            tellers = (one for one in near[row] if one in staying and self._may_tell(one, row))
-            leaves = planning.may_leave(row)
-            by = next((one for one in tellers if self._tells(one, row)), None) if leaves else None
-            if by is None:
-                staying.add(row)
-            else:
-                into.setdefault(by, []).append(row)
+            tellers = [one for one in near[row] if one in survivor_of]
+            survivor = self._survivor(row, tellers, survivor_of) if planning.may_leave(row) else row
+            survivor_of[row] = survivor
+            if survivor != row:
+                into.setdefault(survivor, []).append(row)
         for survivor, leaving in into.items():
             for part in _parts(leaving, thresholds.MOST_SOURCES - 1):
                 yield planning.merge(survivor, part)
@@ -77,6 +75,13 @@ class Tellings:
             return planning.may_leave(row), -rich, memory.observed_at, memory.id
 
         return sorted(near, key=order)
+
+    def _survivor(self, row: int, tellers: Sequence[int], survivor_of: Mapping[int, int]) -> int:
+        """Find what a memory leaves for: where one that tells it went; itself if none does."""
+        for one in tellers:
+            if self._may_tell(survivor_of[one], row) and self._tells(one, row):
+                return survivor_of[one]
+        return row
 
     def _may_tell(self, teller: int, row: int) -> bool:
         """Whether nothing but their words can keep one memory from telling another."""
