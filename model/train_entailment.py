@@ -22,6 +22,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import permutations
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import onnx
@@ -50,7 +51,7 @@ REPORTED = 10_000
 HELD_OUT_EACH = 10
 # Of kinds of which there are many, and which are easy: how many are learned from.
 SHARE = {
-    **{"topic": 0.04, "near": 0.5, "near both": 0.5, "near less": 0.5},
+    **{"topic": 0.04, "one person": 0.25, "near": 0.5, "near both": 0.5, "near less": 0.5},
     **{"more lost": 0.5, "less lost": 0.5, "denied": 0.5},
 }
 # Of each fact, so many wordings have a word changed, and each is compared with so many others.
@@ -194,7 +195,8 @@ def main() -> None:
     torch.set_flush_denormal(True)
     chance = random.Random(SEED)  # noqa: S311 - nothing secret
     # What was written later comes later: what is held out stays so. "unseen" is to measure on.
-    paths = [*sorted(TEXTS.glob("*.jsonl")), *sorted(TEXTS.glob("second/*.jsonl"))]
+    parts = ("*.jsonl", "second/*.jsonl", "third/*.jsonl")
+    paths = [path for part in parts for path in sorted(TEXTS.glob(part))]
     topics = [json.loads(line) for path in paths for line in path.open()]
     held_out = topics[HELD_OUT_EACH - 1 :: HELD_OUT_EACH]
     training = [topic for at, topic in enumerate(topics) if (at + 1) % HELD_OUT_EACH]
@@ -214,7 +216,7 @@ def main() -> None:
     _report(network, kept_out, pieces, chosen.report)
 
 
-def _pairs(topic: dict[str, list[dict[str, list[str]]]], chance: random.Random) -> Iterator[Pair]:
+def _pairs(topic: dict[str, Any], chance: random.Random) -> Iterator[Pair]:
     """Give the pairs of a topic of which it is known whether the first is told by the second."""
     for fact in topic["facts"]:
         full, more, less, near = (fact[name] for name in ("full", "more", "less", "near"))
@@ -237,10 +239,12 @@ def _pairs(topic: dict[str, list[dict[str, list[str]]]], chance: random.Random) 
             for other in (one, *chance.sample([*full, *more], COMPARED)) if changed else ():
                 yield Pair(changed, other, False, "denied")
                 yield Pair(other, changed, False, "denied")
+    # What one topic says of one person is much harder to tell apart.
+    apart = topic.get("about", "topic")
     for fact, strange in permutations(topic["facts"], 2):
         for one in (*fact["full"], *fact["more"]):
             for other in (*strange["full"], *strange["more"]):
-                yield Pair(one, other, False, "topic")
+                yield Pair(one, other, False, apart)
 
 
 def _denied(text: str) -> str:

@@ -162,8 +162,12 @@ def test_other_words_with_the_same_values_are_told_in_both_directions(
     ("said", "teller"),
     [
         (
-            "Marta wants the report as a table.",
-            "Marta likes to get reports in the form of a table, sorted by date.",
+            "The nightly backup must be checked every Monday.",
+            "Somebody has to look at the backup of the night each Monday, before the stand-up.",
+        ),
+        (
+            "The garage door has to be oiled twice a year.",
+            "Oil the garage door two times a year, in spring and in autumn.",
         ),
     ],
 )

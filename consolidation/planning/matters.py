@@ -8,7 +8,7 @@ from itertools import permutations
 from msgspec.json import Decoder
 
 from slowwave.consolidation import thresholds
-from slowwave.consolidation.comparison.coverage import first_stand
+from slowwave.consolidation.comparison.opposition import first_stand
 from slowwave.consolidation.replacing.search import NOTHING, Search
 from slowwave.consolidation.replacing.told import told_of
 from slowwave.consolidation.replacing.updates import Found, find_updates
