@@ -243,14 +243,15 @@ def _values_lost(said: Reading, teller: Reading) -> list[Gap]:
 
 def _names_lost(said: Reading, teller: Reading) -> list[Gap]:
     lost = dict.fromkeys(one for one in said.names if not teller.mentions(one))
-    words = _opening_words(said) if lost else set()
+    words = _opening_words(said) if lost else frozenset()
     return [Gap("name", one) for one in lost if one not in words]
 
 
-def _opening_words(reading: Reading) -> set[str]:
+@lru_cache(maxsize=65_536)
+def _opening_words(reading: Reading) -> frozenset[str]:
     """Find the words of the dictionary that have a capital only since they open a sentence."""
     import simplemma
 
     within = {token.bare for token in reading.tokens if not token.starts_sentence}
     opening = {token.bare for token in reading.tokens if token.starts_sentence} - within
-    return {word for word in opening if simplemma.is_known(word, lang="en")}
+    return frozenset(word for word in opening if simplemma.is_known(word, lang="en"))

@@ -31,8 +31,6 @@ class Sense:
     # Of each content word its stems and its vector: float32, shape (words, 384), unit length.
     stems: tuple[frozenset[str], ...]
     words: NDArray[np.float32]
-    # Of the whole sentence: float32, shape (384,), unit length.
-    whole: NDArray[np.float32]
 
 
 class WordVectors:
@@ -89,7 +87,7 @@ def _sense(
         ]
         if pieces:
             words[row] = _unit(states[pieces].mean(axis=0))
-    return Sense(tuple(map(stems_in, tokens)), words, _unit(states.mean(axis=0)))
+    return Sense(tuple(map(stems_in, tokens)), words)
 
 
 def _unit(vector: NDArray[np.float32]) -> NDArray[np.float32]:
