@@ -1,9 +1,10 @@
 """Does what stays already say what this one says? Asked sentence by sentence.
 
 A sentence is told by another if no guard tells them apart, or if a small network that reads both
-(`entailment.py`) finds it likely enough. The network knows from examples what words mean, how sure
-a sentence is and whom it is about. What it may not overrule is what can be looked up
-(`opposition.py`). Nor may it call told what is said in words that lie far away (`word_vectors.py`).
+(`entailment.py`) finds it likely enough. The network knows from examples what words mean and how
+sure a sentence is; who does what to whom it hardly sees. What it may not overrule is what can be
+looked up (`opposition.py`). Nor may it call told what is said in words that lie far away
+(`word_vectors.py`).
 """
 
 from __future__ import annotations
