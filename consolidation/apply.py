@@ -244,10 +244,13 @@ def _derive(
     leaving = [memory for memory in sources if memory.id in proposal.leaving]
     if proposal.operation == "extract":
         # Not before it is needed: a night at rest reads no text.
-        from .norms import restates
+        from .comparison.coverage import Coverage
+        from .comparison.restating import restating
 
         # What a model wrote may say less than what the plan went by.
-        leaving = [memory for memory in leaving if restates(draft.text, memory.content)]
+        likelihood = Coverage().likelihood
+        texts = [one.content for one in leaving]
+        leaving = [leaving[at] for at in restating(draft.text, texts, likelihood)]
     _supersede(file, run, proposal, leaving, derived.id)
     _add_derivation(file, run, proposal, derived.id, written)
     return Result(proposal, "applied", derived=derived.id, draft=draft)

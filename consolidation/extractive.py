@@ -6,26 +6,19 @@ only where the sentence speaks of "yesterday" or "last week" and would turn fals
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from . import thresholds
 from .guards import say_the_same
+from .language.dates import DATE_MARK, NEWEST_MARK
 from .language.reading import Reading, read
 from .proposals import Claim, Draft
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
-
-_DAY = r"\d{4}-\d{2}-\d{2}"
-# In front of a sentence that speaks of "yesterday": the day on which it was said. In front of what
-# changed: since when it is so or, where nobody says that, when it was noted; or from when until
-# when it was.
-DATE_MARK = re.compile(rf"\[(?:since |noted )?({_DAY})(?: until ({_DAY}))?\] ")
-_NEWEST = re.compile(rf"\[(?:since|noted) ({_DAY})\] ")
 
 
 @dataclass(frozen=True, eq=False)
@@ -136,18 +129,9 @@ def compose_next_update(
     stages: as there, without the owner. ended_by: the one of them that ended the owner's value.
     """
     start = min(source.observed_at for source in ended_by)[:10]
-    before = _NEWEST.sub(rf"[\1 until {start}] ", owner.text)
+    before = NEWEST_MARK.sub(rf"[\1 until {start}] ", owner.text)
     cited = tuple(sorted({owner.id, in_time(ended_by)[0].id}))
     return Draft((*compose_update(stages).claims, Claim(before, cited)))
-
-
-def current_part(text: str) -> str:
-    """Give what a text that `compose_update` wrote says of today; all of any other text."""
-    marked = _NEWEST.match(text)
-    if marked is None:
-        return text
-    ended = next((one for one in DATE_MARK.finditer(text) if one[2] is not None), None)
-    return text[marked.end() : ended.start() if ended else None].strip()
 
 
 def tells_already(owner: Source, source: Source, teller: Teller = in_the_same_words) -> bool:

@@ -14,19 +14,17 @@ from hypothesis import strategies as st
 from texts import sources
 
 from slowwave.consolidation.checking.verify import find_faults
+from slowwave.consolidation.comparison.coverage import Coverage
 from slowwave.consolidation.embed import SentenceEmbedder
-from slowwave.consolidation.extractive import (
-    DATE_MARK,
-    Source,
-    compose_synthesis,
-    tells_already,
-)
+from slowwave.consolidation.extractive import Source, compose_synthesis, tells_already
+from slowwave.consolidation.language.dates import DATE_MARK
 from slowwave.consolidation.language.reading import Reading, read
 from slowwave.consolidation.norms import rule_drafts
 from slowwave.consolidation.proposals import Draft
 from slowwave.consolidation.thresholds import EXTRACT_SOURCES
 
 NIGHT = night.load()
+LIKELIHOOD = Coverage().likelihood
 
 
 @pytest.fixture(scope="session")
@@ -195,7 +193,7 @@ def test_a_rule_is_one_of_its_voicings_with_at_least_five_that_support_it(
     voices: dict[str, Source], rule: dict[str, Any]
 ) -> None:
     given_sources = [voices[text] for text in rule["voicings"]]
-    draft = next(rule_drafts(given_sources))
+    draft = next(rule_drafts(given_sources, LIKELIHOOD))
     assert len(draft.claims) == 1
     assert any(draft.text.rstrip(".") == text.rstrip(".") for text in rule["voicings"])
     assert len(set(draft.claims[0].sources)) >= EXTRACT_SOURCES
@@ -206,18 +204,24 @@ def test_a_rule_is_one_of_its_voicings_with_at_least_five_that_support_it(
 def test_fewer_than_five_voicings_make_no_rule(
     voices: dict[str, Source], rule: dict[str, Any], count: int, chance: Random
 ) -> None:
-    assert not [*rule_drafts([voices[text] for text in chance.sample(rule["voicings"], count)])]
+    assert not [
+        *rule_drafts([voices[text] for text in chance.sample(rule["voicings"], count)], LIKELIHOOD)
+    ]
 
 
 def test_a_value_that_too_few_voicings_give_is_no_part_of_a_rule() -> None:
     with_value = "Always run all 12 tests before a push."
-    assert not [*rule_drafts(sources(*["Tests run before a push."] * 4, with_value, with_value))]
-    draft = next(rule_drafts(sources(*[with_value] * 2, *["Always test before a push."] * 4)))
+    assert not [
+        *rule_drafts(sources(*["Tests run before a push."] * 4, with_value, with_value), LIKELIHOOD)
+    ]
+    draft = next(
+        rule_drafts(sources(*[with_value] * 2, *["Always test before a push."] * 4), LIKELIHOOD)
+    )
     assert draft.text == "Always test before a push."
 
 
 def test_what_is_is_no_rule() -> None:
-    assert not [*rule_drafts(sources(*["The tests run at night."] * 6))]
+    assert not [*rule_drafts(sources(*["The tests run at night."] * 6), LIKELIHOOD)]
 
 
 def test_what_was_said_of_yesterday_on_two_days_is_two_things() -> None:

@@ -48,10 +48,11 @@ from slowwave.consolidation.asking import prompts
 from slowwave.consolidation.asking.calls import ATTEMPTS, Endpoint
 from slowwave.consolidation.asking.estimates import TOKENS_OF_INSTRUCTIONS, Question
 from slowwave.consolidation.asking.model import Budget, ModelWriter
+from slowwave.consolidation.comparison.coverage import Coverage
+from slowwave.consolidation.comparison.restating import restating
 from slowwave.consolidation.embed import SentenceEmbedder
 from slowwave.consolidation.errors import ModelError
 from slowwave.consolidation.extractive import Source
-from slowwave.consolidation.norms import restates
 from slowwave.consolidation.outcome import Outcome
 from slowwave.consolidation.proposals import ASKED, Operation, Result
 from slowwave.store.file import open_writing
@@ -247,9 +248,10 @@ def test_a_model_merges_synthesizes_and_extracts_in_one_night(agent: Agent) -> N
     assert {status[memory["id"]] for memory in a_fact()} == {"superseded"}
     assert [status[memory["id"]] for memory in a_pair()] == ["superseded", "active"]
     (rule,) = agent.rows("SELECT * FROM memories WHERE layer = 'core'")
-    for memory in a_rule():
-        again = restates(rule["content"], memory["content"])
-        assert status[memory["id"]] == ("superseded" if again else "active")
+    texts = [memory["content"] for memory in a_rule()]
+    again = restating(rule["content"], texts, Coverage().likelihood)
+    for at, memory in enumerate(a_rule()):
+        assert status[memory["id"]] == ("superseded" if at in again else "active")
 
 
 @pytest.mark.parametrize("operation", ASKED)

@@ -7,8 +7,9 @@ from pathlib import Path
 import pytest
 from nights import NOW, execute, fill, night, picture, rows, told
 
+from slowwave.consolidation.comparison.coverage import Coverage
+from slowwave.consolidation.comparison.restating import restates, restating
 from slowwave.consolidation.embed import SentenceEmbedder
-from slowwave.consolidation.norms import restates
 from slowwave.store.file import open_writing
 from slowwave.store.records import timestamp
 from slowwave.store.undo import undo_run
@@ -16,10 +17,10 @@ from slowwave.store.undo import undo_run
 FRIDAYS = [
     "No deploys on Fridays.",
     "Never deploy on a Friday.",
-    "User was annoyed that I deployed on a Friday. Don't deploy on Fridays.",
+    "Deploying on a Friday is not allowed.",
     "We don't deploy on Fridays.",
-    "Friday deploys are forbidden.",
     "Deployments must not happen on Friday.",
+    "Friday deploys are forbidden.",
 ]
 TICKETS = [
     "Never deploy without a ticket.",
@@ -30,22 +31,22 @@ TICKETS = [
 ]
 
 
+LIKELIHOOD = Coverage().likelihood
+
+
 @pytest.mark.parametrize("text", FRIDAYS)
 def test_what_demands_the_same_in_other_forms_restates_a_rule(text: str) -> None:
-    assert restates("No deploys on Fridays.", text)
+    assert restates("No deploys on Fridays.", text, LIKELIHOOD)
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "Never commit without asking.",
-        "Always get confirmation before making a commit.",
-        "Do not commit unless the user agrees.",
-        "A commit needs the user's ok.",
-    ],
-)
-def test_who_asks_and_who_agrees_is_one_demand(text: str) -> None:
-    assert restates("Ask the user before committing.", text)
+def test_what_restates_a_restatement_restates_the_rule() -> None:
+    rule = "Ask Katrin before spending more than 50 euros."
+    second = "Purchases above 50 euros need the approval of Katrin first."
+    third = "Never order anything over 50 euros without consulting Katrin."
+    stranger = "Never refund a customer without consulting Katrin."
+    told = {(second, rule), (third, second)}
+    found = restating(rule, [third, stranger, second], lambda *pair: float(pair in told))
+    assert found == [0, 2]
 
 
 @pytest.mark.parametrize(
@@ -68,11 +69,15 @@ def test_who_asks_and_who_agrees_is_one_demand(text: str) -> None:
         ("Use pnpm instead of npm.", "Use npm instead of pnpm."),
         ("Ann must ask Bob before a deploy.", "Bob must ask Ann before a deploy."),
         ("Always run the linter.", "Always write the linter."),
+        (
+            "Never give him a hint, give him the answer.",
+            "Never give him the answer, give him a hint.",
+        ),
     ],
 )
 def test_what_demands_more_or_less_or_another_thing_does_not_restate(rule: str, text: str) -> None:
-    assert not restates(rule, text)
-    assert not restates(text, rule)
+    assert not restates(rule, text, LIKELIHOOD)
+    assert not restates(text, rule, LIKELIHOOD)
 
 
 def test_a_rule_takes_the_place_of_what_only_says_it_again(
@@ -142,8 +147,8 @@ def test_two_rules_on_one_topic_stay_two(memory_file: Path, embedder: SentenceEm
 def test_voices_that_were_merged_count_for_a_rule(
     memory_file: Path, embedder: SentenceEmbedder
 ) -> None:
-    texts = ["Never deploy on a Friday.", "Deployments must not happen on Friday."]
-    fill(memory_file, [*told(texts[:1] * 3, "never"), *told(texts[1:] * 3, "must")])
+    texts = ["No deploys on Fridays.", "Friday deploys are forbidden."]
+    fill(memory_file, [*told(texts[:1] * 3, "no"), *told(texts[1:] * 3, "forbidden")])
     night(memory_file, embedder)
     left = rows(memory_file, "SELECT layer, content FROM memories WHERE status = 'active'")
     assert [row["layer"] for row in left] == ["core"]

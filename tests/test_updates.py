@@ -20,8 +20,8 @@ from slowwave.consolidation.extractive import (
     Source,
     compose_next_update,
     compose_update,
-    current_part,
 )
+from slowwave.consolidation.language.dates import current_part
 from slowwave.consolidation.replacing.updates import Found, as_told, find_updates, grouped
 from slowwave.store.check import check_file
 from slowwave.store.exchange import export_lines, import_lines

@@ -13,7 +13,7 @@ from typing import Any, Literal
 from rich.table import Table
 
 from fixtures.night import lines
-from slowwave.consolidation.extractive import current_part
+from slowwave.consolidation.language.dates import current_part
 from slowwave.consolidation.language.reading import read
 
 from .bench import Bench, Json

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from slowwave.consolidation.extractive import DATE_MARK, Source
+from slowwave.consolidation.extractive import Source
+from slowwave.consolidation.language.dates import DATE_MARK
 from slowwave.consolidation.language.reading import read
 from slowwave.consolidation.proposals import Draft
 

@@ -11,9 +11,10 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from slowwave.consolidation.extractive import DATE_MARK, Source
+from slowwave.consolidation.extractive import Source
 from slowwave.consolidation.guards import certain_conflict
 from slowwave.consolidation.language import lexicon
+from slowwave.consolidation.language.dates import DATE_MARK
 from slowwave.consolidation.language.objections import Objection
 from slowwave.consolidation.language.reading import Reading, read
 from slowwave.consolidation.language.roles import direction, owners

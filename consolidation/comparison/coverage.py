@@ -84,6 +84,13 @@ class Coverage:
         gap = self.gap(said, teller)
         return WHY[gap.kind].format(gap.said) if gap is not None else "told in other words"
 
+    def likelihood(self, said: str, teller: str) -> float:
+        """Say how likely the network finds it that one text says all that another says.
+
+        Raises `EmbedderError`.
+        """
+        return self._entailment.likelihoods([(said, teller)])[0]
+
     def look_alikes(self, texts: Sequence[Reading]) -> list[tuple[int, int]]:
         """Find pairs of texts that the network takes for one and a guard tells apart, by places.
 

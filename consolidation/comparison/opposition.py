@@ -13,6 +13,7 @@ from functools import lru_cache
 from itertools import zip_longest
 
 from slowwave.consolidation.guards import Objection, objections
+from slowwave.consolidation.language.demands import norm_of
 from slowwave.consolidation.language.mood import moods_of
 from slowwave.consolidation.language.reading import Reading, read
 from slowwave.consolidation.replacing.cues import CUE, NO_MORE
@@ -31,7 +32,7 @@ _TO_THE_LETTER = frozenset({"sign", "case", "comma", "literal", "tense"})
 # Moods that limit when or how surely something is so.
 _LIMITING = frozenset({"may", "used to", "almost", "unless", "if", "until", "?"})
 # With fewer content words a sentence says too little: whatever else the other says may limit it.
-_FEWEST = 3
+FEWEST_WORDS = 3
 # Where a clause may end that says something by itself.
 _CLAUSE_END = re.compile(r",\s+|[;()\u2013\u2014]\s*|\s+(?=(?:so|since|because|and|but)\s)")
 
@@ -81,7 +82,7 @@ def opposed(said: Reading, teller: Reading) -> Gap | None:
     against = _against(said, teller)
     if against is not None:
         return against
-    if len(said.stem_set) < _FEWEST:
+    if len(said.stem_set) < FEWEST_WORDS:
         return Gap("scope", said.text)
     hinge = _hinge(said, teller)
     return Gap("parties", hinge) if hinge is not None else None
@@ -102,6 +103,18 @@ def differ_in_a_thing(said: Reading, teller: Reading) -> bool:
     """Whether one gives another value or number, or denies what the other says."""
     gap = _against(said, teller)
     return gap is not None and gap.kind in ("value", "denial")
+
+
+def differ_in_a_word(said: Reading, teller: Reading) -> Gap | None:
+    """Find the one word in which two differ, or that it is only their order."""
+    if said.stem_set == teller.stem_set and said.value_keys == teller.value_keys:
+        # All that differs is order and little words, which is for the guards to tell.
+        return Gap("order", teller.text)
+    here, there = said.stem_set - teller.stem_set, teller.stem_set - said.stem_set
+    if len(here) == len(there) == 1:
+        # In one sentence "left" and "right" lie as near each other as any two words for one thing.
+        return Gap("word", ", ".join(said.spelled(here)))
+    return None
 
 
 def share_an_anchor(said: Reading, teller: Reading) -> bool:
@@ -134,7 +147,7 @@ def _against(said: Reading, teller: Reading) -> Gap | None:
     """Find what keeps one sentence from telling another, whoever finds it told."""
     if _changes(teller) and not _changes(said):
         return Gap("change", teller.text)
-    if bool(said.negators) != bool(teller.negators) or _deny_others(said, teller):
+    if _denies(said, teller):
         return Gap("denial", ", ".join(said.negators or teller.negators))
     more = _rivals(said, teller)
     if more:
@@ -146,13 +159,9 @@ def _against(said: Reading, teller: Reading) -> Gap | None:
     numbered = _otherwise_numbered(said, teller)
     if numbered:
         return Gap("value", ", ".join(numbered))
-    if said.stem_set == teller.stem_set and said.value_keys == teller.value_keys:
-        # All that differs is order and little words, which is for the guards to tell.
-        return Gap("order", teller.text)
-    here, there = said.stem_set - teller.stem_set, teller.stem_set - said.stem_set
-    if len(here) == len(there) == 1:
-        # In one sentence "left" and "right" lie as near each other as any two words for one thing.
-        return Gap("word", ", ".join(said.spelled(here)))
+    a_word = differ_in_a_word(said, teller)
+    if a_word is not None:
+        return a_word
     if _qualified(said.stems, teller.stems):
         return Gap("scope", teller.text)
     both = said.words & teller.words
@@ -178,6 +187,17 @@ def _hinge(said: Reading, teller: Reading) -> str | None:
 
 def _threes(words: Sequence[str]) -> Iterator[tuple[str, str, str]]:
     return zip(words, words[1:], words[2:], strict=False)
+
+
+def _denies(said: Reading, teller: Reading) -> bool:
+    """Whether one denies what the other says, or another thing.
+
+    "Ask before a push" and "never push without asking" demand one thing.
+    """
+    if bool(said.negators) == bool(teller.negators) and not _deny_others(said, teller):
+        return False
+    one, other = norm_of(said.text), norm_of(teller.text)
+    return not (one.plain and other.plain and one.turned == other.turned)
 
 
 def _deny_others(said: Reading, teller: Reading) -> bool:

@@ -12,14 +12,9 @@ from msgspec.json import Decoder
 
 from slowwave.consolidation import thresholds
 from slowwave.consolidation.checking.verify import find_faults
-from slowwave.consolidation.norms import (
-    find_norms,
-    may_demand,
-    norm_of,
-    restates,
-    rule_drafts,
-    supports,
-)
+from slowwave.consolidation.comparison.restating import restating
+from slowwave.consolidation.language.demands import may_demand, norm_of
+from slowwave.consolidation.norms import find_norms, rule_drafts, supports
 from slowwave.consolidation.proposals import Claim, Draft, Proposal
 from slowwave.store.records import Memory
 
@@ -100,7 +95,7 @@ class Rules:
         enough = plain >= thresholds.EXTRACT_SOURCES and len(voicing) > 1
         if not enough or len(sessions) < thresholds.EXTRACT_SESSIONS:
             return
-        drafts = rule_drafts(population.sources(planning.ids(told)))
+        drafts = rule_drafts(population.sources(planning.ids(told)), planning.likelihood)
         if planning.options.extractive:
             resting = (self._resting(draft.claims[0], voicing) for draft in drafts)
             found = next((one for one in resting if self._is_sound(one)), None)
@@ -116,8 +111,8 @@ class Rules:
     def _resting(self, rule: Claim, voicing: list[int]) -> _Found:
         """Rest a rule on its voices: those that leave, and of those that stay the most central."""
         planning = self._planning
+        leaving = self._restating(rule.text, voicing)
         supporting = [row for row in voicing if planning.id(row) in rule.sources]
-        leaving = self._restating(rule.text, supporting)
         staying = [row for row in supporting if planning.id(row) not in leaving]
         room = max(0, thresholds.MOST_EVIDENCE - len(leaving))
         ids = sorted({*leaving, *planning.ids(self._most_central(staying, room))})
@@ -168,13 +163,13 @@ class Rules:
     def _restating(self, rule: str, rows: Sequence[int]) -> list[str]:
         """Give the ids of those of the rows that say no more than a rule, and may leave."""
         planning, memories = self._planning, self._population.memories
-        return [
-            planning.id(row)
+        able = [
+            row
             for row in rows
-            if planning.may_leave(row)
-            and restates(rule, memories[row].content)
-            and not self._named_besides(memories[row])
+            if planning.may_leave(row) and not self._named_besides(memories[row])
         ]
+        texts = [memories[row].content for row in able]
+        return planning.ids([able[at] for at in restating(rule, texts, planning.likelihood)])
 
     def _named_besides(self, memory: Memory) -> bool:
         """Whether whoever stored a memory named what its text does not: a rule would lose that."""

@@ -39,6 +39,7 @@ _PARTS = Decoder(list[list[int]])
 # Who tells a sentence, by its place; nobody if empty.
 _PLACE = Decoder(list[int])
 _WHY = Decoder(str)
+_LIKELIHOOD = Decoder(float)
 # Pairs of texts, by their places.
 _PAIRS = Decoder(list[tuple[int, int]])
 
@@ -151,6 +152,16 @@ class Planning:
             "teller", hashes, _PLACE, lambda: _listed(self._coverage.teller(said, kept))
         )
         return found[0] if found else None
+
+    def likelihood(self, said: str, teller: str) -> float:
+        """Say how likely it is that one text says all that another says.
+
+        What was found in an earlier night is not looked for again.
+        """
+        hashes = [content_hash(text) for text in (said, teller)]
+        return self.population.memos.recall(
+            "likelihood", hashes, _LIKELIHOOD, lambda: self._coverage.likelihood(said, teller)
+        )
 
     def look_alikes(self, rows: Sequence[int]) -> list[tuple[int, int]]:
         """Find pairs of rows that nearly say the same and differ in one thing."""

@@ -12,7 +12,7 @@ from functools import lru_cache
 
 from msgspec import Struct
 
-from slowwave.consolidation.extractive import DATE_MARK, current_part
+from slowwave.consolidation.language.dates import DATE_MARK, current_part
 
 from .attributes import changed_by
 from .changes import COUNTING, CURRENCIES
