@@ -23,7 +23,7 @@ def conflicts(
     quiet: QuietOption = False,
 ) -> None:
     """List memories that give one thing two values, where neither plainly replaces the other."""
-    from slowwave.consolidation.replacing.conflicts import standing_conflicts
+    from slowwave.consolidation.planning.conflicts import standing_conflicts
     from slowwave.store.records import timestamp
 
     found = standing_conflicts(file, tuple(tenant or ()), timestamp(datetime.now(UTC)))

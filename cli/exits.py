@@ -14,8 +14,8 @@ from typing import NoReturn, ParamSpec
 import typer
 
 from slowwave.consolidation.errors import ConsolidationError
-from slowwave.consolidation.interruption import OutOfTime
-from slowwave.consolidation.secrets import without_secrets
+from slowwave.consolidation.runtime.interruption import OutOfTime
+from slowwave.consolidation.runtime.redaction import without_secrets
 from slowwave.store.errors import ChangedSince, FileHeld, StoreError, UnusableFile
 
 from .output import Output

@@ -57,7 +57,7 @@ def _differing(group: Sequence[Conflict]) -> Iterator[str]:
 
 def undecided_as_json(undecided: Sequence[Undecided]) -> dict[str, Any]:
     """Give what is left to a model, and what asking one would take."""
-    from slowwave.consolidation.asking.estimates import estimate_asking
+    from slowwave.consolidation.planning.estimates import estimate_asking
 
     asking = estimate_asking(undecided)
     return {

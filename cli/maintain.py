@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Annotated, cast
 
 import typer
 
-from slowwave.consolidation.embed import DEFAULT_MODEL, SentenceEmbedder
 from slowwave.consolidation.proposals import OPERATIONS, Operation
+from slowwave.consolidation.vectors.embedder import DEFAULT_MODEL, SentenceEmbedder
 from slowwave.store.purge import KEPT_DAYS
 
 from .exits import Code
@@ -19,8 +19,8 @@ from .settings import ConfigOption, JsonOption, OptionalFileArgument, QuietOptio
 from .signals import signals_of_this_command
 
 if TYPE_CHECKING:
-    from slowwave.consolidation.outcome import Outcome
-    from slowwave.consolidation.write import Writer
+    from slowwave.consolidation.running.outcome import Outcome
+    from slowwave.consolidation.writing.writer import Writer
 
 
 def maintain(
@@ -188,18 +188,18 @@ def _writer(
     limits: tuple[int | None, int | None, float | None, float | None],
 ) -> Writer:
     if model is None:
-        from slowwave.consolidation.write import ExtractiveWriter
+        from slowwave.consolidation.writing.writer import ExtractiveWriter
 
         return ExtractiveWriter()
-    from slowwave.consolidation.asking.budget import Budget
-    from slowwave.consolidation.asking.calls import Endpoint
-    from slowwave.consolidation.asking.model import ModelWriter
+    from slowwave.consolidation.model.budget import Budget
+    from slowwave.consolidation.model.calls import Endpoint
+    from slowwave.consolidation.model.writer import ModelWriter
 
     return ModelWriter(Endpoint(model, api_base), concurrency, Budget(*limits))
 
 
 def _code(outcome: Outcome, asked: bool) -> Code:
-    from slowwave.consolidation.outcome import verdict
+    from slowwave.consolidation.running.outcome import verdict
 
     if asked:
         work = outcome.plan.proposals or outcome.purged.ids

@@ -25,10 +25,10 @@ if TYPE_CHECKING:
     from rich.console import RenderableType
     from rich.table import Table
 
-    from slowwave.consolidation.outcome import Outcome
     from slowwave.consolidation.proposals import Result, Suspicion, TooLong
-    from slowwave.consolidation.purging import Purged
-    from slowwave.consolidation.write import Writer
+    from slowwave.consolidation.running.outcome import Outcome
+    from slowwave.consolidation.running.purge import Purged
+    from slowwave.consolidation.writing.writer import Writer
     from slowwave.store.memories import Counts
     from slowwave.store.records import Memory
 

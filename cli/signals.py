@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from types import FrameType
 
-from slowwave.consolidation.interruption import Interruption
+from slowwave.consolidation.runtime.interruption import Interruption
 
 # How often an interrupted command is reminded that it was to end.
 _EVERY_S = 0.25

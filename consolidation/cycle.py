@@ -10,20 +10,19 @@ from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 
+from slowwave.consolidation.options import CycleOptions
+from slowwave.consolidation.progress import Progress
+from slowwave.consolidation.running.ending import carried_out, ended, planned, purged_as_well
+from slowwave.consolidation.running.execute import Run
+from slowwave.consolidation.running.outcome import Outcome
+from slowwave.consolidation.running.preflight import Preflight
+from slowwave.consolidation.running.purge import NOTHING, plan_purge
+from slowwave.consolidation.running.save_findings import save_findings
+from slowwave.consolidation.running.survey import Surveyor
+from slowwave.consolidation.runtime.interruption import InterruptedEarly, Interruption
+from slowwave.consolidation.vectors.embedder import Embedder
+from slowwave.consolidation.writing.writer import Writer
 from slowwave.store.file import maintenance_lock
-
-from .embed import Embedder
-from .ending import carried_out, ended, planned, purged_as_well
-from .execute import Run
-from .interruption import InterruptedEarly, Interruption
-from .looking import Looker
-from .options import CycleOptions
-from .outcome import Outcome
-from .progress import Progress
-from .purging import NOTHING, plan_purge
-from .safety import SafetyNet
-from .settling import settle
-from .write import Writer
 
 
 def run_cycle(
@@ -44,47 +43,47 @@ def run_cycle(
     """
     progress = progress or Progress()
     interruption = interruption or Interruption()
-    looker = Looker(path, options, embedder, writer, now, progress)
+    surveyor = Surveyor(path, options, embedder, writer, now, progress)
     if dry_run:
-        return _dry_run(path, options, looker, now, interruption)
+        return _dry_run(path, options, surveyor, now, interruption)
     with maintenance_lock(path):
-        net = SafetyNet(path, options.keep_backups, now)
-        run = Run(path, embedder, writer, now, options.shown, net)
+        preflight = Preflight(path, options.keep_backups, now)
+        run = Run(path, embedder, writer, now, options.shown, preflight)
         try:
-            net.bring_up_to_date()
-            look = looker.look(run)
-            purgeable = plan_purge(path, look.populations, now) if options.purge else NOTHING
+            preflight.bring_up_to_date()
+            survey = surveyor.survey(run)
+            purgeable = plan_purge(path, survey.populations, now) if options.purge else NOTHING
             if purgeable.ids:
-                net.spread()
-            executed = carried_out(run, look.plan, look.populations, progress, interruption)
+                preflight.check_and_back_up()
+            executed = carried_out(run, survey.plan, survey.populations, progress, interruption)
         except KeyboardInterrupt:
             interruption.close()
             with interruption.limited():
                 kept = run.end_early()
             raise InterruptedEarly(kept) from None
-        outcome = ended(path, run, look.plan, look.library, executed, interruption)
+        outcome = ended(path, run, survey.plan, survey.snapshot, executed, interruption)
         if options.purge and not outcome.interrupted and not outcome.broken_off:
-            outcome = purged_as_well(path, outcome, purgeable, look.library, now, interruption)
-        found = look.found
-        # The next look needs the room.
-        del look
+            outcome = purged_as_well(path, outcome, purgeable, survey.snapshot, now, interruption)
+        found = survey.found
+        # The next survey needs the room.
+        del survey
         if options.consolidate and not outcome.interrupted and not outcome.broken_off:
-            not_kept = settle(looker, found, outcome.changed, net, interruption)
+            not_kept = save_findings(surveyor, found, outcome.changed, preflight, interruption)
             outcome = replace(outcome, not_kept=not_kept)
-        return replace(outcome, backup=net.backup)
+        return replace(outcome, backup=preflight.backup)
 
 
 def _dry_run(
     path: Path,
     options: CycleOptions,
-    looker: Looker,
+    surveyor: Surveyor,
     now: datetime,
     interruption: Interruption,
 ) -> Outcome:
     try:
-        look = looker.look()
-        purgeable = plan_purge(path, look.populations, now) if options.purge else NOTHING
-        return planned(look.plan, look.library, look.populations, purgeable)
+        survey = surveyor.survey()
+        purgeable = plan_purge(path, survey.populations, now) if options.purge else NOTHING
+        return planned(survey.plan, survey.snapshot, survey.populations, purgeable)
     except KeyboardInterrupt:
         interruption.close()
         raise InterruptedEarly(kept=False) from None

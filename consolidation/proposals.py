@@ -5,16 +5,29 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, fields
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
+from slowwave.consolidation.thresholds import TRUST_LOSS
 from slowwave.store.records import json_text
 
-from .thresholds import TRUST_LOSS
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
 
 Operation = Literal["merge", "synthesize", "extract", "update"]
 OPERATIONS: tuple[Operation, ...] = ("merge", "synthesize", "extract", "update")
 # Of these, the ones that a writer is asked about: what an update says is decided by rules.
 ASKED: tuple[Operation, ...] = ("merge", "synthesize", "extract")
+
+
+@dataclass(frozen=True, eq=False)
+class Source:
+    """A memory as a writer sees it. `vector`: float32, shape (d,), unit length."""
+
+    id: str
+    text: str
+    observed_at: str
+    vector: NDArray[np.float32]
 
 
 @dataclass(frozen=True)
@@ -60,6 +73,8 @@ class Proposal:
     # What will stand in the file: what the extractive writer writes, or the text that stays in a
     # merge. None where a model is to write or to judge.
     draft: Draft | None = None
+    # Where a model is to write: what is written if its draft is turned down.
+    fallback: Draft | None = None
 
     @property
     def needs_writer(self) -> bool:

@@ -1,4 +1,6 @@
-"""Make consolidation/minilm.onnx, the graph of all-MiniLM-L6-v2: python model/make_graph.py PATH.
+"""Make consolidation/vectors/minilm.onnx, the graph of all-MiniLM-L6-v2.
+
+    python model/make_graph.py PATH
 
 A graph without weights: for each it says at which byte of model.safetensors it begins, and
 onnxruntime takes it from there. So the packaged weights, whose hash is known, are what computes,

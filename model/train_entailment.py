@@ -35,7 +35,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from slowwave.consolidation.comparison.entailment import GRAPH, MOST_PIECES
-from slowwave.consolidation.minilm import sound_folder, tokenizer
+from slowwave.consolidation.vectors.minilm import sound_folder, tokenizer
 
 TEXTS = Path("fixtures/entailment")
 MODEL = sound_folder() / WEIGHTS

@@ -10,7 +10,7 @@ import pytest
 from figures import Figures
 from hypothesis import settings
 
-from slowwave.consolidation.embed import SentenceEmbedder
+from slowwave.consolidation.vectors.embedder import SentenceEmbedder
 from slowwave.store.file import create_file
 
 # The same examples every time, and no clock: a slow machine must not fail a test.

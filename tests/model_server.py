@@ -19,9 +19,9 @@ from dataclasses import dataclass, field, replace
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
-from slowwave.consolidation.asking import prompts
-from slowwave.consolidation.asking.estimates import Question
-from slowwave.consolidation.language.reading import read
+from slowwave.consolidation.model import prompts
+from slowwave.consolidation.planning.estimates import Question
+from slowwave.consolidation.text.reading import read
 
 # More than any test asks for: a loop that does not end must not fill the memory.
 MOST_REQUESTS = 200

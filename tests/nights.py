@@ -11,10 +11,10 @@ from pathlib import Path
 from typing import Any
 
 from slowwave.consolidation.cycle import run_cycle
-from slowwave.consolidation.embed import Embedder
 from slowwave.consolidation.options import CycleOptions
-from slowwave.consolidation.outcome import Outcome
-from slowwave.consolidation.write import ExtractiveWriter, Writer
+from slowwave.consolidation.running.outcome import Outcome
+from slowwave.consolidation.vectors.embedder import Embedder
+from slowwave.consolidation.writing.writer import ExtractiveWriter, Writer
 from slowwave.store.exchange import import_lines
 from slowwave.store.file import open_writing
 

@@ -15,7 +15,7 @@ from pathlib import Path
 from nights import night, rows
 
 from slowwave.cli.exits import MEANINGS
-from slowwave.consolidation.embed import SentenceEmbedder
+from slowwave.consolidation.vectors.embedder import SentenceEmbedder
 from slowwave.store.exchange import import_lines
 from slowwave.store.file import create_file, open_writing
 

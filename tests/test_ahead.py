@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from slowwave.consolidation.ahead import VectorsAhead
-from slowwave.consolidation.embed import SentenceEmbedder
 from slowwave.consolidation.errors import EmbedderError
+from slowwave.consolidation.vectors.embedder import SentenceEmbedder
+from slowwave.consolidation.vectors.prefetch import PrefetchedVectors
 
 LONGEST_S = 30.0
 TEXTS = [f"The cellar of house {number} is damp in spring." for number in range(6)]
@@ -39,9 +39,9 @@ def watched(embedder: SentenceEmbedder) -> Watched:
     return Watched(embedder)
 
 
-def held_up(watched: Watched, most: int = 16) -> VectorsAhead:
+def held_up(watched: Watched, most: int = 16) -> PrefetchedVectors:
     """Give vectors ahead whose first pass, with the first text alone, is under way."""
-    ahead = VectorsAhead(watched, most)
+    ahead = PrefetchedVectors(watched, most)
     ahead.announce(TEXTS[:1])
     assert watched.begun.wait(LONGEST_S)
     return ahead
@@ -50,7 +50,7 @@ def held_up(watched: Watched, most: int = 16) -> VectorsAhead:
 def test_an_announced_text_has_the_vector_that_it_has_by_itself(
     embedder: SentenceEmbedder,
 ) -> None:
-    ahead = VectorsAhead(embedder, 16)
+    ahead = PrefetchedVectors(embedder, 16)
     ahead.announce(TEXTS)
     taken = [ahead.take(text) for text in reversed(TEXTS)]
     for text, vector in zip(reversed(TEXTS), taken, strict=True):
@@ -95,12 +95,12 @@ def test_a_text_dropped_while_it_is_computed_is_not_remembered(watched: Watched)
 def test_a_text_that_nobody_announced_is_computed_when_it_is_taken(
     embedder: SentenceEmbedder,
 ) -> None:
-    vector = VectorsAhead(embedder, 16).take(TEXTS[0])
+    vector = PrefetchedVectors(embedder, 16).take(TEXTS[0])
     np.testing.assert_allclose(vector, embedder.encode([TEXTS[0]])[0], atol=1e-6)
 
 
 def test_what_is_wrong_with_the_model_is_raised_where_a_vector_is_taken() -> None:
-    ahead = VectorsAhead(SentenceEmbedder("there-is-no-such-model"), 16)
+    ahead = PrefetchedVectors(SentenceEmbedder("there-is-no-such-model"), 16)
     ahead.announce(TEXTS[:2])
     for text in TEXTS[:3]:
         with pytest.raises(EmbedderError, match="there-is-no-such-model"):

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from slowwave.consolidation.guards import first_conflict, first_difference
-from slowwave.consolidation.language.arrangement import rearranged
-from slowwave.consolidation.language.reading import read
+from slowwave.consolidation.comparison.guards import first_conflict, first_difference
+from slowwave.consolidation.comparison.reordering import rearranged
+from slowwave.consolidation.text.reading import read
 
 SAME = [
     ("Backups go to the vault every night at two.", "Every night at two backups go to the vault."),

@@ -18,7 +18,7 @@ from figures import Figures
 from nights import execute, fill, night, of_one_thing, picture, rows, told
 
 from slowwave.cli.app import run
-from slowwave.consolidation.embed import SentenceEmbedder
+from slowwave.consolidation.vectors.embedder import SentenceEmbedder
 from slowwave.store.backup import back_up, backups_of, fingerprint, refuse_difference
 from slowwave.store.check import check_file
 from slowwave.store.errors import StoreError, UnusableFile

@@ -15,7 +15,7 @@ from nights import execute, fill, of_one_thing, rows, told
 from test_plan import TWINS
 
 from slowwave.cli.app import COMMANDS, run
-from slowwave.consolidation.asking.estimates import count_tokens
+from slowwave.consolidation.text.token_count import count_tokens
 from slowwave.store.file import create_file, maintenance_lock
 
 

@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 from scipy.cluster.hierarchy import fcluster, linkage
 
-from slowwave.consolidation import clusters
-from slowwave.consolidation.clusters import find_groups, split_group
-from slowwave.consolidation.neighbours import similar_pairs
+from slowwave.consolidation.clustering import groups as clusters
+from slowwave.consolidation.clustering.groups import find_groups, split_group
+from slowwave.consolidation.clustering.neighbours import similar_pairs
 from slowwave.consolidation.thresholds import CONTESTED_MARGIN, LARGEST_GROUP
 
 Vectors = NDArray[np.float32]

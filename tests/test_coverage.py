@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from texts import sources
 
 from slowwave.consolidation.comparison.coverage import Coverage
-from slowwave.consolidation.extractive import compose_synthesis, tells_already
-from slowwave.consolidation.language.reading import read
+from slowwave.consolidation.planning.extractive import compose_synthesis, tells_already
+from slowwave.consolidation.text.reading import read
 
 # The same wordings again and again, so that each is read by the model once.
 WORDINGS = [text for fact in night.load().facts for text in fact["wordings"]]

@@ -13,9 +13,9 @@ import pytest
 from nights import NOW, execute, fill, night, of_one_thing, picture, rows, told
 from test_plan import TWINS
 
-from slowwave.consolidation.embed import SentenceEmbedder
 from slowwave.consolidation.proposals import Operation, Written
-from slowwave.consolidation.write import Answers, Check, ExtractiveWriter, Job
+from slowwave.consolidation.vectors.embedder import SentenceEmbedder
+from slowwave.consolidation.writing.writer import Answers, Check, ExtractiveWriter, Job
 from slowwave.store.check import check_file
 from slowwave.store.errors import ChangedSince, FileHeld
 from slowwave.store.file import maintenance_lock, open_reading, open_writing

@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 from nights import fill, night, rows, told
 
-from slowwave.consolidation import guards
-from slowwave.consolidation.embed import SentenceEmbedder
-from slowwave.consolidation.guards import Objection, certain_conflict, first_difference
-from slowwave.consolidation.language.reading import read
+from slowwave.consolidation.comparison import guards
+from slowwave.consolidation.comparison.guards import Objection, certain_conflict, first_difference
+from slowwave.consolidation.text.reading import read
+from slowwave.consolidation.vectors.embedder import SentenceEmbedder
 
 ROOT = Path(__file__).parent.parent
 PAGE = ROOT / "docs" / "how-slowwave-decides.md"

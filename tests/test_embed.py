@@ -15,9 +15,9 @@ import numpy as np
 import pytest
 from nights import fill, night, rows
 
-from slowwave.consolidation.embed import PORTION, SentenceEmbedder
 from slowwave.consolidation.errors import EmbedderError
-from slowwave.consolidation.minilm import GRAPH, packaged_model, sound_folder
+from slowwave.consolidation.vectors.embedder import PORTION, SentenceEmbedder
+from slowwave.consolidation.vectors.minilm import GRAPH, packaged_model, sound_folder
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

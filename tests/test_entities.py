@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from slowwave.consolidation.entities import names_in
+from slowwave.consolidation.snapshot.entities import names_in
 
 # Written for this test: a memory, and what a reader would say that it names.
 LABELLED: list[tuple[str, set[str]]] = [

@@ -13,15 +13,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 from texts import sources
 
-from slowwave.consolidation.checking.verify import find_faults
 from slowwave.consolidation.comparison.coverage import Coverage
-from slowwave.consolidation.embed import SentenceEmbedder
-from slowwave.consolidation.extractive import Source, compose_synthesis, tells_already
-from slowwave.consolidation.language.dates import DATE_MARK
-from slowwave.consolidation.language.reading import Reading, read
-from slowwave.consolidation.norms import rule_drafts
-from slowwave.consolidation.proposals import Draft
+from slowwave.consolidation.planning.extractive import compose_synthesis, tells_already
+from slowwave.consolidation.planning.norms import rule_drafts
+from slowwave.consolidation.proposals import Draft, Source
+from slowwave.consolidation.text.dates import DATE_MARK
+from slowwave.consolidation.text.reading import Reading, read
 from slowwave.consolidation.thresholds import EXTRACT_SOURCES
+from slowwave.consolidation.vectors.embedder import SentenceEmbedder
+from slowwave.consolidation.verification.verify import find_faults
 
 NIGHT = night.load()
 LIKELIHOOD = Coverage().likelihood

@@ -24,10 +24,10 @@ from figures import Figures
 from nights import execute, rows
 
 from slowwave.cli.app import run
-from slowwave.consolidation.embed import SentenceEmbedder
-from slowwave.consolidation.execute import Run
-from slowwave.consolidation.safety import SafetyNet
-from slowwave.consolidation.write import ExtractiveWriter
+from slowwave.consolidation.running.execute import Run
+from slowwave.consolidation.running.preflight import Preflight
+from slowwave.consolidation.vectors.embedder import SentenceEmbedder
+from slowwave.consolidation.writing.writer import ExtractiveWriter
 from slowwave.store import connection, schema
 from slowwave.store.beside import mode_of, put_in_place
 from slowwave.store.check import check_file
@@ -842,8 +842,8 @@ def test_a_run_does_not_go_on_in_a_file_that_came_in_the_place_of_its_own(
     memory_file: Path,
 ) -> None:
     put(memory_file, a_memory("m-1"), a_memory("of-the-other"))
-    net = SafetyNet(memory_file, None, NOW)
-    one = Run(memory_file, SentenceEmbedder(), ExtractiveWriter(), NOW, {}, net)
+    preflight = Preflight(memory_file, None, NOW)
+    one = Run(memory_file, SentenceEmbedder(), ExtractiveWriter(), NOW, {}, preflight)
     vector = [("m-1", "hash", b"\x00\x00\x80\x3f")]
     one.keep_vectors(vector)
     replaced(memory_file)

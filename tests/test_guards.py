@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from slowwave.consolidation import guards
-from slowwave.consolidation.guards import (
+from slowwave.consolidation.comparison import guards
+from slowwave.consolidation.comparison.guards import (
     Objection,
     certain_conflict,
     first_conflict,
@@ -16,8 +16,8 @@ from slowwave.consolidation.guards import (
     gravest_objection,
     say_the_same,
 )
-from slowwave.consolidation.language.objections import Guard
-from slowwave.consolidation.language.reading import read
+from slowwave.consolidation.comparison.objections import Guard
+from slowwave.consolidation.text.reading import read
 
 TEXTS = [told.text for told in night.load().told]
 

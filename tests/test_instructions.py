@@ -10,7 +10,7 @@ import pytest
 from figures import Figures
 from reliability.hostile import HARMLESS, ORDERS
 
-from slowwave.consolidation.checking.instructions import commands
+from slowwave.consolidation.text.injection import commands
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from nights import fill, night, of_one_thing, told
 
-from slowwave.consolidation.embed import SentenceEmbedder
+from slowwave.consolidation.vectors.embedder import SentenceEmbedder
 
 # Seconds each.
 HEAVIEST = {"torch", "transformers", "sentence_transformers", "litellm"}
@@ -60,7 +60,7 @@ def test_a_night_at_rest_loads_nothing_that_reads_texts_or_vectors(
     dry: list[str], embedded: Path, embedder: SentenceEmbedder
 ) -> None:
     night(embedded, embedder)
-    reading = {"simplemma", "snowballstemmer", "slowwave.consolidation.language.reading"}
+    reading = {"simplemma", "snowballstemmer", "slowwave.consolidation.text.reading"}
     arguments = ["maintain", embedded, "--consolidate", *dry]
     # sqlite-utils itself loads numpy where there is one.
     assert loaded(arguments, HEAVIEST | EMBEDDING | (PLANNING - {"numpy"}) | reading) == set()

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from slowwave.consolidation.language import mood, values
-from slowwave.consolidation.language.anyof import any_of
-from slowwave.consolidation.replacing import cues
+from slowwave.consolidation.comparison import mood
+from slowwave.consolidation.text import cues, values
+from slowwave.consolidation.text.anyof import any_of
 
 _LOOK = re.compile(r"\(\?=(?:\[\w+\]|\^\|,\| according)\)")
 _LOOKING = [

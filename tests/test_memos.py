@@ -8,7 +8,7 @@ from shutil import copytree
 import pytest
 
 from slowwave import consolidation
-from slowwave.consolidation.memos import hash_of_code, rules
+from slowwave.consolidation.snapshot.cache import hash_of_code, rules
 
 PACKAGE = Path(consolidation.__path__[0])
 

@@ -9,11 +9,11 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from slowwave.consolidation.guards import certain_conflict, say_the_same
-from slowwave.consolidation.language import lexicon
-from slowwave.consolidation.language.mood import moods_of
-from slowwave.consolidation.language.reading import read
-from slowwave.consolidation.language.tokens import stem
+from slowwave.consolidation.comparison.guards import certain_conflict, say_the_same
+from slowwave.consolidation.comparison.mood import moods_of
+from slowwave.consolidation.text import lexicon
+from slowwave.consolidation.text.reading import read
+from slowwave.consolidation.text.tokens import stem
 
 TEXTS = sorted({told.text for told in night.load().told})
 WORDS = sorted({word for text in TEXTS for word in re.findall(r"\b[a-z]{3,}\b", text)})

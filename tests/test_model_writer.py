@@ -44,17 +44,16 @@ from model_server import (
 )
 from nights import NOW, execute, fill, night, picture, rows, told
 
-from slowwave.consolidation.asking import prompts
-from slowwave.consolidation.asking.calls import ATTEMPTS, Endpoint
-from slowwave.consolidation.asking.estimates import TOKENS_OF_INSTRUCTIONS, Question
-from slowwave.consolidation.asking.model import Budget, ModelWriter
 from slowwave.consolidation.comparison.coverage import Coverage
 from slowwave.consolidation.comparison.restating import restating
-from slowwave.consolidation.embed import SentenceEmbedder
 from slowwave.consolidation.errors import ModelError
-from slowwave.consolidation.extractive import Source
-from slowwave.consolidation.outcome import Outcome
-from slowwave.consolidation.proposals import ASKED, Operation, Result
+from slowwave.consolidation.model import prompts
+from slowwave.consolidation.model.calls import ATTEMPTS, Endpoint
+from slowwave.consolidation.model.writer import Budget, ModelWriter
+from slowwave.consolidation.planning.estimates import TOKENS_OF_INSTRUCTIONS, Question
+from slowwave.consolidation.proposals import ASKED, Operation, Result, Source
+from slowwave.consolidation.running.outcome import Outcome
+from slowwave.consolidation.vectors.embedder import SentenceEmbedder
 from slowwave.store.file import open_writing
 from slowwave.store.records import timestamp
 from slowwave.store.undo import undo_run
@@ -383,17 +382,22 @@ def spoiled(spoil: Spoil) -> Callable[[Asked], Reply]:
 
 
 @pytest.mark.parametrize(("name", "spoil", "why"), SPOILED.values(), ids=SPOILED.keys())
-def test_a_bad_draft_is_rejected_after_one_repair_and_every_memory_stays(
+def test_a_bad_draft_is_turned_down_after_one_repair_and_nothing_of_it_is_written(
     agent: Agent, name: str, spoil: Spoil, why: str
 ) -> None:
     agent.remember(a_fact(name))
     before = agent.picture()
     agent.server.responder = spoiled(spoil)
     result = only_result(agent.sleep())
-    assert result.state == "rejected"
     assert result.why is not None
     assert why in result.why
-    assert agent.picture() == before
+    if result.proposal.fallback is None or "the answer is not the JSON" in result.why:
+        assert result.state == "rejected"
+        assert agent.picture() == before
+    else:
+        assert (result.state, result.draft) == ("applied", result.proposal.fallback)
+        (derivation,) = agent.rows("SELECT writer, model FROM derivations")
+        assert (derivation["writer"], derivation["model"]) == ("extractive", None)
     question, repair = agent.server.asked
     assert question.repair is None
     assert repair.repair is not None
@@ -1111,8 +1115,8 @@ def test_the_thread_that_ends_a_call_makes_the_next(agent: Agent) -> None:
 
     def respond(asked: Asked) -> Reply:
         # Threads that work aside; the server's own have other names.
-        aside = [one for one in threading.enumerate() if one.name.endswith("(run)")]
-        there.append({one.ident for one in aside if one.ident is not None})
+        run_in_thread = [one for one in threading.enumerate() if one.name.endswith("(run)")]
+        there.append({one.ident for one in run_in_thread if one.ident is not None})
         return oracle(asked)
 
     agent.server.responder = respond

@@ -12,10 +12,11 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 from test_clusters import Vectors, scattered
 
-from slowwave.consolidation import comparing, neighbours
-from slowwave.consolidation.comparing import in_threads
-from slowwave.consolidation.kept_graph import KeptGraph
-from slowwave.consolidation.neighbours import STEP, Neighbours, similar_pairs
+from slowwave.consolidation.clustering import blocks as comparing
+from slowwave.consolidation.clustering import neighbours
+from slowwave.consolidation.clustering.blocks import in_threads
+from slowwave.consolidation.clustering.neighbours import STEP, Neighbours, similar_pairs
+from slowwave.consolidation.clustering.stored_graph import StoredGraph
 
 Pairs = dict[tuple[int, int], int]
 
@@ -133,7 +134,7 @@ def test_no_more_is_begun_than_is_asked_for() -> None:
 Nights = Sequence[Sequence[int]]
 
 
-def graph_of(texts: Sequence[int], vectors: Vectors, graph: KeptGraph) -> Pairs:
+def graph_of(texts: Sequence[int], vectors: Vectors, graph: StoredGraph) -> Pairs:
     """Let a graph grow to some texts, and give its pairs by the texts' own numbers."""
     some = np.array(texts, dtype=np.intp)
     reach: NDArray[np.float64] = np.full(len(some), 0.5)
@@ -148,7 +149,7 @@ def test_a_graph_that_grew_night_by_night_is_the_one_that_is_made_at_once(nights
     vectors = scattered(40, seed=8)
     parts: list[bytes] = []
     for texts in nights:
-        graph = KeptGraph(parts)
+        graph = StoredGraph(parts)
         expected = {
             pair: steps
             for pair, steps in true_pairs(vectors, 0.5).items()
@@ -163,14 +164,14 @@ def test_a_graph_that_grew_night_by_night_is_the_one_that_is_made_at_once(nights
 def compared(texts: Sequence[int], parts: Sequence[bytes]) -> int:
     """Give how many blocks of products it takes to let a graph grow to some texts."""
     blocks: list[int] = []
-    graph = KeptGraph(parts, lambda done, total: blocks.append(total))
+    graph = StoredGraph(parts, lambda done, total: blocks.append(total))
     graph_of(texts, scattered(100, seed=8), graph)
     return len(blocks)
 
 
 @pytest.mark.usefixtures("small_blocks")
 def test_what_is_known_is_not_compared_again() -> None:
-    graph = KeptGraph()
+    graph = StoredGraph()
     graph_of(range(90), scattered(100, seed=8), graph)
     parts = graph.taken()[1]
     assert compared(range(90), parts) == 0
@@ -181,23 +182,23 @@ def test_what_is_known_is_not_compared_again() -> None:
 
 def test_another_vector_of_the_same_text_is_compared_anew() -> None:
     vectors = scattered(40, seed=8)
-    graph = KeptGraph()
+    graph = StoredGraph()
     graph_of(range(40), vectors, graph)
     moved = vectors.copy()
     moved[7] = -vectors[7]
     expected = true_pairs(moved, 0.5)
-    assert graph_of(range(40), moved, KeptGraph(graph.taken()[1])) == expected
+    assert graph_of(range(40), moved, StoredGraph(graph.taken()[1])) == expected
 
 
 def test_a_damaged_graph_is_made_anew() -> None:
     vectors = scattered(40, seed=8)
-    graph = KeptGraph()
+    graph = StoredGraph()
     whole = graph_of(range(40), vectors, graph)
     (part,) = graph.taken()[1]
     spoiled = bytes([*part[:-9], part[-9] ^ 4, *part[-8:]])
     with pytest.raises(zlib.error):
         zlib.decompress(spoiled)
     for parts in ([spoiled], [b""], [part[:20]], [zlib.compress(b"\x05")]):
-        again = KeptGraph(parts)
+        again = StoredGraph(parts)
         assert graph_of(range(40), vectors, again) == whole
         assert again.taken()[0] == 0

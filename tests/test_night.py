@@ -13,9 +13,9 @@ from nights import AGENTS_TABLES, night, picture, rows
 
 from slowwave.consolidation.comparison.coverage import Coverage
 from slowwave.consolidation.comparison.restating import restating
-from slowwave.consolidation.embed import SentenceEmbedder
-from slowwave.consolidation.language.dates import DATE_MARK
-from slowwave.consolidation.outcome import Outcome
+from slowwave.consolidation.running.outcome import Outcome
+from slowwave.consolidation.text.dates import DATE_MARK
+from slowwave.consolidation.vectors.embedder import SentenceEmbedder
 from slowwave.store.check import check_file
 from slowwave.store.exchange import import_lines
 from slowwave.store.file import create_file, open_reading, open_writing

@@ -9,7 +9,7 @@ from nights import NOW, execute, fill, night, picture, rows, told
 
 from slowwave.consolidation.comparison.coverage import Coverage
 from slowwave.consolidation.comparison.restating import restates, restating
-from slowwave.consolidation.embed import SentenceEmbedder
+from slowwave.consolidation.vectors.embedder import SentenceEmbedder
 from slowwave.store.file import open_writing
 from slowwave.store.records import timestamp
 from slowwave.store.undo import undo_run

@@ -10,10 +10,10 @@ import night as fixture
 import pytest
 from nights import NOW, execute, fill, night, of_one_thing, picture, rows, told
 
-from slowwave.consolidation.embed import SentenceEmbedder
-from slowwave.consolidation.language.reading import read
+from slowwave.consolidation.text.reading import read
 from slowwave.consolidation.thresholds import MOST_CLAIMS
-from slowwave.consolidation.write import ExtractiveWriter
+from slowwave.consolidation.vectors.embedder import SentenceEmbedder
+from slowwave.consolidation.writing.writer import ExtractiveWriter
 from slowwave.store.check import check_file
 from slowwave.store.file import create_file, open_reading, open_writing
 from slowwave.store.records import timestamp

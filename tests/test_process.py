@@ -15,7 +15,7 @@ import pytest
 from nights import fill, night, of_one_thing, picture, rows, told
 from test_plan import TWINS
 
-from slowwave.consolidation.embed import SentenceEmbedder
+from slowwave.consolidation.vectors.embedder import SentenceEmbedder
 from slowwave.store.check import check_file
 from slowwave.store.file import create_file, open_reading
 

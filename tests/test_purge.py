@@ -16,8 +16,8 @@ from figures import Figures
 from nights import execute, fill, night, of_one_thing, picture, rows, told
 
 from slowwave.cli.app import run
-from slowwave.consolidation.embed import SentenceEmbedder
-from slowwave.consolidation.outcome import Outcome
+from slowwave.consolidation.running.outcome import Outcome
+from slowwave.consolidation.vectors.embedder import SentenceEmbedder
 from slowwave.store.check import check_file
 from slowwave.store.errors import StoreError
 from slowwave.store.exchange import export_lines, import_lines

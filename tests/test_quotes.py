@@ -8,9 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from texts import draft, sources
 
-from slowwave.consolidation.checking.quotes import find_unquoted
-from slowwave.consolidation.extractive import compose_growth, compose_synthesis
+from slowwave.consolidation.planning.extractive import compose_growth, compose_synthesis
 from slowwave.consolidation.proposals import Draft
+from slowwave.consolidation.verification.quotes import find_unquoted
 
 FACTS = night.load().facts
 SOURCES = sources(

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from slowwave.consolidation.language.reading import Reading, read
+from slowwave.consolidation.text.reading import Reading, read
 
 TEXTS = [told.text for told in night.load().told]
 

@@ -11,7 +11,7 @@ import readme
 from test_cli import Cli, cli
 
 from slowwave.cli.app import COMMANDS
-from slowwave.consolidation.embed import SentenceEmbedder
+from slowwave.consolidation.vectors.embedder import SentenceEmbedder
 
 __all__ = ["cli"]  # a fixture of test_cli, asked for by name
 

@@ -17,18 +17,15 @@ from test_plan import FACTS, PORT, TWINS
 from slowwave.cli.left import conflicts_as_json, conflicts_as_text
 from slowwave.cli.report import as_json, as_text
 from slowwave.cli.telling import Telling
-from slowwave.consolidation import plan as planner
-from slowwave.consolidation.asking.calls import Endpoint
-from slowwave.consolidation.asking.estimates import (
-    count_tokens,
+from slowwave.consolidation.model.calls import Endpoint
+from slowwave.consolidation.model.writer import ModelWriter
+from slowwave.consolidation.planning import plan as planner
+from slowwave.consolidation.planning.estimates import (
     estimate_asking,
     estimate_judging,
     estimate_undecided,
     estimate_writing,
 )
-from slowwave.consolidation.asking.model import ModelWriter
-from slowwave.consolidation.embed import SentenceEmbedder
-from slowwave.consolidation.outcome import Outcome, verdict
 from slowwave.consolidation.proposals import (
     Claim,
     Conflict,
@@ -42,7 +39,10 @@ from slowwave.consolidation.proposals import (
     Undecided,
     Usage,
 )
-from slowwave.consolidation.write import ExtractiveWriter
+from slowwave.consolidation.running.outcome import Outcome, verdict
+from slowwave.consolidation.text.token_count import count_tokens
+from slowwave.consolidation.vectors.embedder import SentenceEmbedder
+from slowwave.consolidation.writing.writer import ExtractiveWriter
 from slowwave.store.memories import Counts
 
 __all__ = ["cli"]  # a fixture of test_cli, asked for by name

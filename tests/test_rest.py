@@ -20,14 +20,14 @@ from nights import NOW, execute, fill, night, of_one_thing, picture, rows
 
 from fixtures.night import load
 from slowwave.cli.app import run
-from slowwave.consolidation import settling
-from slowwave.consolidation.embed import Embedder, SentenceEmbedder
 from slowwave.consolidation.errors import EmbedderError
-from slowwave.consolidation.looking import Looker
 from slowwave.consolidation.options import CycleOptions
-from slowwave.consolidation.outcome import Outcome
 from slowwave.consolidation.progress import Progress
-from slowwave.consolidation.write import ExtractiveWriter
+from slowwave.consolidation.running import save_findings as settling
+from slowwave.consolidation.running.outcome import Outcome
+from slowwave.consolidation.running.survey import Surveyor
+from slowwave.consolidation.vectors.embedder import Embedder, SentenceEmbedder
+from slowwave.consolidation.writing.writer import ExtractiveWriter
 from slowwave.store.errors import ChangedSince
 from slowwave.store.file import create_file, open_writing
 from slowwave.store.undo import undo_run
@@ -407,11 +407,11 @@ def test_what_a_look_read_is_free_as_soon_as_nobody_needs_it(
     settled: Path, embedder: SentenceEmbedder
 ) -> None:
     options, writer = CycleOptions(full=True), ExtractiveWriter()
-    look = Looker(settled, options, embedder, writer, NOW, Progress()).look()
-    read = [ref(one) for one in look.populations]
+    survey = Surveyor(settled, options, embedder, writer, NOW, Progress()).survey()
+    read = [ref(one) for one in survey.populations]
     gc.disable()
     try:
-        del look
+        del survey
         assert [one() for one in read] == [None]
     finally:
         gc.enable()

@@ -15,14 +15,11 @@ from builders import a_memory
 from nights import AGENTS_TABLES, NOW, execute, fill, night, picture, rows, told
 from test_cli import Cli, cli
 
-from slowwave.consolidation.embed import SentenceEmbedder
-from slowwave.consolidation.extractive import (
-    Source,
-    compose_next_update,
-    compose_update,
-)
-from slowwave.consolidation.language.dates import current_part
-from slowwave.consolidation.replacing.updates import Found, as_told, find_updates, grouped
+from slowwave.consolidation.planning.extractive import compose_next_update, compose_update
+from slowwave.consolidation.proposals import Source
+from slowwave.consolidation.text.dates import current_part
+from slowwave.consolidation.updates.replacements import Found, as_told, find_updates, grouped
+from slowwave.consolidation.vectors.embedder import SentenceEmbedder
 from slowwave.store.check import check_file
 from slowwave.store.exchange import export_lines, import_lines
 from slowwave.store.file import create_file, open_reading, open_writing

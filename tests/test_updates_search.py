@@ -14,13 +14,13 @@ from hypothesis import strategies as st
 from night import FLAVOURS, load
 from test_updates import ALIKE, CHANGED, OTHERWISE, UNSURE
 
-from slowwave.consolidation.replacing.changes import compare
-from slowwave.consolidation.replacing.sayings import Saying, frames_in, sayings_of
-from slowwave.consolidation.replacing.search import NOTHING, Search, search
-from slowwave.consolidation.replacing.told import Told, as_told
-from slowwave.consolidation.replacing.updates import find_updates
-from slowwave.consolidation.replacing.worth import worth_comparing
 from slowwave.consolidation.thresholds import COMMON_WORD
+from slowwave.consolidation.updates.changes import compare
+from slowwave.consolidation.updates.replacements import find_updates
+from slowwave.consolidation.updates.sayings import Saying, frames_in, sayings_of
+from slowwave.consolidation.updates.search import NOTHING, Search, search
+from slowwave.consolidation.updates.told import Told, as_told
+from slowwave.consolidation.updates.worth import worth_comparing
 
 UPDATES = [
     text

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
-from slowwave.consolidation.language import values
-from slowwave.consolidation.language.reading import Reading, read
+from slowwave.consolidation.text import values
+from slowwave.consolidation.text.reading import Reading, read
 
 SPELLINGS = [
     ["five minutes", "5 minutes", "5min", "five min", "5-minute", "five-minute", "5 MINUTES"],

@@ -14,11 +14,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from texts import draft, sources
 
-from slowwave.consolidation.checking.verify import find_distance, find_faults, find_loss
-from slowwave.consolidation.extractive import Source, compose_synthesis
-from slowwave.consolidation.language.reading import read
-from slowwave.consolidation.proposals import Claim, Draft
+from slowwave.consolidation.planning.extractive import compose_synthesis
+from slowwave.consolidation.proposals import Claim, Draft, Source
+from slowwave.consolidation.text.reading import read
 from slowwave.consolidation.thresholds import EXTRACT_SOURCES
+from slowwave.consolidation.verification.verify import find_distance, find_faults, find_loss
 
 FACTS = night.load().facts
 LABELLED = sorted((Path(night.__file__).parent / "quality").glob("drafts-tuned*.toml"))

@@ -9,12 +9,12 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from slowwave.consolidation.entities import names_in
-from slowwave.consolidation.guards import first_difference
-from slowwave.consolidation.language import wording
-from slowwave.consolidation.language.reading import read
-from slowwave.consolidation.language.wording import normalised
-from slowwave.consolidation.replacing.sayings import sayings_of
+from slowwave.consolidation.comparison.guards import first_difference
+from slowwave.consolidation.snapshot.entities import names_in
+from slowwave.consolidation.text import normalise as wording
+from slowwave.consolidation.text.normalise import normalised
+from slowwave.consolidation.text.reading import read
+from slowwave.consolidation.updates.sayings import sayings_of
 
 
 @pytest.mark.parametrize(

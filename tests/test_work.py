@@ -11,12 +11,12 @@ from types import FrameType
 import pytest
 from texts import sources
 
-from slowwave.consolidation.checking.statements import statements_of
-from slowwave.consolidation.checking.verify import find_faults
-from slowwave.consolidation.extractive import compose_synthesis
-from slowwave.consolidation.guards import first_difference, gravest_objection
-from slowwave.consolidation.language.arrangement import rearranged
-from slowwave.consolidation.language.reading import Reading, once_a_text
+from slowwave.consolidation.comparison.guards import first_difference, gravest_objection
+from slowwave.consolidation.comparison.reordering import rearranged
+from slowwave.consolidation.planning.extractive import compose_synthesis
+from slowwave.consolidation.text.reading import Reading, once_a_text
+from slowwave.consolidation.text.statements import statements_of
+from slowwave.consolidation.verification.verify import find_faults
 
 LONG = {
     "numbers": lambda count: " ".join(f"{number * 7} s" for number in range(count)),

@@ -7,8 +7,7 @@ from datetime import UTC, datetime, timedelta
 
 import numpy as np
 
-from slowwave.consolidation.extractive import Source
-from slowwave.consolidation.proposals import Claim, Draft
+from slowwave.consolidation.proposals import Claim, Draft, Source
 
 # Every source lies in the same place: for tests in which vectors decide nothing.
 _SOMEWHERE = np.array([1.0, 0.0], dtype=np.float32)

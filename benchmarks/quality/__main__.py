@@ -18,7 +18,7 @@ from pathlib import Path
 
 from rich.console import Console
 
-from slowwave.consolidation.embed import SentenceEmbedder
+from slowwave.consolidation.vectors.embedder import SentenceEmbedder
 
 from . import clusters, drafts, five_nights, nights, pairs, real_model, updates
 from .bench import ROOT, Bench, Json

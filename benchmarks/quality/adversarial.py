@@ -18,7 +18,7 @@ from rich.console import Console
 from rich.table import Table
 
 from slowwave.consolidation.comparison.coverage import Coverage
-from slowwave.consolidation.language.reading import read
+from slowwave.consolidation.text.reading import read
 
 from .rates import rate_of, shown
 

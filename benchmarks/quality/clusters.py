@@ -8,10 +8,10 @@ from collections.abc import Iterator, Sequence
 from rich.table import Table
 from sklearn.metrics import adjusted_rand_score, v_measure_score
 
-from slowwave.consolidation.clusters import find_groups, split_group
-from slowwave.consolidation.guards import first_conflict
-from slowwave.consolidation.language.reading import Reading
-from slowwave.consolidation.population import Population
+from slowwave.consolidation.clustering.groups import find_groups, split_group
+from slowwave.consolidation.comparison.guards import first_conflict
+from slowwave.consolidation.snapshot.population import Population
+from slowwave.consolidation.text.reading import Reading
 from slowwave.consolidation.thresholds import SYNTHESIZE_SIMILARITY
 
 from .bench import Bench, Json

@@ -7,9 +7,8 @@ from collections.abc import Iterator
 
 from rich.table import Table
 
-from slowwave.consolidation.checking.verify import find_distance, find_faults
-from slowwave.consolidation.extractive import Source
-from slowwave.consolidation.proposals import Claim, Draft
+from slowwave.consolidation.proposals import Claim, Draft, Source
+from slowwave.consolidation.verification.verify import find_distance, find_faults
 
 from .bench import Bench, Json
 from .rates import rate_of, shown

@@ -9,7 +9,7 @@ from pathlib import Path
 from rich.table import Table
 
 from fixtures.night import Night, Told, lines_of
-from slowwave.consolidation.outcome import Outcome
+from slowwave.consolidation.running.outcome import Outcome
 
 from .bench import Bench, Json
 from .files import active, add, memory_file, night, picture, rows, written

@@ -18,8 +18,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from fixtures.night import FLAVOURS, Night, Told, lines, load
-from slowwave.consolidation.embed import Embedder, SentenceEmbedder
-from slowwave.consolidation.replacing.conflicts import standing_conflicts
+from slowwave.consolidation.planning.conflicts import standing_conflicts
+from slowwave.consolidation.vectors.embedder import Embedder, SentenceEmbedder
 from slowwave.store.records import timestamp
 
 from .bench import Json

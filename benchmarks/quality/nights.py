@@ -10,7 +10,7 @@ from pathlib import Path
 from rich.table import Table
 
 from fixtures.night import FLAVOURS, Night, lines, load
-from slowwave.consolidation.outcome import Outcome
+from slowwave.consolidation.running.outcome import Outcome
 from slowwave.store.memories import Counts
 
 from .bench import Bench, Json

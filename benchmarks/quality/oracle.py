@@ -8,8 +8,8 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 
-from slowwave.consolidation.asking.calls import Call, Endpoint, Model
-from slowwave.consolidation.asking.model import ModelWriter
+from slowwave.consolidation.model.calls import Call, Endpoint, Model
+from slowwave.consolidation.model.writer import ModelWriter
 from slowwave.store.ledger import Answer
 
 # Two texts that it may be asked about, in their order in the labelled file.
@@ -39,7 +39,7 @@ class _Oracle(Model):
         return 0.0
 
     def ask(self, call: Call) -> Answer:
-        call.flight.permit()
+        call.pending.permit()
         lines = call.messages[1]["content"].splitlines()[1:-1]
         judgements = [self._judged(json.loads(line)) for line in lines]
         return Answer(json.dumps({"judgements": judgements}), 0, 0, 0.0)

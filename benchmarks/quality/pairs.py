@@ -8,11 +8,11 @@ from dataclasses import dataclass
 
 from rich.table import Table
 
-from slowwave.consolidation.extractive import in_time
-from slowwave.consolidation.plan import make_plan
-from slowwave.consolidation.population import Population
+from slowwave.consolidation.planning.extractive import in_time
+from slowwave.consolidation.planning.plan import make_plan
 from slowwave.consolidation.proposals import Proposal, Written
-from slowwave.consolidation.write import ExtractiveWriter, Job, Writer
+from slowwave.consolidation.snapshot.population import Population
+from slowwave.consolidation.writing.writer import ExtractiveWriter, Job, Writer
 
 from .bench import Bench, Json
 from .oracle import OracleWriter

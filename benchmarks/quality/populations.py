@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
 
-from slowwave.consolidation.checking.verify import find_distance, find_faults
-from slowwave.consolidation.embed import Embedder
-from slowwave.consolidation.entities import names_in
-from slowwave.consolidation.planning.options import PlanOptions
-from slowwave.consolidation.population import Population
+from slowwave.consolidation.options import PlanOptions
 from slowwave.consolidation.proposals import Draft, Proposal
-from slowwave.consolidation.write import Check, Job, Writer, prompt_hashes
+from slowwave.consolidation.snapshot.entities import names_in
+from slowwave.consolidation.snapshot.population import Population
+from slowwave.consolidation.vectors.embedder import Embedder
+from slowwave.consolidation.verification.verify import find_distance, find_faults
+from slowwave.consolidation.writing.writer import Check, Job, Writer, prompt_hashes
 from slowwave.store.exchange import new_memory
 from slowwave.store.ledger import Answer, KeptAnswer
 

@@ -8,9 +8,9 @@ from collections.abc import Iterator
 from rich.table import Table
 
 from fixtures.night import lines
-from slowwave.consolidation.asking.calls import Endpoint
-from slowwave.consolidation.asking.model import ModelWriter
-from slowwave.consolidation.outcome import Outcome
+from slowwave.consolidation.model.calls import Endpoint
+from slowwave.consolidation.model.writer import ModelWriter
+from slowwave.consolidation.running.outcome import Outcome
 
 from .bench import Bench, Json
 from .files import memory_file, night

@@ -13,8 +13,8 @@ from typing import Any, Literal
 from rich.table import Table
 
 from fixtures.night import lines
-from slowwave.consolidation.language.dates import current_part
-from slowwave.consolidation.language.reading import read
+from slowwave.consolidation.text.dates import current_part
+from slowwave.consolidation.text.reading import read
 
 from .bench import Bench, Json
 from .files import active, memory_file, night, rows

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from slowwave.consolidation.embed import Embedder, encode_portions
+from slowwave.consolidation.vectors.embedder import Embedder, encode_portions
 
 # After how many texts it is said how far it is.
 _PORTION = 2_048

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from benchmarks.quality.bench import ROOT
 from benchmarks.quality.vectors import KeptVectors
 from fixtures.night import FLAVOURS, Told, load
-from slowwave.consolidation.embed import SentenceEmbedder
+from slowwave.consolidation.vectors.embedder import SentenceEmbedder
 
 BUILD = ROOT / "build" / "speed"
 

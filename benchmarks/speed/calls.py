@@ -24,19 +24,19 @@ from typing import IO, cast
 
 from benchmarks.quality.bench import ROOT
 from fixtures.night import FLAVOURS, load
-from slowwave.consolidation.asking.budget import Books, Budget
-from slowwave.consolidation.asking.calls import Endpoint, open_model
-from slowwave.consolidation.asking.model import ModelWriter
-from slowwave.consolidation.asking.questions import Writing
-from slowwave.consolidation.asking.traffic import Traffic
-from slowwave.consolidation.embed import Embedder, SentenceEmbedder
-from slowwave.consolidation.execute import Run
-from slowwave.consolidation.interruption import Interruption
-from slowwave.consolidation.population import Population
+from slowwave.consolidation.model.budget import Budget, Ledger
+from slowwave.consolidation.model.calls import Endpoint, open_model
+from slowwave.consolidation.model.dispatcher import Dispatcher
+from slowwave.consolidation.model.questions import Writing
+from slowwave.consolidation.model.writer import ModelWriter
 from slowwave.consolidation.progress import Progress
 from slowwave.consolidation.proposals import Plan, Proposal, proposal_id
-from slowwave.consolidation.safety import SafetyNet
-from slowwave.consolidation.write import Job, prompt_hashes
+from slowwave.consolidation.running.execute import Run
+from slowwave.consolidation.running.preflight import Preflight
+from slowwave.consolidation.runtime.interruption import Interruption
+from slowwave.consolidation.snapshot.population import Population
+from slowwave.consolidation.vectors.embedder import Embedder, SentenceEmbedder
+from slowwave.consolidation.writing.writer import Job, prompt_hashes
 from slowwave.store.exchange import new_memory
 from slowwave.store.file import create_file, open_writing
 from slowwave.store.memories import add_memories
@@ -125,7 +125,7 @@ def _night(
         create_file(path)
         with open_writing(path) as file, file.transaction():
             add_memories(file, population.memories)
-        run = Run(path, embedder, writer, _NOW, {}, SafetyNet(path, None, _NOW))
+        run = Run(path, embedder, writer, _NOW, {}, Preflight(path, None, _NOW))
         plan = Plan(tuple(_proposals(population, prompt_hashes(writer)["synthesize"])), ())
         began, worked = time.monotonic(), time.process_time()
         executed = run.carry_out(plan, [population], Progress(), Interruption())
@@ -137,12 +137,12 @@ def _night(
 def _ask_alone(endpoint: Endpoint, population: Population, concurrency: int) -> None:
     """Ask the same questions, and do nothing with the answers."""
     model = open_model(endpoint)
-    traffic = Traffic(model, Books(Budget(), model.price), concurrency)
+    dispatcher = Dispatcher(model, Ledger(Budget(), model.price), concurrency)
     for one in _proposals(population, ""):
         job = Job(one, tuple(population.sources(one.sources)))
-        traffic.ask(Writing(endpoint.model, job))
-    while not traffic.at_rest:
-        list(traffic.landed(seconds=0.1))
+        dispatcher.ask(Writing(endpoint.model, job))
+    while not dispatcher.at_rest:
+        list(dispatcher.landed(seconds=0.1))
 
 
 def _proposals(population: Population, prompt_hash: str) -> Iterator[Proposal]:

@@ -27,9 +27,9 @@ Call = Callable[[], int]
 
 def slowwave(vectors: Any, texts: list[str], similarity: float) -> Call:
     """Neighbours, DBSCAN and average linkage, as a night has them."""
-    neighbours = importlib.import_module("slowwave.consolidation.neighbours")
-    clusters = importlib.import_module("slowwave.consolidation.clusters")
-    importlib.import_module("slowwave.consolidation.linkage")
+    neighbours = importlib.import_module("slowwave.consolidation.clustering.neighbours")
+    clusters = importlib.import_module("slowwave.consolidation.clustering.groups")
+    importlib.import_module("slowwave.consolidation.clustering.linkage")
     importlib.import_module("scipy.sparse")
     importlib.import_module("sklearn.cluster")
 

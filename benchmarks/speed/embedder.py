@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from slowwave.consolidation.embed import Embedder
+from slowwave.consolidation.vectors.embedder import Embedder
 
 # Between sentences, and what an update says about when they were so.
 _BREAK = re.compile(r"(?<=[.!?])\s+|\[[^\]]*\]\s*")

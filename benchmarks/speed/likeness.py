@@ -19,7 +19,7 @@ from rich.console import Console
 from rich.table import Table
 
 from benchmarks.quality.bench import ROOT
-from slowwave.consolidation.embed import SentenceEmbedder
+from slowwave.consolidation.vectors.embedder import SentenceEmbedder
 
 from .base import load_base
 from .data import make_vectors
@@ -63,7 +63,7 @@ def _real(path: Path) -> NDArray[np.float32]:
 def _table(name: str, vectors: NDArray[np.float32]) -> Table:
     from scipy.sparse.csgraph import connected_components
 
-    from slowwave.consolidation.neighbours import similar_pairs
+    from slowwave.consolidation.clustering.neighbours import similar_pairs
 
     random = np.random.default_rng(2)
     left, right = random.integers(0, len(vectors), (2, _SAMPLE))

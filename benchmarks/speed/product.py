@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks.quality.bench import Json
-from slowwave.consolidation.clusters import find_groups
-from slowwave.consolidation.comparing import Block, all_pairs, in_threads
-from slowwave.consolidation.neighbours import CELLS_FROM, Neighbours, similar_pairs
+from slowwave.consolidation.clustering.blocks import Block, all_pairs, in_threads
+from slowwave.consolidation.clustering.groups import find_groups
+from slowwave.consolidation.clustering.neighbours import CELLS_FROM, Neighbours, similar_pairs
 
 from .clock import Clock
 

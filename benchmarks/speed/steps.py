@@ -25,16 +25,16 @@ NEW_SHARE = 0.005
 
 # What a night is made of; what none of these does is "all else".
 STAGES = {
-    "reading": "slowwave.consolidation.index:read_library",
-    "names": "slowwave.consolidation.index:complete",
-    "neighbours": "slowwave.consolidation.neighbours:similar_pairs",
-    "grouping": "slowwave.consolidation.clusters:find_groups",
-    "splitting": "slowwave.consolidation.clusters:split_group",
-    "near pairs": "slowwave.consolidation.merges:near_pairs",
-    "updates": "slowwave.consolidation.replacing.updates:find_updates",
-    "planning": "slowwave.consolidation.plan:plan_tenant",
-    "applying": "slowwave.consolidation.ending:carried_out",
-    "settling": "slowwave.consolidation.settling:settle",
+    "reading": "slowwave.consolidation.snapshot.snapshot:read_library",
+    "names": "slowwave.consolidation.snapshot.snapshot:complete",
+    "neighbours": "slowwave.consolidation.clustering.neighbours:similar_pairs",
+    "grouping": "slowwave.consolidation.clustering.groups:find_groups",
+    "splitting": "slowwave.consolidation.clustering.groups:split_group",
+    "near pairs": "slowwave.consolidation.planning.near_pairs:near_pairs",
+    "updates": "slowwave.consolidation.updates.replacements:find_updates",
+    "planning": "slowwave.consolidation.planning.plan:plan_tenant",
+    "applying": "slowwave.consolidation.running.ending:carried_out",
+    "settling": "slowwave.consolidation.running.save_findings:settle",
 }
 # Gives one vector after the other.
 VECTORS = "slowwave.store.vectors:read_vectors"
@@ -60,7 +60,7 @@ def vectors(file: Path, name: str) -> Json:
     """Keep the vectors of what was imported, as a night keeps what it embedded."""
     import numpy as np
 
-    from slowwave.consolidation.embed import SentenceEmbedder
+    from slowwave.consolidation.vectors.embedder import SentenceEmbedder
     from slowwave.store.file import open_writing
     from slowwave.store.vectors import keep_vectors, to_blob
 
@@ -80,9 +80,9 @@ _HASHES = "SELECT id, content_hash FROM memories"
 def night(file: Path, kind: str) -> Json:
     """Run a night; `full`: one that looks at everything again."""
     from slowwave.consolidation.cycle import run_cycle
-    from slowwave.consolidation.embed import SentenceEmbedder
     from slowwave.consolidation.options import CycleOptions
-    from slowwave.consolidation.write import ExtractiveWriter
+    from slowwave.consolidation.vectors.embedder import SentenceEmbedder
+    from slowwave.consolidation.writing.writer import ExtractiveWriter
 
     from .embedder import MadeEmbedder
 

@@ -1,1 +1,1 @@
-"""Two texts, compared: what one of them says of what the other says."""
+"""Two readings, compared once: what tells them apart, and whether one says what the other says."""

@@ -15,11 +15,9 @@ from statistics import fmean
 from typing import NamedTuple
 
 from slowwave.consolidation import thresholds
-from slowwave.consolidation.guards import say_the_same
-from slowwave.consolidation.language.reading import Reading, read
-
-from .entailment import Entailment
-from .opposition import (
+from slowwave.consolidation.comparison.entailment import Entailment
+from slowwave.consolidation.comparison.guards import say_the_same
+from slowwave.consolidation.comparison.opposition import (
     WHY,
     Gap,
     affirmed,
@@ -29,7 +27,8 @@ from .opposition import (
     share_a_subject,
     share_an_anchor,
 )
-from .word_vectors import Sense, WordVectors
+from slowwave.consolidation.comparison.word_vectors import Sense, WordVectors
+from slowwave.consolidation.text.reading import Reading, read
 
 
 class _Limit(NamedTuple):

@@ -50,7 +50,7 @@ class Entailment:
 @cache
 def _network() -> tuple[Any, Any]:
     """Load the tokenizer and the network once."""
-    from slowwave.consolidation.minilm import session, sound_folder, tokenizer
+    from slowwave.consolidation.vectors.minilm import session, sound_folder, tokenizer
 
     folder = sound_folder()
     return tokenizer(folder, MOST_PIECES), session(folder, GRAPH)
@@ -59,7 +59,7 @@ def _network() -> tuple[Any, Any]:
 def _computed(pairs: list[Pair]) -> list[float]:
     import numpy as np
 
-    from slowwave.consolidation.minilm import batches
+    from slowwave.consolidation.vectors.minilm import batches
 
     tokenizer, session = _network()
     texts = list(dict.fromkeys(chain.from_iterable(pairs)))

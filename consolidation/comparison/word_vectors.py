@@ -11,14 +11,14 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from slowwave.consolidation.language.reading import Reading
-from slowwave.consolidation.language.tokens import Token, is_content, stem, stems_of
+from slowwave.consolidation.text.reading import Reading
+from slowwave.consolidation.text.tokens import Token, is_content, stem, stems_of
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from slowwave.consolidation.minilm import MiniLM
+    from slowwave.consolidation.vectors.minilm import MiniLM
 
 # Sentences that are kept at hand, with some 15 kB each.
 _AT_HAND = 4_096
@@ -47,7 +47,7 @@ class WordVectors:
         if not new:
             return
         if self._model is None:
-            from slowwave.consolidation.minilm import packaged_model
+            from slowwave.consolidation.vectors.minilm import packaged_model
 
             self._model = packaged_model()
         states = self._model.states([one.said for one in new.values()])

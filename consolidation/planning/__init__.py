@@ -1,1 +1,1 @@
-"""From what lies near each other to proposals: one module per operation."""
+"""The file to a plan: everything that a run will do, decided before it does anything."""

@@ -9,30 +9,29 @@ from functools import partial
 
 from msgspec.json import Decoder
 
-from slowwave.consolidation.asking.estimates import (
+from slowwave.consolidation.clustering.groups import find_groups, split_group
+from slowwave.consolidation.comparison.coverage import Coverage
+from slowwave.consolidation.comparison.guards import Objection
+from slowwave.consolidation.options import PlanOptions
+from slowwave.consolidation.planning.estimates import (
     Question,
     estimate_pair,
     estimate_undecided,
     estimate_writing,
 )
-from slowwave.consolidation.clusters import find_groups, split_group
-from slowwave.consolidation.comparison.coverage import Coverage
-from slowwave.consolidation.extractive import Source
-from slowwave.consolidation.guards import Objection
-from slowwave.consolidation.language.reading import Reading, read
-from slowwave.consolidation.population import Population
+from slowwave.consolidation.planning.topics import shared_topics
 from slowwave.consolidation.proposals import (
     Claim,
     Draft,
     Operation,
     Proposal,
+    Source,
     Undecided,
     proposal_id,
 )
-from slowwave.consolidation.topics import shared_topics
+from slowwave.consolidation.snapshot.population import Population
+from slowwave.consolidation.text.reading import Reading, read
 from slowwave.store.records import Memory, content_hash
-
-from .options import PlanOptions
 
 # The members of each part of a group, by their places in it.
 _PARTS = Decoder(list[list[int]])
@@ -137,7 +136,7 @@ class Planning:
         hashes = [population.memories[row].content_hash for row in firsts]
         hashes.append(hashlib.sha256(vectors.tobytes()).hexdigest())
         kind = f"split {conflict.__name__} {similarity}"
-        for part in population.memos.recall(kind, hashes, _PARTS, work_out):
+        for part in population.cache.recall(kind, hashes, _PARTS, work_out):
             yield [group[at] for at in part]
 
     def teller(self, said: Reading, kept: Sequence[Reading]) -> int | None:
@@ -148,7 +147,7 @@ class Planning:
         if not kept:
             return None
         hashes = [content_hash(text) for text in (said.text, *(one.text for one in kept))]
-        found = self.population.memos.recall(
+        found = self.population.cache.recall(
             "teller", hashes, _PLACE, lambda: _listed(self._coverage.teller(said, kept))
         )
         return found[0] if found else None
@@ -159,7 +158,7 @@ class Planning:
         What was found in an earlier night is not looked for again.
         """
         hashes = [content_hash(text) for text in (said, teller)]
-        return self.population.memos.recall(
+        return self.population.cache.recall(
             "likelihood", hashes, _LIKELIHOOD, lambda: self._coverage.likelihood(said, teller)
         )
 
@@ -167,7 +166,7 @@ class Planning:
         """Find pairs of rows that nearly say the same and differ in one thing."""
         texts = [self.population.reading(row) for row in rows]
         hashes = [self.population.memories[row].content_hash for row in rows]
-        found = self.population.memos.recall(
+        found = self.population.cache.recall(
             "look-alikes", hashes, _PAIRS, lambda: self._coverage.look_alikes(texts)
         )
         return [(rows[one], rows[other]) for one, other in found]
@@ -187,7 +186,7 @@ class Planning:
     def _lacking(self, here: Source, there: Source) -> str:
         """Say what of one memory another one does not say."""
         hashes = [content_hash(one.text) for one in (here, there)]
-        return self.population.memos.recall(
+        return self.population.cache.recall(
             "lacking",
             hashes,
             _WHY,
@@ -207,6 +206,7 @@ class Planning:
         survivor: str | None = None,
         draft: Draft | None = None,
         topics: tuple[str, ...] = (),
+        fallback: Draft | None = None,
     ) -> Proposal:
         """Make a proposal of memories, observed or derived, of which some are to be superseded."""
         sources = self.population.sources(sorted(ids))
@@ -232,6 +232,7 @@ class Planning:
             reason=f"{reason}, mean similarity {mean:.2f}",
             estimated_tokens=0 if decided else _estimated_tokens(operation, survivor, sources),
             draft=draft,
+            fallback=fallback,
         )
 
     def merge(self, survivor: int, leaving: Sequence[int]) -> Proposal:

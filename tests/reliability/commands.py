@@ -85,7 +85,7 @@ class Commands:
 
 def _serve() -> None:
     from slowwave.cli.app import run
-    from slowwave.consolidation import embed
+    from slowwave.consolidation.vectors import embedder as embed
 
     # The real model, loaded once for all the commands of this process instead of once for each.
     embed._load = cache(embed._load)

@@ -122,7 +122,7 @@ def _warm_up() -> None:
     from nights import fill
 
     from slowwave.cli.app import run as command
-    from slowwave.consolidation import embed
+    from slowwave.consolidation.vectors import embedder as embed
 
     # On one core the model has no threads of its own, which no child would have.
     cores = os.sched_getaffinity(0)

@@ -15,7 +15,7 @@ import night as fixture
 from nights import NOW, execute, fill, night, rows, told
 from test_plan import TWINS
 
-from slowwave.consolidation.embed import DEFAULT_MODEL, Embedder
+from slowwave.consolidation.vectors.embedder import DEFAULT_MODEL, Embedder
 from slowwave.store.exchange import import_lines
 from slowwave.store.file import create_file, open_writing
 from slowwave.store.ledger import Answer, keep_answers

@@ -18,11 +18,11 @@ from nights import AGENTS_TABLES, NOW, execute, fill, more_of_it, of_one_thing, 
 from numpy.typing import NDArray
 
 from slowwave.consolidation.cycle import run_cycle
-from slowwave.consolidation.embed import Embedder
 from slowwave.consolidation.options import CycleOptions
 from slowwave.consolidation.progress import Progress
 from slowwave.consolidation.proposals import OPERATIONS
-from slowwave.consolidation.write import ExtractiveWriter
+from slowwave.consolidation.vectors.embedder import Embedder
+from slowwave.consolidation.writing.writer import ExtractiveWriter
 from slowwave.store.check import check_file
 from slowwave.store.errors import ChangedSince
 from slowwave.store.file import open_reading, open_writing

@@ -16,7 +16,7 @@ from typing import Any
 import night as fixture
 from nights import execute, fill, night, rows
 
-from slowwave.consolidation.embed import SentenceEmbedder
+from slowwave.consolidation.vectors.embedder import SentenceEmbedder
 from slowwave.store.check import check_file
 from slowwave.store.file import create_file, open_reading
 

@@ -19,7 +19,7 @@ from reliability.commands import Commands, Ended
 from reliability.damage import Original, copied, make_original, spoil
 
 from slowwave.cli.app import run
-from slowwave.consolidation.embed import SentenceEmbedder
+from slowwave.consolidation.vectors.embedder import SentenceEmbedder
 from slowwave.store.check import check_file
 from slowwave.store.file import open_reading
 

@@ -20,12 +20,12 @@ from nights import execute, fill, night, of_one_thing, picture, rows, told
 from reliability.hostile import CODES, HALF, ORDERS, shapes
 
 from slowwave.cli.app import run
-from slowwave.consolidation.checking.instructions import commands
-from slowwave.consolidation.embed import SentenceEmbedder
-from slowwave.consolidation.entities import names_in
-from slowwave.consolidation.guards import first_difference
-from slowwave.consolidation.language.reading import read
+from slowwave.consolidation.comparison.guards import first_difference
+from slowwave.consolidation.snapshot.entities import names_in
+from slowwave.consolidation.text.injection import commands
+from slowwave.consolidation.text.reading import read
 from slowwave.consolidation.thresholds import MOST_CHARACTERS
+from slowwave.consolidation.vectors.embedder import SentenceEmbedder
 from slowwave.store.check import check_file
 from slowwave.store.file import create_file, open_reading
 

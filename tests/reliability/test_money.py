@@ -36,11 +36,11 @@ from reliability.processes import start
 from test_model_writer import FACTS, Agent, a_fact, near_pairs, states
 
 from slowwave.cli.app import run
-from slowwave.consolidation.asking.budget import Books, Budget, BudgetSpent, Flight
-from slowwave.consolidation.asking.calls import ATTEMPTS
-from slowwave.consolidation.asking.estimates import Estimate
-from slowwave.consolidation.embed import SentenceEmbedder
+from slowwave.consolidation.model.budget import Budget, BudgetSpent, Ledger, PendingCall
+from slowwave.consolidation.model.calls import ATTEMPTS
+from slowwave.consolidation.planning.estimates import Estimate
 from slowwave.consolidation.proposals import Usage
+from slowwave.consolidation.vectors.embedder import SentenceEmbedder
 
 # Of one question: tries, and two forms of output that a server may not understand.
 MOST_A_QUESTION = ATTEMPTS + 2
@@ -213,7 +213,7 @@ def test_the_books_let_nothing_be_overrun_but_by_what_is_under_way(
 ) -> None:
     most_calls, most_tokens, most_cost = limits
     price = 1e-6
-    books = Books(Budget(*limits), lambda asked, answered: (asked + answered) * price)
+    ledger = Ledger(Budget(*limits), lambda asked, answered: (asked + answered) * price)
     left, lock = iter(calls), threading.Lock()
     requests: list[int] = []
     overrun: list[int] = []
@@ -228,19 +228,19 @@ def test_the_books_let_nothing_be_overrun_but_by_what_is_under_way(
             estimated, took, more, answered = call
             estimate = Estimate(estimated, 10)
             try:
-                flight = books.begin(estimate, 10)
+                pending = ledger.begin(estimate, 10)
             except BudgetSpent:
                 continue
-            sent = _send(flight, more)
+            sent = _send(pending, more)
             with lock:
                 requests.append(sent)
                 if answered:
                     taken.append(took)
                     overrun.append(max(0, took - estimate.total))
             if not answered:
-                flight.lose()
-            books.end(
-                flight,
+                pending.lose()
+            ledger.end(
+                pending,
                 Usage(sent, 0, took if answered else 0, 0, took * price if answered else 0.0),
             )
 
@@ -256,14 +256,14 @@ def test_the_books_let_nothing_be_overrun_but_by_what_is_under_way(
     assert most_cost is None or sum(taken) * price <= most_cost + beyond * price + 1e-12
 
 
-def _send(flight: Flight, more: int) -> int:
-    flight.permit()
+def _send(pending: PendingCall, more: int) -> int:
+    pending.permit()
     for _ in range(more):
         try:
-            flight.permit()
+            pending.permit()
         except BudgetSpent:
             break
-    return flight.requests
+    return pending.requests
 
 
 # ----------------------------------------------------------------- time

@@ -22,7 +22,7 @@ from model_server import Asked, Reply, model_server, oracle
 from nights import execute, fill, night, rows
 from reliability.processes import is_whole, small_night, start
 
-from slowwave.consolidation.embed import SentenceEmbedder
+from slowwave.consolidation.vectors.embedder import SentenceEmbedder
 from slowwave.store.file import create_file
 
 Rounds = Callable[[int, int], int]

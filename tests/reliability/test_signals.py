@@ -27,7 +27,7 @@ from reliability.processes import (
     wait_for,
 )
 
-from slowwave.consolidation.embed import SentenceEmbedder
+from slowwave.consolidation.vectors.embedder import SentenceEmbedder
 
 CODES = {signal.SIGINT: 130, signal.SIGTERM: 143}
 SIGNALS = tuple(CODES)

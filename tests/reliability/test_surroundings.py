@@ -21,12 +21,12 @@ from test_model_writer import FACTS, a_fact, near_pairs
 
 from slowwave.cli.app import run
 from slowwave.cli.exits import reporting
-from slowwave.consolidation.asking.budget import Books, Budget
-from slowwave.consolidation.asking.calls import Call, Endpoint, ModelRefuses, open_model
-from slowwave.consolidation.asking.estimates import Estimate
-from slowwave.consolidation.embed import SentenceEmbedder
 from slowwave.consolidation.errors import EmbedderError
-from slowwave.consolidation.secrets import without_secrets
+from slowwave.consolidation.model.budget import Budget, Ledger
+from slowwave.consolidation.model.calls import Call, Endpoint, ModelRefuses, open_model
+from slowwave.consolidation.planning.estimates import Estimate
+from slowwave.consolidation.runtime.redaction import without_secrets
+from slowwave.consolidation.vectors.embedder import SentenceEmbedder
 from slowwave.store.file import create_file
 
 PROJECT = Path(__file__).parents[2]
@@ -321,9 +321,9 @@ def test_a_redirect_is_not_followed_and_said_so(model: str, status: int) -> None
         with recorder(lambda _: Response(status, "", to)) as one:
             endpoint = Endpoint(model, one.address + PROVIDERS[model], first_wait_s=0.001)
             opened = open_model(endpoint)
-            books = Books(Budget(), opened.price)
+            ledger = Ledger(Budget(), opened.price)
             messages = [{"role": "user", "content": "The user's secret."}]
-            call = Call("judge", messages, books.begin(Estimate(10, 10), 10))
+            call = Call("judge", messages, ledger.begin(Estimate(10, 10), 10))
             with pytest.raises(
                 ModelRefuses, match=rf"sends on to another address \(HTTP {status}\)"
             ):

@@ -27,9 +27,9 @@ from reliability.histories import (
 
 from slowwave.cli.app import run
 from slowwave.consolidation.cycle import run_cycle
-from slowwave.consolidation.embed import Embedder, SentenceEmbedder
 from slowwave.consolidation.options import CycleOptions
-from slowwave.consolidation.write import ExtractiveWriter
+from slowwave.consolidation.vectors.embedder import Embedder, SentenceEmbedder
+from slowwave.consolidation.writing.writer import ExtractiveWriter
 from slowwave.store.file import create_file
 from slowwave.store.obstacles import Obstacle
 

@@ -1,1 +1,0 @@
-"""A model, asked through litellm, and believed nothing."""

@@ -1,0 +1,211 @@
+"""Which vectors lie near each other: every pair above a similarity, once, and nothing else kept."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from slowwave.consolidation.clustering.blocks import (
+    Comparison,
+    all_pairs,
+    in_threads,
+    likely_pairs,
+    pairs_with,
+)
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+    from scipy.sparse import csr_array
+
+# From so many rows on not every pair is compared, but those that lie in near cells.
+CELLS_FROM = 150_000
+
+# Similarities are kept in steps of this. Blocks of different shapes give products that differ in
+# the last bits: in steps they are the same, in whichever order and company rows are compared.
+STEP = 1e-4
+# How far a float32 product may be from the true one: ten times what was seen at 384 dimensions.
+_ROUNDING = 2e-6
+# Pairs whose cosine is computed at once: 25 MB at 384 dimensions.
+_PORTION = 8_192
+
+_Pairs = tuple["NDArray[np.int32]", "NDArray[np.int32]", "NDArray[np.uint16]"]
+
+
+@dataclass(frozen=True)
+class Neighbours:
+    """The pairs of rows that lie near each other, each once, sorted.
+
+    left, right: int32, shape (pairs,), with left < right. steps: uint16, the cosine in steps of
+    `STEP`.
+    """
+
+    rows: int
+    left: NDArray[np.int32]
+    right: NDArray[np.int32]
+    steps: NDArray[np.uint16]
+
+    def __len__(self) -> int:
+        """Give the number of pairs."""
+        return len(self.left)
+
+    @property
+    def similarities(self) -> NDArray[np.float32]:
+        """The cosines, shape (pairs,)."""
+        import numpy as np
+
+        return self.steps * np.float32(STEP)
+
+    def at_least(self, similarity: float) -> Neighbours:
+        """Give the pairs whose cosine is at least `similarity`, to the step."""
+        return self.chosen(self.steps >= in_steps(similarity))
+
+    def among(self, rows: NDArray[np.intp]) -> Neighbours:
+        """Give the pairs within some rows, sorted ones, which are numbered anew in their order."""
+        import numpy as np
+
+        place = np.full(self.rows, -1, dtype=np.int32)
+        place[rows] = np.arange(len(rows), dtype=np.int32)
+        left, right = place[self.left], place[self.right]
+        within = (left >= 0) & (right >= 0)
+        return Neighbours(len(rows), left[within], right[within], self.steps[within])
+
+    def chosen(self, some: NDArray[np.bool_ | np.intp]) -> Neighbours:
+        """Give some of the pairs, by a mask or by their places."""
+        if some.dtype == bool and some.all():
+            return self  # of a million rows each copy takes half a gigabyte
+        return Neighbours(self.rows, self.left[some], self.right[some], self.steps[some])
+
+    def nearest(self, most: int) -> Neighbours:
+        """Give the pairs of which one is among the so many nearest of the other."""
+        import numpy as np
+
+        ends = np.concatenate([self.left, self.right])
+        pairs = np.tile(np.arange(len(self)), 2)
+        order = np.lexsort((pairs, -self.steps.astype(np.int32)[pairs], ends))
+        starts = np.searchsorted(ends[order], ends[order], side="left")
+        among = np.arange(len(order)) - starts < most
+        chosen = np.zeros(len(self), dtype=bool)
+        chosen[pairs[order][among]] = True
+        return self.chosen(chosen)
+
+    def together(self, others: Neighbours) -> Neighbours:
+        """Give the pairs of both; none is in both."""
+        return _sorted(
+            self.rows,
+            [(one.left, one.right, one.steps) for one in (self, others)],
+        )
+
+    def distances(self) -> csr_array:
+        """Give cosine distances as scikit-learn's DBSCAN reads them: symmetric, shape (n, n).
+
+        No distance is zero, since a sparse zero would mean "no edge".
+        """
+        import numpy as np
+        from scipy.sparse import coo_array
+
+        apart = np.maximum(1.0 - self.similarities, np.float32(STEP / 10))
+        places = (np.r_[self.left, self.right], np.r_[self.right, self.left])
+        graph = coo_array((np.r_[apart, apart], places), shape=(self.rows, self.rows)).tocsr()
+        graph.sort_indices()
+        return graph
+
+
+def in_steps(similarity: float) -> int:
+    """Give a similarity in steps of `STEP`."""
+    return round(similarity / STEP)
+
+
+def similar_pairs(
+    vectors: NDArray[np.float32],
+    reach: NDArray[np.float64] | float,
+    fresh: NDArray[np.intp] | None = None,
+    report: Callable[[int, int], None] | None = None,
+) -> Neighbours:
+    """Give the pairs of rows whose cosine is at least the `reach` of both.
+
+    vectors: float32, shape (n, d), unit length; reach: one similarity, or float64 of shape (n,).
+    With `fresh`, sorted rows, only the pairs that one of those is in. Blocks of a float32 matrix
+    product, each pair once, and a block is dropped as soon as its pairs are taken, so that memory
+    grows with the pairs and not with n * n. Exact below `CELLS_FROM` rows, and with `fresh`.
+    `report` is told how many blocks are done of how many.
+    """
+    import numpy as np
+
+    least = np.rint(np.broadcast_to(np.asarray(reach), len(vectors)) / STEP).astype(np.int32)
+    if fresh is not None:
+        comparison = pairs_with(fresh, len(vectors))
+    elif len(vectors) < CELLS_FROM:
+        comparison = all_pairs(len(vectors))
+    else:
+        comparison = likely_pairs(vectors)
+
+    def near(block: tuple[NDArray[np.int32], NDArray[np.int32]]) -> _Pairs:
+        return _near(vectors, least, comparison, *block)
+
+    found = []
+    for pairs in in_threads(near, comparison.blocks):
+        found.append(pairs)
+        if report is not None:
+            report(len(found), len(comparison.blocks))
+    return _sorted(len(vectors), found)
+
+
+def _near(
+    vectors: NDArray[np.float32],
+    least: NDArray[np.int32],
+    comparison: Comparison,
+    ones: NDArray[np.int32],
+    others: NDArray[np.int32],
+) -> _Pairs:
+    """Give the pairs of one block, the lower row of each first."""
+    import numpy as np
+
+    product = (vectors[_view(ones)] @ vectors[_view(others)].T).ravel()
+    floor = min(least[ones].min(), least[others].min()) - 1
+    places = np.flatnonzero(product >= np.float32(floor * STEP))
+    row, column = np.divmod(places, len(others))
+    left, right = ones[row], others[column]
+    steps = np.rint(product[places] / STEP).astype(np.int32)
+    kept = (steps >= np.maximum(least[left], least[right]) - 1) & comparison.counts(left, right)
+    left, right = left[kept], right[kept]
+    scaled = product[places[kept]].astype(np.float64) / STEP
+    steps = np.rint(scaled).astype(np.int32)
+    torn = np.abs(scaled - np.floor(scaled) - 0.5) <= _ROUNDING / STEP
+    steps[torn] = np.rint(cosines(vectors, left[torn], right[torn]) / STEP)
+    near = steps >= np.maximum(least[left], least[right])
+    left, right = np.minimum(left, right)[near], np.maximum(left, right)[near]
+    return left, right, steps[near].clip(0, round(1 / STEP)).astype(np.uint16)
+
+
+def cosines(
+    vectors: NDArray[np.float32], left: NDArray[np.int32], right: NDArray[np.int32]
+) -> NDArray[np.float64]:
+    """Give the cosine of each pair of rows, shape (pairs,), the same whatever stands beside it."""
+    import numpy as np
+
+    found = np.empty(len(left))
+    for start in range(0, len(left), _PORTION):
+        part = slice(start, start + _PORTION)
+        ones, others = (vectors[rows[part]].astype(np.float64) for rows in (left, right))
+        found[part] = np.einsum("ij,ij->i", ones, others)
+    return found
+
+
+def _view(rows: NDArray[np.int32]) -> NDArray[np.int32] | slice:
+    """Give neighbouring rows as a slice, which copies nothing."""
+    if rows[-1] - rows[0] == len(rows) - 1:
+        return slice(int(rows[0]), int(rows[-1]) + 1)
+    return rows
+
+
+def _sorted(rows: int, found: list[_Pairs]) -> Neighbours:
+    import numpy as np
+
+    left, right, steps = (
+        np.concatenate([pairs[part] for pairs in found]) if found else np.empty(0, kind)
+        for part, kind in enumerate((np.int32, np.int32, np.uint16))
+    )
+    order = np.argsort(left.astype(np.int64) * rows + right, kind="stable")
+    return Neighbours(rows, left[order], right[order], steps[order])

@@ -1,0 +1,169 @@
+"""The graph of near texts, kept from night to night: only what is new is compared with all.
+
+Every text has a number for as long as the graph is kept, and each run adds a part: the texts that
+were new to it, and the pairs that those are in. A text is known by what its vector was made
+from and by the vector itself; one that has gone keeps its number, and nobody asks for its pairs.
+"""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from hashlib import blake2b
+from typing import TYPE_CHECKING
+
+from slowwave.consolidation.clustering.neighbours import Neighbours, similar_pairs
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+_SIGN_BYTES = 16
+_COUNT_BYTES = 4
+# Pairs of one part: some megabytes, which are written within a moment.
+_PAIRS = 1_000_000
+# The share of new texts above which all are compared: each pair of them would be met twice.
+_MOST_NEW = 0.5
+# The share of numbers whose texts are still there below which all are numbered anew.
+_FEWEST_THERE = 0.5
+
+
+class StoredGraph:
+    """The graph as earlier runs kept it, which grows by what they did not know."""
+
+    def __init__(
+        self, parts: Sequence[bytes] = (), report: Callable[[int, int], None] | None = None
+    ) -> None:
+        """Take the parts that the file has; `report` is told how many blocks are compared."""
+        self._parts = tuple(parts)
+        self._report = report
+        # How many of the parts stay, and what comes behind them.
+        self._staying = len(self._parts)
+        self._added: tuple[bytes, ...] = ()
+
+    def grown(
+        self, hashes: Sequence[str], vectors: NDArray[np.float32], reach: NDArray[np.float64]
+    ) -> Neighbours:
+        """Give the near pairs of some texts, comparing only those that the parts do not know.
+
+        hashes: of the texts, shape (n,); vectors: float32, shape (n, d), unit length; reach: as
+        in `similar_pairs`.
+        """
+        import numpy as np
+
+        signs = [_sign(*one) for one in zip(hashes, vectors, strict=True)]
+        known = _read(self._parts)
+        numbers = np.array([known.numbers.get(sign, -1) for sign in signs], dtype=np.int32)
+        fresh = np.flatnonzero(numbers < 0)
+        if len(fresh) > _MOST_NEW * len(signs):
+            return self._anew(signs, similar_pairs(vectors, reach, report=self._report))
+        old = _renumbered(known, numbers)
+        new = similar_pairs(vectors, reach, fresh=fresh, report=self._report)
+        if len(signs) < _FEWEST_THERE * (len(known.numbers) + len(fresh)):
+            return self._anew(signs, old.together(new))
+        if len(fresh):
+            numbers[fresh] = len(known.numbers) + np.arange(len(fresh), dtype=np.int32)
+            self._added = _as_parts([signs[row] for row in fresh], new, numbers)
+        return old.together(new)
+
+    def taken(self) -> tuple[int, tuple[bytes, ...]]:
+        """Give how many of the parts stay, and what is to be kept behind them; this once."""
+        added, self._added = self._added, ()
+        return self._staying, added
+
+    def _anew(self, signs: Sequence[bytes], neighbours: Neighbours) -> Neighbours:
+        import numpy as np
+
+        self._staying = 0
+        self._added = _as_parts(signs, neighbours, np.arange(len(signs), dtype=np.int32))
+        return neighbours
+
+
+def _renumbered(known: _Known, numbers: NDArray[np.int32]) -> Neighbours:
+    """Give the known pairs of the texts that have these numbers, -1 for none."""
+    import numpy as np
+
+    text = np.full(len(known.numbers), -1, dtype=np.int32)
+    there = np.flatnonzero(numbers >= 0)
+    text[numbers[there]] = there
+    left, right = text[known.left], text[known.right]
+    both = (left >= 0) & (right >= 0)
+    left, right = left[both], right[both]
+    ends = np.minimum(left, right), np.maximum(left, right)
+    return Neighbours(len(numbers), *ends, known.steps[both])
+
+
+@dataclass(frozen=True)
+class _Known:
+    numbers: dict[bytes, int]
+    left: NDArray[np.int32]
+    right: NDArray[np.int32]
+    steps: NDArray[np.uint16]
+
+
+def _read(parts: Sequence[bytes]) -> _Known:
+    import numpy as np
+
+    nothing = np.empty(0, np.int32), np.empty(0, np.int32), np.empty(0, np.uint16)
+    try:
+        unpacked = [_unpacked(part) for part in parts]
+    except (zlib.error, ValueError, TypeError):
+        # What is damaged is made anew: it is kept for speed alone.
+        return _Known({}, *nothing)
+    signs = [sign for some, *_ in unpacked for sign in some]
+    left, right, steps = (
+        np.concatenate([empty, *(columns[at] for columns in unpacked)])
+        for at, empty in enumerate(nothing, start=1)
+    )
+    return _Known({sign: number for number, sign in enumerate(signs)}, left, right, steps)
+
+
+def _as_parts(
+    signs: Sequence[bytes], pairs: Neighbours, numbers: NDArray[np.int32]
+) -> tuple[bytes, ...]:
+    """Give new texts and the pairs they are in as parts, the texts in the first of them."""
+    starts = range(0, max(1, len(pairs)), _PAIRS)
+    return tuple(
+        _packed([] if start else signs, pairs, numbers, slice(start, start + _PAIRS))
+        for start in starts
+    )
+
+
+def _packed(
+    signs: Sequence[bytes], pairs: Neighbours, numbers: NDArray[np.int32], some: slice
+) -> bytes:
+    """Give texts and pairs as bytes, in which zlib notices any damage.
+
+    Differences of sorted numbers pack well, and so do numbers that lie byte by byte.
+    """
+    import numpy as np
+
+    left, right, steps = numbers[pairs.left[some]], numbers[pairs.right[some]], pairs.steps[some]
+    columns = (np.diff(left, prepend=np.int32(0)), "<i4"), (right, "<i4"), (steps, "<u2")
+    planes = [
+        column.astype(kind).view(np.uint8).reshape(len(column), np.dtype(kind).itemsize).T.tobytes()
+        for column, kind in columns
+    ]
+    head = len(signs).to_bytes(_COUNT_BYTES, "little")
+    return zlib.compress(b"".join([head, *signs, *planes]), level=1)
+
+
+def _unpacked(
+    part: bytes,
+) -> tuple[list[bytes], NDArray[np.int32], NDArray[np.int32], NDArray[np.uint16]]:
+    import numpy as np
+
+    whole = zlib.decompress(part)
+    texts = _COUNT_BYTES + _SIGN_BYTES * int.from_bytes(whole[:_COUNT_BYTES], "little")
+    signs = [whole[at : at + _SIGN_BYTES] for at in range(_COUNT_BYTES, texts, _SIGN_BYTES)]
+    planes = np.frombuffer(whole, np.uint8, offset=texts).reshape(10, -1)
+    left, right, steps = (
+        np.ascontiguousarray(planes[rows].T).view(kind).ravel()
+        for rows, kind in ((slice(0, 4), "<i4"), (slice(4, 8), "<i4"), (slice(8, 10), "<u2"))
+    )
+    return signs, np.cumsum(left, dtype=np.int32), right, steps
+
+
+def _sign(text_hash: str, vector: NDArray[np.float32]) -> bytes:
+    return blake2b(text_hash.encode() + vector.tobytes(), digest_size=_SIGN_BYTES).digest()

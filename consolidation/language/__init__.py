@@ -1,1 +1,0 @@
-"""What a text says that must not be confused, read by rules."""

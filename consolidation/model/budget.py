@@ -1,0 +1,171 @@
+"""What a run may use at the most, and the books that keep it to that, call by call."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from threading import Lock
+
+from slowwave.consolidation.planning.estimates import Estimate
+from slowwave.consolidation.proposals import Usage
+
+# Gives the price in USD of so many tokens of a question and an answer; None if it is not known.
+Price = Callable[[int, int], float | None]
+# By how much more than estimated a question is taken to come to at the most.
+_AT_MOST = 1.25
+
+
+@dataclass(frozen=True)
+class Budget:
+    """What a run may use at the most; None is without limit. Time in seconds.
+
+    A call is a request, whether or not it was answered: one that is tried again, after a rate
+    limit or in another form of output, counts again. No request is sent once a limit is reached;
+    one that is under way is waited for, but not beyond the time.
+    """
+
+    calls: int | None = None
+    tokens: int | None = None
+    cost_usd: float | None = None
+    seconds: float | None = None
+
+
+class BudgetSpent(Exception):
+    """A budget forbids another request. Its message says which."""
+
+
+class PendingCall:
+    """One call under way: what it will take, and the requests that were sent for it."""
+
+    def __init__(self, ledger: Ledger, estimate: Estimate, most_tokens: int) -> None:
+        """Take the estimate, and the most tokens that the answer may have."""
+        self._ledger = ledger
+        self.estimate = estimate
+        self.most_tokens = most_tokens
+        # What it cannot go beyond: so much of the budget is not given to others meanwhile.
+        self.ceiling = Estimate(round(estimate.prompt * _AT_MOST), most_tokens)
+        self.requests = 0
+        # Why it is waited for no longer; None as long as it is.
+        self.given_up: str | None = None
+        # Whether an answer to one of its requests will not come.
+        self.lost = False
+        self._began = time.monotonic()
+
+    @property
+    def seconds(self) -> float:
+        """How long it has been under way."""
+        return time.monotonic() - self._began
+
+    def permit(self) -> None:
+        """Allow one request more, in any thread. Raises `BudgetSpent`."""
+        if self.given_up is not None:
+            raise BudgetSpent(self.given_up)
+        # Whoever began the call has counted its first request.
+        if self.requests:
+            self._ledger.take_another(self)
+        self.requests += 1
+
+    def lose(self) -> None:
+        """Note, in any thread, that a request's answer will not come: it may be charged for."""
+        self.lost = True
+        self._ledger.lose(self.estimate)
+
+    def seconds_left(self) -> float | None:
+        """Give how long requests may still be sent; None is without limit."""
+        return self._ledger.seconds_left()
+
+
+class Ledger:
+    """What was used, and what is under way. Safe in threads.
+
+    A new call counts with its estimate, those under way with the most that they can come to. So
+    tokens and money are never overshot by more than one call's estimate was wrong, and by what a
+    server takes beyond the most that it was allowed for the calls under way. What nobody can
+    know, the price of an answer that never came, counts with its estimate.
+    """
+
+    def __init__(self, budget: Budget, price: Price) -> None:
+        """Begin with nothing used; the time counts from here."""
+        self._budget = budget
+        self._price = price
+        self._began = time.monotonic()
+        self._lock = Lock()
+        self._calls = 0
+        self._used = Usage()
+        self._lost: list[Estimate] = []
+        self._flying: list[PendingCall] = []
+
+    def begin(self, estimate: Estimate, most_tokens: int) -> PendingCall:
+        """Count a call that is about to be sent. Raises `BudgetSpent` if it may not be."""
+        pending = PendingCall(self, estimate, most_tokens)
+        with self._lock:
+            self._take(estimate, self._flying)
+            self._flying.append(pending)
+        return pending
+
+    def take_another(self, pending: PendingCall) -> None:
+        """Count one more request of a call under way. Raises `BudgetSpent`."""
+        with self._lock:
+            self._take(pending.estimate, [one for one in self._flying if one is not pending])
+
+    def lose(self, estimate: Estimate) -> None:
+        """Count a request whose answer will not come with what it was expected to take."""
+        with self._lock:
+            self._lost.append(estimate)
+
+    def end(self, pending: PendingCall, used: Usage) -> None:
+        """Put what a call took in the place of its estimate."""
+        with self._lock:
+            self._flying.remove(pending)
+            self._used += used
+
+    def seconds_left(self) -> float | None:
+        """Give how long requests may still be sent; None is without limit."""
+        if self._budget.seconds is None:
+            return None
+        return self._budget.seconds - (time.monotonic() - self._began)
+
+    def out_of_time(self) -> str | None:
+        """Say that the time is over; None if it is not."""
+        left = self.seconds_left()
+        if left is None or left > 0:
+            return None
+        return f"the budget of {self._budget.seconds:g} seconds is used up"
+
+    def _take(self, estimate: Estimate, beside: Sequence[PendingCall]) -> None:
+        most = self._budget.calls
+        spent = None
+        if most is not None and self._calls >= most:
+            spent = f"the budget of {most} calls is used up"
+        spent = spent or self.out_of_time()
+        kept_free = [pending.ceiling for pending in beside] + self._lost
+        spent = spent or self._short_of_tokens(estimate, kept_free)
+        spent = spent or self._short_of_money(estimate, kept_free)
+        if spent is not None:
+            raise BudgetSpent(spent)
+        self._calls += 1
+
+    def _short_of_tokens(self, estimate: Estimate, kept_free: Sequence[Estimate]) -> str | None:
+        most = self._budget.tokens
+        if most is None:
+            return None
+        used = self._used.prompt_tokens + self._used.completion_tokens
+        used += sum(size.total for size in kept_free)
+        if used + estimate.total <= most:
+            return None
+        return f"the budget of {most} tokens has no room for another call: {used} are used"
+
+    def _short_of_money(self, estimate: Estimate, kept_free: Sequence[Estimate]) -> str | None:
+        most = self._budget.cost_usd
+        if most is None:
+            return None
+        used = self._used.cost_usd
+        for size in (estimate, *kept_free):
+            price = self._price(size.prompt, size.answer)
+            used = None if used is None or price is None else used + price
+        if used is None:
+            return f"the model's price is not known: {most:g} USD cannot be kept to"
+        if used <= most:
+            return None
+        return f"the budget of {most:g} USD has no room for another call"

@@ -1,0 +1,159 @@
+"""Calls under way: so many at a time, and the next one leaves the moment another has come back.
+
+Each call under way has a thread, and the thread that ends one makes the next: no call waits until
+somebody has looked at what another brought, nor until a thread has started.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from functools import partial
+from queue import Empty, SimpleQueue
+from threading import Lock
+
+from slowwave.consolidation.model.budget import BudgetSpent, Ledger, PendingCall
+from slowwave.consolidation.model.calls import Call, CallFailed, Model, ModelRefuses
+from slowwave.consolidation.model.questions import Asking
+from slowwave.consolidation.proposals import Usage
+from slowwave.consolidation.runtime.threads import start_in_thread
+from slowwave.store.ledger import Answer
+
+
+@dataclass(frozen=True)
+class CompletedCall:
+    """A question that is under way no more: its answer, or why there is none."""
+
+    question: Asking
+    outcome: Answer | BaseException
+    # What was used for it, whether or not an answer came.
+    used: Usage
+
+
+class Dispatcher:
+    """The questions that wait for their call, and the calls under way. Safe in threads."""
+
+    def __init__(self, model: Model, ledger: Ledger, most: int) -> None:
+        """Take how many calls may be under way at one time."""
+        self._model = model
+        self._ledger = ledger
+        self._most = most
+        self._lock = Lock()
+        self._waiting: deque[Asking] = deque()
+        self._flying: dict[PendingCall, Asking] = {}
+        self._landed: SimpleQueue[CompletedCall] = SimpleQueue()
+        # Why nothing is asked any more.
+        self._refused: str | None = None
+        self._closed = False
+
+    @property
+    def waiting(self) -> int:
+        """How many questions wait for their call."""
+        return len(self._waiting)
+
+    @property
+    def at_rest(self) -> bool:
+        """Whether nothing waits and nothing is under way; what came of it may lie there still."""
+        with self._lock:
+            return not self._waiting and not self._flying
+
+    def ask(self, question: Asking, first: bool = False) -> None:
+        """Let a question wait for its call, before all others or behind them."""
+        with self._lock:
+            if first:
+                self._waiting.appendleft(question)
+            else:
+                self._waiting.append(question)
+            self._send()
+
+    def landed(self, seconds: float) -> Iterator[CompletedCall]:
+        """Give what has come, and if nothing has, wait for it so long."""
+        with suppress(Empty):
+            yield self._landed.get(timeout=seconds) if seconds else self._landed.get_nowait()
+            while True:
+                yield self._landed.get_nowait()
+
+    def give_up_what_takes_too_long(self) -> None:
+        """Wait no longer for calls whose time is over; a thread ends when its server lets go."""
+        with self._lock:
+            for pending in list(self._flying):
+                why = self._overdue(pending)
+                if why is not None:
+                    pending.given_up = str(why)
+                    pending.lose()
+                    self._complete(pending, why)
+            self._send()
+
+    def close(self) -> None:
+        """Send nothing more. Without the lock: whoever was interrupted may hold it still."""
+        self._closed = True
+
+    def _send(self) -> None:
+        """Let as many calls begin as may be under way. The caller holds the lock."""
+        while (call := self._next()) is not None:
+            start_in_thread(partial(self._call, call))
+
+    def _next(self) -> Call | None:
+        """Give the next call, if one may begin, as under way. The caller holds the lock."""
+        while self._waiting and len(self._flying) < self._most and not self._closed:
+            question = self._waiting[0]
+            try:
+                if self._refused is not None:
+                    raise BudgetSpent(self._refused)
+                pending = self._ledger.begin(question.estimate, question.most_tokens)
+            except BudgetSpent as spent:
+                # Those under way may leave room: they count with the most they can take.
+                if self._flying:
+                    return None
+                self._landed.put(CompletedCall(self._waiting.popleft(), spent, Usage()))
+            else:
+                self._flying[pending] = self._waiting.popleft()
+                return Call(question.kind, question.messages, pending)
+        return None
+
+    def _call(self, first: Call) -> None:
+        """Make a call, and the next one after it, until there is none."""
+        call: Call | None = first
+        while call is not None:
+            outcome: Answer | BaseException
+            try:
+                outcome = self._model.ask(call)
+            except BaseException as error:  # noqa: BLE001 - it is told where the answer would be
+                outcome = error
+            with self._lock:
+                if call.pending in self._flying:  # else it was given up
+                    self._complete(call.pending, outcome)
+                call = self._next()
+                # Of a budget one call may leave room for several.
+                self._send()
+
+    def _complete(self, pending: PendingCall, outcome: Answer | BaseException) -> None:
+        """Put what a call took into the books. The caller holds the lock."""
+        answer = None if isinstance(outcome, BaseException) else outcome
+        used = _used(pending.requests, answer)
+        self._ledger.end(pending, used)
+        if isinstance(outcome, ModelRefuses):
+            if self._refused is None:
+                self._refused = str(outcome)
+            else:
+                outcome = BudgetSpent(self._refused)
+        # An answer that did not come may be charged for: nobody here knows how much.
+        used = replace(used, cost_usd=None) if pending.lost else used
+        self._landed.put(CompletedCall(self._flying.pop(pending), outcome, used))
+
+    def _overdue(self, pending: PendingCall) -> BudgetSpent | CallFailed | None:
+        out_of_time = self._ledger.out_of_time()
+        if out_of_time is not None:
+            return BudgetSpent(out_of_time)
+        most = self._model.patience_s
+        if pending.seconds > most:
+            return CallFailed(f"the model did not answer within {most:g} seconds")
+        return None
+
+
+def _used(requests: int, answer: Answer | None) -> Usage:
+    if answer is None:
+        return Usage(calls=requests)
+    return Usage(requests, 0, answer.prompt_tokens, answer.completion_tokens, answer.cost_usd)

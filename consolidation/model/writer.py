@@ -1,0 +1,199 @@
+"""The writer that asks a model, and believes nothing that it says.
+
+Calls run in threads of their own; what they bring is kept, checked and told in one. A proposal is
+asked about once, and once more if its answer cannot be read or does not verify.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import sys
+from collections import deque
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from itertools import chain
+
+from slowwave.consolidation.model import prompts
+from slowwave.consolidation.model.budget import Budget, BudgetSpent, Ledger
+from slowwave.consolidation.model.calls import CallFailed, Endpoint, Model, open_model
+from slowwave.consolidation.model.dispatcher import Dispatcher
+from slowwave.consolidation.model.questions import (
+    Asking,
+    Attempt,
+    Writing,
+    batches,
+    decide,
+    kept_judgement,
+    share,
+)
+from slowwave.consolidation.proposals import Operation, State, Usage, Written
+from slowwave.consolidation.writing.writer import TOGETHER, Answers, Check, Job, portions
+from slowwave.store.ledger import Answer
+
+# How often it is looked whether a call takes too long.
+_TICK_S = 0.2
+# How long a thread may go on before another has its turn. A call needs ten turns or so on its way
+# out and back; with Python's own 5 ms each of them waits while drafts are checked.
+_TURN_S = 0.001
+
+
+class ModelWriter:
+    """Writes with a model. Merges that need a judgement are judged, the others are not asked."""
+
+    name = "model"
+
+    def __init__(self, endpoint: Endpoint, concurrency: int = 4, budget: Budget | None = None):
+        """Take where the model is, how many calls may be under way, and what they may use."""
+        self._endpoint = endpoint
+        self._concurrency = concurrency
+        self._budget = budget or Budget()
+        self._opened: Model | None = None
+
+    @property
+    def model(self) -> str | None:
+        """The model's name."""
+        return self._endpoint.model
+
+    def prompt_hash(self, operation: Operation) -> str:
+        """Give the hash of the instructions and of the model."""
+        text = f"{self._endpoint.model}\n{prompts.instructions_of(operation)}"
+        return hashlib.sha256(text.encode()).hexdigest()
+
+    def make_ready(self) -> None:
+        """Load litellm. Raises `ModelError` if it does not know the model, or a key is missing."""
+        if self._opened is None:
+            self._opened = open_model(self._endpoint)
+
+    def write(
+        self, jobs: Sequence[Job], check: Check, answers: Answers
+    ) -> Iterator[Sequence[Written]]:
+        """Give what became of the proposals, as the answers come. Raises `ModelError`."""
+        if not jobs:
+            return
+        self.make_ready()
+        assert self._opened is not None  # noqa: S101 - make_ready has set it
+        name = self._endpoint.model
+        to_judge: list[Attempt] = []
+        for part in portions([job for job in jobs if job.proposal.operation == "merge"], TOGETHER):
+            known = list(_judged_before(name, part, check, answers))
+            yield [one for one in known if isinstance(one, Written)]
+            to_judge += [one for one in known if isinstance(one, Attempt)]
+        writing = (Writing(name, job) for job in jobs if job.proposal.operation != "merge")
+        ledger = Ledger(self._budget, self._opened.price)
+        session = _Session(Dispatcher(self._opened, ledger, self._concurrency), check, answers)
+        # So many wait ready for their call that none waits for what is done between two looks.
+        with _short_turns():
+            yield from session.run(chain(writing, batches(name, to_judge)), 4 * self._concurrency)
+
+
+@contextmanager
+def _short_turns() -> Iterator[None]:
+    """Let threads take turns more often than Python has them do by itself."""
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(_TURN_S)
+    try:
+        yield
+    finally:
+        sys.setswitchinterval(before)
+
+
+class _Session:
+    """One run's questions: which are to be asked, and what comes of them."""
+
+    def __init__(self, dispatcher: Dispatcher, check: Check, answers: Answers) -> None:
+        self._dispatcher = dispatcher
+        self._check = check
+        self._answers = answers
+        # What is to be asked once more.
+        self._again: deque[Asking] = deque()
+        # What came of questions, and was not looked at yet: of those answered before, of others.
+        self._known: deque[Iterator[Written | Asking]] = deque()
+        self._landed: deque[Iterator[Written | Asking]] = deque()
+
+    def run(self, questions: Iterator[Asking], ahead: int) -> Iterator[Sequence[Written]]:
+        """Ask all questions, and give what came of them, as much at once as has come."""
+        try:
+            while True:
+                self._feed(questions, ahead)
+                at_rest = self._dispatcher.at_rest
+                self._take_in(0 if self._known or self._landed or at_rest else _TICK_S)
+                if self._known or self._landed:
+                    yield self._settled(questions, ahead)
+                elif at_rest:
+                    return
+        finally:
+            # Whoever is interrupted pays for nothing more.
+            self._dispatcher.close()
+
+    def _feed(self, questions: Iterator[Asking], ahead: int) -> None:
+        """Let questions wait for their call that nobody has answered before."""
+        while self._again:
+            self._ask(self._again.popleft(), first=True)
+        while self._dispatcher.waiting < ahead and len(self._known) < ahead:
+            question = next(questions, None)
+            if question is None:
+                return
+            self._ask(question)
+
+    def _ask(self, question: Asking, first: bool = False) -> None:
+        kept = question.kept(self._answers)
+        if kept is None:
+            self._dispatcher.ask(question, first)
+        else:
+            _charge(question, Usage(cached=1))
+            self._known.append(question.settle(kept.answer, self._check))
+
+    def _take_in(self, seconds: float) -> None:
+        """Keep every answer that has come: it is paid for, and the next moment may be the last."""
+        self._dispatcher.give_up_what_takes_too_long()
+        landed = list(self._dispatcher.landed(seconds))
+        answered = [(one, one.outcome) for one in landed if isinstance(one.outcome, Answer)]
+        kept = [kept for one, answer in answered for kept in one.question.to_keep(answer)]
+        if kept:
+            self._answers.keep(kept)
+        for one in landed:
+            _charge(one.question, one.used)
+            if isinstance(one.outcome, Answer):
+                self._landed.append(one.question.settle(one.outcome.answer, self._check))
+            else:
+                self._landed.append(iter(_failed(one.question, one.outcome)))
+
+    def _settled(self, questions: Iterator[Asking], ahead: int) -> list[Written]:
+        """Give what became of proposals, some at once, while others land."""
+        found: list[Written] = []
+        while (self._known or self._landed) and len(found) < TOGETHER:
+            for one in (self._known or self._landed).popleft():
+                if isinstance(one, Written):
+                    found.append(one)
+                else:
+                    self._again.append(one)
+            self._take_in(0)
+            self._feed(questions, ahead)
+        return found
+
+
+def _judged_before(
+    model: str, jobs: Sequence[Job], check: Check, answers: Answers
+) -> Iterator[Written | Attempt]:
+    """Give what became of pairs of which a model has said before what they are, and the others."""
+    for job in jobs:
+        turn = Attempt(job)
+        judgement = kept_judgement(model, job, answers)
+        if judgement is None:
+            yield turn
+        else:
+            turn.usage += Usage(cached=1)
+            yield turn.end(decide(job, judgement, check))
+
+
+def _charge(question: Asking, used: Usage) -> None:
+    for turn, part in zip(question.turns, share(used, len(question.turns)), strict=True):
+        turn.usage += part
+
+
+def _failed(question: Asking, error: BaseException) -> list[Written]:
+    """Give what became of the proposals of a question that was not answered."""
+    if not isinstance(error, BudgetSpent | CallFailed):
+        raise error
+    state: State = "skipped" if isinstance(error, BudgetSpent) else "failed"
+    return [turn.end(Written(turn.proposal, None, state, str(error))) for turn in question.turns]

@@ -1,0 +1,210 @@
+"""The built-in writer: texts made of the sources' own sentences, without any model.
+
+It adds no word of its own but the day on which a sentence was said, in square brackets, and that
+only where the sentence speaks of "yesterday" or "last week" and would turn false without it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from slowwave.consolidation import thresholds
+from slowwave.consolidation.comparison.guards import say_the_same
+from slowwave.consolidation.proposals import Claim, Draft, Source
+from slowwave.consolidation.text.dates import DATE_MARK, NEWEST_MARK
+from slowwave.consolidation.text.reading import Reading, read
+
+
+@dataclass(frozen=True, eq=False)
+class _Unit:
+    """A sentence of a source."""
+
+    source: Source
+    reading: Reading
+
+    @property
+    def richness(self) -> int:
+        """How much it tells; values and names weigh more than words."""
+        values, names = len(self.reading.value_keys), len(set(self.reading.names))
+        return 3 * values + 3 * names + len(self.reading.stem_set)
+
+
+# Finds one of some sentences that says all that another says, by its place; None if none does.
+Teller = Callable[[Reading, Sequence[Reading]], "int | None"]
+
+
+def in_the_same_words(said: Reading, kept: Sequence[Reading]) -> int | None:
+    """Find a sentence that says what another says in the same words, in the same or other voice."""
+    return next((at for at, one in enumerate(kept) if say_the_same(one, said)), None)
+
+
+@dataclass(frozen=True)
+class Composition:
+    """A draft, and which sources are left out of it since others tell all that they say."""
+
+    draft: Draft
+    # Per source of which no sentence was kept, the ids of the sources that tell its sentences.
+    told_by: Mapping[str, frozenset[str]]
+
+
+def compose_synthesis(sources: Sequence[Source], teller: Teller = in_the_same_words) -> Composition:
+    """Write a text that tells all that the sources tell, in order of time.
+
+    A sentence is left out only if kept ones tell all of it, so that nothing of a source is lost.
+    The richest are kept first.
+    """
+    kept, told = _chosen(sources, [], teller)
+    staying = {unit.source.id for unit in kept}
+    told_by: dict[str, set[str]] = {}
+    for unit, by in told:
+        if unit.source.id not in staying:
+            told_by.setdefault(unit.source.id, set()).add(by.source.id)
+    return Composition(
+        Draft(tuple(_claim(unit, told) for unit in kept)),
+        {one: frozenset(by) for one, by in told_by.items()},
+    )
+
+
+def compose_growth(
+    owner: Source, sources: Sequence[Source], teller: Teller = in_the_same_words
+) -> Draft:
+    """Write the owner's text again, word for word, and behind it what the sources add to it."""
+    standing = _standing(owner)
+    added, told = _chosen(sources, standing, teller)
+    kept = [
+        Claim(sentence, _citing(unit, told))
+        for sentence, unit in zip(read(owner.text).sentences, standing, strict=True)
+    ]
+    return Draft((*kept, *(_claim(unit, told) for unit in added)))
+
+
+def is_shorter(draft: Draft, leaving: Sequence[Source]) -> bool:
+    """Whether a draft is enough shorter than what goes for it to be worth writing."""
+    before = sum(len(source.text) for source in leaving)
+    return len(draft.text) <= thresholds.SHORTER * before
+
+
+def compose_update(stages: Sequence[Sequence[Source]]) -> Draft:
+    """Write what is so now, since when (or when that was noted), and what was so before.
+
+    stages: the wordings of each value, the newest value first. Each claim but the first cites who
+    told the next value, too: that is where its end comes from.
+    """
+    starts = [min(source.observed_at for source in stage)[:10] for stage in stages]
+    # Not before it is needed: the first stem takes a dictionary, and a quiet night has none.
+    from slowwave.consolidation.updates.frames import says_since_now
+
+    began = any(says_since_now(source.text) for source in stages[0])
+    mark = f"[{'since' if began else 'noted'} {starts[0]}] "
+    claims = [_stage_claim(stages[0], starts[0], mark)]
+    for number in range(1, len(stages)):
+        mark = f"[{starts[number]} until {starts[number - 1]}] "
+        claim = _stage_claim(stages[number], starts[number], mark)
+        cited = {*claim.sources, in_time(stages[number - 1])[0].id}
+        claims.append(Claim(claim.text, tuple(sorted(cited))))
+    return Draft(tuple(claims))
+
+
+def compose_next_update(
+    owner: Source, stages: Sequence[Sequence[Source]], ended_by: Sequence[Source]
+) -> Draft:
+    """Write newer values in front of a text that `compose_update` wrote.
+
+    stages: as there, without the owner. ended_by: the one of them that ended the owner's value.
+    """
+    start = min(source.observed_at for source in ended_by)[:10]
+    before = NEWEST_MARK.sub(rf"[\1 until {start}] ", owner.text)
+    cited = tuple(sorted({owner.id, in_time(ended_by)[0].id}))
+    return Draft((*compose_update(stages).claims, Claim(before, cited)))
+
+
+def tells_already(owner: Source, source: Source, teller: Teller = in_the_same_words) -> bool:
+    """Whether one memory tells all that another tells."""
+    standing = _standing(owner)
+    return all(_told_by(unit, standing, teller) is not None for unit in _units(source))
+
+
+def richness(source: Source) -> int:
+    """Give how much a memory tells; values and names weigh more than words."""
+    return sum(unit.richness for unit in _units(source))
+
+
+def in_time(sources: Sequence[Source]) -> list[Source]:
+    """Give sources in the order in which they were said."""
+    return sorted(sources, key=lambda one: (one.observed_at, one.id))
+
+
+def _chosen(
+    sources: Sequence[Source], standing: Sequence[_Unit], teller: Teller
+) -> tuple[list[_Unit], list[tuple[_Unit, _Unit]]]:
+    """Choose the sentences to keep besides those that stand; say who tells what is left out."""
+    units = [unit for source in in_time(sources) for unit in _units(source)]
+    places = {unit: at for at, unit in enumerate(units)}
+    kept: list[_Unit] = []
+    # What tells one that tells it tells it, too: whom each sentence is left out for.
+    teller_of = {unit: unit for unit in standing}
+    for unit in sorted(units, key=lambda one: (-one.richness, len(one.reading.text), places[one])):
+        by = _told_by(unit, list(teller_of), teller)
+        if by is None:
+            kept.append(unit)
+        teller_of[unit] = unit if by is None else teller_of[by]
+    told = [(unit, by) for unit, by in teller_of.items() if unit is not by]
+    return sorted(kept, key=places.__getitem__), told
+
+
+def _told_by(unit: _Unit, kept: Sequence[_Unit], teller: Teller) -> _Unit | None:
+    """Find who tells a sentence; "it broke yesterday" is told on its own day alone."""
+    day = unit.source.observed_at[:10]
+    if unit.reading.deictic:
+        kept = [one for one in kept if one.source.observed_at[:10] == day]
+    at = teller(unit.reading, [one.reading for one in kept])
+    return None if at is None else kept[at]
+
+
+def _stage_claim(stage: Sequence[Source], start: str, mark: str) -> Claim:
+    """Write all wordings of one value behind one mark, which also tells when they were said."""
+    kept, _ = _chosen(stage, [], in_the_same_words)
+    texts = [
+        ended(unit.reading.text)
+        if unit.source.observed_at[:10] == start
+        else dated(unit.source, ended(unit.reading.text))
+        for unit in kept
+    ]
+    return Claim(mark + " ".join(texts), tuple(sorted(source.id for source in stage)))
+
+
+def _units(source: Source) -> list[_Unit]:
+    return [_Unit(source, read(sentence)) for sentence in read(source.text).sentences]
+
+
+def _standing(owner: Source) -> list[_Unit]:
+    """Read a memory made before, each sentence as of the day that stands in front of it."""
+    units = []
+    for sentence in read(owner.text).sentences:
+        mark = DATE_MARK.match(sentence)
+        said = owner if mark is None else replace(owner, observed_at=mark[1])
+        units.append(_Unit(said, read(DATE_MARK.sub("", sentence))))
+    return units
+
+
+def _claim(unit: _Unit, told: Sequence[tuple[_Unit, _Unit]]) -> Claim:
+    return Claim(dated(unit.source, ended(unit.reading.text)), _citing(unit, told))
+
+
+def _citing(unit: _Unit, told: Sequence[tuple[_Unit, _Unit]]) -> tuple[str, ...]:
+    """Give who says a sentence, and who would only have said it again."""
+    return tuple(
+        sorted({unit.source.id} | {other.source.id for other, teller in told if teller is unit})
+    )
+
+
+def ended(text: str) -> str:
+    """Give a text with its full stop."""
+    return text if text[-1:] in ".!?\"'”)`" else f"{text}."
+
+
+def dated(source: Source, text: str) -> str:
+    """Give a text with the day on which it was said, where it turns false without it."""
+    marked = DATE_MARK.match(text) is not None
+    return f"[{source.observed_at[:10]}] {text}" if read(text).deictic and not marked else text

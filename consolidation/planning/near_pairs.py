@@ -1,0 +1,200 @@
+"""Candidates for a merge: memories that say the same, and the near pairs that do not."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from itertools import combinations
+from typing import Any
+
+from msgspec.json import Decoder
+
+from slowwave.consolidation.clustering.pair_order import side_by_side
+from slowwave.consolidation.comparison.guards import Objection, gravest_objection
+from slowwave.consolidation.proposals import Refusal
+from slowwave.consolidation.snapshot.population import Population
+from slowwave.consolidation.thresholds import MOST_NEAR, PAIR_SIMILARITY, TWIN_SIMILARITY
+
+# The order in which rows survive: lower first.
+Rank = Callable[[int], Any]
+
+_OBJECTION: Decoder[Objection | None] = Decoder(Objection | None)
+
+
+@dataclass(frozen=True)
+class NearPair:
+    """Two rows with a similarity of at least `PAIR_SIMILARITY`, and the gravest objection."""
+
+    left: int
+    right: int
+    similarity: float
+    objection: Objection | None
+
+    @property
+    def same(self) -> bool:
+        """Whether the two say the same for certain."""
+        return self.objection is None
+
+    @property
+    def different(self) -> bool:
+        """Whether the two must stay two, whatever a model says."""
+        return self.objection is not None and self.objection.certain
+
+    @property
+    def conflicting(self) -> bool:
+        """Whether the two must stay two as long as nobody knows better."""
+        return self.objection is not None and self.objection.conflict
+
+
+def near_pairs(population: Population, rank: Rank) -> list[NearPair]:
+    """Give the near pairs of active memories, most similar first.
+
+    Of memories with one text the first by rank stands for all; those that were stored with other
+    names make pairs of their own.
+    """
+    import numpy as np
+
+    classes = _twins(population, rank)
+    active = np.zeros(len(population.rows_of), dtype=bool)
+    active[list(classes)] = True
+    near = population.neighbours.at_least(PAIR_SIMILARITY)
+    near = near.chosen(active[near.left] & active[near.right]).nearest(MOST_NEAR)
+    near = near.chosen(side_by_side(near.left, near.right, near.rows))
+    found = [
+        (similarity, *sorted((classes[left][0][0], classes[right][0][0])))
+        for left, right, similarity in zip(
+            near.left.tolist(), near.right.tolist(), near.similarities.tolist(), strict=True
+        )
+    ]
+    for twins in classes.values():
+        firsts = sorted(rows[0] for rows in twins)
+        found += [(1.0, *pair) for pair in combinations(firsts, 2)]
+    pairs = [
+        NearPair(left, right, similarity, _objection(population, left, right))
+        for similarity, left, right in found
+    ]
+    return sorted(pairs, key=lambda pair: (-round(pair.similarity, 6), pair.left, pair.right))
+
+
+def _twins(population: Population, rank: Rank) -> dict[int, list[list[int]]]:
+    """Give the active rows of each text by rank, those with the same other names together."""
+    twins: dict[int, list[list[int]]] = {}
+    for text, rows in enumerate(population.rows_of):
+        active = [row for row in rows if population.memories[row].status == "active"]
+        if len(active) == 1:
+            twins[text] = [active]
+        elif active:
+            classes: dict[frozenset[str], list[int]] = {}
+            for row in sorted(active, key=rank):
+                classes.setdefault(frozenset(_told_besides(population, row)), []).append(row)
+            twins[text] = list(classes.values())
+    return twins
+
+
+def groups_of_same(
+    population: Population, pairs: Sequence[NearPair], rank: Rank
+) -> Iterator[list[int]]:
+    """Give groups in which every two memories say the same, each with its survivor first."""
+    classes = {rows[0]: rows for twins in _twins(population, rank).values() for rows in twins}
+    same: dict[int, set[int]] = {}
+    for pair in pairs:
+        if pair.same:
+            same.setdefault(pair.left, set()).add(pair.right)
+            same.setdefault(pair.right, set()).add(pair.left)
+    several = (first for first, rows in classes.items() if len(rows) > 1)
+    grouped: set[int] = set()
+    for first in sorted({*same, *several}, key=rank):
+        if first in grouped:
+            continue
+        members = [first]
+        for other in sorted(same.get(first, set()) - grouped, key=rank):
+            if all(other in same[member] for member in members):
+                members.append(other)
+        grouped.update(members)
+        group: list[int] = []
+        for row in sorted((row for member in members for row in classes[member]), key=rank):
+            if not any(_taken_apart(population, row, member) for member in group):
+                group.append(row)
+        if len(group) > 1:
+            yield group
+
+
+def by_rank(population: Population, may_leave: Callable[[int], bool]) -> Rank:
+    """Give the order in which memories survive those that say the same.
+
+    First one that may not leave, else the most trusted one; of equals a human's, then one that
+    already stands for others, so that lineage does not grow by a step a night; then one that says
+    it plainly, without "User said that" in front; then the newest.
+    """
+    standing = {edge.derived_id for edge in population.edges if edge.operation == "merge"}
+
+    def rank(row: int) -> tuple[bool, float, bool, bool, bool, float, str]:
+        memory = population.memories[row]
+        newest = -datetime.fromisoformat(memory.observed_at).timestamp()
+        return (
+            may_leave(row),
+            -memory.trust,
+            memory.origin != "human",
+            memory.id not in standing,
+            population.reading(row).announced,
+            newest,
+            memory.id,
+        )
+
+    return rank
+
+
+def refusals(population: Population, pairs: Sequence[NearPair]) -> list[Refusal]:
+    """Give the near pairs that a guard keeps apart, most similar first, for the report.
+
+    A mere addition counts where the two would have been merged without it.
+    """
+    return [
+        Refusal(
+            "merge",
+            (population.memories[pair.left].id, population.memories[pair.right].id),
+            pair.objection.guard,
+            pair.objection.why,
+        )
+        for pair in pairs
+        if pair.objection is not None and (pair.conflicting or pair.similarity >= TWIN_SIMILARITY)
+    ]
+
+
+def _objection(population: Population, left: int, right: int) -> Objection | None:
+    ones, others = (population.memories[row].content_hash for row in (left, right))
+    found = population.cache.recall(
+        "pair", [ones, others], _OBJECTION, lambda: _objection_of_texts(population, left, right)
+    )
+    if found is not None:
+        return found
+    if _taken_apart(population, left, right):
+        return Objection("restored", "restored by hand", "the memory that replaced it")
+    names, others_names = (_told_besides(population, row) for row in (left, right))
+    if names == others_names:
+        return None
+    left_only, right_only = (
+        ", ".join(sorted(part)) for part in (names - others_names, others_names - names)
+    )
+    return Objection("entity", left_only, right_only, conflict=False)
+
+
+def _objection_of_texts(population: Population, left: int, right: int) -> Objection | None:
+    one, other = population.reading(left), population.reading(right)
+    return gravest_objection(one, other)
+
+
+def _taken_apart(population: Population, left: int, right: int) -> bool:
+    here, there = (population.memories[row].id for row in (left, right))
+    return (here, there) in population.taken_apart
+
+
+def _told_besides(population: Population, row: int) -> set[str]:
+    """Give the entities that whoever stored a memory named, and its text does not.
+
+    What the text names is compared with the text: "k8s" and "Kubernetes" are one.
+    """
+    memory = population.memories[row]
+    named = {name.casefold() for name in population.features(memory).names}
+    return {name.casefold() for name in population.entities.get(memory.id, ())} - named

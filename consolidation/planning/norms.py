@@ -1,0 +1,189 @@
+"""Norms: what memories demand, which of them demand one thing, and which say no more than a rule.
+
+Tellings of one rule share few words and have a median cosine of 0.30. What they share is the
+demand: what is left of "Never commit without asking", "Ask before committing" and "A commit needs
+the user's ok" once the words that only demand are gone. The average of the cosines of these words
+and of the sentences tells norms apart far better than either does alone.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from itertools import combinations
+from math import comb, log
+from typing import TYPE_CHECKING
+from zlib import crc32
+
+from slowwave.consolidation.clustering.groups import find_groups, split_group
+from slowwave.consolidation.clustering.neighbours import similar_pairs
+from slowwave.consolidation.comparison.guards import Objection, certain_conflict
+from slowwave.consolidation.comparison.mood import permission
+from slowwave.consolidation.comparison.restating import Likelihood, restating
+from slowwave.consolidation.planning.extractive import dated, ended
+from slowwave.consolidation.proposals import Claim, Draft, Source
+from slowwave.consolidation.text import lexicon
+from slowwave.consolidation.text.demands import EXCEPTING, Norm, is_framing, norm_of, orders
+from slowwave.consolidation.text.reading import Reading, read
+from slowwave.consolidation.text.tokens import stem
+from slowwave.consolidation.thresholds import (
+    ALIKE_VOICES,
+    CLEAR_SIMILARITY,
+    CONTESTED_NORMS,
+    DEMAND_SIMILARITY,
+    EXTRACT_SOURCES,
+    OPPOSED_VOICES,
+)
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+# What these object to is how it is demanded, which is told by how often it is turned round.
+_DEMANDING_GUARDS = frozenset({"negation", "mood"})
+# Of the voices that may become a rule, so many are asked how many others say no more.
+_ASKED_VOICES = 8
+# Into so many columns the words of norms are folded, at random but always the same: without a
+# vocabulary, memory does not grow with it.
+_COLUMNS = 1_024
+
+
+def find_norms(texts: Sequence[str], vectors: NDArray[np.float32]) -> list[list[int]]:
+    """Give the groups of texts that demand one thing, by their places.
+
+    Where many pairs of a group demand the opposite of each other, none of it is settled enough to
+    be a rule.
+
+    vectors: float32, shape (len(texts), d), unit length.
+    """
+    import numpy as np
+
+    norms = [norm_of(text) for text in texts]
+    both = np.hstack([vectors, _of_words(norms)]) * np.float32(0.5**0.5)
+    near = similar_pairs(both, DEMAND_SIMILARITY)
+    return [
+        [rows[at] for at in settled]
+        for group in find_groups(both, near, DEMAND_SIMILARITY)
+        for rows in _told_apart(both, group)
+        if (settled := _settled(both[rows] @ both[rows].T, [norms[at] for at in rows]))
+    ]
+
+
+def _told_apart(vectors: NDArray[np.float32], group: list[int]) -> list[list[int]]:
+    """Part a group in which two rules stand clear of each other, each with voices enough.
+
+    In a file with few norms, what two rules on one topic share weighs as much as what they do not.
+    """
+    import numpy as np
+
+    parts = split_group(vectors[group] @ vectors[group].T, CLEAR_SIMILARITY, lambda *_: False)
+    rules = [[group[at] for at in part] for part in parts if len(part) >= EXTRACT_SOURCES]
+    if len(rules) < 2:
+        return [group]
+    centres = np.stack([vectors[rule].mean(axis=0) for rule in rules])
+    for row in sorted(set(group).difference(*rules)):
+        rules[int((centres @ vectors[row]).argmax())].append(row)
+    return [sorted(rule) for rule in rules]
+
+
+def _settled(alike: NDArray[np.float32], norms: Sequence[Norm]) -> list[int]:
+    """Give the places of those that demand one thing; none where too many are in conflict."""
+    conflicts = {
+        (one, other)
+        for one, other in combinations(range(len(norms)), 2)
+        if _in_conflict(norms[one], norms[other])
+    }
+    if len(conflicts) > CONTESTED_NORMS * comb(len(norms), 2):
+        return []
+    parts = split_group(alike, DEMAND_SIMILARITY, lambda *pair: pair in conflicts)
+    # Of what a conflict cuts off, nobody knows whether it is a rule of its own or misread.
+    return max(parts, key=len)
+
+
+def _of_words(norms: Sequence[Norm]) -> NDArray[np.float32]:
+    """Give a vector of each norm's words and values, of which rare ones weigh more."""
+    import numpy as np
+
+    keys = [{*norm.words, *map(str, norm.core.value_keys)} for norm in norms]
+    counts = Counter(key for some in keys for key in some)
+    vectors = np.zeros((len(norms), _COLUMNS), dtype=np.float32)
+    for row, some in enumerate(keys):
+        for key in some:
+            lot = crc32(key.encode())
+            sign = 1 if lot & 1 else -1
+            vectors[row, (lot >> 1) % _COLUMNS] += sign * log(1 + len(norms) / counts[key])
+    lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
+    scaled: NDArray[np.float32] = vectors / np.maximum(lengths, np.float32(1e-6))
+    return scaled
+
+
+def _in_conflict(left: Norm, right: Norm) -> bool:
+    """Whether two norms that are nearly the same sentence demand different things.
+
+    "Never push untested code" and "always run the tests before a push" are one rule, though one
+    denies and the other does not; "push on Fridays" and "don't push on Fridays" are two.
+    """
+    both, either = left.words & right.words, left.words | right.words
+    exceptions = EXCEPTING.search(left.core.said) or EXCEPTING.search(right.core.said)
+    opposed = left.turned != right.turned and not exceptions
+    if opposed and len(both) >= OPPOSED_VOICES * len(either):
+        return True
+    if any(permission(left.core, right.core)):
+        return True
+    if len(both) < ALIKE_VOICES * len(either):
+        return False
+    conflict = certain_conflict(left.core, right.core)
+    return conflict is not None and not _is_of_demanding(conflict)
+
+
+def _is_of_demanding(conflict: Objection) -> bool:
+    """Whether two conflict in how they demand: "not allowed" and "forbidden"."""
+    words = f"{conflict.left} {conflict.right}".replace(",", "").split()
+    return conflict.guard in _DEMANDING_GUARDS or all(map(is_framing, map(stem, words)))
+
+
+def rule_drafts(sources: Sequence[Source], likelihood: Likelihood) -> Iterator[Draft]:
+    """Give the voices that may stand for all as a rule, each with its supporters, the best first.
+
+    A single sentence that demands, each of whose values and names stands in as many supporters as
+    a rule needs, and few of whose words stand in fewer: a reason that one voice gave is not the
+    rule. Of the likeliest the one that most others only say again.
+    """
+    candidates = []
+    for chosen in sources:
+        rule = norm_of(chosen.text)
+        if len(rule.whole.sentences) != 1 or not orders(rule.whole):
+            continue
+        supporters = [one for one in sources if supports(chosen.text, one)]
+        if len(supporters) >= EXTRACT_SOURCES:
+            own = _own_words(rule, supporters)
+            nearness = sum(float(one.vector @ chosen.vector) for one in sources)
+            order = (own, _announced(rule.whole), -nearness, chosen.id)
+            candidates.append((order, chosen, supporters))
+    texts = [one.text for one in sources]
+    likeliest = sorted(candidates, key=lambda one: one[0])
+    asked = [
+        (-len(restating(chosen.text, texts, likelihood)), chosen, supporters)
+        for _, chosen, supporters in likeliest[:_ASKED_VOICES]
+    ]
+    rest = [(0, chosen, supporters) for _, chosen, supporters in likeliest[_ASKED_VOICES:]]
+    for _, chosen, supporters in sorted(asked, key=lambda one: one[0]) + rest:
+        ids = tuple(sorted(source.id for source in supporters))
+        yield Draft((Claim(dated(chosen, ended(chosen.text.strip())), ids),))
+
+
+def _announced(reading: Reading) -> bool:
+    """Whether it says that somebody said so."""
+    return not lexicon.ANNOUNCING.isdisjoint(token.bare for token in reading.tokens)
+
+
+def supports(rule: str, source: Source) -> bool:
+    """Whether a voice gives all of a rule's values and names."""
+    said, reading = norm_of(rule).whole, read(source.text)
+    return all(map(reading.holds, said.values)) and all(map(reading.mentions, said.names))
+
+
+def _own_words(rule: Norm, supporters: Sequence[Source]) -> int:
+    """Count the content words that too few supporters use to make them part of the rule."""
+    voiced = Counter(word for one in supporters for word in norm_of(one.text).words)
+    return sum(voiced[word] < EXTRACT_SOURCES for word in rule.words)

@@ -1,0 +1,68 @@
+"""Clusters to proposals: everything that a run will do, decided before it does anything.
+
+A pure function of what the file holds. What was observed is clustered, whatever became of it
+since: superseded memories keep their place, so that the clusters of a second run are those of
+the first, and something is proposed only for active memories that are not yet part of anything.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from slowwave.consolidation.options import PlanOptions
+from slowwave.consolidation.planning.merges import propose_judgements, propose_merges
+from slowwave.consolidation.planning.near_pairs import by_rank, near_pairs, refusals
+from slowwave.consolidation.planning.retellings import Retellings
+from slowwave.consolidation.planning.rules import Rules
+from slowwave.consolidation.planning.state import Planning
+from slowwave.consolidation.planning.syntheses import Syntheses
+from slowwave.consolidation.planning.topic_groups import TopicGroups
+from slowwave.consolidation.planning.updates import Updates
+from slowwave.consolidation.proposals import Plan, Suspicion, TooLong, joined
+from slowwave.consolidation.snapshot.population import Population
+from slowwave.store.records import Memory
+
+
+def make_plan(populations: Iterable[Population], options: PlanOptions) -> Plan:
+    """Decide all that is to be done, tenant by tenant, in the order in which it is to be done.
+
+    The order of rows plays no part in it.
+    """
+    return joined(plan_tenant(population, options) for population in populations)
+
+
+def plan_tenant(population: Population, options: PlanOptions) -> Plan:
+    """Decide all that is to be done in one tenant, in the order in which it is to be done."""
+    planning = Planning(population, options)
+    rank = by_rank(population, planning.may_leave)
+    pairs = near_pairs(population, rank)
+    topic_groups = TopicGroups(planning)
+    syntheses = Syntheses(planning, topic_groups)
+    proposals = [
+        *propose_merges(planning, pairs, rank),
+        *Rules(planning).propose(),
+        *Updates(planning, topic_groups).propose(),
+        *syntheses.propose(),
+        *Retellings(planning, topic_groups).propose(),
+        *propose_judgements(planning, pairs),
+    ]
+    unique = {one.id: one for one in proposals if one.operation in options.only}
+    return Plan(
+        tuple(one for key, one in unique.items() if key not in options.remembered),
+        tuple(refusals(population, pairs)),
+        topic_groups.found.conflicts,
+        tuple(_suspicious(population)),
+        tuple(TooLong(*_of(one), len(one.content)) for one in population.too_long),
+        population.damaged,
+        tuple(syntheses.undecided()),
+    )
+
+
+def _suspicious(population: Population) -> Iterator[Suspicion]:
+    for memory in (*population.memories, *population.derived):
+        if memory.status == "active" and memory.id in population.orders:
+            yield Suspicion(*_of(memory), population.orders[memory.id][0])
+
+
+def _of(memory: Memory) -> tuple[str, str]:
+    return memory.id, memory.tenant

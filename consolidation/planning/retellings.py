@@ -1,0 +1,97 @@
+"""Proposals to merge what one other memory tells all of, whatever either was said with."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import product
+
+from slowwave.consolidation import thresholds
+from slowwave.consolidation.planning.extractive import richness, tells_already
+from slowwave.consolidation.planning.state import Planning
+from slowwave.consolidation.planning.topic_groups import TopicGroups
+from slowwave.consolidation.proposals import Proposal
+
+
+class Retellings:
+    """What leaves since a memory that stays says all of it.
+
+    Asked of near neighbours, not of groups: who tells a thing in passing may be about another.
+    """
+
+    def __init__(self, planning: Planning, topic_groups: TopicGroups) -> None:
+        """Take the plan as it is so far."""
+        self._planning = planning
+        self._population = planning.population
+        self._topic_groups = topic_groups
+
+    def propose(self) -> Iterator[Proposal]:
+        """Propose merges into what stays.
+
+        From the richest on: each memory leaves for one that was asked before it, or stays. What
+        tells one that tells it tells it, too: so it goes where that one went.
+        """
+        planning = self._planning
+        near = self._near()
+        into: dict[int, list[int]] = {}
+        survivor_of: dict[int, int] = {}
+        for row in self._richest_first(near):
+            tellers = [one for one in near[row] if one in survivor_of]
+            survivor = self._survivor(row, tellers, survivor_of) if planning.may_leave(row) else row
+            survivor_of[row] = survivor
+            if survivor != row:
+                into.setdefault(survivor, []).append(row)
+        for survivor, leaving in into.items():
+            for part in _parts(leaving, thresholds.MOST_SOURCES - 1):
+                yield planning.merge(survivor, part)
+
+    def _near(self) -> dict[int, list[int]]:
+        """Give the open rows near each open row, the nearest first, as many as are looked at."""
+        import numpy as np
+
+        planning, population = self._planning, self._population
+        rows = {one for one in planning.readable if planning.is_open(one)} - planning.ruled
+        open_texts = np.zeros(len(population.rows_of), dtype=bool)
+        open_texts[population.text_of[sorted(rows)]] = True
+        pairs = population.neighbours.at_least(thresholds.SYNTHESIZE_SIMILARITY)
+        pairs = pairs.chosen(open_texts[pairs.left] & open_texts[pairs.right])
+        pairs = pairs.nearest(thresholds.MOST_NEAR)
+        near: dict[int, list[tuple[int, int]]] = {}
+        for left, right, step in zip(pairs.left, pairs.right, pairs.steps, strict=True):
+            both = product(population.rows_of[left], population.rows_of[right])
+            for one, other in both:
+                if one in rows and other in rows:
+                    near.setdefault(one, []).append((-int(step), other))
+                    near.setdefault(other, []).append((-int(step), one))
+        return {row: [other for _, other in sorted(found)] for row, found in near.items()}
+
+    def _richest_first(self, near: dict[int, list[int]]) -> list[int]:
+        """Give rows in the order in which it is decided whether they stay."""
+        planning, population = self._planning, self._population
+
+        def order(row: int) -> tuple[bool, int, str, str]:
+            memory = population.memories[row]
+            rich = richness(population.source(row))
+            return planning.may_leave(row), -rich, memory.observed_at, memory.id
+
+        return sorted(near, key=order)
+
+    def _survivor(self, row: int, tellers: Sequence[int], survivor_of: Mapping[int, int]) -> int:
+        """Find what a memory leaves for: where one that tells it went; itself if none does."""
+        for one in tellers:
+            if self._may_tell(survivor_of[one], row) and self._tells(one, row):
+                return survivor_of[one]
+        return row
+
+    def _may_tell(self, teller: int, row: int) -> bool:
+        """Whether nothing but their words can keep one memory from telling another."""
+        one, other = self._planning.id(teller), self._planning.id(row)
+        against = one in self._topic_groups.opponents.get(other, ())
+        return not against and self._planning.may_stand_for(teller, row)
+
+    def _tells(self, teller: int, row: int) -> bool:
+        source = self._population.source
+        return tells_already(source(teller), source(row), self._planning.teller)
+
+
+def _parts(rows: list[int], most: int) -> list[list[int]]:
+    return [rows[start : start + most] for start in range(0, len(rows), most)]

@@ -1,0 +1,206 @@
+"""Proposals to extract: what is said again and again as something that ought to be."""
+
+from __future__ import annotations
+
+import hashlib
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from functools import cached_property
+from typing import NamedTuple
+
+from msgspec.json import Decoder
+
+from slowwave.consolidation import thresholds
+from slowwave.consolidation.comparison.restating import restating
+from slowwave.consolidation.planning.norms import find_norms, rule_drafts, supports
+from slowwave.consolidation.planning.state import Planning, most_common
+from slowwave.consolidation.proposals import Claim, Draft, Proposal
+from slowwave.consolidation.text.demands import may_demand, norm_of
+from slowwave.consolidation.verification.verify import find_faults
+from slowwave.store.records import Memory
+
+# The texts of each group, by their places among those that may demand something.
+_GROUPS = Decoder(list[list[int]])
+
+
+class _Found(NamedTuple):
+    """A rule: the ids of its sources, of those of them that leave, and its text if it has one."""
+
+    ids: list[str]
+    leaving: list[str]
+    draft: Draft | None
+
+
+class Rules:
+    """The rules that a tenant's memories voice.
+
+    What only says again what a rule says is superseded by it; what has a case, a reason or a
+    condition of its own stays, as evidence.
+    """
+
+    def __init__(self, planning: Planning) -> None:
+        """Take the plan as it is so far."""
+        self._planning = planning
+        self._population = planning.population
+
+    def propose(self) -> Iterator[Proposal]:
+        """Propose new rules, and what rules that there are take in."""
+        planning, population = self._planning, self._population
+        for group in self._groups():
+            rules = Counter(
+                population.evidence[one]
+                for one in planning.ids(group)
+                if one in population.evidence
+            )
+            if rules:
+                planning.ruled.update(group)
+                yield from self._more_evidence(most_common(rules)[0], group)
+            else:
+                yield from self._rule(group)
+
+    def _groups(self) -> Iterator[list[int]]:
+        """Give the rows that demand one thing, group by group."""
+        planning, population = self._planning, self._population
+        texts = sorted(
+            {
+                int(population.text_of[row])
+                for row in planning.readable
+                if population.normative[population.text_of[row]]
+                or may_demand(population.memories[row].content)
+            }
+        )
+        if len(texts) < 2:
+            return
+        firsts = [population.memories[population.rows_of[text][0]] for text in texts]
+        vectors = population.text_vectors[texts]
+        hashes = [one.content_hash for one in firsts]
+        found = population.cache.recall(
+            "norms",
+            [*hashes, hashlib.sha256(vectors.tobytes()).hexdigest()],
+            _GROUPS,
+            lambda: find_norms([one.content for one in firsts], vectors),
+        )
+        readable = set(planning.readable)
+        for group in found:
+            rows = (row for at in group for row in population.rows_of[texts[at]])
+            yield sorted(readable.intersection(rows))
+
+    def _rule(self, group: list[int]) -> Iterator[Proposal]:
+        planning, population = self._planning, self._population
+        voicing = [row for row in group if planning.is_open(row)]
+        told = sorted({*voicing, *self._merged_into(voicing, group)})
+        plain = sum(norm_of(population.memories[row].content).plain for row in told)
+        sessions = {self._session(row) for row in told}
+        enough = plain >= thresholds.EXTRACT_SOURCES and len(voicing) > 1
+        if not enough or len(sessions) < thresholds.EXTRACT_SESSIONS:
+            return
+        drafts = rule_drafts(population.sources(planning.ids(told)), planning.likelihood)
+        if planning.options.extractive:
+            resting = (self._resting(draft.claims[0], voicing) for draft in drafts)
+            found = next((one for one in resting if self._is_sound(one)), None)
+        else:
+            found = self._for_a_model(next(drafts, None), voicing)
+        if found is None:
+            return
+        planning.ruled.update(group)
+        planning.used.update(voicing)
+        reason = f"{len(told)} memories of {len(sessions)} sessions voice one rule"
+        yield planning.proposal("extract", found.ids, found.leaving, reason, draft=found.draft)
+
+    def _resting(self, rule: Claim, voicing: list[int]) -> _Found:
+        """Rest a rule on its voices: those that leave, and of those that stay the most central."""
+        planning = self._planning
+        leaving = self._restating(rule.text, voicing)
+        supporting = [row for row in voicing if planning.id(row) in rule.sources]
+        staying = [row for row in supporting if planning.id(row) not in leaving]
+        room = max(0, thresholds.MOST_EVIDENCE - len(leaving))
+        ids = sorted({*leaving, *planning.ids(self._most_central(staying, room))})
+        return _Found(ids, leaving, Draft((Claim(rule.text, tuple(ids)),)))
+
+    def _is_sound(self, found: _Found) -> bool:
+        """Whether the check of drafts will let a rule pass: what it turns down is not planned."""
+        draft, sources = found.draft, self._population.sources(found.ids)
+        return draft is not None and not find_faults(draft, sources, "extract")
+
+    def _for_a_model(self, likely: Draft | None, voicing: list[int]) -> _Found:
+        """Let a model write; of what says no more than a likely rule, its own decides, too."""
+        planning = self._planning
+        ids = planning.ids(self._most_central(voicing, thresholds.MOST_EVIDENCE))
+        leaving = self._restating(likely.text, voicing) if likely is not None else []
+        return _Found(ids, [one for one in leaving if one in ids], None)
+
+    def _merged_into(self, voicing: list[int], group: list[int]) -> Iterator[int]:
+        """Give the rows of a group that one of its open rows stands for: they are voices, too."""
+        planning, memories = self._planning, self._population.memories
+        standing = set(planning.ids(voicing))
+        for row in group:
+            successor = memories[row].superseded_by
+            while successor is not None and successor not in standing:
+                next_row = self._population.row(successor)
+                successor = None if next_row is None else memories[next_row].superseded_by
+            if row in planning.used or successor is not None:
+                yield row
+
+    def _more_evidence(self, rule_id: str, group: list[int]) -> Iterator[Proposal]:
+        """Let a rule take in what says no more, and rest on voices of new sessions."""
+        planning, population = self._planning, self._population
+        waiting = planning.in_time([row for row in group if planning.is_open(row)])
+        if not waiting or rule_id in population.orders:
+            return
+        rule = population.memory(rule_id)
+        leaving = self._restating(rule.content, waiting)
+        staying = [row for row in waiting if planning.id(row) not in leaving]
+        voicing = self._voicing(rule.content, self._evidence_of[rule_id], staying)
+        if leaving or voicing:
+            voices = [*leaving, *planning.ids(voicing)]
+            planning.used.update(row for row in waiting if planning.id(row) in voices)
+            ids = [rule_id, *voices]
+            reason = f"{len(voices)} more memories voice the rule"
+            draft = Draft((Claim(rule.content, tuple(sorted(ids))),))
+            yield planning.proposal("extract", ids, leaving, reason, survivor=rule_id, draft=draft)
+
+    def _restating(self, rule: str, rows: Sequence[int]) -> list[str]:
+        """Give the ids of those of the rows that say no more than a rule, and may leave."""
+        planning, memories = self._planning, self._population.memories
+        able = [
+            row
+            for row in rows
+            if planning.may_leave(row) and not self._named_besides(memories[row])
+        ]
+        texts = [memories[row].content for row in able]
+        return planning.ids([able[at] for at in restating(rule, texts, planning.likelihood)])
+
+    def _named_besides(self, memory: Memory) -> bool:
+        """Whether whoever stored a memory named what its text does not: a rule would lose that."""
+        known = {name.casefold() for name in self._population.features(memory).names}
+        named = self._population.entities.get(memory.id, ())
+        return any(name.casefold() not in known for name in named)
+
+    def _voicing(self, rule: str, known: list[int], waiting: list[int]) -> list[int]:
+        """Give the rows that voice a rule in sessions that it has no voice of yet."""
+        sessions = {self._session(row) for row in known}
+        return [
+            row
+            for row in waiting
+            if self._session(row) not in sessions and supports(rule, self._population.source(row))
+        ][: max(0, thresholds.MOST_EVIDENCE - len(known))]
+
+    @cached_property
+    def _evidence_of(self) -> dict[str, list[int]]:
+        """The rows that each rule rests on."""
+        rows: dict[str, list[int]] = {}
+        for row, memory in enumerate(self._population.memories):
+            if memory.id in self._population.evidence:
+                rows.setdefault(self._population.evidence[memory.id], []).append(row)
+        return rows
+
+    def _session(self, row: int) -> str:
+        memory = self._population.memories[row]
+        # Without a session, what was said on one day counts as one occasion.
+        return memory.session or memory.observed_at[:10]
+
+    def _most_central(self, rows: list[int], most: int) -> list[int]:
+        vectors = self._population.vectors(rows)
+        near = vectors @ vectors.T
+        order = sorted(range(len(rows)), key=lambda at: (-near[at].sum(), rows[at]))
+        return sorted(rows[at] for at in order[:most])

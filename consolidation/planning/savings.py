@@ -1,0 +1,114 @@
+"""What proposals are worth: which texts they take away, which they write, where that leads."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from slowwave.consolidation.proposals import Proposal, Result, Worth, derived_trust
+from slowwave.consolidation.text.token_count import count_tokens
+from slowwave.store.memories import Counts
+from slowwave.store.records import LAYERS
+
+if TYPE_CHECKING:
+    from slowwave.consolidation.snapshot.population import Population
+
+
+def weighed(results: Iterable[Result], populations: Sequence[Population]) -> list[Result]:
+    """Give results with what they are worth."""
+    by_tenant = {population.tenant: population for population in populations}
+    return [replace(one, worth=_worth(one, by_tenant[one.proposal.tenant])) for one in results]
+
+
+def expected_counts(
+    before: Counts, proposals: Sequence[Proposal], populations: Sequence[Population]
+) -> Counts:
+    """Give the counts that proposals lead to if all of them are applied.
+
+    What a model is still to write is taken to be as long as its sources.
+    """
+    by_tenant = {population.tenant: population for population in populations}
+    layers = Counter(before.layers)
+    superseded, characters, tokens = before.superseded, before.characters, before.tokens
+    for proposal in proposals:
+        population = by_tenant[proposal.tenant]
+        superseded += len(_leaving(proposal))
+        _count_layers(layers, proposal, population)
+        going, coming = _texts(proposal, population)
+        characters += sum(map(len, coming)) - sum(map(len, going))
+        tokens += _tokens(coming) - _tokens(going)
+    counted: dict[str, int] = {layer: layers[layer] for layer in LAYERS}
+    return Counts(sum(counted.values()), superseded, counted, characters, tokens)
+
+
+def _worth(result: Result, population: Population) -> Worth:
+    sources = _contents(result.proposal.sources, population)
+    before = _tokens(sources)
+    if result.state not in ("planned", "applied"):
+        return Worth(before, None, None)
+    proposal = replace(
+        result.proposal,
+        draft=result.draft,
+        survivor=result.survivor or result.proposal.survivor,
+    )
+    after = None
+    if proposal.draft is not None or result.state == "applied":
+        going, coming = _texts(proposal, population)
+        after = before - _tokens(going) + _tokens(coming)
+    return Worth(before, after, _trust(proposal, population))
+
+
+def _trust(proposal: Proposal, population: Population) -> float | None:
+    """Give the trust of what results; None where nobody has judged yet which of two stays."""
+    if proposal.survivor is not None:
+        return population.memory(proposal.survivor).trust
+    if _is_open(proposal):
+        return None
+    return derived_trust(population.memory(one).trust for one in proposal.sources)
+
+
+def _texts(proposal: Proposal, population: Population) -> tuple[list[str], list[str]]:
+    """Give the texts of memories that go, or change, and those that come in their place."""
+    going = _contents(_leaving(proposal), population)
+    if proposal.operation == "merge" or proposal.keeps_text:
+        return going, []
+    if proposal.survivor is not None:
+        going += _contents([proposal.survivor], population)
+    if proposal.draft is not None:
+        return going, [proposal.draft.text]
+    if proposal.operation == "extract":
+        # One sentence: as long as the longest voice of the rule.
+        return going, [max(_contents(proposal.sources, population), key=len)]
+    return going, _contents(proposal.sources, population)
+
+
+def _count_layers(layers: Counter[str], proposal: Proposal, population: Population) -> None:
+    leaving = [population.memory(one).layer for one in _leaving(proposal)]
+    layers.subtract(leaving)
+    if proposal.operation != "merge" and proposal.survivor is None:
+        layers["core" if proposal.operation == "extract" else "stable"] += 1
+    elif proposal.operation == "merge" and proposal.survivor is not None:
+        stays = population.memory(proposal.survivor).layer
+        layers[stays] -= 1
+        layers[max([stays, *leaving], key=LAYERS.index)] += 1
+
+
+def _leaving(proposal: Proposal) -> list[str]:
+    """Give who leaves; of two that a model is to judge, one at the most."""
+    leaving = [one for one in proposal.leaving if one != proposal.survivor]
+    return leaving[:1] if _is_open(proposal) else leaving
+
+
+def _is_open(proposal: Proposal) -> bool:
+    """Whether a model is to judge first what stays."""
+    return proposal.operation == "merge" and proposal.survivor is None
+
+
+def _contents(ids: Sequence[str], population: Population) -> list[str]:
+    return [population.memory(one).content for one in ids]
+
+
+def _tokens(texts: Iterable[str]) -> int:
+    return sum(map(count_tokens, texts))

@@ -1,0 +1,64 @@
+"""Groups of memories about one thing, as syntheses and updates are made of them."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from itertools import permutations
+
+from msgspec.json import Decoder
+
+from slowwave.consolidation import thresholds
+from slowwave.consolidation.comparison.opposition import first_stand
+from slowwave.consolidation.planning.state import Planning
+from slowwave.consolidation.planning.told import told_of
+from slowwave.consolidation.updates.replacements import Found, find_updates
+from slowwave.consolidation.updates.search import NOTHING, Search
+
+_SEARCH = Decoder(Search)
+
+
+class TopicGroups:
+    """What is about one thing, and what of it stands against each other.
+
+    Asked for when merges and rules are planned: what became part of those is out of it.
+    """
+
+    def __init__(self, planning: Planning) -> None:
+        """Take the plan as it is so far."""
+        self._planning = planning
+
+    @cached_property
+    def groups(self) -> list[list[int]]:
+        """Groups of rows about one thing, rules aside."""
+        planning = self._planning
+        rows = [row for row in planning.readable if row not in planning.ruled]
+        return list(planning.groups(rows, thresholds.SYNTHESIZE_SIMILARITY, first_stand))
+
+    @cached_property
+    def group_of(self) -> dict[int | None, int]:
+        """The number of the group that each row is in."""
+        return {row: number for number, group in enumerate(self.groups) for row in group}
+
+    @cached_property
+    def found(self) -> Found:
+        """What replaces what, and what stands against each other, as far as texts tell."""
+        planning, population = self._planning, self._planning.population
+        told = told_of(
+            population,
+            lambda row: planning.is_open(row) and row not in planning.ruled,
+            lambda memory: population.features(memory).sayings,
+        )
+        # Of two memories that were compared in an earlier night it is known.
+        earlier = population.cache.last("search", population.tenant, _SEARCH) or NOTHING
+        found = find_updates(told, planning.may_be_replaced, earlier)
+        population.cache.note("search", population.tenant, found.search)
+        return found
+
+    @cached_property
+    def opponents(self) -> dict[str, set[str]]:
+        """The memories that each one stands against, by their ids."""
+        opponents: dict[str, set[str]] = {}
+        for conflict in self.found.conflicts:
+            for one, other in permutations(conflict.sources):
+                opponents.setdefault(one, set()).add(other)
+        return opponents

@@ -1,0 +1,100 @@
+"""Proposals to update: what gives one thing a new value, with what gave it the old one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from slowwave.consolidation import thresholds
+from slowwave.consolidation.planning.extractive import compose_next_update, compose_update
+from slowwave.consolidation.planning.state import Planning
+from slowwave.consolidation.planning.topic_groups import TopicGroups
+from slowwave.consolidation.proposals import Draft, Proposal
+from slowwave.consolidation.text.reading import read
+from slowwave.consolidation.updates.replacements import Replacement, Stage
+from slowwave.consolidation.updates.told import Told
+
+
+class Updates:
+    """The values of things that were replaced by newer ones."""
+
+    def __init__(self, planning: Planning, topic_groups: TopicGroups) -> None:
+        """Take the plan as it is so far."""
+        self._planning = planning
+        self._population = planning.population
+        self._topic_groups = topic_groups
+
+    def propose(self) -> Iterator[Proposal]:
+        """Propose each new value with what was so before."""
+        for replacement in self._topic_groups.found.replacements:
+            yield from self._update(replacement)
+
+    def _update(self, replacement: Replacement) -> Iterator[Proposal]:
+        planning, population = self._planning, self._population
+        owners = [one.memory.id for one in replacement.told if one.memory.id in population.updates]
+        oldest = {one.memory.id for one in replacement.stages[-1].told}
+        # What was said before it has no place in a text that stands in order of time.
+        if len(owners) > 1 or not oldest.issuperset(owners):
+            return
+        stages = self._widened(replacement.stages)
+        ids = [[memory_id for memory_id in stage if memory_id not in owners] for stage in stages]
+        everyone = [memory_id for stage in stages for memory_id in stage]
+        decided = planning.is_decided("update", everyone)
+        draft = None if decided else self._draft(owners, ids)
+        if not decided and draft is None:
+            return
+        rows = map(population.row, everyone)
+        planning.used.update(row for row in rows if row is not None)
+        if decided:
+            return
+        memories = [population.memory(one) for stage in ids for one in stage]
+        yield planning.proposal(
+            "update",
+            everyone,
+            [memory.id for memory in memories if planning.may_be_replaced(memory)],
+            f"a newer {replacement.slot}: {' after '.join(replacement.values)}",
+            survivor=owners[0] if owners else None,
+            draft=draft,
+        )
+
+    def _draft(self, owners: list[str], stages: list[list[str]]) -> Draft | None:
+        """Write what is so now and what was before; None if it has no place to stand."""
+        sources = [self._population.sources(stage) for stage in stages if stage]
+        if not owners:
+            return compose_update(sources)
+        newer = self._population.sources(stages[-2])
+        owner = self._population.sources(owners)[0]
+        draft = compose_next_update(owner, sources, newer)
+        return draft if len(read(draft.text).sentences) <= thresholds.MOST_CLAIMS else None
+
+    def _widened(self, stages: Sequence[Stage]) -> list[list[str]]:
+        """Give the ids of each value's memories, with other wordings that lie near them."""
+        taken = {one.memory.id for stage in stages for one in stage.told}
+        room = thresholds.MOST_SOURCES - len(taken)
+        widened = []
+        for number, stage in enumerate(stages):
+            after = stages[number + 1].told[-1].moment if number + 1 < len(stages) else ("", "")
+            until = stages[number - 1].start if number else None
+            more = [
+                memory_id
+                for memory_id in self._wordings(stage, after, until)
+                if memory_id not in taken
+            ][: max(0, room)]
+            taken.update(more)
+            room -= len(more)
+            widened.append([*(one.memory.id for one in stage.told), *more])
+        return widened
+
+    def _wordings(
+        self, stage: Stage, after: tuple[str, str], until: tuple[str, str] | None
+    ) -> Iterator[str]:
+        """Give open memories of the same groups that say nothing else, from `after` until then."""
+        population, topic_groups = self._population, self._topic_groups
+        rows = (population.row(one.memory.id) for one in stage.told)
+        groups = {topic_groups.group_of[row] for row in rows if row in topic_groups.group_of}
+        for number in sorted(groups):
+            for row in filter(self._planning.is_open, topic_groups.groups[number]):
+                memory = population.memories[row]
+                one = Told(memory, population.features(memory).sayings, open=True)
+                fits = after < one.moment and (until is None or one.moment < until)
+                if fits and one.states_nothing_else(stage.keys):
+                    yield one.memory.id

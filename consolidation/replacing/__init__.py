@@ -1,1 +1,0 @@
-"""A newer value in the place of an older one: which holds, and which conflict."""

@@ -1,0 +1,1 @@
+"""A plan to rows, and how a run ends."""

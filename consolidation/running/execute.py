@@ -1,0 +1,280 @@
+"""A plan carried out: drafts written, verified and applied, and every step of it on record."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from datetime import datetime
+from functools import cached_property
+from importlib.metadata import version
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, cast
+
+from slowwave.consolidation.progress import Progress
+from slowwave.consolidation.proposals import Plan, Result, State, Usage, Written
+from slowwave.consolidation.running.apply import RunContext, apply_written, record
+from slowwave.consolidation.running.preflight import Preflight
+from slowwave.consolidation.runtime.interruption import Interruption
+from slowwave.consolidation.runtime.threads import run_in_thread
+from slowwave.consolidation.vectors.embedder import Embedder
+from slowwave.consolidation.writing.writer import Writer, prompt_hashes
+from slowwave.store.entities import forget_found, keep_entities, keep_scans
+from slowwave.store.errors import FileHeld, StoreError, UnusableFile
+from slowwave.store.file import Identity, MemoryFile, open_reading, open_writing
+from slowwave.store.ledger import (
+    begin_run,
+    end_run,
+    has_run,
+    read_decision,
+)
+from slowwave.store.records import new_id, timestamp
+from slowwave.store.vectors import keep_vectors
+
+if TYPE_CHECKING:
+    from slowwave.consolidation.snapshot.population import Population
+    from slowwave.consolidation.writing.drafts import Drafting
+
+# How many memories' names are written by one transaction: a moment's work.
+_PORTION = 500
+# How many sources the proposals have that one transaction applies. One transaction a proposal had
+# the disk take most of the time; with so many others wait for some 20 ms.
+_AT_ONCE = 32
+
+
+@dataclass(frozen=True)
+class Executed:
+    """What became of a plan."""
+
+    results: tuple[Result, ...]
+    usage: Usage
+    interrupted: bool
+    # Why the file could not be written any more, after something was applied.
+    broken_off: StoreError | None = None
+
+
+@dataclass
+class _Done:
+    """What was done so far."""
+
+    results: dict[str, Result] = field(default_factory=dict)
+    usage: Usage = field(default_factory=Usage)
+    # What may have been written to the file without having come among the results.
+    last: Sequence[Written] = ()
+
+
+class Run:
+    """One run's place in the file: it begins with the first thing that is written.
+
+    A night in which nothing happened leaves no trace at all.
+    """
+
+    def __init__(
+        self,
+        path: Path,
+        embedder: Embedder,
+        writer: Writer,
+        now: datetime,
+        options: Mapping[str, Any],
+        preflight: Preflight,
+    ) -> None:
+        """Take what the rows of this run will say about it."""
+        self._path = path
+        self._embedder = embedder
+        self._writer = writer
+        self._options = options
+        self._preflight = preflight
+        self._begun = False
+        # The file that it began in: what came in its place since is another's.
+        self._file: Identity | None = None
+        self.context = RunContext(
+            run_id=new_id(),
+            now=now,
+            writer=writer.name,
+            model=writer.model,
+            embedding_model=embedder.name,
+            prompt_hashes=prompt_hashes(writer),
+        )
+
+    @cached_property
+    def _drafting(self) -> Drafting:
+        from slowwave.consolidation.writing.drafts import Drafting
+
+        return Drafting(self._embedder, self._writer)
+
+    @property
+    def run_id(self) -> str | None:
+        """The run's id; None as long as nothing was written."""
+        return self.context.run_id if self._begun else None
+
+    def keep_vectors(self, vectors: Sequence[tuple[str, str, bytes]]) -> None:
+        """Keep (memory id, content hash, blob) in a transaction of its own."""
+        with self._writing() as file, file.transaction():
+            keep_vectors(file, self._embedder.name, vectors, self.context.run_id)
+
+    def keep_names(self, tenant: str, scans: Sequence[tuple[str, str, Sequence[str]]]) -> None:
+        """Keep (memory id, content hash, names), in short transactions."""
+        with self._writing() as file:
+            for start in range(0, len(scans), _PORTION):
+                part = scans[start : start + _PORTION]
+                with file.transaction():
+                    forget_found(file, (one for one, _, _ in part), self.context.run_id)
+                    mentions = [(one, names) for one, _, names in part]
+                    keep_entities(file, tenant, mentions, self.context.run_id)
+                    keep_scans(file, [(one, of) for one, of, _ in part], self.context.run_id)
+
+    def carry_out(
+        self,
+        plan: Plan,
+        populations: Sequence[Population],
+        progress: Progress,
+        interruption: Interruption,
+    ) -> Executed:
+        """Write, verify and apply the proposals, in the plan's order as far as answers allow.
+
+        Raises `ModelError` before anything is applied if the model cannot be asked. An
+        interruption ends it wherever it is: what is applied stays, and is told. After it the run
+        cannot be interrupted any more.
+        """
+        done = _Done()
+        interrupted = False
+        broken_off: StoreError | None = None
+        try:
+            if plan.proposals:
+                self._settle_all(plan, populations, progress, done)
+            interruption.close()
+        except KeyboardInterrupt:
+            interruption.close()
+            interrupted = True
+            with interruption.limited():
+                self._find_what_stands(done)
+        except StoreError as error:
+            if not any(result.state == "applied" for result in done.results.values()):
+                raise
+            # What was applied stands all the same, and is told.
+            interruption.close()
+            broken_off = error
+        results = done.results
+        left = [one for one in plan.proposals if one.id not in results]
+        state: State = "failed" if broken_off else "skipped"
+        why = broken_off.message if broken_off else "the run was interrupted"
+        results |= {one.id: Result(one, state, why) for one in left}
+        in_order = tuple(results[proposal.id] for proposal in plan.proposals)
+        return Executed(in_order, done.usage, interrupted, broken_off)
+
+    def _settle_all(
+        self, plan: Plan, populations: Sequence[Population], progress: Progress, done: _Done
+    ) -> None:
+        if any(proposal.needs_writer for proposal in plan.proposals):
+            run_in_thread(self._writer.make_ready)
+        with self._writing() as file:
+            for some in self._drafting.written(file, plan, populations, self.context.now):
+                for part in _moments(some):
+                    done.last = part
+                    done.usage = sum((one.usage for one in part), start=done.usage)
+                    self._settle_part(file, part, populations, done)
+                    progress.stage("applying", len(done.results), len(plan.proposals))
+
+    def _settle_part(
+        self,
+        file: MemoryFile,
+        part: Sequence[Written],
+        populations: Sequence[Population],
+        done: _Done,
+    ) -> None:
+        try:
+            done.results |= self._settle(file, part, populations)
+        except (FileHeld, UnusableFile):
+            raise  # whoever else comes would meet the same, and wait as long for it
+        except StoreError:
+            # One of them cannot be written; what comes before it can.
+            if len(part) == 1:
+                raise
+            for one in part:
+                done.results |= self._settle(file, [one], populations)
+
+    def _find_what_stands(self, done: _Done) -> None:
+        """Ask the file what stands in it: between a commit and a note of it there is a gap."""
+        if not self._begun:
+            return
+        with open_reading(self._path) as file:
+            self._begun = has_run(file, self.context.run_id)
+            for last in done.last:
+                decision = read_decision(file, self.context.run_id, last.proposal.id)
+                if decision is not None:
+                    done.results[last.proposal.id] = Result(
+                        last.proposal,
+                        cast("State", decision.state),
+                        decision.why,
+                        decision.derived,
+                        decision.survivor,
+                        last.draft,
+                    )
+
+    def end_early(self) -> bool:
+        """Write down that the run was interrupted before it applied anything.
+
+        Gives whether it had written anything at all.
+        """
+        self._find_what_stands(_Done())
+        self.end("interrupted", None, {})
+        return self._begun
+
+    def end(self, outcome: str, plan: str | None, report: dict[str, Any]) -> None:
+        """Write down how the run ended, if it wrote anything."""
+        if self._begun:
+            now = timestamp(self.context.now)
+            with self._writing() as file:
+                end_run(file, self.context.run_id, now, outcome, plan, report)
+
+    @contextmanager
+    def _writing(self) -> Iterator[MemoryFile]:
+        self._preflight.check_and_back_up()
+        with open_writing(self._path, self._file) as file:
+            self._file = file.identity
+            if not self._begun:
+                now = timestamp(self.context.now)
+                backup = {"backup": self._preflight.backup.name} if self._preflight.backup else {}
+                options = {**self._options, **backup}
+                # Before it is so: whoever is interrupted here asks the file.
+                self._begun = True
+                begin_run(file, self.context.run_id, now, version("slowwave"), options)
+            yield file
+
+    def _settle(
+        self, file: MemoryFile, several: Sequence[Written], populations: Sequence[Population]
+    ) -> dict[str, Result]:
+        """Apply what was accepted, and write down what was not, in one transaction."""
+        entities = {one.tenant: one.entities for one in populations}
+        results: dict[str, Result] = {}
+        with file.transaction():
+            for written in several:
+                proposal = written.proposal
+                if written.state == "planned":
+                    vector = self._drafting.vectors.get(proposal.id)
+                    names = entities[proposal.tenant]
+                    result = apply_written(file, self.context, written, vector, names)
+                else:
+                    result = Result(proposal, written.state, written.why, draft=written.draft)
+                    record(file, self.context, result)
+                results[proposal.id] = result
+        for one in several:
+            self._drafting.vectors.pop(one.proposal.id, None)
+        return results
+
+
+def _moments(several: Sequence[Written]) -> Iterator[Sequence[Written]]:
+    """Part proposals so that no transaction keeps others waiting for more than a moment.
+
+    One that is larger by itself is not parted: it is carried out whole or not at all.
+    """
+    part: list[Written] = []
+    size = 0
+    for written in several:
+        size += len(written.proposal.sources)
+        if part and size > _AT_ONCE:
+            yield part
+            part, size = [], len(written.proposal.sources)
+        part.append(written)
+    if part:
+        yield part

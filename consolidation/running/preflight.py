@@ -1,0 +1,49 @@
+"""Before the first change of a run, once: is the file whole? And a backup, if one is wanted."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from pathlib import Path
+
+from slowwave.store import check
+from slowwave.store.backup import back_up
+from slowwave.store.file import bring_up_to_date, migration_due, open_as_it_is
+
+
+class Preflight:
+    """Checks and backs up before the first change of a run; not in a night that changes nothing."""
+
+    def __init__(self, path: Path, keep_backups: int | None, now: datetime) -> None:
+        """Take how many backups are to be kept; None: none is made."""
+        self._path = path
+        self._keep_backups = keep_backups
+        self._now = now
+        self._checked = False
+        self._ready = False
+        # Where the backup lies, once there is one.
+        self.backup: Path | None = None
+
+    def refuse_damaged(self) -> None:
+        """Refuse a damaged file, the first time only. Raises `UnusableFile`."""
+        if not self._checked:
+            with open_as_it_is(self._path) as file:
+                check.refuse_damaged(file)
+            self._checked = True
+
+    def check_and_back_up(self) -> None:
+        """Refuse a damaged file, and make a backup where one is wanted; the first time only.
+
+        Raises `UnusableFile`, and `StoreError` if the backup fails: the run does not begin then.
+        """
+        if self._ready:
+            return
+        self.refuse_damaged()
+        if self._keep_backups is not None:
+            self.backup = back_up(self._path, self._now, self._keep_backups)
+        self._ready = True
+
+    def bring_up_to_date(self) -> None:
+        """Bring an older schema up to date: a change like any other."""
+        if migration_due(self._path):
+            self.check_and_back_up()
+            bring_up_to_date(self._path)

@@ -1,0 +1,69 @@
+"""The last thing that a run does: it looks at what it left, so that the next one need not."""
+
+from __future__ import annotations
+
+from concurrent.futures import Future
+
+from slowwave.consolidation.errors import ConsolidationError
+from slowwave.consolidation.running.preflight import Preflight
+from slowwave.consolidation.running.survey import Surveyor
+from slowwave.consolidation.runtime.interruption import Interruption, OutOfTime
+from slowwave.consolidation.runtime.threads import start_in_thread
+from slowwave.consolidation.snapshot.idle import Found
+from slowwave.store.errors import StoreError
+
+# How often a long look asks whether the run is to end.
+_PATIENCE_S = 0.05
+# As many things as a look asks for of 10,000 memories, more or less: it takes a second or two.
+_SHORT = 30_000
+# The share of what a look asked for that was new, from which on finding it out took by far the most
+# of its time.
+_MUCH = 0.1
+
+
+def save_findings(
+    surveyor: Surveyor,
+    first: Found,
+    changed: bool,
+    preflight: Preflight,
+    interruption: Interruption,
+) -> str | None:
+    """Keep what was found out, and let the tenants rest in which nothing is left to do.
+
+    first: what the run saw before it did anything; where it changed something since, that takes
+    another look. All of it is kept for speed alone, and the run has ended: where the file cannot
+    be written, the model not be loaded, or somebody interrupts, it is left for the next run. So it
+    is where another look would take as long as the first, since little was new to that. Gives what
+    went wrong, if anything did.
+    """
+    interruption.end()
+    short = first.cache.size <= _SHORT or first.cache.new >= _MUCH * first.cache.size
+    try:
+        with interruption.limited():
+            preflight.refuse_damaged()
+            first.idle_marks.keep(first)
+        found: Found | None = first
+        if changed:
+            if not short:
+                return None
+            again = start_in_thread(lambda: surveyor.survey(cache=first.cache).found)
+            found = _awaited(again, interruption)
+        if found is not None:
+            with interruption.limited():
+                found.idle_marks.keep(found)
+                found.idle_marks.keep_words(found)
+    except (StoreError, ConsolidationError) as error:
+        return error.message
+    except OutOfTime:
+        return None
+    return None
+
+
+def _awaited(found: Future[Found], interruption: Interruption) -> Found | None:
+    """Give what a look finds once it is there, or None if somebody interrupts."""
+    while not interruption.asked:
+        try:
+            return found.result(_PATIENCE_S)
+        except TimeoutError:
+            continue
+    return None

@@ -1,0 +1,113 @@
+"""One look at a file: what is at rest, what else there is, and what is to be done about it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from slowwave.consolidation.options import CycleOptions, PlanOptions
+from slowwave.consolidation.progress import Progress
+from slowwave.consolidation.proposals import Plan, joined
+from slowwave.consolidation.runtime.garbage import without_garbage_collection
+from slowwave.consolidation.runtime.threads import run_in_thread
+from slowwave.consolidation.snapshot.cache import Cache
+from slowwave.consolidation.snapshot.idle import Found, IdleMarks
+from slowwave.consolidation.snapshot.snapshot import Keeper, Snapshot, complete, read_snapshot
+from slowwave.consolidation.vectors.embedder import Embedder
+from slowwave.consolidation.writing.writer import Writer, prompt_hashes
+from slowwave.store.records import timestamp
+
+if TYPE_CHECKING:
+    from slowwave.consolidation.snapshot.population import Population
+
+
+@dataclass(frozen=True)
+class Survey:
+    """What was seen of a file."""
+
+    snapshot: Snapshot
+    populations: Sequence[Population]
+    # Of all tenants.
+    plan: Plan
+    found: Found
+
+
+class Surveyor:
+    """Looks at a file as the user's options say."""
+
+    def __init__(
+        self,
+        path: Path,
+        options: CycleOptions,
+        embedder: Embedder,
+        writer: Writer,
+        now: datetime,
+        progress: Progress,
+    ) -> None:
+        """Take where to look, and with what."""
+        self._path = path
+        self._options = options
+        self._embedder = embedder
+        self._writer = writer
+        self._now = timestamp(now)
+        self._progress = progress
+
+    @without_garbage_collection()
+    def survey(self, keeper: Keeper | None = None, cache: Cache | None = None) -> Survey:
+        """Read, compute what is missing, and plan.
+
+        keeper: takes what was computed; cache: of an earlier survey of this run. Raises
+        `StoreError`, and `EmbedderError`.
+        """
+        options = self._options
+        idle_marks = IdleMarks(self._path, self._embedder.name, self._chosen(), self._now)
+        anew = options.full or options.reconsider or options.purge or not options.consolidate
+        standing = idle_marks.look_up(options.tenants)
+        resting = {} if anew else {one: plan for one, plan in standing.items() if plan is not None}
+        snapshot = read_snapshot(
+            self._path,
+            options.tenants,
+            self._embedder.name,
+            self._now,
+            resting,
+            cache,
+            options.full and cache is None,
+        )
+        populations = complete(
+            # What a purge alone lacks of vectors is computed and not kept: it is not its work.
+            snapshot,
+            self._embedder,
+            keeper if options.consolidate else None,
+            self._progress,
+        )
+        remembered = frozenset() if options.reconsider else snapshot.remembered
+        chosen = self._chosen(remembered)
+        plans = _planned(populations, chosen) if options.consolidate else {}
+        everything = resting | plans
+        plan = joined(everything[one] for one in snapshot.tenants if one in everything)
+        whole = not options.tenants and not resting
+        return Survey(
+            snapshot, populations, plan, idle_marks.found(snapshot, populations, plans, whole)
+        )
+
+    def _chosen(self, remembered: frozenset[str] = frozenset()) -> PlanOptions:
+        return PlanOptions(
+            writer=self._writer.name,
+            prompt_hashes=prompt_hashes(self._writer),
+            extractive=self._writer.model is None,
+            only=self._options.only,
+            include_protected=self._options.include_protected,
+            remembered=remembered,
+        )
+
+
+def _planned(populations: Sequence[Population], options: PlanOptions) -> dict[str, Plan]:
+    """Give the plan of each tenant that is not at rest."""
+    if not populations:
+        return {}  # and nothing is loaded that reads texts
+    from slowwave.consolidation.planning.plan import plan_tenant
+
+    return run_in_thread(lambda: {one.tenant: plan_tenant(one, options) for one in populations})

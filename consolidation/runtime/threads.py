@@ -1,0 +1,33 @@
+"""Work in a thread of its own, so that a signal ends the wait for it and not the work.
+
+Python raises KeyboardInterrupt in the main thread alone. Within a library it does harm: torch
+ends the whole process if that comes while it is imported.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from concurrent.futures import Future
+from threading import Thread
+from typing import TypeVar
+
+Result = TypeVar("Result")
+
+
+def run_in_thread(work: Callable[[], Result]) -> Result:
+    """Give what a work gives, or raise what it raises; whoever waits can be interrupted."""
+    return start_in_thread(work).result()
+
+
+def start_in_thread(work: Callable[[], Result]) -> Future[Result]:
+    """Let a work begin. Its thread is a daemon: who presses Ctrl-C does not wait for it."""
+    future: Future[Result] = Future()
+
+    def run() -> None:
+        try:
+            future.set_result(work())
+        except BaseException as error:  # noqa: BLE001 - raised again where the result is taken
+            future.set_exception(error)
+
+    Thread(target=run, daemon=True).start()
+    return future

@@ -1,0 +1,1 @@
+"""What the file holds, read once, and what earlier nights found out."""

@@ -1,0 +1,42 @@
+"""What one text says, as far as every night asks for it: kept, so that it is read once."""
+
+from __future__ import annotations
+
+from msgspec import Struct
+from msgspec.json import Decoder
+
+from slowwave.consolidation.snapshot.cache import Cache
+from slowwave.consolidation.snapshot.entities import names_in
+from slowwave.consolidation.text.injection import commands
+from slowwave.consolidation.text.reading import read
+from slowwave.consolidation.updates.sayings import Saying, sayings_of
+from slowwave.store.records import Memory
+
+
+class TextFeatures(Struct, frozen=True, array_like=True):
+    """What a text says."""
+
+    # Whom and what it mentions.
+    names: tuple[str, ...]
+    # Whether it says what ought to be.
+    normative: bool
+    # The sentences with which it tries to command who reads it.
+    orders: tuple[str, ...]
+    # What it is about and what it says of it, sentence by sentence.
+    sayings: tuple[Saying, ...]
+
+
+_FORM = Decoder(TextFeatures)
+
+
+def features_of(memory: Memory, cache: Cache) -> TextFeatures:
+    """Give what a memory says."""
+    text = memory.content
+    return cache.recall(
+        "gist",
+        [memory.content_hash],
+        _FORM,
+        lambda: TextFeatures(
+            names_in(text), read(text).normative, commands(text), sayings_of(text)
+        ),
+    )

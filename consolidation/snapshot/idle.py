@@ -1,0 +1,165 @@
+"""What a night leaves to the next: what it found out, and its word that nothing is left to do.
+
+A tenant in which nothing has changed since a run found nothing to do is at rest: a later run gives
+the same report, and reads no memory but to count tokens. Triggers count what changes that a plan
+depends on, in the transaction that changes it (schema version 3): what was said at another count is
+void.
+"""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from hashlib import sha256
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from msgspec import DecodeError, Struct
+from msgspec.json import Decoder, encode
+
+from slowwave.consolidation.options import PlanOptions
+from slowwave.consolidation.proposals import Conflict, Plan, Refusal, Suspicion, TooLong, Undecided
+from slowwave.consolidation.snapshot.cache import Cache, rules
+from slowwave.consolidation.snapshot.snapshot import Snapshot, basis_of
+from slowwave.store.file import open_reading, open_writing
+from slowwave.store.memories import chosen_tenants
+from slowwave.store.memos import forget_memos, keep_memos
+from slowwave.store.neighbours import keep_parts
+from slowwave.store.records import json_text
+from slowwave.store.standing import keep_standing, read_standing
+
+if TYPE_CHECKING:
+    from slowwave.consolidation.snapshot.population import Population
+
+
+@dataclass(frozen=True)
+class IdleMark:
+    """What a run says of a tenant in which nothing is left to do.
+
+    It stands until the count of changes is another, or up to a moment.
+    """
+
+    tenant: str
+    plan: Plan
+    changes: int
+    until: str | None
+
+
+@dataclass(frozen=True)
+class Found:
+    """What a look leaves to later ones; it is small beside what was looked at."""
+
+    idle_marks: IdleMarks
+    words: tuple[IdleMark, ...]
+    # Per tenant, how many parts of its graph stay, and what comes behind them.
+    graphs: tuple[tuple[str, int, tuple[bytes, ...]], ...]
+    cache: Cache
+    # Whether all there is was looked at: nobody else needs what this look did not.
+    whole: bool
+
+
+class IdleMarks:
+    """Where a run looks up, and writes down, what other runs need not find out again."""
+
+    def __init__(self, path: Path, model: str, options: PlanOptions, now: str) -> None:
+        """Take what a report depends on besides the file."""
+        self._path = path
+        self._basis = basis_of(model)
+        self._now = now
+        self._key = _key(model, options)
+
+    def look_up(self, chosen: Sequence[str]) -> dict[str, Plan | None]:
+        """Give what stands of each tenant named, or of all; None of one that is not at rest."""
+        with open_reading(self._path) as file:
+            return {
+                tenant: _read(read_standing(file, tenant, self._key, self._now))
+                for tenant in chosen_tenants(file, chosen)
+            }
+
+    def found(
+        self,
+        snapshot: Snapshot,
+        populations: Sequence[Population],
+        plans: Mapping[str, Plan],
+        whole: bool,
+    ) -> Found:
+        """Give what is to be kept of a look."""
+        words = []
+        for tenant_rows in snapshot.tenants_rows:
+            plan = plans.get(tenant_rows.tenant)
+            if plan is not None and not plan.proposals:
+                ends = (one.expires_at for one in tenant_rows.observed + tenant_rows.too_long)
+                until = min((one for one in ends if one and one > self._now), default=None)
+                words.append(IdleMark(tenant_rows.tenant, plan, tenant_rows.changes, until))
+        graphs = tuple((one.tenant, *one.graph.taken()) for one in populations)
+        return Found(self, tuple(words), graphs, snapshot.cache, whole)
+
+    def keep(self, found: Found) -> None:
+        """Keep what was found out about texts."""
+        with open_writing(self._path) as file:
+            for tenant, staying, parts in found.graphs:
+                if parts:
+                    keep_parts(file, tenant, self._basis, staying, parts)
+            keep_memos(file, found.cache.taken())
+
+    def keep_words(self, found: Found) -> None:
+        """Let the tenants rest in which nothing is left to do, and nothing has changed.
+
+        What nobody asked for in the whole look is forgotten.
+        """
+        with open_writing(self._path) as file:
+            for word in found.words:
+                report = _written(word.plan)
+                keep_standing(file, word.tenant, self._key, word.changes, word.until, report)
+            if found.whole:
+                forget_memos(file, found.cache.outdated)
+
+
+def _key(model: str, options: PlanOptions) -> str:
+    depends = asdict(replace(options, remembered=frozenset()))
+    depends |= {"only": sorted(options.only), "remembered": None}
+    return sha256(json_text([rules(), model, depends]).encode()).hexdigest()
+
+
+class _Report(Struct, array_like=True):
+    """What a plan without a proposal says."""
+
+    refused: tuple[Refusal, ...]
+    conflicts: tuple[Conflict, ...]
+    suspicious: tuple[Suspicion, ...]
+    too_long: tuple[TooLong, ...]
+    damaged: tuple[str, ...]
+    undecided: tuple[Undecided, ...]
+
+
+_REPORT = Decoder(_Report)
+
+
+def _written(plan: Plan) -> bytes:
+    report = _Report(
+        plan.refused,
+        plan.conflicts,
+        plan.suspicious,
+        plan.too_long,
+        plan.damaged,
+        plan.undecided,
+    )
+    return zlib.compress(encode(report), level=1)
+
+
+def _read(report: bytes | None) -> Plan | None:
+    try:
+        found = _REPORT.decode(zlib.decompress(report or b""))
+    except (zlib.error, DecodeError, UnicodeDecodeError):
+        # What is damaged does not stand: it is looked at again.
+        return None
+    return Plan(
+        proposals=(),
+        refused=found.refused,
+        conflicts=found.conflicts,
+        suspicious=found.suspicious,
+        too_long=found.too_long,
+        damaged=found.damaged,
+        undecided=found.undecided,
+    )

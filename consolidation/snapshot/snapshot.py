@@ -1,0 +1,240 @@
+"""What a file holds, read once, with the vectors and names that were missing computed."""
+
+from __future__ import annotations
+
+from collections.abc import Container, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Protocol
+
+from slowwave.consolidation.clustering.neighbours import STEP
+from slowwave.consolidation.clustering.stored_graph import StoredGraph
+from slowwave.consolidation.progress import Progress
+from slowwave.consolidation.snapshot.cache import Cache, rules
+from slowwave.consolidation.text.token_count import count_tokens
+from slowwave.consolidation.thresholds import (
+    EXTRACT_SIMILARITY,
+    MOST_CHARACTERS,
+    SYNTHESIZE_SIMILARITY,
+)
+from slowwave.consolidation.vectors.embedder import Embedder
+from slowwave.consolidation.vectors.matrix import TextVectors
+from slowwave.store.check import part_spoiled
+from slowwave.store.entities import read_entities, read_scans
+from slowwave.store.file import MemoryFile, open_reading
+from slowwave.store.ledger import remembered_keys
+from slowwave.store.lineage import Edge, read_edges
+from slowwave.store.memories import (
+    Counts,
+    chosen_tenants,
+    count_memories,
+    read_derived,
+    read_observed,
+)
+from slowwave.store.memos import read_memos
+from slowwave.store.neighbours import read_parts
+from slowwave.store.records import Memory
+from slowwave.store.standing import changes_of
+from slowwave.store.vectors import read_vectors
+
+if TYPE_CHECKING:
+    from slowwave.consolidation.snapshot.population import Population
+
+
+class Keeper(Protocol):
+    """Writes what was computed into the file, where there is one to write to."""
+
+    def keep_vectors(self, vectors: Sequence[tuple[str, str, bytes]]) -> None:
+        """Keep (memory id, content hash, blob)."""
+
+    def keep_names(self, tenant: str, scans: Sequence[tuple[str, str, Sequence[str]]]) -> None:
+        """Keep (memory id, content hash, names)."""
+
+
+@dataclass(frozen=True)
+class TenantRows:
+    """What the file holds of one tenant."""
+
+    tenant: str
+    observed: tuple[Memory, ...]
+    derived: tuple[Memory, ...]
+    # Active memories that are longer than a night reads; the others do without them.
+    too_long: tuple[Memory, ...]
+    # Ids of memories whose text is no longer what it was: they stay as they are.
+    damaged: tuple[str, ...]
+    entities: dict[str, list[str]]
+    # Per memory id, the hash of the text that was searched for names.
+    scans: dict[str, str]
+    edges: tuple[Edge, ...]
+    # The graph of near texts, as far as earlier runs kept it.
+    graph: tuple[bytes, ...]
+    # How often something had changed by then.
+    changes: int
+
+    @property
+    def memories(self) -> tuple[Memory, ...]:
+        """All that must have a vector."""
+        return self.observed + self.derived
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    """What the file holds of the tenants chosen, read at one moment."""
+
+    # The tenants chosen, and what there is of those that are not at rest.
+    tenants: tuple[str, ...]
+    tenants_rows: tuple[TenantRows, ...]
+    counts: Counts
+    # Keys of decisions that stand.
+    remembered: frozenset[str]
+    vectors: TextVectors
+    cache: Cache
+
+
+def read_snapshot(
+    path: Path,
+    chosen: Sequence[str],
+    model: str,
+    now: str,
+    resting: Container[str] = (),
+    cache: Cache | None = None,
+    full: bool = False,
+) -> Snapshot:
+    """Read what is due of the tenants named, or of all, but of those at rest only the counts.
+
+    cache: that of this run, if there are any; with `full` nothing of what earlier runs found out
+    is read. The file is open only as long as it takes to read. Raises `StoreError`.
+    """
+    with open_reading(path) as file:
+        tenants = chosen_tenants(file, chosen)
+        wanted = [tenant for tenant in tenants if tenant not in resting]
+        tenants_rows = tuple(
+            TenantRows(
+                tenant,
+                *sorted_by_length(observed, derived),
+                damaged,
+                read_entities(file, tenant),
+                read_scans(file, tenant),
+                tuple(read_edges(file, tenant)),
+                () if full else tuple(read_parts(file, tenant, basis_of(model))),
+                changes_of(file, tenant),
+            )
+            for tenant in wanted
+            for observed, derived, damaged in [read_sound(file, tenant, now)]
+        )
+        if cache is None:
+            cache = Cache(read_memos(file) if wanted and not full else None)
+        return Snapshot(
+            tuple(tenants),
+            tenants_rows,
+            count_memories(file, tenants, count_tokens),
+            frozenset(remembered_keys(file) if wanted else ()),
+            TextVectors(
+                [memory for tenant_rows in tenants_rows for memory in tenant_rows.memories],
+                (one for tenant in wanted for one in read_vectors(file, model, tenant)),
+            ),
+            cache,
+        )
+
+
+def basis_of(model: str) -> str:
+    """Say what a graph depends on besides the texts and their vectors."""
+    return f"{rules()} {model} {EXTRACT_SIMILARITY} {SYNTHESIZE_SIMILARITY} {STEP}"
+
+
+def read_sound(
+    file: MemoryFile, tenant: str, now: str
+) -> tuple[list[Memory], list[Memory], tuple[str, ...]]:
+    """Give what was observed and what was derived, without the damaged, whose ids come last.
+
+    What an active damaged memory was made from is left out too: it stands for them still, and
+    nothing else is to be made of them.
+    """
+    observed, spoiled = part_spoiled(file, read_observed(file, tenant, now))
+    derived, broken = part_spoiled(file, read_derived(file, tenant))
+    damaged = {memory.id for memory in spoiled + broken}
+    waiting = (
+        {edge.source_id for edge in read_edges(file, tenant) if edge.derived_id in damaged}
+        if damaged
+        else set()
+    )
+    observed = [one for one in observed if one.status != "active" or one.id not in waiting]
+    return observed, derived, tuple(sorted(damaged))
+
+
+def sorted_by_length(
+    observed: Sequence[Memory], derived: Sequence[Memory]
+) -> tuple[tuple[Memory, ...], tuple[Memory, ...], tuple[Memory, ...]]:
+    """Give the observed and the derived memories that a night reads, and the active ones beyond.
+
+    Reading takes more than linear time, and a text of megabytes must not take the whole night.
+    """
+    short = [
+        tuple(one for one in part if len(one.content) <= MOST_CHARACTERS)
+        for part in (observed, derived)
+    ]
+    everyone = (*observed, *derived)
+    long = (one for one in everyone if len(one.content) > MOST_CHARACTERS)
+    return short[0], short[1], tuple(one for one in long if one.status == "active")
+
+
+def complete(
+    snapshot: Snapshot, embedder: Embedder, keeper: Keeper | None, progress: Progress
+) -> list[Population]:
+    """Compute what is missing, keep it if there is a keeper, and give the populations.
+
+    A text that several memories share is encoded once. Raises `EmbedderError`.
+    """
+
+    def keep(rows: Sequence[tuple[str, str, bytes]]) -> None:
+        if keeper is not None:
+            keeper.keep_vectors(rows)
+
+    snapshot.vectors.complete(embedder, keep, progress)
+    return [
+        _population(tenant_rows, snapshot, _names(tenant_rows, keeper, snapshot.cache), progress)
+        for tenant_rows in snapshot.tenants_rows
+    ]
+
+
+def _names(tenant_rows: TenantRows, keeper: Keeper | None, cache: Cache) -> dict[str, list[str]]:
+    from slowwave.consolidation.snapshot.features import features_of
+
+    new = [
+        (memory.id, memory.content_hash, features_of(memory, cache).names)
+        for memory in tenant_rows.memories
+        if tenant_rows.scans.get(memory.id) != memory.content_hash
+    ]
+    if keeper is not None and new:
+        keeper.keep_names(tenant_rows.tenant, new)
+    names = dict(tenant_rows.entities)
+    for memory_id, _, found in new:
+        names[memory_id] = sorted({*names.get(memory_id, ()), *found})
+    return names
+
+
+def _population(
+    tenant_rows: TenantRows, snapshot: Snapshot, names: dict[str, list[str]], progress: Progress
+) -> Population:
+    from slowwave.consolidation.snapshot.population import Population
+
+    derived = snapshot.vectors.of(tenant_rows.derived)
+    texts: dict[str, Memory] = {}
+    for memory in tenant_rows.observed:
+        texts.setdefault(memory.content_hash, memory)
+    return Population(
+        tenant=tenant_rows.tenant,
+        memories=tenant_rows.observed,
+        text_vectors=snapshot.vectors.of(list(texts.values())),
+        entities=names,
+        derived=tenant_rows.derived,
+        derived_vectors={
+            memory.id: vector for memory, vector in zip(tenant_rows.derived, derived, strict=True)
+        },
+        edges=tenant_rows.edges,
+        too_long=tenant_rows.too_long,
+        damaged=tenant_rows.damaged,
+        cache=snapshot.cache,
+        graph=StoredGraph(tenant_rows.graph, partial(progress.stage, "comparing")),
+    )

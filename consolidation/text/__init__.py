@@ -1,0 +1,1 @@
+"""One text, read once: words, values, names, marks."""

@@ -1,0 +1,74 @@
+"""Whether a text is English: what the rules and the packaged model's words are made for.
+
+Told by closed classes of words (articles, pronouns, prepositions, conjunctions) of the languages
+that agents' users write most, after the stop lists of the Snowball project (snowballstem.org),
+without those that are English words as well. A text of two languages counts as not English.
+"""
+
+from __future__ import annotations
+
+import unicodedata
+from functools import lru_cache
+
+from slowwave.consolidation.text import lexicon
+from slowwave.consolidation.text.reading import Reading
+
+
+def _words(text: str) -> frozenset[str]:
+    return frozenset(text.split())
+
+
+_FOREIGN = frozenset().union(
+    # German
+    _words(
+        "der das den dem ein eine einen einem einer und oder nicht ist sind wird werden mit für"
+    ),
+    _words("von vom zum zur auf bei nach aus wenn dass sich ich wir ihr sie kein keine nur noch"),
+    _words("auch bitte immer nie vor jeden jede über wegen"),
+    # French
+    _words(
+        "le la les une du et est sont dans pour avec sur pas ne elle nous vous ses leur que qui"
+    ),
+    _words("chez aux"),
+    # Spanish and Portuguese
+    _words("el los las una unos y para se su sus al más pero os uma não é em ao das"),
+    # Italian and Dutch
+    _words("il gli di che sono nel della het een niet voor zijn naar"),
+)
+# Of the words of a note without any function word, the share that an English dictionary must know:
+# a note as short as "HLS: 6-second segments" has its own abbreviations.
+_KNOWN = 0.5
+# So many function words of another language are no name of a place ("Los Angeles").
+_SEVERAL = 2
+_SHORTEST = 3
+
+
+@lru_cache(maxsize=8_192)
+def is_english(reading: Reading) -> bool:
+    """Whether a text is written in English, and in English alone."""
+    if not _is_latin(reading.text):
+        return False
+    words = [token.lower for token in reading.tokens]
+    foreign = sum(word in _FOREIGN for word in words)
+    own = sum(word in lexicon.FUNCTION for word in words)
+    if foreign >= _SEVERAL or (foreign and not own):
+        return False
+    return bool(own) or _is_known(words)
+
+
+def _is_latin(text: str) -> bool:
+    """Whether all letters are Latin, but for the Greek ones that stand for units."""
+    return all(
+        "LATIN" in unicodedata.name(letter, "") or letter in "µμΩ"
+        for letter in text
+        if letter.isalpha() and not letter.isascii()
+    )
+
+
+def _is_known(words: list[str]) -> bool:
+    """Whether an English dictionary knows enough of some words."""
+    import simplemma
+
+    spelled = [word for word in words if word.isalpha() and len(word) >= _SHORTEST]
+    known = sum(simplemma.is_known(word, lang="en") for word in spelled)
+    return known >= _KNOWN * len(spelled)

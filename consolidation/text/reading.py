@@ -1,0 +1,409 @@
+"""What one text says that must not be confused: its words, values, names, negations, roles.
+
+Everything is computed from the text alone, by rules, at some thousand texts a second.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from functools import cached_property, lru_cache, wraps
+from itertools import islice, pairwise
+from typing import TypeVar
+
+from slowwave.consolidation.text import lexicon
+from slowwave.consolidation.text.announcing import unannounced
+from slowwave.consolidation.text.literals import Literal, around_literals, blanked, find_literals
+from slowwave.consolidation.text.names import find_names, find_persons
+from slowwave.consolidation.text.normalise import normalised
+from slowwave.consolidation.text.order import in_active_order, is_passive_by, is_thing
+from slowwave.consolidation.text.tokens import Token, is_content, stem, stems_of, tokenise
+from slowwave.consolidation.text.values import Value, covered, find_values
+
+# A sentence ends at its mark, with the quote or bracket behind it, before a capital; or at a line.
+# Looked for where blanks begin, so that a long run of them takes no square time.
+_SENTENCE_END = re.compile(
+    r"(?:(?<=[.!?])|(?<=[.!?][\"'”)]))\s+(?=[\"'“(\[`]?[A-Z0-9])|(?<!\s)\s*\n\s*"
+)
+_ABBREVIATED = re.compile(r"\b(?:e\.g|i\.e|etc|vs|Dr|Mr|Mrs|Ms|St|No|approx|a\.m|p\.m)\.$", re.I)
+# How many words after "not" its content word may stand: "not be in need of".
+_REACH = 5
+# What compares, computes, points, grades or shows: no letter, digit, quote or punctuation. A "!"
+# before a word denies it, a "-" behind one grades it; units and money are read as values.
+_SIGN = re.compile(
+    r"->|<-|[<>=]=?|!=|!(?=\w)|(?<=\w)-(?=[\s.,;]|$)|&&?|\|\|?|[+*^~#@\\]|\$(?!\d)|(?<=\s)/(?=\s)|"
+    r"(?<=\s)-(?=\s)|[^\w\s\x00-\x7f°€£\u2010-\u201f\u2026]|[\u00bc-\u00be\u00b2\u00b3\u00b9]"
+)
+# Units that mean something else with another capital.
+_UNIT_BY_CASE = re.compile(r"(?<=\d)\s?([kKMGT]i?[bB](?:/s|ps)?|[mM][Wg])\b")
+# What is meant to the letter.
+_SPELLED = frozenset({"identifier", "path", "url", "quoted"})
+# "ABC-12" and "abc-12" are one ticket.
+_NUMBERED = re.compile(r"[^\W\d_]+-\d+")
+_MARKS = "`\"'\u201c\u201d .,;:!?"
+_MEASURES = frozenset({"number", "time", "date", "rate"})
+_ARTICLES = frozenset({"a", "an", "the"})
+# Before these a comma says nothing.
+_JOINING = (
+    lexicon.OPENING
+    | lexicon.SUBORDINATORS
+    | lexicon.PLACING
+    | {"and", "or", "but", "so", "which", "who", "that", "then", "too", "please", "not"}
+)
+_TELLING = lexicon.FUNCTION - lexicon.EMPTY - lexicon.TENSE
+
+
+@dataclass(frozen=True)
+class Reading:
+    """One text, read."""
+
+    text: str
+
+    @cached_property
+    def said(self) -> str:
+        """The text with its contractions, abbreviations and spellings brought to one form."""
+        return normalised(self.text)
+
+    @cached_property
+    def bare(self) -> str:
+        """The text without what announces its statements, in its own spelling."""
+        return around_literals(self.text, unannounced)
+
+    @cached_property
+    def announced(self) -> bool:
+        """Whether something announces its statements: "User said that", "Note:"."""
+        return len(self.bare) < len(self.text)
+
+    @cached_property
+    def literals(self) -> tuple[Literal, ...]:
+        """What is meant to the letter, in the order of `bare`."""
+        return find_literals(self.bare)
+
+    @cached_property
+    def literal_contents(self) -> dict[str, None]:
+        """What the literals are compared by, each once, in their order."""
+        return dict.fromkeys(one.content for one in self.literals)
+
+    @cached_property
+    def unmarked(self) -> str:
+        """The text without the literals that are marked."""
+        return blanked(self.bare, (one for one in self.literals if one.marked))
+
+    @cached_property
+    def stated(self) -> tuple[Value, ...]:
+        """Numbers with their units, dates, times, versions, identifiers, paths, hosts, quotes.
+
+        In the order of the text, as often as they stand there.
+        """
+        return tuple(find_values(self.said, self.tokens))
+
+    @cached_property
+    def values(self) -> tuple[Value, ...]:
+        """The same, each once, sorted."""
+        return tuple(sorted(set(self.stated)))
+
+    @cached_property
+    def value_keys(self) -> frozenset[tuple[str, str]]:
+        """The values as what they are compared by."""
+        return frozenset(value.key for value in self.values)
+
+    @cached_property
+    def tokens(self) -> tuple[Token, ...]:
+        """The words in order."""
+        return tuple(tokenise(self.said))
+
+    @cached_property
+    def words(self) -> frozenset[str]:
+        """The words in lower case, without possessive endings."""
+        return frozenset(token.bare for token in self.tokens)
+
+    def holds(self, value: Value) -> bool:
+        """Whether a value stands here, in this spelling or another."""
+        return value.key in self.value_keys or value.stands_in(self._small)
+
+    def mentions(self, name: str) -> bool:
+        """Whether a name, in lower case, is among the words."""
+        return name in self.words or stem(name) in self.stem_set
+
+    def spelled(self, stems: Iterable[str]) -> list[str]:
+        """Give stems as words that stand here, for people to read."""
+        return [self._forms.get(one, one) for one in stems]
+
+    @cached_property
+    def _small(self) -> str:
+        return self.said.lower()
+
+    @cached_property
+    def _forms(self) -> dict[str, str]:
+        """The first word of each stem."""
+        return {stem(token.bare): token.bare for token in reversed(self.tokens)}
+
+    @cached_property
+    def measures(self) -> tuple[Value, ...]:
+        """The numbers, times and dates in the order of the text."""
+        return tuple(value for value in self.stated if value.kind in _MEASURES)
+
+    @cached_property
+    def amounts(self) -> tuple[Value, ...]:
+        """The same without what they are counted by ("per week")."""
+        return tuple(value for value in self.measures if value.kind != "rate")
+
+    @cached_property
+    def plain(self) -> tuple[Token, ...]:
+        """The words without those of numbers, times and dates, which are compared as values."""
+        if not self.measures:
+            return self.tokens
+        taken = covered(self.measures)
+        return tuple(token for token in self.tokens if token.start not in taken)
+
+    @cached_property
+    def stems(self) -> tuple[str, ...]:
+        """The stems of the content words, in order."""
+        return tuple(part for token in self.plain for part in stems_of(token.bare))
+
+    @cached_property
+    def stem_set(self) -> frozenset[str]:
+        """The stems of the content words."""
+        return frozenset(self.stems)
+
+    @cached_property
+    def whole_stems(self) -> frozenset[str]:
+        """The same with hyphenated words left whole."""
+        return frozenset(stem(token.bare) for token in self.plain if is_content(token.bare))
+
+    @cached_property
+    def signs(self) -> Counter[str]:
+        """The signs that say something by themselves, each as often as it stands there."""
+        return Counter(found.group().strip() for found in _SIGN.finditer(self.said))
+
+    @cached_property
+    def cased(self) -> dict[str, frozenset[str]]:
+        """Each word whose capitals may be meaning by its lower case, as it is spelled.
+
+        Codes and names with capitals inside; and words that are names with a capital, and say
+        little without one ("ask Will"), where no sentence begins with them.
+        """
+        found: dict[str, set[str]] = {}
+        for at, token in enumerate(self.tokens):
+            word = token.text[: len(token.bare)]
+            if word.isupper() and _NUMBERED.fullmatch(word):
+                word = word.lower()
+            humped = not (word.islower() or word.isupper())
+            code = humped or (not word.isalpha() and any(map(str.isdigit, word)))
+            little = token.bare in lexicon.FUNCTION
+            if little and token.starts_sentence and not self._is_acronym(at):
+                # Its capital is that of the sentence, or of a name.
+                found.setdefault(token.bare, set()).update((token.bare, word))
+                continue
+            if little or (code and not (token.starts_sentence and word.istitle())):
+                found.setdefault(token.bare, set()).add(word)
+        for unit in _UNIT_BY_CASE.findall(self.said):
+            found.setdefault(unit.lower(), set()).add(unit)
+        for value in self.values:
+            if value.kind in _SPELLED:
+                found.setdefault(value.norm, set()).add(value.text.strip(_MARKS))
+        return {word: frozenset(spelled) for word, spelled in found.items()}
+
+    def _is_acronym(self, at: int) -> bool:
+        """Whether a word is in capitals, and the next one is not: "IT is down", no "DO NOT"."""
+        word, after = self.tokens[at].text, self.tokens[at + 1 : at + 2]
+        return len(word) > 1 and word.isupper() and bool(after) and not after[0].text.isupper()
+
+    @cached_property
+    def names(self) -> tuple[str, ...]:
+        """The words that are names by their capitals, in lower case, in order."""
+        return tuple(find_names(self.tokens))
+
+    @cached_property
+    def persons(self) -> frozenset[str]:
+        """The names that may be people's: plain capitalised words, not behind a number.
+
+        Of names that stand side by side ("Aunt Beatrix") only the last counts.
+        """
+        return frozenset(find_persons(self.tokens, frozenset(self.names)))
+
+    @cached_property
+    def negators(self) -> tuple[str, ...]:
+        """The words that deny, as they stand."""
+        return tuple(token.text for token in self.tokens if _denies(token.lower))
+
+    @cached_property
+    def denied(self) -> frozenset[str]:
+        """The stem of the content word that each denying word comes before."""
+        heads: set[str] = set()
+        for index, token in enumerate(self.tokens):
+            if _denies(token.lower):
+                behind = self._clause_behind(index)[:_REACH]
+                content = (stems_of(later.bare) for later in behind if stems_of(later.bare))
+                heads.update(*islice(content, 1))
+        return frozenset(heads)
+
+    def _clause_behind(self, index: int) -> tuple[Token, ...]:
+        """Give the words behind one; none where a mark follows it: "No, trains run"."""
+        behind = self.tokens[index + 1 :]
+        mark = behind and self._between(self.tokens[index], behind[0]).strip()
+        return () if mark else behind
+
+    def _between(self, before: Token, after: Token) -> str:
+        return self.said[before.end : after.start].strip("\"'`“”() ")
+
+    @cached_property
+    def commas(self) -> dict[tuple[str, str], bool]:
+        """Whether a comma stands between each two words side by side where it may say something.
+
+        Not before "and", nor behind the phrase with which a sentence begins: "In March, rent rose".
+        """
+        found: dict[tuple[str, str], bool] = {}
+        fronted = False
+        for before, after in pairwise(self.tokens):
+            if before.starts_sentence:
+                fronted = before.lower in lexicon.OPENING or before.lower in lexicon.SUBORDINATORS
+            mark = self._between(before, after)
+            if not after.starts_sentence and not fronted and after.lower not in _JOINING:
+                found[before.bare, after.bare] = mark.startswith(",")
+            fronted = fronted and not mark.startswith(",")
+        return found
+
+    @cached_property
+    def common(self) -> frozenset[str]:
+        """The words in small letters between an article and "is": "the mark" is no one's name."""
+        return frozenset(
+            token.bare
+            for before, token, after in zip(
+                self.tokens, self.tokens[1:], self.tokens[2:], strict=False
+            )
+            if before.lower in _ARTICLES
+            and not token.capitalised
+            and after.lower in lexicon.AUXILIARIES
+        )
+
+    @cached_property
+    def flow(self) -> tuple[str, ...]:
+        """The stems of the content words and the values, from who acts to what it is done to.
+
+        With the user among them, who may act too. Of "In staging, the api is called by the
+        worker twice": worker, call, api, 2, staging.
+        """
+        measures = {value.start: value.norm for value in self.measures}
+        plain = {token.start for token in self.plain}
+        found = []
+        for token in in_active_order(self.tokens):
+            if token.start in measures:
+                found.append(measures[token.start])
+            elif token.start in plain and is_thing(token):
+                found.extend(stems_of(token.bare) or [stem(token.bare)])
+        return tuple(found)
+
+    @cached_property
+    def actors(self) -> tuple[str, ...]:
+        """The same without the values."""
+        measures = {value.norm for value in self.measures}
+        return tuple(item for item in self.flow if item not in measures)
+
+    @cached_property
+    def passive(self) -> bool:
+        """Whether it says by whom something was done, as in "was bought by"."""
+        return "by" in self.words and any(
+            is_passive_by(self.tokens, index) for index in range(len(self.tokens))
+        )
+
+    @cached_property
+    def telling(self) -> frozenset[str]:
+        """The function words that say something: "only", "all", "to", "must".
+
+        Not those that a value takes in ("per week"), nor those that only carry a tense.
+        """
+        words = ("have" if token.bare == "has" else token.bare for token in self.plain)
+        return _TELLING.intersection(words)
+
+    @cached_property
+    def owners(self) -> dict[str, frozenset[str]]:
+        """The stem of a thing to whom it belongs: "Ann's dog", "the dog of Ann"."""
+        found: dict[str, set[str]] = {}
+        named = {*self.names, "user"}
+        for index, token in enumerate(self.tokens):
+            if token.bare not in named:
+                continue
+            if token.possessive:
+                things = self.tokens[index + 1 : index + 2]
+            else:
+                near = self.tokens[max(0, index - 3) : index]
+                before = tuple(one for one in near if one.lower != "the")
+                things = before[-2:-1] if before and before[-1].lower == "of" else ()
+            for thing in things:
+                found.setdefault(stem(thing.lower), set()).add(token.bare)
+        return {thing: frozenset(owners) for thing, owners in found.items()}
+
+    @cached_property
+    def denials(self) -> tuple[str, ...]:
+        """The words that deny by their meaning."""
+        return tuple(token.text for token in self.tokens if token.lower in lexicon.DENIALS)
+
+    @cached_property
+    def sentences(self) -> tuple[str, ...]:
+        """The sentences, as they stand."""
+        return tuple(_sentences(self.text))
+
+    @cached_property
+    def normative(self) -> bool:
+        """Whether it says what ought to be, not what is."""
+        return _is_normative(self.tokens)
+
+    @cached_property
+    def deictic(self) -> bool:
+        """Whether a word in it means something else on another day."""
+        lowers = [token.lower for token in self.tokens]
+        return any(word in lexicon.DEICTIC for word in lowers) or any(
+            first in lexicon.DEICTIC_BEFORE and second in lexicon.CALENDAR
+            for first, second in pairwise(lowers)
+        )
+
+
+@lru_cache(maxsize=16_384)
+def read(text: str) -> Reading:
+    """Read a text; the same text is read once."""
+    return Reading(text)
+
+
+_Found = TypeVar("_Found")
+
+
+def once_a_text(find: Callable[[Reading], _Found]) -> Callable[[Reading], _Found]:
+    """Let something be found once in each text, for all the others that it is compared with.
+
+    It is kept with the reading, as the properties of a reading are.
+    """
+    name = f"{find.__module__}.{find.__qualname__}"
+
+    @wraps(find)
+    def kept(reading: Reading) -> _Found:
+        try:
+            found: _Found = reading.__dict__[name]
+        except KeyError:
+            found = reading.__dict__[name] = find(reading)
+        return found
+
+    return kept
+
+
+def _denies(word: str) -> bool:
+    return word in lexicon.NEGATORS or word.endswith("n't")
+
+
+def _sentences(text: str) -> list[str]:
+    sentences: list[str] = []
+    for part in filter(None, _SENTENCE_END.split(text.strip())):
+        if sentences and _ABBREVIATED.search(sentences[-1]):
+            sentences[-1] = f"{sentences[-1]} {part}"
+        else:
+            sentences.append(part)
+    return sentences
+
+
+def _is_normative(tokens: tuple[Token, ...]) -> bool:
+    lowers = [token.lower for token in tokens]
+    if any(word in lexicon.NORMATIVE for word in lowers):
+        return True
+    return any(token.starts_sentence and token.lower in lexicon.IMPERATIVES for token in tokens)

@@ -1,0 +1,1 @@
+"""A newer value for an older one."""

@@ -1,0 +1,216 @@
+"""Old and new values of one thing: pairs of memories of which the later one replaces the earlier.
+
+"The default branch is called master" and "the default branch is called trunk now" lie far apart
+as vectors where memories are long, and as near as twins where they are short. So they are looked
+for by what they are about: rare words and names lead to candidates, and two sentences that are the
+same but for one value are judged by how the later one says it. Where it is not plain, nothing is
+replaced, and the conflict is reported.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from itertools import chain, pairwise
+
+from slowwave.consolidation.proposals import Conflict
+from slowwave.consolidation.updates.frames import Key
+from slowwave.consolidation.updates.search import NOTHING, Search, search
+from slowwave.consolidation.updates.told import Told
+from slowwave.consolidation.updates.voices import Rivals, Voices
+from slowwave.store.records import Memory
+
+
+def find_updates(
+    everyone: Sequence[Told], may_leave: Callable[[Memory], bool], earlier: Search = NOTHING
+) -> Found:
+    """Decide which values replace which; where that is not plain, say why.
+
+    earlier: what was found in an earlier night, so that only what is new is compared.
+    """
+    searched = search(everyone, earlier)
+    pairs = _rivals(everyone, searched)
+    doubts = _doubts(pairs, everyone)
+    plain = [pair for pair, why in zip(pairs, doubts, strict=True) if why is None]
+    torn = {
+        one
+        for part in _parts(plain)
+        if _stages(part) is None
+        for pair in part
+        for one in (pair.old, pair.new)
+    }
+    replaced: list[Rivals] = []
+    left: list[tuple[Rivals, str]] = []
+    for pair, doubt in zip(pairs, doubts, strict=True):
+        why = doubt or _obstacle(pair, torn, may_leave)
+        if pair.old.open and pair.new.open:
+            if why is None:
+                replaced.append(pair)
+            else:
+                left.append((pair, why))
+    staged = [(part, _stages(part)) for part in _parts(replaced)]
+    replacements = [_replacement(part, stages) for part, stages in staged if stages is not None]
+    # The first and the third value of three in a row are no conflict once the second is known.
+    places = {one: place for place, made in enumerate(replacements) for one in made.told}
+    conflicts = [
+        _conflict(pair, why)
+        for pair, why in left
+        if pair.old not in places or places[pair.old] != places.get(pair.new)
+    ]
+    return Found(tuple(replacements), tuple(chain(*grouped(conflicts))), searched)
+
+
+def _rivals(everyone: Iterable[Told], searched: Search) -> list[Rivals]:
+    """Give the pairs of memories that are open, or were observed.
+
+    What was observed goes on telling which values a thing had, whatever became of it: else what
+    one night sees to be torn the next one would call plain.
+    """
+    told = {one.key: one for one in everyone if one.open or one.observed}
+    return [
+        Rivals(old, new, change, old.sayings[here.at].matter & new.sayings[there.at].matter)
+        for here, there, change in searched.pairs
+        if (old := told.get(here.key)) is not None and (new := told.get(there.key)) is not None
+    ]
+
+
+def _doubts(pairs: Sequence[Rivals], everyone: Iterable[Told]) -> list[str | None]:
+    """Give why the texts leave in doubt that the later one of each pair replaces the earlier."""
+    doubts = [_doubt(pair) for pair in pairs]
+    plain = [pair for pair, why in zip(pairs, doubts, strict=True) if why is None]
+    voices = Voices(everyone, plain) if plain else None
+    return [
+        "the earlier value was told again later"
+        if why is None and voices is not None and voices.told_again(pair)
+        else why
+        for pair, why in zip(pairs, doubts, strict=True)
+    ]
+
+
+def _doubt(pair: Rivals) -> str | None:
+    """Give what the two texts themselves leave in doubt."""
+    if pair.change.doubted:
+        return "one of them is not sure, or has it from somebody"
+    if not pair.change.cued and not (pair.change.single and pair.on_two_days):
+        # Two meetings, two doses, two issues: what has another value may be another thing.
+        return "nothing says that it changed"
+    if not pair.old.states_nothing_else(pair.change.old_keys):
+        return "the earlier one says other things as well"
+    return None
+
+
+def _obstacle(pair: Rivals, torn: set[Told], may_leave: Callable[[Memory], bool]) -> str | None:
+    """Give what stands against a change that the two texts tell plainly."""
+    if pair.old in torn:
+        return "more than one value is said to be the next"
+    if not may_leave(pair.old.memory):
+        return "the earlier one is protected"
+    return None
+
+
+@dataclass(frozen=True)
+class Stage:
+    """One value, and the memories that give it, earliest first."""
+
+    keys: frozenset[Key]
+    told: tuple[Told, ...]
+
+    @property
+    def start(self) -> tuple[str, str]:
+        """When it was first said."""
+        return self.told[0].moment
+
+
+@dataclass(frozen=True)
+class Replacement:
+    """The values that one thing had, one after the other, the newest first."""
+
+    slot: str
+    values: tuple[str, ...]
+    stages: tuple[Stage, ...]
+
+    @property
+    def told(self) -> Iterable[Told]:
+        """The memories that give any of the values."""
+        return (one for stage in self.stages for one in stage.told)
+
+
+def grouped(conflicts: Sequence[Conflict]) -> list[list[Conflict]]:
+    """Put conflicts that have a memory in common together: they are about one thing."""
+    groups: dict[str, list[Conflict]] = {}
+    for conflict in conflicts:
+        met = [groups[one] for one in conflict.sources if one in groups]
+        group = [*chain(*{id(one): one for one in met}.values()), conflict]
+        groups.update((memory, group) for one in group for memory in one.sources)
+    return list({id(group): group for group in groups.values()}.values())
+
+
+@dataclass(frozen=True)
+class Found:
+    """What replaces what, and what stands against each other."""
+
+    replacements: tuple[Replacement, ...]
+    conflicts: tuple[Conflict, ...]
+    # For the next night.
+    search: Search = field(default=NOTHING, compare=False, repr=False)
+
+
+def _replacement(part: Sequence[Rivals], stages: Sequence[Stage]) -> Replacement:
+    spelled = {pair.old: pair.change.old for pair in part}
+    spelled |= {pair.new: pair.change.new for pair in part}
+    values = tuple(min((spelled[one] for one in stage.told), key=len) for stage in stages)
+    return Replacement(part[0].change.kind, values, tuple(stages))
+
+
+def _conflict(pair: Rivals, why: str) -> Conflict:
+    change = pair.change
+    return Conflict(
+        (pair.old.memory.id, pair.new.memory.id),
+        pair.old.memory.tenant,
+        f"{change.kind}: {change.about}",
+        (change.old, change.new),
+        why,
+    )
+
+
+def _parts(pairs: Sequence[Rivals]) -> list[list[Rivals]]:
+    """Put pairs that have a memory in common together, in the order of their last pairs."""
+    if not pairs:
+        return []
+    import numpy as np
+    from scipy.sparse import coo_matrix
+    from scipy.sparse.csgraph import connected_components
+
+    rows = {one: row for row, one in enumerate({one for p in pairs for one in (p.old, p.new)})}
+    ends = np.array([(rows[pair.old], rows[pair.new]) for pair in pairs]).T
+    graph = coo_matrix((np.ones(len(pairs)), (ends[0], ends[1])), shape=(len(rows), len(rows)))
+    labels = connected_components(graph, directed=False)[1].tolist()
+    parts: dict[int, list[Rivals]] = {}
+    for pair in pairs:
+        label = labels[rows[pair.old]]
+        parts[label] = parts.pop(label, [])
+        parts[label].append(pair)
+    return list(parts.values())
+
+
+def _stages(pairs: Sequence[Rivals]) -> list[Stage] | None:
+    """Give the values of one thing, newest first; None if they do not follow one another."""
+    keys: dict[Told, frozenset[Key]] = {}
+    for pair in pairs:
+        for one, of in (
+            (pair.old, pair.change.old_keys),
+            (pair.new, pair.change.new_keys),
+        ):
+            # Another sentence may differ in more words: the value is what all of them show.
+            keys[one] = keys.get(one, of) & of
+    stages: list[Stage] = []
+    for one in sorted(keys, key=lambda each: each.moment):
+        same = next((stage for stage in stages if stage.keys & keys[one]), None)
+        if same is None:
+            stages.append(Stage(keys[one], (one,)))
+        else:
+            stages.remove(same)
+            stages.append(Stage(same.keys & keys[one], (*same.told, one)))
+    stages.sort(key=lambda stage: stage.start, reverse=True)
+    ordered = all(before.told[-1].moment < after.start for after, before in pairwise(stages))
+    return stages if ordered and len(stages) > 1 and all(keys.values()) else None

@@ -1,0 +1,173 @@
+"""Which pairs of sentences give one thing two values, found once and kept from night to night.
+
+Rare words lead from one sentence to the other, so that the time it takes grows with the number of
+memories and not with its square. What two sentences say of each other depends on them alone: of
+two that were searched before, it is known.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import chain
+from typing import NamedTuple
+
+from msgspec import Struct
+
+from slowwave.consolidation.clustering.pair_order import side_by_side
+from slowwave.consolidation.thresholds import COMMON_WORD
+from slowwave.consolidation.updates.changes import Change, compare
+from slowwave.consolidation.updates.sayings import Saying
+from slowwave.consolidation.updates.told import Told
+from slowwave.consolidation.updates.worth import worth_comparing
+
+
+class Spot(NamedTuple):
+    """A sentence: the key of its memory, and its place among what that says."""
+
+    key: bytes
+    at: int
+
+
+class Pair(NamedTuple):
+    """An earlier and a later sentence that give one thing two values."""
+
+    old: Spot
+    new: Spot
+    change: Change
+
+
+class _Placed(NamedTuple):
+    """A sentence in the order of time."""
+
+    told: Told
+    at: int
+    saying: Saying
+
+    @property
+    def spot(self) -> Spot:
+        return Spot(self.told.key, self.at)
+
+
+class Search(Struct, frozen=True, array_like=True):
+    """What was searched, and what was found. A pair may be of memories that are not open."""
+
+    searched: frozenset[bytes] = frozenset()
+    # Words that led nowhere, being in too many sentences.
+    common: frozenset[str] = frozenset()
+    # In the order of time of the later one, then of the earlier one.
+    pairs: tuple[Pair, ...] = ()
+
+
+NOTHING = Search()
+
+
+def search(everyone: Iterable[Told], earlier: Search = NOTHING) -> Search:
+    """Give all pairs, comparing only what an earlier search did not compare.
+
+    The answer is that of a search from nothing.
+    """
+    placed = [
+        _Placed(told, at, saying)
+        for told in sorted(everyone, key=lambda one: one.moment)
+        for at, saying in enumerate(told.sayings)
+    ]
+    leads = [one.saying.leads for one in placed]
+    common = _common(placed, leads)
+    # What had been too common says nothing of what was compared.
+    revived = earlier.common - common
+    fresh = [
+        place
+        for place, one in enumerate(placed)
+        if one.told.key not in earlier.searched or not revived.isdisjoint(leads[place])
+    ]
+    places = {one.spot: place for place, one in enumerate(placed)}
+    pairs = {
+        (places[pair.new], places[pair.old]): pair
+        for pair in earlier.pairs
+        if pair.old in places
+        and pair.new in places
+        and (leads[places[pair.old]] & leads[places[pair.new]]) - common
+    }
+    pairs.update(_compared(placed, leads, fresh, common))
+    return Search(
+        frozenset(one.told.key for one in placed),
+        common,
+        tuple(pairs[place] for place in sorted(pairs)),
+    )
+
+
+def _common(placed: Sequence[_Placed], leads: Sequence[frozenset[str]]) -> frozenset[str]:
+    """Give the words in more sentences than may lead to each other.
+
+    Of what was observed alone: what a run derives must not change what the next one finds.
+    """
+    observed = (words for one, words in zip(placed, leads, strict=True) if one.told.observed)
+    counts = Counter(chain.from_iterable(observed))
+    return frozenset(word for word, count in counts.items() if count > COMMON_WORD)
+
+
+def _compared(
+    placed: Sequence[_Placed],
+    leads: Sequence[frozenset[str]],
+    fresh: Sequence[int],
+    common: frozenset[str],
+) -> Iterator[tuple[tuple[int, int], Pair]]:
+    """Compare what is fresh with all that it shares a word with; give pairs by their places."""
+    worth = [
+        pair
+        for pair in _neighbours(placed, leads, fresh, common)
+        if worth_comparing(*(placed[place].saying for place in pair))
+    ]
+    for earlier, later in _side_by_side(worth, len(placed)):
+        old, new = placed[earlier], placed[later]
+        change = compare(old.told.frames[old.at], new.told.frames[new.at])
+        if change is not None:
+            yield (later, earlier), Pair(old.spot, new.spot, change)
+
+
+def _side_by_side(pairs: Sequence[tuple[int, int]], count: int) -> list[tuple[int, int]]:
+    """Give pairs in an order in which few texts have to be read twice."""
+    import numpy as np
+
+    if not pairs:
+        return []
+    earlier, later = np.array(pairs, dtype=np.int32).T
+    return [pairs[at] for at in side_by_side(earlier, later, count).tolist()]
+
+
+def _neighbours(
+    placed: Sequence[_Placed],
+    leads: Sequence[frozenset[str]],
+    fresh: Sequence[int],
+    common: frozenset[str],
+) -> Iterator[tuple[int, int]]:
+    """Give the places of an earlier and a later sentence that share a word, one of them fresh.
+
+    The later one was observed: what a run derives replaces nothing.
+    """
+    wanted = frozenset(chain.from_iterable(leads[place] for place in fresh)) - common
+    observed, derived = _postings(placed, leads, wanted)
+    done: set[int] = set()
+    for place in fresh:
+        done.add(place)
+        words = leads[place] & wanted
+        near = set().union(*(observed.get(word, ()) for word in words))
+        if placed[place].told.observed:
+            near.update(*(derived.get(word, ()) for word in words))
+        for other in sorted(near - done):
+            earlier, later = min(place, other), max(place, other)
+            of_two = placed[place].told is not placed[other].told
+            if of_two and placed[later].told.observed:
+                yield earlier, later
+
+
+def _postings(
+    placed: Sequence[_Placed], leads: Sequence[frozenset[str]], wanted: frozenset[str]
+) -> tuple[Mapping[str, list[int]], Mapping[str, list[int]]]:
+    """Give for each word the places of what was observed, and of what was derived."""
+    postings: tuple[dict[str, list[int]], dict[str, list[int]]] = ({}, {})
+    for place, one in enumerate(placed):
+        for word in leads[place] & wanted:
+            postings[not one.told.observed].setdefault(word, []).append(place)
+    return postings

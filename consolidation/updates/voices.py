@@ -1,0 +1,91 @@
+"""Who else tells a value: whether the earlier one of a pair was told again after the later one."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from slowwave.consolidation.updates.changes import Change
+from slowwave.consolidation.updates.frames import Key
+from slowwave.consolidation.updates.sayings import Saying
+from slowwave.consolidation.updates.told import Told
+
+
+@dataclass(frozen=True, eq=False)
+class Rivals:
+    """Two open memories that give one thing two values."""
+
+    old: Told
+    new: Told
+    change: Change
+    # What both are about.
+    core: frozenset[str]
+
+    @property
+    def on_two_days(self) -> bool:
+        """Whether they were said on two days: of two values told on one, either may be a slip."""
+        return self.old.memory.observed_at[:10] != self.new.memory.observed_at[:10]
+
+    @property
+    def fewest(self) -> int:
+        """How many words of that another memory must share to be about the same."""
+        # A word may stand for many things: only with what it is said of is it the value.
+        words = (len(self.core) + 1) // 2 if self.change.kind == "word" else 0
+        return max(words, min(len(self.core), 2))
+
+
+class Voices:
+    """What was observed, to be found by the words and values that some pairs ask for."""
+
+    def __init__(self, everyone: Iterable[Told], asking: Sequence[Rivals]) -> None:
+        """Take everyone, and the pairs that will be asked about."""
+        self._all = sorted((one for one in everyone if one.observed), key=lambda one: one.moment)
+        self._moments = [one.moment for one in self._all]
+        asked = frozenset().union(*(one.core | _terms(one.change.old_keys) for one in asking))
+        self._places: dict[str | Key, list[int]] = {term: [] for term in asked}
+        for place, one in enumerate(self._all):
+            said = frozenset().union(*map(_said, one.sayings)) if asked else frozenset()
+            for term in said & asked:
+                self._places[term].append(place)
+
+    def told_again(self, rivals: Rivals) -> bool:
+        """Whether the earlier value was told once more after the later one, and not with it."""
+        start = bisect_right(self._moments, rivals.new.moment)
+        later = (self._all[place] for place in self._near(rivals) if place >= start)
+        change = rivals.change
+        return any(
+            _tells(one, change.old_keys, rivals) and not _tells(one, change.new_keys, rivals)
+            for one in later
+        )
+
+    def _near(self, rivals: Rivals) -> Iterable[int]:
+        """Give the places of those that can tell the earlier value.
+
+        By its rarest part, or else by the words that it is said of: of these they have one
+        besides the most common ones.
+        """
+        by_value = [self._places[term] for term in _terms(rivals.change.old_keys)]
+        by_words = sorted((self._places[word] for word in rivals.core), key=len)
+        by_words = by_words[: len(by_words) - rivals.fewest + 1]
+        ways = [[one] for one in by_value] + ([by_words] if rivals.fewest else [])
+        if not ways:
+            return range(len(self._all))
+        shortest = min(ways, key=lambda lists: sum(map(len, lists)))
+        return dict.fromkeys(place for places in shortest for place in places)
+
+
+def _terms(keys: Iterable[Key]) -> frozenset[str | Key]:
+    """Give what values are found by: a name or a word by itself."""
+    return frozenset(key[1] if key[0] in ("name", "word") else key for key in keys)
+
+
+def _said(saying: Saying) -> frozenset[str | Key]:
+    return saying.values.union(saying.matter, saying.names)
+
+
+def _tells(one: Told, keys: frozenset[Key], rivals: Rivals) -> bool:
+    return any(
+        len(saying.matter & rivals.core) >= rivals.fewest and saying.holds(keys)
+        for saying in one.sayings
+    )

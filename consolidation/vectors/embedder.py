@@ -1,0 +1,146 @@
+"""Texts to unit vectors, with the model that lies in the package or one that the user names."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol
+
+from slowwave.consolidation.errors import EmbedderError
+from slowwave.consolidation.runtime.threads import run_in_thread
+from slowwave.consolidation.vectors.safe_folder import refuse_code
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+DEFAULT_MODEL = "all-MiniLM-L6-v2"
+# Texts of one pass through a model that the user names.
+BATCH = 64
+# Texts of one transaction: what a break can cost.
+PORTION = 256
+
+# Texts to vectors of unit length.
+_Model = Callable[[Sequence[str]], "NDArray[np.float32]"]
+
+
+class Embedder(Protocol):
+    """Turns texts into vectors."""
+
+    @property
+    def name(self) -> str:
+        """Under which the vectors are kept; another name is another space."""
+
+    def encode(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        """Give float32 vectors, shape (len(texts), d), unit length. Raises `EmbedderError`."""
+
+
+class SentenceEmbedder:
+    """The packaged model, or a sentence-transformers model, loaded at the first text.
+
+    A run in which nothing is new must not pay for that: sentence-transformers takes ten seconds.
+    """
+
+    def __init__(self, name: str = DEFAULT_MODEL) -> None:
+        """Take the name of the packaged model, of one in the local cache, or a folder's path."""
+        folder = Path(name).expanduser()
+        self._place = str(folder.resolve()) if folder.is_dir() else name
+        self._model: _Model | None = None
+
+    @property
+    def name(self) -> str:
+        """The name as given, or the folder's whole path."""
+        return self._place
+
+    def encode(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        """Give float32 vectors, shape (len(texts), d), unit length. Raises `EmbedderError`."""
+        return run_in_thread(lambda: self._encode(texts))
+
+    def _encode(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        if self._model is None:
+            self._model = _load(self._place)
+        return self._model(texts)
+
+
+def encode_portions(
+    embedder: Embedder, texts: Sequence[str], progress: Callable[[int, int], None]
+) -> Iterator[tuple[list[int], NDArray[np.float32]]]:
+    """Encode texts in portions, shortest first, so that no batch is padded more than it must be.
+
+    Gives the positions in `texts` and their vectors, shape (len(positions), d), portion by
+    portion; `progress` is told how many are done of how many.
+    """
+    order = sorted(range(len(texts)), key=lambda at: (len(texts[at]), texts[at]))
+    for start in range(0, len(order), PORTION):
+        portion = order[start : start + PORTION]
+        yield portion, embedder.encode([texts[at] for at in portion])
+        progress(start + len(portion), len(order))
+
+
+def _load(place: str) -> _Model:
+    if place == DEFAULT_MODEL:
+        from slowwave.consolidation.vectors.minilm import packaged_model
+
+        return packaged_model()
+    # Nothing is fetched at run time, and nothing is told to anyone, whatever the environment says.
+    os.environ["HF_HUB_OFFLINE"] = "1"
+    os.environ["HF_HUB_DISABLE_TELEMETRY"] = "1"
+    os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
+    folder = _folder_of(place)
+    refuse_code(folder, place)
+    return partial(_encoded, _sentence_transformer(folder, place))
+
+
+def _sentence_transformer(folder: Path, place: str) -> Any:
+    from sentence_transformers import SentenceTransformer
+    from transformers.utils import logging
+
+    logging.disable_progress_bar()  # type: ignore[no-untyped-call]  # transformers has no types for it
+    try:
+        return SentenceTransformer(
+            str(folder),
+            device="cpu",
+            local_files_only=True,
+            trust_remote_code=False,
+            model_kwargs={"use_safetensors": True},
+        )
+    except (OSError, ValueError, KeyError) as error:
+        raise _not_there(place) from error
+
+
+def _encoded(model: Any, texts: Sequence[str]) -> NDArray[np.float32]:
+    import numpy as np
+
+    vectors = model.encode(
+        list(texts),
+        batch_size=BATCH,
+        normalize_embeddings=True,
+        convert_to_numpy=True,
+        show_progress_bar=False,
+    )
+    return np.ascontiguousarray(vectors, dtype=np.float32)
+
+
+def _folder_of(place: str) -> Path:
+    """Give a folder, or where the local cache holds a model of that name."""
+    if Path(place).is_dir():
+        return Path(place)
+    from huggingface_hub import snapshot_download
+    from huggingface_hub.errors import HfHubHTTPError, HFValidationError
+
+    for name in (place, f"sentence-transformers/{place}"):
+        # Next, the name with which sentence-transformers' own models may be called, too.
+        with suppress(OSError, HfHubHTTPError, HFValidationError):
+            return Path(snapshot_download(name, local_files_only=True))
+    raise _not_there(place)
+
+
+def _not_there(place: str) -> EmbedderError:
+    return EmbedderError(
+        f"The embedding model '{place}' cannot be loaded: it is neither a folder with a "
+        "sentence-transformers model nor in the local cache.",
+        "Its weights must be in safetensors.",
+    )

@@ -1,0 +1,221 @@
+"""Whether a draft tells again what its sources tell: nothing invented, nothing left out.
+
+A draft may use other words, so a word by itself is held against none. What counts is a phrase of
+which no word is known on the other side, where no other words are left that could stand for it:
+"and opened a ticket" added to what is told in full, or "outside office hours" gone from it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cache, cached_property
+
+from slowwave.consolidation.comparison.guards import say_the_same
+from slowwave.consolidation.text.statements import (
+    Phrase,
+    Statement,
+    Thing,
+    is_known,
+    statements_of,
+    word_set,
+)
+from slowwave.consolidation.text.tokens import stem
+from slowwave.consolidation.text.weights import Weights, weights_of
+from slowwave.consolidation.verification.stance import counterparts
+
+# From more than this share of the things of one of them on, verbs aside, a statement of a draft was
+# made from one of a source.
+_MADE_FROM = 0.5
+# So much more of a claim must be in another source than in those that it cites.
+_ELSEWHERE = 1.5
+
+# So many words more than there are words that they may stand for are another statement.
+_STRANGE = 4
+
+# The least share of the things of a source's statement that one statement of a draft must name.
+_TOLD = 0.25
+# Of the statements that a claim is like, those count whose words it may put otherwise.
+_NEARLY = 0.6
+
+# Words with which one says a thing again, and which say nothing of their own: they count things,
+# speak of speech, or carry a phrase ("is part of", "the cause is").
+_CARRYING = word_set(
+    "additional further extra altogether total possible possibility certain word words line "
+    "message comment demand ask request part kind sort type cause reason because case fact "
+    "way thing amount number respective respectively same new consist include contain still "
+    "yet already later then now else also too together each both only just even again "
+    "afterwards thereafter due per like time far long back "
+    "make take give put set go come show let keep hold provide provided switch "
+    "likely probably perhaps possibly maybe presumably"
+)
+
+
+@dataclass(frozen=True, eq=False)
+class Told:
+    """A statement of a draft, with the statements of the sources that it cites."""
+
+    statement: Statement
+    cited: tuple[Statement, ...]
+
+    @cached_property
+    def word_for_word(self) -> bool:
+        """Whether a source says it in these words."""
+        return any(_same_words(self.statement, one) for one in self.cited)
+
+    @cached_property
+    def made_from(self) -> tuple[Statement, ...]:
+        """Give the statements of which it tells a good part."""
+        return tuple(one for one in self.cited if _shared(one, self.statement) > _MADE_FROM)
+
+
+def _told(
+    claims: Sequence[tuple[str, Sequence[str]]], texts: Mapping[str, Sequence[Statement]]
+) -> Iterator[Told]:
+    before = ""
+    for claim, ids in claims:
+        cited = tuple(one for source in ids for one in texts[source])
+        for one in statements_of(claim):
+            yield Told(replace(one, before=before), cited)
+            before = one.text
+
+
+def _same_words(one: Statement, other: Statement) -> bool:
+    return one.keys == other.keys and say_the_same(one.reading, other.reading)
+
+
+def _shared(source: Statement, statement: Statement) -> float:
+    """Give the share of the things of either, verbs aside, that the other names, the larger."""
+    return max(
+        (len(named & other.keys) / len(named))
+        for one, other in ((source, statement), (statement, source))
+        for named in [{thing.key for thing in one.things if not thing.is_verb} or {""}]
+    )
+
+
+class Retelling:
+    """A draft beside its sources, each cut into statements."""
+
+    def __init__(
+        self, claims: Sequence[tuple[str, Sequence[str]]], sources: Mapping[str, str]
+    ) -> None:
+        """Take claims with the ids that they cite, and the texts of the sources by id."""
+        self.texts = {source: statements_of(text) for source, text in sources.items()}
+        self.claims = claims
+        self.sources = tuple(one for text in self.texts.values() for one in text)
+        self.weights: Weights = weights_of(tuple(self.texts.values()))
+        self.told = tuple(_told(claims, self.texts))
+        self.keys = frozenset().union(*(one.statement.keys for one in self.told))
+        self.known = frozenset(self.weights)
+
+    def has_word_for_word(self, source: Statement) -> bool:
+        """Whether the draft says a statement of a source in its words."""
+        return any(_same_words(one.statement, source) for one in self.told)
+
+    def invented(self, told: Told, common: Collection[str] | None = None) -> Iterator[str]:
+        """Find the phrases of a statement of which no source has a word.
+
+        common: of a rule, the words of most sources that it has not, which it may put otherwise.
+        """
+        phrases = [
+            things
+            for phrase, things in _unknown_phrases(told.statement, self.known)
+            if len(things) > 1 or phrase.added or (phrase.joined and not things[0].is_verb)
+        ]
+        spare = self._spare_in_sources(told) if common is None else len(common)
+        if sum(map(len, phrases)) > spare:
+            for phrase in phrases:
+                yield f"says '{_spelled(phrase)}', which no source says"
+
+    def lost(self, source: Statement) -> Iterator[str]:
+        """Find the phrases of a statement of a source of which the draft has no word."""
+        if self._best_share(source) < _TOLD:
+            yield f"leaves out: {source.text}"
+            return
+        phrases = [
+            things
+            for phrase, things in _unknown_phrases(source, self.keys)
+            if len(things) > 1 or (phrase.placing and not things[0].is_verb)
+        ]
+        unknown = len({thing.key for thing in _unknown(source.things, self.keys)})
+        spare = self._spare_in_draft(source)
+        if unknown >= spare + _STRANGE:
+            yield f"leaves out much of: {source.text}"
+        if sum(map(len, phrases)) > spare:
+            for phrase in phrases:
+                yield f"loses '{_spelled(phrase)}' of: {source.text}"
+
+    def _best_share(self, source: Statement) -> float:
+        """Give the largest share of its things that one statement of the draft names."""
+        return max(
+            (
+                sum(is_known(key, one.statement.context) for key in source.keys) / len(source.keys)
+                for one in self.told
+                if source.keys
+            ),
+            default=1.0,
+        )
+
+    def _spare_in_sources(self, told: Told) -> int:
+        """Count the words of its sources that the draft has not: others may take their place."""
+        return len(
+            {thing.key for one in self._likest(told) for thing in _unknown(one.things, self.keys)}
+        )
+
+    def _spare_in_draft(self, source: Statement) -> int:
+        """Count the words of the draft that may stand for those of a source."""
+        return len(
+            {
+                thing.key
+                for one in self.told
+                if source in one.cited and source in self._likest(one)
+                for thing in _unknown(one.statement.things, self.known)
+            }
+        )
+
+    def miscited(self) -> Iterator[str]:
+        """Find claims that another source says rather than those that they cite."""
+        for claim, ids in self.claims:
+            things = frozenset().union(*(one.keys for one in statements_of(claim)))
+            cited = self._share_in(things, ids)
+            others = [self._share_in(things, [one]) for one in self.texts if one not in ids]
+            if others and max(others) >= cited + _ELSEWHERE:
+                yield f"says what another source says than it cites: {claim}"
+
+    def _share_in(self, things: Iterable[str], ids: Collection[str]) -> float:
+        known = frozenset().union(*(one.keys for text in ids for one in self.texts[text]))
+        return sum(self.weights.get(one, 0.0) for one in things if is_known(one, known))
+
+    def _likest(self, told: Told) -> list[Statement]:
+        """Give the statements that it cites of which it tells most."""
+        return counterparts(told.statement, told.cited, self.weights, _NEARLY)
+
+
+def _unknown(things: Iterable[Thing], known: frozenset[str]) -> list[Thing]:
+    return [
+        thing
+        for thing in things
+        if not thing.is_value and thing.key not in _carrying() and not is_known(thing.key, known)
+    ]
+
+
+def _unknown_phrases(
+    statement: Statement, known: frozenset[str]
+) -> list[tuple[Phrase, tuple[Thing, ...]]]:
+    """Give the phrases of which not one word is known, with their telling words."""
+    found = []
+    for phrase in statement.phrases:
+        telling = tuple(thing for thing in phrase.things if thing.key not in _carrying())
+        if telling and len(_unknown(telling, known)) == len(telling):
+            found.append((phrase, telling))
+    return found
+
+
+def _spelled(phrase: Sequence[Thing]) -> str:
+    return " ".join(dict.fromkeys(thing.token.text for thing in phrase))
+
+
+@cache
+def _carrying() -> frozenset[str]:
+    # Not before it is asked for: the first stem takes a dictionary, and a quiet night has none.
+    return frozenset(map(stem, _CARRYING))

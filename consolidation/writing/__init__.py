@@ -1,0 +1,1 @@
+"""A plan to drafts that were checked."""
