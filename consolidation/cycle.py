@@ -10,19 +10,20 @@ from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 
-from slowwave.consolidation.options import CycleOptions
-from slowwave.consolidation.progress import Progress
-from slowwave.consolidation.running.ending import carried_out, ended, planned, purged_as_well
-from slowwave.consolidation.running.execute import Run
-from slowwave.consolidation.running.outcome import Outcome
-from slowwave.consolidation.running.preflight import Preflight
-from slowwave.consolidation.running.purge import NOTHING, plan_purge
-from slowwave.consolidation.running.save_findings import save_findings
-from slowwave.consolidation.running.survey import Surveyor
-from slowwave.consolidation.runtime.interruption import InterruptedEarly, Interruption
-from slowwave.consolidation.vectors.embedder import Embedder
-from slowwave.consolidation.writing.writer import Writer
 from slowwave.store.file import maintenance_lock
+
+from .options import CycleOptions
+from .progress import Progress
+from .running.ending import carried_out, ended, planned, purged_as_well
+from .running.execute import Run
+from .running.outcome import Outcome
+from .running.preflight import Preflight
+from .running.purge import NOTHING, plan_purge
+from .running.save_findings import save_findings
+from .running.survey import Surveyor
+from .runtime.interruption import InterruptedEarly, Interruption
+from .vectors.embedder import Embedder
+from .writing.writer import Writer
 
 
 def run_cycle(

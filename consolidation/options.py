@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from slowwave.consolidation.proposals import OPERATIONS, Operation
+from .proposals import OPERATIONS, Operation
 
 
 @dataclass(frozen=True)

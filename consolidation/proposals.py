@@ -7,8 +7,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Literal
 
-from slowwave.consolidation.thresholds import TRUST_LOSS
 from slowwave.store.records import json_text
+
+from .thresholds import TRUST_LOSS
 
 if TYPE_CHECKING:
     import numpy as np

@@ -195,7 +195,7 @@ def main() -> None:
     torch.set_flush_denormal(True)
     chance = random.Random(SEED)  # noqa: S311 - nothing secret
     # What was written later comes later: what is held out stays so. "unseen" is to measure on.
-    parts = ("*.jsonl", "second/*.jsonl", "third/*.jsonl")
+    parts = ("*.jsonl", "second/*.jsonl", "third/*.jsonl", "fourth/*.jsonl")
     paths = [path for part in parts for path in sorted(TEXTS.glob(part))]
     topics = [json.loads(line) for path in paths for line in path.open()]
     held_out = topics[HELD_OUT_EACH - 1 :: HELD_OUT_EACH]

@@ -18,7 +18,8 @@ from test_cli import Cli, cli
 from slowwave.consolidation.planning.extractive import compose_next_update, compose_update
 from slowwave.consolidation.proposals import Source
 from slowwave.consolidation.text.dates import current_part
-from slowwave.consolidation.updates.replacements import Found, as_told, find_updates, grouped
+from slowwave.consolidation.updates.replacements import Found, find_updates, grouped
+from slowwave.consolidation.updates.told import as_told
 from slowwave.consolidation.vectors.embedder import SentenceEmbedder
 from slowwave.store.check import check_file
 from slowwave.store.exchange import export_lines, import_lines

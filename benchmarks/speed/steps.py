@@ -25,7 +25,7 @@ NEW_SHARE = 0.005
 
 # What a night is made of; what none of these does is "all else".
 STAGES = {
-    "reading": "slowwave.consolidation.snapshot.snapshot:read_library",
+    "reading": "slowwave.consolidation.snapshot.snapshot:read_snapshot",
     "names": "slowwave.consolidation.snapshot.snapshot:complete",
     "neighbours": "slowwave.consolidation.clustering.neighbours:similar_pairs",
     "grouping": "slowwave.consolidation.clustering.groups:find_groups",
@@ -34,7 +34,7 @@ STAGES = {
     "updates": "slowwave.consolidation.updates.replacements:find_updates",
     "planning": "slowwave.consolidation.planning.plan:plan_tenant",
     "applying": "slowwave.consolidation.running.ending:carried_out",
-    "settling": "slowwave.consolidation.running.save_findings:settle",
+    "settling": "slowwave.consolidation.running.save_findings:save_findings",
 }
 # Gives one vector after the other.
 VECTORS = "slowwave.store.vectors:read_vectors"

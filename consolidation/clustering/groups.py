@@ -11,9 +11,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from slowwave.consolidation.clustering.linkage import linked
-from slowwave.consolidation.clustering.neighbours import STEP, Neighbours
 from slowwave.consolidation.thresholds import CONTESTED_MARGIN, LARGEST_GROUP
+
+from .linkage import linked
+from .neighbours import STEP, Neighbours
 
 if TYPE_CHECKING:
     import numpy as np

@@ -12,8 +12,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from slowwave.consolidation.clustering.blocks import in_threads
-from slowwave.consolidation.clustering.neighbours import Neighbours
+from .blocks import in_threads
+from .neighbours import Neighbours
 
 if TYPE_CHECKING:
     import numpy as np

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from slowwave.consolidation.clustering.blocks import (
+from .blocks import (
     Comparison,
     all_pairs,
     in_threads,

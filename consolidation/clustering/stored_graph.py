@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from hashlib import blake2b
 from typing import TYPE_CHECKING
 
-from slowwave.consolidation.clustering.neighbours import Neighbours, similar_pairs
+from .neighbours import Neighbours, similar_pairs
 
 if TYPE_CHECKING:
     import numpy as np

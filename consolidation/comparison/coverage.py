@@ -15,9 +15,11 @@ from statistics import fmean
 from typing import NamedTuple
 
 from slowwave.consolidation import thresholds
-from slowwave.consolidation.comparison.entailment import Entailment
-from slowwave.consolidation.comparison.guards import say_the_same
-from slowwave.consolidation.comparison.opposition import (
+from slowwave.consolidation.text.reading import Reading, read
+
+from .entailment import Entailment
+from .guards import say_the_same
+from .opposition import (
     WHY,
     Gap,
     affirmed,
@@ -27,8 +29,7 @@ from slowwave.consolidation.comparison.opposition import (
     share_a_subject,
     share_an_anchor,
 )
-from slowwave.consolidation.comparison.word_vectors import Sense, WordVectors
-from slowwave.consolidation.text.reading import Reading, read
+from .word_vectors import Sense, WordVectors
 
 
 class _Limit(NamedTuple):

@@ -17,14 +17,15 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from difflib import SequenceMatcher
 
-from slowwave.consolidation.comparison import mood, roles
-from slowwave.consolidation.comparison.objections import Guard, Objection, listed
-from slowwave.consolidation.comparison.pairing import Pair, literals
-from slowwave.consolidation.comparison.reordering import rearranged
 from slowwave.consolidation.text import lexicon
 from slowwave.consolidation.text.reading import Reading, once_a_text
 from slowwave.consolidation.text.tokens import stem
 from slowwave.consolidation.text.values import Value
+
+from . import mood, roles
+from .objections import Guard, Objection, listed
+from .pairing import Pair, literals
+from .reordering import rearranged
 
 __all__ = [
     "Objection",

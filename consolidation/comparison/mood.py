@@ -11,10 +11,11 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise
 
-from slowwave.consolidation.comparison.objections import Objection
 from slowwave.consolidation.text import lexicon
 from slowwave.consolidation.text.reading import Reading, once_a_text
 from slowwave.consolidation.text.tokens import Token, is_content, is_past_form, is_verb, stem
+
+from .objections import Objection
 
 # From this share of the fewer content words on, another mood makes another statement of the same.
 # On the night fixture, of 96 facts 85 were brought together, as many as without moods; with 0.8

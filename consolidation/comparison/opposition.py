@@ -12,12 +12,13 @@ from dataclasses import dataclass
 from functools import lru_cache
 from itertools import zip_longest
 
-from slowwave.consolidation.comparison.guards import Objection, objections
-from slowwave.consolidation.comparison.mood import moods_of
 from slowwave.consolidation.text.cues import CUE, NO_MORE
 from slowwave.consolidation.text.demands import norm_of
 from slowwave.consolidation.text.english import is_english
 from slowwave.consolidation.text.reading import Reading, read
+
+from .guards import Objection, objections
+from .mood import moods_of
 
 # Kinds of values that many facts do not share by chance; a month is shared by all of a season.
 _ANCHORS = frozenset(

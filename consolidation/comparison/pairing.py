@@ -11,12 +11,13 @@ from collections.abc import Iterator
 from dataclasses import replace
 from itertools import count
 
-from slowwave.consolidation.comparison.objections import Objection
 from slowwave.consolidation.text import lexicon
 from slowwave.consolidation.text.literals import masked, stands_in
 from slowwave.consolidation.text.normalise import normalised
 from slowwave.consolidation.text.reading import Reading, read
 from slowwave.consolidation.text.tokens import is_past_form, is_verb, stem, tokenise
+
+from .objections import Objection
 
 # "Re-sign" is not "resign".
 _HYPHENED = re.compile(r"(?<![\w-])(?!re-)[^\W\d_]+(?:-[^\W\d_]+)+(?![\w-])", re.IGNORECASE)

@@ -11,11 +11,12 @@ import re
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
-from slowwave.consolidation.comparison.objections import Objection, listed
 from slowwave.consolidation.text import lexicon
 from slowwave.consolidation.text.order import is_passive_by
 from slowwave.consolidation.text.reading import Reading, once_a_text
 from slowwave.consolidation.text.tokens import Token, stem
+
+from .objections import Objection, listed
 
 # From this share of common words on, the same words in another order are another statement.
 SAME_WORDS = 0.85

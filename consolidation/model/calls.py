@@ -11,13 +11,14 @@ from email.utils import parsedate_to_datetime
 from typing import TYPE_CHECKING, Any
 
 from slowwave.consolidation.errors import ModelError
-from slowwave.consolidation.model import prompts
-from slowwave.consolidation.model.budget import PendingCall
-from slowwave.consolidation.model.prompts import Messages
-from slowwave.consolidation.model.provider import load_litellm, status_of
 from slowwave.consolidation.planning.estimates import Question
 from slowwave.consolidation.runtime.redaction import without_secrets
 from slowwave.store.ledger import Answer
+
+from . import prompts
+from .budget import PendingCall
+from .prompts import Messages
+from .provider import load_litellm, status_of
 
 if TYPE_CHECKING:
     import tenacity

@@ -14,12 +14,13 @@ from functools import partial
 from queue import Empty, SimpleQueue
 from threading import Lock
 
-from slowwave.consolidation.model.budget import BudgetSpent, Ledger, PendingCall
-from slowwave.consolidation.model.calls import Call, CallFailed, Model, ModelRefuses
-from slowwave.consolidation.model.questions import Asking
 from slowwave.consolidation.proposals import Usage
 from slowwave.consolidation.runtime.threads import start_in_thread
 from slowwave.store.ledger import Answer
+
+from .budget import BudgetSpent, Ledger, PendingCall
+from .calls import Call, CallFailed, Model, ModelRefuses
+from .questions import Asking
 
 
 @dataclass(frozen=True)

@@ -15,8 +15,6 @@ from typing import get_args
 
 from pydantic import ValidationError
 
-from slowwave.consolidation.model import prompts
-from slowwave.consolidation.model.prompts import Judgement
 from slowwave.consolidation.planning.estimates import (
     MOST_PAIRS,
     Estimate,
@@ -32,6 +30,9 @@ from slowwave.consolidation.verification.verify import find_loss
 from slowwave.consolidation.writing.writer import Answers, Check, Job, judged, portions
 from slowwave.store.ledger import Answer, KeptAnswer
 from slowwave.store.records import json_text
+
+from . import prompts
+from .prompts import Judgement
 
 # The most tokens of an answer beyond what is expected; a model may be wordier than its sources.
 ANSWER_MARGIN = 400

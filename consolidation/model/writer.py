@@ -13,11 +13,15 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from itertools import chain
 
-from slowwave.consolidation.model import prompts
-from slowwave.consolidation.model.budget import Budget, BudgetSpent, Ledger
-from slowwave.consolidation.model.calls import CallFailed, Endpoint, Model, open_model
-from slowwave.consolidation.model.dispatcher import Dispatcher
-from slowwave.consolidation.model.questions import (
+from slowwave.consolidation.proposals import Operation, State, Usage, Written
+from slowwave.consolidation.writing.writer import TOGETHER, Answers, Check, Job, portions
+from slowwave.store.ledger import Answer
+
+from . import prompts
+from .budget import Budget, BudgetSpent, Ledger
+from .calls import CallFailed, Endpoint, Model, open_model
+from .dispatcher import Dispatcher
+from .questions import (
     Asking,
     Attempt,
     Writing,
@@ -26,9 +30,6 @@ from slowwave.consolidation.model.questions import (
     kept_judgement,
     share,
 )
-from slowwave.consolidation.proposals import Operation, State, Usage, Written
-from slowwave.consolidation.writing.writer import TOGETHER, Answers, Check, Job, portions
-from slowwave.store.ledger import Answer
 
 # How often it is looked whether a call takes too long.
 _TICK_S = 0.2

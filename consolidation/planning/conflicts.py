@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from slowwave.consolidation.planning.told import told_of
 from slowwave.consolidation.proposals import Conflict
 from slowwave.consolidation.snapshot.population import Population
 from slowwave.consolidation.snapshot.snapshot import read_sound, sorted_by_length
@@ -13,6 +12,8 @@ from slowwave.consolidation.updates.replacements import find_updates
 from slowwave.store.file import open_reading
 from slowwave.store.lineage import read_edges
 from slowwave.store.memories import chosen_tenants
+
+from .told import told_of
 
 
 def standing_conflicts(path: Path, chosen: Sequence[str], now: str) -> list[Conflict]:

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from slowwave.consolidation.planning.estimates import shared_by_each
-from slowwave.consolidation.planning.near_pairs import NearPair, Rank, groups_of_same
-from slowwave.consolidation.planning.state import Planning
 from slowwave.consolidation.proposals import Proposal
+
+from .estimates import shared_by_each
+from .near_pairs import NearPair, Rank, groups_of_same
+from .state import Planning
 
 
 def propose_merges(planning: Planning, pairs: Sequence[NearPair], rank: Rank) -> Iterator[Proposal]:

@@ -20,7 +20,6 @@ from slowwave.consolidation.clustering.neighbours import similar_pairs
 from slowwave.consolidation.comparison.guards import Objection, certain_conflict
 from slowwave.consolidation.comparison.mood import permission
 from slowwave.consolidation.comparison.restating import Likelihood, restating
-from slowwave.consolidation.planning.extractive import dated, ended
 from slowwave.consolidation.proposals import Claim, Draft, Source
 from slowwave.consolidation.text import lexicon
 from slowwave.consolidation.text.demands import EXCEPTING, Norm, is_framing, norm_of, orders
@@ -34,6 +33,8 @@ from slowwave.consolidation.thresholds import (
     EXTRACT_SOURCES,
     OPPOSED_VOICES,
 )
+
+from .extractive import dated, ended
 
 if TYPE_CHECKING:
     import numpy as np

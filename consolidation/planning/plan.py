@@ -10,17 +10,18 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from slowwave.consolidation.options import PlanOptions
-from slowwave.consolidation.planning.merges import propose_judgements, propose_merges
-from slowwave.consolidation.planning.near_pairs import by_rank, near_pairs, refusals
-from slowwave.consolidation.planning.retellings import Retellings
-from slowwave.consolidation.planning.rules import Rules
-from slowwave.consolidation.planning.state import Planning
-from slowwave.consolidation.planning.syntheses import Syntheses
-from slowwave.consolidation.planning.topic_groups import TopicGroups
-from slowwave.consolidation.planning.updates import Updates
 from slowwave.consolidation.proposals import Plan, Suspicion, TooLong, joined
 from slowwave.consolidation.snapshot.population import Population
 from slowwave.store.records import Memory
+
+from .merges import propose_judgements, propose_merges
+from .near_pairs import by_rank, near_pairs, refusals
+from .retellings import Retellings
+from .rules import Rules
+from .state import Planning
+from .syntheses import Syntheses
+from .topic_groups import TopicGroups
+from .updates import Updates
 
 
 def make_plan(populations: Iterable[Population], options: PlanOptions) -> Plan:

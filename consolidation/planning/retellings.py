@@ -6,10 +6,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import product
 
 from slowwave.consolidation import thresholds
-from slowwave.consolidation.planning.extractive import richness, tells_already
-from slowwave.consolidation.planning.state import Planning
-from slowwave.consolidation.planning.topic_groups import TopicGroups
 from slowwave.consolidation.proposals import Proposal
+
+from .extractive import richness, tells_already
+from .state import Planning
+from .topic_groups import TopicGroups
 
 
 class Retellings:

@@ -12,12 +12,13 @@ from msgspec.json import Decoder
 
 from slowwave.consolidation import thresholds
 from slowwave.consolidation.comparison.restating import restating
-from slowwave.consolidation.planning.norms import find_norms, rule_drafts, supports
-from slowwave.consolidation.planning.state import Planning, most_common
 from slowwave.consolidation.proposals import Claim, Draft, Proposal
 from slowwave.consolidation.text.demands import may_demand, norm_of
 from slowwave.consolidation.verification.verify import find_faults
 from slowwave.store.records import Memory
+
+from .norms import find_norms, rule_drafts, supports
+from .state import Planning, most_common
 
 # The texts of each group, by their places among those that may demand something.
 _GROUPS = Decoder(list[list[int]])

@@ -13,13 +13,6 @@ from slowwave.consolidation.clustering.groups import find_groups, split_group
 from slowwave.consolidation.comparison.coverage import Coverage
 from slowwave.consolidation.comparison.guards import Objection
 from slowwave.consolidation.options import PlanOptions
-from slowwave.consolidation.planning.estimates import (
-    Question,
-    estimate_pair,
-    estimate_undecided,
-    estimate_writing,
-)
-from slowwave.consolidation.planning.topics import shared_topics
 from slowwave.consolidation.proposals import (
     Claim,
     Draft,
@@ -32,6 +25,14 @@ from slowwave.consolidation.proposals import (
 from slowwave.consolidation.snapshot.population import Population
 from slowwave.consolidation.text.reading import Reading, read
 from slowwave.store.records import Memory, content_hash
+
+from .estimates import (
+    Question,
+    estimate_pair,
+    estimate_undecided,
+    estimate_writing,
+)
+from .topics import shared_topics
 
 # The members of each part of a group, by their places in it.
 _PARTS = Decoder(list[list[int]])

@@ -7,18 +7,19 @@ from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
 from slowwave.consolidation import thresholds
-from slowwave.consolidation.planning.extractive import (
+from slowwave.consolidation.proposals import Draft, Proposal, Source, Undecided
+from slowwave.store.records import Memory
+
+from .extractive import (
     Composition,
     compose_growth,
     compose_synthesis,
     is_shorter,
     tells_already,
 )
-from slowwave.consolidation.planning.state import Planning, most_common
-from slowwave.consolidation.planning.topic_groups import TopicGroups
-from slowwave.consolidation.planning.topics import shared_topics
-from slowwave.consolidation.proposals import Draft, Proposal, Source, Undecided
-from slowwave.store.records import Memory
+from .state import Planning, most_common
+from .topic_groups import TopicGroups
+from .topics import shared_topics
 
 
 class Syntheses:

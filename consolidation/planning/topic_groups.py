@@ -9,10 +9,11 @@ from msgspec.json import Decoder
 
 from slowwave.consolidation import thresholds
 from slowwave.consolidation.comparison.opposition import first_stand
-from slowwave.consolidation.planning.state import Planning
-from slowwave.consolidation.planning.told import told_of
 from slowwave.consolidation.updates.replacements import Found, find_updates
 from slowwave.consolidation.updates.search import NOTHING, Search
+
+from .state import Planning
+from .told import told_of
 
 _SEARCH = Decoder(Search)
 

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from slowwave.consolidation import thresholds
-from slowwave.consolidation.planning.extractive import compose_next_update, compose_update
-from slowwave.consolidation.planning.state import Planning
-from slowwave.consolidation.planning.topic_groups import TopicGroups
 from slowwave.consolidation.proposals import Draft, Proposal
 from slowwave.consolidation.text.reading import read
 from slowwave.consolidation.updates.replacements import Replacement, Stage
 from slowwave.consolidation.updates.told import Told
+
+from .extractive import compose_next_update, compose_update
+from .state import Planning
+from .topic_groups import TopicGroups
 
 
 class Updates:

@@ -11,9 +11,6 @@ from typing import TYPE_CHECKING
 from slowwave.consolidation.planning.savings import expected_counts, weighed
 from slowwave.consolidation.progress import Progress
 from slowwave.consolidation.proposals import Plan, Result, Usage
-from slowwave.consolidation.running.execute import Executed, Run
-from slowwave.consolidation.running.outcome import Outcome, report_of, verdict
-from slowwave.consolidation.running.purge import Purged, carry_out_purge
 from slowwave.consolidation.runtime.interruption import Interruption, OutOfTime
 from slowwave.consolidation.snapshot.snapshot import Snapshot
 from slowwave.consolidation.text.token_count import count_tokens
@@ -21,6 +18,10 @@ from slowwave.store.errors import StoreError
 from slowwave.store.file import open_reading
 from slowwave.store.memories import Counts, count_memories
 from slowwave.store.purge import Purgeable
+
+from .execute import Executed, Run
+from .outcome import Outcome, report_of, verdict
+from .purge import Purged, carry_out_purge
 
 if TYPE_CHECKING:
     from slowwave.consolidation.snapshot.population import Population

@@ -13,8 +13,6 @@ from typing import TYPE_CHECKING, Any, cast
 
 from slowwave.consolidation.progress import Progress
 from slowwave.consolidation.proposals import Plan, Result, State, Usage, Written
-from slowwave.consolidation.running.apply import RunContext, apply_written, record
-from slowwave.consolidation.running.preflight import Preflight
 from slowwave.consolidation.runtime.interruption import Interruption
 from slowwave.consolidation.runtime.threads import run_in_thread
 from slowwave.consolidation.vectors.embedder import Embedder
@@ -30,6 +28,9 @@ from slowwave.store.ledger import (
 )
 from slowwave.store.records import new_id, timestamp
 from slowwave.store.vectors import keep_vectors
+
+from .apply import RunContext, apply_written, record
+from .preflight import Preflight
 
 if TYPE_CHECKING:
     from slowwave.consolidation.snapshot.population import Population

@@ -8,9 +8,10 @@ from pathlib import Path
 from typing import Any, Literal
 
 from slowwave.consolidation.proposals import Plan, Result, Usage
-from slowwave.consolidation.running.purge import Purged
 from slowwave.store.errors import StoreError
 from slowwave.store.memories import Counts
+
+from .purge import Purged
 
 
 @dataclass(frozen=True)

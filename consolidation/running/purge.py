@@ -9,7 +9,6 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from slowwave.consolidation.running.sparing import spare_neighbours
 from slowwave.consolidation.runtime.interruption import Interruption, OutOfTime
 from slowwave.consolidation.text.token_count import count_tokens
 from slowwave.store.errors import FileHeld, StoreError
@@ -18,6 +17,8 @@ from slowwave.store.ledger import begin_run, end_run
 from slowwave.store.memories import count_memories
 from slowwave.store.purge import OPTION, PORTION, Kept, Needs, Purgeable, find_purgeable, purge
 from slowwave.store.records import new_id, timestamp
+
+from .sparing import spare_neighbours
 
 if TYPE_CHECKING:
     from slowwave.consolidation.snapshot.population import Population

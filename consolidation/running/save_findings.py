@@ -5,12 +5,13 @@ from __future__ import annotations
 from concurrent.futures import Future
 
 from slowwave.consolidation.errors import ConsolidationError
-from slowwave.consolidation.running.preflight import Preflight
-from slowwave.consolidation.running.survey import Surveyor
 from slowwave.consolidation.runtime.interruption import Interruption, OutOfTime
 from slowwave.consolidation.runtime.threads import start_in_thread
 from slowwave.consolidation.snapshot.idle import Found
 from slowwave.store.errors import StoreError
+
+from .preflight import Preflight
+from .survey import Surveyor
 
 # How often a long look asks whether the run is to end.
 _PATIENCE_S = 0.05

@@ -5,12 +5,13 @@ from __future__ import annotations
 from msgspec import Struct
 from msgspec.json import Decoder
 
-from slowwave.consolidation.snapshot.cache import Cache
-from slowwave.consolidation.snapshot.entities import names_in
 from slowwave.consolidation.text.injection import commands
 from slowwave.consolidation.text.reading import read
 from slowwave.consolidation.updates.sayings import Saying, sayings_of
 from slowwave.store.records import Memory
+
+from .cache import Cache
+from .entities import names_in
 
 
 class TextFeatures(Struct, frozen=True, array_like=True):

@@ -20,8 +20,6 @@ from msgspec.json import Decoder, encode
 
 from slowwave.consolidation.options import PlanOptions
 from slowwave.consolidation.proposals import Conflict, Plan, Refusal, Suspicion, TooLong, Undecided
-from slowwave.consolidation.snapshot.cache import Cache, rules
-from slowwave.consolidation.snapshot.snapshot import Snapshot, basis_of
 from slowwave.store.file import open_reading, open_writing
 from slowwave.store.memories import chosen_tenants
 from slowwave.store.memos import forget_memos, keep_memos
@@ -29,8 +27,11 @@ from slowwave.store.neighbours import keep_parts
 from slowwave.store.records import json_text
 from slowwave.store.standing import keep_standing, read_standing
 
+from .cache import Cache, rules
+from .snapshot import Snapshot, basis_of
+
 if TYPE_CHECKING:
-    from slowwave.consolidation.snapshot.population import Population
+    from .population import Population
 
 
 @dataclass(frozen=True)

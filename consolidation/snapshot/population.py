@@ -10,12 +10,13 @@ from typing import TYPE_CHECKING
 from slowwave.consolidation.clustering.neighbours import Neighbours
 from slowwave.consolidation.clustering.stored_graph import StoredGraph
 from slowwave.consolidation.proposals import Source
-from slowwave.consolidation.snapshot.cache import Cache
-from slowwave.consolidation.snapshot.features import TextFeatures, features_of
 from slowwave.consolidation.text.reading import Reading, read
 from slowwave.consolidation.thresholds import EXTRACT_SIMILARITY, SYNTHESIZE_SIMILARITY
 from slowwave.store.lineage import Edge
 from slowwave.store.records import Memory
+
+from .cache import Cache
+from .features import TextFeatures, features_of
 
 if TYPE_CHECKING:
     import numpy as np

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Protocol
 from slowwave.consolidation.clustering.neighbours import STEP
 from slowwave.consolidation.clustering.stored_graph import StoredGraph
 from slowwave.consolidation.progress import Progress
-from slowwave.consolidation.snapshot.cache import Cache, rules
 from slowwave.consolidation.text.token_count import count_tokens
 from slowwave.consolidation.thresholds import (
     EXTRACT_SIMILARITY,
@@ -38,8 +37,10 @@ from slowwave.store.records import Memory
 from slowwave.store.standing import changes_of
 from slowwave.store.vectors import read_vectors
 
+from .cache import Cache, rules
+
 if TYPE_CHECKING:
-    from slowwave.consolidation.snapshot.population import Population
+    from .population import Population
 
 
 class Keeper(Protocol):
@@ -199,7 +200,7 @@ def complete(
 
 
 def _names(tenant_rows: TenantRows, keeper: Keeper | None, cache: Cache) -> dict[str, list[str]]:
-    from slowwave.consolidation.snapshot.features import features_of
+    from .features import features_of
 
     new = [
         (memory.id, memory.content_hash, features_of(memory, cache).names)
@@ -217,7 +218,7 @@ def _names(tenant_rows: TenantRows, keeper: Keeper | None, cache: Cache) -> dict
 def _population(
     tenant_rows: TenantRows, snapshot: Snapshot, names: dict[str, list[str]], progress: Progress
 ) -> Population:
-    from slowwave.consolidation.snapshot.population import Population
+    from .population import Population
 
     derived = snapshot.vectors.of(tenant_rows.derived)
     texts: dict[str, Memory] = {}

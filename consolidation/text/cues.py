@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 
-from slowwave.consolidation.text.tokens import stem
+from .tokens import stem
 
 # Words that say that something changed, or when, and nothing of what it is about.
 CHANGING = frozenset(

@@ -10,10 +10,10 @@ import re
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 
-from slowwave.consolidation.text import lexicon
-from slowwave.consolidation.text.dates import DATE_MARK
-from slowwave.consolidation.text.reading import Reading, read
-from slowwave.consolidation.text.tokens import stem
+from . import lexicon
+from .dates import DATE_MARK
+from .reading import Reading, read
+from .tokens import stem
 
 
 def _words(text: str) -> frozenset[str]:

@@ -10,8 +10,8 @@ from __future__ import annotations
 import unicodedata
 from functools import lru_cache
 
-from slowwave.consolidation.text import lexicon
-from slowwave.consolidation.text.reading import Reading
+from . import lexicon
+from .reading import Reading
 
 
 def _words(text: str) -> frozenset[str]:

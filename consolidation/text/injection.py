@@ -13,10 +13,10 @@ import re
 import unicodedata
 from collections.abc import Iterator, Sequence
 
-from slowwave.consolidation.text.anyof import any_of
-from slowwave.consolidation.text.reading import read
-from slowwave.consolidation.text.statements import Statement, statements_of
-from slowwave.consolidation.text.weights import share_told
+from .anyof import any_of
+from .reading import read
+from .statements import Statement, statements_of
+from .weights import share_told
 
 # What only the reader has: its instructions, what it was told before, the notes before it.
 _WHOSE = r"(?:previous|prior|earlier|above|former|preceding|other|your|system|original|existing)"

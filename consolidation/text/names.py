@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
-from slowwave.consolidation.text import lexicon
-from slowwave.consolidation.text.tokens import Token
+from . import lexicon
+from .tokens import Token
 
 _VERB = re.compile(r"[a-z]{2,}(?:s|ed|t|ught|ent|ew|ave|ook)")
 _MODALS = frozenset({"has", "had", "will", "and", "can"})

@@ -10,11 +10,11 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
-from slowwave.consolidation.text import lexicon
-from slowwave.consolidation.text.announcing import unannounced
-from slowwave.consolidation.text.anyof import any_of
-from slowwave.consolidation.text.letters import small
-from slowwave.consolidation.text.literals import around_literals
+from . import lexicon
+from .announcing import unannounced
+from .anyof import any_of
+from .letters import small
+from .literals import around_literals
 
 # Not inside a path, a host or an identifier, where spelling is meaning.
 _BEFORE, _AFTER = r"(?<![\w./@#:-])", r"(?![\w/@-]|\.\w)"

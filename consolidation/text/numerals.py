@@ -11,8 +11,8 @@ import re
 from collections.abc import Iterator, Sequence
 from decimal import Decimal
 
-from slowwave.consolidation.text import lexicon
-from slowwave.consolidation.text.tokens import Token
+from . import lexicon
+from .tokens import Token
 
 UNIT = "|".join(sorted((re.escape(unit) for unit in lexicon.UNITS), key=len, reverse=True))
 _SCALE = "|".join(lexicon.SCALES)

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from itertools import product
 
-from slowwave.consolidation.text import lexicon
-from slowwave.consolidation.text.tokens import Token, is_content, is_past_form
+from . import lexicon
+from .tokens import Token, is_content, is_past_form
 
 _ARTICLES = frozenset({"a", "an", "the"})
 _TITLES = frozenset({"dr", "mr", "mrs", "ms"})

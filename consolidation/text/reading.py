@@ -13,14 +13,14 @@ from functools import cached_property, lru_cache, wraps
 from itertools import islice, pairwise
 from typing import TypeVar
 
-from slowwave.consolidation.text import lexicon
-from slowwave.consolidation.text.announcing import unannounced
-from slowwave.consolidation.text.literals import Literal, around_literals, blanked, find_literals
-from slowwave.consolidation.text.names import find_names, find_persons
-from slowwave.consolidation.text.normalise import normalised
-from slowwave.consolidation.text.order import in_active_order, is_passive_by, is_thing
-from slowwave.consolidation.text.tokens import Token, is_content, stem, stems_of, tokenise
-from slowwave.consolidation.text.values import Value, covered, find_values
+from . import lexicon
+from .announcing import unannounced
+from .literals import Literal, around_literals, blanked, find_literals
+from .names import find_names, find_persons
+from .normalise import normalised
+from .order import in_active_order, is_passive_by, is_thing
+from .tokens import Token, is_content, stem, stems_of, tokenise
+from .values import Value, covered, find_values
 
 # A sentence ends at its mark, with the quote or bracket behind it, before a capital; or at a line.
 # Looked for where blanks begin, so that a long run of them takes no square time.

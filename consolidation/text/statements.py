@@ -13,10 +13,10 @@ from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from itertools import accumulate
 
-from slowwave.consolidation.text import lexicon
-from slowwave.consolidation.text.reading import Reading, read
-from slowwave.consolidation.text.tokens import Token, is_content, is_past_form, stem, stems_of
-from slowwave.consolidation.text.values import Value
+from . import lexicon
+from .reading import Reading, read
+from .tokens import Token, is_content, is_past_form, stem, stems_of
+from .values import Value
 
 # A statement of fewer things goes on with the one before it.
 _NEAR = 3

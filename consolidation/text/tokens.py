@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any, NamedTuple
 
-from slowwave.consolidation.text import lexicon
+from . import lexicon
 
 _WORD = re.compile(r"[^\W\d_]\w*(?:['’-]\w+)*|\d[\w.,:-]*\w|\d|[.!?;:\n]")
 # "Red" and "need" are no past tenses.

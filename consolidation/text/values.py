@@ -10,11 +10,11 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
-from slowwave.consolidation.text import lexicon
-from slowwave.consolidation.text.anyof import any_of
-from slowwave.consolidation.text.letters import small
-from slowwave.consolidation.text.numerals import DIGITS, UNIT, norm_of_digits, numbers_in_words
-from slowwave.consolidation.text.tokens import Token, stem
+from . import lexicon
+from .anyof import any_of
+from .letters import small
+from .numerals import DIGITS, UNIT, norm_of_digits, numbers_in_words
+from .tokens import Token, stem
 
 _MONTH = "|".join((*lexicon.MONTHS, "sept", *(rf"{month[:3]}\.?" for month in lexicon.MONTHS)))
 _FILE = "|".join(sorted(lexicon.EXTENSIONS, key=len, reverse=True))

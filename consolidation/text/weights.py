@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 
-from slowwave.consolidation.text.statements import Statement
+from .statements import Statement
 
 # What a thing weighs that every text names: it tells nothing apart.
 TOPIC = 0.1

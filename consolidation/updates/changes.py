@@ -20,9 +20,10 @@ from slowwave.consolidation.thresholds import (
     WHOLE_MATTER,
     WORD_WEIGHT,
 )
-from slowwave.consolidation.updates.attributes import attribute_of
-from slowwave.consolidation.updates.frames import Frame, Key
-from slowwave.consolidation.updates.slots import Slot, names_the_one, slot_of, stemmed
+
+from .attributes import attribute_of
+from .frames import Frame, Key
+from .slots import Slot, names_the_one, slot_of, stemmed
 
 # What a thing has one of at a time. A date or a name may be one of many.
 MEASURED = frozenset({"number", "time", "version", "address", "host", "url", "path", "weekday"})

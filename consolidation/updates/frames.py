@@ -13,7 +13,8 @@ from slowwave.consolidation.text import cues, lexicon
 from slowwave.consolidation.text.reading import Reading, read
 from slowwave.consolidation.text.tokens import Token, is_content, is_past_form, stem
 from slowwave.consolidation.text.values import Value, covered
-from slowwave.consolidation.updates.attributes import attribute_of, changed_by
+
+from .attributes import attribute_of, changed_by
 
 Key = tuple[str, str]
 

@@ -14,11 +14,12 @@ from dataclasses import dataclass, field
 from itertools import chain, pairwise
 
 from slowwave.consolidation.proposals import Conflict
-from slowwave.consolidation.updates.frames import Key
-from slowwave.consolidation.updates.search import NOTHING, Search, search
-from slowwave.consolidation.updates.told import Told
-from slowwave.consolidation.updates.voices import Rivals, Voices
 from slowwave.store.records import Memory
+
+from .frames import Key
+from .search import NOTHING, Search, search
+from .told import Told
+from .voices import Rivals, Voices
 
 
 def find_updates(

@@ -13,10 +13,11 @@ from functools import lru_cache
 from msgspec import Struct
 
 from slowwave.consolidation.text.dates import DATE_MARK, current_part
-from slowwave.consolidation.updates.attributes import changed_by
-from slowwave.consolidation.updates.changes import COUNTING, CURRENCIES
-from slowwave.consolidation.updates.frames import Frame, Key, frames_of
-from slowwave.consolidation.updates.slots import stemmed
+
+from .attributes import changed_by
+from .changes import COUNTING, CURRENCIES
+from .frames import Frame, Key, frames_of
+from .slots import stemmed
 
 # How many texts are kept as they were read: a pair's sentences are mostly in other pairs as well.
 _FRAMES = 8_192

@@ -16,10 +16,11 @@ from msgspec import Struct
 
 from slowwave.consolidation.clustering.pair_order import side_by_side
 from slowwave.consolidation.thresholds import COMMON_WORD
-from slowwave.consolidation.updates.changes import Change, compare
-from slowwave.consolidation.updates.sayings import Saying
-from slowwave.consolidation.updates.told import Told
-from slowwave.consolidation.updates.worth import worth_comparing
+
+from .changes import Change, compare
+from .sayings import Saying
+from .told import Told
+from .worth import worth_comparing
 
 
 class Spot(NamedTuple):

@@ -14,8 +14,9 @@ from slowwave.consolidation.text.cues import DETERMINERS
 from slowwave.consolidation.text.tokens import is_content, stem
 from slowwave.consolidation.text.values import FAMILIES, Value
 from slowwave.consolidation.thresholds import MOST_VALUE_WORDS, SHARED_MATTER, WHOLE_MATTER
-from slowwave.consolidation.updates.attributes import SINGLE, attribute_of
-from slowwave.consolidation.updates.frames import Frame, Key
+
+from .attributes import SINGLE, attribute_of
+from .frames import Frame, Key
 
 # That somebody does now what another did: else two people may well do the same.
 _SUCCEEDED = re.compile(

@@ -6,9 +6,10 @@ from dataclasses import dataclass
 from functools import cached_property
 from hashlib import blake2b
 
-from slowwave.consolidation.updates.frames import Frame, Key
-from slowwave.consolidation.updates.sayings import Saying, frames_in, sayings_of
 from slowwave.store.records import Memory
+
+from .frames import Frame, Key
+from .sayings import Saying, frames_in, sayings_of
 
 # Among 100,000 memories two have the same key by chance in one file of three thousand million.
 _KEY_BYTES = 8

@@ -6,10 +6,10 @@ from bisect import bisect_right
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from slowwave.consolidation.updates.changes import Change
-from slowwave.consolidation.updates.frames import Key
-from slowwave.consolidation.updates.sayings import Saying
-from slowwave.consolidation.updates.told import Told
+from .changes import Change
+from .frames import Key
+from .sayings import Saying
+from .told import Told
 
 
 @dataclass(frozen=True, eq=False)

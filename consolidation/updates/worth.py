@@ -15,9 +15,10 @@ from slowwave.consolidation.thresholds import (
     WHOLE_MATTER,
     WORD_WEIGHT,
 )
-from slowwave.consolidation.updates.attributes import SINGLE
-from slowwave.consolidation.updates.changes import COUNTING
-from slowwave.consolidation.updates.sayings import (
+
+from .attributes import SINGLE
+from .changes import COUNTING
+from .sayings import (
     ADDS,
     CUED,
     GIVES_UP,
@@ -29,7 +30,7 @@ from slowwave.consolidation.updates.sayings import (
     WAS,
     Saying,
 )
-from slowwave.consolidation.updates.slots import MOST_PHRASE_WORDS, stemmed
+from .slots import MOST_PHRASE_WORDS, stemmed
 
 # Shares are counted here: one by weight is never more than one by number, times this.
 _MOST = WORD_WEIGHT / ATTRIBUTE_WEIGHT

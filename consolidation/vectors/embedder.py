@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from slowwave.consolidation.errors import EmbedderError
 from slowwave.consolidation.runtime.threads import run_in_thread
-from slowwave.consolidation.vectors.safe_folder import refuse_code
+
+from .safe_folder import refuse_code
 
 if TYPE_CHECKING:
     import numpy as np
@@ -82,7 +83,7 @@ def encode_portions(
 
 def _load(place: str) -> _Model:
     if place == DEFAULT_MODEL:
-        from slowwave.consolidation.vectors.minilm import packaged_model
+        from .minilm import packaged_model
 
         return packaged_model()
     # Nothing is fetched at run time, and nothing is told to anyone, whatever the environment says.

@@ -8,9 +8,10 @@ from operator import itemgetter
 from typing import TYPE_CHECKING
 
 from slowwave.consolidation.progress import Progress
-from slowwave.consolidation.vectors.embedder import Embedder, encode_portions
 from slowwave.store.records import Memory
 from slowwave.store.vectors import from_blob, of_unit_length, to_blob
+
+from .embedder import Embedder, encode_portions
 
 if TYPE_CHECKING:
     import numpy as np

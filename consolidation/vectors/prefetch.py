@@ -14,7 +14,8 @@ from threading import Lock
 from typing import TYPE_CHECKING
 
 from slowwave.consolidation.runtime.threads import start_in_thread
-from slowwave.consolidation.vectors.embedder import Embedder
+
+from .embedder import Embedder
 
 if TYPE_CHECKING:
     import numpy as np

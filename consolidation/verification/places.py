@@ -14,7 +14,8 @@ from slowwave.consolidation.text import lexicon
 from slowwave.consolidation.text.reading import Reading
 from slowwave.consolidation.text.statements import Statement
 from slowwave.consolidation.text.tokens import stem
-from slowwave.consolidation.verification.parties import names_placed
+
+from .parties import names_placed
 
 # How many words on each side of a word make its place.
 _NEAR = 2

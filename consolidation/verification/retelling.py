@@ -22,7 +22,8 @@ from slowwave.consolidation.text.statements import (
 )
 from slowwave.consolidation.text.tokens import stem
 from slowwave.consolidation.text.weights import Weights, weights_of
-from slowwave.consolidation.verification.stance import counterparts
+
+from .stance import counterparts
 
 # From more than this share of the things of one of them on, verbs aside, a statement of a draft was
 # made from one of a source.

@@ -23,10 +23,11 @@ from slowwave.consolidation.text.statements import Statement, is_known, word_set
 from slowwave.consolidation.text.tokens import Token, is_content, is_past_form, stem
 from slowwave.consolidation.text.values import Value
 from slowwave.consolidation.thresholds import DRAFT_SIMILARITY, EXTRACT_SOURCES
-from slowwave.consolidation.verification.parties import out_of_order, titled, turned
-from slowwave.consolidation.verification.places import exchanged
-from slowwave.consolidation.verification.retelling import Retelling, Told
-from slowwave.consolidation.verification.stance import (
+
+from .parties import out_of_order, titled, turned
+from .places import exchanged
+from .retelling import Retelling, Told
+from .stance import (
     affirmed,
     denials_lost,
     denied_otherwise,

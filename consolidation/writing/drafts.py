@@ -16,7 +16,11 @@ from slowwave.consolidation.vectors.embedder import BATCH, Embedder
 from slowwave.consolidation.vectors.prefetch import PrefetchedVectors
 from slowwave.consolidation.verification.quotes import find_unquoted
 from slowwave.consolidation.verification.verify import find_distance, find_faults
-from slowwave.consolidation.writing.writer import (
+from slowwave.store.file import MemoryFile
+from slowwave.store.ledger import Answer, KeptAnswer, keep_answers, read_answer
+from slowwave.store.records import timestamp
+
+from .writer import (
     TOGETHER,
     Answers,
     Check,
@@ -25,9 +29,6 @@ from slowwave.consolidation.writing.writer import (
     Writer,
     portions,
 )
-from slowwave.store.file import MemoryFile
-from slowwave.store.ledger import Answer, KeptAnswer, keep_answers, read_answer
-from slowwave.store.records import timestamp
 
 if TYPE_CHECKING:
     import numpy as np
