@@ -346,15 +346,32 @@ def attacked(memory_file: Path, cli: Cli, responder: Responder) -> int:
         assert server.asked
         assert all(commands(one["text"]) == () for asked in server.asked for one in asked.memories)
     shown = json.loads(ended.out)
-    assert ended.code in (1, 3)
-    assert {one["state"] for one in shown["proposals"]} <= NOTHING_WRITTEN
+    applied = [one for one in shown["proposals"] if one["state"] == "applied"]
+    assert all("written without the model" in one["why"] for one in applied)
+    others = [one for one in shown["proposals"] if one["state"] != "applied"]
+    assert {one["state"] for one in others} <= NOTHING_WRITTEN
     assert len(shown["suspicious"]) == len(COMMANDING)
-    assert picture(memory_file, ("memories", "synthesized_from")) == before
+    if applied:
+        assert_nothing_but_quotations(memory_file)
+    else:
+        assert ended.code in (1, 3)
+        assert picture(memory_file, ("memories", "synthesized_from")) == before
     assert memory_file.stat().st_size < 2_000_000
     assert cli("log", memory_file, shown["run"]).code == 0
     with open_reading(memory_file) as file:
         assert check_file(file).problems == ()
     return len(server.asked)
+
+
+def assert_nothing_but_quotations(memory_file: Path) -> None:
+    """Look that what was derived is its sources' sentences, and nobody's but the writer's."""
+    writers = rows(memory_file, "SELECT DISTINCT writer, model FROM derivations")
+    assert [(one["writer"], one["model"]) for one in writers] == [("extractive", None)]
+    query = "SELECT id, content, generation FROM memories"
+    texts = {row["id"]: row for row in rows(memory_file, query)}
+    said = {row["content"].rstrip(".") for row in texts.values() if not row["generation"]}
+    derived = [row["content"] for row in texts.values() if row["generation"]]
+    assert all(one.rstrip(".") in said for text in derived for one in text.split(". "))
 
 
 def test_a_model_that_calls_everything_the_same_merges_nothing_that_surely_differs(

@@ -13,7 +13,7 @@ from slowwave.consolidation.snapshot.cache import hash_of_code, rules
 PACKAGE = Path(consolidation.__path__[0])
 
 
-@pytest.mark.parametrize("module", ["guards.py", "language/lexicon.py", "checking/verify.py"])
+@pytest.mark.parametrize("module", ["thresholds.py", "text/lexicon.py", "comparison/guards.py"])
 def test_a_rule_that_changes_makes_other_keys(module: str, tmp_path: Path) -> None:
     copy = copytree(PACKAGE, tmp_path / "package")
     assert rules().endswith(hash_of_code(copy))
