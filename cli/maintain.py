@@ -202,7 +202,7 @@ def _code(outcome: Outcome, asked: bool) -> Code:
     from slowwave.consolidation.running.outcome import verdict
 
     if asked:
-        work = outcome.plan.proposals or outcome.purged.ids
+        work = not outcome.plan.is_empty or outcome.purged.ids
         return Code.WORK_TO_DO if work else Code.DONE
     return {
         "done": Code.DONE,

@@ -1,6 +1,6 @@
 """A model that knows the labels: what is missed with it, no better model could find.
 
-It is the real writer but for the request itself: batches, guards and verification act as in a run.
+It is the real writer but for the request itself: windows, guards and verification act as in a run.
 """
 
 from __future__ import annotations
@@ -31,22 +31,22 @@ class OracleWriter(ModelWriter):
 
 
 class _Oracle(Model):
+    """Of two memories that say the same it lets the longer one stay."""
+
     def __init__(self, endpoint: Endpoint, same: Mapping[Texts, bool]) -> None:
         super().__init__(endpoint, None, None)
-        self._same = same
+        self._same = {frozenset(pair) for pair, says_the_same in same.items() if says_the_same}
 
     def price(self, prompt_tokens: int, answer_tokens: int) -> float | None:
         return 0.0
 
     def ask(self, call: Call) -> Answer:
         call.pending.permit()
-        lines = call.messages[1]["content"].splitlines()[1:-1]
-        judgements = [self._judged(json.loads(line)) for line in lines]
-        return Answer(json.dumps({"judgements": judgements}), 0, 0, 0.0)
-
-    def _judged(self, pair: Mapping[str, object]) -> dict[str, object]:
-        memories = pair["memories"]
-        assert isinstance(memories, list)  # noqa: S101 - the form that prompts gives a pair
-        left, right = (memory["text"] for memory in memories)
-        same = self._same.get((left, right), self._same.get((right, left), False))
-        return {"pair": pair["pair"], "judgement": "same" if same else "different"}
+        inside = call.messages[1]["content"].partition("\n</memories>")[0]
+        shown = [json.loads(line) for line in inside.splitlines()[1:]]
+        texts = {short: text for short, _, text, *_ in shown}
+        groups = []
+        if frozenset(texts.values()) in self._same:
+            stay = max(texts, key=lambda short: len(texts[short]))
+            groups = [{"kind": "same", "ids": list(texts), "stay": [stay], "claims": []}]
+        return Answer(json.dumps({"groups": groups}), 0, 0, 0.0)

@@ -11,7 +11,6 @@ from email.utils import parsedate_to_datetime
 from typing import TYPE_CHECKING, Any
 
 from slowwave.consolidation.errors import ModelError
-from slowwave.consolidation.planning.estimates import Question
 from slowwave.consolidation.runtime.redaction import without_secrets
 from slowwave.store.ledger import Answer
 
@@ -57,7 +56,6 @@ class ModelRefuses(CallFailed):
 class Call:
     """One question on its way to the model."""
 
-    question: Question
     messages: Messages
     # What it may use, and what is to be told of it.
     pending: PendingCall
@@ -231,7 +229,7 @@ class Model:
                 max_retries=0,
                 num_retries=0,
                 drop_params=True,
-                **_response_format(form, call.question),
+                **_response_format(form),
             )
         except OpenAIError as error:
             # A server that says no charges nothing; what became of the others nobody knows.
@@ -273,16 +271,16 @@ class Model:
         return without_secrets(text, self._endpoint.api_base)
 
 
-def _response_format(form: str, question: Question) -> dict[str, Any]:
+def _response_format(form: str) -> dict[str, Any]:
     if form == "none":
         return {}
-    shape = prompts.schema(question)
+    shape = prompts.schema()
     if form == "json_object":  # the spelling of llama.cpp's server
         return {"response_format": {"type": "json_object", "schema": shape}}
     return {
         "response_format": {
             "type": "json_schema",
-            "json_schema": {"name": question, "schema": shape},
+            "json_schema": {"name": "groups", "schema": shape},
         }
     }
 

@@ -20,14 +20,14 @@ from slowwave.store.ledger import Answer
 
 from .budget import BudgetSpent, Ledger, PendingCall
 from .calls import Call, CallFailed, Model, ModelRefuses
-from .questions import Asking
+from .questions import Question
 
 
 @dataclass(frozen=True)
 class CompletedCall:
     """A question that is under way no more: its answer, or why there is none."""
 
-    question: Asking
+    question: Question
     outcome: Answer | BaseException
     # What was used for it, whether or not an answer came.
     used: Usage
@@ -42,8 +42,8 @@ class Dispatcher:
         self._ledger = ledger
         self._most = most
         self._lock = Lock()
-        self._waiting: deque[Asking] = deque()
-        self._flying: dict[PendingCall, Asking] = {}
+        self._waiting: deque[Question] = deque()
+        self._flying: dict[PendingCall, Question] = {}
         self._landed: SimpleQueue[CompletedCall] = SimpleQueue()
         # Why nothing is asked any more.
         self._refused: str | None = None
@@ -60,7 +60,7 @@ class Dispatcher:
         with self._lock:
             return not self._waiting and not self._flying
 
-    def ask(self, question: Asking, first: bool = False) -> None:
+    def ask(self, question: Question, first: bool = False) -> None:
         """Let a question wait for its call, before all others or behind them."""
         with self._lock:
             if first:
@@ -111,7 +111,7 @@ class Dispatcher:
                 self._landed.put(CompletedCall(self._waiting.popleft(), spent, Usage()))
             else:
                 self._flying[pending] = self._waiting.popleft()
-                return Call(question.kind, question.messages, pending)
+                return Call(question.messages, pending)
         return None
 
     def _call(self, first: Call) -> None:

@@ -24,6 +24,7 @@ from slowwave.consolidation.text.tokens import Token, is_content, is_past_form, 
 from slowwave.consolidation.text.values import Value
 from slowwave.consolidation.thresholds import DRAFT_SIMILARITY, EXTRACT_SOURCES
 
+from .faults import Fault
 from .parties import out_of_order, titled, turned
 from .places import exchanged
 from .retelling import Retelling, Told
@@ -84,7 +85,7 @@ MOST_VOICES = 0.5
 ALL_VOICES = 0.75
 
 
-def find_faults(draft: Draft, sources: Sequence[Source], operation: Operation) -> list[str]:
+def find_faults(draft: Draft, sources: Sequence[Source], operation: Operation) -> list[Fault]:
     """Give what is wrong with a draft, a sentence each; none if it may be written.
 
     Checks that each claim cites given sources only, that nothing in it is invented or moved to
@@ -94,7 +95,7 @@ def find_faults(draft: Draft, sources: Sequence[Source], operation: Operation) -
     known = {source.id: source for source in sources}
     faults = list(_structure(draft, known))
     if faults:
-        return faults
+        return [Fault(one) for one in faults]
     for claim in draft.claims:
         faults += _invented(claim, [known[one] for one in claim.sources])
     retelling = Retelling(
@@ -109,14 +110,14 @@ def find_faults(draft: Draft, sources: Sequence[Source], operation: Operation) -
         faults += _untold(retelling)
     if len(DATE_MARK.sub("", draft.text)) > sum(len(source.text) + 2 for source in sources):
         faults.append("the draft is longer than its sources together")
-    return list(dict.fromkeys(faults))
+    return [Fault(one) for one in dict.fromkeys(faults)]
 
 
 def find_distance(
     draft_vector: NDArray[np.float32],
     sources: Sequence[Source],
     operation: Operation = "synthesize",
-) -> list[str]:
+) -> list[Fault]:
     """Give the fault of a draft that lies too far from one of its sources, if there is one.
 
     draft_vector: float32, shape (d,), unit length, of the same model as the sources' vectors. The
@@ -126,7 +127,7 @@ def find_distance(
     nearness, whom = (max(found), "any") if operation == "extract" else (min(found), "one")
     if nearness >= DRAFT_SIMILARITY:
         return []
-    return [f"the draft has a similarity of only {nearness:.2f} to {whom} of its sources"]
+    return [Fault(f"the draft has a similarity of only {nearness:.2f} to {whom} of its sources")]
 
 
 def find_loss(staying: str, leaving: Sequence[str]) -> list[str]:

@@ -1,0 +1,21 @@
+"""What is wrong with a draft, as people and a model are told it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Fault:
+    """One thing that is wrong with a draft."""
+
+    # A sentence that names the words it is about.
+    why: str
+    # The place of the claim at fault; None if it is about what is lost, or about the whole.
+    claim: int | None = None
+    # The id of the source of which something is lost.
+    source: str | None = None
+    # Whether it is about plain words that may only be put otherwise; never about a value, a name, a
+    # literal, a denial, a quantity, a condition, a mood, or who does what.
+    soft: bool = False
+    words: tuple[str, ...] = ()
