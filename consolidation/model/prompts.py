@@ -22,7 +22,8 @@ Judgement = Literal["same", "newer", "different", "unclear"]
 
 
 class _Form(BaseModel):
-    model_config = ConfigDict(extra="forbid")
+    # What else a model says is left unread.
+    model_config = ConfigDict(extra="ignore")
 
 
 class StatedClaim(_Form):

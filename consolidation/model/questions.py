@@ -13,8 +13,6 @@ from dataclasses import dataclass, field, replace
 from itertools import groupby, pairwise
 from typing import get_args
 
-from pydantic import ValidationError
-
 from slowwave.consolidation.planning.estimates import (
     MOST_PAIRS,
     Estimate,
@@ -32,6 +30,7 @@ from slowwave.store.ledger import Answer, KeptAnswer
 from slowwave.store.records import json_text
 
 from . import prompts
+from .answers import Unreadable, read_form
 from .prompts import Judgement
 
 # The most tokens of an answer beyond what is expected; a model may be wordier than its sources.
@@ -70,6 +69,8 @@ class Writing:
         self._sources = _owner_first(job)
         self.messages = prompts.ask_to_write(self.kind, self._sources)
         self.estimate = estimate_writing(self.kind, self._sources)
+        # What the answer stands for in the cache: not the repair of one that could not be read.
+        self._kept_for = self.messages
         self._repaired = False
 
     @property
@@ -81,8 +82,16 @@ class Writing:
         """Give the answer that was paid for before."""
         return answers.find(self._key)
 
+    def is_readable(self, text: str) -> bool:
+        """Say whether an answer is of the form that was asked for, whatever it is worth."""
+        try:
+            read_form(prompts.FORMS[self.kind], text)
+        except Unreadable:
+            return False
+        return True
+
     def to_keep(self, answer: Answer) -> list[KeptAnswer]:
-        """Give what is to be kept of an answer, whatever it is worth."""
+        """Give what is to be kept of an answer that can be read, whatever it is worth."""
         return [(self._key, self._model, answer)]
 
     def settle(self, text: str, check: Check) -> Iterator[Written | Asking]:
@@ -99,11 +108,13 @@ class Writing:
         written = understood
         if isinstance(written, Draft):
             written = judged(turn.proposal, written, check)
-        if written.state == "rejected" and not self._repaired:
+        if written.state in ("rejected", "failed") and not self._repaired:
             faults = (written.why or "").split("; ")
             self._repaired = True
             self.messages = prompts.repair(self.messages, text, faults)
             self.estimate = _with_repair(self.estimate, text, faults)
+            if written.state == "rejected":
+                self._kept_for = self.messages
             yield self
         elif written.state == "rejected" and isinstance(understood, Draft):
             yield turn.end(_without_the_model(written, check))
@@ -112,15 +123,15 @@ class Writing:
 
     @property
     def _key(self) -> str:
-        asked = hashlib.sha256(json_text(self.messages).encode()).hexdigest()
+        asked = hashlib.sha256(json_text(self._kept_for).encode()).hexdigest()
         return hashlib.sha256(f"{self._model}\n{asked}".encode()).hexdigest()
 
     def _understand(self, proposal: Proposal, text: str) -> Draft | Written:
         """Give the draft in an answer, or what became of the proposal without one."""
         try:
-            form = prompts.FORMS[self.kind].model_validate_json(_json_part(text))
-        except ValidationError as error:
-            return Written(proposal, None, "rejected", _unreadable(error))
+            form = read_form(prompts.FORMS[self.kind], text)
+        except Unreadable as error:
+            return Written(proposal, None, "failed", str(error))
         if isinstance(form, prompts.RuleAnswer):
             if not form.rule:
                 return Written(proposal, None, "declined", "the model found no rule in them")
@@ -160,6 +171,10 @@ class Judging:
     def kept(self, answers: Answers) -> Answer | None:
         """Give nothing: what was kept about a pair was found before it came here."""
         return None
+
+    def is_readable(self, text: str) -> bool:
+        """Say whether an answer is of the form that was asked for, whatever it is worth."""
+        return not isinstance(_judgements(text), str)
 
     def to_keep(self, answer: Answer) -> list[KeptAnswer]:
         """Give what was said of each pair, with its share of the price."""
@@ -291,9 +306,8 @@ def _richness(source: Source) -> int:
 
 
 def _unjudged(proposal: Proposal, unreadable: str | None) -> Written:
-    if unreadable is not None:
-        return Written(proposal, None, "rejected", unreadable)
-    return Written(proposal, None, "failed", "the model did not answer about this pair")
+    why = unreadable or "the model did not answer about this pair"
+    return Written(proposal, None, "failed", why)
 
 
 def _judgements(text: str) -> dict[str, Judgement] | str:
@@ -302,9 +316,9 @@ def _judgements(text: str) -> dict[str, Judgement] | str:
     Of a pair that is judged in two ways nothing is known.
     """
     try:
-        form = prompts.JudgementAnswer.model_validate_json(_json_part(text))
-    except ValidationError as error:
-        return _unreadable(error)
+        form = read_form(prompts.JudgementAnswer, text)
+    except Unreadable as error:
+        return str(error)
     said = {(one.pair, one.judgement) for one in form.judgements}
     counts = Counter(pair for pair, _ in said)
     return {pair: judgement for pair, judgement in said if counts[pair] == 1}
@@ -368,18 +382,3 @@ def _claims(form: prompts.SynthesisAnswer, ids: Mapping[str, str]) -> Iterator[C
 def _with_repair(estimate: Estimate, answer: str, faults: Sequence[str]) -> Estimate:
     more = count_tokens(answer) + sum(map(count_tokens, faults)) + _TOKENS_OF_REPAIR
     return Estimate(estimate.prompt + more, estimate.answer)
-
-
-def _unreadable(error: ValidationError) -> str:
-    first = error.errors(include_url=False, include_input=False)[0]
-    # An answer that ran into its limit of tokens comes as if nothing were wrong with it.
-    if "EOF while parsing" in first["msg"]:
-        return "the answer breaks off before its end"
-    where = ".".join(str(part) for part in first["loc"])
-    return f"the answer is not the JSON that was asked for ({where or 'all'}: {first['msg']})"
-
-
-def _json_part(text: str) -> str:
-    """Give the JSON object in an answer that may have a fence or a sentence around it."""
-    start, end = text.find("{"), text.rfind("}")
-    return text[start : end + 1] if 0 <= start < end else text

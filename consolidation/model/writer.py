@@ -18,8 +18,9 @@ from slowwave.consolidation.writing.writer import TOGETHER, Answers, Check, Job,
 from slowwave.store.ledger import Answer
 
 from . import prompts
+from .asking import CallFailed, Model
 from .budget import Budget, BudgetSpent, Ledger
-from .calls import CallFailed, Endpoint, Model, open_model
+from .calls import Endpoint, open_model
 from .dispatcher import Dispatcher
 from .questions import (
     Asking,
@@ -49,11 +50,17 @@ class ModelWriter:
         self._concurrency = concurrency
         self._budget = budget or Budget()
         self._opened: Model | None = None
+        self._dispatcher: Dispatcher | None = None
 
     @property
     def model(self) -> str | None:
         """The model's name."""
         return self._endpoint.model
+
+    @property
+    def refused(self) -> str | None:
+        """Why the model refuses every call; None if it does not, as far as is known."""
+        return None if self._dispatcher is None else self._dispatcher.refused
 
     def prompt_hash(self, operation: Operation) -> str:
         """Give the hash of the instructions and of the model."""
@@ -81,7 +88,8 @@ class ModelWriter:
             to_judge += [one for one in known if isinstance(one, Attempt)]
         writing = (Writing(name, job) for job in jobs if job.proposal.operation != "merge")
         ledger = Ledger(self._budget, self._opened.price)
-        session = _Session(Dispatcher(self._opened, ledger, self._concurrency), check, answers)
+        self._dispatcher = Dispatcher(self._opened, ledger, self._concurrency)
+        session = _Session(self._opened, self._dispatcher, check, answers)
         # So many wait ready for their call that none waits for what is done between two looks.
         with _short_turns():
             yield from session.run(chain(writing, batches(name, to_judge)), 4 * self._concurrency)
@@ -101,7 +109,10 @@ def _short_turns() -> Iterator[None]:
 class _Session:
     """One run's questions: which are to be asked, and what comes of them."""
 
-    def __init__(self, dispatcher: Dispatcher, check: Check, answers: Answers) -> None:
+    def __init__(
+        self, model: Model, dispatcher: Dispatcher, check: Check, answers: Answers
+    ) -> None:
+        self._model = model
         self._dispatcher = dispatcher
         self._check = check
         self._answers = answers
@@ -138,9 +149,10 @@ class _Session:
 
     def _ask(self, question: Asking, first: bool = False) -> None:
         kept = question.kept(self._answers)
-        if kept is None:
+        if kept is None or not question.is_readable(kept.answer):
             self._dispatcher.ask(question, first)
         else:
+            self._model.note_kept(question.messages, kept)
             _charge(question, Usage(cached=1))
             self._known.append(question.settle(kept.answer, self._check))
 
@@ -149,7 +161,12 @@ class _Session:
         self._dispatcher.give_up_what_takes_too_long()
         landed = list(self._dispatcher.landed(seconds))
         answered = [(one, one.outcome) for one in landed if isinstance(one.outcome, Answer)]
-        kept = [kept for one, answer in answered for kept in one.question.to_keep(answer)]
+        kept = [
+            kept
+            for one, answer in answered
+            if one.question.is_readable(answer.answer)
+            for kept in one.question.to_keep(answer)
+        ]
         if kept:
             self._answers.keep(kept)
         for one in landed:

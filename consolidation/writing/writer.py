@@ -60,6 +60,10 @@ class Writer(Protocol):
     def model(self) -> str | None:
         """The model's name, None without one."""
 
+    @property
+    def refused(self) -> str | None:
+        """Why the model refuses every call; None if it does not, or was not asked."""
+
     def prompt_hash(self, operation: Operation) -> str:
         """Give the hash of what the writer goes by: another hash may give another draft."""
 
@@ -80,6 +84,7 @@ class ExtractiveWriter:
 
     name = "extractive"
     model = None
+    refused = None
 
     def prompt_hash(self, operation: Operation) -> str:
         """Give the hash of the version: its rules are its instructions."""
