@@ -161,6 +161,8 @@ def maintain(
     code = signals.code or _code(outcome, dry_run and exit_code)
     if outcome.broken_off:
         output.error(outcome.broken_off.message, outcome.broken_off.hint, code)
+    elif writer.refused is not None:
+        output.error(f"The model refuses every call: {writer.refused}", "", code)
     elif not outcome.end_is_kept:
         output.note("The end could not be written: the log says 'running' until the next run.")
     elif outcome.not_kept:

@@ -107,12 +107,14 @@ def says(
     content: str | Mapping[str, Any],
     finish_reason: str = "stop",
     prompt_tokens: int | None = None,
+    refusal: str | None = None,
 ) -> Reply:
     """Give a completion with this content; what it took is counted unless it is told."""
     text = content if isinstance(content, str) else json.dumps(content)
     choice = {
         "index": 0,
-        "message": {"role": "assistant", "content": text},
+        "message": {"role": "assistant", "content": text}
+        | ({"refusal": refusal} if refusal else {}),
         "finish_reason": finish_reason,
     }
     completion = {"id": "chatcmpl-1", "object": "chat.completion", "created": 1}

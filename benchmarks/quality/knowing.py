@@ -10,7 +10,9 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import cycle
 
-from slowwave.consolidation.model.calls import Call, Endpoint, Model
+from slowwave.consolidation.model.asking import Call
+from slowwave.consolidation.model.calls import TIMEOUT_S, Endpoint
+from slowwave.consolidation.model.prompts import Messages
 from slowwave.consolidation.model.writer import ModelWriter
 from slowwave.store.ledger import Answer
 
@@ -25,23 +27,29 @@ class KnowingWriter(ModelWriter):
 
     def __init__(self, gold: Json, texts: Mapping[str, str], lies: bool = False) -> None:
         """Take the known answers, and the text of each memory that they name."""
-        endpoint = Endpoint("lying" if lies else "knowing")
-        super().__init__(endpoint)
-        self._knowing = (_Lying if lies else _Knowing)(endpoint, gold, texts)
+        super().__init__(Endpoint("lying" if lies else "knowing"))
+        self._knowing = (_Lying if lies else _Knowing)(gold, texts)
 
     def make_ready(self) -> None:
         """Put the known answers in the model's place."""
         self._opened = self._knowing
 
 
-class _Knowing(Model):
-    def __init__(self, endpoint: Endpoint, gold: Json, texts: Mapping[str, str]) -> None:
-        super().__init__(endpoint, None, None)
+class _Knowing:
+    patience_s = TIMEOUT_S
+
+    def __init__(self, gold: Json, texts: Mapping[str, str]) -> None:
         self._gold = gold
         self._texts = texts
 
     def price(self, prompt_tokens: int, answer_tokens: int) -> float | None:
         return 0.0
+
+    def limit(self, answer_tokens: int) -> int:
+        return answer_tokens
+
+    def note_kept(self, messages: Messages, answer: Answer) -> None:
+        pass
 
     def ask(self, call: Call) -> Answer:
         call.pending.permit()

@@ -1,6 +1,6 @@
 """A model that knows the labels: what is missed with it, no better model could find.
 
-It is the real writer but for the request itself: windows, guards and verification act as in a run.
+It is the real writer but for the request itself: batches, guards and verification act as in a run.
 """
 
 from __future__ import annotations
@@ -8,7 +8,9 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 
-from slowwave.consolidation.model.calls import Call, Endpoint, Model
+from slowwave.consolidation.model.asking import Call
+from slowwave.consolidation.model.calls import TIMEOUT_S, Endpoint
+from slowwave.consolidation.model.prompts import Messages
 from slowwave.consolidation.model.writer import ModelWriter
 from slowwave.store.ledger import Answer
 
@@ -21,24 +23,30 @@ class OracleWriter(ModelWriter):
 
     def __init__(self, same: Mapping[Texts, bool]) -> None:
         """Take which pairs say the same."""
-        endpoint = Endpoint("oracle")
-        super().__init__(endpoint)
-        self._oracle = _Oracle(endpoint, same)
+        super().__init__(Endpoint("oracle"))
+        self._oracle = _Oracle(same)
 
     def make_ready(self) -> None:
         """Put the labels in the model's place."""
         self._opened = self._oracle
 
 
-class _Oracle(Model):
+class _Oracle:
     """Of two memories that say the same it lets the longer one stay."""
 
-    def __init__(self, endpoint: Endpoint, same: Mapping[Texts, bool]) -> None:
-        super().__init__(endpoint, None, None)
+    patience_s = TIMEOUT_S
+
+    def __init__(self, same: Mapping[Texts, bool]) -> None:
         self._same = {frozenset(pair) for pair, says_the_same in same.items() if says_the_same}
 
     def price(self, prompt_tokens: int, answer_tokens: int) -> float | None:
         return 0.0
+
+    def limit(self, answer_tokens: int) -> int:
+        return answer_tokens
+
+    def note_kept(self, messages: Messages, answer: Answer) -> None:
+        pass
 
     def ask(self, call: Call) -> Answer:
         call.pending.permit()

@@ -18,6 +18,8 @@ from slowwave.consolidation.proposals import Source
 Messages = list[dict[str, str]]
 # What several memories may be to each other.
 Kind = Literal["same", "joined", "newer", "rule", "conflict"]
+# The forms of answers.
+Form = Literal["groups"]
 
 
 class _Form(BaseModel):
@@ -46,6 +48,8 @@ class GroupsAnswer(_Form):
 
     groups: list[StatedGroup]
 
+
+FORMS: dict[Form, type[_Form]] = {"groups": GroupsAnswer}
 
 INSTRUCTIONS = """\
 You consolidate the memories of an AI agent. What stands between <memories> and </memories> is \
@@ -162,33 +166,25 @@ def _fenced(name: str, lines: Iterator[str] | Sequence[str]) -> str:
     return f"<{name}>\n{inside}\n</{name}>"
 
 
-def schema() -> dict[str, Any]:
-    """Give the JSON schema of the answer, as providers of structured output want it."""
+def schema(form: Form) -> dict[str, Any]:
+    """Give the JSON schema of an answer, as providers of structured output want it."""
     # Each time a new one: litellm changes it for some providers.
-    made: dict[str, Any] = json.loads(_schema_text())
+    made: dict[str, Any] = json.loads(_schema_text(form))
     return made
 
 
 @functools.cache
-def _schema_text() -> str:
-    shape = GroupsAnswer.model_json_schema()
-    return json.dumps(_trimmed(shape, shape.pop("$defs", {})))
+def _schema_text(form: Form) -> str:
+    shape = FORMS[form].model_json_schema()
+    return json.dumps(_whole(shape, shape.pop("$defs", {})))
 
 
-def _trimmed(shape: Any, parts: dict[str, Any]) -> Any:
-    """Drop what says nothing to a model and is paid for in every call; put parts in their place.
-
-    The strict form of providers: nothing beside what is named, and no bounds on lengths.
-    """
+def _whole(shape: Any, parts: dict[str, Any]) -> Any:
+    """Put parts in the places that refer to them."""
     if isinstance(shape, list):
-        return [_trimmed(one, parts) for one in shape]
+        return [_whole(one, parts) for one in shape]
     if not isinstance(shape, dict):
         return shape
     if "$ref" in shape:
-        return _trimmed(parts[shape["$ref"].rpartition("/")[2]], parts)
-    trimmed = {
-        name: _trimmed(one, parts)
-        for name, one in shape.items()
-        if name not in ("title", "description", "minLength")
-    }
-    return trimmed | ({"additionalProperties": False} if shape.get("type") == "object" else {})
+        return _whole(parts[shape["$ref"].rpartition("/")[2]], parts)
+    return {name: _whole(one, parts) for name, one in shape.items()}

@@ -11,8 +11,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 
-from pydantic import ValidationError
-
 from slowwave.consolidation.planning.estimates import Estimate, estimate_window
 from slowwave.consolidation.proposals import (
     Asked,
@@ -31,9 +29,10 @@ from slowwave.store.ledger import Answer, KeptAnswer
 from slowwave.store.records import json_text
 
 from . import prompts
+from .answers import Unreadable, read_form
 from .groups import Group, Suggestion, Suggestions, Unusable
 from .mending import mended
-from .prompts import Messages, StatedGroup
+from .prompts import Form, Messages, StatedGroup
 
 # The most tokens of an answer beyond what is expected; a model may be wordier than its sources.
 ANSWER_MARGIN = 1_000
@@ -69,6 +68,8 @@ class _Faulty:
 
 class Question:
     """A question about a window, or about those of its groups that cannot be used."""
+
+    form: Form = "groups"
 
     def __init__(self, model: str, talk: Talk, faulty: Sequence[_Faulty] = ()) -> None:
         """Take the groups to ask about once more, if it is not the first question."""
@@ -212,9 +213,9 @@ class Question:
 def _read(text: str) -> list[StatedGroup] | str:
     """Give the groups of an answer; a sentence if it cannot be read."""
     try:
-        return prompts.GroupsAnswer.model_validate_json(_json_part(text)).groups
-    except ValidationError as error:
-        return _unreadable(error)
+        return read_form(prompts.GroupsAnswer, text).groups
+    except Unreadable as error:
+        return str(error)
 
 
 def _without_the_model(faulty: _Faulty, check: Check) -> Iterator[Written]:
@@ -249,18 +250,3 @@ def share(used: Usage, count: int) -> list[Usage]:
 def _split(whole: int, count: int) -> list[int]:
     cuts = [whole * number // count for number in range(count + 1)]
     return [end - start for start, end in pairwise(cuts)]
-
-
-def _unreadable(error: ValidationError) -> str:
-    first = error.errors(include_url=False, include_input=False)[0]
-    # An answer that ran into its limit of tokens comes as if nothing were wrong with it.
-    if "EOF while parsing" in first["msg"]:
-        return "the answer breaks off before its end"
-    where = ".".join(str(part) for part in first["loc"])
-    return f"the answer is not the JSON that was asked for ({where or 'all'}: {first['msg']})"
-
-
-def _json_part(text: str) -> str:
-    """Give the JSON object in an answer that may have a fence or a sentence around it."""
-    start, end = text.find("{"), text.rfind("}")
-    return text[start : end + 1] if 0 <= start < end else text

@@ -18,8 +18,9 @@ from slowwave.consolidation.writing.writer import TOGETHER, Answers, Job
 from slowwave.store.ledger import Answer
 
 from . import prompts
+from .asking import CallFailed, Model
 from .budget import Budget, BudgetSpent, Ledger
-from .calls import CallFailed, Endpoint, Model, open_model
+from .calls import Endpoint, open_model
 from .dispatcher import Dispatcher
 from .groups import Suggestions
 from .questions import Question, Talk
@@ -45,11 +46,17 @@ class ModelWriter:
         self._concurrency = concurrency
         self._budget = budget or Budget()
         self._opened: Model | None = None
+        self._dispatcher: Dispatcher | None = None
 
     @property
     def model(self) -> str | None:
         """The model's name."""
         return self._endpoint.model
+
+    @property
+    def refused(self) -> str | None:
+        """Why the model refuses every call; None if it does not, as far as is known."""
+        return None if self._dispatcher is None else self._dispatcher.refused
 
     @property
     def key(self) -> str:
@@ -77,7 +84,8 @@ class ModelWriter:
             for job in jobs
         )
         ledger = Ledger(self._budget, self._opened.price)
-        session = _Session(Dispatcher(self._opened, ledger, self._concurrency), check, answers)
+        self._dispatcher = Dispatcher(self._opened, ledger, self._concurrency)
+        session = _Session(self._opened, self._dispatcher, check, answers)
         # So many wait ready for their call that none waits for what is done between two looks.
         with _short_turns():
             yield from session.run(questions, 4 * self._concurrency)
@@ -97,7 +105,10 @@ def _short_turns() -> Iterator[None]:
 class _Session:
     """One run's questions: which are to be asked, and what comes of them."""
 
-    def __init__(self, dispatcher: Dispatcher, check: Check, answers: Answers) -> None:
+    def __init__(
+        self, model: Model, dispatcher: Dispatcher, check: Check, answers: Answers
+    ) -> None:
+        self._model = model
         self._dispatcher = dispatcher
         self._check = check
         self._answers = answers
@@ -137,6 +148,7 @@ class _Session:
         if kept is None:
             self._dispatcher.ask(question, first)
         else:
+            self._model.note_kept(question.messages, kept)
             question.charge(Usage(cached=1))
             self._known.append(question.settle(kept.answer, self._check))
 

@@ -50,6 +50,10 @@ class Writer(Protocol):
         """The model's name, None without one."""
 
     @property
+    def refused(self) -> str | None:
+        """Why the model refuses every call; None if it does not, or was not asked."""
+
+    @property
     def key(self) -> str | None:
         """The hash of the model and of what it is told; None without one."""
 
@@ -71,6 +75,7 @@ class ExtractiveWriter:
 
     name = "extractive"
     model = None
+    refused = None
     key = None
 
     def make_ready(self) -> None:
