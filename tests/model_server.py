@@ -12,15 +12,12 @@ import os
 import sys
 import threading
 import time
-from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import Any
+from typing import Any, NamedTuple
 
-from slowwave.consolidation.model import prompts
-from slowwave.consolidation.planning.estimates import Question
 from slowwave.consolidation.text.reading import read
 
 # More than any test asks for: a loop that does not end must not fill the memory.
@@ -30,6 +27,17 @@ MOST_BYTES = 1_000_000
 MOST_SECONDS = 60.0
 # Whose tokens are counted.
 COUNTED_AS = "gpt-4o-mini"
+# From this share of the shorter one's words on two memories tell one thing to the honest one.
+_ALIKE = 0.8
+
+
+class Shown(NamedTuple):
+    """A memory as a model is shown it; one that stays word for word says so."""
+
+    id: str
+    said: str
+    text: str
+    stands: str = ""
 
 
 @dataclass(frozen=True)
@@ -45,22 +53,18 @@ class Asked:
         return list(self.body["messages"])
 
     @property
-    def question(self) -> Question:
-        """What it is about, by its instructions."""
-        system = self.messages[0]["content"]
-        return next(one for one, text in prompts.INSTRUCTIONS.items() if text == system)
+    def memories(self) -> list[Shown]:
+        """The memories in it, in their order."""
+        inside, _, _ = self.messages[1]["content"].partition("\n</memories>")
+        first, *lines = inside.splitlines()
+        assert first == "<memories>"
+        return [Shown(*json.loads(line)) for line in lines]
 
     @property
-    def lines(self) -> list[dict[str, Any]]:
-        """What stands between the two marks, an object a line."""
-        first, *lines, last = self.messages[1]["content"].splitlines()
-        assert (first, last) == ("<memories>", "</memories>")
-        return [json.loads(line) for line in lines]
-
-    @property
-    def memories(self) -> list[dict[str, Any]]:
-        """The memories in it, those of pairs one after the other."""
-        return [memory for line in self.lines for memory in line.get("memories", [line])]
+    def faulty(self) -> list[dict[str, Any]]:
+        """The groups of an earlier answer that cannot be used, with their faults."""
+        _, _, behind = self.messages[1]["content"].partition("\n<groups>\n")
+        return [json.loads(line) for line in behind.splitlines()[:-1]]
 
     @property
     def prompt_tokens(self) -> int:
@@ -71,7 +75,7 @@ class Asked:
     @property
     def texts(self) -> str:
         """All that the memories say."""
-        return "\n".join(memory["text"] for memory in self.memories)
+        return "\n".join(memory.text for memory in self.memories)
 
     @property
     def repair(self) -> str | None:
@@ -122,19 +126,28 @@ def says(
     return Reply(completion | {"choices": [choice], **told})
 
 
-def judges(judgement: str) -> Responder:
-    """Give a responder that says this of every pair."""
-    return lambda asked: says(judgements(dict.fromkeys(pairs(asked), judgement)))
+def group(
+    kind: str,
+    memories: Sequence[Shown | str],
+    stay: Sequence[Shown | str] = (),
+    claims: Sequence[tuple[str, Sequence[Shown | str]]] = (),
+) -> dict[str, Any]:
+    """Give a group of an answer; claims are texts with whom they cite."""
+    return {
+        "kind": kind,
+        "ids": _ids(memories),
+        "stay": _ids(stay),
+        "claims": [{"text": text, "sources": _ids(cited)} for text, cited in claims],
+    }
 
 
-def pairs(asked: Asked) -> list[str]:
-    """Give the numbers of the pairs."""
-    return [line["pair"] for line in asked.lines]
+def groups(*several: dict[str, Any]) -> dict[str, Any]:
+    """Give an answer."""
+    return {"groups": list(several)}
 
 
-def judgements(said: Mapping[str, str]) -> dict[str, Any]:
-    """Give an answer about pairs."""
-    return {"judgements": [{"pair": pair, "judgement": what} for pair, what in said.items()]}
+def _ids(memories: Sequence[Shown | str]) -> list[str]:
+    return [one if isinstance(one, str) else one.id for one in memories]
 
 
 def compact(value: Any) -> str:
@@ -186,39 +199,52 @@ def oracle(asked: Asked) -> Reply:
 
 
 def faithful(asked: Asked) -> dict[str, Any]:
-    """Give a true answer to any question."""
-    if asked.question == "judge":
-        return judgements(dict.fromkeys(pairs(asked), "same"))
-    if asked.question == "extract":
-        return _rule(asked.memories)
-    return {
-        "claims": [
-            {"text": dated(sentence, memory["said"]), "sources": [memory["id"]]}
-            for memory in asked.memories
-            for sentence in read(memory["text"]).sentences
-            if not memory.get("stands")
-        ]
-    }
+    """Give a true answer: what tells one thing is what has most of its words in common."""
+    return groups(*map(_told, _alike(asked.memories)))
+
+
+def _told(members: list[Shown]) -> dict[str, Any]:
+    """Let all be told in the words of as few as have all words; one stays if it has them all."""
+    left = frozenset().union(*(_words(one) for one in members))
+    chosen: list[Shown] = []
+    while left:
+        best = max(members, key=lambda one: (len(_words(one) & left), -len(one.text)))
+        chosen.append(best)
+        left -= _words(best)
+    if len(chosen) == 1:
+        return group("same", members, chosen)
+    others = [one for one in members if one not in chosen]
+    claims = [
+        (dated(sentence, one.said), [one, *(others if one is chosen[0] else ())])
+        for one in sorted(chosen)
+        for sentence in read(one.text).sentences
+    ]
+    return group("joined", members, (), claims)
+
+
+def _alike(memories: Sequence[Shown]) -> Iterator[list[Shown]]:
+    """Give the memories that share most of their words, each in one group at the most."""
+    left = list(memories)
+    while left:
+        first = left.pop(0)
+        near = [one for one in left if _are_alike(first, one)]
+        left = [one for one in left if one not in near]
+        if near:
+            yield [first, *near]
+
+
+def _are_alike(one: Shown, other: Shown) -> bool:
+    fewest = min(len(_words(one)), len(_words(other)))
+    return len(_words(one) & _words(other)) >= _ALIKE * fewest > 0
+
+
+def _words(memory: Shown) -> frozenset[str]:
+    return read(memory.text).stem_set
 
 
 def dated(sentence: str, said: str) -> str:
     """Put the day before a sentence that would not be true without it."""
     return f"[{said}] {sentence}" if read(sentence).deictic else sentence
-
-
-def _rule(memories: list[dict[str, str]]) -> dict[str, Any]:
-    """Give the memory whose words most of the others share, if there are five at least."""
-    if len(memories) < 5:
-        return {"rule": None, "sources": []}
-    words = {memory["id"]: read(memory["text"]).stem_set for memory in memories}
-    counts = Counter(word for said in words.values() for word in said)
-
-    def commonness(memory: dict[str, str]) -> float:
-        said = words[memory["id"]]
-        return sum(counts[word] for word in said) / len(said)
-
-    chosen = max(memories, key=commonness)
-    return {"rule": chosen["text"], "sources": [memory["id"] for memory in memories]}
 
 
 class ModelServer:

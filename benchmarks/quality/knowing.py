@@ -54,6 +54,10 @@ class _Knowing:
     def ask(self, call: Call) -> Answer:
         call.pending.permit()
         user = call.messages[1]["content"]
+        tokens = sum(len(message["content"]) for message in call.messages) // 4
+        if call.form == "opinions":
+            said = json.dumps({"opinions": _approving(user)})
+            return Answer(said, tokens, len(said) // 4, 0.0)
         shown = [
             (line[0], line[1], line[2])
             for line in map(json.loads, user.partition("\n</memories>")[0].splitlines()[1:])
@@ -61,7 +65,6 @@ class _Knowing:
         # Asked once more it has nothing better to say, and leaves the group out.
         groups = [] if "<groups>" in user else list(self._groups(shown))
         said = json.dumps({"groups": groups})
-        tokens = sum(len(message["content"]) for message in call.messages) // 4
         return Answer(said, tokens, len(said) // 4, 0.0)
 
     def _groups(self, shown: Sequence[_Shown]) -> Iterator[Json]:
@@ -87,6 +90,21 @@ class _Knowing:
         """Give those of the memories that are shown, each text once."""
         texts = {self._texts[one] for one in ids}
         return [one for one in shown if one[2] in texts]
+
+
+def _approving(user: str) -> list[Json]:
+    """Approve of everything: any word of the texts stands for any other."""
+    items = map(json.loads, user.splitlines()[1:-1])
+    return [
+        {
+            "n": one["n"],
+            "told": True,
+            "words": [
+                {"word": word, "means": one["by"][0].split()[0]} for word in one.get("words", ())
+            ],
+        }
+        for one in items
+    ]
 
 
 class _Lying(_Knowing):

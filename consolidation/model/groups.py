@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from itertools import combinations, groupby
 from typing import TYPE_CHECKING
 
+from slowwave.consolidation.comparison.guards import certain_conflict
 from slowwave.consolidation.planning.extractive import compose_update, in_time
 from slowwave.consolidation.planning.state import similarities
 from slowwave.consolidation.proposals import (
@@ -20,6 +21,7 @@ from slowwave.consolidation.proposals import (
     Source,
     proposal_id,
 )
+from slowwave.consolidation.text import cues
 from slowwave.consolidation.text.reading import read
 from slowwave.consolidation.thresholds import EXTRACT_SESSIONS, EXTRACT_SOURCES, MOST_EVIDENCE
 
@@ -43,6 +45,8 @@ class Suggestion:
     kind: str
     proposal: Proposal
     sources: tuple[Source, ...]
+    # The places of the claims that a second opinion is against.
+    doubted: frozenset[int] = frozenset()
 
     def narrowed(self, check: Check) -> Suggestion:
         """Let only those leave for a rule that say no more than it does, as it is worded."""
@@ -141,6 +145,8 @@ class Suggestions:
         leaving = [one for one in group.ids if one != stay and self._may_go(one, stay)]
         if not leaving:
             raise Unusable("none of the others may be superseded by the one that stays")
+        for one in leaving:
+            self._refuse_different(stay, one)
         ids = [stay, *leaving]
         draft = Draft((Claim(self._source[stay].text, tuple(sorted(ids))),))
         reason = f"a model says that {len(ids)} memories say the same"
@@ -188,6 +194,12 @@ class Suggestions:
         said = {one: self._source[one].observed_at for one in group.ids}
         if min(said[one] for one in now) <= max(said[one] for one in before):
             raise Unusable("the newest value was not said after all the others")
+        for one in now:
+            _refuse_unsettled(self._source[one].text)
+        for one in before:
+            _refuse_another_thing(
+                [self._source[other].text for other in now], self._source[one].text
+            )
         stages = [[self._source[one] for one in now], *self._stages(before)]
         draft = compose_update(stages)
         leaving = [one for one in group.ids if one in self._window.may_leave]
@@ -225,6 +237,15 @@ class Suggestions:
         may_leave = leaving in self._window.may_leave
         return may_leave and self._trust[staying] >= self._trust[leaving]
 
+    def _refuse_different(self, one: str, other: str) -> None:
+        """Refuse as one what a rule is certain differs: no model may overrule that."""
+        here, there = read(self._source[one].text), read(self._source[other].text)
+        conflict = certain_conflict(here, there)
+        if conflict is not None:
+            raise Unusable(
+                f"two of them differ in a {conflict.guard}, {conflict.why}: {there.text}"
+            )
+
     def _refuse_apart(self, ids: Sequence[str]) -> None:
         for pair in combinations(sorted(ids), 2):
             if pair in self._window.apart or pair[::-1] in self._window.apart:
@@ -261,3 +282,21 @@ class Suggestions:
             by_model=True,
         )
         return Suggestion(kind, proposal, tuple(in_time(sources)))
+
+
+def _refuse_another_thing(now: Sequence[str], before: str) -> None:
+    """Refuse as a newer value what names another thing, and does not say that something changed."""
+    if any(cues.CUE.search(text) for text in now):
+        return
+    here, there = (frozenset(read(" ".join(some)).names) for some in (now, [before]))
+    if here - there and there - here:
+        one, other = sorted(here - there)[0], sorted(there - here)[0]
+        raise Unusable(f"'{one}' and '{other}' are two things: {before}")
+
+
+def _refuse_unsettled(text: str) -> None:
+    """Refuse as a newer value what holds for a while only, comes on top, or is not in force."""
+    for pattern in (cues.FOR_A_WHILE, cues.NOT_IN_FORCE, cues.ADDED, cues.HEDGED):
+        found = pattern.search(text)
+        if found is not None:
+            raise Unusable(f"'{found.group()}' replaces nothing: {text}")

@@ -22,7 +22,7 @@ def mended(suggestion: Suggestion, check: Check) -> Draft | None:
     if proposal.operation != "synthesize" or proposal.survivor is not None:
         return None
     faults = check.faults(proposal, sources)
-    wrong = {one.claim for one in faults}
+    wrong = {one.claim for one in faults} | suggestion.doubted
     sound = [one for at, one in enumerate(proposal.draft.claims) if at not in wrong]
     draft = Draft((*sound, *_untold(sources, sound, check)))
     leaving = [source for source in sources if source.id in proposal.leaving]

@@ -23,16 +23,13 @@ from .budget import Budget, BudgetSpent, Ledger
 from .calls import Endpoint, open_model
 from .dispatcher import Dispatcher
 from .groups import Suggestions
-from .questions import Question, Talk
+from .questions import Come, GroupsQuestion, Question, Talk
 
 # How often it is looked whether a call takes too long.
 _TICK_S = 0.2
 # How long a thread may go on before another has its turn. A call needs ten turns or so on its way
 # out and back; with Python's own 5 ms each of them waits while drafts are checked.
 _TURN_S = 0.001
-
-# What comes of a question: proposals, the end of a window, or what is to be asked once more.
-_Come = Iterator[Written | Asked | Question]
 
 
 class ModelWriter:
@@ -80,7 +77,7 @@ class ModelWriter:
         assert self._opened is not None  # noqa: S101 - make_ready has set it
         name = self._endpoint.model
         questions = (
-            Question(name, Talk(job, Suggestions(job.window, job.sources, self.key)))
+            GroupsQuestion(name, Talk(job, Suggestions(job.window, job.sources, self.key)))
             for job in jobs
         )
         ledger = Ledger(self._budget, self._opened.price)
@@ -115,8 +112,8 @@ class _Session:
         # What is to be asked once more.
         self._again: deque[Question] = deque()
         # What came of questions, and was not looked at yet: of those answered before, of others.
-        self._known: deque[_Come] = deque()
-        self._landed: deque[_Come] = deque()
+        self._known: deque[Come] = deque()
+        self._landed: deque[Come] = deque()
 
     def run(self, questions: Iterator[Question], ahead: int) -> Iterator[Sequence[Written | Asked]]:
         """Ask all questions, and give what came of them, as much at once as has come."""
@@ -181,7 +178,7 @@ class _Session:
         return found
 
 
-def _failed(question: Question, error: BaseException, check: Check) -> _Come:
+def _failed(question: Question, error: BaseException, check: Check) -> Come:
     """Give what becomes of a question that was not answered."""
     if not isinstance(error, BudgetSpent | CallFailed):
         raise error

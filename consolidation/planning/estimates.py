@@ -22,6 +22,10 @@ if TYPE_CHECKING:
 TOKENS_OF_INSTRUCTIONS = 1_000
 # Id, date, quotes and brackets of a memory.
 TOKENS_A_MEMORY = 13
+# The same for a second opinion; names and brackets of an item, and what is said of one.
+_TOKENS_OF_OPINIONS = 550
+_TOKENS_AN_ITEM = 16
+_TOKENS_AN_OPINION = 20
 # Its id in an answer.
 _TOKENS_AN_ID = 4
 _TOKENS_AROUND_AN_ANSWER = 5
@@ -54,6 +58,14 @@ def estimate_window(sources: Sequence[Source]) -> Estimate:
     shown = texts + TOKENS_A_MEMORY * len(sources)
     said = round(ANSWERED_SHARE * texts) + _TOKENS_AN_ID * len(sources)
     return Estimate(TOKENS_OF_INSTRUCTIONS + shown, said + _TOKENS_AROUND_AN_ANSWER)
+
+
+def estimate_opinions(items: Sequence[Sequence[str | Sequence[str]]]) -> Estimate:
+    """Estimate a call for a second opinion on sentences, each with what is to say it too."""
+    texts = (one if isinstance(one, str) else " ".join(one) for item in items for one in item)
+    shown = sum(map(count_tokens, texts)) + _TOKENS_AN_ITEM * len(items)
+    said = _TOKENS_AN_OPINION * len(items) + _TOKENS_AROUND_AN_ANSWER
+    return Estimate(_TOKENS_OF_OPINIONS + shown, said)
 
 
 def estimate_undecided(sources: Sequence[Source]) -> int:

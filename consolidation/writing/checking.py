@@ -13,8 +13,7 @@ from slowwave.consolidation.thresholds import ENTAILED_WITH_A_MODEL
 from slowwave.consolidation.verification.faults import Fault
 from slowwave.consolidation.verification.quotes import find_unquoted
 from slowwave.consolidation.verification.verify import find_distance, find_faults, find_loss
-
-from .clearing import without_cleared
+from slowwave.consolidation.verification.words import find_word_faults
 
 if TYPE_CHECKING:
     import numpy as np
@@ -49,15 +48,18 @@ class Check:
             self._announce(proposal.draft.text)
 
     def faults(self, proposal: Proposal, sources: Sequence[Source]) -> list[Fault]:
-        """Give what is wrong with a proposal's draft, beside its sources; nothing if it may be."""
+        """Give what is wrong with a proposal's draft, beside its sources.
+
+        It may be written if there is nothing, or if whoever can clears what is soft.
+        """
         found = self._faults_of_text(proposal, sources)
-        if found or proposal.keeps_text:
+        if proposal.keeps_text or any(not one.soft for one in found):
             return found
         vector = self._vector_of(proposal.draft.text)
         self._vectors[proposal.id] = vector
         if proposal.operation == "synthesize" and not proposal.by_model:
-            return []
-        return find_distance(vector, sources, proposal.operation)
+            return found
+        return [*found, *find_distance(vector, sources, proposal.operation)]
 
     def teller(self, said: Reading, kept: Sequence[Reading]) -> int | None:
         """Find a sentence that says all that another says, by its place; None if there is none."""
@@ -78,7 +80,7 @@ class Check:
             # What stays must tell what leaves for it, as a synthesis must.
             operation = "synthesize" if proposal.operation == "merge" else proposal.operation
             found = find_faults(draft, sources, operation)
-            found = without_cleared(found, draft, sources, self._coverage.likelihood)
+            found += find_word_faults(draft, sources, operation)
         elif proposal.operation == "synthesize":
             found = find_unquoted(draft, sources)
         else:
