@@ -110,7 +110,7 @@ QuietOption = Annotated[
 KEYS = frozenset(
     {
         *("all", "api_base", "backup", "concurrency", "consolidate", "dry_run", "embedder"),
-        *("exit_code", "full", "keep_backups", "purge"),
+        *("exit_code", "full", "keep_backups", "purge", "record", "replay"),
         *("importance", "include_protected", "json", "kind", "layer", "max_calls", "max_cost"),
         *("max_time", "max_tokens", "model", "only", "origin", "pin", "quiet", "reconsider"),
         *("session", "skip_invalid", "source", "tag", "tenant", "trust", "verbose"),

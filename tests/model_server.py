@@ -1,4 +1,6 @@
-"""A model server for tests, on loopback: it speaks the OpenAI protocol and says what it is told.
+"""A model server for tests, on loopback: it says what it is told, as OpenAI would.
+
+By the path that is asked for it speaks as Anthropic, Gemini, Ollama and llama.cpp do, too.
 
 What it answers is decided by a responder, a function of the request. `oracle` is an honest one,
 `in_turn` plays a script. It counts tokens as OpenAI does, with the encoding that litellm brings
@@ -17,6 +19,8 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, NamedTuple
+
+from dialects import OpenAi, dialect_of
 
 from slowwave.consolidation.text.reading import read
 
@@ -252,7 +256,8 @@ class ModelServer:
 
     def __init__(self, port: int, responder: Responder, most_requests: int) -> None:
         self.most_requests = most_requests
-        self.base = f"http://127.0.0.1:{port}/v1"
+        self.address = f"http://127.0.0.1:{port}"
+        self.base = f"{self.address}/v1"
         self.responder = responder
         self.asked: list[Asked] = []
         # The tokens of each question and answer.
@@ -341,23 +346,21 @@ class _Handler(BaseHTTPRequestHandler):
         model = self.server.model
         body = json.loads(self.rfile.read(min(int(self.headers["content-length"]), MOST_BYTES)))
         headers = {name.lower(): value for name, value in self.headers.items()}
-        reply = model.reply(Asked(headers, body))
+        dialect = dialect_of(self.path)
+        asked = dialect.asked(self.path, body)
+        reply = model.reply(Asked(headers, asked))
         if reply.silent:
             model.closing.wait(MOST_SECONDS)
         elif not reply.hangs_up:
             # Whoever asked may have given up.
             with suppress(ConnectionError):
-                self._send(reply, body["model"])
+                self._send(_in(dialect, reply, asked["model"]))
 
     def log_message(self, format: str, *args: object) -> None:
         """Say nothing."""
 
-    def _send(self, reply: Reply, model: str) -> None:
-        text = (
-            reply.body
-            if isinstance(reply.body, str)
-            else json.dumps({"model": model, **reply.body})
-        )
+    def _send(self, reply: Reply) -> None:
+        text = reply.body if isinstance(reply.body, str) else json.dumps(reply.body)
         sent = text.encode()
         self.send_response(reply.status)
         self.send_header("content-type", "application/json")
@@ -366,6 +369,16 @@ class _Handler(BaseHTTPRequestHandler):
             self.send_header(name, value)
         self.end_headers()
         self.wfile.write(sent)
+
+
+def _in(dialect: OpenAi, reply: Reply, model: str) -> Reply:
+    """Give a reply in a dialect; what is no completion and no error is sent as it is."""
+    if isinstance(reply.body, str):
+        return reply
+    body = {"model": model, **reply.body}
+    if reply.status >= 400:
+        return replace(reply, body=dialect.refused(reply.status, body))
+    return replace(reply, body=dialect.said(body) if "usage" in body else body)
 
 
 def _serve_slowly(seconds: float, most_requests: int) -> None:

@@ -11,6 +11,7 @@ import sys
 from collections import deque
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 
 from slowwave.consolidation.proposals import Asked, State, Usage, Written
 from slowwave.consolidation.writing.checking import Check
@@ -24,6 +25,7 @@ from .calls import Endpoint, open_model
 from .dispatcher import Dispatcher
 from .groups import Suggestions
 from .questions import Come, GroupsQuestion, Question, Talk
+from .recording import Tape
 
 # How often it is looked whether a call takes too long.
 _TICK_S = 0.2
@@ -37,9 +39,19 @@ class ModelWriter:
 
     name = "model"
 
-    def __init__(self, endpoint: Endpoint, concurrency: int = 4, budget: Budget | None = None):
-        """Take where the model is, how many calls may be under way, and what they may use."""
+    def __init__(
+        self,
+        endpoint: Endpoint,
+        concurrency: int = 4,
+        budget: Budget | None = None,
+        tape: Tape | None = None,
+    ) -> None:
+        """Take where the model is, how many calls may be under way, and what they may use.
+
+        With a tape answers are recorded, or come from a recording.
+        """
         self._endpoint = endpoint
+        self._tape = tape or Tape()
         self._concurrency = concurrency
         self._budget = budget or Budget()
         self._opened: Model | None = None
@@ -63,9 +75,13 @@ class ModelWriter:
         ).hexdigest()
 
     def make_ready(self) -> None:
-        """Load litellm. Raises `ModelError` if it does not know the model, or a key is missing."""
+        """Load litellm, unless all answers come from a recording.
+
+        Raises `ModelError` if litellm does not know the model, or a key is missing.
+        """
         if self._opened is None:
-            self._opened = open_model(self._endpoint)
+            served = partial(open_model, self._endpoint)
+            self._opened = self._tape.model(self._endpoint.model, served)
 
     def write(
         self, jobs: Sequence[Job], check: Check, answers: Answers
