@@ -94,6 +94,8 @@ class Window:
     tenant: str
     memories: tuple[str, ...]
     content_hashes: tuple[str, ...]
+    # Texts that nothing lies near: they need not be shown, now or later, but beside something new.
+    alone: tuple[str, ...]
     # Each one's trust, and the occasion on which it was said.
     trusts: tuple[float, ...]
     sessions: tuple[str, ...]

@@ -159,6 +159,7 @@ def _windows(population: Population) -> Iterator[Window]:
             tenant="default",
             memories=ids,
             content_hashes=tuple(one.content_hash for one in shown),
+            alone=(),
             trusts=tuple(one.trust for one in shown),
             sessions=ids,
             may_leave=frozenset(ids),

@@ -31,8 +31,8 @@ def parcels(
     vectors: float32, shape (n, d), unit length. Each of the rows `new` is laid with its `nearest`
     rows of at least `similarity`, by cosine; so are the rows of each list in `together`. DBSCAN on
     that graph finds what hangs together, and single linkage, from the nearest pair on and no
-    further than a parcel holds, cuts what is too large. Small parts share a parcel. A row that
-    nothing lies near is in none.
+    further than a parcel holds, cuts what is too large; what is left over alone by that joins the
+    nearest row all the same. Small parts share a parcel. A row that nothing lies near is in none.
     """
     graph = _graph(vectors, new, together, nearest, similarity)
     parts = [part for part in _parts(graph, sizes, most) if not set(part).isdisjoint(new)]

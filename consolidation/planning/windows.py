@@ -73,8 +73,10 @@ class Windows:
             LEAST_NEAR_FOR_A_MODEL,
             WINDOW_TOKENS,
         )
-        for several in laid:
-            yield self._window([memories[at] for at in several])
+        shown = {at for several in laid for at in several}
+        alone = tuple(memories[at].content_hash for at in new if at not in shown)
+        for number, several in enumerate(laid):
+            yield self._window([memories[at] for at in several], () if number else alone)
 
     def _shown(self) -> list[Memory]:
         """Give what may be shown: what is open, and what was made before and may take others in.
@@ -105,7 +107,7 @@ class Windows:
 
         return np.stack([one.vector for one in self._population.sources([m.id for m in memories])])
 
-    def _window(self, memories: Sequence[Memory]) -> Window:
+    def _window(self, memories: Sequence[Memory], alone: tuple[str, ...]) -> Window:
         planner, population = self._planner, self._population
         ids = [one.id for one in memories]
         hashes = tuple(one.content_hash for one in memories)
@@ -116,6 +118,7 @@ class Windows:
             tenant=population.tenant,
             memories=tuple(ids),
             content_hashes=hashes,
+            alone=alone,
             trusts=tuple(one.trust for one in memories),
             # Without a session, what was said on one day counts as one occasion.
             sessions=tuple(one.session or one.observed_at[:10] for one in memories),

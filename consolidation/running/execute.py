@@ -201,7 +201,7 @@ class Run:
                 keep_asked(
                     file,
                     window.tenant,
-                    window.content_hashes,
+                    (*window.content_hashes, *window.alone),
                     self.context.model_key,
                     self.context.run_id,
                 )

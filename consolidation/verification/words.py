@@ -87,7 +87,9 @@ def _beyond(reading: Reading, others: Sequence[Reading]) -> tuple[str, ...]:
     spelled = {
         part: token.text for token in reversed(reading.plain) for part in stems_of(token.bare)
     }
-    return tuple(dict.fromkeys(spelled.get(one, one) for one in reading.stems if one in missing))
+    found = dict.fromkeys(spelled.get(one, one) for one in reading.stems if one in missing)
+    # "i.e." and "2 h" come as letters, which are no words.
+    return tuple(word for word in found if len(word) > 1 or word.isupper())
 
 
 def _marks(reading: Reading) -> frozenset[str]:
