@@ -91,7 +91,7 @@ def made(ended: Ended) -> list[tuple[Any, ...]]:
 def recorded(cli: Cli, agent: Agent, record: Path) -> Ended:
     """Record a night with all three operations."""
     agent.remember([*a_fact(), *a_pair(), *a_rule()])
-    ended = maintained(cli, agent, *asking(agent), "--record", record)
+    ended = maintained(cli, agent, *asking(agent), "--record", record, "--concurrency", 1)
     assert (ended.code, ended.err) == (0, "")
     return ended
 
@@ -276,6 +276,25 @@ def test_a_bad_answer_and_its_repair_are_recorded_as_they_came(
     other = another(agent)
     other.remember(a_fact())
     assert made(maintained(cli, other, "--replay", record)) == made(first)
+
+
+def test_an_answer_that_is_no_utf_8_is_recorded_as_what_can_be_read_again(
+    agent: Agent, record: Path, cli: Cli
+) -> None:
+    agent.remember(a_fact())
+    agent.server.responder = in_turn(Reply(half_a_letter()), then=oracle)
+    first = maintained(cli, agent, *asking(agent), "--record", record)
+    assert [one["state"] for one in first.json["proposals"]] == ["applied"]
+    other = another(agent)
+    other.remember(a_fact())
+    assert made(maintained(cli, other, "--replay", record)) == made(first)
+
+
+def half_a_letter() -> str:
+    """Give a completion whose text holds half a surrogate pair."""
+    choice = {"index": 0, "message": {"role": "assistant", "content": "\ud83d"}}
+    head = {"id": "c", "object": "chat.completion", "created": 1, "model": "m"}
+    return json.dumps(head | {"choices": [choice | {"finish_reason": "stop"}]})
 
 
 @pytest.mark.parametrize("end", ['{"key": "half a li', "\n\n", "", '"not an object"'[:-4]])

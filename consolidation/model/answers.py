@@ -19,9 +19,11 @@ Form = TypeVar("Form", bound=BaseModel)
 
 # Models write line ends into strings as they are.
 _DECODER = json.JSONDecoder(strict=False)
-_THOUGHTS = re.compile(r"\s*<(think|thinking|thought|reasoning)>(.*?)(?:</\1>|\Z)", re.DOTALL)
-# Of models whose template has opened their thoughts already.
-_END_OF_THOUGHTS = re.compile(r"[^{]*?</think(?:ing)?>", re.DOTALL)
+# What JSON spells in several letters: "\u003c", "false".
+_LONGEST_WORD = 6
+_THOUGHTS = re.compile(r"\s*<(think|thinking|thought|reasoning)>")
+# What begins otherwise is no JSON; a model that goes round in circles may write thousands of "{".
+_BEGINNING = re.compile(r"\{\s*[\"}]")
 
 
 class Unreadable(ValueError):
@@ -52,27 +54,38 @@ def breaks_off(text: str) -> bool:
 
 def _objects(text: str) -> tuple[list[dict[str, Any]], bool]:
     """Give the JSON objects that stand in a text and in no other, and whether it breaks off."""
-    said = _END_OF_THOUGHTS.sub("", _THOUGHTS.sub("", text, count=1), count=1)
+    said = _without_thoughts(text)
     found: list[dict[str, Any]] = []
-    at = said.find("{")
-    while at >= 0:
+    end = 0
+    while (begun := _BEGINNING.search(said, end)) is not None:
         try:
-            value, end = _DECODER.raw_decode(said, at)
+            value, end = _DECODER.raw_decode(said, begun.start())
         except RecursionError:
             return found, False
         except json.JSONDecodeError as error:
             if _ran_out(error, said):
                 # What stands within is a part of what broke off.
                 return found, True
-            end = at + 1
+            end = begun.start() + 1
         else:
             found.append(value)
-        at = said.find("{", end)
     return found, not said.strip() and bool(text.strip())
 
 
+def _without_thoughts(text: str) -> str:
+    """Leave out what a model thought before it answered; all of it where it thought to the end."""
+    begun = _THOUGHTS.match(text)
+    if begun is not None:
+        return text[begun.end() :].partition(f"</{begun[1]}>")[2]
+    # Of some the template has opened the thoughts already.
+    before, closed, after = text.partition("</think>")
+    return after if closed and "{" not in before else text
+
+
 def _ran_out(error: json.JSONDecodeError, text: str) -> bool:
-    return error.msg.startswith("Unterminated string") or error.pos >= len(text.rstrip())
+    left = text[error.pos :].strip()
+    within_a_word = len(left) < _LONGEST_WORD and "}" not in left
+    return error.msg.startswith("Unterminated string") or within_a_word
 
 
 def _with_plain_keys(value: Any) -> Any:

@@ -15,10 +15,10 @@ _MOST_SHOWN = 300
 
 def content_of(message: Any) -> str:
     """Give what a model said; some are made to answer by the call of a tool."""
-    if message.content:
-        return str(message.content)
     calls = getattr(message, "tool_calls", None) or []
-    return str(calls[0].function.arguments or "") if calls else ""
+    said = message.content or (calls[0].function.arguments if calls else "")
+    # Half a surrogate pair is no UTF-8: no file could hold it, and no question repeat it.
+    return str(said or "").encode(errors="replace").decode()
 
 
 def why_without(choice: Any, content: str) -> str | None:
