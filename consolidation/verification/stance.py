@@ -191,16 +191,6 @@ def denials_lost(
             yield f"says without the denial of its source: {source.text}"
 
 
-def moods_lost(
-    sources: Iterable[Statement], told: Sequence[Statement], weights: Weights
-) -> Iterator[str]:
-    """Find the moods of sources that the draft drops: a guess told as a fact."""
-    for source in sources:
-        for mood, (said, otherwise) in _MOODS.items():
-            if _loses(source, told, weights, said, otherwise, _FAR):
-                yield f"loses the '{mood}' of: {source.text}"
-
-
 def lost_by_most(
     texts: Sequence[Sequence[Statement]], told: Sequence[Statement], weights: Weights
 ) -> Iterator[str]:
@@ -229,19 +219,6 @@ def denies_unlike_most(
 def _denies_oddly(statement: Statement) -> bool:
     denied = len(_marks(statement, _DENIED))
     return denied % 2 == 1 or (not denied and bool(_marks(statement, _REFUSED)))
-
-
-def said_otherwise(
-    told: Iterable[tuple[Statement, Sequence[Statement]]],
-) -> Iterator[str]:
-    """Find what a draft says in a mood that no source cited for it is in."""
-    for statement, cited in told:
-        for mood in ("only", "wants to"):
-            said, otherwise = _MOODS[mood]
-            if said.search(statement.reading.said) and not any(
-                otherwise.search(one.reading.said) for one in cited
-            ):
-                yield f"says it as '{mood}', which no source does: {statement.text}"
 
 
 def on_whose_word(draft: Sequence[Statement], sources: Sequence[Statement]) -> Iterator[str]:

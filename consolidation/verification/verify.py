@@ -19,7 +19,7 @@ from slowwave.consolidation.text import lexicon
 from slowwave.consolidation.text.dates import DATE_MARK
 from slowwave.consolidation.text.injection import obeyed
 from slowwave.consolidation.text.reading import Reading, read
-from slowwave.consolidation.text.statements import Statement, is_known, word_set
+from slowwave.consolidation.text.statements import is_known, word_set
 from slowwave.consolidation.text.tokens import Token, is_content, is_past_form, stem
 from slowwave.consolidation.text.values import Value
 from slowwave.consolidation.thresholds import DRAFT_SIMILARITY, EXTRACT_SOURCES
@@ -27,17 +27,16 @@ from slowwave.consolidation.thresholds import DRAFT_SIMILARITY, EXTRACT_SOURCES
 from .faults import Fault
 from .parties import out_of_order, titled, turned
 from .places import exchanged
-from .retelling import Retelling, Told
 from .stance import (
     affirmed,
     denials_lost,
     denied_otherwise,
     denies_unlike_most,
     lost_by_most,
-    moods_lost,
     on_whose_word,
-    said_otherwise,
 )
+from .telling import Telling, Told
+from .words import bare, find_word_faults
 
 if TYPE_CHECKING:
     import numpy as np
@@ -81,12 +80,11 @@ _PLURAL = re.compile(r"\d{3,}s")
 # Of the sources of a rule more than this share must have a value or a name for the rule to give it;
 # and what so many have, the rule must not leave out.
 MOST_VOICES = 0.5
-# A word that so many of them say is what the rule is about.
-ALL_VOICES = 0.75
+_NUMBER = re.compile(r"\d+")
 
 
 def find_faults(draft: Draft, sources: Sequence[Source], operation: Operation) -> list[Fault]:
-    """Give what is wrong with a draft, a sentence each; none if it may be written.
+    """Give what is wrong with a draft; nothing if it may be written.
 
     Checks that each claim cites given sources only, that nothing in it is invented or moved to
     where it is not true, that a synthesis loses nothing, that a rule has its supporters, that no
@@ -95,22 +93,25 @@ def find_faults(draft: Draft, sources: Sequence[Source], operation: Operation) -
     known = {source.id: source for source in sources}
     faults = list(_structure(draft, known))
     if faults:
-        return [Fault(one) for one in faults]
-    for claim in draft.claims:
-        faults += _invented(claim, [known[one] for one in claim.sources])
-    retelling = Retelling(
-        [(_bare(claim.text), claim.sources) for claim in draft.claims],
-        {source.id: _bare(source.text) for source in sources},
+        return faults
+    telling = Telling(
+        [(bare(claim.text), claim.sources) for claim in draft.claims],
+        {source.id: bare(source.text) for source in sources},
     )
-    faults += _retold(retelling, operation)
+    for at, claim in enumerate(draft.claims):
+        cited = [known[one] for one in claim.sources]
+        whys = [*_invented(claim, cited), *_turned_or_denied(telling, at)]
+        faults += [Fault(why, claim=at) for why in dict.fromkeys(whys)]
     if operation == "extract":
-        faults += _unsupported(draft, known, retelling)
+        faults += [Fault(why, claim=0) for why in _unsupported(draft, known, telling)]
     else:
-        faults += _lost(draft, sources)
-        faults += _untold(retelling)
+        faults += _lost(draft, sources, telling)
+    faults += find_word_faults(draft, sources, operation)
+    statements = [one.statement for one in telling.told if not one.word_for_word]
+    faults += [Fault(why) for why in obeyed(statements, telling.sources)]
     if len(DATE_MARK.sub("", draft.text)) > sum(len(source.text) + 2 for source in sources):
-        faults.append("the draft is longer than its sources together")
-    return [Fault(one) for one in dict.fromkeys(faults)]
+        faults.append(Fault("the draft is longer than its sources together"))
+    return list(dict.fromkeys(faults))
 
 
 def find_distance(
@@ -141,15 +142,15 @@ def find_loss(staying: str, leaving: Sequence[str]) -> list[str]:
     return faults
 
 
-def _structure(draft: Draft, known: Mapping[str, Source]) -> Iterator[str]:
+def _structure(draft: Draft, known: Mapping[str, Source]) -> Iterator[Fault]:
     if not draft.claims or not all(claim.text.strip() for claim in draft.claims):
-        yield "the draft says nothing"
-    for claim in draft.claims:
+        yield Fault("the draft says nothing")
+    for at, claim in enumerate(draft.claims):
         if not claim.sources:
-            yield f"a claim cites no source: {_short(claim.text)}"
+            yield Fault(f"a claim cites no source: {_short(claim.text)}", claim=at)
         for cited in claim.sources:
             if cited not in known:
-                yield f"a claim cites an id that was not given: {cited}"
+                yield Fault(f"a claim cites an id that was not given: {cited}", claim=at)
 
 
 def _invented(claim: Claim, cited: Sequence[Source]) -> Iterator[str]:
@@ -167,11 +168,7 @@ def _invented(claim: Claim, cited: Sequence[Source]) -> Iterator[str]:
 
 def _unmarked(text: str) -> Reading:
     """Read a text without the days on which its sentences were said."""
-    return read(_bare(text))
-
-
-def _bare(text: str) -> str:
-    return DATE_MARK.sub("", text)
+    return read(bare(text))
 
 
 def _misdated(claim: Claim, cited: Sequence[Source]) -> Iterator[str]:
@@ -252,52 +249,22 @@ def _is_denied(word: str, reading: Reading, readings: Sequence[Reading]) -> bool
     return denied or word in lexicon.NEGATORS
 
 
-def _retold(retelling: Retelling, operation: Operation) -> Iterator[str]:
-    """Find what a draft says otherwise than its sources, statement by statement."""
-    told = [one for one in retelling.told if not one.word_for_word]
-    common = _common_lost(retelling) if operation == "extract" else None
+def _turned_or_denied(telling: Telling, claim: int) -> Iterator[str]:
+    """Find what a claim turns round, denies, or says without the denial of its source."""
+    told = [one for one in telling.told_by_claim[claim] if not one.word_for_word]
     for one in told:
-        yield from retelling.invented(one, common)
-        yield from _turned(retelling, one)
+        yield from _turned(telling, one)
     beside = [(one.statement, one.cited) for one in told]
-    yield from denied_otherwise(beside, retelling.weights)
-    yield from affirmed(beside, dict.fromkeys(retelling.weights, 1.0))
-    if operation == "extract":
-        statements = [one.statement for one in retelling.told]
-        # What all voices of a rule name is what it is about, and weighs as much as the rest.
-        evenly = dict.fromkeys(retelling.weights, 1.0)
-        texts = list(retelling.texts.values())
-        yield from lost_by_most(texts, statements, evenly)
-        # What one of the voices says in these words denies no more than that voice does.
-        for rule in (one.statement for one in told):
-            if denies_unlike_most(rule, texts, evenly):
-                yield f"denies what its sources say: {rule.text}"
-    else:
-        yield from said_otherwise(beside)
-        yield from retelling.miscited()
-    yield from obeyed([one.statement for one in told], retelling.sources)
+    yield from denied_otherwise(beside, telling.weights)
+    yield from affirmed(beside, dict.fromkeys(telling.weights, 1.0))
 
 
-def _common_lost(retelling: Retelling) -> list[str]:
-    """Give the words that half of the sources of a rule have and the rule has not."""
-    voices = Counter(
-        key
-        for statements in retelling.texts.values()
-        for key in frozenset().union(*(one.keys for one in statements))
-    )
-    return [
-        key
-        for key, count in voices.items()
-        if count >= MOST_VOICES * len(retelling.texts) and not is_known(key, retelling.keys)
-    ]
-
-
-def _turned(retelling: Retelling, told: Told) -> Iterator[str]:
+def _turned(telling: Telling, told: Told) -> Iterator[str]:
     """Find what a statement turns round: who does what, whose it is, what stands where."""
     reading = told.statement.reading
-    known = retelling.weights.keys()
+    known = telling.weights.keys()
     for source in told.made_from:
-        for why in turned(told.statement, source, retelling.keys, known):
+        for why in turned(told.statement, source, telling.keys, known):
             yield f"turns round who does what: {why}"
         for guard in (owners, direction):
             for objection in guard(reading, source.reading):
@@ -316,25 +283,24 @@ def _one_name(objection: Objection, reading: Reading) -> bool:
     return f"{one} {other}" in said or f"{other} {one}" in said
 
 
-def _untold(retelling: Retelling) -> Iterator[str]:
-    """Find what sources say and a draft leaves out, statement by statement."""
-    sources = [one for one in retelling.sources if not retelling.has_word_for_word(one)]
-    for source in sources:
-        yield from retelling.lost(source)
-    told = [one.statement for one in retelling.told]
-    yield from denials_lost(sources, told, retelling.weights)
-    yield from moods_lost(sources, told, retelling.weights)
-    yield from on_whose_word(told, sources)
-
-
-def _lost(draft: Draft, sources: Sequence[Source]) -> Iterator[str]:
+def _lost(draft: Draft, sources: Sequence[Source], telling: Telling) -> Iterator[Fault]:
+    """Find the sources, values, names and denials that are lost."""
     readings = [read(claim.text) for claim in draft.claims]
     cited = {source for claim in draft.claims for source in claim.sources}
+    numbers = set(_NUMBER.findall(draft.text))
+    told = [one.statement for one in telling.told]
     for source in sources:
         if source.id not in cited:
-            yield f"leaves out a source: {_short(source.text)}"
+            yield Fault(f"leaves out a source: {_short(source.text)}", source=source.id)
         for lost in _missing(read(source.text), readings):
-            yield f"loses {lost}"
+            # "2:10 h" is told by "2 h 10", though nobody here can read it so.
+            digits = set(_NUMBER.findall(lost))
+            soft = bool(digits) and digits <= numbers
+            words = (lost.partition(" ")[2],) if soft else ()
+            yield Fault(f"loses {lost}", None, source.id, soft, words)
+        said = [one for one in telling.texts[source.id] if not telling.has_word_for_word(one)]
+        for why in (*denials_lost(said, told, telling.weights), *on_whose_word(told, said)):
+            yield Fault(why, source=source.id)
 
 
 def _is_pronoun(value: Value, reading: Reading) -> bool:
@@ -424,7 +390,8 @@ def _tells(reading: Reading, value: Value) -> bool:
     return re.search(spelled, reading.said, re.IGNORECASE) is not None
 
 
-def _unsupported(draft: Draft, known: Mapping[str, Source], retelling: Retelling) -> Iterator[str]:
+def _unsupported(draft: Draft, known: Mapping[str, Source], telling: Telling) -> Iterator[str]:
+    """Find what keeps a rule from being what its sources say."""
     if len(draft.claims) != 1:
         yield "a rule is one claim"
         return
@@ -436,8 +403,16 @@ def _unsupported(draft: Draft, known: Mapping[str, Source], retelling: Retelling
         yield f"only {len(readings)} sources support the rule; {enough} must"
         return
     yield from _voiced_by_few(_unmarked(claim.text), readings)
-    if not all(told.word_for_word for told in retelling.told):
+    if not all(told.word_for_word for told in telling.told):
         yield from _left_out_of_rule(_unmarked(claim.text), readings)
+    # What all voices of a rule name is what it is about, and weighs as much as the rest.
+    evenly = dict.fromkeys(telling.weights, 1.0)
+    texts = list(telling.texts.values())
+    yield from lost_by_most(texts, [one.statement for one in telling.told], evenly)
+    # What one of the voices says in these words denies no more than that voice does.
+    for rule in (one.statement for one in telling.told if not one.word_for_word):
+        if denies_unlike_most(rule, texts, evenly):
+            yield f"denies what its sources say: {rule.text}"
 
 
 def _voiced_by_few(rule: Reading, readings: Sequence[Reading]) -> Iterator[str]:
@@ -458,37 +433,6 @@ def _left_out_of_rule(rule: Reading, readings: Sequence[Reading]) -> Iterator[st
     for key, voices in sorted(values.items()):
         if voices > MOST_VOICES * len(readings) and not rule.holds(shown[key]):
             yield f"loses the {shown[key].kind} {shown[key].text}, which most sources give"
-    lost = _words_of_most(rule, readings)
-    if len(lost) > len(_own_words(rule, readings)):
-        for spelled in readings[0].spelled(lost):
-            yield f"loses '{spelled}', which nearly all sources say"
-
-
-def _words_of_most(rule: Reading, readings: Sequence[Reading]) -> list[str]:
-    """Give the words, verbs aside, that nearly all sources of a rule have and the rule has not."""
-    words = Counter(word for other in readings for word in other.stem_set)
-    verbs = {
-        thing.key for other in readings for thing in Statement(other.text).things if thing.is_verb
-    }
-    verbs |= {stem(one.bare) for other in readings for one in other.tokens if is_past_form(one)}
-    return [
-        word
-        for word, voices in sorted(words.items())
-        if voices > ALL_VOICES * len(readings)
-        and not rule.mentions(word)
-        and not is_known(word, rule.stem_set | _positives(rule.stem_set))
-        and word not in verbs
-    ]
-
-
-def _positives(stems: Iterable[str]) -> frozenset[str]:
-    """Give words without what turns them round: "unacknowledged" speaks of what is acknowledged."""
-    return frozenset(one.removeprefix("un") for one in stems)
-
-
-def _own_words(rule: Reading, readings: Sequence[Reading]) -> list[str]:
-    known = frozenset().union(*(other.stem_set for other in readings))
-    return [word for word in rule.stem_set if not is_known(word, known)]
 
 
 def _short(text: str) -> str:

@@ -13,7 +13,6 @@ from slowwave.consolidation.thresholds import ENTAILED_WITH_A_MODEL
 from slowwave.consolidation.verification.faults import Fault
 from slowwave.consolidation.verification.quotes import find_unquoted
 from slowwave.consolidation.verification.verify import find_distance, find_faults, find_loss
-from slowwave.consolidation.verification.words import find_word_faults
 
 if TYPE_CHECKING:
     import numpy as np
@@ -80,7 +79,6 @@ class Check:
             # What stays must tell what leaves for it, as a synthesis must.
             operation = "synthesize" if proposal.operation == "merge" else proposal.operation
             found = find_faults(draft, sources, operation)
-            found += find_word_faults(draft, sources, operation)
         elif proposal.operation == "synthesize":
             found = find_unquoted(draft, sources)
         else:
