@@ -163,3 +163,8 @@ ANSWERED_SHARE = 0.5
 # How likely the network must find it that a sentence of a model's draft is said by what it cites,
 # or one of a source by the draft, to stand although a plain word of it is new or gone.
 ENTAILED_WITH_A_MODEL = 0.50
+
+# What a model calls the same, or a newer value of the same, must be this likely to be told by the
+# other, as the network finds: of updates on two hand-written lives 31 of 40 are, or say in so many
+# words that something changed, of pairs that must stay apart 26 of 105.
+RELATED = 0.01

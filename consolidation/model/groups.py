@@ -48,6 +48,24 @@ class Suggestion:
     # The places of the claims that a second opinion is against.
     doubted: frozenset[int] = frozenset()
 
+    def unrelated(self, check: Check) -> str | None:
+        """Say which memory has nothing to do with those that stand for it; None if all have.
+
+        What a model takes for one and no rule can tell apart, a network that reads both may.
+        """
+        if self.kind not in ("same", "newer"):
+            return None
+        standing = self.proposal.draft.claims[0].sources
+        if self.proposal.survivor is not None:
+            standing = (self.proposal.survivor,)
+        now = [one.text for one in self.sources if one.id in standing]
+        if self.kind == "newer" and any(cues.CUE.search(text) for text in now):
+            return None
+        for one in self.sources:
+            if one.id not in standing and not any(check.are_related(one.text, n) for n in now):
+                return f"this seems to be about something else: {one.text}"
+        return None
+
     def narrowed(self, check: Check) -> Suggestion:
         """Let only those leave for a rule that say no more than it does, as it is worded."""
         if self.proposal.operation != "extract":

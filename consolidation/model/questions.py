@@ -212,7 +212,11 @@ class GroupsQuestion(Question):
             except Unusable as error:
                 faulty.append(_Faulty(group, (str(error),), None))
                 continue
-            if suggestion.proposal.operation in self.talk.window.operations:
+            unrelated = suggestion.unrelated(check)
+            if unrelated is not None:
+                self.talk.suggestions.release(suggestion)
+                faulty.append(_Faulty(group, (unrelated,), None))
+            elif suggestion.proposal.operation in self.talk.window.operations:
                 suggested.append((group, suggestion.narrowed(check)))
                 check.announce(suggestion.proposal)
         usable, doubted = [], []

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from slowwave.consolidation.comparison.coverage import Coverage
 from slowwave.consolidation.proposals import Proposal, Source
 from slowwave.consolidation.text.reading import read
-from slowwave.consolidation.thresholds import ENTAILED_WITH_A_MODEL
+from slowwave.consolidation.thresholds import ENTAILED_WITH_A_MODEL, RELATED
 from slowwave.consolidation.verification.faults import Fault
 from slowwave.consolidation.verification.quotes import find_unquoted
 from slowwave.consolidation.verification.verify import find_distance, find_faults, find_loss
@@ -63,6 +63,11 @@ class Check:
     def teller(self, said: Reading, kept: Sequence[Reading]) -> int | None:
         """Find a sentence that says all that another says, by its place; None if there is none."""
         return self._coverage.teller(said, kept)
+
+    def are_related(self, one: str, other: str) -> bool:
+        """Whether either of two texts may tell the other, however unlikely that is."""
+        likelihood = self._coverage.likelihood
+        return max(likelihood(one, other), likelihood(other, one)) >= RELATED
 
     def restating(self, rule: str, voices: Sequence[str]) -> list[int]:
         """Give the places of the voices that say no more than a rule, as a model has said."""
