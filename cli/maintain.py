@@ -81,6 +81,14 @@ def maintain(
             "PATH.missing, or with --record to the model.",
         ),
     ] = None,
+    ask: Annotated[
+        bool,
+        typer.Option(
+            "--ask",
+            help="With --dry-run: ask the model, and show what a real run would do; with --record "
+            "the real run can take the answers from there.",
+        ),
+    ] = False,
     concurrency: Annotated[
         int, typer.Option(metavar="N", min=1, max=64, help="Model calls at once.")
     ] = 4,
@@ -142,11 +150,15 @@ def maintain(
         raise typer.BadParameter("--api-base goes with --model.")
     if record is not None and model is None and replay is None:
         raise typer.BadParameter("--record goes with --model or --replay.")
+    if ask and not dry_run:
+        raise typer.BadParameter("--ask goes with --dry-run.")
+    if ask and model is None and replay is None:
+        raise typer.BadParameter("--ask goes with --model or --replay.")
     from slowwave.consolidation.cycle import run_cycle
     from slowwave.consolidation.options import CycleOptions
 
     limits = (max_calls, max_tokens, max_cost, max_time)
-    tape = _tape(record, replay, dry_run)
+    tape = _tape(record, replay, dry_run and not ask)
     writer = _writer(model, api_base, concurrency, limits, tape)
     options = CycleOptions(
         consolidate=consolidate,
@@ -155,6 +167,7 @@ def maintain(
         include_protected=include_protected,
         reconsider=reconsider,
         full=full,
+        ask=ask,
         purge=purge,
         keep_backups=keep_backups if backup else None,
         shown={"only": only, "tenant": tenant or [], "embedder": embedder, "model": writer.model},

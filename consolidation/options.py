@@ -24,6 +24,8 @@ class CycleOptions:
     full: bool = False
     # Delete what has been superseded for long and is not needed any more.
     purge: bool = False
+    # In a dry run: ask the model all the same.
+    ask: bool = False
     # How many backups are kept, with a new one made before the first change; None: none is made.
     keep_backups: int | None = None
     # All options as given, for the record of the run.

@@ -16,7 +16,7 @@ from slowwave.consolidation.proposals import Asked, Plan, Result, State, Usage, 
 from slowwave.consolidation.runtime.interruption import Interruption
 from slowwave.consolidation.runtime.threads import run_in_thread
 from slowwave.consolidation.vectors.embedder import Embedder
-from slowwave.consolidation.writing.writer import Writer
+from slowwave.consolidation.writing.writer import Answers, Writer
 from slowwave.store.asked import keep_asked
 from slowwave.store.entities import forget_found, keep_entities, keep_scans
 from slowwave.store.errors import FileHeld, StoreError, UnusableFile
@@ -180,7 +180,8 @@ class Run:
         if plan.windows:
             run_in_thread(self._writer.make_ready)
         with self._writing() as file:
-            for some in self._drafting.written(file, plan, populations, self.context.now):
+            answers = self._kept_answers(file)
+            for some in self._drafting.written(plan, populations, answers):
                 written = [one for one in some if isinstance(one, Written)]
                 for part in _moments(written):
                     done.last = part
@@ -190,6 +191,11 @@ class Run:
                     if isinstance(one, Asked):
                         self._note_asked(file, one, done)
                         progress.stage("asking", len(done.asked), len(plan.windows))
+
+    def _kept_answers(self, file: MemoryFile) -> Answers:
+        from slowwave.consolidation.writing.drafts import KeptAnswers
+
+        return KeptAnswers(file, self.context.now)
 
     def _note_asked(self, file: MemoryFile, asked: Asked, done: _Done) -> None:
         """Note what became of a question; what was answered is not asked again."""

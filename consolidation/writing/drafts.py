@@ -18,7 +18,7 @@ from slowwave.store.ledger import Answer, KeptAnswer, keep_answers, read_answer
 from slowwave.store.records import timestamp
 
 from .checking import Check
-from .writer import TOGETHER, Job, Writer, accepted_or_rejected, portions
+from .writer import TOGETHER, Answers, Job, Writer, accepted_or_rejected, portions
 
 if TYPE_CHECKING:
     import numpy as np
@@ -36,7 +36,7 @@ class Drafting:
         self.vectors: dict[str, NDArray[np.float32]] = {}
 
     def written(
-        self, file: MemoryFile, plan: Plan, populations: Sequence[Population], now: datetime
+        self, plan: Plan, populations: Sequence[Population], answers: Answers
     ) -> Iterator[Sequence[Written | Asked]]:
         """Give what is to be carried out, some at once.
 
@@ -48,7 +48,7 @@ class Drafting:
         waiting = [one for one in plan.proposals if one.waits]
         yield from self._of_the_plan(at_once, by_tenant)
         taken: set[str] = set()
-        for some in self._of_windows(file, plan, by_tenant, now):
+        for some in self._of_windows(plan, by_tenant, answers):
             for one in some:
                 if isinstance(one, Written) and one.state == "planned":
                     taken.update(one.proposal.sources)
@@ -79,7 +79,7 @@ class Drafting:
                 ]
 
     def _of_windows(
-        self, file: MemoryFile, plan: Plan, by_tenant: Mapping[str, Population], now: datetime
+        self, plan: Plan, by_tenant: Mapping[str, Population], answers: Answers
     ) -> Iterator[Sequence[Written | Asked]]:
         if not plan.windows:
             return
@@ -97,7 +97,7 @@ class Drafting:
                 ahead.drop(text)
 
         check = Check(take, self.vectors, lambda text: ahead.announce([text]))
-        yield from self._writer.write(jobs, check, _KeptAnswers(file, now))
+        yield from self._writer.write(jobs, check, answers)
 
     def _refuse_another_space(self, source: Source) -> None:
         """Refuse vectors that another model made, before anything is applied."""
@@ -123,15 +123,19 @@ def _texts(proposals: Sequence[Proposal]) -> list[str]:
     return list(dict.fromkeys(one.draft.text for one in proposals))
 
 
-class _KeptAnswers:
-    """The answers that lie in the file."""
+class KeptAnswers:
+    """The answers that lie in the file; with a moment, new ones are kept there as of then."""
 
-    def __init__(self, file: MemoryFile, now: datetime) -> None:
+    def __init__(self, file: MemoryFile, now: datetime | None = None) -> None:
+        """Take the file; without a moment nothing is written to it."""
         self._file = file
-        self._now = timestamp(now)
+        self._now = now
 
     def find(self, key: str) -> Answer | None:
+        """Give the kept answer to a question."""
         return read_answer(self._file, key)
 
     def keep(self, answers: Sequence[KeptAnswer]) -> None:
-        keep_answers(self._file, answers, self._now)
+        """Keep answers, all of them or none."""
+        if self._now is not None:
+            keep_answers(self._file, answers, timestamp(self._now))
