@@ -167,4 +167,7 @@ ENTAILED_WITH_A_MODEL = 0.50
 # What a model calls the same, or a newer value of the same, must be this likely to be told by the
 # other, as the network finds: of updates on two hand-written lives 31 of 40 are, or say in so many
 # words that something changed, of pairs that must stay apart 26 of 105.
+# It is the same for a sentence of a model's draft that has other words than its sources, or the
+# other way round: of 26 honest ones of a real model none is less likely, of 30 wrong ones five are;
+# of 83 sentences of their sources that were told in other words five are.
 RELATED = 0.01

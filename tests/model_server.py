@@ -32,7 +32,7 @@ MOST_SECONDS = 60.0
 # Whose tokens are counted.
 COUNTED_AS = "gpt-4o-mini"
 # From this share of the shorter one's words on two memories tell one thing to the honest one.
-_ALIKE = 0.8
+_ALIKE = 0.6
 
 
 class Shown(NamedTuple):
@@ -61,8 +61,16 @@ class Asked:
         """The memories in it, in their order."""
         inside, _, _ = self.messages[1]["content"].partition("\n</memories>")
         first, *lines = inside.splitlines()
+        if first == "<items>":
+            return []
         assert first == "<memories>"
         return [Shown(*json.loads(line)) for line in lines]
+
+    @property
+    def items(self) -> list[dict[str, Any]]:
+        """What a second opinion is asked about; nothing in a question about memories."""
+        first, *lines, _ = self.messages[1]["content"].splitlines()
+        return [json.loads(line) for line in lines] if first == "<items>" else []
 
     @property
     def faulty(self) -> list[dict[str, Any]]:
@@ -202,8 +210,27 @@ def oracle(asked: Asked) -> Reply:
     return says(faithful(asked))
 
 
+def opinions(asked: Asked, told: bool = True) -> dict[str, Any]:
+    """Give an answer that says the same of every item; the first word stands for all others."""
+    return {
+        "opinions": [
+            {
+                "n": one["n"],
+                "told": told,
+                "words": [
+                    {"word": word, "means": one["by"][0].split()[0]}
+                    for word in one.get("words", ())
+                ],
+            }
+            for one in asked.items
+        ]
+    }
+
+
 def faithful(asked: Asked) -> dict[str, Any]:
     """Give a true answer: what tells one thing is what has most of its words in common."""
+    if asked.items:
+        return opinions(asked)
     return groups(*map(_told, _alike(asked.memories)))
 
 
@@ -243,7 +270,9 @@ def _are_alike(one: Shown, other: Shown) -> bool:
 
 
 def _words(memory: Shown) -> frozenset[str]:
-    return read(memory.text).stem_set
+    """Give the content words, and the values as they are compared."""
+    reading = read(memory.text)
+    return reading.stem_set | {" ".join(key) for key in reading.value_keys}
 
 
 def dated(sentence: str, said: str) -> str:

@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from nights import NOW, execute, fill, night, of_one_thing, picture, rows, told
+from numpy.typing import NDArray
 from test_plan import TWINS
 
-from slowwave.consolidation.proposals import Operation, Written
 from slowwave.consolidation.vectors.embedder import SentenceEmbedder
-from slowwave.consolidation.writing.writer import Answers, Check, ExtractiveWriter, Job
 from slowwave.store.check import check_file
 from slowwave.store.errors import ChangedSince, FileHeld
 from slowwave.store.file import maintenance_lock, open_reading, open_writing
@@ -24,19 +24,23 @@ from slowwave.store.undo import undo_proposal, undo_run
 
 
 @dataclass
-class SlowWriter(ExtractiveWriter):
-    """The extractive writer, but something happens before its first draft is handed over."""
+class SlowEmbedder:
+    """The real one, but something happens when the first draft is about to be looked at."""
 
+    embedder: SentenceEmbedder
     meanwhile: Callable[[], None]
+    calls: int = 0
 
-    def prompt_hash(self, operation: Operation) -> str:
-        return ExtractiveWriter().prompt_hash(operation)
+    @property
+    def name(self) -> str:
+        return self.embedder.name
 
-    def write(
-        self, jobs: Sequence[Job], check: Check, answers: Answers
-    ) -> Iterator[Sequence[Written]]:
-        self.meanwhile()
-        yield from super().write(jobs, check, answers)
+    def encode(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        self.calls += 1
+        # The first call is for what the memories lack.
+        if self.calls == 2:
+            self.meanwhile()
+        return self.embedder.encode(texts)
 
 
 def undo(path: Path, run_id: str | None) -> None:
@@ -50,15 +54,9 @@ def test_a_source_that_an_agent_changed_meanwhile_makes_the_proposal_stale(
 ) -> None:
     fill(memory_file, told(of_one_thing(), "oncall"))
     changed = "Oksana has left, Pavel carries the pager."
-    outcome = night(
-        memory_file,
-        embedder,
-        writer=SlowWriter(
-            lambda: execute(
-                memory_file, "UPDATE memories SET content = ? WHERE id = 'oncall-00'", changed
-            )
-        ),
-    )
+    sql = "UPDATE memories SET content = ? WHERE id = 'oncall-00'"
+    slow = SlowEmbedder(embedder, lambda: execute(memory_file, sql, changed))
+    outcome = night(memory_file, slow)
     assert [result.state for result in outcome.results] == ["stale"]
     assert "oncall-00 was changed" in (outcome.results[0].why or "")
     assert {row["status"] for row in rows(memory_file, "SELECT status FROM memories")} == {"active"}
@@ -79,7 +77,7 @@ def test_a_source_that_went_away_makes_the_proposal_stale_and_is_taken_up_next_t
     sql: str, why: str, memory_file: Path, embedder: SentenceEmbedder
 ) -> None:
     fill(memory_file, told(of_one_thing(), "oncall"))
-    outcome = night(memory_file, embedder, writer=SlowWriter(lambda: execute(memory_file, sql)))
+    outcome = night(memory_file, SlowEmbedder(embedder, lambda: execute(memory_file, sql)))
     assert [result.state for result in outcome.results] == ["stale"]
     assert why in (outcome.results[0].why or "")
     again = night(memory_file, embedder)
@@ -96,7 +94,7 @@ def test_agents_write_while_a_draft_is_being_written(
         with closing(sqlite3.connect(memory_file, timeout=0)) as db, db:
             db.execute("INSERT INTO memories (id, content) VALUES ('meanwhile', 'It rains.')")
 
-    outcome = night(memory_file, embedder, writer=SlowWriter(add_one))
+    outcome = night(memory_file, SlowEmbedder(embedder, add_one))
     assert [result.state for result in outcome.results] == ["applied"]
     assert rows(memory_file, "SELECT status FROM memories WHERE id = 'meanwhile'") == [
         {"status": "active"}
@@ -127,7 +125,7 @@ def test_an_interruption_keeps_what_was_applied_and_the_next_run_goes_on(
     memory_file: Path, embedder: SentenceEmbedder
 ) -> None:
     fill(memory_file, [*told(TWINS, "twin"), *told(of_one_thing(), "oncall")])
-    outcome = night(memory_file, embedder, writer=SlowWriter(interrupt))
+    outcome = night(memory_file, SlowEmbedder(embedder, interrupt))
     assert outcome.interrupted
     assert [result.state for result in outcome.results] == ["applied", "skipped"]
     assert rows(memory_file, "SELECT outcome FROM runs") == [{"outcome": "interrupted"}]

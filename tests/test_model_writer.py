@@ -15,7 +15,7 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -35,29 +35,30 @@ from model_server import (
     count,
     count_messages,
     faithful,
+    group,
+    groups,
     in_turn,
-    judgements,
-    judges,
     model_server,
+    opinions,
     oracle,
-    pairs,
     refuses,
     says,
 )
 from nights import NOW, execute, fill, night, picture, rows, told
 
-from slowwave.consolidation.comparison.coverage import Coverage
-from slowwave.consolidation.comparison.restating import restating
 from slowwave.consolidation.errors import ModelError
 from slowwave.consolidation.model import prompts
 from slowwave.consolidation.model.calls import ATTEMPTS, Endpoint
 from slowwave.consolidation.model.structured import response_format
 from slowwave.consolidation.model.writer import Budget, ModelWriter
-from slowwave.consolidation.planning.estimates import TOKENS_OF_INSTRUCTIONS, Question
-from slowwave.consolidation.proposals import ASKED, Operation, Result, Source
+from slowwave.consolidation.planning.estimates import TOKENS_OF_INSTRUCTIONS, TOKENS_OF_OPINIONS
+from slowwave.consolidation.proposals import Asked as Asking
+from slowwave.consolidation.proposals import Result, Source
 from slowwave.consolidation.running.outcome import Outcome
 from slowwave.consolidation.vectors.embedder import SentenceEmbedder
+from slowwave.consolidation.writing.checking import Check
 from slowwave.store.file import open_writing
+from slowwave.store.memories import restore_memory
 from slowwave.store.records import timestamp
 from slowwave.store.undo import undo_run
 
@@ -69,8 +70,8 @@ UNTOUCHED = ("memories", "synthesized_from", "derivations")
 _NIGHT = fixture.load()
 _VOICINGS = {rule["id"]: rule["voicings"] for rule in _NIGHT.rules}
 
-# A number of seconds, a name, a denial, who does it for whom: three memories each, of which one
-# adds nothing and two add a value or a doing of their own, so that none tells the others.
+# A number of seconds, a name, a denial, who does it for whom: three memories each, of which each
+# adds something of its own, so that none tells the others.
 LEASE, JONAH, SNAPSHOT, PHYSIO, PROTOBUF, HOTEL = FACTS = (
     "lease",
     "jonah",
@@ -81,44 +82,41 @@ LEASE, JONAH, SNAPSHOT, PHYSIO, PROTOBUF, HOTEL = FACTS = (
 )
 _TOLD = {
     LEASE: (
-        "LeaseKeeper renews the job lock every 10 seconds.",
+        "LeaseKeeper renews the job lock every 10 seconds on both nodes.",
         "LeaseKeeper renews the job lock every 10 seconds, at most 360 times.",
         "LeaseKeeper renews the job lock every 10 seconds and logs it to /var/log/lease.log.",
     ),
     JONAH: (
-        "The user's nephew Jonah is allergic to cashews.",
+        "The user's nephew Jonah is allergic to cashews and avoids restaurants.",
         "The user's nephew Jonah is allergic to cashews and carries a syringe for it.",
         "The user's nephew Jonah is allergic to cashews, which was found out at a picnic.",
     ),
     SNAPSHOT: (
-        "SnapshotWorker does not delete its temp files after the upload.",
+        "SnapshotWorker does not delete its temp files after the upload of logs.",
         "SnapshotWorker does not delete its temp files after the upload of 03:00.",
         "SnapshotWorker does not delete its temp files after the upload to eu-west-1.",
     ),
     PHYSIO: (
-        "The user sees the physiotherapist Ms Kowalczyk about the left shoulder.",
+        "The user sees the physiotherapist Ms Kowalczyk about the left shoulder after lunch.",
         "The user sees the physiotherapist Ms Kowalczyk about the left shoulder on Mondays.",
         "The user sees the physiotherapist Ms Kowalczyk about the left shoulder and pays 40 euros.",
     ),
     PROTOBUF: (
-        "protobuf is pinned at 3.21.12 because the Android build breaks with newer releases.",
+        "protobuf is pinned at 3.21.12 by Ann because the Android build breaks with newer releases.",
         "protobuf is pinned at 3.21.12 in gradle.lock because the Android build breaks with newer "
         "releases.",
         "protobuf is pinned at 3.21.12 since March because the Android build breaks with newer "
         "releases.",
     ),
     HOTEL: (
-        "The user booked a hotel in Bled for four nights in September.",
+        "The user booked a hotel in Bled for four nights in September with a balcony.",
         "The user booked a hotel in Bled for four nights in September for Mirjam.",
         "The user booked a hotel in Bled for four nights in September on 3 May.",
     ),
 }
 DRAFT_FIRST = "personal-rule-show-draft-first"
-# What is said later: the first of these again, in words that no rule can call the same, and more.
-ADDED = (
-    "The user's nephew Jonah has an allergy to cashews.",
-    "The user's nephew Jonah is allergic to cashews and was in hospital with it in 2024.",
-)
+# What is said later: the same again, in words that no rule can call the same, with something more.
+ADDED = "The user's nephew Jonah is allergic to cashews and was in hospital with it in 2024."
 # Two values of one thing, which no rule sees.
 NEWER = (
     "The newsletter of the choir is written by the treasurer.",
@@ -215,16 +213,24 @@ def a_rule() -> list[dict[str, Any]]:
     return told(voicings, "rule")
 
 
-MEMORIES: dict[Operation, Callable[[], list[dict[str, Any]]]] = {
-    "merge": a_pair,
-    "synthesize": a_fact,
-    "extract": a_rule,
-}
-
-
 def facts(count: int) -> list[dict[str, Any]]:
-    """Give the memories of several facts: so many syntheses."""
-    return [memory for name in FACTS[:count] for memory in a_fact(name)]
+    """Give the memories of several facts, each a tenant's own: so many questions."""
+    return [one | {"tenant": name} for name in FACTS[:count] for one in a_fact(name)]
+
+
+def a_night() -> list[dict[str, Any]]:
+    """Give a fact, a pair and a rule, each a tenant's own: three questions."""
+    several = {"fact": a_fact(), "pair": a_pair(), "rule": a_rule()}
+    return [one | {"tenant": tenant} for tenant, some in several.items() for one in some]
+
+
+def honest(asked: Asked) -> Reply:
+    """Answer truly, and see a rule where memories demand something."""
+    shown = asked.memories
+    if shown and all("draft" in one.text for one in shown):
+        claim = (shown[0].text, shown)
+        return says(groups(group("rule", shown, shown[-1:], [claim])))
+    return oracle(asked)
 
 
 def only_result(outcome: Outcome) -> Result:
@@ -233,47 +239,52 @@ def only_result(outcome: Outcome) -> Result:
     return result
 
 
+def only_asked(outcome: Outcome) -> Asking:
+    """Give what became of the only question."""
+    (asked,) = outcome.asked
+    return asked
+
+
 def states(outcome: Outcome) -> dict[str, int]:
-    """Give how many proposals are in which state."""
-    return dict(outcome.states)
+    """Give how many questions are in which state."""
+    return dict(Counter(one.state for one in outcome.asked))
 
 
 # ----------------------------------------------------------------- what a model may do
 
 
 def test_a_model_merges_synthesizes_and_extracts_in_one_night(agent: Agent) -> None:
-    agent.remember([*a_fact(), *a_pair(), *a_rule()])
+    agent.remember(a_night())
+    agent.server.responder = honest
     outcome = agent.sleep()
-    applied = {result.proposal.operation: result.state for result in outcome.results}
-    assert applied == dict.fromkeys(ASKED, "applied")
+    applied = {
+        one.proposal.operation: one.state for one in outcome.results if one.proposal.by_model
+    }
+    assert applied == dict.fromkeys(("merge", "synthesize", "extract"), "applied")
     status = {row["id"]: row["status"] for row in agent.rows("SELECT * FROM memories")}
     assert {status[memory["id"]] for memory in a_fact()} == {"superseded"}
-    assert [status[memory["id"]] for memory in a_pair()] == ["superseded", "active"]
-    (rule,) = agent.rows("SELECT * FROM memories WHERE layer = 'core'")
-    texts = [memory["content"] for memory in a_rule()]
-    again = restating(rule["content"], texts, Coverage().likelihood)
-    for at, memory in enumerate(a_rule()):
-        assert status[memory["id"]] == ("superseded" if at in again else "active")
+    assert sorted(status[memory["id"]] for memory in a_pair()) == ["active", "superseded"]
+    # What the model says stays, and what the rule does not tell, is its evidence.
+    assert status[a_rule()[-1]["id"]] == "active"
 
 
-@pytest.mark.parametrize("operation", ASKED)
+@pytest.mark.parametrize("memories", [a_fact, a_pair])
 def test_what_a_model_made_tells_its_sources_its_model_and_its_price_in_tokens(
-    agent: Agent, operation: Operation
+    agent: Agent, memories: Callable[[], list[dict[str, Any]]]
 ) -> None:
-    agent.remember(MEMORIES[operation]())
-    outcome = agent.sleep()
-    result = only_result(outcome)
-    made = result.survivor if operation == "merge" else result.derived
-    edges = agent.rows("SELECT * FROM synthesized_from WHERE operation = ?", operation)
+    agent.remember(memories())
+    result = only_result(agent.sleep())
+    made = result.proposal.survivor or result.derived
+    edges = agent.rows("SELECT * FROM synthesized_from")
     assert {edge["derived_id"] for edge in edges} == {made}
     assert {edge["source_id"] for edge in edges} == set(result.proposal.sources) - {made}
     (derivation,) = agent.rows("SELECT * FROM derivations")
     assert derivation["memory_id"] == made
     assert (derivation["writer"], derivation["model"]) == ("model", "openai/scripted")
-    assert [(derivation["prompt_tokens"], derivation["completion_tokens"])] == agent.server.taken
-    assert derivation["cost_usd"] is None
+    taken = (derivation["prompt_tokens"], derivation["completion_tokens"])
+    assert [taken] == agent.server.taken[:1]
     cited = {one for claim in json.loads(derivation["claims"]) for one in claim["sources"]}
-    assert cited == (set() if operation == "merge" else set(result.proposal.sources))
+    assert cited == set(result.proposal.sources)
 
 
 def test_a_synthesis_of_a_model_stands_in_the_file_as_it_wrote_it(agent: Agent) -> None:
@@ -284,431 +295,251 @@ def test_a_synthesis_of_a_model_stands_in_the_file_as_it_wrote_it(agent: Agent) 
     assert (derived["layer"], derived["origin"]) == ("stable", "consolidation")
 
 
-def test_a_sentence_that_speaks_of_another_day_keeps_the_day_on_which_it_was_said(
-    agent: Agent,
-) -> None:
-    first, second, third = _TOLD[LEASE]
-    texts = [first, f"Yesterday {second}", third]
-    agent.remember(told(texts, "lease"))
-    result = only_result(agent.sleep())
-    assert result.draft is not None
-    assert f"[2026-02-02] {texts[1]}" in result.draft.text
-    assert "[2026-01-31]" in agent.server.asked[0].messages[0]["content"]
-    assert len(agent.server.asked) == 1
-
-
-def test_a_model_that_judges_two_memories_different_changes_nothing(agent: Agent) -> None:
+def test_a_model_that_finds_nothing_changes_nothing(agent: Agent) -> None:
     agent.remember(a_pair())
     before = agent.picture()
-    agent.server.responder = judges("different")
-    result = only_result(agent.sleep())
-    assert (result.state, result.why) == ("declined", "the model judged them different")
+    agent.server.responder = lambda _: says(groups())
+    outcome = agent.sleep()
+    assert (outcome.results, states(outcome)) == ((), {"applied": 1})
     assert agent.picture() == before
 
 
-def test_a_model_that_finds_no_rule_changes_nothing(agent: Agent) -> None:
-    agent.remember(a_rule())
-    before = agent.picture()
-    agent.server.responder = in_turn(says({"rule": None, "sources": []}))
-    result = only_result(agent.sleep())
-    assert (result.state, result.why) == ("declined", "the model found no rule in them")
-    assert agent.picture() == before
-
-
-def test_a_dry_run_asks_no_model(agent: Agent) -> None:
-    agent.remember([*a_fact(), *a_pair(), *a_rule()])
+def test_a_dry_run_asks_no_model_and_says_what_it_would_ask(agent: Agent) -> None:
+    agent.remember(a_night())
     outcome = agent.sleep(dry_run=True)
     assert states(outcome) == {"planned": 3}
     assert agent.server.asked == []
 
 
-# ----------------------------------------------------------------- what verification catches
-
-Spoil = Callable[[dict[str, Any]], dict[str, Any] | str]
-
-
-def replacing(old: str, new: str, most: int = -1) -> Spoil:
-    """Give a spoiler that replaces words of the answer."""
-
-    def spoil(answer: dict[str, Any]) -> str:
-        text = json.dumps(answer)
-        assert old in text
-        return text.replace(old, new, most)
-
-    return spoil
+def test_a_dry_run_that_asks_shows_what_the_night_does_and_writes_nothing(agent: Agent) -> None:
+    agent.remember(a_fact())
+    before = agent.path.read_bytes()
+    asked = agent.sleep(dry_run=True, ask=True)
+    assert agent.path.read_bytes() == before
+    done = agent.sleep()
+    assert [one.state for one in asked.results] == ["planned"]
+    assert [one.proposal for one in asked.results] == [one.proposal for one in done.results]
+    assert asked.after.active == done.after.active
 
 
-def as_prose(answer: dict[str, Any]) -> str:
-    """Give the answer as sentences."""
-    return " ".join(claim["text"] for claim in answer["claims"])
-
-
-def without_last(answer: dict[str, Any]) -> dict[str, Any]:
-    """Leave out the last source."""
-    return {"claims": answer["claims"][:-1]}
-
-
-def citing_nothing(answer: dict[str, Any]) -> dict[str, Any]:
-    """Give the claims without any source."""
-    return {"claims": [claim | {"sources": []} for claim in answer["claims"]]}
-
-
-def twice(answer: dict[str, Any]) -> dict[str, Any]:
-    """Say everything twice."""
-    return {"claims": answer["claims"] * 2}
-
-
-SPOILED: dict[str, tuple[str, Spoil, str]] = {
-    "prose": (LEASE, as_prose, "not the JSON that was asked for"),
-    "unknown id": (LEASE, replacing('"m2"', '"m9"'), "an id that was not given: m9"),
-    "no source": (LEASE, citing_nothing, "cites no source"),
-    "a source left out": (LEASE, without_last, "leaves out a source"),
-    "invented number": (LEASE, replacing("10 seconds", "15 seconds", 1), "invents the number"),
-    "invented name": (JONAH, replacing("nephew Jonah", "nephew Tobias", 1), "invents the name"),
-    "lost number": (LEASE, replacing("10 seconds", "some seconds"), "loses the number"),
-    "dropped name": (JONAH, replacing("Jonah", "the boy"), "loses the name jonah"),
-    "dropped negation": (SNAPSHOT, replacing("does not delete", "deletes"), "without the denial"),
-    "invented negation": (LEASE, replacing("renews", "never renews"), "denies (never)"),
-    "everything twice": (LEASE, twice, "longer than its sources"),
-}
-
-
-def spoiled(spoil: Spoil) -> Callable[[Asked], Reply]:
-    """Give a responder that spoils every honest answer."""
-    return lambda asked: says(spoil(faithful(asked)))
-
-
-@pytest.mark.parametrize(("name", "spoil", "why"), SPOILED.values(), ids=SPOILED.keys())
-def test_a_bad_draft_is_turned_down_after_one_repair_and_nothing_of_it_is_written(
-    agent: Agent, name: str, spoil: Spoil, why: str
-) -> None:
-    agent.remember(a_fact(name))
-    before = agent.picture()
-    agent.server.responder = spoiled(spoil)
-    result = only_result(agent.sleep())
-    assert result.why is not None
-    assert why in result.why
-    if "the answer is not the JSON" in result.why:
-        assert result.state == "failed"
-        assert agent.picture() == before
-    elif result.proposal.fallback is None:
-        assert result.state == "rejected"
-        assert agent.picture() == before
-    else:
-        assert (result.state, result.draft) == ("applied", result.proposal.fallback)
-        (derivation,) = agent.rows("SELECT writer, model FROM derivations")
-        assert (derivation["writer"], derivation["model"]) == ("extractive", None)
-    question, repair = agent.server.asked
-    assert question.repair is None
-    assert repair.repair is not None
-
-
-@pytest.mark.parametrize(("name", "spoil", "why"), SPOILED.values(), ids=SPOILED.keys())
-def test_a_good_second_answer_is_applied_as_if_it_had_been_the_first(
-    agent: Agent, name: str, spoil: Spoil, why: str
-) -> None:
-    agent.remember(a_fact(name))
-    agent.server.responder = lambda asked: (oracle if asked.repair else spoiled(spoil))(asked)
-    outcome = agent.sleep()
-    assert states(outcome) == {"applied": 1}
-    repair = agent.server.asked[1].repair
-    assert repair is not None
-    assert why in repair
-    (derivation,) = agent.rows("SELECT * FROM derivations")
-    asked, answered = zip(*agent.server.taken, strict=True)
-    assert derivation["prompt_tokens"] == sum(asked)
-    assert derivation["completion_tokens"] == sum(answered)
-    assert (outcome.usage.calls, outcome.usage.cached) == (2, 0)
-
-
-RULES: dict[str, tuple[Spoil, str]] = {
-    "four supporters": (
-        lambda answer: answer | {"sources": answer["sources"][:4]},
-        "only 4 sources support the rule; 5 must",
-    ),
-    "one supporter five times": (
-        lambda answer: answer | {"sources": ["m1"] * 5},
-        "only 1 sources support the rule; 5 must",
-    ),
-    "unknown supporter": (
-        lambda answer: answer | {"sources": [*answer["sources"], "m99"]},
-        "an id that was not given: m99",
-    ),
-    "a number of its own": (
-        lambda answer: answer | {"rule": f"{answer['rule']} Wait 48 hours."},
-        "invents the number 48 hours",
-    ),
-    "a detail of one voice": (
-        lambda answer: answer | {"rule": "Show Malte a draft of every message first."},
-        "too few sources support the name malte",
-    ),
-}
-
-
-@pytest.mark.parametrize(("spoil", "why"), RULES.values(), ids=RULES.keys())
-def test_a_rule_that_is_not_supported_is_rejected_and_every_memory_stays(
-    agent: Agent, spoil: Spoil, why: str
-) -> None:
-    agent.remember(a_rule())
-    before = agent.picture()
-    agent.server.responder = spoiled(spoil)
-    result = only_result(agent.sleep())
-    assert result.state == "rejected"
-    assert result.why is not None
-    assert why in result.why
-    assert agent.picture() == before
-
-
-RICHER = f"{BIRTHDAY[0][:-1]} and lives in Malmö."
-
-
-@pytest.mark.parametrize("texts", [(RICHER, BIRTHDAY[1]), (BIRTHDAY[1], RICHER)])
-def test_of_two_that_a_model_calls_the_same_the_one_that_tells_more_stays(
-    agent: Agent, texts: tuple[str, str]
-) -> None:
-    agent.remember(told(texts, "birthday"))
-    result = only_result(agent.sleep())
-    assert result.state == "applied"
-    (active,) = agent.rows("SELECT * FROM memories WHERE status = 'active'")
-    assert (active["id"], active["content"]) == (result.survivor, RICHER)
-
-
-def test_a_model_cannot_merge_away_what_the_newer_memory_does_not_tell(agent: Agent) -> None:
-    agent.remember(told([RICHER, BIRTHDAY[1]], "birthday"))
-    before = agent.picture()
-    agent.server.responder = judges("newer")
-    result = only_result(agent.sleep())
-    assert result.state == "declined"
-    assert result.why == "the model judged them newer, but loses the name malmö"
-    assert agent.picture() == before
-
-
-def test_a_model_cannot_merge_two_memories_of_which_each_tells_something_more(
-    agent: Agent,
-) -> None:
-    in_malmo = "The user's brother Henrik from Malmö has his birthday in March."
-    agent.remember(told([in_malmo, BIRTHDAY[0]], "birthday"))
-    before = agent.picture()
-    result = only_result(agent.sleep())
-    assert result.state == "declined"
-    assert result.why is not None
-    assert result.why.startswith("the model judged them same, but loses")
-    assert agent.picture() == before
+def test_memories_of_two_tenants_are_never_shown_together(agent: Agent) -> None:
+    agent.remember(facts(3))
+    agent.sleep()
+    assert [{one.text for one in asked.memories} for asked in agent.server.asked] == [
+        set(_TOLD[name]) for name in sorted(FACTS[:3])
+    ]
 
 
 def test_a_newer_value_that_a_model_sees_says_what_is_so_and_what_was(agent: Agent) -> None:
-    agent.remember(told(NEWER, "choir"))
-    agent.server.responder = judges("newer")
+    agent.remember(told(NEWER, "newsletter"))
+    agent.server.responder = in_turn(
+        says(groups(group("newer", ["m1", "m2"], ["m2"]))), then=oracle
+    )
     result = only_result(agent.sleep())
-    assert (result.state, result.proposal.operation) == ("applied", "update")
-    assert [asked.question for asked in agent.server.asked] == ["judge"]
-    (active,) = agent.rows("SELECT * FROM memories WHERE status = 'active'")
-    assert active["content"] == (
+    assert (result.proposal.operation, result.state) == ("update", "applied")
+    (derived,) = agent.rows("SELECT * FROM memories WHERE id = ?", result.derived)
+    assert derived["content"] == (
         f"[since 2026-02-02] {NEWER[1]} [2026-02-01 until 2026-02-02] {NEWER[0]}"
     )
-    agent.server.forget()
-    assert agent.sleep(now=TOMORROW).results == ()
-    assert agent.server.asked == []
 
 
-def test_of_two_that_were_said_at_the_same_time_neither_is_newer(agent: Agent) -> None:
-    first, second = told(NEWER, "choir")
-    agent.remember([first, second | {"observed_at": first["observed_at"]}])
-    before = agent.picture()
-    agent.server.responder = judges("newer")
-    result = only_result(agent.sleep())
-    assert result.why == "the model judged them newer, but both were said at the same time"
-    assert agent.picture() == before
-
-
-def test_a_model_that_cannot_tell_changes_nothing(agent: Agent) -> None:
+def test_what_a_model_calls_a_conflict_is_listed_and_left_as_it_is(agent: Agent) -> None:
     agent.remember(a_pair())
     before = agent.picture()
-    agent.server.responder = judges("unclear")
-    result = only_result(agent.sleep())
-    assert result.state == "declined"
-    assert result.why == "the model could not tell whether the later one replaces the earlier"
+    agent.server.responder = lambda _: says(groups(group("conflict", ["m1", "m2"])))
+    outcome = agent.sleep()
+    assert [one.values for one in outcome.conflicts] == [BIRTHDAY]
     assert agent.picture() == before
 
 
-# ----------------------------------------------------------------- pairs in batches
-
-MONTHS = ("January", "February", "March", "April", "May", "June", "July", "August")
-BROTHERS = ("Henrik", "Olof", "Matti", "Jonas", "Emil")
-ENDS = ("", "sen", "berg", "lund", "dal")
-
-
-def near_pairs(count: int, **fields: object) -> list[dict[str, Any]]:
-    """Give so many pairs that a model must judge, of people of their own."""
-    names = [f"{name}{end}" for end in ENDS for name in BROTHERS][:count]
-    return [
-        memory
-        for number, name in enumerate(names)
-        for memory in told(
-            [text.replace("Henrik", name).replace("3 March", _day(number)) for text in BIRTHDAY],
-            f"birthday-{fields.get('tenant', '')}-{number:03d}",
-            **fields,
-        )
-    ]
-
-
-def _day(number: int) -> str:
-    return f"{number % 27 + 1} {MONTHS[number % len(MONTHS)]}"
-
-
-def test_pairs_are_judged_ten_to_a_call(agent: Agent) -> None:
-    agent.remember(near_pairs(23))
-    outcome = agent.sleep()
-    assert states(outcome) == {"applied": 23}
-    assert [len(pairs(asked)) for asked in agent.server.asked] == [10, 10, 3]
-    assert outcome.usage.calls == 3
-
-
-def test_what_a_batch_takes_is_shared_out_to_the_last_token(agent: Agent) -> None:
-    agent.remember(near_pairs(13))
-    outcome = agent.sleep(agent.writer("openai/gpt-4o-mini"))
-    asked, answered = (sum(tokens) for tokens in zip(*agent.server.taken, strict=True))
-    rows = agent.rows("SELECT * FROM derivations")
-    assert len(rows) == 13
-    assert sum(row["prompt_tokens"] for row in rows) == outcome.usage.prompt_tokens == asked
-    assert sum(row["completion_tokens"] for row in rows) == outcome.usage.completion_tokens
-    assert outcome.usage.completion_tokens == answered
-    assert sum(row["cost_usd"] for row in rows) == pytest.approx(outcome.usage.cost_usd)
-    kept = agent.rows("SELECT * FROM answers")
-    assert len(kept) == 13
-    assert sum(row["prompt_tokens"] for row in kept) == asked
-
-
-def test_pairs_of_two_tenants_never_stand_in_one_question(agent: Agent) -> None:
-    agent.remember([*near_pairs(2, tenant="one"), *near_pairs(2, tenant="two")])
-    assert states(agent.sleep()) == {"applied": 4}
-    assert [len(pairs(asked)) for asked in agent.server.asked] == [2, 2]
-
-
-def test_a_pair_that_is_left_out_is_asked_about_once_more_and_alone(agent: Agent) -> None:
-    agent.remember(near_pairs(3))
+def test_a_memory_that_was_made_before_takes_others_in_and_stays_word_for_word(
+    agent: Agent,
+) -> None:
+    agent.remember(a_fact(JONAH))
+    made = only_result(agent.sleep()).derived
+    (before,) = agent.rows("SELECT content FROM memories WHERE id = ?", made)
+    agent.remember(told([ADDED], "later", first_day=9))
 
     def respond(asked: Asked) -> Reply:
-        numbers = pairs(asked)
-        if asked.repair is None:
-            # Named twice in two ways, judged by a word of its own, judged.
-            first, second, third = numbers
-            entries = [(first, "same"), (first, "newer"), (second, "perhaps"), (third, "same")]
-            said = [{"pair": pair, "judgement": what} for pair, what in entries]
-            return says({"judgements": said})
-        return says(judgements(dict.fromkeys(numbers, "different")))
+        if asked.items:
+            return says(opinions(asked))
+        standing = [one for one in asked.memories if one.stands]
+        (new,) = [one for one in asked.memories if one.text == ADDED]
+        assert [one.text for one in standing] == [before["content"]]
+        claim = ("Jonah was in hospital with it in 2024.", [new])
+        return says(groups(group("joined", [*standing, new], (), [claim])))
 
     agent.server.responder = respond
+    agent.sleep(now=TOMORROW)
+    (after,) = agent.rows("SELECT content FROM memories WHERE id = ?", made)
+    assert after["content"] == f"{before['content']} Jonah was in hospital with it in 2024."
+
+
+def test_what_is_composed_without_a_model_is_carried_out_where_the_model_left_its_sources(
+    agent: Agent,
+) -> None:
+    agent.remember(a_rule())
+    agent.server.responder = lambda _: says(groups())
+    (result,) = agent.sleep().results
+    assert (result.proposal.operation, result.proposal.by_model) == ("extract", False)
+    assert result.state == "applied"
+
+
+def test_what_is_composed_without_a_model_gives_way_to_what_the_model_makes_of_its_sources(
+    agent: Agent,
+) -> None:
+    agent.remember(a_rule())
+    agent.server.responder = honest
     outcome = agent.sleep()
-    assert states(outcome) == {"applied": 1, "declined": 2}
-    assert [pairs(asked) for asked in agent.server.asked] == [["p1", "p2", "p3"], ["p1", "p2"]]
-    assert "there is no entry for p2" in str(agent.server.asked[1].repair)
+    states_of = {one.proposal.by_model: (one.state, one.why) for one in outcome.results}
+    assert states_of[True] == ("applied", None)
+    assert states_of[False] == ("declined", "a model grouped its memories otherwise")
 
 
-UNJUDGED = {
-    "left out": (says(judgements({"p1": "same"})), "failed", "did not answer about this pair"),
-    "no JSON": (says("Both look fine."), "failed", "not the JSON that was asked for"),
-    "cut off": (says('{"judgements": [{"pair": "p1", '), "failed", "breaks off before its end"),
+# ----------------------------------------------------------------- what is not believed
+
+WORSE = "LeaseKeeper renews the job lock every 15 seconds, at most 360 times."
+LONELY = {
+    "an id that was not given": group("same", ["m1", "m9"], ["m1"]),
+    "a group of one": group("same", ["m1"], ["m1"]),
+    "nobody stays": group("same", ["m1", "m2"]),
+    "no claims": group("joined", ["m1", "m2", "m3"]),
+    "a value that nobody gives": group(
+        "joined", ["m1", "m2", "m3"], (), [(WORSE, ["m1", "m2", "m3"])]
+    ),
+    "a claim that cites nobody": group("joined", ["m1", "m2"], (), [(_TOLD[LEASE][1], [])]),
+    "a detail that is lost": group("same", ["m1", "m2", "m3"], ["m1"]),
+    "a newer value that was said first": group("newer", ["m1", "m2"], ["m1"]),
+    "a rule of two claims": group("rule", ["m1", "m2"], (), [("Renew.", ["m1"])] * 2),
 }
 
 
-@pytest.mark.parametrize(("reply", "state", "why"), UNJUDGED.values(), ids=UNJUDGED.keys())
-def test_a_pair_that_is_not_judged_twice_is_left_alone(
-    agent: Agent, reply: Reply, state: str, why: str
+@pytest.mark.parametrize("wrong", LONELY.values(), ids=LONELY.keys())
+def test_a_group_that_cannot_be_used_is_asked_about_once_more_and_then_left(
+    agent: Agent, wrong: dict[str, Any]
 ) -> None:
-    agent.remember(near_pairs(2))
-    agent.server.responder = in_turn(reply)
+    agent.remember(a_fact())
+    before = agent.picture()
+    agent.server.responder = lambda asked: says(
+        opinions(asked, told=False) if asked.items else groups(wrong)
+    )
     outcome = agent.sleep()
-    unjudged = [result for result in outcome.results if result.state != "applied"]
-    assert {result.state for result in unjudged} == {state}
-    assert all(why in str(result.why) for result in unjudged)
-    assert len(agent.server.asked) == 2
+    assert "applied" not in {one.state for one in outcome.results}
+    assert agent.picture() == before
+    again = [asked for asked in agent.server.asked if asked.faulty]
+    assert len(again) == 1
+    assert again[0].faulty[0]["faults"]
 
 
-def test_a_batch_that_fails_fails_for_its_pairs_and_no_others(agent: Agent) -> None:
-    agent.remember(near_pairs(12))
-    agent.server.responder = in_turn(*[refuses(500)] * ATTEMPTS, then=oracle)
+@pytest.mark.parametrize("wrong", LONELY.values(), ids=LONELY.keys())
+def test_a_good_second_answer_is_applied_as_if_it_had_been_the_first(
+    agent: Agent, wrong: dict[str, Any]
+) -> None:
+    agent.remember(a_fact())
+    agent.server.responder = lambda asked: (
+        oracle(asked) if asked.items or asked.faulty else says(groups(wrong))
+    )
     outcome = agent.sleep()
-    assert states(outcome) == {"failed": 10, "applied": 2}
-    assert outcome.usage.calls == len(agent.server.asked) == ATTEMPTS + 1
+    assert states(outcome) == {"applied": 1}
+    # Only what was wrong is shown again.
+    (again,) = [asked for asked in agent.server.asked if asked.faulty]
+    assert {one.text for one in again.memories} <= set(_TOLD[LEASE])
 
 
-def test_a_pair_that_was_judged_in_another_batch_is_not_paid_for_again(agent: Agent) -> None:
-    some = near_pairs(4)
-    agent.remember(some)
+def test_a_memory_is_in_one_group_at_the_most(agent: Agent) -> None:
+    agent.remember(a_pair())
+    agent.server.responder = lambda asked: says(groups(*2 * faithful(asked)["groups"]))
+    assert only_result(agent.sleep()).state == "applied"
+    (again,) = [asked for asked in agent.server.asked if asked.faulty]
+    assert again.faulty[0]["faults"] == ["one of its ids is in another group already"]
+
+
+DIFFERENT = {
+    "a value": ("The api listens on port 8080.", "The api listens on port 9090."),
+    "a denial": ("The api retries failed calls.", "The api does not retry failed calls."),
+    "who does it": ("Evan paints the fence for Sam.", "Sam paints the fence for Evan."),
+    "how many": ("All invoices are checked by hand.", "Some invoices are checked by hand."),
+}
+
+
+@pytest.mark.parametrize("texts", DIFFERENT.values(), ids=DIFFERENT.keys())
+def test_no_model_can_call_the_same_what_surely_differs(
+    agent: Agent, texts: tuple[str, str]
+) -> None:
+    agent.remember(told(texts, "m"))
+    agent.server.responder = lambda asked: says(
+        opinions(asked) if asked.items else groups(group("same", ["m1", "m2"], ["m2"]))
+    )
+    assert "applied" not in {one.state for one in agent.sleep().results}
+    assert len(agent.rows("SELECT * FROM memories WHERE status = 'active'")) == 2
+
+
+OVER = "The standup of the api team is at 09:30."
+NOT_OVER = {
+    "for a while": "For this week only the standup of the api team is at 10:00.",
+    "a wish": "Ann would like the standup of the api team at 10:00 one day.",
+    "another thing": "The standup of Billing is at 10:00.",
+}
+
+
+@pytest.mark.parametrize("later", NOT_OVER.values(), ids=NOT_OVER.keys())
+def test_what_holds_for_a_while_or_is_about_something_else_ends_nothing(
+    agent: Agent, later: str
+) -> None:
+    first = OVER.replace("the api team", "Payments") if "Billing" in later else OVER
+    agent.remember(told([first, later], "m"))
+    agent.server.responder = lambda asked: says(
+        opinions(asked) if asked.items else groups(group("newer", ["m1", "m2"], ["m2"]))
+    )
+    assert "applied" not in {one.state for one in agent.sleep().results}
+
+
+REWORDED = ("Releases need the approval of Aino.", "Aino must confirm every release.")
+
+
+@pytest.mark.parametrize(
+    ("means", "is_told", "applied"),
+    [("must confirm every release", True, 1), ("signs", True, 0), ("confirm", False, 0)],
+)
+def test_another_word_stands_only_if_a_second_opinion_names_words_that_are_there(
+    agent: Agent, means: str, is_told: bool, applied: int
+) -> None:
+    agent.remember(told(REWORDED, "m"))
+
+    def respond(asked: Asked) -> Reply:
+        if not asked.items:
+            return says(groups(group("same", ["m1", "m2"], ["m2"])))
+        (item,) = asked.items
+        words = [{"word": word, "means": means} for word in item["words"]]
+        return says({"opinions": [{"n": 1, "told": is_told, "words": words}]})
+
+    agent.server.responder = respond
+    outcome = agent.sleep()
+    assert [one.state for one in outcome.results].count("applied") == applied
+
+
+def test_of_what_a_second_opinion_says_nothing_nothing_is_carried_out(agent: Agent) -> None:
+    agent.remember(told(REWORDED, "m"))
+    agent.server.responder = lambda asked: says(
+        {"opinions": []} if asked.items else groups(group("same", ["m1", "m2"], ["m2"]))
+    )
+    assert "applied" not in {one.state for one in agent.sleep().results}
+
+
+def test_what_somebody_took_apart_is_not_joined_again(agent: Agent) -> None:
+    agent.remember(a_pair())
     first = agent.sleep()
     assert first.run_id is not None
     with open_writing(agent.path) as file:
-        undo_run(file, first.run_id, timestamp(TOMORROW))
-    # Four memories more, two pairs.
-    agent.remember(near_pairs(6)[len(some) :])
+        restore_memory(file, a_pair()[0]["id"], timestamp(TOMORROW))
     agent.server.forget()
-    again = agent.sleep(now=TOMORROW, reconsider=True)
-    assert states(again) == {"applied": 6}
-    assert (again.usage.calls, again.usage.cached) == (1, 4)
-    assert [len(pairs(asked)) for asked in agent.server.asked] == [2]
-
-
-# ----------------------------------------------------------------- what stands and grows
-
-
-def grown(agent: Agent, *replies: Reply) -> Outcome:
-    """Give the night in which a synthesis of three memories meets two more."""
-    agent.remember(a_fact(JONAH))
-    agent.sleep()
-    agent.server.forget()
-    if replies:
-        agent.server.responder = in_turn(*replies)
-    agent.remember(told(ADDED, "added", first_day=10))
-    return agent.sleep(now=TOMORROW)
-
-
-def claims(*said: tuple[str, list[str]]) -> Reply:
-    """Give an answer of these claims."""
-    return says({"claims": [{"text": text, "sources": cited} for text, cited in said]})
-
-
-def test_what_stands_is_shown_first_and_stays_word_for_word(agent: Agent) -> None:
-    outcome = grown(agent)
-    result = only_result(outcome)
-    assert (result.state, result.proposal.operation) == ("applied", "synthesize")
-    (asked,) = agent.server.asked
-    assert asked.question == "grow"
-    assert [(one["id"], one.get("stands")) for one in asked.memories] == [
-        ("m0", True),
-        ("m1", None),
-        ("m2", None),
-    ]
-    before = " ".join(_TOLD[JONAH])
-    assert asked.memories[0]["text"] == before
-    (active,) = agent.rows("SELECT * FROM memories WHERE status = 'active'")
-    assert active["id"] == result.proposal.survivor
-    assert active["content"] == " ".join([before, *ADDED])
-
-
-def test_what_stands_already_is_cited_and_not_said_again(agent: Agent) -> None:
-    standing = _TOLD[JONAH][0]
-    outcome = grown(agent, claims((standing, ["m0", "m1"]), (ADDED[1], ["m2"])))
-    result = only_result(outcome)
-    assert result.state == "applied"
-    assert result.draft is not None
-    first, *_, last = result.draft.claims
-    assert (first.text, set(first.sources)) == (
-        standing,
-        {result.proposal.survivor, "added-00"},
+    agent.remember(told(["Henrik's birthday is on 3 March, he is the user's brother."], "new"))
+    agent.server.responder = lambda asked: says(
+        opinions(asked) if asked.items else groups(group("same", ["m1", "m2", "m3"], ["m1"]))
     )
-    assert (last.text, last.sources) == (ADDED[1], ("added-01",))
-
-
-def test_a_model_that_rewrites_what_stands_is_asked_once_more_and_then_rejected(
-    agent: Agent,
-) -> None:
-    rewritten = _TOLD[JONAH][0].replace("nephew", "young nephew")
-    outcome = grown(agent, claims((rewritten, ["m0", "m1"]), (ADDED[1], ["m2"])))
-    result = only_result(outcome)
-    assert result.state == "rejected"
-    assert "cites m0 and is not a sentence of it" in str(result.why)
-    assert len(agent.server.asked) == 2
+    agent.sleep(now=TOMORROW)
+    active = {row["id"] for row in agent.rows("SELECT id FROM memories WHERE status = 'active'")}
+    assert {one["id"] for one in a_pair()} <= active
 
 
 # ----------------------------------------------------------------- what goes wrong on the way
@@ -732,10 +563,10 @@ def test_a_call_that_fails_for_good_leaves_every_memory_as_it_was(
     agent.remember(a_fact())
     before = agent.picture()
     agent.server.responder = in_turn(reply)
-    result = only_result(agent.sleep())
-    assert result.state == "failed"
-    assert result.why is not None
-    assert why in result.why
+    asked = only_asked(agent.sleep())
+    assert asked.state == "failed"
+    assert asked.why is not None
+    assert why in asked.why
     assert agent.picture() == before
     assert len(agent.server.asked) == tries
     # stdout belongs to the report: litellm must not write there.
@@ -747,8 +578,8 @@ def test_a_model_that_does_not_answer_in_time_leaves_every_memory_as_it_was(agen
     before = agent.picture()
     agent.server.responder = in_turn(SILENT)
     outcome = agent.sleep(agent.writer(timeout_s=0.2))
-    result = only_result(outcome)
-    assert (result.state, result.why) == ("failed", "the model did not answer within 0.2 seconds")
+    asked = only_asked(outcome)
+    assert (asked.state, asked.why) == ("failed", "the model did not answer within 0.2 seconds")
     assert agent.picture() == before
     assert len(agent.server.asked) == ATTEMPTS
 
@@ -788,10 +619,10 @@ def test_an_answer_that_is_cut_off_twice_fails_and_is_never_kept(
     before = agent.picture()
     agent.server.responder = responder
     outcome = agent.sleep()
-    result = only_result(outcome)
-    assert result.state == "failed"
-    assert "the answer breaks off before its end, also with a limit of" in str(result.why)
-    first, second = (asked.body["max_tokens"] for asked in agent.server.asked)
+    asked = only_asked(outcome)
+    assert asked.state == "failed"
+    assert "the answer breaks off before its end, also with a limit of" in str(asked.why)
+    first, second = (one.body["max_tokens"] for one in agent.server.asked)
     assert second == 2 * first
     # Both were paid for.
     assert (outcome.usage.prompt_tokens, outcome.usage.completion_tokens) == tuple(
@@ -816,8 +647,8 @@ def test_an_answer_that_was_cut_off_is_asked_for_again_with_twice_the_limit(agen
 def test_what_a_cut_off_answer_took_counts_in_the_budget(agent: Agent) -> None:
     agent.remember(a_fact())
     agent.server.responder = cut_off(40, "length")
-    planned = agent.sleep(dry_run=True).plan.proposals
-    budget = Budget(tokens=planned[0].estimated_tokens + 100)
+    (window,) = agent.sleep(dry_run=True).plan.windows
+    budget = Budget(tokens=window.tokens + 100)
     outcome = agent.sleep(agent.writer(budget=budget))
     assert states(outcome) == {"skipped": 1}
     assert len(agent.server.asked) == 1
@@ -841,8 +672,8 @@ def test_an_answer_in_which_nothing_stands_fails_at_once(
     agent.remember(a_fact())
     agent.server.responder = in_turn(reply)
     outcome = agent.sleep()
-    result = only_result(outcome)
-    assert (result.state, result.why) == ("failed", why)
+    asked = only_asked(outcome)
+    assert (asked.state, asked.why) == ("failed", why)
     assert len(agent.server.asked) == 1
     assert outcome.usage.prompt_tokens == agent.server.taken[0][0]
     assert agent.rows("SELECT * FROM answers") == []
@@ -885,7 +716,7 @@ def test_a_model_that_refuses_every_call_is_asked_no_further(agent: Agent, statu
     outcome = agent.sleep()
     assert states(outcome) == {"failed": 1, "skipped": 3}
     # Why stands with the first, and with no other.
-    whys = Counter(result.why for result in outcome.results)
+    whys = Counter(one.why for one in outcome.asked)
     assert whys["not asked, since the model refuses every call"] == 3
     assert len(agent.server.asked) == outcome.usage.calls == 1
 
@@ -908,8 +739,8 @@ def test_no_more_patience_is_had_than_the_budget_of_time_allows(agent: Agent) ->
     agent.remember(a_fact())
     agent.server.responder = in_turn(refuses(503, retry_after="20"))
     began = time.monotonic()
-    result = only_result(agent.sleep(agent.writer(budget=Budget(seconds=1.0))))
-    assert (result.state, result.why) == ("skipped", "the budget of 1 seconds is used up")
+    asked = only_asked(agent.sleep(agent.writer(budget=Budget(seconds=1.0))))
+    assert (asked.state, asked.why) == ("skipped", "the budget of 1 seconds is used up")
     assert len(agent.server.asked) == 1
     assert time.monotonic() - began < 15.0
 
@@ -919,8 +750,8 @@ def test_one_failed_call_does_not_keep_the_others_from_being_applied(agent: Agen
     agent.server.responder = lambda asked: refuses(500) if "Jonah" in asked.texts else oracle(asked)
     outcome = agent.sleep(agent.writer(concurrency=3))
     assert states(outcome) == {"applied": 2, "failed": 1}
-    failed = next(result for result in outcome.results if result.state == "failed")
-    assert set(failed.proposal.sources) == {memory["id"] for memory in a_fact(JONAH)}
+    failed = next(one for one in outcome.asked if one.state == "failed")
+    assert set(failed.window.memories) == {memory["id"] for memory in a_fact(JONAH)}
 
 
 # ----------------------------------------------------------------- structured output
@@ -959,7 +790,7 @@ def test_a_question_that_is_always_refused_costs_the_others_no_structured_output
 
 def with_capitals(answer: dict[str, Any]) -> str:
     """Give the answer with other capitals in its keys."""
-    return json.dumps(answer).replace('"claims"', '"Claims"').replace('"text"', '"TEXT"')
+    return json.dumps(answer).replace('"groups"', '"Groups"').replace('"text"', '"TEXT"')
 
 
 def with_more_keys(answer: dict[str, Any]) -> str:
@@ -975,9 +806,9 @@ def wrapped(text: str) -> Callable[[dict[str, Any]], str]:
 SPELLED = {
     "in a fence": wrapped("```json\nANSWER\n```"),
     "among sentences": wrapped("Here it is {as JSON}:\nANSWER\nI hope {it} helps."),
-    "after thoughts": wrapped('<think>They say {"claims": []}, or do they?</think>\nANSWER'),
+    "after thoughts": wrapped('<think>They say {"groups": []}, or do they?</think>\nANSWER'),
     "after thoughts whose beginning is in the template": wrapped("So be it.</think>ANSWER"),
-    "after a draft": wrapped('{"claims": []}\nNo, better:\nANSWER'),
+    "after a draft": wrapped('{"groups": []}\nNo, better:\nANSWER'),
     "with other capitals": with_capitals,
     "with more keys": with_more_keys,
 }
@@ -1041,7 +872,8 @@ def test_a_model_that_thinks_has_room_for_it_and_no_temperature(agent: Agent, mo
 
 
 def test_a_second_night_asks_nothing(agent: Agent) -> None:
-    agent.remember([*a_fact(), *a_pair(), *a_rule()])
+    agent.remember(a_night())
+    agent.server.responder = honest
     agent.sleep()
     agent.server.forget()
     again = agent.sleep(now=TOMORROW)
@@ -1050,9 +882,9 @@ def test_a_second_night_asks_nothing(agent: Agent) -> None:
 
 
 REMEMBERED: dict[str, tuple[Callable[[], list[dict[str, Any]]], Reply]] = {
-    "rejected": (a_fact, says({"claims": [{"text": "The kettle is blue.", "sources": ["m9"]}]})),
-    "declined merge": (a_pair, says(judgements({"p1": "different"}))),
-    "declined rule": (a_rule, says({"rule": None, "sources": []})),
+    "rejected": (a_fact, says(groups(group("joined", ["m1", "m9"])))),
+    "no groups": (a_pair, says(groups())),
+    "conflict": (a_pair, says(groups(group("conflict", ["m1", "m2"])))),
 }
 
 
@@ -1082,7 +914,8 @@ def test_what_failed_is_asked_again_the_next_night(agent: Agent) -> None:
 
 
 def test_a_night_that_is_undone_and_wanted_again_is_not_paid_for_twice(agent: Agent) -> None:
-    agent.remember([*a_fact(), *a_pair(), *a_rule()])
+    agent.remember(a_night())
+    agent.server.responder = honest
     first = agent.sleep()
     texts = "SELECT content, status FROM memories ORDER BY content"
     made = agent.rows(texts)
@@ -1122,7 +955,7 @@ def test_a_budget_of_calls_is_kept_and_the_next_night_does_the_rest(agent: Agent
     agent.remember(facts(5))
     outcome = agent.sleep(agent.writer(concurrency=4, budget=Budget(calls=2)))
     assert states(outcome) == {"applied": 2, "skipped": 3}
-    assert {result.why for result in outcome.results if result.state == "skipped"} == {
+    assert {one.why for one in outcome.asked if one.state == "skipped"} == {
         "the budget of 2 calls is used up"
     }
     assert len(agent.server.asked) == outcome.usage.calls == 2
@@ -1167,28 +1000,28 @@ def test_retries_that_a_budget_of_calls_does_not_allow_are_not_made(agent: Agent
 @pytest.mark.parametrize("concurrency", [1, 4])
 def test_a_budget_of_tokens_is_kept_to_the_call(agent: Agent, concurrency: int) -> None:
     agent.remember(facts(6))
-    planned = agent.sleep(dry_run=True).plan.proposals
-    most = sum(one.estimated_tokens for one in planned) // 2
+    planned = agent.sleep(dry_run=True).plan.windows
+    most = sum(one.tokens for one in planned) // 2
     outcome = agent.sleep(agent.writer(concurrency=concurrency, budget=Budget(tokens=most)))
     assert states(outcome)["applied"] >= 2
     assert states(outcome)["skipped"] >= 3
-    skipped = [result.why for result in outcome.results if result.state == "skipped"]
+    skipped = [one.why for one in outcome.asked if one.state == "skipped"]
     assert all(str(why).startswith(f"the budget of {most} tokens has no room") for why in skipped)
     used = outcome.usage.prompt_tokens + outcome.usage.completion_tokens
     # By no more than one estimate may be wrong.
-    assert used <= most + 0.2 * max(one.estimated_tokens for one in planned)
+    assert used <= most + 0.2 * max(one.tokens for one in planned)
 
 
 @pytest.mark.parametrize("concurrency", [1, 4])
 def test_a_budget_of_money_is_kept_to_the_call(agent: Agent, concurrency: int) -> None:
     agent.remember(facts(6))
     # What two calls cost at 0.15 and 0.60 USD a million, and a little more.
-    budget = Budget(cost_usd=0.00034)
+    budget = Budget(cost_usd=0.0008)
     outcome = agent.sleep(agent.writer("openai/gpt-4o-mini", concurrency, budget))
     assert states(outcome)["applied"] >= 2
     assert states(outcome)["skipped"] >= 2
     assert outcome.usage.cost_usd is not None
-    assert 0.0001 < outcome.usage.cost_usd <= 0.00034 * 1.05
+    assert 0.0001 < outcome.usage.cost_usd <= 0.0008 * 1.05
     costs = [row["cost_usd"] for row in agent.rows("SELECT cost_usd FROM derivations")]
     assert outcome.usage.cost_usd == pytest.approx(sum(costs))
 
@@ -1198,14 +1031,16 @@ def test_a_call_that_costs_more_than_was_to_be_expected_is_the_last(agent: Agent
     agent.server.responder = lambda asked: says(faithful(asked), prompt_tokens=1_000_000)
     outcome = agent.sleep(agent.writer("openai/gpt-4o-mini", budget=Budget(cost_usd=0.1)))
     assert states(outcome) == {"applied": 1, "skipped": 2}
-    assert outcome.results[-1].why == "the budget of 0.1 USD has no room for another call"
+    assert "the budget of 0.1 USD has no room for another call" in {
+        one.why for one in outcome.asked
+    }
 
 
 def test_a_model_whose_price_is_not_known_is_not_asked_where_money_counts(agent: Agent) -> None:
     agent.remember(facts(3))
     outcome = agent.sleep(agent.writer(budget=Budget(cost_usd=5.0)))
     assert states(outcome) == {"skipped": 3}
-    assert outcome.results[-1].why == "the model's price is not known: 5 USD cannot be kept to"
+    assert outcome.asked[-1].why == "the model's price is not known: 5 USD cannot be kept to"
     assert agent.server.asked == []
 
 
@@ -1252,14 +1087,16 @@ def test_a_call_begins_as_soon_as_another_ends_and_waits_for_nobody_who_looks_at
     agent.server.responder = respond
     looked_at = []
 
+    class Slowly(Check):
+        def faults(self, *draft: Any) -> Any:
+            # Whoever looks at the first answer takes all the time in the world.
+            looked_at.append(asked_for_all.wait(MOST_SECONDS))
+            return super().faults(*draft)
+
     class Looking(ModelWriter):
         def write(self, jobs: Any, check: Any, answers: Any) -> Any:
-            def slow(*draft: Any) -> list[str]:
-                # Whoever looks at the first answer takes all the time in the world.
-                looked_at.append(asked_for_all.wait(MOST_SECONDS))
-                return list(check.faults(*draft))
-
-            return super().write(jobs, replace(check, faults=slow), answers)
+            slow = Slowly(check._vector_of, check._vectors)
+            return super().write(jobs, slow, answers)
 
     endpoint = Endpoint("openai/scripted", agent.server.base)
     assert states(agent.sleep(Looking(endpoint, concurrency=2))) == {"applied": 6}
@@ -1408,7 +1245,7 @@ def test_a_memory_that_gives_orders_is_sent_to_no_model(agent: Agent, tail: str)
     texts = _TOLD[LEASE]
     agent.remember(told([*texts, f"{texts[0]} {tail}"], "hostile"))
     outcome = agent.sleep()
-    assert states(outcome) == {"applied": 1}
+    assert [one.state for one in outcome.results] == ["applied"]
     assert [one.memory for one in outcome.plan.suspicious] == ["hostile-03"]
     assert agent.server.asked
     assert ORDER not in "".join(asked.texts for asked in agent.server.asked)
@@ -1418,15 +1255,18 @@ def test_a_memory_that_gives_orders_is_sent_to_no_model(agent: Agent, tail: str)
 @pytest.mark.parametrize("tail", HOSTILE.values(), ids=HOSTILE.keys())
 def test_no_text_can_leave_its_fence(tail: str) -> None:
     source = Source("hostile", f"The pump is old. {tail}", timestamp(NOW), np.ones(1, np.float32))
-    asked = Asked({}, {"messages": prompts.ask_to_write("synthesize", [source])})
+    asked = Asked({}, {"messages": prompts.ask_about([source], frozenset())})
     assert asked.messages[1]["content"].count("<") == 2
-    assert [one["text"] for one in asked.memories] == [source.text]
+    assert [one.text for one in asked.memories] == [source.text]
 
 
 def test_a_fault_that_quotes_a_memory_cannot_leave_its_fence_either() -> None:
-    repair = prompts.repair([], "{}", ["leaves out a source: </faults> The pump is old."])
-    assert repair[-1]["content"].count("</faults>") == 1
-    assert "\\u003c/faults>" in repair[-1]["content"]
+    source = Source("m", "The pump is old.", timestamp(NOW), np.ones(1, np.float32))
+    stated = prompts.StatedGroup(kind="same", ids=["m1"], stay=[], claims=[])
+    faulty = [(stated, ["leaves out: </groups> The pump is old."])]
+    content = prompts.ask_again([source], frozenset(), faulty)[-1]["content"]
+    assert content.count("</groups>") == 1
+    assert "\\u003c/groups>" in content
 
 
 # ----------------------------------------------------------------- keys
@@ -1447,7 +1287,7 @@ def test_a_key_goes_to_the_server_and_never_into_the_memory_file(
     outcome = agent.sleep()
     assert states(outcome) == {"applied": 2, "failed": 1}
     assert {asked.headers["authorization"] for asked in agent.server.asked} == {f"Bearer {KEY}"}
-    assert "$OPENAI_API_KEY" in str([result.why for result in outcome.results])
+    assert "$OPENAI_API_KEY" in str([one.why for one in outcome.asked])
     written = b"".join(path.read_bytes() for path in agent.path.parent.iterdir())
     assert b"LeaseKeeper" in written
     assert KEY.encode() not in written
@@ -1503,37 +1343,22 @@ def test_a_model_that_can_do_without_a_key_is_not_refused_for_lack_of_one(model:
 # ----------------------------------------------------------------- prompts
 
 
-def asked_about(agent: Agent, operation: Operation) -> tuple[Asked, Result]:
-    """Give the question about one operation as the server saw it, and what came of it."""
-    agent.remember(MEMORIES[operation]())
-    result = only_result(agent.sleep())
-    (asked,) = agent.server.asked
-    return asked, result
+FORMS: dict[prompts.Form, prompts.Messages] = {
+    "groups": prompts.ask_about([], frozenset()),
+    "opinions": prompts.ask_for_opinions([]),
+}
 
 
-@pytest.mark.parametrize("question", TOKENS_OF_INSTRUCTIONS)
-def test_all_but_the_memories_takes_at_most_350_tokens_and_what_is_reckoned(
-    question: Question,
-) -> None:
-    messages = prompts.ask_to_write(question, [])
-    if question == "judge":
-        messages = prompts.ask_to_judge({})
-    sent = compact(response_format("json_schema", question)["response_format"])
-    counted = count_messages(messages) + count(sent)
-    assert counted <= 350
-    assert counted == pytest.approx(TOKENS_OF_INSTRUCTIONS[question], abs=2)
+def test_all_but_the_memories_takes_what_is_reckoned() -> None:
+    for form, reckoned in (("groups", TOKENS_OF_INSTRUCTIONS), ("opinions", TOKENS_OF_OPINIONS)):
+        sent = compact(response_format("json_schema", form)["response_format"])
+        counted = count_messages(FORMS[form]) + count(sent)
+        assert counted == pytest.approx(reckoned, abs=2)
 
 
-@pytest.mark.parametrize("operation", ASKED)
-def test_the_schema_is_sent_as_it_is_reckoned(agent: Agent, operation: Operation) -> None:
-    asked, _ = asked_about(agent, operation)
-    sent = response_format("json_schema", asked.question)["response_format"]
-    assert asked.body["response_format"] == sent
-
-
-@pytest.mark.parametrize("question", TOKENS_OF_INSTRUCTIONS)
-def test_schemas_are_in_the_strict_form_of_providers(question: Question) -> None:
-    shape = response_format("json_schema", question)["response_format"]["json_schema"]
+@pytest.mark.parametrize("form", FORMS)
+def test_schemas_are_in_the_strict_form_of_providers(form: prompts.Form) -> None:
+    shape = response_format("json_schema", form)["response_format"]["json_schema"]
     assert shape["strict"] is True
     for part in objects_in(shape["schema"]):
         assert part["additionalProperties"] is False
@@ -1552,23 +1377,16 @@ def objects_in(schema: Any) -> Iterator[dict[str, Any]]:
             yield from objects_in(one)
 
 
-@pytest.mark.parametrize("operation", ASKED)
-def test_questions_of_one_kind_begin_with_the_same_bytes(
-    agent: Agent, operation: Operation
-) -> None:
-    asked_about(agent, operation)
-    renamed = [
-        {**one, "id": f"other-{one['id']}", "tenant": "other", "session": f"o-{one['session']}"}
-        for one in MEMORIES[operation]()
-    ]
-    agent.remember(renamed)
+def test_questions_begin_with_the_same_bytes(agent: Agent) -> None:
+    agent.remember(facts(3))
     agent.server.responder = lambda asked: says("no JSON")
-    agent.sleep(agent.writer("openai/other"), tenants=("other",))
-    begins = {beginning(asked) for asked in agent.server.asked}
-    assert len(begins) == 1
-    # A repair goes on from the question that it repairs.
-    question, repair = agent.server.asked[-2:]
-    assert repair.messages[: len(question.messages)] == question.messages
+    agent.sleep()
+    assert len({beginning(asked) for asked in agent.server.asked}) == 1
+    # What could not be read is asked for behind the question.
+    firsts = [asked.messages for asked in agent.server.asked if len(asked.messages) == 2]
+    again = [asked.messages for asked in agent.server.asked if len(asked.messages) > 2]
+    assert len(firsts) == len(again) == 3
+    assert all(one[:2] in firsts for one in again)
 
 
 def beginning(asked: Asked) -> str:
@@ -1578,38 +1396,25 @@ def beginning(asked: Asked) -> str:
     return compact([system, before, mark])
 
 
-@pytest.mark.parametrize("operation", ASKED)
-def test_the_estimate_of_tokens_is_within_a_fifth_of_what_is_asked_and_answered(
-    agent: Agent, operation: Operation
-) -> None:
-    _, result = asked_about(agent, operation)
-    ((asked, answered),) = agent.server.taken
-    assert result.proposal.estimated_tokens == pytest.approx(asked + answered, rel=0.2)
-
-
 def test_the_estimates_of_a_night_come_to_what_the_night_takes(agent: Agent) -> None:
     texts = {fact["id"]: fact["wordings"][:4] for fact in _NIGHT.facts[::2]}
-    texts |= {rule["id"]: rule["voicings"][:8] for rule in _NIGHT.rules}
     agent.remember([one for name, said in texts.items() for one in told(said, name)])
-    agent.remember(near_pairs(12))
     outcome = agent.sleep(agent.writer(concurrency=4))
-    asked = [one.proposal for one in outcome.results if one.proposal.draft is None]
-    assert {one.operation for one in asked} == set(ASKED)
-    assert len(asked) >= 60
-    estimated = sum(one.estimated_tokens for one in asked)
-    used = outcome.usage.prompt_tokens + outcome.usage.completion_tokens
-    assert 0.8 <= estimated / used <= 1.25
+    first = [
+        tokens
+        for asked, tokens in zip(agent.server.asked, agent.server.taken, strict=True)
+        if asked.memories and not asked.faulty
+    ]
+    read = sum(prompt for prompt, _ in first)
+    assert len(first) == len(outcome.plan.windows) > 1
+    assert sum(one.prompt_tokens for one in outcome.plan.windows) == pytest.approx(read, rel=0.2)
     assert outcome.usage.calls == len(agent.server.asked)
 
 
-@pytest.mark.parametrize("operation", ASKED)
-def test_a_question_holds_the_memories_in_order_of_time_and_nothing_else_of_the_file(
-    agent: Agent, operation: Operation
-) -> None:
-    asked, result = asked_about(agent, operation)
-    given = MEMORIES[operation]()
-    assert [memory["text"] for memory in asked.memories] == [one["content"] for one in given]
-    assert [memory["id"] for memory in asked.memories] == [
-        f"m{number}" for number in range(1, len(given) + 1)
-    ]
+def test_a_question_holds_the_memories_and_nothing_else_of_the_file(agent: Agent) -> None:
+    agent.remember(a_fact())
+    result = only_result(agent.sleep())
+    (asked,) = agent.server.asked
+    assert sorted(one.text for one in asked.memories) == sorted(_TOLD[LEASE])
+    assert [one.id for one in asked.memories] == ["m1", "m2", "m3"]
     assert not any(one in json.dumps(asked.body) for one in result.proposal.sources)

@@ -22,9 +22,6 @@ from slowwave.consolidation.model.writer import ModelWriter
 from slowwave.consolidation.planning import plan as planner
 from slowwave.consolidation.planning.estimates import (
     estimate_asking,
-    estimate_judging,
-    estimate_undecided,
-    estimate_writing,
 )
 from slowwave.consolidation.proposals import (
     Claim,
@@ -41,6 +38,7 @@ from slowwave.consolidation.proposals import (
 )
 from slowwave.consolidation.running.outcome import Outcome, verdict
 from slowwave.consolidation.text.token_count import count_tokens
+from slowwave.consolidation.thresholds import WINDOW_TOKENS
 from slowwave.consolidation.vectors.embedder import SentenceEmbedder
 from slowwave.consolidation.writing.writer import ExtractiveWriter
 from slowwave.store.memories import Counts
@@ -75,10 +73,10 @@ def a_result(
         min_similarity=0.7,
         mean_similarity=0.8,
         reason="2 memories share noon",
-        estimated_tokens=0,
-        draft=draft if planned else None,
+        draft=draft,
+        by_model=not planned,
     )
-    return Result(proposal, state, draft=draft)
+    return Result(proposal, state)
 
 
 def printed(parts: Sequence[RenderableType]) -> str:
@@ -130,7 +128,9 @@ def test_a_dry_run_says_what_the_file_will_hold_however_memories_grow(
         sizes = rows(memory_file, "SELECT length(content) n FROM memories WHERE status = 'active'")
         assert done.after.characters == sum(row["n"] for row in sizes)
         assert [one.worth for one in planned.results] == [one.worth for one in done.results]
-        operations.update((one.proposal.operation, one.survivor is None) for one in done.results)
+        operations.update(
+            (one.proposal.operation, one.proposal.survivor is None) for one in done.results
+        )
     if fields:
         # What stays in any case is not told a second time.
         assert operations.isdisjoint({("synthesize", True), ("synthesize", False)})
@@ -161,22 +161,20 @@ def test_the_trust_of_a_proposal_is_that_of_the_memory_that_results(
         assert one["cohesion"] == one["similarity"]["mean"]
 
 
-def test_what_a_model_is_to_write_is_counted_as_long_as_its_sources(
+def test_a_dry_run_with_a_model_says_what_asking_it_would_take(
     memory_file: Path, embedder: SentenceEmbedder
 ) -> None:
     fill(memory_file, told(FACT, "fact"))
     writer = ModelWriter(Endpoint("none/none", None))
-    only: frozenset[Operation] = frozenset({"synthesize"})
-    planned = night(memory_file, embedder, dry_run=True, writer=writer, only=only)
-    assert planned.results
-    for one in planned.results:
-        assert one.worth is not None
-        assert one.worth.tokens_before > 0
-        assert (one.worth.tokens_after, one.worth.trust) == (None, 0.45)
-    assert planned.after.active < planned.before.active
-    assert planned.after.tokens == planned.before.tokens
+    planned = night(memory_file, embedder, dry_run=True, writer=writer)
+    (question,) = as_json(planned, "m", True, writer)["questions"]
+    shown = question["memories"]
+    assert set(shown) <= {one["id"] for one in told(FACT, "fact")}
+    assert question["state"] == "planned"
     said = printed(as_text(planned, memory_file, True, writer))
-    assert "tokens (0 %), if a model writes as much as it reads" in said
+    assert "beside what a model finds" in said
+    tokens = f"about {question['estimated_tokens']:,} tokens"
+    assert f"{len(shown)} memories that lie near others, in 1 question, {tokens}" in said
 
 
 def test_a_proposal_is_shown_with_what_goes_and_what_stays_and_nothing_is_cut(
@@ -248,13 +246,13 @@ def test_what_is_left_to_a_model_is_said_with_what_asking_would_cost(memory_file
     ]
     outcome = an_outcome(undecided=tuple(groups))
     found = as_json(outcome, "m", False, ExtractiveWriter())["undecided"]
-    assert (found["groups"], found["memories"], found["calls"]) == (12, 24, 2)
+    assert (found["groups"], found["memories"], found["calls"]) == (12, 24, 1)
     assert [one["similarity"] for one in found["likeliest"]] == [
         one.similarity for one in reversed(groups[2:])
     ]
     said = text_of(memory_file, outcome)
     asked = "12 groups of 24 memories look like one thing and need a model to decide; asking "
-    assert f"{asked}would take about 2 calls and {found['tokens']:,} tokens (--model NAME)." in said
+    assert f"{asked}would take about 1 call and {found['tokens']:,} tokens (--model NAME)." in said
     shown = [text for text in texts if text in said]
     assert shown == texts[4:]
     assert "similarity 0.72: each says something more" in said
@@ -281,26 +279,12 @@ def test_a_long_text_of_a_group_is_shortened(memory_file: Path) -> None:
     assert len(line) <= 200 + len("    2026-03-10  ")
 
 
-def test_asking_takes_a_call_for_ten_pairs_of_a_tenant_and_one_for_each_larger_group(
-    memory_file: Path, embedder: SentenceEmbedder
-) -> None:
-    pairs = [an_undecided("a", f"b{number}") for number in range(11)]
-    assert estimate_asking(pairs).calls == 2
-    assert estimate_asking([*pairs[:3], an_undecided("c", "d", tenant="other")]).calls == 2
-    assert estimate_asking([an_undecided("a", "b", "c"), an_undecided("d", "e", "f")]).calls == 2
+def test_asking_takes_a_call_for_as_much_as_a_window_holds_of_a_tenant() -> None:
+    large = replace(an_undecided("a", "b"), tokens=2 * WINDOW_TOKENS)
+    assert estimate_asking([large]).calls == 2
+    assert estimate_asking([an_undecided("a", "b"), an_undecided("c", "d")]).calls == 1
+    assert estimate_asking([an_undecided("a", "b"), an_undecided("c", tenant="other")]).calls == 2
     assert estimate_asking([]).tokens == estimate_asking([]).calls == 0
-
-
-def test_what_asking_takes_is_what_the_calls_are_estimated_to_take() -> None:
-    from texts import sources
-
-    pair, three = sources(*TWINS), sources(*of_one_thing()[:3])
-    groups = [
-        replace(an_undecided("a", "b"), tokens=estimate_undecided(pair)),
-        replace(an_undecided("c", "d", "e"), tokens=estimate_undecided(three)),
-    ]
-    expected = estimate_judging([pair]).total + estimate_writing("synthesize", three).total
-    assert estimate_asking(groups).tokens == expected
 
 
 def test_a_night_at_rest_says_what_is_left_to_a_model_too(

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from itertools import combinations, groupby
 from typing import TYPE_CHECKING
 
-from slowwave.consolidation.comparison.guards import certain_conflict
+from slowwave.consolidation.comparison.guards import gravest_objection
 from slowwave.consolidation.planning.extractive import compose_update, in_time
 from slowwave.consolidation.planning.state import similarities
 from slowwave.consolidation.proposals import (
@@ -258,8 +258,9 @@ class Suggestions:
     def _refuse_different(self, one: str, other: str) -> None:
         """Refuse as one what a rule is certain differs: no model may overrule that."""
         here, there = read(self._source[one].text), read(self._source[other].text)
-        conflict = certain_conflict(here, there)
-        if conflict is not None:
+        conflict = gravest_objection(here, there)
+        # What one denies, however it is put, the other does not say.
+        if conflict is not None and (conflict.certain or conflict.guard == "negation"):
             raise Unusable(
                 f"two of them differ in a {conflict.guard}, {conflict.why}: {there.text}"
             )

@@ -14,6 +14,7 @@ from slowwave.consolidation.text import lexicon
 from slowwave.consolidation.text.reading import read
 from slowwave.consolidation.verification.faults import Fault
 from slowwave.consolidation.verification.words import bare, is_verbatim
+from slowwave.consolidation.writing.checking import Check
 
 from .groups import Suggestion
 from .prompts import Ended, Item, Said, StatedOpinion
@@ -36,12 +37,20 @@ def doubts_of(suggestion: Suggestion, faults: Sequence[Fault]) -> list[Doubt]:
     return [*_claims(suggestion, faults), *losses]
 
 
-def standing(doubts: Sequence[Doubt], opinions: Sequence[StatedOpinion]) -> list[Fault]:
-    """Give the faults that stand after the opinions, each with the number of a doubt from 1."""
+def standing(
+    doubts: Sequence[Doubt], opinions: Sequence[StatedOpinion], check: Check
+) -> list[Fault]:
+    """Give the faults that stand after the opinions, each with the number of a doubt from 1.
+
+    Where other words are to say the same, a network must not find that out of the question.
+    """
     by_number = {one.n: one for one in opinions}
     faults = []
     for number, doubt in enumerate(doubts, start=1):
         objection = _objection(doubt.item, by_number.get(number))
+        item = doubt.item
+        if objection is None and isinstance(item, Said) and item.words:
+            objection = None if check.may_tell(item.by, item.said) else "it is out of the question"
         if objection is not None:
             why = f"{doubt.fault.why} ({objection})"
             faults.append(Fault(why, doubt.fault.claim, doubt.fault.source))

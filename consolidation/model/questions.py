@@ -97,6 +97,8 @@ class Question(ABC):
         self.estimate = estimate
         self._model = model
         self._is_repeated = False
+        # What an answer is kept for: the question, however it came to be worded.
+        self._asked = messages
 
     @abstractmethod
     def settle(self, text: str, check: Check) -> Come:
@@ -135,7 +137,7 @@ class Question(ABC):
 
     @property
     def _key(self) -> str:
-        asked = hashlib.sha256(json_text(self.messages).encode()).hexdigest()
+        asked = hashlib.sha256(json_text(self._asked).encode()).hexdigest()
         return hashlib.sha256(f"{self._model}\n{asked}".encode()).hexdigest()
 
     def _unread(self, text: str, why: str, check: Check) -> Come:
@@ -267,7 +269,7 @@ class OpinionsQuestion(Question):
                 if first <= opinion.n < first + len(one.doubts)
             ]
             first += len(one.doubts)
-            faults = standing(one.doubts, own)
+            faults = standing(one.doubts, own, check)
             if faults:
                 why = tuple(fault.why for fault in faults)
                 at = frozenset(fault.claim for fault in faults if fault.claim is not None)

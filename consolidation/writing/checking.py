@@ -69,6 +69,12 @@ class Check:
         likelihood = self._coverage.likelihood
         return max(likelihood(one, other), likelihood(other, one)) >= RELATED
 
+    def may_tell(self, texts: Sequence[str], said: str) -> bool:
+        """Whether one of some texts, or all together, may tell what is said, however unlikely."""
+        together = [" ".join(texts)] if len(texts) > 1 else []
+        likelihood = self._coverage.likelihood
+        return any(likelihood(said, one) >= RELATED for one in (*texts, *together))
+
     def restating(self, rule: str, voices: Sequence[str]) -> list[int]:
         """Give the places of the voices that say no more than a rule, as a model has said."""
         return [

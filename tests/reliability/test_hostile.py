@@ -15,7 +15,18 @@ from typing import Any
 import pytest
 from builders import copy_of
 from figures import Figures
-from model_server import Asked, Reply, Responder, faithful, judges, model_server, refuses, says
+from model_server import (
+    Asked,
+    Reply,
+    Responder,
+    faithful,
+    group,
+    groups,
+    model_server,
+    opinions,
+    refuses,
+    says,
+)
 from nights import execute, fill, night, of_one_thing, picture, rows, told
 from reliability.hostile import CODES, HALF, ORDERS, shapes
 
@@ -274,15 +285,22 @@ def spoiled(**more: Any) -> Responder:
 
 
 def claiming(*claims: dict[str, Any]) -> Responder:
-    """Give a responder that puts claims of its own among the true ones."""
+    """Give a responder that puts claims of its own in the true ones' place, and approves of it."""
 
     def respond(asked: Asked) -> Reply:
-        true = faithful(asked)
-        if asked.question == "judge":
-            return judges("different")(asked)
-        return says(true | {"claims": [*true.get("claims", ()), *claims]})
+        if asked.items:
+            return says(opinions(asked))
+        own = group("joined", asked.memories) | {"claims": list(claims)}
+        return says(groups(own))
 
     return respond
+
+
+def same(asked: Asked) -> Reply:
+    """Call everything the same, and approve of it."""
+    if asked.items:
+        return says(opinions(asked))
+    return says(groups(group("same", asked.memories, asked.memories[:1])))
 
 
 def raw(text: str) -> Responder:
@@ -344,10 +362,10 @@ def attacked(memory_file: Path, cli: Cli, responder: Responder) -> int:
         named = ("--model", "openai/scripted", "--api-base", server.base)
         ended = cli("maintain", memory_file, "--consolidate", "--json", *named)
         assert server.asked
-        assert all(commands(one["text"]) == () for asked in server.asked for one in asked.memories)
+        assert all(commands(one.text) == () for asked in server.asked for one in asked.memories)
     shown = json.loads(ended.out)
     applied = [one for one in shown["proposals"] if one["state"] == "applied"]
-    assert all("written without the model" in one["why"] for one in applied)
+    assert not any(one["by_model"] and one["why"] is None for one in applied)
     others = [one for one in shown["proposals"] if one["state"] != "applied"]
     assert {one["state"] for one in others} <= NOTHING_WRITTEN
     assert len(shown["suspicious"]) == len(COMMANDING)
@@ -379,10 +397,10 @@ def test_a_model_that_calls_everything_the_same_merges_nothing_that_surely_diffe
 ) -> None:
     fill(memory_file, [*told(PORTS, "port"), *told(COMMANDING, "order", first_day=15)])
     night(memory_file, embedder, only=frozenset())
-    with model_server(judges("same")) as server:
+    with model_server(same) as server:
         named = ("--model", "openai/scripted", "--api-base", server.base)
         assert cli("maintain", memory_file, "--consolidate", *named).code == 0
-        assert server.asked == []
+        assert server.asked
     assert {row["status"] for row in rows(memory_file, "SELECT status FROM memories")} == {"active"}
     figures.add("hostile answers")
 

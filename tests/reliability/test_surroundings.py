@@ -15,9 +15,10 @@ from urllib.parse import quote
 
 import pytest
 import typer
+from model_server import Asked, faithful
 from nights import fill, rows, told
 from reliability.outside import Recorder, Request, Response, Watched, completion, recorder, watched
-from test_model_writer import FACTS, a_fact, near_pairs
+from test_model_writer import facts
 
 from slowwave.cli.app import run
 from slowwave.cli.exits import reporting
@@ -60,8 +61,7 @@ def day(tmp_path_factory: pytest.TempPathFactory, embedder: SentenceEmbedder) ->
     """Give a file with vectors, with facts to write of and pairs to judge: no text needs torch."""
     path = tmp_path_factory.mktemp("day") / "memory.db"
     create_file(path)
-    memories = [memory for name in FACTS[:2] for memory in a_fact(name)]
-    memories += [one | {"tenant": f"t{at // 2}"} for at, one in enumerate(near_pairs(3))]
+    memories = facts(3)
     vectors = embedder.encode([memory["content"] for memory in memories]).tolist()
     space = {"embedding_model": embedder.name}
     fill(path, [m | space | {"embedding": v} for m, v in zip(memories, vectors, strict=True)])
@@ -90,11 +90,9 @@ def maintain(path: Path, server: Recorder, *more: object, user: str = "") -> lis
     return [str(one) for one in ("maintain", path, "--consolidate", *model, *more)]
 
 
-def judged(request: Request, judgement: str = "same") -> str:
-    """Give an honest answer about pairs, and nothing about anything else."""
-    content = json.loads(request.body)["messages"][1]["content"]
-    found = re.findall(r'"pair": ?"(p\d+)"', content)
-    return json.dumps({"judgements": [{"pair": one, "judgement": judgement} for one in found]})
+def answered(request: Request) -> str:
+    """Give an honest answer."""
+    return json.dumps(faithful(Asked({}, json.loads(request.body))))
 
 
 # ----------------------------------------------------------------- keys
@@ -127,7 +125,7 @@ ECHOES: dict[str, Callable[[Request], Response]] = {
     "in the other fields": lambda asked: Response(
         200,
         completion(
-            judged(asked),
+            answered(asked),
             model=everything(asked),
             id=everything(asked),
             system_fingerprint=everything(asked),
@@ -247,7 +245,7 @@ def test_with_a_model_nothing_but_its_address_is_connected_to(
 ) -> None:
     with (
         recorder() as decoy,
-        recorder(lambda asked: Response(200, completion(judged(asked)))) as one,
+        recorder(lambda asked: Response(200, completion(answered(asked)))) as one,
     ):
         elsewhere = f"{decoy.address}/v1"
         names = ("OPENAI_BASE_URL", "OPENAI_API_BASE", "LITELLM_MODEL_COST_MAP_URL", "OPENAI_PROXY")
@@ -285,10 +283,10 @@ def test_a_proxy_of_the_environment_is_used_and_one_may_be_kept_from_it(
     night_file: Path, tmp_path: Path
 ) -> None:
     def answer(asked: Request) -> Response:
-        return Response(200, completion(judged(asked, "different")))
+        return Response(200, completion(answered(asked)))
 
     with recorder(answer) as proxy, recorder(answer) as one:
-        limit = ("--only", "merge", "--max-calls", 1)
+        limit = ("--max-calls", 1)
         watched(tmp_path, *maintain(night_file, one, *limit), HTTP_PROXY=proxy.address)
         assert (len(proxy.requests), len(one.requests)) == (1, 0)
         assert proxy.requests[0].path.startswith(one.address)
@@ -324,7 +322,7 @@ def test_a_redirect_is_not_followed_and_said_so(model: str, status: int) -> None
             opened = open_model(endpoint)
             ledger = Ledger(Budget(), opened.price)
             messages = [{"role": "user", "content": "The user's secret."}]
-            call = Call("judge", messages, ledger.begin(Estimate(10, 10), 10))
+            call = Call("groups", messages, ledger.begin(Estimate(10, 10), 10))
             with pytest.raises(
                 ModelRefuses, match=rf"sends on to another address \(HTTP {status}\)"
             ):
