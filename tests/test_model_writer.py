@@ -102,7 +102,8 @@ _TOLD = {
         "The user sees the physiotherapist Ms Kowalczyk about the left shoulder and pays 40 euros.",
     ),
     PROTOBUF: (
-        "protobuf is pinned at 3.21.12 by Ann because the Android build breaks with newer releases.",
+        "protobuf is pinned at 3.21.12 by Ann because the Android build breaks with newer "
+        "releases.",
         "protobuf is pinned at 3.21.12 in gradle.lock because the Android build breaks with newer "
         "releases.",
         "protobuf is pinned at 3.21.12 since March because the Android build breaks with newer "

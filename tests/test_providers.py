@@ -7,11 +7,10 @@ from pathlib import Path
 
 import pytest
 from model_server import Asked, Reply, in_turn, model_server, oracle, refuses, says
-from test_model_writer import JONAH, Agent, a_fact, a_pair, a_rule, only_result, states
+from test_model_writer import Agent, a_fact, facts, only_asked, states
 
 from slowwave.consolidation.model.calls import ATTEMPTS, Endpoint
 from slowwave.consolidation.model.writer import ModelWriter
-from slowwave.consolidation.proposals import ASKED
 from slowwave.consolidation.vectors.embedder import SentenceEmbedder
 
 # litellm's name of a model, and what stands behind the address of its server.
@@ -57,11 +56,9 @@ def writer(agent: Agent, model: str, path: str) -> ModelWriter:
 
 @each_provider
 def test_a_question_is_asked_and_its_answer_read(agent: Agent, model: str, path: str) -> None:
-    agent.remember([*a_fact(), *a_pair(), *a_rule()])
+    agent.remember(facts(3))
     outcome = agent.sleep(writer(agent, model, path))
-    assert {one.proposal.operation: one.state for one in outcome.results} == dict.fromkeys(
-        ASKED, "applied"
-    )
+    assert [one.state for one in outcome.results] == ["applied"] * 3
     assert len(agent.server.asked) == 3
     for asked in agent.server.asked:
         assert asked.form == "json_schema"
@@ -87,7 +84,7 @@ def test_an_answer_that_is_cut_off_is_asked_for_with_twice_the_limit(
     agent: Agent, model: str, path: str
 ) -> None:
     agent.remember(a_fact())
-    agent.server.responder = in_turn(says('{"claims": [{"text": "Lea', "length"), then=oracle)
+    agent.server.responder = in_turn(says('{"groups": [{"kind": "joi', "length"), then=oracle)
     assert states(agent.sleep(writer(agent, model, path))) == {"applied": 1}
     first, second = (limit_of(asked) for asked in agent.server.asked)
     assert second == 2 * first
@@ -102,7 +99,7 @@ def limit_of(asked: Asked) -> int:
 def test_a_refused_key_or_an_unknown_model_is_understood(
     agent: Agent, model: str, path: str, status: int
 ) -> None:
-    agent.remember([*a_fact(), *a_fact(JONAH)])
+    agent.remember(facts(2))
     agent.server.responder = lambda _: refuses(status, "not for you")
     asking = writer(agent, model, path)
     outcome = agent.sleep(asking)
@@ -127,9 +124,9 @@ FILTERING = {name: at for name, at in PROVIDERS.items() if not name.startswith((
 def test_what_a_filter_withholds_is_not_asked_again(agent: Agent, model: str, path: str) -> None:
     agent.remember(a_fact())
     agent.server.responder = in_turn(says("", "content_filter"))
-    result = only_result(agent.sleep(writer(agent, model, path)))
-    assert result.state == "failed"
-    assert "filter" in str(result.why)
+    asked = only_asked(agent.sleep(writer(agent, model, path)))
+    assert asked.state == "failed"
+    assert "filter" in str(asked.why)
     assert len(agent.server.asked) == 1
 
 
@@ -139,9 +136,9 @@ def test_a_question_that_gemini_blocks_is_not_asked_again(agent: Agent) -> None:
     used = {"promptTokenCount": 300, "totalTokenCount": 300}
     blocked = Reply({"promptFeedback": feedback, "usageMetadata": used})
     agent.server.responder = in_turn(blocked)
-    result = only_result(agent.sleep(writer(agent, *PROVIDERS["Gemini"])))
-    assert result.state == "failed"
-    assert "filter" in str(result.why)
+    asked = only_asked(agent.sleep(writer(agent, *PROVIDERS["Gemini"])))
+    assert asked.state == "failed"
+    assert "filter" in str(asked.why)
     assert len(agent.server.asked) == 1
 
 

@@ -21,8 +21,6 @@ from test_model_writer import (
     UNTOUCHED,
     Agent,
     a_fact,
-    a_pair,
-    a_rule,
     facts,
 )
 
@@ -89,8 +87,8 @@ def made(ended: Ended) -> list[tuple[Any, ...]]:
 
 
 def recorded(cli: Cli, agent: Agent, record: Path) -> Ended:
-    """Record a night with all three operations."""
-    agent.remember([*a_fact(), *a_pair(), *a_rule()])
+    """Record a night of three questions."""
+    agent.remember(facts(3))
     ended = maintained(cli, agent, *asking(agent), "--record", record, "--concurrency", 1)
     assert (ended.code, ended.err) == (0, "")
     return ended
@@ -126,7 +124,7 @@ def test_a_recorded_night_is_the_same_again_without_a_model(
 ) -> None:
     first = recorded(cli, agent, record)
     other = another(agent)
-    other.remember([*a_fact(), *a_pair(), *a_rule()])
+    other.remember(facts(3))
     agent.server.forget()
     again = maintained(cli, other, "--replay", record)
     assert (again.code, again.err) == (0, "")
@@ -149,7 +147,7 @@ def test_a_replayed_night_needs_neither_litellm_nor_a_key_nor_a_budget(
 ) -> None:
     recorded(cli, agent, record)
     other = another(agent)
-    other.remember([*a_fact(), *a_pair(), *a_rule()])
+    other.remember(facts(3))
     program = (
         "import sys\n"
         "from slowwave.cli.app import run\n"
@@ -180,9 +178,10 @@ def test_a_prompt_that_is_not_on_record_fails_its_proposal_and_is_written_down(
     before = len(record.read_bytes())
     ended = maintained(cli, other, "--replay", record)
     assert ended.code == 3
-    states = sorted((one["state"], one["why"]) for one in ended.json["proposals"])
-    assert [state for state, _ in states] == ["applied", "failed", "failed"]
-    assert all(str(missing(record)) in why for state, why in states if state == "failed")
+    questions = ended.json["questions"]
+    assert sorted(one["state"] for one in questions) == ["applied", "failed", "failed"]
+    failed = [one["why"] for one in questions if one["state"] == "failed"]
+    assert all(str(missing(record)) in why for why in failed)
     assert [set(one) for one in lines(missing(record))] == [{"key", "model", "messages"}] * 2
     assert len(record.read_bytes()) == before
     assert stat.S_IMODE(missing(record).stat().st_mode) == 0o600

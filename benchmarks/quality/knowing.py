@@ -56,7 +56,7 @@ class _Knowing:
         user = call.messages[1]["content"]
         tokens = sum(len(message["content"]) for message in call.messages) // 4
         if call.form == "opinions":
-            said = json.dumps({"opinions": _approving(user)})
+            said = json.dumps({"opinions": approving(user)})
             return Answer(said, tokens, len(said) // 4, 0.0)
         shown = [
             (line[0], line[1], line[2])
@@ -92,7 +92,7 @@ class _Knowing:
         return [one for one in shown if one[2] in texts]
 
 
-def _approving(user: str) -> list[Json]:
+def approving(user: str) -> list[Json]:
     """Approve of everything: any word of the texts stands for any other."""
     items = map(json.loads, user.splitlines()[1:-1])
     return [

@@ -14,6 +14,8 @@ from slowwave.consolidation.model.prompts import Messages
 from slowwave.consolidation.model.writer import ModelWriter
 from slowwave.store.ledger import Answer
 
+from .knowing import approving
+
 # Two texts that it may be asked about, in their order in the labelled file.
 Texts = tuple[str, str]
 
@@ -50,6 +52,9 @@ class _Oracle:
 
     def ask(self, call: Call) -> Answer:
         call.pending.permit()
+        if call.form == "opinions":
+            said = {"opinions": approving(call.messages[1]["content"])}
+            return Answer(json.dumps(said), 0, 0, 0.0)
         inside = call.messages[1]["content"].partition("\n</memories>")[0]
         shown = [json.loads(line) for line in inside.splitlines()[1:]]
         texts = {short: text for short, _, text, *_ in shown}

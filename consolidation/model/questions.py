@@ -98,7 +98,7 @@ class Question(ABC):
         self._model = model
         self._is_repeated = False
         # What an answer is kept for: the question, however it came to be worded.
-        self._asked = messages
+        self._kept_for = messages
 
     @abstractmethod
     def settle(self, text: str, check: Check) -> Come:
@@ -137,7 +137,7 @@ class Question(ABC):
 
     @property
     def _key(self) -> str:
-        asked = hashlib.sha256(json_text(self._asked).encode()).hexdigest()
+        asked = hashlib.sha256(json_text(self._kept_for).encode()).hexdigest()
         return hashlib.sha256(f"{self._model}\n{asked}".encode()).hexdigest()
 
     def _unread(self, text: str, why: str, check: Check) -> Come:
