@@ -14,14 +14,14 @@ from slowwave.consolidation.proposals import Plan, Suspicion, TooLong, joined
 from slowwave.consolidation.snapshot.population import Population
 from slowwave.store.records import Memory
 
+from .covered_merges import CoveredMerges
 from .merges import propose_judgements, propose_merges
 from .near_pairs import by_rank, near_pairs, refusals
-from .retellings import Retellings
 from .rules import Rules
-from .state import Planning
 from .syntheses import Syntheses
+from .tenant_planner import TenantPlanner
 from .topic_groups import TopicGroups
-from .updates import Updates
+from .update_proposals import UpdateProposals
 
 
 def make_plan(populations: Iterable[Population], options: PlanOptions) -> Plan:
@@ -34,18 +34,18 @@ def make_plan(populations: Iterable[Population], options: PlanOptions) -> Plan:
 
 def plan_tenant(population: Population, options: PlanOptions) -> Plan:
     """Decide all that is to be done in one tenant, in the order in which it is to be done."""
-    planning = Planning(population, options)
-    rank = by_rank(population, planning.may_leave)
+    planner = TenantPlanner(population, options)
+    rank = by_rank(population, planner.may_leave)
     pairs = near_pairs(population, rank)
-    topic_groups = TopicGroups(planning)
-    syntheses = Syntheses(planning, topic_groups)
+    topic_groups = TopicGroups(planner)
+    syntheses = Syntheses(planner, topic_groups)
     proposals = [
-        *propose_merges(planning, pairs, rank),
-        *Rules(planning).propose(),
-        *Updates(planning, topic_groups).propose(),
+        *propose_merges(planner, pairs, rank),
+        *Rules(planner).propose(),
+        *UpdateProposals(planner, topic_groups).propose(),
         *syntheses.propose(),
-        *Retellings(planning, topic_groups).propose(),
-        *propose_judgements(planning, pairs),
+        *CoveredMerges(planner, topic_groups).propose(),
+        *propose_judgements(planner, pairs),
     ]
     unique = {one.id: one for one in proposals if one.operation in options.only}
     return Plan(
