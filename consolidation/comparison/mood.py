@@ -12,6 +12,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise
 
 from slowwave.consolidation.text import lexicon
+from slowwave.consolidation.text.anyof import any_of
 from slowwave.consolidation.text.reading import Reading, once_a_text
 from slowwave.consolidation.text.tokens import Token, is_content, is_past_form, is_verb, stem
 
@@ -32,8 +33,7 @@ _MOODS = {
     r"intends?|tr(?:y|ies|ied|ying) to|aims?|considers?|considering",
     "should": r"should|ought|must|ha(?:s|ve) to|need(?:s|ed)? to|supposed to",
     "can": r"can|could|able to",
-    "may": r"may(?! \d)|might|perhaps|maybe|probably|possibly|likely|seems?|seemed|apparently|"
-    r"reportedly|allegedly|thinks?|believes?|suspects?|guess(?:es)?|would",
+    "may": rf"{any_of(lexicon.HEDGES | lexicon.OPINING)}|may(?! \d)|might|seemed|would",
     "used to": r"used to|formerly|previously|no longer|not any ?more",
     "almost": r"almost|nearly|barely|hardly|partly|partially",
     "unless": r"unless|except|apart from",
@@ -50,10 +50,9 @@ _MOODS = {
     "triple": r"tripled?|triples",
     "or": r"or",
 }
-# All of them at once: no words of one stand within the words of another. What begins with another
-# letter needs no further look.
+# All of them at once: no words of one stand within the words of another.
 _ANY_MOOD = re.compile(
-    rf"\b(?=[abcdefghilmnoprstuw])(?:{'|'.join(f'({words})' for words in _MOODS.values())})\b",
+    rf"\b(?:{'|'.join(f'({words})' for words in _MOODS.values())})\b",
     re.IGNORECASE,
 )
 _NAMED = (*_MOODS,)
@@ -64,9 +63,8 @@ _CERTAIN = frozenset(
     {"will", "wants to", "used to", "almost", "unless", "only", "until", "some", "most"}
     | {"sometimes", "half", "third", "quarter", "double", "triple", "or", "?"}
 )
-_HAVING = frozenset({"has", "have", "had", "having"})
 _FORBIDS = re.compile(
-    r"\b(?=[bcfmnopsv])(?:(?:must|may|can|could|should) (?:not|never)|"
+    r"\b(?:(?:must|may|can|could|should) (?:not|never)|"
     r"(?:not|never) (?:be )?(?:allowed|permitted|welcome)|forbid(?:s|den)?|"
     r"prohibit(?:s|ed)?|ban(?:s|ned)?|barred|off[- ]limits|breach(?:es)?|"
     r"violat(?:es?|ed|ion)|no access)\b",
@@ -78,10 +76,9 @@ _ALLOWS = re.compile(
 )
 # How many content words two must share to speak of one permission.
 _SAME_TOPIC = 2
-_LEANING = lexicon.AUXILIARIES | _HAVING
+_LEANING = lexicon.AUXILIARIES | lexicon.HAVING
 # What may stand between an auxiliary and its participle.
 _BETWEEN = frozenset({"not", "never", "just", "already", "also", "still", "been", "being", "only"})
-_DETERMINERS = frozenset({"the", "a", "an", "my", "your", "his", "her", "its", "our", "their"})
 # Verbs that are no content words: they count although they are never among the stems.
 _COPULAS = frozenset({"be", "do"})
 # How many words behind "was" or "did" its verb may stand: "was the small castle ever sold".
@@ -195,7 +192,7 @@ def _participle_behind(tokens: Sequence[Token], at: int) -> str | None:
 def _verb_behind(tokens: Sequence[Token], at: int) -> str:
     """Give the verb of a "did": the first word that says something and is no one's name."""
     for before, later in pairwise(tokens[at : at + 1 + _REACH]):
-        named = later.capitalised or before.lower in _DETERMINERS
+        named = later.capitalised or before.lower in lexicon.DETERMINERS
         if is_content(later.bare) and not named:
             return stem(later.bare)
     return "do"
