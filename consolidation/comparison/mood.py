@@ -11,20 +11,13 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise
 
+from slowwave.consolidation import thresholds
 from slowwave.consolidation.text import lexicon
 from slowwave.consolidation.text.anyof import any_of
 from slowwave.consolidation.text.reading import Reading, once_a_text
 from slowwave.consolidation.text.tokens import Token, is_content, is_past_form, is_verb, stem
 
 from .objections import Objection
-
-# From this share of the fewer content words on, another mood makes another statement of the same.
-# On the night fixture, of 96 facts 85 were brought together, as many as without moods; with 0.8
-# and 0.75 it was 83 and 82.
-SAME_MATTER = 0.85
-
-# The same where each has a mood that the other lacks.
-RIVAL_MATTER = 0.5
 
 # What a mood is called, and the words that put a sentence into it.
 _MOODS = {
@@ -74,8 +67,6 @@ _ALLOWS = re.compile(
     r"\b(?:allow(?:s|ed)?|permit(?:s|ted)?|welcome|free to|may(?! \d)|can|no obstacle)\b",
     re.IGNORECASE,
 )
-# How many content words two must share to speak of one permission.
-_SAME_TOPIC = 2
 _LEANING = lexicon.AUXILIARIES | lexicon.HAVING
 # What may stand between an auxiliary and its participle.
 _BETWEEN = frozenset({"not", "never", "just", "already", "also", "still", "been", "being", "only"})
@@ -95,7 +86,8 @@ def mood(left: Reading, right: Reading) -> Iterator[Objection]:
         return
     fewer = min(len(left.stem_set), len(right.stem_set))
     # What is wished for in one and a duty in the other is not the same even in other words.
-    share = RIVAL_MATTER if here and there and not here & there else SAME_MATTER
+    rivals = here and there and not here & there
+    share = thresholds.RIVAL_MOOD_MATTER if rivals else thresholds.MOOD_MATTER
     same = len(left.stem_set & right.stem_set) >= share * fewer
     only_here, only_there = (", ".join(sorted(part)) for part in (here - there, there - here))
     certain = here ^ there <= _CERTAIN
@@ -107,7 +99,7 @@ def permission(left: Reading, right: Reading) -> Iterator[Objection]:
     here, there = _permits(left), _permits(right)
     if here is None or there is None or here == there:
         return
-    if len(left.stem_set & right.stem_set) >= _SAME_TOPIC:
+    if len(left.stem_set & right.stem_set) >= thresholds.PERMITTED_MATTER:
         words = {True: "allowed", False: "not allowed"}
         yield Objection("negation", words[here], words[there], doubtful=True)
 
