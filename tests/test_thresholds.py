@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -10,6 +11,7 @@ from slowwave.consolidation import thresholds
 
 CONSOLIDATION = Path(__file__).parents[1] / "consolidation"
 
+NUMBER = re.compile(r"[A-Z_]+ = ")
 # Numbers with a fraction that decide nothing of what becomes of a memory.
 NO_DECISIONS = {
     # Rounding: how exact a similarity is stored, and what keeps a division from zero.
@@ -57,5 +59,5 @@ def test_no_module_has_a_number_of_its_own_that_a_decision_turns_on() -> None:
 def test_every_threshold_says_where_it_comes_from() -> None:
     lines = Path(thresholds.__file__).read_text("utf-8").splitlines()
     for at, line in enumerate(lines):
-        if line[:1].isupper() and not lines[at - 1][:1].isupper():
+        if NUMBER.match(line) and not NUMBER.match(lines[at - 1]):
             assert lines[at - 1].startswith("# "), line
