@@ -28,6 +28,7 @@ NO_DECISIONS = {
 }
 # Checks of a draft: these are on their way into thresholds.py.
 NOT_YET_MOVED = {
+    "verification/places.py",
     "verification/retelling.py",
     "verification/stance.py",
     "verification/telling.py",

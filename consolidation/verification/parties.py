@@ -14,14 +14,16 @@ from itertools import combinations
 
 from slowwave.consolidation.text import lexicon
 from slowwave.consolidation.text.reading import Reading, once_a_text
-from slowwave.consolidation.text.statements import Statement, Thing
+from slowwave.consolidation.text.statements import Statement, Thing, word_set
 from slowwave.consolidation.text.tokens import Token, is_content, is_past_form
 
 # How it goes with a verb; "to" is one with being acted upon, since "gave Ann the key" is "gave the
 # key to Ann".
 _PLACES = {"to": "whom", "from": "from", "with": "with", "for": "for", "by": "who"}
-_ASIDE = lexicon.DETERMINERS | lexicon.TITLES
+_DETERMINERS = word_set("the a an his her their our my its your")
+_ASIDE = _DETERMINERS | word_set("dr mr mrs ms")
 _PLACING = lexicon.PLACING | lexicon.OPENING | {"of", "on", "about"}
+_BE = word_set("am is are was were be been being get gets got")
 _ACTING = {frozenset({"who"}), frozenset({"whom"})}
 # How many words before its participle the auxiliary of a passive may stand.
 _REACH = 4
@@ -152,7 +154,7 @@ def _before(statement: Statement, at: int) -> str:
         if _PARTING.search(between) or before.start in statement.verbs or not _in_phrase(before):
             return ""
         at -= 1
-        if before.lower in lexicon.DETERMINERS:
+        if before.lower in _DETERMINERS:
             after = tokens[at - 1].lower if at else ""
             return after if after in _PLACES or after in _PLACING else ""
     return ""
@@ -180,9 +182,7 @@ def _acts(tokens: Sequence[Token], at: int, verb: int) -> bool:
 
 def _is_passive(tokens: Sequence[Token], verb: int) -> bool:
     before = tokens[max(0, verb - _REACH) : verb]
-    return is_past_form(tokens[verb]) and any(
-        token.lower in lexicon.AUXILIARIES for token in before
-    )
+    return is_past_form(tokens[verb]) and any(token.lower in _BE for token in before)
 
 
 def out_of_order(statement: Statement, sources: Sequence[Statement]) -> Iterator[str]:

@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import combinations, pairwise
 
-from slowwave.consolidation import thresholds
 from slowwave.consolidation.text import lexicon
 from slowwave.consolidation.text.reading import Reading
 from slowwave.consolidation.text.statements import Statement
@@ -20,6 +19,9 @@ from .parties import names_placed
 
 # How many words on each side of a word make its place.
 _NEAR = 2
+# From this share of common words on, one pair of exchanged words makes another statement.
+_SAME_WORDS = 0.85
+
 # A side and the word that stands there.
 _Place = tuple[int, str]
 
@@ -107,7 +109,7 @@ def _fits_better_exchanged(
 def _exchanged_words(flow: Sequence[str], twin: Sequence[str]) -> Iterator[tuple[str, str]]:
     """Give two words that changed places in what is the same sentence otherwise."""
     here, there = set(flow), set(twin)
-    if len(here & there) < thresholds.EXCHANGED_WORDS * len(here | there):
+    if len(here & there) < _SAME_WORDS * len(here | there):
         return
     pairs = zip(
         (word for word in flow if word in there),
