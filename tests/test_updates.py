@@ -18,8 +18,8 @@ from test_cli import Cli, cli
 from slowwave.consolidation.planning.extractive import compose_next_update, compose_update
 from slowwave.consolidation.proposals import Source
 from slowwave.consolidation.text.dates import current_part
+from slowwave.consolidation.updates.memory_with_sayings import with_sayings
 from slowwave.consolidation.updates.replacements import Found, find_updates, grouped
-from slowwave.consolidation.updates.told import as_told
 from slowwave.consolidation.vectors.embedder import SentenceEmbedder
 from slowwave.store.check import check_file
 from slowwave.store.exchange import export_lines, import_lines
@@ -505,7 +505,7 @@ def found_in(old: str, new: str) -> Found:
         a_memory(one, text, observed_at=f"{day}T12:00:00+00:00")
         for one, (text, day) in texts.items()
     ]
-    return find_updates([as_told(one) for one in memories], lambda _: True)
+    return find_updates([with_sayings(one) for one in memories], lambda _: True)
 
 
 @pytest.mark.parametrize(("old", "new"), OTHERWISE)
@@ -538,7 +538,7 @@ def test_two_values_that_were_told_on_one_day_are_a_conflict(old: str, new: str)
         a_memory(one, text, observed_at=f"{moment}:00+00:00")
         for one, (text, moment) in moments.items()
     ]
-    found = find_updates([as_told(one) for one in memories], lambda _: True)
+    found = find_updates([with_sayings(one) for one in memories], lambda _: True)
     assert (found.replacements, len(found.conflicts)) == ((), 1)
 
 
@@ -549,7 +549,7 @@ def test_three_values_in_a_row_are_one_history_and_no_conflict() -> None:
         a_memory(f"m{day}", text, observed_at=f"2026-01-0{day}T12:00:00+00:00")
         for day, text in enumerate(texts, start=1)
     ]
-    found = find_updates([as_told(one) for one in memories], lambda _: True)
+    found = find_updates([with_sayings(one) for one in memories], lambda _: True)
     assert [one.values for one in found.replacements] == [("5.9.3", "5.9.0", "5.8.2")]
     assert found.conflicts == ()
 
@@ -566,7 +566,7 @@ def test_conflicts_about_one_thing_stand_together() -> None:
         a_memory(f"m{day}", text, observed_at=f"2026-01-0{day}T12:00:00+00:00")
         for day, text in enumerate(texts, start=1)
     ]
-    found = find_updates([as_told(one) for one in memories], lambda _: True)
+    found = find_updates([with_sayings(one) for one in memories], lambda _: True)
     assert [
         sorted({memory for one in group for memory in one.sources})
         for group in grouped(found.conflicts)

@@ -16,10 +16,10 @@ from test_updates import ALIKE, CHANGED, OTHERWISE, UNSURE
 
 from slowwave.consolidation.thresholds import COMMON_WORD
 from slowwave.consolidation.updates.changes import compare
+from slowwave.consolidation.updates.memory_with_sayings import MemoryWithSayings, with_sayings
 from slowwave.consolidation.updates.replacements import find_updates
 from slowwave.consolidation.updates.sayings import Saying, frames_in, sayings_of
 from slowwave.consolidation.updates.search import NOTHING, Search, search
-from slowwave.consolidation.updates.told import Told, as_told
 from slowwave.consolidation.updates.worth import worth_comparing
 
 UPDATES = [
@@ -35,17 +35,17 @@ NEW = "The default branch of the firmware repository was renamed, it is called m
 FILLER = "The default branch of the firmware repository is also called {}."
 
 
-def said(number: int, text: str, day: int = 1, generation: int = 0) -> Told:
+def said(number: int, text: str, day: int = 1, generation: int = 0) -> MemoryWithSayings:
     moment = f"2026-02-{day:02d}T09:00:00+00:00"
     memory = a_memory(f"m-{number:03d}", text, observed_at=moment, generation=generation)
-    return as_told(memory)
+    return with_sayings(memory)
 
 
-def fillers(count: int) -> list[Told]:
+def fillers(count: int) -> list[MemoryWithSayings]:
     return [said(100 + number, FILLER.format(f"x{number}")) for number in range(count)]
 
 
-def unread(told: Told) -> Told:
+def unread(told: MemoryWithSayings) -> MemoryWithSayings:
     """Give a memory of which the text is gone: to read it would give no sentence at all."""
     return replace(told, memory=replace(told.memory, content=""))
 
@@ -76,9 +76,9 @@ NIGHTS = st.lists(
 @given(NIGHTS)
 @settings(max_examples=30)
 def test_a_search_that_goes_on_finds_what_a_search_from_nothing_finds(
-    nights: list[tuple[list[Told], int]],
+    nights: list[tuple[list[MemoryWithSayings], int]],
 ) -> None:
-    known, standing = NOTHING, dict[str, Told]()
+    known, standing = NOTHING, dict[str, MemoryWithSayings]()
     words = fillers(COMMON_WORD + 2)
     for changed, count in nights:
         # One in three of those that stood goes.

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from slowwave.consolidation.thresholds import CONTESTED_MARGIN, LARGEST_GROUP
+from slowwave.consolidation.thresholds import CONTESTED_MARGIN, CUTTING_STEP, LARGEST_GROUP
 
 from .linkage import linked
 from .neighbours import STEP, Neighbours
@@ -106,7 +106,7 @@ def _cut(
 
     if len(rows) <= LARGEST_GROUP:
         return [rows]
-    higher = similarity + 0.05
+    higher = similarity + CUTTING_STEP
     if higher >= 1.0:  # nearly one text many times over: any cut is as good as another
         return np.array_split(rows, -(-len(rows) // LARGEST_GROUP))
     within = near.among(rows)

@@ -17,6 +17,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from difflib import SequenceMatcher
 
+from slowwave.consolidation import thresholds
 from slowwave.consolidation.text import lexicon
 from slowwave.consolidation.text.reading import Reading, once_a_text
 from slowwave.consolidation.text.tokens import stem
@@ -36,27 +37,11 @@ __all__ = [
     "say_the_same",
 ]
 
-# The share of the fewer content words that two texts must have in common before a denial in one
-# is taken to deny what the other says; higher for words that deny only by their meaning, such as
-# "fails". Chosen on fixtures/night: with 0.6 fewer statements were brought together, and with
-# either none was wrong.
-DENIED_MATTER = 0.7
-DOUBTED_MATTER = 0.75
-
-# The share of letters in common from which on a word may be another one misspelt. The words of the
-# labelled pairs with a typo (two letters exchanged) have 0.75 and more in common.
-MISSPELT = 0.7
 # The fewest letters of a word that may be short for another.
 _SHORTENED = 3
 
-# The share of the words of both that both have, from which on a conflict of words is certain. Of
-# the pairs of wordings of one fact in the night fixture, 94 of 2,375 were in certain conflict
-# without it.
-ALIKE = 0.5
+# Conflicts of words: certain only between texts that have most other words in common.
 _OF_WORDS = frozenset({"name", "negation", "mood", "role", "term", "opposite", "direction"})
-
-# The most words in a row that may differ for two to be the same sentence about another thing.
-MOST_OTHER = 2
 
 # The lines of words that exclude each other in which a word stands, by their numbers.
 _LINES = {
@@ -125,8 +110,9 @@ def objections(left: Reading, right: Reading) -> Iterator[Objection]:
 
 def _graded(objection: Objection, pair: Pair) -> Objection:
     """Doubt a conflict of words between two texts that share few of them otherwise."""
-    alike = objection.guard not in _OF_WORDS or _share_in_both(pair.left, pair.right) >= ALIKE
-    return objection if alike else replace(objection, doubtful=True)
+    shared = _share_in_both(pair.left, pair.right)
+    certain = objection.guard not in _OF_WORDS or shared >= thresholds.ALIKE_TEXTS
+    return objection if certain else replace(objection, doubtful=True)
 
 
 def _ungraded(left: Reading, right: Reading) -> Iterator[Objection]:
@@ -248,7 +234,7 @@ def _negation(left: Reading, right: Reading) -> Iterator[Objection]:
         denying, saying = (left, right) if left.negators else (right, left)
         agrees = _agree(denying, saying)
         denied = bool(denying.denied & _affirmed(saying))
-        same = denied or _shared(left, right) >= DENIED_MATTER
+        same = denied or _shared(left, right) >= thresholds.DENIED_MATTER
         # "Three reviewers, whatever the rush" and "no merge without three reviewers" are one.
         certain = denied and len(denying.negators) == 1 and not (left.denials or right.denials)
         yield Objection(
@@ -259,7 +245,7 @@ def _negation(left: Reading, right: Reading) -> Iterator[Objection]:
             doubtful=not certain,
         )
     elif bool(left.denials) != bool(right.denials):
-        same = _shared(left, right) >= DOUBTED_MATTER
+        same = _shared(left, right) >= thresholds.DOUBTED_MATTER
         yield Objection("negation", ", ".join(here), ", ".join(there), conflict=same, doubtful=True)
 
 
@@ -350,9 +336,9 @@ def other_term(left: Reading, right: Reading) -> Iterator[Objection]:
         return
     start, end = shared
     here, there = left.stems[start : len(left.stems) - end], right.stems[start : -end or None]
-    enough = start + end >= (1 if len(here) == 1 else MOST_OTHER + 1)
+    enough = start + end >= (1 if len(here) == 1 else thresholds.MOST_OTHER_WORDS + 1)
     if (
-        0 < len(here) <= MOST_OTHER
+        0 < len(here) <= thresholds.MOST_OTHER_WORDS
         and enough
         and not _denied_otherwise(left, right, (here[0], there[0]))
     ):
@@ -366,7 +352,7 @@ def qualified(left: Reading, right: Reading) -> Iterator[Objection]:
     if abs(len(left.stems) - len(right.stems)) != 1:
         return
     fewer, more = sorted((left.stems, right.stems), key=len)
-    if len(fewer) <= MOST_OTHER:
+    if len(fewer) <= thresholds.MOST_OTHER_WORDS:
         return
     start, end = _in_both(left.stems, right.stems) or (0, 0)
     if start + end == len(fewer) and start and end:
@@ -395,7 +381,7 @@ def _misspelt(one: str, other: str) -> bool:
     """Whether one may be the other with a slip of the pen, or short for it: "rec", "recreation"."""
     if min(len(one), len(other)) >= _SHORTENED and (one.startswith(other) or other.startswith(one)):
         return True
-    return SequenceMatcher(None, one, other, autojunk=False).ratio() >= MISSPELT
+    return SequenceMatcher(None, one, other, autojunk=False).ratio() >= thresholds.MISSPELT
 
 
 def _denied_otherwise(left: Reading, right: Reading, words: tuple[str, str]) -> bool:

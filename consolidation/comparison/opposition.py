@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from itertools import zip_longest
 
+from slowwave.consolidation import thresholds
 from slowwave.consolidation.text.cues import CUE, NO_MORE
 from slowwave.consolidation.text.demands import norm_of
 from slowwave.consolidation.text.english import is_english
@@ -31,8 +32,6 @@ _SEVERAL = frozenset({"quoted", "path", "identifier", "url", "host", "email", "a
 _TO_THE_LETTER = frozenset({"sign", "case", "comma", "literal", "tense"})
 # Moods that limit when or how surely something is so.
 _LIMITING = frozenset({"may", "used to", "almost", "unless", "if", "until", "?"})
-# With fewer content words a sentence says too little: whatever else the other says may limit it.
-FEWEST_WORDS = 3
 # Where a clause may end that says something by itself.
 _CLAUSE_END = re.compile(r",\s+|[;()\u2013\u2014]\s*|\s+(?=(?:so|since|because|and|but)\s)")
 
@@ -82,7 +81,7 @@ def opposed(said: Reading, teller: Reading) -> Gap | None:
     against = _against(said, teller)
     if against is not None:
         return against
-    if len(said.stem_set) < FEWEST_WORDS:
+    if len(said.stem_set) < thresholds.FEWEST_WORDS:
         return Gap("scope", said.text)
     hinge = _hinge(said, teller)
     return Gap("parties", hinge) if hinge is not None else None

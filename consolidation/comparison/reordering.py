@@ -35,13 +35,13 @@ _LINKS = frozenset({"and", "or", "but"})
 _SCOPES = frozenset(
     {"only", "just", "even", "also", "all", "some", "any", "both", "most", "many"}
 ) | {*("up", "down", "out", "off", "over")}
-_POINTERS = frozenset({"this", "these", "those", "here", "there", "mr", "mrs", "ms", "dr"})
+_POINTERS = lexicon.TITLES | {"this", "these", "those", "here", "there"}
 _TELLING = _OPENERS | _LINKS | _SCOPES | _POINTERS | lexicon.NEGATORS | {"of"}
 # What another order may do without, or have another word for: the "by" of a passive, the "of" of an
 # owner, the user who goes without saying, what joins two halves.
 _LOOSE = _LINKS | {"of", "by", "user"}
 _COPULAS = frozenset({"is", "are", "was", "were"})
-_DEFINITE = frozenset({"the", "my", "our", "your", "his", "her", "its", "their"})
+_DEFINITE = lexicon.POSSESSIVES | {"the"}
 # Three words or more in a row: "milk, eggs and bread".
 _LIST = re.compile(r"(?<=[a-z] )(?:[\w.+#-]+, )+[\w.+#-]+,? (?:and|or) [\w.+#-]*\w")
 # With more sentences, or more owners in one, nobody would see at once that it is the same.

@@ -13,10 +13,10 @@ from collections.abc import Callable, Sequence
 from slowwave.consolidation.text import lexicon
 from slowwave.consolidation.text.demands import EXCEPTING, Norm, fold, is_framing, norm_of
 from slowwave.consolidation.text.reading import Reading, read
-from slowwave.consolidation.thresholds import ENTAILED_DEMAND
+from slowwave.consolidation.thresholds import ENTAILED_DEMAND, FEWEST_WORDS
 
 from .mood import moods_of, permission
-from .opposition import FEWEST_WORDS, differ_in_a_word
+from .opposition import differ_in_a_word
 
 # How likely it is that what the first of two texts says is told by the second.
 Likelihood = Callable[[str, str], float]

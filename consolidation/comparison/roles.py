@@ -11,15 +11,13 @@ import re
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
+from slowwave.consolidation import thresholds
 from slowwave.consolidation.text import lexicon
 from slowwave.consolidation.text.order import is_passive_by
 from slowwave.consolidation.text.reading import Reading, once_a_text
 from slowwave.consolidation.text.tokens import Token, stem
 
 from .objections import Objection, listed
-
-# From this share of common words on, the same words in another order are another statement.
-SAME_WORDS = 0.85
 
 
 def direction(left: Reading, right: Reading) -> Iterator[Objection]:
@@ -155,7 +153,7 @@ def _conjoined(tokens: Sequence[Token], spots: Sequence[int]) -> bool:
 def reversed_words(left: Reading, right: Reading) -> Iterator[Objection]:
     """Find the same words in another order: "the api calls the worker", and back."""
     here, there = _acting(left), _acting(right)
-    if len(here & there) < SAME_WORDS * len(here | there):
+    if len(here & there) < thresholds.EXCHANGED_WORDS * len(here | there):
         return
     order, other = _in_common(left.actors, right.actors)
     if order != other:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from slowwave.consolidation.comparison.guards import gravest_objection
 from slowwave.consolidation.planning.extractive import compose_update, in_time
-from slowwave.consolidation.planning.state import similarities
+from slowwave.consolidation.planning.tenant_planner import similarities
 from slowwave.consolidation.proposals import (
     Claim,
     Draft,

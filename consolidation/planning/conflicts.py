@@ -13,7 +13,7 @@ from slowwave.store.file import open_reading
 from slowwave.store.lineage import read_edges
 from slowwave.store.memories import chosen_tenants
 
-from .told import told_of
+from .memories_with_sayings import memories_with_sayings
 
 
 def standing_conflicts(path: Path, chosen: Sequence[str], now: str) -> list[Conflict]:
@@ -39,6 +39,6 @@ def standing_conflicts(path: Path, chosen: Sequence[str], now: str) -> list[Conf
                 edges=tuple(read_edges(file, tenant)),
                 too_long=too_long,
             )
-            told = told_of(population, population.is_fresh)
+            told = memories_with_sayings(population, population.is_fresh)
             found += find_updates(told, lambda memory: not memory.protected).conflicts
     return found

@@ -1,7 +1,8 @@
 """Texts made of the sources' own sentences, without any model.
 
-It adds no word of its own but the day on which a sentence was said, in square brackets, and that
-only where the sentence speaks of "yesterday" or "last week" and would turn false without it.
+It adds nothing of its own but days in square brackets: in front of a sentence that speaks of
+"yesterday" or "last week" the day on which it was said, since it would turn false without it; in
+front of a value since when it is so, and of an older one from when until when it was.
 """
 
 from __future__ import annotations

@@ -7,19 +7,21 @@ from collections.abc import Iterator, Sequence
 from slowwave.consolidation.proposals import Proposal
 
 from .near_pairs import NearPair, Rank, groups_of_same
-from .state import Planning
+from .tenant_planner import TenantPlanner
 
 
-def propose_merges(planning: Planning, pairs: Sequence[NearPair], rank: Rank) -> Iterator[Proposal]:
+def propose_merges(
+    planner: TenantPlanner, pairs: Sequence[NearPair], rank: Rank
+) -> Iterator[Proposal]:
     """Propose what says the same."""
-    for survivor, *others in groups_of_same(planning.population, pairs, rank):
-        leaving = [row for row in others if planning.may_leave(row)]
+    for survivor, *others in groups_of_same(planner.population, pairs, rank):
+        leaving = [row for row in others if planner.may_leave(row)]
         if leaving:
-            planning.used.update(leaving)
-            yield planning.proposal(
+            planner.used.update(leaving)
+            yield planner.proposal(
                 "merge",
-                planning.ids([survivor, *leaving]),
-                planning.ids(leaving),
+                planner.ids([survivor, *leaving]),
+                planner.ids(leaving),
                 f"{len(leaving) + 1} memories say the same",
-                survivor=planning.id(survivor),
+                survivor=planner.id(survivor),
             )

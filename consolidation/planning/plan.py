@@ -14,14 +14,14 @@ from slowwave.consolidation.proposals import Plan, Proposal, Suspicion, TooLong,
 from slowwave.consolidation.snapshot.population import Population
 from slowwave.store.records import Memory
 
+from .covered_merges import CoveredMerges
 from .merges import propose_merges
 from .near_pairs import by_rank, near_pairs, refusals
-from .retellings import Retellings
 from .rules import Rules
-from .state import Planning
 from .syntheses import Syntheses
+from .tenant_planner import TenantPlanner
 from .topic_groups import TopicGroups
-from .updates import Updates
+from .update_proposals import UpdateProposals
 from .windows import Windows
 
 
@@ -35,22 +35,22 @@ def make_plan(populations: Iterable[Population], options: PlanOptions) -> Plan:
 
 def plan_tenant(population: Population, options: PlanOptions) -> Plan:
     """Decide all that is to be done in one tenant, in the order in which it is to be done."""
-    planning = Planning(population, options)
-    rank = by_rank(population, planning.may_leave)
+    planner = TenantPlanner(population, options)
+    rank = by_rank(population, planner.may_leave)
     pairs = near_pairs(population, rank)
-    topic_groups = TopicGroups(planning)
-    syntheses = Syntheses(planning, topic_groups)
-    rules = Rules(planning)
+    topic_groups = TopicGroups(planner)
+    syntheses = Syntheses(planner, topic_groups)
+    rules = Rules(planner)
     found = [
-        *propose_merges(planning, pairs, rank),
+        *propose_merges(planner, pairs, rank),
         *rules.propose(),
-        *Updates(planning, topic_groups).propose(),
+        *UpdateProposals(planner, topic_groups).propose(),
         *syntheses.propose(),
-        *Retellings(planning, topic_groups).propose(),
+        *CoveredMerges(planner, topic_groups).propose(),
     ]
     unique = {one.id: one for one in found if one.operation in options.only}
     proposals = tuple(one for key, one in unique.items() if key not in options.remembered)
-    windows = Windows(planning, topic_groups, rules.groups, _settled(proposals))
+    windows = Windows(planner, topic_groups, rules.groups, _settled(proposals))
     return Plan(
         proposals,
         tuple(refusals(population, pairs)),

@@ -18,7 +18,7 @@ from slowwave.consolidation.verification.verify import find_faults
 from slowwave.store.records import Memory
 
 from .norms import find_norms, rule_drafts, supports
-from .state import Planning, most_common
+from .tenant_planner import TenantPlanner, most_common
 
 # The texts of each group, by their places among those that may demand something.
 _GROUPS = Decoder(list[list[int]])
@@ -39,22 +39,20 @@ class Rules:
     condition of its own stays, as evidence.
     """
 
-    def __init__(self, planning: Planning) -> None:
+    def __init__(self, planner: TenantPlanner) -> None:
         """Take the plan as it is so far."""
-        self._planning = planning
-        self._population = planning.population
+        self._planner = planner
+        self._population = planner.population
 
     def propose(self) -> Iterator[Proposal]:
         """Propose new rules, and what rules that there are take in."""
-        planning, population = self._planning, self._population
+        planner, population = self._planner, self._population
         for group in self.groups:
             rules = Counter(
-                population.evidence[one]
-                for one in planning.ids(group)
-                if one in population.evidence
+                population.evidence[one] for one in planner.ids(group) if one in population.evidence
             )
             if rules:
-                planning.ruled.update(group)
+                planner.ruled.update(group)
                 yield from self._more_evidence(most_common(rules)[0], group)
             else:
                 yield from self._rule(group)
@@ -65,11 +63,11 @@ class Rules:
         return list(self._groups())
 
     def _groups(self) -> Iterator[list[int]]:
-        planning, population = self._planning, self._population
+        planner, population = self._planner, self._population
         texts = sorted(
             {
                 int(population.text_of[row])
-                for row in planning.readable
+                for row in planner.readable
                 if population.normative[population.text_of[row]]
                 or may_demand(population.memories[row].content)
             }
@@ -85,38 +83,38 @@ class Rules:
             _GROUPS,
             lambda: find_norms([one.content for one in firsts], vectors),
         )
-        readable = set(planning.readable)
+        readable = set(planner.readable)
         for group in found:
             rows = (row for at in group for row in population.rows_of[texts[at]])
             yield sorted(readable.intersection(rows))
 
     def _rule(self, group: list[int]) -> Iterator[Proposal]:
-        planning, population = self._planning, self._population
-        voicing = [row for row in group if planning.is_open(row)]
+        planner, population = self._planner, self._population
+        voicing = [row for row in group if planner.is_open(row)]
         told = sorted({*voicing, *self._merged_into(voicing, group)})
         plain = sum(norm_of(population.memories[row].content).plain for row in told)
         sessions = {self._session(row) for row in told}
         enough = plain >= thresholds.EXTRACT_SOURCES and len(voicing) > 1
         if not enough or len(sessions) < thresholds.EXTRACT_SESSIONS:
             return
-        drafts = rule_drafts(population.sources(planning.ids(told)), planning.likelihood)
+        drafts = rule_drafts(population.sources(planner.ids(told)), planner.likelihood)
         resting = (self._resting(draft.claims[0], voicing) for draft in drafts)
         found = next((one for one in resting if self._is_sound(one)), None)
         if found is None:
             return
-        planning.ruled.update(group)
-        planning.used.update(voicing)
+        planner.ruled.update(group)
+        planner.used.update(voicing)
         reason = f"{len(told)} memories of {len(sessions)} sessions voice one rule"
-        yield planning.proposal("extract", found.ids, found.leaving, reason, draft=found.draft)
+        yield planner.proposal("extract", found.ids, found.leaving, reason, draft=found.draft)
 
     def _resting(self, rule: Claim, voicing: list[int]) -> _Found:
         """Rest a rule on its voices: those that leave, and of those that stay the most central."""
-        planning = self._planning
+        planner = self._planner
         leaving = self._restating(rule.text, voicing)
-        supporting = [row for row in voicing if planning.id(row) in rule.sources]
-        staying = [row for row in supporting if planning.id(row) not in leaving]
+        supporting = [row for row in voicing if planner.id(row) in rule.sources]
+        staying = [row for row in supporting if planner.id(row) not in leaving]
         room = max(0, thresholds.MOST_EVIDENCE - len(leaving))
-        ids = sorted({*leaving, *planning.ids(self._most_central(staying, room))})
+        ids = sorted({*leaving, *planner.ids(self._most_central(staying, room))})
         return _Found(ids, leaving, Draft((Claim(rule.text, tuple(ids)),)))
 
     def _is_sound(self, found: _Found) -> bool:
@@ -126,44 +124,42 @@ class Rules:
 
     def _merged_into(self, voicing: list[int], group: list[int]) -> Iterator[int]:
         """Give the rows of a group that one of its open rows stands for: they are voices, too."""
-        planning, memories = self._planning, self._population.memories
-        standing = set(planning.ids(voicing))
+        planner, memories = self._planner, self._population.memories
+        standing = set(planner.ids(voicing))
         for row in group:
             successor = memories[row].superseded_by
             while successor is not None and successor not in standing:
                 next_row = self._population.row(successor)
                 successor = None if next_row is None else memories[next_row].superseded_by
-            if row in planning.used or successor is not None:
+            if row in planner.used or successor is not None:
                 yield row
 
     def _more_evidence(self, rule_id: str, group: list[int]) -> Iterator[Proposal]:
         """Let a rule take in what says no more, and rest on voices of new sessions."""
-        planning, population = self._planning, self._population
-        waiting = planning.in_time([row for row in group if planning.is_open(row)])
+        planner, population = self._planner, self._population
+        waiting = planner.in_time([row for row in group if planner.is_open(row)])
         if not waiting or rule_id in population.orders:
             return
         rule = population.memory(rule_id)
         leaving = self._restating(rule.content, waiting)
-        staying = [row for row in waiting if planning.id(row) not in leaving]
+        staying = [row for row in waiting if planner.id(row) not in leaving]
         voicing = self._voicing(rule.content, self._evidence_of[rule_id], staying)
         if leaving or voicing:
-            voices = [*leaving, *planning.ids(voicing)]
-            planning.used.update(row for row in waiting if planning.id(row) in voices)
+            voices = [*leaving, *planner.ids(voicing)]
+            planner.used.update(row for row in waiting if planner.id(row) in voices)
             ids = [rule_id, *voices]
             reason = f"{len(voices)} more memories voice the rule"
             draft = Draft((Claim(rule.content, tuple(sorted(ids))),))
-            yield planning.proposal("extract", ids, leaving, reason, survivor=rule_id, draft=draft)
+            yield planner.proposal("extract", ids, leaving, reason, survivor=rule_id, draft=draft)
 
     def _restating(self, rule: str, rows: Sequence[int]) -> list[str]:
         """Give the ids of those of the rows that say no more than a rule, and may leave."""
-        planning, memories = self._planning, self._population.memories
+        planner, memories = self._planner, self._population.memories
         able = [
-            row
-            for row in rows
-            if planning.may_leave(row) and not self._named_besides(memories[row])
+            row for row in rows if planner.may_leave(row) and not self._named_besides(memories[row])
         ]
         texts = [memories[row].content for row in able]
-        return planning.ids([able[at] for at in restating(rule, texts, planning.likelihood)])
+        return planner.ids([able[at] for at in restating(rule, texts, planner.likelihood)])
 
     def _named_besides(self, memory: Memory) -> bool:
         """Whether whoever stored a memory named what its text does not: a rule would lose that."""

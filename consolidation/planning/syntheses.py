@@ -17,7 +17,7 @@ from .extractive import (
     is_shorter,
     tells_already,
 )
-from .state import Planning, most_common
+from .tenant_planner import TenantPlanner, most_common
 from .topic_groups import TopicGroups
 from .topics import shared_topics
 
@@ -25,10 +25,10 @@ from .topics import shared_topics
 class Syntheses:
     """What becomes one memory, or joins one that was made before."""
 
-    def __init__(self, planning: Planning, topic_groups: TopicGroups) -> None:
+    def __init__(self, planner: TenantPlanner, topic_groups: TopicGroups) -> None:
         """Take the plan as it is so far."""
-        self._planning = planning
-        self._population = planning.population
+        self._planner = planner
+        self._population = planner.population
         self._topic_groups = topic_groups
         # Rows that join a memory made before, by its id.
         self._joining: dict[str, list[int]] = {}
@@ -41,27 +41,27 @@ class Syntheses:
         What joins a memory made before does so at once, from whichever group it comes: a memory
         that grew by one proposal would make the next one stale.
         """
-        planning = self._planning
+        planner = self._planner
         for group in self._topic_groups.groups:
             # Of all, whatever became of them since: so the next night leaves out the same.
-            fresh = [row for row in self._alike(group) if planning.is_open(row)]
-            fresh = planning.in_time(self._agreeing(fresh))
+            fresh = [row for row in self._alike(group) if planner.is_open(row)]
+            fresh = planner.in_time(self._agreeing(fresh))
             owners = self._owners(group)
             if owners:
                 yield from self._told_already(owners, fresh)
-                fresh = self._seated(owners, [row for row in fresh if planning.is_open(row)])
+                fresh = self._seated(owners, [row for row in fresh if planner.is_open(row)])
             for part in _even_parts(fresh, thresholds.MOST_SOURCES):
                 yield from self._told_once(part)
         for owner in sorted(self._joining):
-            rows = planning.in_time(self._joining[owner])
+            rows = planner.in_time(self._joining[owner])
             yield from self._growth(self._population.memory(owner), rows)
 
     def undecided(self) -> Iterator[Undecided]:
         """Give what looks like one thing and cannot be told once without a model."""
         for rows in self._left:
-            still = [row for row in rows if self._planning.is_open(row)]
+            still = [row for row in rows if self._planner.is_open(row)]
             if len(still) > 1:
-                yield self._planning.undecided(still)
+                yield self._planner.undecided(still)
 
     def _told_once(self, rows: list[int]) -> Iterator[Proposal]:
         """Propose what tells some rows once: a memory of which others say no more, or a new one.
@@ -69,43 +69,43 @@ class Syntheses:
         Merges leave fewer rows, of which a synthesis may then be worth it: so the next night finds
         nothing left to do.
         """
-        planning = self._planning
+        planner = self._planner
         while len(rows) > 1:
             composed = compose_synthesis(
-                self._population.sources(planning.ids(rows)), planning.teller
+                self._population.sources(planner.ids(rows)), planner.teller
             )
             written = list(self._synthesis(rows, composed))
             yield from written
-            if written or not planning.is_open(rows[0]):
+            if written or not planner.is_open(rows[0]):
                 return
             merges = list(self._merges(rows, composed))
             yield from merges
             if not merges:
                 self._left.append(rows)
                 return
-            rows = [row for row in rows if planning.is_open(row)]
+            rows = [row for row in rows if planner.is_open(row)]
 
     def _merges(self, rows: list[int], composed: Composition) -> Iterator[Proposal]:
         """Merge memories into the one that tells all that they say."""
-        planning = self._planning
-        row_of = {planning.id(row): row for row in rows}
+        planner = self._planner
+        row_of = {planner.id(row): row for row in rows}
         into: dict[int, list[int]] = {}
-        for row in filter(planning.may_leave, rows):
-            tellers = [row_of[one] for one in composed.told_by.get(planning.id(row), ())]
-            if len(tellers) == 1 and planning.may_stand_for(tellers[0], row):
+        for row in filter(planner.may_leave, rows):
+            tellers = [row_of[one] for one in composed.told_by.get(planner.id(row), ())]
+            if len(tellers) == 1 and planner.may_stand_for(tellers[0], row):
                 into.setdefault(tellers[0], []).append(row)
         for survivor, leaving in into.items():
-            yield planning.merge(survivor, leaving)
+            yield planner.merge(survivor, leaving)
 
     def _agreeing(self, rows: list[int]) -> list[int]:
         """Give the rows without those that stand against each other."""
-        planning, opponents = self._planning, self._topic_groups.opponents
-        ids = set(planning.ids(rows))
-        return [row for row in rows if ids.isdisjoint(opponents.get(planning.id(row), ()))]
+        planner, opponents = self._planner, self._topic_groups.opponents
+        ids = set(planner.ids(rows))
+        return [row for row in rows if ids.isdisjoint(opponents.get(planner.id(row), ()))]
 
     def _alike(self, rows: list[int]) -> list[int]:
         """Give the rows without those that look like others and differ from them in one thing."""
-        pairs = self._planning.look_alikes(rows)
+        pairs = self._planner.look_alikes(rows)
         while pairs:
             ((most, _),) = Counter(row for pair in pairs for row in pair).most_common(1)
             pairs = [pair for pair in pairs if most not in pair]
@@ -119,7 +119,7 @@ class Syntheses:
         """
         population = self._population
         owners = Counter(
-            population.owners[one] for one in self._planning.ids(group) if one in population.owners
+            population.owners[one] for one in self._planner.ids(group) if one in population.owners
         )
         made = (population.memory(one) for one in most_common(owners))
         closed = population.updates.union(population.orders)
@@ -127,26 +127,26 @@ class Syntheses:
 
     def _told_already(self, owners: list[Memory], fresh: list[int]) -> Iterator[Proposal]:
         """Merge what a memory made before tells already into it."""
-        planning = self._planning
+        planner = self._planner
         known: dict[str, list[int]] = {}
-        for row in filter(planning.may_leave, fresh):
+        for row in filter(planner.may_leave, fresh):
             source = self._population.source(row)
             teller = next((one for one in owners if self._tells(one, source)), None)
             if teller is not None and not self._was_taken_out(teller.id, row):
                 known.setdefault(teller.id, []).append(row)
-                planning.used.add(row)
+                planner.used.add(row)
         for owner, rows in known.items():
-            ids = planning.ids(rows)
+            ids = planner.ids(rows)
             reason = f"{len(ids)} of the same matter, told already"
-            yield planning.proposal("merge", [owner, *ids], ids, reason, survivor=owner)
+            yield planner.proposal("merge", [owner, *ids], ids, reason, survivor=owner)
 
     def _tells(self, owner: Memory, source: Source) -> bool:
         (standing,) = self._population.sources([owner.id])
-        return tells_already(standing, source, self._planning.teller)
+        return tells_already(standing, source, self._planner.teller)
 
     def _was_taken_out(self, survivor: str, row: int) -> bool:
         """Whether someone took a memory out again of the one that it would be merged into."""
-        return (survivor, self._planning.id(row)) in self._population.taken_apart
+        return (survivor, self._planner.id(row)) in self._population.taken_apart
 
     def _seated(self, owners: list[Memory], fresh: list[int]) -> list[int]:
         """Let the first memory with room take fresh members in; give those that find none."""
@@ -157,7 +157,7 @@ class Syntheses:
                 waiting.append(row)
             else:
                 self._joining.setdefault(home, []).append(row)
-                self._planning.used.add(row)
+                self._planner.used.add(row)
         return waiting
 
     def _has_room(self, owner: Memory, row: int) -> bool:
@@ -167,24 +167,24 @@ class Syntheses:
             return False
         # What is told already takes no room: else a second night would find some.
         (standing,) = self._population.sources([owner.id])
-        sources = self._population.sources(self._planning.ids(guests))
-        grown = compose_growth(standing, sources, self._planning.teller)
+        sources = self._population.sources(self._planner.ids(guests))
+        grown = compose_growth(standing, sources, self._planner.teller)
         return len(grown.claims) <= thresholds.MOST_CLAIMS
 
     def _growth(self, owner: Memory, rows: list[int]) -> Iterator[Proposal]:
         """Let a memory made before take members in; what stands in it stays word for word."""
-        planning, population = self._planning, self._population
-        ids = planning.ids(rows)
+        planner, population = self._planner, self._population
+        ids = planner.ids(rows)
         standing, sources = population.sources([owner.id])[0], population.sources(ids)
-        quoted = compose_growth(standing, sources, planning.teller)
-        leaving = population.sources(planning.leaving(rows))
+        quoted = compose_growth(standing, sources, planner.teller)
+        leaving = population.sources(planner.leaving(rows))
         if not _adds_little(quoted, standing, leaving):
-            planning.used.difference_update(rows)
+            planner.used.difference_update(rows)
             return
-        yield planning.proposal(
+        yield planner.proposal(
             "synthesize",
             [owner.id, *ids],
-            planning.leaving(rows),
+            planner.leaving(rows),
             f"{len(ids)} of the same matter, with something new",
             survivor=owner.id,
             draft=quoted,
@@ -192,22 +192,22 @@ class Syntheses:
         )
 
     def _synthesis(self, rows: list[int], composed: Composition) -> Iterator[Proposal]:
-        planning, population = self._planning, self._population
-        ids = planning.ids(rows)
+        planner, population = self._planner, self._population
+        ids = planner.ids(rows)
         if len(rows) < thresholds.SYNTHESIZE_SOURCES:
             return
-        if planning.is_decided("synthesize", ids):
-            planning.used.update(rows)
+        if planner.is_decided("synthesize", ids):
+            planner.used.update(rows)
             return
-        leaving = planning.leaving(rows)
+        leaving = planner.leaving(rows)
         if not is_shorter(composed.draft, population.sources(leaving)):
             return
         staying = set(ids) - composed.told_by.keys()
         topics = shared_topics(population, rows)
         if topics and len(staying) > 1:
-            planning.used.update(rows)
+            planner.used.update(rows)
             reason = f"{len(rows)} memories share {', '.join(topics)}"
-            yield planning.proposal(
+            yield planner.proposal(
                 "synthesize",
                 ids,
                 leaving,

@@ -12,8 +12,8 @@ from slowwave.consolidation.comparison.opposition import first_stand
 from slowwave.consolidation.updates.replacements import Found, find_updates
 from slowwave.consolidation.updates.search import NOTHING, Search
 
-from .state import Planning
-from .told import told_of
+from .memories_with_sayings import memories_with_sayings
+from .tenant_planner import TenantPlanner
 
 _SEARCH = Decoder(Search)
 
@@ -24,16 +24,16 @@ class TopicGroups:
     Asked for when merges and rules are planned: what became part of those is out of it.
     """
 
-    def __init__(self, planning: Planning) -> None:
+    def __init__(self, planner: TenantPlanner) -> None:
         """Take the plan as it is so far."""
-        self._planning = planning
+        self._planner = planner
 
     @cached_property
     def groups(self) -> list[list[int]]:
         """Groups of rows about one thing, rules aside."""
-        planning = self._planning
-        rows = [row for row in planning.readable if row not in planning.ruled]
-        return list(planning.groups(rows, thresholds.SYNTHESIZE_SIMILARITY, first_stand))
+        planner = self._planner
+        rows = [row for row in planner.readable if row not in planner.ruled]
+        return list(planner.groups(rows, thresholds.SYNTHESIZE_SIMILARITY, first_stand))
 
     @cached_property
     def group_of(self) -> dict[int | None, int]:
@@ -43,15 +43,15 @@ class TopicGroups:
     @cached_property
     def found(self) -> Found:
         """What replaces what, and what stands against each other, as far as texts tell."""
-        planning, population = self._planning, self._planning.population
-        told = told_of(
+        planner, population = self._planner, self._planner.population
+        told = memories_with_sayings(
             population,
-            lambda row: planning.is_open(row) and row not in planning.ruled,
+            lambda row: planner.is_open(row) and row not in planner.ruled,
             lambda memory: population.features(memory).sayings,
         )
         # Of two memories that were compared in an earlier night it is known.
         earlier = population.cache.last("search", population.tenant, _SEARCH) or NOTHING
-        found = find_updates(told, planning.may_be_replaced, earlier)
+        found = find_updates(told, planner.may_be_replaced, earlier)
         population.cache.note("search", population.tenant, found.search)
         return found
 

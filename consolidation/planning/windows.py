@@ -23,7 +23,7 @@ from slowwave.consolidation.thresholds import (
 from slowwave.store.records import Memory, json_text
 
 from .estimates import TOKENS_A_MEMORY, estimate_window
-from .state import Planning
+from .tenant_planner import TenantPlanner
 from .topic_groups import TopicGroups
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ class Windows:
 
     def __init__(
         self,
-        planner: Planning,
+        planner: TenantPlanner,
         topic_groups: TopicGroups,
         demands: Sequence[Sequence[int]],
         settled: Collection[str],

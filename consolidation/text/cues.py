@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import re
 
+from . import lexicon
+from .anyof import any_of
 from .tokens import stem
 
 # Words that say that something changed, or when, and nothing of what it is about.
@@ -41,11 +43,12 @@ _SPAN = (
 )
 # Of a clause; the dot of "1.29" and of "api.example.org" ends none.
 _IN_CLAUSE = r"(?:[^.;:]|[.:](?=\w))"
-# Where a pattern below looks for a first letter first, most words need no further look.
+_HEDGES = any_of(lexicon.HEDGES)
+_TITLES = any_of(one.capitalize() for one in lexicon.TITLES)
 
 # A later sentence with one of these says plainly that it was otherwise before.
 CUE = re.compile(
-    r"\b(?=[abcdefghilmnprstuw])(?:no longer\b|no more\b(?! than)|any ?more\b|any longer\b"
+    r"\b(?:no longer\b|no more\b(?! than)|any ?more\b|any longer\b"
     r"|from now on\b|these days\b|(?<!for )now\b"
     r"|nowadays\b|taken over\b|took over\b|takes over\b|handed\b[^.;]*\b(?:to|over)\b"
     r"|as of (?:now|today|this|last|\w+day)\b"
@@ -62,7 +65,7 @@ CUE = re.compile(
 )
 # Of these, the ones that tell what kind of change it was need no value to show for it.
 PLAIN_CUE = re.compile(
-    r"\b(?=[abcfhimrstw])(?:from now on|these days|(?:ha(?:s|ve|d)|was|were|been)(?: been)? "
+    r"\b(?:from now on|these days|(?:ha(?:s|ve|d)|was|were|been)(?: been)? "
     rf"(?:{TURNED})|renamed|(?:is|are) now|(?:switched|changed|moved) (?:\w+ )?to)\b",
     re.IGNORECASE,
 )
@@ -94,7 +97,7 @@ CURRENT = re.compile(r"\b(?:current(?:ly)?|at present|presently|at the moment)\b
 # Where a later sentence names what has ended: the words behind the mark, up to the next joint.
 JOINT = r"(?=[;,]|[.:](?!\w)|$|\b(?:but|and|now|to|with|for|since|because|it|they|he|she)\b)"
 ENDED = re.compile(
-    rf"\b(?=[cdefgilmnrsuw])(?:no (?:longer|more)\b(?! than)(?P<behind>[^.;:,]*?){JOINT}"
+    rf"\b(?:no (?:longer|more)\b(?! than)(?P<behind>[^.;:,]*?){JOINT}"
     rf"|not\b(?P<more>{_IN_CLAUSE}*?)\b(?:any ?more|any longer)\b"
     rf"|(?:replaced|swapped|swaps|replaces)\b(?P<given>{_IN_CLAUSE}*?)\b(?:with|by|for)\b"
     r"|(?:switched|moved|changed|migrated|went|goes|raised|lowered|increased|reduced|extended|"
@@ -104,7 +107,7 @@ ENDED = re.compile(
 )
 # The same, where only a name or a value may be what has ended: more than that is told so, too.
 GIVEN_UP = re.compile(
-    r"\b(?=[adfgilmnqrstuw])(?:(?:instead of|(?:moved|taken|went) out of|rather than|in place of|"
+    r"\b(?:(?:instead of|(?:moved|taken|went) out of|rather than|in place of|"
     r"stopped|quit|left|leaving|sold|"
     rf"dropped|retired|gave up|given up|got rid of|away from|not)\b(?P<behind>{_IN_CLAUSE}*?)"
     rf"{JOINT}"
@@ -136,10 +139,9 @@ LEAVER = re.compile(
     re.IGNORECASE,
 )
 HEDGED = re.compile(
-    r"\b(?=[abcghlmnprstu])(?:(?<!\d )may(?! \d)|might|maybe|perhaps|probably|possibly|likely|"
-    r"could be|seems?|apparently|(?:not|n't) (?:sure|certain)|unsure|rumou?r|guess(?:es|ed)?|"
-    r"supposedly|allegedly|reportedly|thinks?|thought|believes?|suspects?|claims?|claimed|"
-    r"heard|according to|unconfirmed)\b|\?",
+    rf"\b(?:{any_of(lexicon.HEDGES | lexicon.OPINING)}|(?<!\d )may(?! \d)|might|could be|"
+    r"(?:not|n't) (?:sure|certain)|unsure|rumou?r|guessed|thought|claims?|claimed|heard|"
+    r"according to|unconfirmed)\b|\?",
     re.IGNORECASE,
 )
 TELLS = (
@@ -149,10 +151,11 @@ TELLS = (
 )
 # Who said it, where that is somebody else than the user: it is true as far as that one knows.
 REPORT = re.compile(
-    rf"(?=^|,| according)(?:^(?!(?:the )?user\b)(?:[\w'-]+ ){{1,6}}?(?<!\bare )(?<!\bis )"
+    rf"(?:^(?!(?:the )?user\b)(?:[\w'-]+ ){{1,6}}?(?<!\bare )(?<!\bis )"
     rf"(?<!\bwas )(?<!\bwere )(?:{TELLS})\b,? (?:that )?"
     r"|^(?:the )?user (?:heard|thinks|believes|guesses|suspects)(?: from [\w' -]+?)? (?:that )?"
-    r"|^according to [^,]+, |^(?:perhaps|maybe|apparently|probably|possibly|supposedly),? "
+    r"|^according to [^,]+, "
+    rf"|^{_HEDGES},? "
     r"|, (?!(?:the )?user\b)(?:[\w'-]+ ){1,3}?(?:says|said|thinks|told us|claims)\b"
     r"|,(?: but| though)? [^,]*(?:\bnot|n't) (?:\w+ )?(?:sure|certain|confirmed)\b[^,]*(?=\.|$)"
     r"|^(?:it )?(?:could|might|may) be that |^rumou?r has it that |, if [^,]* right(?=\.|$)"
@@ -171,16 +174,14 @@ SINCE_WHEN = re.compile(
 # Who somebody is stands in any sentence: "questions should be sent to their mentor, Ann".
 APPOSED = re.compile(
     r"(?:\b(?:[Tt]he|[Mm]y|[Oo]ur|[Tt]heir|[Hh]is|[Hh]er|[Ii]ts)|'s) [\w -]+, "
-    r"(?:(?:Mr|Mrs|Ms|Dr)\.? )?[A-Z]\w+"
+    rf"(?:{_TITLES}\.? )?[A-Z]\w+"
 )
 # At the head of a sentence only the verb shows that it is a name.
 SUCCESSOR = re.compile(r"[A-Z][\w-]+ (?:took|takes|has taken) over\b")
 DAYS = frozenset({"date", "month", "year", "weekday"})
 POINTS_BACK = re.compile(r"(?:it|they|he|she|its|their|his|her)\b|[^.]*\b(?:him|her|them)\b", re.I)
 # Behind one of these a participle describes a thing.
-DETERMINERS = frozenset(
-    ("a", "an", "the", "my", "your", "his", "her", "its", "our", "their", "this", "that", "of")
-) | {"for", "in", "as"}
+BEFORE_A_THING = lexicon.DETERMINERS | {"this", "that", "of", "for", "in", "as"}
 DESCRIBED = re.compile(
     r"\b(?P<done>[a-z]+ed) (?:by|in|on|at|for|with|from|to)\b(?:(?! and )[^.,;:])*? (?:is|are)\b"
 )
@@ -189,7 +190,7 @@ DOUBTS = frozenset({"will", "wants to", "unless", "?"})
 NOT_SO = DOUBTS | {"should", "can", "may", "used to", "if", "or"}
 # No doubts: how things are, and a value with its bound.
 PLAINLY_SO = re.compile(
-    r"\b(?=[acmMow])(?:can be (?=reached|found|contacted|accessed|seen)"
+    r"\b(?:can be (?=reached|found|contacted|accessed|seen)"
     r"|or (?:newer|later|higher|above|more)\b|wants?\b(?! (?:\w+ )?to\b)|aims? at\b"
     r"|(?<=\d )May\b|May(?= \d)|may (?=[^.;]*\b(?:at most|up to|no more than)\b))"
 )

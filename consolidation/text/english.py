@@ -10,6 +10,8 @@ from __future__ import annotations
 import unicodedata
 from functools import lru_cache
 
+from slowwave.consolidation import thresholds
+
 from . import lexicon
 from .reading import Reading
 
@@ -35,12 +37,6 @@ _FOREIGN = frozenset().union(
     # Italian and Dutch
     _words("il gli di che sono nel della het een niet voor zijn naar"),
 )
-# Of the words of a note without any function word, the share that an English dictionary must know:
-# a note as short as "HLS: 6-second segments" has its own abbreviations.
-_KNOWN = 0.5
-# So many function words of another language are no name of a place ("Los Angeles").
-_SEVERAL = 2
-_SHORTEST = 3
 
 
 @lru_cache(maxsize=8_192)
@@ -51,7 +47,7 @@ def is_english(reading: Reading) -> bool:
     words = [token.lower for token in reading.tokens]
     foreign = sum(word in _FOREIGN for word in words)
     own = sum(word in lexicon.FUNCTION for word in words)
-    if foreign >= _SEVERAL or (foreign and not own):
+    if foreign >= thresholds.FOREIGN_WORDS or (foreign and not own):
         return False
     return bool(own) or _is_known(words)
 
@@ -69,6 +65,6 @@ def _is_known(words: list[str]) -> bool:
     """Whether an English dictionary knows enough of some words."""
     import simplemma
 
-    spelled = [word for word in words if word.isalpha() and len(word) >= _SHORTEST]
+    spelled = [word for word in words if word.isalpha() and len(word) >= thresholds.SHORTEST_KNOWN]
     known = sum(simplemma.is_known(word, lang="en") for word in spelled)
-    return known >= _KNOWN * len(spelled)
+    return known >= thresholds.KNOWN_WORDS * len(spelled)

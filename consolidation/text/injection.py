@@ -13,6 +13,8 @@ import re
 import unicodedata
 from collections.abc import Iterator, Sequence
 
+from slowwave.consolidation.thresholds import OBEYED_THINGS
+
 from .anyof import any_of
 from .reading import read
 from .statements import Statement, statements_of
@@ -181,8 +183,6 @@ _ORDERED = re.compile(
     re.IGNORECASE,
 )
 _QUOTING = re.compile(r"[\"“”]|\b(?:sa(?:ys|id)|reads?|demands?|asks?|asked|tells|told|orders)\b")
-# From this share of its things on, a statement tells what was ordered.
-_OBEYING = 0.75
 
 
 def commands(text: str) -> tuple[str, ...]:
@@ -202,8 +202,10 @@ def obeyed(draft: Sequence[Statement], sources: Sequence[Statement]) -> Iterator
         if _QUOTING.search(statement.text) or _is_command(statement.text):
             continue
         for order in orders:
-            obeys = share_told(statement.keys, order.keys, {}) >= _OBEYING
-            told = any(share_told(statement.keys, one.context, {}) >= _OBEYING for one in plain)
+            obeys = share_told(statement.keys, order.keys, {}) >= OBEYED_THINGS
+            told = any(
+                share_told(statement.keys, one.context, {}) >= OBEYED_THINGS for one in plain
+            )
             if statement.keys and obeys and not told:
                 yield f"tells as a fact what a source only orders to say: {statement.text}"
 

@@ -1,7 +1,8 @@
-"""Closed classes of English words that the guards and the writers go by.
+"""The classes of English words that more than one module goes by, each listed once.
 
-Every list is one that a grammar would call closed, or names its source; open classes (nouns,
-verbs) are never listed, they are compared.
+Most are closed: a grammar could list them in full. Of open classes (nouns, verbs) only those are
+listed that turn a comparison round, and such a list says which it is. What a single module alone
+means by some words (what frames a demand, which verbs speak of a price) is listed there.
 """
 
 from __future__ import annotations
@@ -25,22 +26,40 @@ FUNCTION = _words(
     "somebody something everyone everybody everything anyone anybody anything another mr mrs ms dr"
 )
 
-# Of these, the ones that may come and go without any loss of meaning. Not what points ("this",
-# "here") nor "own" and "very": "she lives here and works there" is not the reverse.
+ARTICLES = _words("a an the")
+# What may stand in place of an article.
+POSSESSIVES = _words("my your his her its our their")
+DETERMINERS = ARTICLES | POSSESSIVES
+TITLES = _words("mr mrs ms dr")
+# The forms of "be" and "have", and the verbs that put another verb into a mood.
+BEING = _words("am is are was were be been being")
+HAVING = _words("has have had having")
+MODAL_VERBS = _words("can could may might must shall should will would")
+
+# Of the function words, the ones that may come and go without any loss of meaning. Not what points
+# ("this", "here") nor "own" and "very": "she lives here and works there" is not the reverse.
 EMPTY = _words("a an the am is are be been being do does doing it that who which s t d ll m re ve")
 # Adverbs that stress a statement and change nothing of it.
-STRESSING = _words("currently actually really indeed simply basically truly apparently please")
+STRESSING = _words("currently actually really indeed simply basically truly please")
+# Adverbs with which one says that it may not be so.
+HEDGES = _words(
+    "perhaps maybe probably possibly likely presumably apparently supposedly reportedly allegedly"
+)
+# The verbs that say so, in the present.
+OPINING = _words("seem seems think thinks believe believes suspect suspects guess guesses")
 # What carries nothing but a tense, which is compared by itself.
 TENSE = _words("did was were")
 
 # Words with which an announcement may begin: capitalised at the head of a text, they are no names.
-# Nothing is taken off by this list: what announces is found by the patterns of wording.py.
-ANNOUNCING = _words(
-    "user says said saying told tells mentioned mentions explained explains noted notes "
-    "note "
-    "confirmed confirms reported reports learned learnt found lesson remember reminder fyi "
-    "mr mrs ms dr according apparently currently actually really indeed simply basically truly "
-    "please"
+# Nothing is taken off by this list: what announces is found by the patterns of announcing.py.
+ANNOUNCING = (
+    _words(
+        "user says said saying told tells mentioned mentions explained explains noted notes note "
+        "confirmed confirms reported reports learned learnt found lesson remember reminder fyi "
+        "according apparently"
+    )
+    | TITLES
+    | STRESSING
 )
 
 # Words that deny outright, and words that deny by their meaning.
@@ -202,6 +221,13 @@ COMPARATIVES = _words("better best worse worst more most less least further fart
 # Of these, what tells who speaks, and no more where anyone may.
 SPEAKERS = (_words("i you"), _words("my your"))
 
+# Whom anybody may have several of: family, and who lives or works beside one.
+KIN = _words(
+    "sister brother wife husband partner son daughter mother father mum mom dad parent child kid "
+    "cousin aunt uncle niece nephew grandmother grandfather grandma grandpa friend twin colleague "
+    "roommate flatmate neighbour neighbor boyfriend girlfriend sibling"
+)
+
 # In front of a word, these turn it into its opposite.
 REVERSING = ("un", "non", "non-", "in", "im", "dis")
 REVERSING_SHORT = ("un", "non", "non-")
@@ -253,97 +279,6 @@ ORDINALS = (
     *("first", "second", "third", "fourth", "fifth"),
     *("sixth", "seventh", "eighth", "ninth", "tenth"),
 )
-
-# Spellings of a unit, each under the name that stands for it.
-UNITS = {
-    spelling: name
-    for name, spellings in {
-        "ms": "ms millisecond milliseconds msec",
-        "s": "s sec secs second seconds",
-        "min": "min mins minute minutes",
-        "h": "h hr hrs hour hours",
-        "d": "day days",
-        "wk": "week weeks",
-        "mo": "month months",
-        "yr": "yr yrs year years",
-        "%": "% percent pct",
-        "": "x times",
-        "B": "byte bytes",
-        "KB": "kb kilobyte kilobytes",
-        "KiB": "kib kibibyte kibibytes",
-        "MB": "mb megabyte megabytes",
-        "MiB": "mib mebibyte mebibytes",
-        "GB": "gb gigabyte gigabytes",
-        "GiB": "gib gibibyte gibibytes",
-        "TB": "tb terabyte terabytes",
-        "TiB": "tib tebibyte tebibytes",
-        "USD": "$ usd dollar dollars",
-        "EUR": "€ eur euro euros",
-        "GBP": "£ gbp",
-        "pound": "pound pounds",
-        "km": "km kilometre kilometres kilometer kilometers",
-        "m": "m metre metres meter meters",
-        "cm": "cm centimetre centimetres centimeter centimeters",
-        "mm": "mm millimetre millimetres millimeter millimeters",
-        "mi": "mile miles",
-        "kg": "kg kilo kilos kilogram kilograms",
-        "g": "g gram grams",
-        "lb": "lb lbs",
-        "oz": "oz ounce ounces",
-        "ft": "ft foot feet",
-        "in": "inch inches",
-        "°C": "°c celsius",
-        "°F": "°f fahrenheit",
-        "°": "° degree degrees",
-        "kbps": "kbps kbit/s",
-        "Mbps": "mbps mbit/s",
-        "Gbps": "gbps gbit/s",
-        "Hz": "hz hertz",
-        "kHz": "khz",
-        "MHz": "mhz",
-        "GHz": "ghz",
-        "W": "w watt watts",
-        "kW": "kw kilowatt kilowatts",
-        "kWh": "kwh",
-        "mph": "mph",
-        "rpm": "rpm",
-        "px": "px pixel pixels",
-        "mg": "mg milligram milligrams",
-        "l": "l litre litres liter liters",
-        "ml": "ml millilitre millilitres milliliter milliliters",
-    }.items()
-    for spelling in spellings.split()
-}
-UNITS["per cent"] = "%"
-# Units that are whole shares or multiples of another: the base, and how much of it one is.
-IN_BASE = {
-    **{"ms": ("s", "0.001"), "min": ("s", "60"), "h": ("s", "3600"), "d": ("s", "86400")},
-    **{"wk": ("s", "604800"), "yr": ("mo", "12")},
-    **{"KB": ("B", "1e3"), "MB": ("B", "1e6"), "GB": ("B", "1e9"), "TB": ("B", "1e12")},
-    **{"KiB": ("B", "1024"), "MiB": ("B", "1048576"), "GiB": ("B", "1073741824")},
-    **{"TiB": ("B", "1099511627776")},
-    **{"km": ("m", "1000"), "cm": ("m", "0.01"), "mm": ("m", "0.001")},
-    **{"kg": ("g", "1000"), "mg": ("g", "0.001"), "ml": ("l", "0.001")},
-    **{"kbps": ("bps", "1e3"), "Mbps": ("bps", "1e6"), "Gbps": ("bps", "1e9")},
-    **{"kHz": ("Hz", "1e3"), "MHz": ("Hz", "1e6"), "GHz": ("Hz", "1e9"), "kW": ("W", "1000")},
-}
-# How often, in one word: the same as "a day" or "each month".
-RATES = {
-    rate: name
-    for name, rates in {
-        "h": "hourly",
-        "d": "daily",
-        "night": "nightly",
-        "wk": "weekly",
-        "2 wk": "biweekly fortnightly",
-        "mo": "monthly",
-        "3 mo": "quarterly",
-        "yr": "yearly annual annually",
-    }.items()
-    for rate in rates.split()
-}
-# Behind these "an hour" is a length of time, as in "takes an hour", and not an occasion.
-MEASURING = _words("for in within after takes took lasts lasted every about than")
 
 # Endings of the names of files that agents speak of.
 EXTENSIONS = _words(
@@ -398,9 +333,8 @@ PLACING = _words(
     "after at before by during for from in on per since through to under unlike until via with "
     "within"
 )
-AUXILIARIES = _words("am is are was were be been being get gets got")
-
-MODALS = _words("can could may might must shall should will would has had did does do")
+AUXILIARIES = BEING | _words("get gets got")
+MODALS = MODAL_VERBS | _words("has had does do did")
 
 # Other spellings, abbreviations and synonyms of a word, which mean the same wherever they stand.
 # Not here: what may mean two things ("min", "doc", "temp", "sun").

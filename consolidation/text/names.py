@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
-from . import lexicon
+from . import lexicon, units
 from .tokens import Token
 
 _VERB = re.compile(r"[a-z]{2,}(?:s|ed|t|ught|ent|ew|ave|ook)")
@@ -13,6 +13,7 @@ _MODALS = frozenset({"has", "had", "will", "and", "can"})
 _NO_NAMES = (
     lexicon.FUNCTION
     | lexicon.ANNOUNCING
+    | lexicon.HEDGES
     | lexicon.NEGATORS
     | lexicon.OPENING
     | lexicon.WEEKDAYS
@@ -20,7 +21,7 @@ _NO_NAMES = (
     | {f"{day}s" for day in lexicon.WEEKDAYS}
     | set(lexicon.MONTHS)
     | {form.lower() for form in lexicon.SPELLINGS.values() if "PR" in form}
-    | lexicon.UNITS.keys()
+    | units.UNITS.keys()
 )
 
 

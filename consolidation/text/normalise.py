@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
-from . import lexicon
+from . import lexicon, units
 from .announcing import unannounced
 from .anyof import any_of
 from .letters import small
@@ -25,7 +25,7 @@ _CALENDAR |= {"Wed": "Wednesday", "Thu": "Thursday", "Thur": "Thursday", "Thurs"
 _CALENDAR |= {"Fri": "Friday"}
 del _CALENDAR["May"]  # stands for itself
 
-_UNIT = "|".join(sorted((unit for unit in lexicon.UNITS if unit.isalpha()), key=len, reverse=True))
+_UNIT = "|".join(sorted((unit for unit in units.UNITS if unit.isalpha()), key=len, reverse=True))
 # The hours of a clock, with minutes or without; a time that is no other number.
 _CLOCK = r"\b(?:1[0-2]|[1-9])(?:[:.][0-5]\d)?"
 _TIME = r"\b\d{1,2}(?::[0-5]\d(?: ?[ap]\.?m\b\.?)?| ?[ap]\.?m\b\.?)"

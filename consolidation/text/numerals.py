@@ -11,21 +11,22 @@ import re
 from collections.abc import Iterator, Sequence
 from decimal import Decimal
 
-from . import lexicon
+from . import lexicon, units
 from .tokens import Token
 
-UNIT = "|".join(sorted((re.escape(unit) for unit in lexicon.UNITS), key=len, reverse=True))
+UNIT = "|".join(sorted((re.escape(unit) for unit in units.UNITS), key=len, reverse=True))
 _SCALE = "|".join(lexicon.SCALES)
+_SIGNS, _CODES = units.CURRENCY_SIGNS, "|".join(units.CURRENCY_CODES)
 
 # A number in digits. The sign of "-5" counts, the dash of "3-5" does not.
 DIGITS = (
-    r"(?:(?<![\w.)\]-])-)?(?:[$€£]|\b(?:usd|eur|gbp) )?"
+    rf"(?:(?<![\w.)\]-])-)?(?:[{_SIGNS}]|\b(?:{_CODES}) )?"
     r"\b(?:\d{1,3}(?:,\d{3})+|\d+)(?:\.\d+)?"
     rf"(?:k\b)?(?: (?:{_SCALE})\b)?"
     rf"(?:[\s-]?(?:{UNIT})(?!\w))?(?:(?:/| per | an? )(?:{UNIT})(?!\w))?"
 )
 _PARTS = re.compile(
-    r"(?P<sign>-)?(?P<money>[$€£]|usd |eur |gbp )?(?P<digits>[\d,.]*\d)(?P<kilo>k)?"
+    rf"(?P<sign>-)?(?P<money>[{_SIGNS}]|(?:{_CODES}) )?(?P<digits>[\d,.]*\d)(?P<kilo>k)?"
     rf"(?: (?P<scale>{_SCALE}))?[\s-]?(?P<unit>{UNIT})?(?:(?:/| per | an? )(?P<each>{UNIT}))?"
 )
 _EACH = ("a", "an", "per")
@@ -43,19 +44,19 @@ def norm_of_digits(text: str) -> tuple[str, str]:
     parts = _PARTS.fullmatch(text)
     assert parts is not None, text  # noqa: S101 - the two patterns have the same parts
     digits = parts["digits"].replace(",", "")
-    units = [lexicon.UNITS[one.strip()] for one in parts.group("money", "unit") if one]
+    named = [units.UNITS[one.strip()] for one in parts.group("money", "unit") if one]
     factor = (1_000 if parts["kilo"] else 1) * lexicon.SCALES.get(parts["scale"] or "", 1)
     sign = "-" if parts["sign"] else ""
-    each = lexicon.UNITS[parts["each"]] if parts["each"] else ""
+    each = units.UNITS[parts["each"]] if parts["each"] else ""
     # 1.50 euros are 1.5 euros, but Python 3.10 is not Python 3.1, and 00417 is no quantity.
-    if units or factor > 1:
-        return f"{sign}{_quantity(Decimal(digits) * factor, ' '.join(units))}", each
+    if named or factor > 1:
+        return f"{sign}{_quantity(Decimal(digits) * factor, ' '.join(named))}", each
     return f"{sign}{digits}", each
 
 
 def _quantity(number: Decimal, unit: str) -> str:
     """Give an amount in the base of its unit: 90 minutes and 1.5 hours are both "5400 s"."""
-    base, share = lexicon.IN_BASE.get(unit, (unit, "1"))
+    base, share = units.IN_BASE.get(unit, (unit, "1"))
     return f"{(number * Decimal(share)).normalize():f} {base}".strip()
 
 
@@ -82,11 +83,11 @@ def _read_words(before: str, words: Sequence[str]) -> tuple[str, int]:
     """Give the number with which words begin, "" for none, and how many of them say it."""
     if words[0] in _TIMES:
         return str(_TIMES[words[0]]), 1
-    if words[0] in ("a", "an") and before in lexicon.MEASURING:
+    if words[0] in ("a", "an") and before in units.MEASURING:
         unit = _unit(words[1:])
         return (_quantity(Decimal(1), unit), 2) if unit else ("", 1)
     number, used = _spelled(words)
-    measured = used < len(words) and words[used] in lexicon.UNITS
+    measured = used < len(words) and words[used] in units.UNITS
     # "one" alone is a pronoun as often as a number.
     if not used or (not measured and words[:used] == ["one"]):
         return "", used
@@ -94,7 +95,7 @@ def _read_words(before: str, words: Sequence[str]) -> tuple[str, int]:
 
 
 def _unit(words: Sequence[str]) -> str:
-    return lexicon.UNITS.get(words[0], "") if words else ""
+    return units.UNITS.get(words[0], "") if words else ""
 
 
 def _each(words: Sequence[str]) -> str:

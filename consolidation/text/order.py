@@ -12,9 +12,6 @@ from itertools import product
 from . import lexicon
 from .tokens import Token, is_content, is_past_form
 
-_ARTICLES = frozenset({"a", "an", "the"})
-_TITLES = frozenset({"dr", "mr", "mrs", "ms"})
-_DETERMINERS = _ARTICLES | {"his", "her", "their", "our", "my", "your", "its"}
 # With these a phrase of time begins that needs no preposition.
 OF_TIME = frozenset(
     {"every", "each", "last", "next", "yesterday", "today", "tomorrow", "tonight", "twice", "once"}
@@ -23,8 +20,9 @@ OF_TIME = frozenset(
 _CHAIN = (
     lexicon.AUXILIARIES
     | lexicon.NEGATORS
-    | {"has", "have", "had", "having", "must", "can", "could", "may", "might", "should", "will"}
-    | {"would", "shall", "also", "always", "still", "just", "already", "only"}
+    | lexicon.HAVING
+    | lexicon.MODAL_VERBS
+    | {"also", "always", "still", "just", "already", "only"}
 )
 _PARTICLES = frozenset({"up", "down", "off", "out", "over", "away", "back"})
 # The most words of a thing, and of its owner, in "the main customer of the old firm".
@@ -63,7 +61,7 @@ def _fronted_last(tokens: Sequence[Token]) -> Sequence[Token]:
 
 def _phrase_end(tokens: Sequence[Token], start: int) -> int:
     """Give where the words end that follow each other from `start` on, articles in front aside."""
-    while start < len(tokens) and tokens[start].lower in _DETERMINERS:
+    while start < len(tokens) and tokens[start].lower in lexicon.DETERMINERS:
         start += 1
     first = start
     while start < len(tokens) and _goes_on(tokens, start):
@@ -81,7 +79,7 @@ def _goes_on(tokens: Sequence[Token], at: int) -> bool:
 
 def _is_named(token: Token) -> bool:
     counted = token.text[0].isdigit() or token.lower in lexicon.NUMBER_WORDS
-    return is_thing(token) or counted or token.lower in _TITLES
+    return is_thing(token) or counted or token.lower in lexicon.TITLES
 
 
 def active_form(tokens: Sequence[Token]) -> Sequence[Token]:
@@ -97,7 +95,7 @@ def active_form(tokens: Sequence[Token]) -> Sequence[Token]:
     while chain > 0 and tokens[chain - 1].lower in _CHAIN:
         chain -= 1
     end = _phrase_end(tokens, by + 1)
-    agent = [token for token in tokens[by + 1 : end] if token.lower not in _ARTICLES]
+    agent = [token for token in tokens[by + 1 : end] if token.lower not in lexicon.ARTICLES]
     moods = [token for token in tokens[chain:verb] if token.lower not in lexicon.AUXILIARIES]
     # "Signed off by Ann" is "Ann signed off".
     behind = verb + 1 + (tokens[verb + 1].lower in _PARTICLES)
@@ -126,7 +124,7 @@ def paired_in_order(tokens: Sequence[Token]) -> Sequence[Token]:
 
     With two of them it may: "A and B cost 5 and 6 euros".
     """
-    tokens = [token for token in tokens if token.lower not in _ARTICLES]
+    tokens = [token for token in tokens if token.lower not in lexicon.ARTICLES]
     found = [index for index, token in enumerate(tokens) if token.lower in ("and", "or")]
     if len(found) != 1 or not 0 < found[0] < len(tokens) - 1:
         return tokens
@@ -157,7 +155,7 @@ def _owner_turned(
 ) -> Sequence[Token] | None:
     start = at - things
     first = at + 1
-    while first < len(tokens) and tokens[first].lower in _DETERMINERS:
+    while first < len(tokens) and tokens[first].lower in lexicon.DETERMINERS:
         first += 1
     end = first + owners
     whole = start >= 0 and end <= len(tokens)
@@ -179,7 +177,7 @@ def _owner_first(tokens: Sequence[Token]) -> Sequence[Token]:
 def _owner_end(tokens: Sequence[Token], start: int) -> int:
     """Give where an owner ends: one word, or more where names or possessives follow each other."""
     end = start
-    while end < len(tokens) and tokens[end].lower in _ARTICLES:
+    while end < len(tokens) and tokens[end].lower in lexicon.ARTICLES:
         end += 1
     while end < len(tokens) and is_thing(tokens[end]):
         end += 1

@@ -44,7 +44,6 @@ _SPELLED = frozenset({"identifier", "path", "url", "quoted"})
 _NUMBERED = re.compile(r"[^\W\d_]+-\d+")
 _MARKS = "`\"'\u201c\u201d .,;:!?"
 _MEASURES = frozenset({"number", "time", "date", "rate"})
-_ARTICLES = frozenset({"a", "an", "the"})
 # Before these a comma says nothing.
 _JOINING = (
     lexicon.OPENING
@@ -274,7 +273,7 @@ class Reading:
             for before, token, after in zip(
                 self.tokens, self.tokens[1:], self.tokens[2:], strict=False
             )
-            if before.lower in _ARTICLES
+            if before.lower in lexicon.ARTICLES
             and not token.capitalised
             and after.lower in lexicon.AUXILIARIES
         )

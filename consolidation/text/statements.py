@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from itertools import accumulate
 
-from . import lexicon
+from . import lexicon, units
 from .reading import Reading, read
 from .tokens import Token, is_content, is_past_form, stem, stems_of
 from .values import Value
@@ -29,10 +29,9 @@ def word_set(text: str) -> frozenset[str]:
     return frozenset(text.split())
 
 
-_MODALS = word_set("will would can could shall should may might must do does did to")
-_BE = word_set("am is are was were be been being")
-_HAVE = word_set("has have had having get gets got")
-AUXILIARIES = _MODALS | _BE | _HAVE
+_MODALS = lexicon.MODAL_VERBS | {"do", "does", "did", "to"}
+_HAVE = lexicon.HAVING | {"get", "gets", "got"}
+AUXILIARIES = _MODALS | lexicon.BEING | _HAVE
 _SUBJECTS = word_set("he she it they we i you who which that user")
 _PRONOUNS = word_set(
     "he she it they him her them his hers its their theirs this that these those one ones there "
@@ -48,11 +47,12 @@ _NO_THINGS = (
     | lexicon.PLACING
     | lexicon.OPENING
     | lexicon.NEGATORS
+    | lexicon.HEDGES
     | AUXILIARIES
     | word_set(
         "along prior per together upon towards via except till past though also "
         "therefore thus however moreover despite furthermore instead "
-        "otherwise besides perhaps maybe probably possibly likely"
+        "otherwise besides"
     )
 )
 # What begins a phrase. Not "of", which holds one together, nor "to", which stands before verbs.
@@ -60,7 +60,7 @@ _PREPOSITIONS = (lexicon.PLACING | lexicon.OPENING) - {"per", "of"}
 _CONJUNCTIONS = word_set(
     "because if when whenever while whereas unless where until since as after before unlike"
 )
-_UNITS = frozenset(lexicon.UNITS.values()) | frozenset(lexicon.RATES.values()) | {"night"}
+_UNITS = frozenset(units.UNITS.values()) | frozenset(units.RATES.values()) | {"night"}
 # Not inside of quotation marks.
 _SEGMENT_END = re.compile(r';\s+(?=(?:[^"]*"[^"]*")*[^"]*$)')
 # What parts a statement into clauses, between words or as a word.
@@ -294,7 +294,7 @@ def _parts(reading: Reading) -> list[tuple[Token, ...]]:
 
 def _as_thing(value: Value, token: Token) -> Thing:
     # "7 euros a jar" and "7 euros per jar".
-    if value.kind == "rate" and token.bare not in lexicon.UNITS and value.norm not in _UNITS:
+    if value.kind == "rate" and token.bare not in units.UNITS and value.norm not in _UNITS:
         return Thing(stem(value.norm), token, False, False)
     return Thing(f"{value.family} {value.norm}", token, True, False)
 
@@ -302,7 +302,7 @@ def _as_thing(value: Value, token: Token) -> Thing:
 def _ends_denial(tokens: Sequence[Token], start: int, at: int) -> bool:
     """Whether what is denied ends before a word: "those that have no key | are rejected"."""
     had = start and tokens[start].lower == "no" and tokens[start - 1].lower in _HAVE
-    return bool(had) and tokens[at].lower in _BE
+    return bool(had) and tokens[at].lower in lexicon.BEING
 
 
 def _names(token: Token) -> bool:
@@ -348,7 +348,7 @@ def _is_led(clause: Sequence[Token], at: int) -> bool:
     leading = next((one for one in reversed(clause[:at]) if not _between(one)), None)
     if leading is None:
         return False
-    if leading.lower in _BE | _HAVE:
+    if leading.lower in lexicon.BEING | _HAVE:
         return is_past_form(token) or token.lower.endswith(("ed", "ing"))
     if leading.lower == "that":
         # "Those that retried", but: "learned that the key is old".

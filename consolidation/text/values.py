@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
-from . import lexicon
+from . import lexicon, units
 from .anyof import any_of
 from .letters import small
 from .numerals import DIGITS, UNIT, norm_of_digits, numbers_in_words
@@ -18,7 +18,7 @@ from .tokens import Token, stem
 
 _MONTH = "|".join((*lexicon.MONTHS, "sept", *(rf"{month[:3]}\.?" for month in lexicon.MONTHS)))
 _FILE = "|".join(sorted(lexicon.EXTENSIONS, key=len, reverse=True))
-_RATE = "|".join(lexicon.RATES)
+_RATE = "|".join(units.RATES)
 _HOUR = "|".join(word for word, number in lexicon.NUMBER_WORDS.items() if 0 < number <= 12)
 _ORDINAL = r"\d{1,2}(?:st|nd|rd|th)?"
 # Where a run of signs begins. Without it, a pattern would try its luck at every dot of a long
@@ -81,12 +81,13 @@ _ANY_KIND = "|".join(f"(?P<{kind}>{pattern})" for kind, pattern in _KINDS.items(
 # begins with a sign, with letters before a digit or a sign or in humps, or with one of the words.
 _WORDS = (
     *(month[:3] for month in lexicon.MONTHS),
-    *("noon", "midnight", *_HOUR.split("|"), *lexicon.RATES),
-    *("per ", "each ", "every ", "usd ", "eur ", "gbp "),
+    *("noon", "midnight", *_HOUR.split("|"), *units.RATES),
+    *("per ", "each ", "every "),
+    *(f"{code} " for code in units.CURRENCY_CODES),
 )
 _PLACE = (
-    r"(?!\B[^\W\d])(?=[\w~./#$€£+-])"
-    r"(?=[^\W\d_]*[\d_./:@\\+-]|[~#$€£]|(?-i:[A-Z]?[a-z]+[A-Z])"
+    rf"(?!\B[^\W\d])(?=[\w~./#{units.CURRENCY_SIGNS}+-])"
+    rf"(?=[^\W\d_]*[\d_./:@\\+-]|[~#{units.CURRENCY_SIGNS}]|(?-i:[A-Z]?[a-z]+[A-Z])"
     rf"|{any_of(_WORDS)})"
 )
 _VALUE = re.compile(rf"{_PLACE}(?:{_ANY_KIND})", re.IGNORECASE)
@@ -207,7 +208,7 @@ def _norm(kind: str, text: str) -> str:
             return _time(raw)
         case "rate":
             counted = raw.split(maxsplit=1)[-1]
-            return lexicon.RATES.get(raw) or lexicon.UNITS.get(counted) or stem(counted)
+            return units.RATES.get(raw) or units.UNITS.get(counted) or stem(counted)
         case "number":
             return norm_of_digits(raw)[0]
         case "version":

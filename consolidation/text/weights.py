@@ -8,10 +8,9 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 
-from .statements import Statement
+from slowwave.consolidation.thresholds import COMMON_THING_WEIGHT
 
-# What a thing weighs that every text names: it tells nothing apart.
-TOPIC = 0.1
+from .statements import Statement
 
 Weights = Mapping[str, float]
 
@@ -21,7 +20,9 @@ def weights_of(texts: Sequence[Sequence[Statement]]) -> Weights:
     named = [frozenset().union(*(one.keys for one in statements)) for statements in texts]
     counts = Counter(key for keys in named for key in keys)
     others = max(1, len(texts) - 1)
-    return {key: max(TOPIC, 1 - (count - 1) / others) for key, count in counts.items()}
+    return {
+        key: max(COMMON_THING_WEIGHT, 1 - (count - 1) / others) for key, count in counts.items()
+    }
 
 
 def likeness(left: frozenset[str], right: frozenset[str], weights: Weights) -> float:

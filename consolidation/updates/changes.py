@@ -9,7 +9,8 @@ from itertools import pairwise, takewhile
 
 from msgspec import Struct
 
-from slowwave.consolidation.text import cues, lexicon
+from slowwave.consolidation.text import cues, lexicon, units
+from slowwave.consolidation.text.anyof import any_of
 from slowwave.consolidation.text.tokens import is_content, stem, tokenise
 from slowwave.consolidation.thresholds import (
     ATTRIBUTE_WEIGHT,
@@ -31,21 +32,11 @@ MEASURED = frozenset({"number", "time", "version", "address", "host", "url", "pa
 _DESIGNATING = frozenset({"identifier", "path", "host", "url", "address", "email"})
 # What comes once, on one day.
 _DATED = frozenset({"=due", "=expire"})
-CURRENCIES = frozenset({"EUR", "USD", "GBP"})
 # Of what runs on something, or needs it, the number behind its name is a version.
 _SOFTWARE = frozenset({"=run", "=need", "=build", "=use"})
-_ORDINALS = frozenset(["first", "second", "third", "fourth", "fifth", "last"])
+_ORDINALS = frozenset({*lexicon.ORDINALS[:5], "last"})
 _EXCLUSIVE = tuple(frozenset(map(attribute_of, line)) for line in lexicon.EXCLUSIVE)
-# Whom anybody may have several of.
-_KIN = frozenset(
-    attribute_of(word)
-    for words in (
-        "sister brother wife husband partner son daughter mother father mum mom dad parent child",
-        "kid cousin aunt uncle niece nephew grandmother grandfather grandma grandpa friend twin",
-        "colleague roommate flatmate neighbour neighbor boyfriend girlfriend sibling",
-    )
-    for word in words.split()
-)
+_KIN = frozenset(map(attribute_of, lexicon.KIN))
 # What two sentences about one thing need not have in common.
 COUNTING = _ORDINALS | _KIN
 # What one does or has of several things at a time: another one comes on top.
@@ -64,15 +55,13 @@ _ONE_OF_MANY = re.compile(r"^(?:an?|one of|another|some)\b|\bis (?:one of|an?)\b
 # Where a value is what a thing is: "the port of Orlo is 8080", "port of Orlo: 8080"; "Ann is ...".
 _IS_VALUE = re.compile(
     r"(?!an? |one |some |each |every )(?:the |our |my )?(?P<thing>[^.;:,]+?)"
-    r"(?: (?:is|are)(?: set to| at)?|:) (?:Mr|Mrs|Ms|Dr)?\.? ?",
+    rf"(?: (?:is|are)(?: set to| at)?|:) (?:{any_of(lexicon.TITLES)})?\.? ?",
     re.IGNORECASE,
 )
 _VALUE_IS = re.compile(
     r" (?:is|are) (?!an? |one |some )(?:the |our |my )?(?P<thing>[^.;:,]+)", re.IGNORECASE
 )
 _WHOSE = frozenset({"of", "for", "at"})
-# What a length or a weight is given in, whatever it was written in.
-_LASTING_UNITS = frozenset({"m", "mi", "ft", "in", "g", "lb", "oz", "l"})
 _ANOTHER = frozenset(
     {"former", "acting", "interim", "next", "second", "deputy", "assistant", "vice", "planned"}
 )
@@ -147,7 +136,7 @@ def _about(old: Frame, new: Frame, slot: Slot) -> tuple[frozenset[str], frozense
 def _is_price(frame: Frame, slot: Slot) -> bool:
     """Whether the value is money: then it is a price, whatever the verb."""
     return any(
-        key in slot.old_keys and value.measure[1] in CURRENCIES
+        key in slot.old_keys and value.measure[1] in units.CURRENCIES
         for key, value in frame.values.items()
     )
 
@@ -227,7 +216,7 @@ def _names_the_thing(frame: Frame, other: Frame, value: str) -> bool:
         # "In flat 14 they": a noun in front, its joint or article before that, and more behind.
         *_, joint, noun = before
         beside = noun.start + len(noun.text) + 1 == start == behind[0].start - len(value) - 1
-        opens = joint.lower in lexicon.PLACING or joint.lower in cues.DETERMINERS
+        opens = joint.lower in lexicon.PLACING or joint.lower in cues.BEFORE_A_THING
         return beside and opens and is_content(noun.bare) and behind[0].lower not in lexicon.PLACING
     if _identifying(frame, value) is not None or names_the_one(frame, value):
         return False
@@ -270,7 +259,7 @@ def _identifying(frame: Frame, value: str) -> str | None:
 
 def _is_measured(frame: Frame) -> bool:
     """Whether it gives a length or a weight: these hardly change, and rather one is wrong."""
-    return any(value.measure[1] in _LASTING_UNITS for value in frame.values.values())
+    return any(value.measure[1] in units.UNITS_OF_SIZE for value in frame.values.values())
 
 
 def _rises(slot: Slot) -> bool:

@@ -9,7 +9,7 @@ from functools import cached_property
 from itertools import pairwise
 
 from slowwave.consolidation.comparison.mood import moods_of, pasts_of
-from slowwave.consolidation.text import cues, lexicon
+from slowwave.consolidation.text import cues, lexicon, units
 from slowwave.consolidation.text.reading import Reading, read
 from slowwave.consolidation.text.tokens import Token, is_content, is_past_form, stem
 from slowwave.consolidation.text.values import Value, covered
@@ -18,9 +18,9 @@ from .attributes import attribute_of, changed_by
 
 Key = tuple[str, str]
 
-_SPANS = frozenset({"minute", "hour", "day", "night", "week", "month", "year"}) & {*lexicon.UNITS}
+_SPANS = frozenset({"minute", "hour", "day", "week", "month", "year"})
 _OPENING = lexicon.OPENING | lexicon.PLACING
-_DETERMINERS = cues.DETERMINERS - lexicon.PLACING
+_BEFORE_A_THING = cues.BEFORE_A_THING - lexicon.PLACING
 
 
 @dataclass(frozen=True)
@@ -144,7 +144,7 @@ class Frame:
         A "week" by how often it makes something: "3 euros a week", "weekly".
         """
         if token.bare in _SPANS and token.bare not in self.names:
-            return f"@{lexicon.UNITS[token.bare]}"
+            return f"@{units.UNITS[token.bare]}"
         return stem(token.bare) if token.bare in self.names else attribute_of(token.bare)
 
     @cached_property
@@ -313,7 +313,7 @@ def _phrases(tokens: Sequence[Token], joints: frozenset[str]) -> Iterator[tuple[
         if token.lower in joints and before not in cues.COMPOUND:
             words: list[Token] = []
             for later in tokens[at + 1 :]:
-                determines = later.lower in _DETERMINERS
+                determines = later.lower in _BEFORE_A_THING
                 if later.starts_sentence or not (is_content(later.bare) or determines):
                     break
                 if determines and words:
@@ -328,7 +328,7 @@ def _happened(reading: Reading) -> bool:
     described = {
         stem(token.bare)
         for before, token in zip((None, *reading.tokens), reading.tokens, strict=False)
-        if before is None or before.possessive or before.lower in cues.DETERMINERS
+        if before is None or before.possessive or before.lower in cues.BEFORE_A_THING
     }
     # "The file shipped in the image is ..." tells of no shipping.
     described.update(stem(found["done"].lower()) for found in cues.DESCRIBED.finditer(reading.said))

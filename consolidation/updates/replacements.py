@@ -17,13 +17,15 @@ from slowwave.consolidation.proposals import Conflict
 from slowwave.store.records import Memory
 
 from .frames import Key
+from .memory_with_sayings import MemoryWithSayings
 from .search import NOTHING, Search, search
-from .told import Told
 from .voices import Rivals, Voices
 
 
 def find_updates(
-    everyone: Sequence[Told], may_leave: Callable[[Memory], bool], earlier: Search = NOTHING
+    everyone: Sequence[MemoryWithSayings],
+    may_leave: Callable[[Memory], bool],
+    earlier: Search = NOTHING,
 ) -> Found:
     """Decide which values replace which; where that is not plain, say why.
 
@@ -61,7 +63,7 @@ def find_updates(
     return Found(tuple(replacements), tuple(chain(*grouped(conflicts))), searched)
 
 
-def _rivals(everyone: Iterable[Told], searched: Search) -> list[Rivals]:
+def _rivals(everyone: Iterable[MemoryWithSayings], searched: Search) -> list[Rivals]:
     """Give the pairs of memories that are open, or were observed.
 
     What was observed goes on telling which values a thing had, whatever became of it: else what
@@ -75,7 +77,7 @@ def _rivals(everyone: Iterable[Told], searched: Search) -> list[Rivals]:
     ]
 
 
-def _doubts(pairs: Sequence[Rivals], everyone: Iterable[Told]) -> list[str | None]:
+def _doubts(pairs: Sequence[Rivals], everyone: Iterable[MemoryWithSayings]) -> list[str | None]:
     """Give why the texts leave in doubt that the later one of each pair replaces the earlier."""
     doubts = [_doubt(pair) for pair in pairs]
     plain = [pair for pair, why in zip(pairs, doubts, strict=True) if why is None]
@@ -100,7 +102,9 @@ def _doubt(pair: Rivals) -> str | None:
     return None
 
 
-def _obstacle(pair: Rivals, torn: set[Told], may_leave: Callable[[Memory], bool]) -> str | None:
+def _obstacle(
+    pair: Rivals, torn: set[MemoryWithSayings], may_leave: Callable[[Memory], bool]
+) -> str | None:
     """Give what stands against a change that the two texts tell plainly."""
     if pair.old in torn:
         return "more than one value is said to be the next"
@@ -114,7 +118,7 @@ class Stage:
     """One value, and the memories that give it, earliest first."""
 
     keys: frozenset[Key]
-    told: tuple[Told, ...]
+    told: tuple[MemoryWithSayings, ...]
 
     @property
     def start(self) -> tuple[str, str]:
@@ -131,7 +135,7 @@ class Replacement:
     stages: tuple[Stage, ...]
 
     @property
-    def told(self) -> Iterable[Told]:
+    def told(self) -> Iterable[MemoryWithSayings]:
         """The memories that give any of the values."""
         return (one for stage in self.stages for one in stage.told)
 
@@ -196,7 +200,7 @@ def _parts(pairs: Sequence[Rivals]) -> list[list[Rivals]]:
 
 def _stages(pairs: Sequence[Rivals]) -> list[Stage] | None:
     """Give the values of one thing, newest first; None if they do not follow one another."""
-    keys: dict[Told, frozenset[Key]] = {}
+    keys: dict[MemoryWithSayings, frozenset[Key]] = {}
     for pair in pairs:
         for one, of in (
             (pair.old, pair.change.old_keys),

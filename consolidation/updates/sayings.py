@@ -12,10 +12,11 @@ from functools import lru_cache
 
 from msgspec import Struct
 
+from slowwave.consolidation.text import units
 from slowwave.consolidation.text.dates import DATE_MARK, current_part
 
 from .attributes import changed_by
-from .changes import COUNTING, CURRENCIES
+from .changes import COUNTING
 from .frames import Frame, Key, frames_of
 from .slots import stemmed
 
@@ -46,7 +47,9 @@ _MARKS: Mapping[str, Callable[[Frame], bool]] = {
     IN_WORDS: lambda frame: frame.turned or frame.ends or bool(frame.ended),
     GIVES_UP: lambda frame: bool(frame.given_up or frame.leaving),
     OF_USER: lambda frame: frame.of_user,
-    PRICED: lambda frame: any(value.measure[1] in CURRENCIES for value in frame.values.values()),
+    PRICED: lambda frame: any(
+        value.measure[1] in units.CURRENCIES for value in frame.values.values()
+    ),
 }
 
 

@@ -18,8 +18,8 @@ from slowwave.consolidation.clustering.pair_order import side_by_side
 from slowwave.consolidation.thresholds import COMMON_WORD
 
 from .changes import Change, compare
+from .memory_with_sayings import MemoryWithSayings
 from .sayings import Saying
-from .told import Told
 from .worth import worth_comparing
 
 
@@ -41,7 +41,7 @@ class Pair(NamedTuple):
 class _Placed(NamedTuple):
     """A sentence in the order of time."""
 
-    told: Told
+    told: MemoryWithSayings
     at: int
     saying: Saying
 
@@ -63,7 +63,7 @@ class Search(Struct, frozen=True, array_like=True):
 NOTHING = Search()
 
 
-def search(everyone: Iterable[Told], earlier: Search = NOTHING) -> Search:
+def search(everyone: Iterable[MemoryWithSayings], earlier: Search = NOTHING) -> Search:
     """Give all pairs, comparing only what an earlier search did not compare.
 
     The answer is that of a search from nothing.

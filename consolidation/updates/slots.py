@@ -10,7 +10,7 @@ from collections.abc import Container, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import takewhile
 
-from slowwave.consolidation.text.cues import DETERMINERS
+from slowwave.consolidation.text.cues import BEFORE_A_THING
 from slowwave.consolidation.text.tokens import is_content, stem
 from slowwave.consolidation.text.values import FAMILIES, Value
 from slowwave.consolidation.thresholds import MOST_VALUE_WORDS, SHARED_MATTER, WHOLE_MATTER
@@ -320,7 +320,7 @@ def _phrase_slot(old: Frame, new: Frame) -> Slot | None:
     behind = _common_length(left[start:][::-1], right[start:][::-1])
     said, says = left[start : len(left) - behind], right[start : len(right) - behind]
     before = old.reading.tokens[:start]
-    led = bool(before) and before[-1].lower in DETERMINERS
+    led = bool(before) and before[-1].lower in BEFORE_A_THING
     told = {old.term_of(token) for token in before} & old.matter
     ones = [
         0 < len(words) <= MOST_PHRASE_WORDS and all(map(_is_one_word, words))

@@ -8,16 +8,16 @@ from dataclasses import dataclass
 
 from .changes import Change
 from .frames import Key
+from .memory_with_sayings import MemoryWithSayings
 from .sayings import Saying
-from .told import Told
 
 
 @dataclass(frozen=True, eq=False)
 class Rivals:
     """Two open memories that give one thing two values."""
 
-    old: Told
-    new: Told
+    old: MemoryWithSayings
+    new: MemoryWithSayings
     change: Change
     # What both are about.
     core: frozenset[str]
@@ -38,7 +38,7 @@ class Rivals:
 class Voices:
     """What was observed, to be found by the words and values that some pairs ask for."""
 
-    def __init__(self, everyone: Iterable[Told], asking: Sequence[Rivals]) -> None:
+    def __init__(self, everyone: Iterable[MemoryWithSayings], asking: Sequence[Rivals]) -> None:
         """Take everyone, and the pairs that will be asked about."""
         self._all = sorted((one for one in everyone if one.observed), key=lambda one: one.moment)
         self._moments = [one.moment for one in self._all]
@@ -84,7 +84,7 @@ def _said(saying: Saying) -> frozenset[str | Key]:
     return saying.values.union(saying.matter, saying.names)
 
 
-def _tells(one: Told, keys: frozenset[Key], rivals: Rivals) -> bool:
+def _tells(one: MemoryWithSayings, keys: frozenset[Key], rivals: Rivals) -> bool:
     return any(
         len(saying.matter & rivals.core) >= rivals.fewest and saying.holds(keys)
         for saying in one.sayings

@@ -13,6 +13,7 @@ from functools import lru_cache
 from itertools import islice
 
 from slowwave.consolidation.text import lexicon
+from slowwave.consolidation.text.anyof import any_of
 from slowwave.consolidation.text.statements import Statement, is_known
 from slowwave.consolidation.text.weights import Weights, likeness
 
@@ -69,9 +70,8 @@ _ALLOWED = (
 _MOODS = {
     "may": (
         re.compile(
-            r"\b(?:might|perhaps|maybe|probably|possibly|likely|presumably|apparently|seems?|"
-            r"seemed|suspects?|suspected|thinks?|believes?|assumes?|reportedly|allegedly|guess\w*|"
-            r"reckons?)\b",
+            rf"\b(?:{any_of(lexicon.HEDGES)}|might|seems?|seemed|suspects?|suspected|thinks?|"
+            r"believes?|assumes?|guess\w*|reckons?)\b",
             re.IGNORECASE,
         ),
         re.compile(rf"\b(?:{_GUESS}|may(?! \d)|could)\b", re.IGNORECASE),

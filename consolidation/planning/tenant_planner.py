@@ -1,4 +1,4 @@
-"""One tenant's plan on the way: what is part of it already, and how a proposal is made."""
+"""The planner of one tenant: what is part of the plan already, and how a proposal is made."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ _WAITING = ("synthesize", "extract")
 PairGuard = Callable[[Reading, Reading], Objection | None]
 
 
-class Planning:
+class TenantPlanner:
     """What planning knows so far; each memory becomes part of one proposal at the most.
 
     But for the survivor of a merge: what it says may go on into a synthesis.

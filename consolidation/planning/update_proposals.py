@@ -7,21 +7,21 @@ from collections.abc import Iterator, Sequence
 from slowwave.consolidation import thresholds
 from slowwave.consolidation.proposals import Draft, Proposal
 from slowwave.consolidation.text.reading import read
+from slowwave.consolidation.updates.memory_with_sayings import MemoryWithSayings
 from slowwave.consolidation.updates.replacements import Replacement, Stage
-from slowwave.consolidation.updates.told import Told
 
 from .extractive import compose_next_update, compose_update
-from .state import Planning
+from .tenant_planner import TenantPlanner
 from .topic_groups import TopicGroups
 
 
-class Updates:
+class UpdateProposals:
     """The values of things that were replaced by newer ones."""
 
-    def __init__(self, planning: Planning, topic_groups: TopicGroups) -> None:
+    def __init__(self, planner: TenantPlanner, topic_groups: TopicGroups) -> None:
         """Take the plan as it is so far."""
-        self._planning = planning
-        self._population = planning.population
+        self._planner = planner
+        self._population = planner.population
         self._topic_groups = topic_groups
 
     def propose(self) -> Iterator[Proposal]:
@@ -30,7 +30,7 @@ class Updates:
             yield from self._update(replacement)
 
     def _update(self, replacement: Replacement) -> Iterator[Proposal]:
-        planning, population = self._planning, self._population
+        planner, population = self._planner, self._population
         owners = [one.memory.id for one in replacement.told if one.memory.id in population.updates]
         oldest = {one.memory.id for one in replacement.stages[-1].told}
         # What was said before it has no place in a text that stands in order of time.
@@ -39,19 +39,19 @@ class Updates:
         stages = self._widened(replacement.stages)
         ids = [[memory_id for memory_id in stage if memory_id not in owners] for stage in stages]
         everyone = [memory_id for stage in stages for memory_id in stage]
-        decided = planning.is_decided("update", everyone)
+        decided = planner.is_decided("update", everyone)
         draft = None if decided else self._draft(owners, ids)
         if not decided and draft is None:
             return
         rows = map(population.row, everyone)
-        planning.used.update(row for row in rows if row is not None)
+        planner.used.update(row for row in rows if row is not None)
         if decided:
             return
         memories = [population.memory(one) for stage in ids for one in stage]
-        yield planning.proposal(
+        yield planner.proposal(
             "update",
             everyone,
-            [memory.id for memory in memories if planning.may_be_replaced(memory)],
+            [memory.id for memory in memories if planner.may_be_replaced(memory)],
             f"a newer {replacement.slot}: {' after '.join(replacement.values)}",
             survivor=owners[0] if owners else None,
             draft=draft,
@@ -93,9 +93,9 @@ class Updates:
         rows = (population.row(one.memory.id) for one in stage.told)
         groups = {topic_groups.group_of[row] for row in rows if row in topic_groups.group_of}
         for number in sorted(groups):
-            for row in filter(self._planning.is_open, topic_groups.groups[number]):
+            for row in filter(self._planner.is_open, topic_groups.groups[number]):
                 memory = population.memories[row]
-                one = Told(memory, population.features(memory).sayings, open=True)
+                one = MemoryWithSayings(memory, population.features(memory).sayings, open=True)
                 fits = after < one.moment and (until is None or one.moment < until)
                 if fits and one.states_nothing_else(stage.keys):
                     yield one.memory.id

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from slowwave.consolidation.comparison.guards import first_difference
 from slowwave.consolidation.snapshot.entities import names_in
-from slowwave.consolidation.text import normalise as wording
+from slowwave.consolidation.text import normalise
 from slowwave.consolidation.text.normalise import normalised
 from slowwave.consolidation.text.reading import read
 from slowwave.consolidation.updates.sayings import sayings_of
@@ -73,7 +73,7 @@ def test_a_text_in_its_one_form_stays_as_it_is(text: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("signs", "pattern"), [(signs, pattern) for signs, pattern, _ in wording._RULES]
+    ("signs", "pattern"), [(signs, pattern) for signs, pattern, _ in normalise._RULES]
 )
 @settings(max_examples=5, suppress_health_check=[HealthCheck.filter_too_much])
 @given(data=st.data())

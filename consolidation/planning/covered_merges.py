@@ -1,4 +1,4 @@
-"""Proposals to merge what one other memory tells all of, whatever either was said with."""
+"""Proposals to merge a memory into another one that covers it: that says all that it says."""
 
 from __future__ import annotations
 
@@ -9,20 +9,20 @@ from slowwave.consolidation import thresholds
 from slowwave.consolidation.proposals import Proposal
 
 from .extractive import richness, tells_already
-from .state import Planning
+from .tenant_planner import TenantPlanner
 from .topic_groups import TopicGroups
 
 
-class Retellings:
-    """What leaves since a memory that stays says all of it.
+class CoveredMerges:
+    """Merges of memories that are covered: what leaves since one that stays says all of it.
 
     Asked of near neighbours, not of groups: who tells a thing in passing may be about another.
     """
 
-    def __init__(self, planning: Planning, topic_groups: TopicGroups) -> None:
+    def __init__(self, planner: TenantPlanner, topic_groups: TopicGroups) -> None:
         """Take the plan as it is so far."""
-        self._planning = planning
-        self._population = planning.population
+        self._planner = planner
+        self._population = planner.population
         self._topic_groups = topic_groups
 
     def propose(self) -> Iterator[Proposal]:
@@ -31,26 +31,26 @@ class Retellings:
         From the richest on: each memory leaves for one that was asked before it, or stays. What
         tells one that tells it tells it, too: so it goes where that one went.
         """
-        planning = self._planning
+        planner = self._planner
         near = self._near()
         into: dict[int, list[int]] = {}
         survivor_of: dict[int, int] = {}
         for row in self._richest_first(near):
             tellers = [one for one in near[row] if one in survivor_of]
-            survivor = self._survivor(row, tellers, survivor_of) if planning.may_leave(row) else row
+            survivor = self._survivor(row, tellers, survivor_of) if planner.may_leave(row) else row
             survivor_of[row] = survivor
             if survivor != row:
                 into.setdefault(survivor, []).append(row)
         for survivor, leaving in into.items():
             for part in _parts(leaving, thresholds.MOST_SOURCES - 1):
-                yield planning.merge(survivor, part)
+                yield planner.merge(survivor, part)
 
     def _near(self) -> dict[int, list[int]]:
         """Give the open rows near each open row, the nearest first, as many as are looked at."""
         import numpy as np
 
-        planning, population = self._planning, self._population
-        rows = {one for one in planning.readable if planning.is_open(one)} - planning.ruled
+        planner, population = self._planner, self._population
+        rows = {one for one in planner.readable if planner.is_open(one)} - planner.ruled
         open_texts = np.zeros(len(population.rows_of), dtype=bool)
         open_texts[population.text_of[sorted(rows)]] = True
         pairs = population.neighbours.at_least(thresholds.SYNTHESIZE_SIMILARITY)
@@ -67,12 +67,12 @@ class Retellings:
 
     def _richest_first(self, near: dict[int, list[int]]) -> list[int]:
         """Give rows in the order in which it is decided whether they stay."""
-        planning, population = self._planning, self._population
+        planner, population = self._planner, self._population
 
         def order(row: int) -> tuple[bool, int, str, str]:
             memory = population.memories[row]
             rich = richness(population.source(row))
-            return planning.may_leave(row), -rich, memory.observed_at, memory.id
+            return planner.may_leave(row), -rich, memory.observed_at, memory.id
 
         return sorted(near, key=order)
 
@@ -85,13 +85,13 @@ class Retellings:
 
     def _may_tell(self, teller: int, row: int) -> bool:
         """Whether nothing but their words can keep one memory from telling another."""
-        one, other = self._planning.id(teller), self._planning.id(row)
+        one, other = self._planner.id(teller), self._planner.id(row)
         against = one in self._topic_groups.opponents.get(other, ())
-        return not against and self._planning.may_stand_for(teller, row)
+        return not against and self._planner.may_stand_for(teller, row)
 
     def _tells(self, teller: int, row: int) -> bool:
         source = self._population.source
-        return tells_already(source(teller), source(row), self._planning.teller)
+        return tells_already(source(teller), source(row), self._planner.teller)
 
 
 def _parts(rows: list[int], most: int) -> list[list[int]]:

@@ -1,4 +1,4 @@
-"""A memory as the search for old and new values sees it."""
+"""A memory with its sayings, as the search for old and new values sees it."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _KEY_BYTES = 8
 
 
 @dataclass(frozen=True, eq=False)
-class Told:
+class MemoryWithSayings:
     """A memory, and what it says."""
 
     memory: Memory
@@ -56,6 +56,6 @@ def said_in(memory: Memory) -> tuple[Saying, ...]:
     return sayings_of(memory.content)
 
 
-def as_told(memory: Memory, is_open: bool = True) -> Told:
+def with_sayings(memory: Memory, is_open: bool = True) -> MemoryWithSayings:
     """Give a memory as the search sees it: what it says of today, sentence by sentence."""
-    return Told(memory, said_in(memory), is_open)
+    return MemoryWithSayings(memory, said_in(memory), is_open)
