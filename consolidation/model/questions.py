@@ -51,12 +51,26 @@ class Talk:
     job: Job
     suggestions: Suggestions
     usage: Usage = field(default_factory=Usage)
+    # What of it was not shared out yet over what came of the window.
+    unshared: Usage = field(default_factory=Usage)
     conflicts: list[Conflict] = field(default_factory=list)
 
     @property
     def window(self) -> Window:
         """The window."""
         return self.job.window
+
+    def charge(self, used: Usage) -> None:
+        """Note what was used for it."""
+        self.usage += used
+        self.unshared += used
+
+    def shared(self, several: Sequence[Written]) -> Iterator[Written]:
+        """Share out over several proposals what was used since others came of the window."""
+        if several:
+            parts, self.unshared = share(self.unshared, len(several)), Usage()
+            for one, part in zip(several, parts, strict=True):
+                yield replace(one, usage=part)
 
     def end(self, state: State, why: str | None = None) -> Asked:
         """Give what became of the question."""
@@ -131,7 +145,7 @@ class Question(ABC):
 
     def charge(self, used: Usage) -> None:
         """Note what was used for it."""
-        self.talk.usage += used
+        self.talk.charge(used)
 
     @property
     def _key(self) -> str:
@@ -180,8 +194,7 @@ class GroupsQuestion(Question):
 
     def failed(self, state: State, why: str, check: Check) -> Come:
         """Give what comes of the window without an answer; what was turned down may be mended."""
-        for one in self._faulty:
-            yield from _without_the_model(one, check)
+        yield from _without_the_model(self.talk, self._faulty, check)
         yield self.talk.end(state, why)
 
     def _asked(self, talk: Talk) -> tuple[Messages, Estimate]:
@@ -281,8 +294,7 @@ class OpinionsQuestion(Question):
             _Faulty(one.group, tuple(doubt.fault.why for doubt in one.doubts), one.suggestion)
             for one in self._doubted
         ]
-        for one in (*self._faulty, *doubted):
-            yield from _without_the_model(one, check)
+        yield from _without_the_model(self.talk, (*self._faulty, *doubted), check)
         yield self.talk.end(state, why)
 
 
@@ -293,15 +305,12 @@ def _went_on(
     if faulty and not is_last:
         yield GroupsQuestion(model, talk, faulty)
         return
-    for one in faulty:
-        yield from _without_the_model(one, check)
+    yield from _without_the_model(talk, faulty, check)
     yield talk.end("applied")
 
 
 def _usable(talk: Talk, suggestions: Sequence[Suggestion]) -> Iterator[Written]:
-    parts = share(talk.usage, max(1, len(suggestions)))
-    for suggestion, part in zip(suggestions, parts, strict=False):
-        yield Written(suggestion.proposal, "planned", usage=part)
+    yield from talk.shared([Written(one.proposal, "planned") for one in suggestions])
 
 
 def _shown(talk: Talk, faulty: Sequence[_Faulty]) -> tuple[Source, ...]:
@@ -328,21 +337,21 @@ def _conflicts(talk: Talk, group: Group) -> list[Conflict]:
     ]
 
 
-def _without_the_model(faulty: _Faulty, check: Check) -> Iterator[Written]:
-    """Give what becomes of a group that cannot be used after all.
+def _without_the_model(talk: Talk, faulty: Sequence[_Faulty], check: Check) -> Iterator[Written]:
+    """Give what becomes of groups that cannot be used after all."""
+    settled = [_settled(one.suggestion, one.faults, check) for one in faulty if one.suggestion]
+    yield from (one for one in settled if one.state == "rejected")
+    yield from talk.shared([one for one in settled if one.state == "planned"])
 
-    Claims at fault are replaced by the sentences that they cite; else nothing of it is written.
-    """
-    suggestion, why = faulty.suggestion, "; ".join(faulty.faults)
-    if suggestion is None:
-        return
-    proposal = suggestion.proposal
+
+def _settled(suggestion: Suggestion, faults: Sequence[str], check: Check) -> Written:
+    """Replace claims at fault by the sentences that they cite; else nothing of it is written."""
+    proposal, why = suggestion.proposal, "; ".join(faults)
     draft: Draft | None = mended(suggestion, check)
     if draft is None:
-        yield Written(proposal, "rejected", why)
-    else:
-        why = f"the sources' own sentences stand for claims that were turned down: {why}"
-        yield Written(replace(proposal, draft=draft), "planned", why)
+        return Written(proposal, "rejected", why)
+    why = f"the sources' own sentences stand for claims that were turned down: {why}"
+    return Written(replace(proposal, draft=draft), "planned", why)
 
 
 def share(used: Usage, count: int) -> list[Usage]:

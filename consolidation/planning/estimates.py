@@ -19,11 +19,11 @@ if TYPE_CHECKING:
 
 # Measured with o200k_base, a test keeps it true: the instructions, the marks around the memories,
 # the schema, and what the roles of the messages take.
-TOKENS_OF_INSTRUCTIONS = 1_000
+TOKENS_OF_INSTRUCTIONS = 1_218
 # Id, date, quotes and brackets of a memory.
 TOKENS_A_MEMORY = 13
 # The same for a second opinion; names and brackets of an item, and what is said of one.
-_TOKENS_OF_OPINIONS = 550
+TOKENS_OF_OPINIONS = 558
 _TOKENS_AN_ITEM = 16
 _TOKENS_AN_OPINION = 20
 # Its id in an answer.
@@ -65,7 +65,7 @@ def estimate_opinions(items: Sequence[Sequence[str | Sequence[str]]]) -> Estimat
     texts = (one if isinstance(one, str) else " ".join(one) for item in items for one in item)
     shown = sum(map(count_tokens, texts)) + _TOKENS_AN_ITEM * len(items)
     said = _TOKENS_AN_OPINION * len(items) + _TOKENS_AROUND_AN_ANSWER
-    return Estimate(_TOKENS_OF_OPINIONS + shown, said)
+    return Estimate(TOKENS_OF_OPINIONS + shown, said)
 
 
 def estimate_undecided(sources: Sequence[Source]) -> int:

@@ -93,11 +93,15 @@ def find_faults(draft: Draft, sources: Sequence[Source], operation: Operation) -
     order in a source is taken for a fact, and that the draft is not longer than what it stands for.
     """
     known = {source.id: source for source in sources}
-    faults = list(_structure(draft, known))
-    if faults:
-        return [Fault(one) for one in faults]
-    for claim in draft.claims:
-        faults += _invented(claim, [known[one] for one in claim.sources])
+    broken = [Fault(one) for one in _structure(draft, known)]
+    if broken:
+        return broken
+    invented = [
+        Fault(why, at)
+        for at, claim in enumerate(draft.claims)
+        for why in _invented(claim, [known[one] for one in claim.sources])
+    ]
+    faults: list[str] = []
     retelling = Retelling(
         [(_bare(claim.text), claim.sources) for claim in draft.claims],
         {source.id: _bare(source.text) for source in sources},
@@ -110,7 +114,8 @@ def find_faults(draft: Draft, sources: Sequence[Source], operation: Operation) -
         faults += _untold(retelling)
     if len(DATE_MARK.sub("", draft.text)) > sum(len(source.text) + 2 for source in sources):
         faults.append("the draft is longer than its sources together")
-    return [Fault(one) for one in dict.fromkeys(faults)]
+    found = {one.why: one for one in (*invented, *map(Fault, faults))}
+    return list(found.values())
 
 
 def find_distance(
