@@ -111,6 +111,8 @@ class Question(ABC):
         self.estimate = estimate
         self._model = model
         self._is_repeated = False
+        # Of what was asked first: an answer that could be read the second time is kept for it.
+        self._key = _key(model, messages)
 
     @abstractmethod
     def settle(self, text: str, check: Check) -> Come:
@@ -146,11 +148,6 @@ class Question(ABC):
     def charge(self, used: Usage) -> None:
         """Note what was used for it."""
         self.talk.charge(used)
-
-    @property
-    def _key(self) -> str:
-        asked = hashlib.sha256(json_text(self.messages).encode()).hexdigest()
-        return hashlib.sha256(f"{self._model}\n{asked}".encode()).hexdigest()
 
     def _unread(self, text: str, why: str, check: Check) -> Come:
         """Ask once more for the form."""
@@ -296,6 +293,11 @@ class OpinionsQuestion(Question):
         ]
         yield from _without_the_model(self.talk, (*self._faulty, *doubted), check)
         yield self.talk.end(state, why)
+
+
+def _key(model: str, messages: Messages) -> str:
+    asked = hashlib.sha256(json_text(messages).encode()).hexdigest()
+    return hashlib.sha256(f"{model}\n{asked}".encode()).hexdigest()
 
 
 def _went_on(
