@@ -7,11 +7,22 @@ from pathlib import Path
 
 import pytest
 from model_server import Asked, Reply, in_turn, model_server, oracle, refuses, says
-from test_model_writer import JONAH, Agent, a_fact, a_pair, a_rule, only_result, states
+from test_model_writer import (
+    MADE,
+    Agent,
+    a_fact,
+    a_pair,
+    a_rule,
+    answered,
+    by_model,
+    facts,
+    only_question,
+    states,
+    total,
+)
 
 from slowwave.consolidation.model.calls import ATTEMPTS, Endpoint
 from slowwave.consolidation.model.writer import ModelWriter
-from slowwave.consolidation.proposals import ASKED
 from slowwave.consolidation.vectors.embedder import SentenceEmbedder
 
 # litellm's name of a model, and what stands behind the address of its server.
@@ -59,16 +70,14 @@ def writer(agent: Agent, model: str, path: str) -> ModelWriter:
 def test_a_question_is_asked_and_its_answer_read(agent: Agent, model: str, path: str) -> None:
     agent.remember([*a_fact(), *a_pair(), *a_rule()])
     outcome = agent.sleep(writer(agent, model, path))
-    assert {one.proposal.operation: one.state for one in outcome.results} == dict.fromkeys(
-        ASKED, "applied"
+    assert {one.proposal.operation: one.state for one in by_model(outcome)} == dict.fromkeys(
+        MADE, "applied"
     )
-    assert len(agent.server.asked) == 3
-    for asked in agent.server.asked:
-        assert asked.form == "json_schema"
-        assert KEY in str(asked.headers)
-        assert model.endswith(asked.body["model"])
-    taken = [sum(tokens) for tokens in zip(*agent.server.taken, strict=True)]
-    assert [outcome.usage.prompt_tokens, outcome.usage.completion_tokens] == taken
+    (asked,) = agent.server.asked
+    assert asked.form == "json_schema"
+    assert KEY in str(asked.headers)
+    assert model.endswith(asked.body["model"])
+    assert (outcome.usage.prompt_tokens, outcome.usage.completion_tokens) == total(agent)
 
 
 @each_provider
@@ -87,7 +96,7 @@ def test_an_answer_that_is_cut_off_is_asked_for_with_twice_the_limit(
     agent: Agent, model: str, path: str
 ) -> None:
     agent.remember(a_fact())
-    agent.server.responder = in_turn(says('{"claims": [{"text": "Lea', "length"), then=oracle)
+    agent.server.responder = in_turn(says('{"groups": [{"kind": "jo', "length"), then=oracle)
     assert states(agent.sleep(writer(agent, model, path))) == {"applied": 1}
     first, second = (limit_of(asked) for asked in agent.server.asked)
     assert second == 2 * first
@@ -102,11 +111,11 @@ def limit_of(asked: Asked) -> int:
 def test_a_refused_key_or_an_unknown_model_is_understood(
     agent: Agent, model: str, path: str, status: int
 ) -> None:
-    agent.remember([*a_fact(), *a_fact(JONAH)])
+    agent.remember(facts(2))
     agent.server.responder = lambda _: refuses(status, "not for you")
     asking = writer(agent, model, path)
     outcome = agent.sleep(asking)
-    assert states(outcome) == {"failed": 1, "skipped": 1}
+    assert answered(outcome) == {"failed": 1, "skipped": 1}
     assert "not for you" in str(asking.refused)
     assert len(agent.server.asked) == 1
 
@@ -127,9 +136,9 @@ FILTERING = {name: at for name, at in PROVIDERS.items() if not name.startswith((
 def test_what_a_filter_withholds_is_not_asked_again(agent: Agent, model: str, path: str) -> None:
     agent.remember(a_fact())
     agent.server.responder = in_turn(says("", "content_filter"))
-    result = only_result(agent.sleep(writer(agent, model, path)))
-    assert result.state == "failed"
-    assert "filter" in str(result.why)
+    question = only_question(agent.sleep(writer(agent, model, path)))
+    assert question.state == "failed"
+    assert "filter" in str(question.why)
     assert len(agent.server.asked) == 1
 
 
@@ -139,9 +148,9 @@ def test_a_question_that_gemini_blocks_is_not_asked_again(agent: Agent) -> None:
     used = {"promptTokenCount": 300, "totalTokenCount": 300}
     blocked = Reply({"promptFeedback": feedback, "usageMetadata": used})
     agent.server.responder = in_turn(blocked)
-    result = only_result(agent.sleep(writer(agent, *PROVIDERS["Gemini"])))
-    assert result.state == "failed"
-    assert "filter" in str(result.why)
+    question = only_question(agent.sleep(writer(agent, *PROVIDERS["Gemini"])))
+    assert question.state == "failed"
+    assert "filter" in str(question.why)
     assert len(agent.server.asked) == 1
 
 

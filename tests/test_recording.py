@@ -88,9 +88,18 @@ def made(ended: Ended) -> list[tuple[Any, ...]]:
     return [tuple(one[name] for name in names) for one in ended.json["proposals"]]
 
 
+def several() -> list[dict[str, Any]]:
+    """Give memories of three tenants, of each kind that a model makes something of."""
+    return [
+        memory | {"tenant": tenant}
+        for tenant, memories in (("one", a_fact()), ("two", a_pair()), ("three", a_rule()))
+        for memory in memories
+    ]
+
+
 def recorded(cli: Cli, agent: Agent, record: Path) -> Ended:
-    """Record a night with all three operations."""
-    agent.remember([*a_fact(), *a_pair(), *a_rule()])
+    """Record a night of three questions."""
+    agent.remember(several())
     ended = maintained(cli, agent, *asking(agent), "--record", record, "--concurrency", 1)
     assert (ended.code, ended.err) == (0, "")
     return ended
@@ -126,7 +135,7 @@ def test_a_recorded_night_is_the_same_again_without_a_model(
 ) -> None:
     first = recorded(cli, agent, record)
     other = another(agent)
-    other.remember([*a_fact(), *a_pair(), *a_rule()])
+    other.remember(several())
     agent.server.forget()
     again = maintained(cli, other, "--replay", record)
     assert (again.code, again.err) == (0, "")
@@ -149,7 +158,7 @@ def test_a_replayed_night_needs_neither_litellm_nor_a_key_nor_a_budget(
 ) -> None:
     recorded(cli, agent, record)
     other = another(agent)
-    other.remember([*a_fact(), *a_pair(), *a_rule()])
+    other.remember(several())
     program = (
         "import sys\n"
         "from slowwave.cli.app import run\n"
@@ -170,7 +179,7 @@ def test_a_replayed_night_needs_neither_litellm_nor_a_key_nor_a_budget(
     assert len(other.rows("SELECT * FROM derivations")) == 3
 
 
-def test_a_prompt_that_is_not_on_record_fails_its_proposal_and_is_written_down(
+def test_a_prompt_that_is_not_on_record_fails_its_question_and_is_written_down(
     agent: Agent, record: Path, cli: Cli
 ) -> None:
     agent.remember(facts(1))
@@ -180,7 +189,8 @@ def test_a_prompt_that_is_not_on_record_fails_its_proposal_and_is_written_down(
     before = len(record.read_bytes())
     ended = maintained(cli, other, "--replay", record)
     assert ended.code == 3
-    states = sorted((one["state"], one["why"]) for one in ended.json["proposals"])
+    assert [one["state"] for one in ended.json["proposals"]] == ["applied"]
+    states = sorted((one["state"], one["why"] or "") for one in ended.json["questions"])
     assert [state for state, _ in states] == ["applied", "failed", "failed"]
     assert all(str(missing(record)) in why for state, why in states if state == "failed")
     assert [set(one) for one in lines(missing(record))] == [{"key", "model", "messages"}] * 2
