@@ -6,9 +6,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from model_server import Asked, Reply, in_turn, model_server, oracle, refuses, says
+from model_server import Asked, Reply, in_turn, model_server, opinions, oracle, refuses, says
+from nights import told
 from test_model_writer import (
     MADE,
+    WIKI,
     Agent,
     a_fact,
     a_pair,
@@ -16,6 +18,8 @@ from test_model_writer import (
     answered,
     by_model,
     facts,
+    grouping,
+    joined,
     only_question,
     states,
     total,
@@ -78,6 +82,15 @@ def test_a_question_is_asked_and_its_answer_read(agent: Agent, model: str, path:
     assert KEY in str(asked.headers)
     assert model.endswith(asked.body["model"])
     assert (outcome.usage.prompt_tokens, outcome.usage.completion_tokens) == total(agent)
+
+
+@each_provider
+def test_a_second_opinion_is_asked_and_read(agent: Agent, model: str, path: str) -> None:
+    agent.remember(told(WIKI, "wiki"))
+    cleared = opinions(True, True, words={"copy": "backed up", "put": "backed up"})
+    agent.server.responder = grouping(joined, on=says(cleared))
+    assert states(agent.sleep(writer(agent, model, path))) == {"applied": 1}
+    assert [len(asked.items) for asked in agent.server.asked] == [0, 2]
 
 
 @each_provider

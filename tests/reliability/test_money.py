@@ -33,7 +33,7 @@ from model_server import (
 )
 from nights import rows
 from reliability.processes import start
-from test_model_writer import FACTS, Agent, a_fact, near_pairs, states
+from test_model_writer import Agent, answered, facts, near_pairs
 
 from slowwave.cli.app import run
 from slowwave.consolidation.model.budget import Budget, BudgetSpent, Ledger, PendingCall
@@ -66,7 +66,7 @@ def _no_keys_of_the_machine(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def six_tenants() -> list[dict[str, Any]]:
-    """Give a pair to judge for each of six tenants: six questions, each of its own."""
+    """Give a pair for each of six tenants: six questions."""
     return [memory | {"tenant": f"t{at // 2}"} for at, memory in enumerate(near_pairs(6))]
 
 
@@ -99,7 +99,7 @@ BAD: tuple[Reply, ...] = (
     Reply({"choices": []}),
     Reply({"choices": "none"}),
     says("no JSON at all"),
-    says('{"claims": [{"text": "cut o', "length"),
+    says('{"groups": [{"kind": "cut o', "length"),
     says("[]"),
     with_usage(usage={"prompt_tokens": -5, "completion_tokens": -9, "total_tokens": -14}),
     with_usage(usage={"prompt_tokens": "many", "completion_tokens": None}),
@@ -126,7 +126,7 @@ def failing(chance: random.Random) -> Responder:
 def test_a_provider_that_fails_half_of_the_calls_costs_no_more_than_the_retries_allow(
     agent: Agent, concurrency: int, rounds: Callable[[int, int], int], figures: Figures
 ) -> None:
-    agent.remember([*six_tenants(), *(memory for name in FACTS[:3] for memory in a_fact(name))])
+    agent.remember([*six_tenants(), *facts(3)])
     clean = agent.path.read_bytes()
     for seed in range(rounds(1, 25)):
         agent.path.write_bytes(clean)
@@ -138,12 +138,12 @@ def test_a_provider_that_fails_half_of_the_calls_costs_no_more_than_the_retries_
         writer = agent.writer(concurrency=concurrency, budget=budget, timeout_s=0.5)
         outcome = agent.sleep(writer)
         asked = len(agent.server.asked)
-        questions = len(outcome.plan.proposals)
+        questions = len(outcome.plan.windows)
         assert asked <= (MOST_REQUESTS if most is None else most)
-        # Each proposal is asked about, and its answer repaired once.
+        # Each window is asked about, and its answer repaired once.
         assert asked <= 2 * MOST_A_QUESTION * questions
         assert asked <= outcome.usage.calls <= 2 * MOST_A_QUESTION * questions
-        assert all(result.why for result in outcome.results if result.state != "applied")
+        assert all(question.why for question in outcome.asked if question.state != "applied")
         assert outcome.usage.prompt_tokens >= 0
         assert outcome.usage.completion_tokens >= 0
         figures.add("requests to a failing provider", asked)
@@ -165,13 +165,13 @@ def test_one_question_is_never_asked_more_often_than_the_retries_allow(
 @pytest.mark.parametrize("reply", BAD[16:], ids=range(len(BAD) - 16))
 def test_a_usage_that_cannot_be_frees_no_budget(agent: Agent, reply: Reply) -> None:
     agent.remember(six_tenants())
-    planned = agent.sleep(dry_run=True).plan.proposals
+    planned = agent.sleep(dry_run=True).plan.windows
     agent.server.responder = lambda _: reply
     # Room for two questions, and not for three.
-    one = max(proposal.estimated_tokens for proposal in planned)
+    one = max(window.tokens for window in planned)
     outcome = agent.sleep(agent.writer(budget=Budget(tokens=2 * one + one // 2)))
     assert len(agent.server.asked) <= 2
-    assert "skipped" in states(outcome)
+    assert "skipped" in answered(outcome)
 
 
 def test_a_cheaper_name_in_the_answer_makes_nothing_cheaper(agent: Agent) -> None:
@@ -275,8 +275,8 @@ def test_a_budget_of_time_ends_a_call_under_way(agent: Agent) -> None:
     began = time.monotonic()
     outcome = agent.sleep(agent.writer(concurrency=2, budget=Budget(seconds=1.5), timeout_s=60.0))
     assert time.monotonic() - began < 20.0
-    assert states(outcome) == {"skipped": 6}
-    assert {result.why for result in outcome.results} == {"the budget of 1.5 seconds is used up"}
+    assert answered(outcome) == {"skipped": 6}
+    assert {question.why for question in outcome.asked} == {"the budget of 1.5 seconds is used up"}
     assert len(agent.server.asked) <= 2
     # They may be charged for all the same.
     assert outcome.usage.cost_usd is None
@@ -295,7 +295,7 @@ def test_a_budget_that_ran_out_is_said_so(agent: Agent, capfd: pytest.CaptureFix
     agent.remember(six_tenants())
     assert run(maintain(agent.path, agent.server, "--max-calls", 2)) == 3
     report = json.loads(capfd.readouterr().out)
-    told = [(one["state"], one["why"]) for one in report["proposals"]]
+    told = [(one["state"], one["why"]) for one in report["questions"]]
     assert told.count(("skipped", "the budget of 2 calls is used up")) == 4
     assert report["model"]["calls"] == 2
 
@@ -306,9 +306,9 @@ def test_a_run_in_which_every_call_failed_does_not_look_as_if_nothing_was_to_do(
     agent.remember(near_pairs(1))
     agent.server.responder = lambda _: refuses(404, "no such model")
     assert run(maintain(agent.path, agent.server)) == 1
-    (proposal,) = json.loads(capfd.readouterr().out)["proposals"]
-    assert proposal["state"] == "failed"
-    assert "NotFoundError" in proposal["why"]
+    (question,) = json.loads(capfd.readouterr().out)["questions"]
+    assert question["state"] == "failed"
+    assert "NotFoundError" in question["why"]
     assert run(maintain(agent.path, agent.server)[:-1]) == 1
     assert "nothing to do" not in capfd.readouterr().out
 
