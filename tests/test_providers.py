@@ -6,9 +6,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from model_server import Asked, Reply, in_turn, model_server, opinions, oracle, refuses, says
+from model_server import Asked, Reply, in_turn, model_server, oracle, refuses, says
 from nights import told
 from test_model_writer import (
+    CLEARED,
     MADE,
     WIKI,
     Agent,
@@ -87,8 +88,7 @@ def test_a_question_is_asked_and_its_answer_read(agent: Agent, model: str, path:
 @each_provider
 def test_a_second_opinion_is_asked_and_read(agent: Agent, model: str, path: str) -> None:
     agent.remember(told(WIKI, "wiki"))
-    cleared = opinions(True, True, words={"copy": "backed up", "put": "backed up"})
-    agent.server.responder = grouping(joined, on=says(cleared))
+    agent.server.responder = grouping(joined, on=CLEARED)
     assert states(agent.sleep(writer(agent, model, path))) == {"applied": 1}
     assert [len(asked.items) for asked in agent.server.asked] == [0, 2]
 

@@ -21,6 +21,7 @@ from slowwave.consolidation.proposals import (
     Asked,
     Conflict,
     Draft,
+    Proposal,
     Source,
     State,
     Usage,
@@ -191,7 +192,7 @@ class GroupsQuestion(Question):
 
     def failed(self, state: State, why: str, check: Check) -> Come:
         """Give what comes of the window without an answer; what was turned down may be mended."""
-        yield from _without_the_model(self.talk, self._faulty, check)
+        yield from _without_the_model(self.talk, self._faulty, check, state)
         yield self.talk.end(state, why)
 
     def _asked(self, talk: Talk) -> tuple[Messages, Estimate]:
@@ -222,7 +223,7 @@ class GroupsQuestion(Question):
             except Unusable as error:
                 faulty.append(_Faulty(group, (str(error),), None))
                 continue
-            if suggestion.proposal.operation in self.talk.window.operations:
+            if self._is_wanted(suggestion.proposal):
                 suggested.append((group, suggestion.narrowed(check)))
                 check.announce(suggestion.proposal)
         usable, doubted = [], []
@@ -236,6 +237,10 @@ class GroupsQuestion(Question):
             else:
                 usable.append(suggestion)
         return usable, doubted, faulty
+
+    def _is_wanted(self, proposal: Proposal) -> bool:
+        window = self.talk.window
+        return proposal.operation in window.operations and proposal.id not in window.decided
 
 
 class OpinionsQuestion(Question):
@@ -287,11 +292,9 @@ class OpinionsQuestion(Question):
 
     def failed(self, state: State, why: str, check: Check) -> Come:
         """Give what comes of the window: nothing that is in doubt is carried out."""
-        doubted = [
-            _Faulty(one.group, tuple(doubt.fault.why for doubt in one.doubts), one.suggestion)
-            for one in self._doubted
-        ]
-        yield from _without_the_model(self.talk, (*self._faulty, *doubted), check)
+        yield from _without_the_model(self.talk, self._faulty, check, state)
+        for one in self._doubted:
+            yield Written(one.suggestion.proposal, state, why)
         yield self.talk.end(state, why)
 
 
@@ -339,19 +342,26 @@ def _conflicts(talk: Talk, group: Group) -> list[Conflict]:
     ]
 
 
-def _without_the_model(talk: Talk, faulty: Sequence[_Faulty], check: Check) -> Iterator[Written]:
-    """Give what becomes of groups that cannot be used after all."""
-    settled = [_settled(one.suggestion, one.faults, check) for one in faulty if one.suggestion]
-    yield from (one for one in settled if one.state == "rejected")
+def _without_the_model(
+    talk: Talk, faulty: Sequence[_Faulty], check: Check, state: State = "rejected"
+) -> Iterator[Written]:
+    """Give what becomes of groups that cannot be used after all.
+
+    state: of those of which nothing is written; only `rejected` is remembered.
+    """
+    settled = [
+        _settled(one.suggestion, one.faults, check, state) for one in faulty if one.suggestion
+    ]
+    yield from (one for one in settled if one.state != "planned")
     yield from talk.shared([one for one in settled if one.state == "planned"])
 
 
-def _settled(suggestion: Suggestion, faults: Sequence[str], check: Check) -> Written:
+def _settled(suggestion: Suggestion, faults: Sequence[str], check: Check, state: State) -> Written:
     """Replace claims at fault by the sentences that they cite; else nothing of it is written."""
     proposal, why = suggestion.proposal, "; ".join(faults)
     draft: Draft | None = mended(suggestion, check)
     if draft is None:
-        return Written(proposal, "rejected", why)
+        return Written(proposal, state, why)
     why = f"the sources' own sentences stand for claims that were turned down: {why}"
     return Written(replace(proposal, draft=draft), "planned", why)
 
