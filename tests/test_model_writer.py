@@ -693,8 +693,24 @@ def test_without_five_voices_of_two_sessions_a_rule_is_a_memory_as_any(
     agent.remember(voices)
     agent.server.responder = grouping(lambda shown: a_voice_too(shown[1].text)(shown))
     outcome = agent.sleep()
-    assert {one.proposal.operation for one in by_model(outcome)} <= {"synthesize"}
-    assert agent.rows("SELECT * FROM memories WHERE layer = 'core' AND origin = 'model'") == []
+    assert only_result(outcome).proposal.operation == "synthesize"
+    assert agent.rows("SELECT * FROM memories WHERE layer = 'core'") == []
+
+
+KEPT = {"pinned": {"pinned": True}, "trusted more": {"trust": 0.9}}
+
+
+@pytest.mark.parametrize("fields", KEPT.values(), ids=KEPT.keys())
+def test_what_is_pinned_or_trusted_more_leaves_for_nothing(
+    agent: Agent, fields: dict[str, Any]
+) -> None:
+    first, second = a_pair()
+    agent.remember([first | fields, second | {"trust": 0.5}])
+    before = agent.picture()
+    agent.server.responder = grouping(lambda shown: group("same", shown, shown[1:]))
+    assert by_model(agent.sleep()) == []
+    assert "none of the others may be superseded" in complaint(agent.server.asked[1])
+    assert agent.picture() == before
 
 
 RICHER = f"{BIRTHDAY[1][:-1]}, in Malmö."
@@ -924,8 +940,9 @@ def test_what_stands_is_shown_as_such_and_stays_word_for_word(agent: Agent) -> N
 
 def test_a_model_cannot_reword_what_stands(agent: Agent) -> None:
     def reworded(shown: list[Shown]) -> dict[str, Any]:
-        claims = [(one.text.replace("picnic", "feast"), [one]) for one in shown]
-        return group("joined", shown, (), sorted(claims, key=lambda claim: claim[1][0].said))
+        in_time = sorted(shown, key=lambda one: one.said)
+        claims = [(one.text.replace("picnic", "feast"), [one]) for one in in_time]
+        return group("joined", shown, (), claims)
 
     assert only_result(grown(agent, reworded)).state == "applied"
     (active,) = agent.rows("SELECT * FROM memories WHERE status = 'active'")
