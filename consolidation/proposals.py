@@ -106,6 +106,8 @@ class Window:
     # Pairs that nobody may join: a rule is certain that they differ, or a person took them apart.
     apart: frozenset[tuple[str, str]]
     operations: frozenset[Operation]
+    # The keys of decisions that stand: what was rejected or undone is not proposed again.
+    decided: frozenset[str]
     # What the question and the answer will take, estimated.
     prompt_tokens: int
     answer_tokens: int

@@ -166,6 +166,7 @@ def _windows(population: Population) -> Iterator[Window]:
             standing=frozenset(),
             apart=frozenset(),
             operations=frozenset(OPERATIONS),
+            decided=frozenset(),
             prompt_tokens=estimate.prompt,
             answer_tokens=estimate.answer,
         )

@@ -21,6 +21,7 @@ from slowwave.consolidation.proposals import (
     Asked,
     Conflict,
     Draft,
+    Proposal,
     Source,
     State,
     Usage,
@@ -51,12 +52,26 @@ class Talk:
     job: Job
     suggestions: Suggestions
     usage: Usage = field(default_factory=Usage)
+    # What of it was not shared out yet over what came of the window.
+    unshared: Usage = field(default_factory=Usage)
     conflicts: list[Conflict] = field(default_factory=list)
 
     @property
     def window(self) -> Window:
         """The window."""
         return self.job.window
+
+    def charge(self, used: Usage) -> None:
+        """Note what was used for it."""
+        self.usage += used
+        self.unshared += used
+
+    def shared(self, several: Sequence[Written]) -> Iterator[Written]:
+        """Share out over several proposals what was used since others came of the window."""
+        if several:
+            parts, self.unshared = share(self.unshared, len(several)), Usage()
+            for one, part in zip(several, parts, strict=True):
+                yield replace(one, usage=part)
 
     def end(self, state: State, why: str | None = None) -> Asked:
         """Give what became of the question."""
@@ -97,8 +112,8 @@ class Question(ABC):
         self.estimate = estimate
         self._model = model
         self._is_repeated = False
-        # What an answer is kept for: the question, however it came to be worded.
-        self._kept_for = messages
+        # Of what was asked first: an answer that could be read the second time is kept for it.
+        self._key = _key(model, messages)
 
     @abstractmethod
     def settle(self, text: str, check: Check) -> Come:
@@ -133,12 +148,7 @@ class Question(ABC):
 
     def charge(self, used: Usage) -> None:
         """Note what was used for it."""
-        self.talk.usage += used
-
-    @property
-    def _key(self) -> str:
-        asked = hashlib.sha256(json_text(self._kept_for).encode()).hexdigest()
-        return hashlib.sha256(f"{self._model}\n{asked}".encode()).hexdigest()
+        self.talk.charge(used)
 
     def _unread(self, text: str, why: str, check: Check) -> Come:
         """Ask once more for the form."""
@@ -182,8 +192,7 @@ class GroupsQuestion(Question):
 
     def failed(self, state: State, why: str, check: Check) -> Come:
         """Give what comes of the window without an answer; what was turned down may be mended."""
-        for one in self._faulty:
-            yield from _without_the_model(one, check)
+        yield from _without_the_model(self.talk, self._faulty, check, state)
         yield self.talk.end(state, why)
 
     def _asked(self, talk: Talk) -> tuple[Messages, Estimate]:
@@ -218,7 +227,7 @@ class GroupsQuestion(Question):
             if unrelated is not None:
                 self.talk.suggestions.release(suggestion)
                 faulty.append(_Faulty(group, (unrelated,), None))
-            elif suggestion.proposal.operation in self.talk.window.operations:
+            elif self._is_wanted(suggestion.proposal):
                 suggested.append((group, suggestion.narrowed(check)))
                 check.announce(suggestion.proposal)
         usable, doubted = [], []
@@ -232,6 +241,10 @@ class GroupsQuestion(Question):
             else:
                 usable.append(suggestion)
         return usable, doubted, faulty
+
+    def _is_wanted(self, proposal: Proposal) -> bool:
+        window = self.talk.window
+        return proposal.operation in window.operations and proposal.id not in window.decided
 
 
 class OpinionsQuestion(Question):
@@ -283,13 +296,15 @@ class OpinionsQuestion(Question):
 
     def failed(self, state: State, why: str, check: Check) -> Come:
         """Give what comes of the window: nothing that is in doubt is carried out."""
-        doubted = [
-            _Faulty(one.group, tuple(doubt.fault.why for doubt in one.doubts), one.suggestion)
-            for one in self._doubted
-        ]
-        for one in (*self._faulty, *doubted):
-            yield from _without_the_model(one, check)
+        yield from _without_the_model(self.talk, self._faulty, check, state)
+        for one in self._doubted:
+            yield Written(one.suggestion.proposal, state, why)
         yield self.talk.end(state, why)
+
+
+def _key(model: str, messages: Messages) -> str:
+    asked = hashlib.sha256(json_text(messages).encode()).hexdigest()
+    return hashlib.sha256(f"{model}\n{asked}".encode()).hexdigest()
 
 
 def _went_on(
@@ -299,15 +314,12 @@ def _went_on(
     if faulty and not is_last:
         yield GroupsQuestion(model, talk, faulty)
         return
-    for one in faulty:
-        yield from _without_the_model(one, check)
+    yield from _without_the_model(talk, faulty, check)
     yield talk.end("applied")
 
 
 def _usable(talk: Talk, suggestions: Sequence[Suggestion]) -> Iterator[Written]:
-    parts = share(talk.usage, max(1, len(suggestions)))
-    for suggestion, part in zip(suggestions, parts, strict=False):
-        yield Written(suggestion.proposal, "planned", usage=part)
+    yield from talk.shared([Written(one.proposal, "planned") for one in suggestions])
 
 
 def _shown(talk: Talk, faulty: Sequence[_Faulty]) -> tuple[Source, ...]:
@@ -334,21 +346,28 @@ def _conflicts(talk: Talk, group: Group) -> list[Conflict]:
     ]
 
 
-def _without_the_model(faulty: _Faulty, check: Check) -> Iterator[Written]:
-    """Give what becomes of a group that cannot be used after all.
+def _without_the_model(
+    talk: Talk, faulty: Sequence[_Faulty], check: Check, state: State = "rejected"
+) -> Iterator[Written]:
+    """Give what becomes of groups that cannot be used after all.
 
-    Claims at fault are replaced by the sentences that they cite; else nothing of it is written.
+    state: of those of which nothing is written; only `rejected` is remembered.
     """
-    suggestion, why = faulty.suggestion, "; ".join(faulty.faults)
-    if suggestion is None:
-        return
-    proposal = suggestion.proposal
+    settled = [
+        _settled(one.suggestion, one.faults, check, state) for one in faulty if one.suggestion
+    ]
+    yield from (one for one in settled if one.state != "planned")
+    yield from talk.shared([one for one in settled if one.state == "planned"])
+
+
+def _settled(suggestion: Suggestion, faults: Sequence[str], check: Check, state: State) -> Written:
+    """Replace claims at fault by the sentences that they cite; else nothing of it is written."""
+    proposal, why = suggestion.proposal, "; ".join(faults)
     draft: Draft | None = mended(suggestion, check)
     if draft is None:
-        yield Written(proposal, "rejected", why)
-    else:
-        why = f"the sources' own sentences stand for claims that were turned down: {why}"
-        yield Written(replace(proposal, draft=draft), "planned", why)
+        return Written(proposal, state, why)
+    why = f"the sources' own sentences stand for claims that were turned down: {why}"
+    return Written(replace(proposal, draft=draft), "planned", why)
 
 
 def share(used: Usage, count: int) -> list[Usage]:

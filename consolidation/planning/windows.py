@@ -126,6 +126,7 @@ class Windows:
             standing=frozenset(one for one in ids if population.row(one) is None),
             apart=frozenset(self._apart(ids)),
             operations=planner.options.only,
+            decided=planner.options.remembered,
             prompt_tokens=estimate.prompt,
             answer_tokens=estimate.answer,
         )
