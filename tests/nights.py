@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import closing
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from slowwave.consolidation.cycle import run_cycle
 from slowwave.consolidation.options import CycleOptions
 from slowwave.consolidation.running.outcome import Outcome
-from slowwave.consolidation.vectors.embedder import Embedder
+from slowwave.consolidation.vectors.embedder import Embedder, SentenceEmbedder
 from slowwave.consolidation.writing.writer import ExtractiveWriter, Writer
 from slowwave.store.exchange import import_lines
 from slowwave.store.file import open_writing
@@ -75,6 +79,26 @@ def told(
         }
         for number, text in enumerate(texts)
     ]
+
+
+@dataclass
+class SlowEmbedder:
+    """The real one, but something happens when the first draft is about to be looked at."""
+
+    embedder: SentenceEmbedder
+    meanwhile: Callable[[], None]
+    calls: int = 0
+
+    @property
+    def name(self) -> str:
+        return self.embedder.name
+
+    def encode(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        self.calls += 1
+        # The first call is for what the memories lack.
+        if self.calls == 2:
+            self.meanwhile()
+        return self.embedder.encode(texts)
 
 
 def night(

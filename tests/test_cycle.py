@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Callable, Sequence
 from contextlib import closing
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
-from nights import NOW, execute, fill, night, of_one_thing, picture, rows, told
-from numpy.typing import NDArray
+from nights import NOW, SlowEmbedder, execute, fill, night, of_one_thing, picture, rows, told
 from test_plan import TWINS
 
 from slowwave.consolidation.vectors.embedder import SentenceEmbedder
@@ -21,26 +17,6 @@ from slowwave.store.errors import ChangedSince, FileHeld
 from slowwave.store.file import maintenance_lock, open_reading, open_writing
 from slowwave.store.records import timestamp
 from slowwave.store.undo import undo_proposal, undo_run
-
-
-@dataclass
-class SlowEmbedder:
-    """The real one, but something happens when the first draft is about to be looked at."""
-
-    embedder: SentenceEmbedder
-    meanwhile: Callable[[], None]
-    calls: int = 0
-
-    @property
-    def name(self) -> str:
-        return self.embedder.name
-
-    def encode(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        self.calls += 1
-        # The first call is for what the memories lack.
-        if self.calls == 2:
-            self.meanwhile()
-        return self.embedder.encode(texts)
 
 
 def undo(path: Path, run_id: str | None) -> None:

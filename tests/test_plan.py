@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import random
 from pathlib import Path
-from typing import Any
 
 import night as fixture
 import pytest
-from nights import NOW, execute, fill, night, of_one_thing, picture, rows, told
+from nights import NOW, SlowEmbedder, execute, fill, night, of_one_thing, picture, rows, told
 
 from slowwave.consolidation.text.reading import read
 from slowwave.consolidation.thresholds import MOST_CLAIMS
 from slowwave.consolidation.vectors.embedder import SentenceEmbedder
-from slowwave.consolidation.writing.writer import ExtractiveWriter
 from slowwave.store.check import check_file
 from slowwave.store.file import create_file, open_reading, open_writing
 from slowwave.store.records import timestamp
@@ -265,7 +263,7 @@ def test_a_new_wording_that_adds_something_is_taken_in_and_nothing_is_rewritten(
     first = rows(memory_file, "SELECT * FROM memories WHERE layer = 'stable'")[0]
     fill(memory_file, told([more("Cassandra")], "more", first_day=22))
     outcome = night(memory_file, embedder)
-    assert [one.survivor for one in outcome.results] == [first["id"]]
+    assert [one.proposal.survivor for one in outcome.results] == [first["id"]]
     assert night(memory_file, embedder).plan.proposals == ()
     grown = rows(memory_file, "SELECT * FROM memories WHERE layer = 'stable'")
     assert [row["id"] for row in grown] == [first["id"]]
@@ -305,12 +303,8 @@ def test_a_memory_that_an_agent_edits_meanwhile_does_not_grow(
     night(memory_file, embedder)
     fill(memory_file, told([more("Cassandra")], "more", first_day=20))
 
-    class Meanwhile(ExtractiveWriter):
-        def write(self, jobs: Any, check: Any, answers: Any) -> Any:
-            execute(memory_file, "UPDATE memories SET content = 'Mine.' WHERE layer = 'stable'")
-            return super().write(jobs, check, answers)
-
-    outcome = night(memory_file, embedder, writer=Meanwhile())
+    edit = "UPDATE memories SET content = 'Mine.' WHERE layer = 'stable'"
+    outcome = night(memory_file, SlowEmbedder(embedder, lambda: execute(memory_file, edit)))
     assert [one.state for one in outcome.results] == ["stale"]
     assert states(memory_file)["more-00"] == "active"
 
@@ -367,7 +361,7 @@ def test_a_rule_rests_on_new_voices_of_new_sessions_without_a_word_of_it_changin
     before = picture(memory_file)
     outcome = night(memory_file, embedder)
     grown = [one for one in outcome.results if one.proposal.operation == "extract"]
-    assert [(one.state, one.survivor) for one in grown] == [("applied", rule["id"])]
+    assert [(one.state, one.proposal.survivor) for one in grown] == [("applied", rule["id"])]
     assert len(rows(memory_file, evidence, rule["id"])) > had
     now = rows(memory_file, "SELECT * FROM memories WHERE id = ?", rule["id"])[0]
     assert now["content"] == rule["content"]

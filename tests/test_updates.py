@@ -64,7 +64,7 @@ def one_update(path: Path, embedder: SentenceEmbedder) -> dict[str, Any]:
     after = picture(path, EVERYTHING)
     assert night(path, embedder).plan.proposals == ()
     assert picture(path, EVERYTHING) == after
-    made = outcome.results[0].derived or outcome.results[0].survivor
+    made = outcome.results[0].derived or outcome.results[0].proposal.survivor
     return rows(path, "SELECT * FROM memories WHERE id = ?", made)[0]
 
 

@@ -6,13 +6,13 @@ from collections.abc import Sequence
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
+from slowwave.consolidation.thresholds import DEMANDING_TOGETHER
+
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
     from scipy.sparse import csr_array
 
-# How near two rows are taken to be that belong together for another reason than their vectors.
-_TOGETHER = 0.5
 # Memory for distances at one time, in MB.
 _WORKING_MEMORY = 64
 
@@ -67,7 +67,7 @@ def _graph(
     }
     for group in together:
         for one, other in pairwise(group):
-            pairs.setdefault((min(one, other), max(one, other)), 1.0 - _TOGETHER)
+            pairs.setdefault((min(one, other), max(one, other)), 1.0 - DEMANDING_TOGETHER)
     ends = np.array(sorted(pairs), dtype=np.int32).reshape(-1, 2)
     # A distance of nothing would be no edge in a sparse matrix.
     weights = np.array([max(pairs[one, other], 1e-6) for one, other in ends.tolist()])
