@@ -87,10 +87,14 @@ class Group:
 
     @classmethod
     def of(cls, stated: StatedGroup, ids: Mapping[str, str]) -> Group:
-        """Take a group by the short ids of a prompt; ids that were not given stay as they are."""
+        """Take a group by the short ids of a prompt; ids that were not given stay as they are.
+
+        A claim of blanks is none.
+        """
         claims = tuple(
             Claim(one.text.strip(), tuple(ids.get(short, short) for short in one.sources))
             for one in stated.claims
+            if one.text.strip()
         )
         named = [*stated.ids, *(short for one in stated.claims for short in one.sources)]
         return cls(

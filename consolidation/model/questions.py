@@ -14,6 +14,7 @@ from itertools import pairwise
 
 from slowwave.consolidation.planning.estimates import (
     Estimate,
+    estimate_again,
     estimate_opinions,
     estimate_window,
 )
@@ -196,16 +197,16 @@ class GroupsQuestion(Question):
         yield self.talk.end(state, why)
 
     def _asked(self, talk: Talk) -> tuple[Messages, Estimate]:
-        standing, estimate = talk.window.standing, estimate_window(self._sources)
+        standing = talk.window.standing
         if not self._faulty:
-            return prompts.ask_about(self._sources, standing), estimate
+            messages = prompts.ask_about(self._sources, standing)
+            return messages, estimate_window(self._sources)
         short = {own: short for short, own in self._ids.items()}
         groups = [(one.group.stated(short), one.faults) for one in self._faulty]
         claims = [claim.text for one in self._faulty for claim in one.group.claims]
         faults = [why for one in self._faulty for why in one.faults]
-        more = sum(map(count_tokens, [*claims, *faults]))
         messages = prompts.ask_again(self._sources, standing, groups)
-        return messages, replace(estimate, prompt=estimate.prompt + more)
+        return messages, estimate_again(self._sources, len(groups), [*claims, *faults])
 
     def _sorted_out(
         self, stated: Sequence[StatedGroup], check: Check
@@ -221,7 +222,9 @@ class GroupsQuestion(Question):
             try:
                 suggestion = self.talk.suggestions.of(group)
             except Unusable as error:
-                faulty.append(_Faulty(group, (str(error),), None))
+                # There is nothing to ask about a group of no memory that was shown.
+                if not set(group.ids).isdisjoint(self._ids.values()):
+                    faulty.append(_Faulty(group, (str(error),), None))
                 continue
             unrelated = suggestion.unrelated(check)
             if unrelated is not None:

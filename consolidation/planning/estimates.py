@@ -21,11 +21,14 @@ if TYPE_CHECKING:
 # the schema, and what the roles of the messages take.
 TOKENS_OF_INSTRUCTIONS = 1_218
 # Id, date, quotes and brackets of a memory.
-TOKENS_A_MEMORY = 13
+TOKENS_A_MEMORY = 11
+# What asking once more about groups adds; names, brackets and ids of one of them.
+_TOKENS_OF_ANOTHER_TRY = 66
+_TOKENS_A_GROUP = 38
 # The same for a second opinion; names and brackets of an item, and what is said of one.
 TOKENS_OF_OPINIONS = 558
-_TOKENS_AN_ITEM = 16
-_TOKENS_AN_OPINION = 20
+_TOKENS_AN_ITEM = 13
+_TOKENS_AN_OPINION = 24
 # Its id in an answer.
 _TOKENS_AN_ID = 4
 _TOKENS_AROUND_AN_ANSWER = 5
@@ -58,6 +61,13 @@ def estimate_window(sources: Sequence[Source]) -> Estimate:
     shown = texts + TOKENS_A_MEMORY * len(sources)
     said = round(ANSWERED_SHARE * texts) + _TOKENS_AN_ID * len(sources)
     return Estimate(TOKENS_OF_INSTRUCTIONS + shown, said + _TOKENS_AROUND_AN_ANSWER)
+
+
+def estimate_again(sources: Sequence[Source], groups: int, texts: Sequence[str]) -> Estimate:
+    """Estimate a call about so many groups of an earlier answer; texts: claims and faults."""
+    first = estimate_window(sources)
+    more = _TOKENS_OF_ANOTHER_TRY + _TOKENS_A_GROUP * groups + sum(map(count_tokens, texts))
+    return Estimate(first.prompt + more, first.answer)
 
 
 def estimate_opinions(items: Sequence[Sequence[str | Sequence[str]]]) -> Estimate:
