@@ -61,7 +61,7 @@ def check_of(jobs: Iterable[Job], embedder: Embedder) -> Check:
 
     def check(proposal: Proposal, draft: Draft) -> list[str]:
         sources = sources_of[proposal.id]
-        faults = find_faults(draft, sources, proposal.operation)
+        faults = [one.why for one in find_faults(draft, sources, proposal.operation)]
         return faults or find_distance(embedder.encode([draft.text])[0], sources)
 
     return Check(check, announce=lambda _: None)

@@ -24,6 +24,7 @@ from slowwave.consolidation.text.tokens import Token, is_content, is_past_form, 
 from slowwave.consolidation.text.values import Value
 from slowwave.consolidation.thresholds import DRAFT_SIMILARITY, EXTRACT_SOURCES
 
+from .faults import Fault
 from .parties import out_of_order, titled, turned
 from .places import exchanged
 from .retelling import Retelling, Told
@@ -84,31 +85,33 @@ MOST_VOICES = 0.5
 ALL_VOICES = 0.75
 
 
-def find_faults(draft: Draft, sources: Sequence[Source], operation: Operation) -> list[str]:
-    """Give what is wrong with a draft, a sentence each; none if it may be written.
+def find_faults(draft: Draft, sources: Sequence[Source], operation: Operation) -> list[Fault]:
+    """Give what is wrong with a draft; nothing if it may be written.
 
     Checks that each claim cites given sources only, that nothing in it is invented or moved to
     where it is not true, that a synthesis loses nothing, that a rule has its supporters, that no
     order in a source is taken for a fact, and that the draft is not longer than what it stands for.
     """
     known = {source.id: source for source in sources}
-    faults = list(_structure(draft, known))
+    faults = [Fault(why) for why in _structure(draft, known)]
     if faults:
         return faults
-    for claim in draft.claims:
-        faults += _invented(claim, [known[one] for one in claim.sources])
+    for at, claim in enumerate(draft.claims):
+        cited = [known[one] for one in claim.sources]
+        faults += [Fault(why, claim=at) for why in _invented(claim, cited)]
     retelling = Retelling(
         [(_bare(claim.text), claim.sources) for claim in draft.claims],
         {source.id: _bare(source.text) for source in sources},
     )
-    faults += _retold(retelling, operation)
+    whole = list(_retold(retelling, operation))
     if operation == "extract":
-        faults += _unsupported(draft, known, retelling)
+        whole += _unsupported(draft, known, retelling)
     else:
-        faults += _lost(draft, sources)
-        faults += _untold(retelling)
+        whole += _lost(draft, sources)
+        whole += _untold(retelling)
+    faults += map(Fault, whole)
     if len(DATE_MARK.sub("", draft.text)) > sum(len(source.text) + 2 for source in sources):
-        faults.append("the draft is longer than its sources together")
+        faults.append(Fault("the draft is longer than its sources together"))
     return list(dict.fromkeys(faults))
 
 

@@ -106,7 +106,7 @@ class Drafting:
             if quoting:
                 faults = find_unquoted(draft, sources)
             else:
-                faults = find_faults(draft, sources, proposal.operation)
+                faults = [one.why for one in find_faults(draft, sources, proposal.operation)]
             faults += _left_out(proposal, draft, sources)
             if not faults:
                 vector = vector_of(draft.text)
