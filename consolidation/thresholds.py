@@ -147,3 +147,13 @@ LOOKS_ENTAILED = 0.6
 # How long a derived memory may be, as a share of its sources together: what is hardly shorter
 # leaves an agent as much to read as before, and a text to get used to.
 SHORTER = 0.8
+
+# How likely it must find it that a source says a statement in which words take the place of others,
+# and one in which words are new and none is gone. On fixtures/quality/drafts-tuned*.toml: lower
+# ones let invented words pass, higher ones turn down nothing else that is wrong.
+TOLD_IN_OTHER_WORDS = 0.75
+TOLD_IN_MORE_WORDS = 0.9
+
+# The share of the words of the shorter of two statements that both have, from which on what they
+# say may be told in one breath; of others a claim that joins a word of each is a blend.
+ONE_MATTER = 0.6

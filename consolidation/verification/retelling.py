@@ -7,7 +7,7 @@ which no word is known on the other side, where no other words are left that cou
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, cached_property
 
@@ -28,8 +28,6 @@ from .stance import counterparts
 # From more than this share of the things of one of them on, verbs aside, a statement of a draft was
 # made from one of a source.
 _MADE_FROM = 0.5
-# So much more of a claim must be in another source than in those that it cites.
-_ELSEWHERE = 1.5
 
 # So many words more than there are words that they may stand for are another statement.
 _STRANGE = 4
@@ -58,6 +56,9 @@ class Told:
 
     statement: Statement
     cited: tuple[Statement, ...]
+    # The place of its claim among the draft's, and the whole texts that it cites.
+    claim: int
+    texts: tuple[str, ...]
 
     @cached_property
     def word_for_word(self) -> bool:
@@ -71,13 +72,16 @@ class Told:
 
 
 def _told(
-    claims: Sequence[tuple[str, Sequence[str]]], texts: Mapping[str, Sequence[Statement]]
+    claims: Sequence[tuple[str, Sequence[str]]],
+    texts: Mapping[str, Sequence[Statement]],
+    sources: Mapping[str, str],
 ) -> Iterator[Told]:
     before = ""
-    for claim, ids in claims:
+    for at, (claim, ids) in enumerate(claims):
         cited = tuple(one for source in ids for one in texts[source])
         for one in statements_of(claim):
-            yield Told(replace(one, before=before), cited)
+            whole = tuple(sources[source] for source in ids)
+            yield Told(replace(one, before=before), cited, at, whole)
             before = one.text
 
 
@@ -105,28 +109,13 @@ class Retelling:
         self.claims = claims
         self.sources = tuple(one for text in self.texts.values() for one in text)
         self.weights: Weights = weights_of(tuple(self.texts.values()))
-        self.told = tuple(_told(claims, self.texts))
+        self.told = tuple(_told(claims, self.texts, sources))
         self.keys = frozenset().union(*(one.statement.keys for one in self.told))
         self.known = frozenset(self.weights)
 
     def has_word_for_word(self, source: Statement) -> bool:
         """Whether the draft says a statement of a source in its words."""
         return any(_same_words(one.statement, source) for one in self.told)
-
-    def invented(self, told: Told, common: Collection[str] | None = None) -> Iterator[str]:
-        """Find the phrases of a statement of which no source has a word.
-
-        common: of a rule, the words of most sources that it has not, which it may put otherwise.
-        """
-        phrases = [
-            things
-            for phrase, things in _unknown_phrases(told.statement, self.known)
-            if len(things) > 1 or phrase.added or (phrase.joined and not things[0].is_verb)
-        ]
-        spare = self._spare_in_sources(told) if common is None else len(common)
-        if sum(map(len, phrases)) > spare:
-            for phrase in phrases:
-                yield f"says '{_spelled(phrase)}', which no source says"
 
     def lost(self, source: Statement) -> Iterator[str]:
         """Find the phrases of a statement of a source of which the draft has no word."""
@@ -138,9 +127,9 @@ class Retelling:
             for phrase, things in _unknown_phrases(source, self.keys)
             if len(things) > 1 or (phrase.placing and not things[0].is_verb)
         ]
-        unknown = len({thing.key for thing in _unknown(source.things, self.keys)})
+        strange = len({thing.key for thing in unknown(source.things, self.keys)})
         spare = self._spare_in_draft(source)
-        if unknown >= spare + _STRANGE:
+        if strange >= spare + _STRANGE:
             yield f"leaves out much of: {source.text}"
         if sum(map(len, phrases)) > spare:
             for phrase in phrases:
@@ -157,10 +146,10 @@ class Retelling:
             default=1.0,
         )
 
-    def _spare_in_sources(self, told: Told) -> int:
+    def spare_in_sources(self, told: Told) -> int:
         """Count the words of its sources that the draft has not: others may take their place."""
         return len(
-            {thing.key for one in self._likest(told) for thing in _unknown(one.things, self.keys)}
+            {thing.key for one in self._likest(told) for thing in unknown(one.things, self.keys)}
         )
 
     def _spare_in_draft(self, source: Statement) -> int:
@@ -170,33 +159,21 @@ class Retelling:
                 thing.key
                 for one in self.told
                 if source in one.cited and source in self._likest(one)
-                for thing in _unknown(one.statement.things, self.known)
+                for thing in unknown(one.statement.things, self.known)
             }
         )
-
-    def miscited(self) -> Iterator[str]:
-        """Find claims that another source says rather than those that they cite."""
-        for claim, ids in self.claims:
-            things = frozenset().union(*(one.keys for one in statements_of(claim)))
-            cited = self._share_in(things, ids)
-            others = [self._share_in(things, [one]) for one in self.texts if one not in ids]
-            if others and max(others) >= cited + _ELSEWHERE:
-                yield f"says what another source says than it cites: {claim}"
-
-    def _share_in(self, things: Iterable[str], ids: Collection[str]) -> float:
-        known = frozenset().union(*(one.keys for text in ids for one in self.texts[text]))
-        return sum(self.weights.get(one, 0.0) for one in things if is_known(one, known))
 
     def _likest(self, told: Told) -> list[Statement]:
         """Give the statements that it cites of which it tells most."""
         return counterparts(told.statement, told.cited, self.weights, _NEARLY)
 
 
-def _unknown(things: Iterable[Thing], known: frozenset[str]) -> list[Thing]:
+def unknown(things: Iterable[Thing], known: frozenset[str]) -> list[Thing]:
+    """Give the things that say something and are not among others, values aside."""
     return [
         thing
         for thing in things
-        if not thing.is_value and thing.key not in _carrying() and not is_known(thing.key, known)
+        if not thing.is_value and thing.key not in carrying() and not is_known(thing.key, known)
     ]
 
 
@@ -206,8 +183,8 @@ def _unknown_phrases(
     """Give the phrases of which not one word is known, with their telling words."""
     found = []
     for phrase in statement.phrases:
-        telling = tuple(thing for thing in phrase.things if thing.key not in _carrying())
-        if telling and len(_unknown(telling, known)) == len(telling):
+        telling = tuple(thing for thing in phrase.things if thing.key not in carrying())
+        if telling and len(unknown(telling, known)) == len(telling):
             found.append((phrase, telling))
     return found
 
@@ -217,6 +194,7 @@ def _spelled(phrase: Sequence[Thing]) -> str:
 
 
 @cache
-def _carrying() -> frozenset[str]:
+def carrying() -> frozenset[str]:
+    """Give the stems of the words with which one says a thing again."""
     # Not before it is asked for: the first stem takes a dictionary, and a quiet night has none.
     return frozenset(map(stem, _CARRYING))

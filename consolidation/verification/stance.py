@@ -152,24 +152,6 @@ def denied_otherwise(
                 break
 
 
-def affirmed(
-    told: Iterable[tuple[Statement, Sequence[Statement]]], weights: Weights
-) -> Iterator[str]:
-    """Find what a draft says and each source cited for it denies, though it denies it elsewhere."""
-    for statement, cited in told:
-        likest = counterparts(statement, cited, weights, _CLOSELY)
-        if (
-            likest
-            and not _marks(statement, _DENYING)
-            and all(_denies_one_of(one, statement.keys) for one in likest)
-        ):
-            yield f"says without the denial of its source: {statement.text}"
-
-
-def _denies_one_of(statement: Statement, keys: frozenset[str]) -> bool:
-    return any(_head(statement, at) & keys for at in _marks(statement, _DENIED))
-
-
 def _denied_in_other_words(
     statement: Statement, keys: frozenset[str], cited: Sequence[Statement], weights: Weights
 ) -> bool:
@@ -229,19 +211,6 @@ def denies_unlike_most(
 def _denies_oddly(statement: Statement) -> bool:
     denied = len(_marks(statement, _DENIED))
     return denied % 2 == 1 or (not denied and bool(_marks(statement, _REFUSED)))
-
-
-def said_otherwise(
-    told: Iterable[tuple[Statement, Sequence[Statement]]],
-) -> Iterator[str]:
-    """Find what a draft says in a mood that no source cited for it is in."""
-    for statement, cited in told:
-        for mood in ("only", "wants to"):
-            said, otherwise = _MOODS[mood]
-            if said.search(statement.reading.said) and not any(
-                otherwise.search(one.reading.said) for one in cited
-            ):
-                yield f"says it as '{mood}', which no source does: {statement.text}"
 
 
 def on_whose_word(draft: Sequence[Statement], sources: Sequence[Statement]) -> Iterator[str]:

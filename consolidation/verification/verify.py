@@ -12,43 +12,35 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from slowwave.consolidation.comparison.guards import certain_conflict
-from slowwave.consolidation.comparison.objections import Objection
-from slowwave.consolidation.comparison.roles import direction, owners
 from slowwave.consolidation.proposals import Claim, Draft, Operation, Source
 from slowwave.consolidation.text import lexicon
 from slowwave.consolidation.text.dates import DATE_MARK
 from slowwave.consolidation.text.injection import obeyed
 from slowwave.consolidation.text.reading import Reading, read
 from slowwave.consolidation.text.statements import Statement, is_known, word_set
-from slowwave.consolidation.text.tokens import Token, is_content, is_past_form, stem
+from slowwave.consolidation.text.tokens import Token, is_past_form, stem
 from slowwave.consolidation.text.values import Value
 from slowwave.consolidation.thresholds import DRAFT_SIMILARITY, EXTRACT_SOURCES
 
 from .faults import Fault
-from .parties import out_of_order, titled, turned
-from .places import exchanged
+from .joints import addressed, blended
+from .parties import titled, turned
 from .retelling import Retelling, Told
+from .slots import new_in_slots, singled_out
 from .stance import (
-    affirmed,
     denials_lost,
     denied_otherwise,
     denies_unlike_most,
     lost_by_most,
     moods_lost,
     on_whose_word,
-    said_otherwise,
 )
+from .wording import new_words
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-# "If" and "unless", "before" and "after" may tell the same of two sentences turned about.
-_TURNED_ABOUT = word_set(
-    "before after if unless earlier later more less fewer up down left right "
-    "buys sells bought sold lends borrows lent borrowed"
-)
-_PRONOUNS = word_set("he she him her his hers i you my your they them")
 _NOW = re.compile(r"\b(?:for )?(?:now|currently)\b", re.IGNORECASE)
 _THIS_YEAR = re.compile(r"\bthis year\b", re.IGNORECASE)
 # Behind these "the two" acts, and is no number of anything.
@@ -66,10 +58,6 @@ _COUNTED_BY = {
 }
 # Nouns that open a sentence as often as a name does.
 _COMMON_OPENERS = word_set("work target start goal match training shirts price cost plan")
-# "Only in May" is "not but in May".
-_LIMITING = word_set("only solely unless until too off minus free")
-# A number with a short word that may be a unit.
-_COUNTED = re.compile(r"\b(\d[\d.,]*) ([a-z]{2,3})\b")
 _RATE = re.compile(
     r"\b(?:an?|per) (second|minute|hour|day|night|week|month|year)\b"
     r"(?! (?:ago|earlier|later|before))",
@@ -103,6 +91,9 @@ def find_faults(draft: Draft, sources: Sequence[Source], operation: Operation) -
         [(_bare(claim.text), claim.sources) for claim in draft.claims],
         {source.id: _bare(source.text) for source in sources},
     )
+    for one in retelling.told:
+        faults += _new_words(retelling, one)
+        faults += _misjoined(one)
     whole = list(_retold(retelling, operation))
     if operation == "extract":
         whole += _unsupported(draft, known, retelling)
@@ -162,9 +153,6 @@ def _invented(claim: Claim, cited: Sequence[Source]) -> Iterator[str]:
     days = [read(source.observed_at[:10]) for source in cited]
     for invented in _missing(reading, [*readings, *days]):
         yield f"invents {invented}"
-    yield from _foreign_words(reading, readings)
-    yield from _foreign_units(reading, readings)
-    yield from _denied_by_meaning(reading, readings)
 
 
 def _unmarked(text: str) -> Reading:
@@ -214,56 +202,14 @@ def _days(marks: Iterable[re.Match[str]]) -> set[str]:
     return {day for mark in marks for day in mark.groups() if day is not None}
 
 
-def _foreign_words(reading: Reading, readings: Sequence[Reading]) -> Iterator[str]:
-    """Find opposites of what a source says that stand in its place."""
-    words = frozenset().union(*(other.words for other in readings))
-    for line in lexicon.EXCLUSIVE:
-        # "Ann's book" may become "hers". What comes first is looked at statement by statement.
-        if (
-            line & words
-            and not line <= _PRONOUNS | _TURNED_ABOUT
-            and not line & reading.words & words
-        ):
-            for word in sorted(line & reading.words - words):
-                if not _is_denied(word, reading, readings):
-                    yield f"says '{word}', which no source says"
-
-
-def _denied_by_meaning(reading: Reading, readings: Sequence[Reading]) -> Iterator[str]:
-    """Find words that deny by their meaning where no source denies anything."""
-    if any(other.negators or other.denials or _LIMITING & other.words for other in readings):
-        return
-    stems = frozenset().union(*(other.stem_set for other in readings))
-    for word in reading.denials:
-        if not is_known(stem(word.lower()), stems):
-            yield f"says '{word}', which no source says"
-
-
-def _foreign_units(reading: Reading, readings: Sequence[Reading]) -> Iterator[str]:
-    """Find what a number is counted in where every source counts it in something else."""
-    words = frozenset().union(*(other.words for other in readings))
-    for number, unit in _COUNTED.findall(reading.said):
-        same = [found for other in readings for found in _COUNTED.findall(other.said)]
-        if is_content(unit) and unit not in words and any(one == number for one, _ in same):
-            yield f"invents the unit {number} {unit}"
-
-
-def _is_denied(word: str, reading: Reading, readings: Sequence[Reading]) -> bool:
-    """Whether a denial makes up for an opposite: "not late" and "early"."""
-    denied = any(other.negators or other.denials for other in (reading, *readings))
-    return denied or word in lexicon.NEGATORS
-
-
 def _retold(retelling: Retelling, operation: Operation) -> Iterator[str]:
     """Find what a draft says otherwise than its sources, statement by statement."""
     told = [one for one in retelling.told if not one.word_for_word]
-    common = _common_lost(retelling) if operation == "extract" else None
+    common = len(_common_lost(retelling)) if operation == "extract" else None
     for one in told:
-        yield from retelling.invented(one, common)
         yield from _turned(retelling, one)
     beside = [(one.statement, one.cited) for one in told]
     yield from denied_otherwise(beside, retelling.weights)
-    yield from affirmed(beside, dict.fromkeys(retelling.weights, 1.0))
     if operation == "extract":
         statements = [one.statement for one in retelling.told]
         # What all voices of a rule name is what it is about, and weighs as much as the rest.
@@ -274,10 +220,34 @@ def _retold(retelling: Retelling, operation: Operation) -> Iterator[str]:
         for rule in (one.statement for one in told):
             if denies_unlike_most(rule, texts, evenly):
                 yield f"denies what its sources say: {rule.text}"
-    else:
-        yield from said_otherwise(beside)
-        yield from retelling.miscited()
     yield from obeyed([one.statement for one in told], retelling.sources)
+
+
+def _new_words(retelling: Retelling, told: Told) -> Iterator[Fault]:
+    if told.word_for_word:
+        return
+    for word in dict.fromkeys(
+        one.text for one in new_words(told, retelling.spare_in_sources(told), retelling.known)
+    ):
+        why = f"says '{word}', which no source that it cites says: {_short(told.statement.text)}"
+        yield Fault(why, told.claim, soft=True, words=(word,))
+
+
+def _misjoined(told: Told) -> Iterator[Fault]:
+    """Find what a statement joins that no source does: words, and to whom it is done."""
+    if told.word_for_word:
+        return
+    said = _short(told.statement.text)
+    for word in new_in_slots(told):
+        yield Fault(
+            f"says '{word}', as no source that it cites does: {said}", told.claim, words=(word,)
+        )
+    for one, other in blended(told):
+        why = f"joins '{one}' and '{other}', which no source that it cites does: {said}"
+        yield Fault(why, told.claim, words=(one, other))
+    for one, other in addressed(told):
+        why = f"names '{one}' where its sources name '{other}': {said}"
+        yield Fault(why, told.claim, words=(one, other))
 
 
 def _common_lost(retelling: Retelling) -> list[str]:
@@ -301,21 +271,6 @@ def _turned(retelling: Retelling, told: Told) -> Iterator[str]:
     for source in told.made_from:
         for why in turned(told.statement, source, retelling.keys, known):
             yield f"turns round who does what: {why}"
-        for guard in (owners, direction):
-            for objection in guard(reading, source.reading):
-                if not _one_name(objection, source.reading):
-                    yield f"turns round what belongs to what: {objection.why}"
-    for why in out_of_order(told.statement, told.made_from):
-        yield f"turns round what comes first: {why}"
-    for one, other in exchanged(reading, [source.reading for source in told.cited]):
-        yield f"has '{one}' and '{other}' in each other's place"
-
-
-def _one_name(objection: Objection, reading: Reading) -> bool:
-    """Whether two owners are one: "Corvin Ltd's" is "of Corvin Ltd"."""
-    one, other = (side.rpartition(" of ")[2] for side in (objection.left, objection.right))
-    said = reading.said.lower()
-    return f"{one} {other}" in said or f"{other} {one}" in said
 
 
 def _untold(retelling: Retelling) -> Iterator[str]:
@@ -323,6 +278,8 @@ def _untold(retelling: Retelling) -> Iterator[str]:
     sources = [one for one in retelling.sources if not retelling.has_word_for_word(one)]
     for source in sources:
         yield from retelling.lost(source)
+        for word in singled_out(source, retelling.keys):
+            yield f"loses '{word}' of: {source.text}"
     told = [one.statement for one in retelling.told]
     yield from denials_lost(sources, told, retelling.weights)
     yield from moods_lost(sources, told, retelling.weights)
@@ -437,20 +394,8 @@ def _unsupported(draft: Draft, known: Mapping[str, Source], retelling: Retelling
     if len(readings) < enough:
         yield f"only {len(readings)} sources support the rule; {enough} must"
         return
-    yield from _voiced_by_few(_unmarked(claim.text), readings)
     if not all(told.word_for_word for told in retelling.told):
         yield from _left_out_of_rule(_unmarked(claim.text), readings)
-
-
-def _voiced_by_few(rule: Reading, readings: Sequence[Reading]) -> Iterator[str]:
-    """Find details that only few of the sources of a rule give."""
-    enough = min(EXTRACT_SOURCES, int(MOST_VOICES * len(readings)) + 1)
-    for value in rule.values:
-        if sum(other.holds(value) for other in readings) < enough:
-            yield f"too few sources support the {value.kind} {value.text}"
-    for name in dict.fromkeys(rule.names):
-        if sum(other.mentions(name) for other in readings) < enough:
-            yield f"too few sources support the name {name}"
 
 
 def _left_out_of_rule(rule: Reading, readings: Sequence[Reading]) -> Iterator[str]:

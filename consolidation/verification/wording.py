@@ -1,0 +1,97 @@
+"""Whether each content word of a claim stands in a source that it cites.
+
+A word that none of them has is a fault, with one exception: where it takes the place of a word that
+the draft has not ("reached" for "grew"), and the network of `entailment.py` finds the statement
+told all the same. What is only added never passes: "any important customer" for "any customer".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from functools import cache
+from itertools import pairwise
+
+from slowwave.consolidation.comparison.entailment import Entailment
+from slowwave.consolidation.text import lexicon
+from slowwave.consolidation.text.english import is_english
+from slowwave.consolidation.text.statements import Statement, Thing, is_known, word_set
+from slowwave.consolidation.text.tokens import Token, stem
+from slowwave.consolidation.thresholds import TOLD_IN_MORE_WORDS, TOLD_IN_OTHER_WORDS
+
+from .retelling import Told, carrying, unknown
+
+# Who tells it may be said in other words: "Marta reminded me" is "Marta noted".
+_TELLING = word_set(
+    "say said tell told note mention remind express stress explain describe report state add "
+    "remark point feel discuss"
+)
+
+
+def new_words(told: Told, spare: int, everything: frozenset[str]) -> Iterator[Token]:
+    """Give the words of a statement that no source cited for it has.
+
+    spare: how many words of those sources the draft has not, whose place they may take.
+    everything: the words of all sources of the draft.
+    """
+    known = frozenset().union(*(one.keys for one in told.cited))
+    new = [
+        thing
+        for thing in unknown(told.statement.things, known)
+        if thing.key not in _telling() and thing.token.bare not in told.statement.reading.names
+    ]
+    if not new:
+        return
+    added = [thing for thing in new if _is_added(thing, told)]
+    if not added and (_is_elsewhere(new, everything) or _is_told(told, len(new) <= spare)):
+        return
+    yield from (thing.token for thing in added or new)
+
+
+def _is_added(thing: Thing, told: Told) -> bool:
+    """Whether the words before and behind a word stand side by side in a source."""
+    tokens = told.statement.reading.tokens
+    at = next(at for at, token in enumerate(tokens) if token.start == thing.token.start)
+    if not 0 < at < len(tokens) - 1:
+        return False
+    sides = _form(tokens[at - 1]), _form(tokens[at + 1])
+    return any(sides in _neighbours(one) for one in told.cited)
+
+
+def _neighbours(statement: Statement) -> set[tuple[str, str]]:
+    return {(_form(one), _form(two)) for one, two in pairwise(statement.reading.tokens)}
+
+
+def _form(token: Token) -> str:
+    return "a" if token.lower in ("a", "an", "the") else stem(token.bare)
+
+
+def _is_elsewhere(new: Sequence[Thing], everything: frozenset[str]) -> bool:
+    """Whether a source that is not cited has the only new word: "the dog" before its name."""
+    return len(new) == 1 and is_known(new[0].key, everything)
+
+
+def _is_told(told: Told, replacing: bool) -> bool:
+    """Whether the network finds a statement told by one of its sources, or by all together."""
+    if not is_english(told.statement.reading):
+        return False
+    least = TOLD_IN_OTHER_WORDS if replacing else TOLD_IN_MORE_WORDS
+    return likelihood(told.statement.text, told.texts) >= least
+
+
+def likelihood(said: str, tellers: Sequence[str]) -> float:
+    """Say how likely the network finds it that one of some texts, or all together, says it.
+
+    Raises `EmbedderError` if the packaged model is damaged.
+    """
+    together = [*tellers, " ".join(tellers)]
+    return max(_network().likelihoods((said, teller) for teller in together))
+
+
+@cache
+def _network() -> Entailment:
+    return Entailment()
+
+
+@cache
+def _telling() -> frozenset[str]:
+    return frozenset(map(stem, _TELLING | lexicon.ANNOUNCING)) | carrying()
