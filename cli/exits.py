@@ -13,7 +13,7 @@ from typing import NoReturn, ParamSpec
 
 import typer
 
-from slowwave.consolidation.errors import ConsolidationError
+from slowwave.consolidation.errors import ConsolidationError, RecordingError
 from slowwave.consolidation.runtime.interruption import OutOfTime
 from slowwave.consolidation.runtime.redaction import without_secrets
 from slowwave.store.errors import ChangedSince, FileHeld, StoreError, UnusableFile
@@ -103,6 +103,8 @@ def code_of(error: Exception) -> Code:
         return Code.UNUSABLE_FILE
     if isinstance(error, FileHeld):
         return Code.HELD
+    if isinstance(error, RecordingError):
+        return Code.USAGE
     return Code.FAILED
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, cast
 
 import typer
@@ -19,6 +20,7 @@ from .settings import ConfigOption, JsonOption, OptionalFileArgument, QuietOptio
 from .signals import signals_of_this_command
 
 if TYPE_CHECKING:
+    from slowwave.consolidation.model.recording import Tape
     from slowwave.consolidation.running.outcome import Outcome
     from slowwave.consolidation.writing.writer import Writer
 
@@ -65,6 +67,28 @@ def maintain(
     api_base: Annotated[
         str | None, typer.Option(metavar="URL", help="Where the model is served.")
     ] = None,
+    record: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="PATH", help="Add each prompt with its answer to a file, as a JSON line."
+        ),
+    ] = None,
+    replay: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="PATH",
+            help="Answer from such a file, without network or key; what it does not know goes to "
+            "PATH.missing, or with --record to the model.",
+        ),
+    ] = None,
+    ask: Annotated[
+        bool,
+        typer.Option(
+            "--ask",
+            help="With --dry-run: ask the model, and show what a real run would do; with --record "
+            "the real run can take the answers from there.",
+        ),
+    ] = False,
     concurrency: Annotated[
         int, typer.Option(metavar="N", min=1, max=64, help="Model calls at once.")
     ] = 4,
@@ -124,9 +148,18 @@ def maintain(
         raise typer.BadParameter("--exit-code goes with --dry-run.")
     if api_base is not None and model is None:
         raise typer.BadParameter("--api-base goes with --model.")
+    if record is not None and model is None and replay is None:
+        raise typer.BadParameter("--record goes with --model or --replay.")
+    if ask and not dry_run:
+        raise typer.BadParameter("--ask goes with --dry-run.")
+    if ask and model is None and replay is None:
+        raise typer.BadParameter("--ask goes with --model or --replay.")
     from slowwave.consolidation.cycle import run_cycle
     from slowwave.consolidation.options import CycleOptions
 
+    limits = (max_calls, max_tokens, max_cost, max_time)
+    tape = _tape(record, replay, dry_run and not ask)
+    writer = _writer(model, api_base, concurrency, limits, tape)
     options = CycleOptions(
         consolidate=consolidate,
         tenants=tuple(tenant or ()),
@@ -134,11 +167,11 @@ def maintain(
         include_protected=include_protected,
         reconsider=reconsider,
         full=full,
+        ask=ask,
         purge=purge,
         keep_backups=keep_backups if backup else None,
-        shown={"only": only, "tenant": tenant or [], "embedder": embedder, "model": model},
+        shown={"only": only, "tenant": tenant or [], "embedder": embedder, "model": writer.model},
     )
-    writer = _writer(model, api_base, concurrency, (max_calls, max_tokens, max_cost, max_time))
     output = Output(json, quiet)
     signals = signals_of_this_command()
     with shown_progress(quiet) as progress:
@@ -159,8 +192,13 @@ def maintain(
         elif not quiet:
             output.show(*as_text(outcome, file, dry_run, writer, verbose))
     code = signals.code or _code(outcome, dry_run and exit_code)
+    if tape is not None and tape.problem is not None:
+        code = code or Code.PARTLY
+        output.error(tape.problem, "The answers are kept in the memory file.", code)
     if outcome.broken_off:
         output.error(outcome.broken_off.message, outcome.broken_off.hint, code)
+    elif writer.refused is not None:
+        output.error(f"The model refuses every call: {writer.refused}", "", code)
     elif not outcome.end_is_kept:
         output.note("The end could not be written: the log says 'running' until the next run.")
     elif outcome.not_kept:
@@ -186,7 +224,10 @@ def _writer(
     api_base: str | None,
     concurrency: int,
     limits: tuple[int | None, int | None, float | None, float | None],
+    tape: Tape | None,
 ) -> Writer:
+    if model is None and tape is not None and tape.recording is not None:
+        model = tape.recording.model
     if model is None:
         from slowwave.consolidation.writing.writer import ExtractiveWriter
 
@@ -195,14 +236,28 @@ def _writer(
     from slowwave.consolidation.model.calls import Endpoint
     from slowwave.consolidation.model.writer import ModelWriter
 
-    return ModelWriter(Endpoint(model, api_base), concurrency, Budget(*limits))
+    # What is answered from a recording takes nothing but time.
+    asks = tape is None or tape.asks
+    budget = Budget(*limits) if asks else Budget(seconds=limits[-1])
+    return ModelWriter(Endpoint(model, api_base), concurrency, budget, tape)
+
+
+def _tape(record: Path | None, replay: Path | None, dry_run: bool) -> Tape | None:
+    """Open the files of answers; a dry run asks nothing, and writes to none of them."""
+    if record is None and replay is None:
+        return None
+    from slowwave.consolidation.model.recording import Tape, open_tape, read_recording
+
+    if dry_run:
+        return Tape(recording=None if replay is None else read_recording(replay))
+    return open_tape(record, replay)
 
 
 def _code(outcome: Outcome, asked: bool) -> Code:
     from slowwave.consolidation.running.outcome import verdict
 
     if asked:
-        work = outcome.plan.proposals or outcome.purged.ids
+        work = not outcome.plan.is_empty or outcome.purged.ids
         return Code.WORK_TO_DO if work else Code.DONE
     return {
         "done": Code.DONE,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from rich.console import RenderableType
     from rich.table import Table
 
-    from slowwave.consolidation.proposals import Result, Suspicion, TooLong
+    from slowwave.consolidation.proposals import Asked, Result, Suspicion, TooLong
     from slowwave.consolidation.running.outcome import Outcome
     from slowwave.consolidation.running.purge import Purged
     from slowwave.consolidation.writing.writer import Writer
@@ -60,7 +60,8 @@ def as_json(outcome: Outcome, file: str, dry_run: bool, writer: Writer) -> dict[
         "undecided": undecided_as_json(() if writer.model else outcome.plan.undecided),
         # There may be a hundred thousand of them, and nothing in them is to be copied.
         "refused": list(map(vars, outcome.plan.refused)),
-        "conflicts": conflicts_as_json(outcome.plan.conflicts),
+        "conflicts": conflicts_as_json(outcome.conflicts),
+        "questions": [_question(one) for one in outcome.asked],
         "suspicious": list(map(vars, outcome.plan.suspicious)),
         "too_long": list(map(vars, outcome.plan.too_long)),
         "damaged": outcome.plan.damaged,
@@ -81,9 +82,11 @@ def as_text(
     parts: list[RenderableType] = [_headline(outcome, file, dry_run)]
     if outcome.results:
         parts += [_counts(outcome.before, outcome.after), _proposals(outcome, telling)]
-    if plan.conflicts:
+    if outcome.asked:
+        parts.append(_questions(outcome.asked))
+    if outcome.conflicts:
         most = None if verbose else MOST_SHOWN
-        parts.append(conflicts_as_text(plan.conflicts, telling, most))
+        parts.append(conflicts_as_text(outcome.conflicts, telling, most))
     if plan.undecided and writer.model is None:
         parts.append(undecided_as_text(plan.undecided, telling))
     if plan.refused and (outcome.results or verbose):
@@ -110,7 +113,7 @@ def _result(result: Result) -> dict[str, Any]:
         "operation": proposal.operation,
         "tenant": proposal.tenant,
         "sources": proposal.sources,
-        "survivor": result.survivor or proposal.survivor,
+        "survivor": proposal.survivor,
         "derived": result.derived,
         "entities": proposal.entities,
         "similarity": {"min": proposal.min_similarity, "mean": proposal.mean_similarity},
@@ -121,16 +124,46 @@ def _result(result: Result) -> dict[str, Any]:
         "reason": proposal.reason,
         "state": result.state,
         "why": result.why,
-        "draft": result.draft.text if result.draft else None,
-        "claims": [asdict(claim) for claim in result.draft.claims] if result.draft else [],
-        "estimated_tokens": proposal.estimated_tokens,
+        "draft": proposal.draft.text,
+        "claims": [asdict(claim) for claim in proposal.draft.claims],
+        "by_model": proposal.by_model,
+        # What a model is asked is about windows: their estimates stand under "questions".
+        "estimated_tokens": 0,
     }
+
+
+def _question(asked: Asked) -> dict[str, Any]:
+    window = asked.window
+    return {
+        "id": window.id,
+        "tenant": window.tenant,
+        "memories": window.memories,
+        "estimated_tokens": window.tokens,
+        "state": asked.state,
+        "why": asked.why,
+    }
+
+
+def _questions(asked: Sequence[Asked]) -> str:
+    """Say what a model was, or would be, asked, and what went wrong with that."""
+    memories = _memories(sum(len(one.window.memories) for one in asked))
+    questions = counted(len(asked), "question", "questions")
+    if all(one.state == "planned" for one in asked):
+        tokens = sum(one.window.tokens for one in asked)
+        return (
+            f"Left to the model: {memories} that lie near others, in {questions}, about "
+            f"{tokens:,} tokens."
+        )
+    lines = [f"The model was shown {memories} in {questions}."]
+    for why, count in Counter(one.why for one in asked if one.state != "applied").most_common():
+        lines.append(clean(f"  ! {counted(count, 'question', 'questions')}: {why}"))
+    return "\n".join(lines)
 
 
 def _headline(outcome: Outcome, file: Path, dry_run: bool) -> str:
     """Say first what the night was worth."""
     before, after = outcome.before, outcome.after
-    if not outcome.results:
+    if not outcome.results and not outcome.asked:
         held = f"{counted(after.active, 'memory', 'memories')}, {after.tokens:,} tokens"
         if outcome.purged.ids:
             return clean(f"{file}: {held}, as before.")
@@ -139,9 +172,9 @@ def _headline(outcome: Outcome, file: Path, dry_run: bool) -> str:
     would = " would go" if dry_run else ""
     memories = f"{before.active:,} -> {after.active:,} memories"
     tokens = f"{before.tokens:,} -> {after.tokens:,} tokens{_change(before.tokens, after.tokens)}"
-    unwritten = any(one.draft is None and one.state == "planned" for one in outcome.results)
-    assumed = ", if a model writes as much as it reads" if unwritten else ""
-    return clean(f"{file}{would}: {memories}, {tokens}{assumed}")
+    unasked = any(one.state == "planned" for one in outcome.asked)
+    beside = ", beside what a model finds" if unasked else ""
+    return clean(f"{file}{would}: {memories}, {tokens}{beside}")
 
 
 def _change(before: int, after: int) -> str:
@@ -191,7 +224,7 @@ def _proposal(result: Result, memories: dict[str, Memory]) -> Iterator[str]:
     yield clean(
         f"{proposal.operation} {proposal.id[:8]} ({result.state}): {proposal.reason}{numbers}"
     )
-    survivor = result.survivor or proposal.survivor
+    survivor = proposal.survivor
     done = result.state in ("planned", "applied")
     for one in in_time(proposal.sources, memories):
         if one != survivor:
@@ -199,12 +232,10 @@ def _proposal(result: Result, memories: dict[str, Memory]) -> Iterator[str]:
             yield f"  {'-' if goes else '*'} {dated(memories.get(one))}"
     if result.why:
         yield clean(f"  ! {result.why}")
-    elif result.draft is not None:
-        yield clean(f"  = {result.draft.text}")
-    elif survivor is not None:
-        yield f"  = {dated(memories.get(survivor))}"
+    elif proposal.keeps_text:
+        yield f"  = {dated(memories.get(survivor or ''))}"
     else:
-        yield "  = is left to the model"
+        yield clean(f"  = {proposal.draft.text}")
 
 
 def _suspicions(suspicious: tuple[Suspicion, ...]) -> str:

@@ -6,14 +6,18 @@ same way as far as the plan; there the dry run ends.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import datetime
+from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from slowwave.store.file import maintenance_lock
 
 from .options import CycleOptions
 from .progress import Progress
+from .running.asking import asked_only
 from .running.ending import carried_out, ended, planned, purged_as_well
 from .running.execute import Run
 from .running.outcome import Outcome
@@ -24,6 +28,9 @@ from .running.survey import Surveyor
 from .runtime.interruption import InterruptedEarly, Interruption
 from .vectors.embedder import Embedder
 from .writing.writer import Writer
+
+if TYPE_CHECKING:
+    from .snapshot.population import Population
 
 
 def run_cycle(
@@ -46,7 +53,8 @@ def run_cycle(
     interruption = interruption or Interruption()
     surveyor = Surveyor(path, options, embedder, writer, now, progress)
     if dry_run:
-        return _dry_run(path, options, surveyor, now, interruption)
+        asking = partial(asked_only, embedder=embedder, writer=writer, progress=progress)
+        return _dry_run(path, options, surveyor, now, interruption, asking)
     with maintenance_lock(path):
         preflight = Preflight(path, options.keep_backups, now)
         run = Run(path, embedder, writer, now, options.shown, preflight)
@@ -80,11 +88,13 @@ def _dry_run(
     surveyor: Surveyor,
     now: datetime,
     interruption: Interruption,
+    asking: Callable[[Path, Outcome, Sequence[Population]], Outcome],
 ) -> Outcome:
     try:
         survey = surveyor.survey()
         purgeable = plan_purge(path, survey.populations, now) if options.purge else NOTHING
-        return planned(survey.plan, survey.snapshot, survey.populations, purgeable)
+        outcome = planned(survey.plan, survey.snapshot, survey.populations, purgeable)
+        return asking(path, outcome, survey.populations) if options.ask else outcome
     except KeyboardInterrupt:
         interruption.close()
         raise InterruptedEarly(kept=False) from None

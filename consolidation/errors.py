@@ -15,5 +15,9 @@ class EmbedderError(ConsolidationError):
     """The embedding model cannot be loaded."""
 
 
+class RecordingError(ConsolidationError):
+    """A recording of a model's answers cannot be read or written."""
+
+
 class ModelError(ConsolidationError):
     """The model cannot be asked at all: nothing was called."""

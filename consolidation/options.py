@@ -24,6 +24,8 @@ class CycleOptions:
     full: bool = False
     # Delete what has been superseded for long and is not needed any more.
     purge: bool = False
+    # In a dry run: ask the model all the same.
+    ask: bool = False
     # How many backups are kept, with a new one made before the first change; None: none is made.
     keep_backups: int | None = None
     # All options as given, for the record of the run.
@@ -34,11 +36,10 @@ class CycleOptions:
 class PlanOptions:
     """What a plan depends on besides the file."""
 
-    # The writer's name and the hash of its instructions per operation: part of every key.
-    writer: str
-    prompt_hashes: Mapping[Operation, str]
-    # Whether the writer needs no model, so that the plan can show what it will write.
-    extractive: bool
+    # The hash of the model and of what it is told; None without one.
+    model_key: str | None = None
+    # The (tenant, content hash) of each text that it was shown before.
+    asked: frozenset[tuple[str, str]] = frozenset()
     only: frozenset[Operation] = frozenset(OPERATIONS)
     include_protected: bool = False
     # The keys of decisions that stand.

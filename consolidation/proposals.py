@@ -17,8 +17,6 @@ if TYPE_CHECKING:
 
 Operation = Literal["merge", "synthesize", "extract", "update"]
 OPERATIONS: tuple[Operation, ...] = ("merge", "synthesize", "extract", "update")
-# Of these, the ones that a writer is asked about: what an update says is decided by rules.
-ASKED: tuple[Operation, ...] = ("merge", "synthesize", "extract")
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,23 +68,52 @@ class Proposal:
     min_similarity: float
     mean_similarity: float
     reason: str
-    estimated_tokens: int
-    # What will stand in the file: what the extractive writer writes, or the text that stays in a
-    # merge. None where a model is to write or to judge.
-    draft: Draft | None = None
-    # Where a model is to write: what is written if its draft is turned down.
-    fallback: Draft | None = None
-
-    @property
-    def needs_writer(self) -> bool:
-        """Whether a writer must still write, or judge."""
-        return self.draft is None
+    # What will stand in the file: what was composed or written, or the text that stays in a merge.
+    draft: Draft
+    # Whether a model grouped the sources, and wrote what is new of the text.
+    by_model: bool = False
+    # Whether it waits for a model's answer: it is carried out if that leaves its sources as they
+    # are.
+    waits: bool = False
 
     @property
     def keeps_text(self) -> bool:
         """Whether no text changes: the one that stays takes the others in as it stands."""
-        takes_in = self.operation in ("merge", "extract")
-        return takes_in and self.survivor is not None and self.draft is not None
+        return self.operation in ("merge", "extract") and self.survivor is not None
+
+
+@dataclass(frozen=True)
+class Window:
+    """Memories that lie near each other, which a model is shown together, once.
+
+    What it says of them becomes proposals. Lists go by the order in which they are shown.
+    """
+
+    # sha256 of the tenant, of what the model is told, and of the texts.
+    id: str
+    tenant: str
+    memories: tuple[str, ...]
+    content_hashes: tuple[str, ...]
+    # Texts that nothing lies near: they need not be shown, now or later, but beside something new.
+    alone: tuple[str, ...]
+    # Each one's trust, and the occasion on which it was said.
+    trusts: tuple[float, ...]
+    sessions: tuple[str, ...]
+    # Those that may be superseded.
+    may_leave: frozenset[str]
+    # Those that were made before: they may take others in, and stay word for word.
+    standing: frozenset[str]
+    # Pairs that nobody may join: a rule is certain that they differ, or a person took them apart.
+    apart: frozenset[tuple[str, str]]
+    operations: frozenset[Operation]
+    # What the question and the answer will take, estimated.
+    prompt_tokens: int
+    answer_tokens: int
+
+    @property
+    def tokens(self) -> int:
+        """Both together."""
+        return self.prompt_tokens + self.answer_tokens
 
 
 @dataclass(frozen=True)
@@ -157,13 +184,24 @@ class Plan:
     too_long: tuple[TooLong, ...] = ()
     # Ids of memories whose text is no longer what it was.
     damaged: tuple[str, ...] = ()
-    # What is left to a model; nothing where there is one.
+    # What no rule can decide.
     undecided: tuple[Undecided, ...] = ()
+    # What a model is to be asked; nothing without one.
+    windows: tuple[Window, ...] = ()
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether nothing is to be done."""
+        return not self.proposals and not self.windows
 
     @property
     def digest(self) -> str:
-        """The sha256 of the plan: two plans with the same one do the same."""
-        parts = [[one.id, one.sources, one.leaving, one.survivor] for one in self.proposals]
+        """The sha256 of the plan: two plans with the same one do, and ask, the same."""
+        parts: list[object] = [
+            [one.id, one.sources, one.leaving, one.survivor] for one in self.proposals
+        ]
+        if self.windows:
+            parts.append([[one.id, one.memories] for one in self.windows])
         return hashlib.sha256(json_text(parts).encode()).hexdigest()
 
 
@@ -207,15 +245,25 @@ State = Literal[
 
 @dataclass(frozen=True)
 class Written:
-    """What a writer made of a proposal: an accepted draft, or the state and why there is none."""
+    """A proposal with its draft checked: to be applied, or the state and why it is not."""
 
     proposal: Proposal
-    draft: Draft | None
     state: State
     why: str | None = None
-    # In a merge that a model judged: the one that stays.
-    survivor: str | None = None
+    # Its share of what was asked of a model.
     usage: Usage = field(default_factory=Usage)
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A window and what became of the question: `applied` if it was answered."""
+
+    window: Window
+    state: State
+    why: str | None = None
+    usage: Usage = field(default_factory=Usage)
+    # What the model says cannot both be true.
+    conflicts: tuple[Conflict, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -224,10 +272,9 @@ class Worth:
 
     # Of all its sources.
     tokens_before: int
-    # Of those that stay and of what is written. None where nothing came of the proposal, or a model
-    # is to write first.
+    # Of those that stay and of what is written. None where nothing came of the proposal.
     tokens_after: int | None
-    # Of what results; None where that is open.
+    # Of what results; None where nothing came of the proposal.
     trust: float | None
 
 
@@ -238,9 +285,8 @@ class Result:
     proposal: Proposal
     state: State
     why: str | None = None
+    # The memory that was made; of what stays, `proposal.survivor` tells.
     derived: str | None = None
-    survivor: str | None = None
-    draft: Draft | None = None
     worth: Worth | None = None
 
 

@@ -382,8 +382,28 @@ def version_4(db: Database) -> None:
         db.conn.execute(statement)
 
 
+_VERSION_5 = """
+CREATE TABLE asked (
+    -- A row per text that a model was shown among its neighbours: no later night asks about it, but
+    -- with something new beside it.
+    tenant       TEXT NOT NULL,
+    content_hash TEXT NOT NULL,
+    -- A hash of the model and of what it was told to do.
+    key          TEXT NOT NULL,
+    run_id       TEXT NOT NULL,
+    PRIMARY KEY (tenant, content_hash, key)
+) STRICT, WITHOUT ROWID;
+"""
+
+
+def version_5(db: Database) -> None:
+    """Remember which texts a model was shown."""
+    for statement in _statements(_VERSION_5):
+        db.conn.execute(statement)
+
+
 # Oldest first. One is never edited after a release: a change of the schema is a new function.
-STEPS = (version_1, version_2, version_3, version_4)
+STEPS = (version_1, version_2, version_3, version_4, version_5)
 
 
 def newest_version() -> int:

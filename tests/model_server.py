@@ -1,4 +1,6 @@
-"""A model server for tests, on loopback: it speaks the OpenAI protocol and says what it is told.
+"""A model server for tests, on loopback: it says what it is told, as OpenAI would.
+
+By the path that is asked for it speaks as Anthropic, Gemini, Ollama and llama.cpp do, too.
 
 What it answers is decided by a responder, a function of the request. `oracle` is an honest one,
 `in_turn` plays a script. It counts tokens as OpenAI does, with the encoding that litellm brings
@@ -12,15 +14,14 @@ import os
 import sys
 import threading
 import time
-from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import Any
+from typing import Any, NamedTuple
 
-from slowwave.consolidation.model import prompts
-from slowwave.consolidation.planning.estimates import Question
+from dialects import OpenAi, dialect_of
+
 from slowwave.consolidation.text.reading import read
 
 # More than any test asks for: a loop that does not end must not fill the memory.
@@ -30,6 +31,17 @@ MOST_BYTES = 1_000_000
 MOST_SECONDS = 60.0
 # Whose tokens are counted.
 COUNTED_AS = "gpt-4o-mini"
+# From this share of the shorter one's words on two memories tell one thing to the honest one.
+_ALIKE = 0.8
+
+
+class Shown(NamedTuple):
+    """A memory as a model is shown it; one that stays word for word says so."""
+
+    id: str
+    said: str
+    text: str
+    stands: str = ""
 
 
 @dataclass(frozen=True)
@@ -45,22 +57,18 @@ class Asked:
         return list(self.body["messages"])
 
     @property
-    def question(self) -> Question:
-        """What it is about, by its instructions."""
-        system = self.messages[0]["content"]
-        return next(one for one, text in prompts.INSTRUCTIONS.items() if text == system)
+    def memories(self) -> list[Shown]:
+        """The memories in it, in their order."""
+        inside, _, _ = self.messages[1]["content"].partition("\n</memories>")
+        first, *lines = inside.splitlines()
+        assert first == "<memories>"
+        return [Shown(*json.loads(line)) for line in lines]
 
     @property
-    def lines(self) -> list[dict[str, Any]]:
-        """What stands between the two marks, an object a line."""
-        first, *lines, last = self.messages[1]["content"].splitlines()
-        assert (first, last) == ("<memories>", "</memories>")
-        return [json.loads(line) for line in lines]
-
-    @property
-    def memories(self) -> list[dict[str, Any]]:
-        """The memories in it, those of pairs one after the other."""
-        return [memory for line in self.lines for memory in line.get("memories", [line])]
+    def faulty(self) -> list[dict[str, Any]]:
+        """The groups of an earlier answer that cannot be used, with their faults."""
+        _, _, behind = self.messages[1]["content"].partition("\n<groups>\n")
+        return [json.loads(line) for line in behind.splitlines()[:-1]]
 
     @property
     def prompt_tokens(self) -> int:
@@ -71,7 +79,7 @@ class Asked:
     @property
     def texts(self) -> str:
         """All that the memories say."""
-        return "\n".join(memory["text"] for memory in self.memories)
+        return "\n".join(memory.text for memory in self.memories)
 
     @property
     def repair(self) -> str | None:
@@ -107,12 +115,14 @@ def says(
     content: str | Mapping[str, Any],
     finish_reason: str = "stop",
     prompt_tokens: int | None = None,
+    refusal: str | None = None,
 ) -> Reply:
     """Give a completion with this content; what it took is counted unless it is told."""
     text = content if isinstance(content, str) else json.dumps(content)
     choice = {
         "index": 0,
-        "message": {"role": "assistant", "content": text},
+        "message": {"role": "assistant", "content": text}
+        | ({"refusal": refusal} if refusal else {}),
         "finish_reason": finish_reason,
     }
     completion = {"id": "chatcmpl-1", "object": "chat.completion", "created": 1}
@@ -120,19 +130,28 @@ def says(
     return Reply(completion | {"choices": [choice], **told})
 
 
-def judges(judgement: str) -> Responder:
-    """Give a responder that says this of every pair."""
-    return lambda asked: says(judgements(dict.fromkeys(pairs(asked), judgement)))
+def group(
+    kind: str,
+    memories: Sequence[Shown | str],
+    stay: Sequence[Shown | str] = (),
+    claims: Sequence[tuple[str, Sequence[Shown | str]]] = (),
+) -> dict[str, Any]:
+    """Give a group of an answer; claims are texts with whom they cite."""
+    return {
+        "kind": kind,
+        "ids": _ids(memories),
+        "stay": _ids(stay),
+        "claims": [{"text": text, "sources": _ids(cited)} for text, cited in claims],
+    }
 
 
-def pairs(asked: Asked) -> list[str]:
-    """Give the numbers of the pairs."""
-    return [line["pair"] for line in asked.lines]
+def groups(*several: dict[str, Any]) -> dict[str, Any]:
+    """Give an answer."""
+    return {"groups": list(several)}
 
 
-def judgements(said: Mapping[str, str]) -> dict[str, Any]:
-    """Give an answer about pairs."""
-    return {"judgements": [{"pair": pair, "judgement": what} for pair, what in said.items()]}
+def _ids(memories: Sequence[Shown | str]) -> list[str]:
+    return [one if isinstance(one, str) else one.id for one in memories]
 
 
 def compact(value: Any) -> str:
@@ -184,19 +203,47 @@ def oracle(asked: Asked) -> Reply:
 
 
 def faithful(asked: Asked) -> dict[str, Any]:
-    """Give a true answer to any question."""
-    if asked.question == "judge":
-        return judgements(dict.fromkeys(pairs(asked), "same"))
-    if asked.question == "extract":
-        return _rule(asked.memories)
-    return {
-        "claims": [
-            {"text": dated(sentence, memory["said"]), "sources": [memory["id"]]}
-            for memory in asked.memories
-            for sentence in read(memory["text"]).sentences
-            if not memory.get("stands")
-        ]
-    }
+    """Give a true answer: what tells one thing is what has most of its words in common."""
+    return groups(*map(_told, _alike(asked.memories)))
+
+
+def _told(members: list[Shown]) -> dict[str, Any]:
+    """Let all be told in the words of as few as have all words; one stays if it has them all."""
+    left = frozenset().union(*(_words(one) for one in members))
+    chosen: list[Shown] = []
+    while left:
+        best = max(members, key=lambda one: (len(_words(one) & left), -len(one.text)))
+        chosen.append(best)
+        left -= _words(best)
+    if len(chosen) == 1:
+        return group("same", members, chosen)
+    others = [one for one in members if one not in chosen]
+    claims = [
+        (dated(sentence, one.said), [one, *(others if one is chosen[0] else ())])
+        for one in sorted(chosen)
+        for sentence in read(one.text).sentences
+    ]
+    return group("joined", members, (), claims)
+
+
+def _alike(memories: Sequence[Shown]) -> Iterator[list[Shown]]:
+    """Give the memories that share most of their words, each in one group at the most."""
+    left = list(memories)
+    while left:
+        first = left.pop(0)
+        near = [one for one in left if _are_alike(first, one)]
+        left = [one for one in left if one not in near]
+        if near:
+            yield [first, *near]
+
+
+def _are_alike(one: Shown, other: Shown) -> bool:
+    fewest = min(len(_words(one)), len(_words(other)))
+    return len(_words(one) & _words(other)) >= _ALIKE * fewest > 0
+
+
+def _words(memory: Shown) -> frozenset[str]:
+    return read(memory.text).stem_set
 
 
 def dated(sentence: str, said: str) -> str:
@@ -204,27 +251,13 @@ def dated(sentence: str, said: str) -> str:
     return f"[{said}] {sentence}" if read(sentence).deictic else sentence
 
 
-def _rule(memories: list[dict[str, str]]) -> dict[str, Any]:
-    """Give the memory whose words most of the others share, if there are five at least."""
-    if len(memories) < 5:
-        return {"rule": None, "sources": []}
-    words = {memory["id"]: read(memory["text"]).stem_set for memory in memories}
-    counts = Counter(word for said in words.values() for word in said)
-
-    def commonness(memory: dict[str, str]) -> float:
-        said = words[memory["id"]]
-        return sum(counts[word] for word in said) / len(said)
-
-    chosen = max(memories, key=commonness)
-    return {"rule": chosen["text"], "sources": [memory["id"] for memory in memories]}
-
-
 class ModelServer:
     """A running server: where it is, and what it was asked."""
 
     def __init__(self, port: int, responder: Responder, most_requests: int) -> None:
         self.most_requests = most_requests
-        self.base = f"http://127.0.0.1:{port}/v1"
+        self.address = f"http://127.0.0.1:{port}"
+        self.base = f"{self.address}/v1"
         self.responder = responder
         self.asked: list[Asked] = []
         # The tokens of each question and answer.
@@ -313,23 +346,21 @@ class _Handler(BaseHTTPRequestHandler):
         model = self.server.model
         body = json.loads(self.rfile.read(min(int(self.headers["content-length"]), MOST_BYTES)))
         headers = {name.lower(): value for name, value in self.headers.items()}
-        reply = model.reply(Asked(headers, body))
+        dialect = dialect_of(self.path)
+        asked = dialect.asked(self.path, body)
+        reply = model.reply(Asked(headers, asked))
         if reply.silent:
             model.closing.wait(MOST_SECONDS)
         elif not reply.hangs_up:
             # Whoever asked may have given up.
             with suppress(ConnectionError):
-                self._send(reply, body["model"])
+                self._send(_in(dialect, reply, asked["model"]))
 
     def log_message(self, format: str, *args: object) -> None:
         """Say nothing."""
 
-    def _send(self, reply: Reply, model: str) -> None:
-        text = (
-            reply.body
-            if isinstance(reply.body, str)
-            else json.dumps({"model": model, **reply.body})
-        )
+    def _send(self, reply: Reply) -> None:
+        text = reply.body if isinstance(reply.body, str) else json.dumps(reply.body)
         sent = text.encode()
         self.send_response(reply.status)
         self.send_header("content-type", "application/json")
@@ -338,6 +369,16 @@ class _Handler(BaseHTTPRequestHandler):
             self.send_header(name, value)
         self.end_headers()
         self.wfile.write(sent)
+
+
+def _in(dialect: OpenAi, reply: Reply, model: str) -> Reply:
+    """Give a reply in a dialect; what is no completion and no error is sent as it is."""
+    if isinstance(reply.body, str):
+        return reply
+    body = {"model": model, **reply.body}
+    if reply.status >= 400:
+        return replace(reply, body=dialect.refused(reply.status, body))
+    return replace(reply, body=dialect.said(body) if "usage" in body else body)
 
 
 def _serve_slowly(seconds: float, most_requests: int) -> None:

@@ -13,6 +13,7 @@ import subprocess
 import sys
 import threading
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from datetime import datetime, timedelta
@@ -29,6 +30,7 @@ from model_server import (
     Asked,
     ModelServer,
     Reply,
+    Responder,
     compact,
     count,
     count_messages,
@@ -49,6 +51,7 @@ from slowwave.consolidation.comparison.restating import restating
 from slowwave.consolidation.errors import ModelError
 from slowwave.consolidation.model import prompts
 from slowwave.consolidation.model.calls import ATTEMPTS, Endpoint
+from slowwave.consolidation.model.structured import response_format
 from slowwave.consolidation.model.writer import Budget, ModelWriter
 from slowwave.consolidation.planning.estimates import TOKENS_OF_INSTRUCTIONS, Question
 from slowwave.consolidation.proposals import ASKED, Operation, Result, Source
@@ -340,11 +343,6 @@ def as_prose(answer: dict[str, Any]) -> str:
     return " ".join(claim["text"] for claim in answer["claims"])
 
 
-def with_more_keys(answer: dict[str, Any]) -> dict[str, Any]:
-    """Give the answer with a key that was not asked for."""
-    return answer | {"confidence": 0.9}
-
-
 def without_last(answer: dict[str, Any]) -> dict[str, Any]:
     """Leave out the last source."""
     return {"claims": answer["claims"][:-1]}
@@ -362,7 +360,6 @@ def twice(answer: dict[str, Any]) -> dict[str, Any]:
 
 SPOILED: dict[str, tuple[str, Spoil, str]] = {
     "prose": (LEASE, as_prose, "not the JSON that was asked for"),
-    "more keys": (LEASE, with_more_keys, "confidence"),
     "unknown id": (LEASE, replacing('"m2"', '"m9"'), "an id that was not given: m9"),
     "no source": (LEASE, citing_nothing, "cites no source"),
     "a source left out": (LEASE, without_last, "leaves out a source"),
@@ -391,7 +388,10 @@ def test_a_bad_draft_is_turned_down_after_one_repair_and_nothing_of_it_is_writte
     result = only_result(agent.sleep())
     assert result.why is not None
     assert why in result.why
-    if result.proposal.fallback is None or "the answer is not the JSON" in result.why:
+    if "the answer is not the JSON" in result.why:
+        assert result.state == "failed"
+        assert agent.picture() == before
+    elif result.proposal.fallback is None:
         assert result.state == "rejected"
         assert agent.picture() == before
     else:
@@ -607,8 +607,8 @@ def test_a_pair_that_is_left_out_is_asked_about_once_more_and_alone(agent: Agent
 
 UNJUDGED = {
     "left out": (says(judgements({"p1": "same"})), "failed", "did not answer about this pair"),
-    "no JSON": (says("Both look fine."), "rejected", "not the JSON that was asked for"),
-    "cut off": (says('{"judgements": [{"pair": "p1", '), "rejected", "breaks off before its end"),
+    "no JSON": (says("Both look fine."), "failed", "not the JSON that was asked for"),
+    "cut off": (says('{"judgements": [{"pair": "p1", '), "failed", "breaks off before its end"),
 }
 
 
@@ -767,16 +767,115 @@ def test_a_failure_that_passes_is_tried_again_and_the_answer_is_applied(
     assert len(agent.server.asked) == ATTEMPTS
 
 
-@pytest.mark.parametrize("length", [0, 40, 120])
-def test_an_answer_that_was_cut_off_is_rejected_and_every_memory_stays(
-    agent: Agent, length: int
+def cut_off(length: int, reason: str) -> Responder:
+    """Give a responder whose every answer breaks off."""
+    return lambda asked: says(json.dumps(faithful(asked))[:length], reason)
+
+
+CUT_OFF = {
+    "before it began": cut_off(0, "length"),
+    "within a sentence": cut_off(40, "length"),
+    "within a sentence, and not said so": cut_off(40, "stop"),
+    "within its thoughts": lambda asked: says("<think>The first one says", "stop"),
+}
+
+
+@pytest.mark.parametrize("responder", CUT_OFF.values(), ids=CUT_OFF.keys())
+def test_an_answer_that_is_cut_off_twice_fails_and_is_never_kept(
+    agent: Agent, responder: Responder
 ) -> None:
     agent.remember(a_fact())
     before = agent.picture()
-    agent.server.responder = lambda asked: says(json.dumps(faithful(asked))[:length], "length")
-    result = only_result(agent.sleep())
-    assert (result.state, result.why) == ("rejected", "the answer breaks off before its end")
+    agent.server.responder = responder
+    outcome = agent.sleep()
+    result = only_result(outcome)
+    assert result.state == "failed"
+    assert "the answer breaks off before its end, also with a limit of" in str(result.why)
+    first, second = (asked.body["max_tokens"] for asked in agent.server.asked)
+    assert second == 2 * first
+    # Both were paid for.
+    assert (outcome.usage.prompt_tokens, outcome.usage.completion_tokens) == tuple(
+        map(sum, zip(*agent.server.taken, strict=True))
+    )
     assert agent.picture() == before
+    assert agent.rows("SELECT * FROM answers") == []
+
+
+def test_an_answer_that_was_cut_off_is_asked_for_again_with_twice_the_limit(agent: Agent) -> None:
+    agent.remember(a_fact())
+    agent.server.responder = lambda asked: (
+        oracle if len(agent.server.asked) == 2 else cut_off(40, "length")
+    )(asked)
+    outcome = agent.sleep()
+    assert states(outcome) == {"applied": 1}
+    assert outcome.usage.calls == len(agent.server.asked) == 2
+    asked, answered = (sum(tokens) for tokens in zip(*agent.server.taken, strict=True))
+    assert (outcome.usage.prompt_tokens, outcome.usage.completion_tokens) == (asked, answered)
+
+
+def test_what_a_cut_off_answer_took_counts_in_the_budget(agent: Agent) -> None:
+    agent.remember(a_fact())
+    agent.server.responder = cut_off(40, "length")
+    planned = agent.sleep(dry_run=True).plan.proposals
+    budget = Budget(tokens=planned[0].estimated_tokens + 100)
+    outcome = agent.sleep(agent.writer(budget=budget))
+    assert states(outcome) == {"skipped": 1}
+    assert len(agent.server.asked) == 1
+
+
+WITHHELD = {
+    "nothing": (says(""), "the model's answer is empty"),
+    "blanks": (says(" \n"), "the model's answer is empty"),
+    "the filter": (says("{", "content_filter"), "the provider's filter withheld the answer"),
+    "a refusal": (
+        says("", refusal="I cannot help with that."),
+        "the model will not answer: I cannot help with that.",
+    ),
+}
+
+
+@pytest.mark.parametrize(("reply", "why"), WITHHELD.values(), ids=WITHHELD.keys())
+def test_an_answer_in_which_nothing_stands_fails_at_once(
+    agent: Agent, reply: Reply, why: str
+) -> None:
+    agent.remember(a_fact())
+    agent.server.responder = in_turn(reply)
+    outcome = agent.sleep()
+    result = only_result(outcome)
+    assert (result.state, result.why) == ("failed", why)
+    assert len(agent.server.asked) == 1
+    assert outcome.usage.prompt_tokens == agent.server.taken[0][0]
+    assert agent.rows("SELECT * FROM answers") == []
+
+
+def test_a_kept_answer_that_cannot_be_read_is_asked_for_anew(agent: Agent) -> None:
+    agent.remember(a_fact())
+    agent.sleep()
+    (kept,) = agent.rows("SELECT * FROM answers")
+    execute(agent.path, "UPDATE answers SET answer = ?", kept["answer"][:40])
+    run_id = agent.rows("SELECT id FROM runs")[0]["id"]
+    with open_writing(agent.path) as file:
+        undo_run(file, run_id, timestamp(TOMORROW))
+    agent.server.forget()
+    again = agent.sleep(now=TOMORROW, reconsider=True)
+    assert states(again) == {"applied": 1}
+    assert len(agent.server.asked) == 1
+    assert [row["answer"] for row in agent.rows("SELECT * FROM answers")] == [kept["answer"]]
+
+
+def test_an_answer_that_could_be_read_the_second_time_is_kept_for_the_question(
+    agent: Agent,
+) -> None:
+    agent.remember(a_fact())
+    agent.server.responder = in_turn(says("no JSON"), then=oracle)
+    first = agent.sleep()
+    assert states(first) == {"applied": 1}
+    assert first.run_id is not None
+    with open_writing(agent.path) as file:
+        undo_run(file, first.run_id, timestamp(TOMORROW))
+    agent.server.forget()
+    assert states(agent.sleep(now=TOMORROW, reconsider=True)) == {"applied": 1}
+    assert agent.server.asked == []
 
 
 @pytest.mark.parametrize("status", [401, 403, 404])
@@ -785,8 +884,9 @@ def test_a_model_that_refuses_every_call_is_asked_no_further(agent: Agent, statu
     agent.server.responder = in_turn(refuses(status, "not for you"), then=oracle)
     outcome = agent.sleep()
     assert states(outcome) == {"failed": 1, "skipped": 3}
-    # The rest is skipped for the very reason that the first one failed.
-    assert len({result.why for result in outcome.results}) == 1
+    # Why stands with the first, and with no other.
+    whys = Counter(result.why for result in outcome.results)
+    assert whys["not asked, since the model refuses every call"] == 3
     assert len(agent.server.asked) == outcome.usage.calls == 1
 
 
@@ -857,11 +957,84 @@ def test_a_question_that_is_always_refused_costs_the_others_no_structured_output
     assert answered == ["json_schema"] * 3
 
 
-@pytest.mark.parametrize("wrapped", ["```json\n{}\n```", "Here it is:\n{}\nI hope it helps."])
-def test_an_answer_in_a_fence_or_among_sentences_is_understood(agent: Agent, wrapped: str) -> None:
+def with_capitals(answer: dict[str, Any]) -> str:
+    """Give the answer with other capitals in its keys."""
+    return json.dumps(answer).replace('"claims"', '"Claims"').replace('"text"', '"TEXT"')
+
+
+def with_more_keys(answer: dict[str, Any]) -> str:
+    """Give the answer with keys that were not asked for."""
+    return json.dumps({"confidence": 0.9, **answer})
+
+
+def wrapped(text: str) -> Callable[[dict[str, Any]], str]:
+    """Put a text around the answer."""
+    return lambda answer: text.replace("ANSWER", json.dumps(answer))
+
+
+SPELLED = {
+    "in a fence": wrapped("```json\nANSWER\n```"),
+    "among sentences": wrapped("Here it is {as JSON}:\nANSWER\nI hope {it} helps."),
+    "after thoughts": wrapped('<think>They say {"claims": []}, or do they?</think>\nANSWER'),
+    "after thoughts whose beginning is in the template": wrapped("So be it.</think>ANSWER"),
+    "after a draft": wrapped('{"claims": []}\nNo, better:\nANSWER'),
+    "with other capitals": with_capitals,
+    "with more keys": with_more_keys,
+}
+
+
+@pytest.mark.parametrize("spell", SPELLED.values(), ids=SPELLED.keys())
+def test_an_answer_is_understood_whatever_is_around_it(
+    agent: Agent, spell: Callable[[dict[str, Any]], str]
+) -> None:
     agent.remember(a_fact())
-    agent.server.responder = lambda asked: says(wrapped.replace("{}", json.dumps(faithful(asked))))
+    agent.server.responder = lambda asked: says(spell(faithful(asked)))
     assert states(agent.sleep()) == {"applied": 1}
+    assert len(agent.server.asked) == 1
+
+
+NOT_THE_FORM = {
+    "a filter": "content_policy_violation: your request was rejected by our safety system",
+    "Azure's filter": "The response was filtered due to the content management policy.",
+    "too long": "This model's maximum context length is 8192 tokens.",
+    "too long for llama.cpp": "the request exceeds the available context size, try increasing it",
+    "too long for Claude": "prompt is too long: 208310 tokens > 200000 maximum",
+}
+
+
+@pytest.mark.parametrize("message", NOT_THE_FORM.values(), ids=NOT_THE_FORM.keys())
+def test_what_no_other_form_would_mend_is_asked_in_no_other_form(
+    agent: Agent, message: str
+) -> None:
+    agent.remember(a_fact())
+    agent.server.responder = in_turn(refuses(400, message))
+    assert states(agent.sleep()) == {"failed": 1}
+    assert len(agent.server.asked) == 1
+
+
+def test_a_model_that_takes_no_temperature_is_asked_without_and_in_the_same_form(
+    agent: Agent,
+) -> None:
+    agent.remember(facts(2))
+    said = "Unsupported value: 'temperature' does not support 0 with this model."
+    agent.server.responder = lambda asked: (
+        refuses(400, said) if "temperature" in asked.body else oracle(asked)
+    )
+    assert states(agent.sleep()) == {"applied": 2}
+    assert [asked.form for asked in agent.server.asked] == ["json_schema"] * 3
+
+
+@pytest.mark.parametrize("model", ["openai/o3-mini", "openai/gpt-5-mini"])
+def test_a_model_that_thinks_has_room_for_it_and_no_temperature(agent: Agent, model: str) -> None:
+    agent.remember(a_fact())
+    agent.sleep()
+    usual = agent.server.asked[0].body["max_tokens"]
+    agent.server.forget()
+    agent.remember(a_fact(JONAH))
+    assert states(agent.sleep(agent.writer(model), now=TOMORROW))["applied"] == 1
+    body = agent.server.asked[0].body
+    assert "temperature" not in body
+    assert body["max_completion_tokens"] >= max(4_000, 3 * usual)
 
 
 # ----------------------------------------------------------------- one night after another
@@ -877,7 +1050,7 @@ def test_a_second_night_asks_nothing(agent: Agent) -> None:
 
 
 REMEMBERED: dict[str, tuple[Callable[[], list[dict[str, Any]]], Reply]] = {
-    "rejected": (a_fact, says("no JSON")),
+    "rejected": (a_fact, says({"claims": [{"text": "The kettle is blue.", "sources": ["m9"]}]})),
     "declined merge": (a_pair, says(judgements({"p1": "different"}))),
     "declined rule": (a_rule, says({"rule": None, "sources": []})),
 }
@@ -968,9 +1141,9 @@ def test_a_repair_is_not_asked_for_beyond_the_budget_but_the_next_night(agent: A
     assert agent.picture() == before
     again = agent.sleep(now=TOMORROW)
     assert states(again) == {"applied": 1}
-    # The first answer lay in the file: only the repair was asked for.
-    assert (again.usage.calls, again.usage.cached) == (1, 1)
-    assert [asked.repair is None for asked in agent.server.asked] == [True, False]
+    # What cannot be read is not kept.
+    assert (again.usage.calls, again.usage.cached) == (1, 0)
+    assert [asked.repair is None for asked in agent.server.asked] == [True, True]
 
 
 def test_every_request_counts_against_the_budget_of_calls(agent: Agent) -> None:
@@ -1345,8 +1518,7 @@ def test_all_but_the_memories_takes_at_most_350_tokens_and_what_is_reckoned(
     messages = prompts.ask_to_write(question, [])
     if question == "judge":
         messages = prompts.ask_to_judge({})
-    schema = {"name": question, "schema": prompts.schema(question)}
-    sent = compact({"type": "json_schema", "json_schema": schema})
+    sent = compact(response_format("json_schema", question)["response_format"])
     counted = count_messages(messages) + count(sent)
     assert counted <= 350
     assert counted == pytest.approx(TOKENS_OF_INSTRUCTIONS[question], abs=2)
@@ -1355,8 +1527,29 @@ def test_all_but_the_memories_takes_at_most_350_tokens_and_what_is_reckoned(
 @pytest.mark.parametrize("operation", ASKED)
 def test_the_schema_is_sent_as_it_is_reckoned(agent: Agent, operation: Operation) -> None:
     asked, _ = asked_about(agent, operation)
-    schema = {"name": asked.question, "schema": prompts.schema(asked.question)}
-    assert asked.body["response_format"] == {"type": "json_schema", "json_schema": schema}
+    sent = response_format("json_schema", asked.question)["response_format"]
+    assert asked.body["response_format"] == sent
+
+
+@pytest.mark.parametrize("question", TOKENS_OF_INSTRUCTIONS)
+def test_schemas_are_in_the_strict_form_of_providers(question: Question) -> None:
+    shape = response_format("json_schema", question)["response_format"]["json_schema"]
+    assert shape["strict"] is True
+    for part in objects_in(shape["schema"]):
+        assert part["additionalProperties"] is False
+        assert part["required"] == list(part["properties"])
+    assert "minLength" not in compact(shape)
+
+
+def objects_in(schema: Any) -> Iterator[dict[str, Any]]:
+    """Give the parts of a schema that are objects."""
+    if isinstance(schema, dict):
+        if schema.get("type") == "object":
+            yield schema
+        schema = list(schema.values())
+    if isinstance(schema, list):
+        for one in schema:
+            yield from objects_in(one)
 
 
 @pytest.mark.parametrize("operation", ASKED)

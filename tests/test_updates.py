@@ -673,7 +673,7 @@ def test_a_file_of_version_1_takes_updates_once_it_is_brought_up_to_date(
         assert check_file(file).problems == ()
     assert picture(path, tables) == before
     assert [one for one in rows(path, parts) if one in had] == had
-    assert rows(path, "PRAGMA user_version") == [{"user_version": 4}]
+    assert rows(path, "PRAGMA user_version") == [{"user_version": 5}]
     fill(path, told(BRANCH[:2], "branch"))
     assert [one.operation for one in night(path, embedder).plan.proposals] == ["update"]
 

@@ -1,13 +1,27 @@
-"""Section 4: drafts of a hostile writer, and faithful ones, through verification."""
+"""Section 4: drafts of a hostile writer, and faithful ones, through verification.
+
+    python -m benchmarks.quality.drafts FILE.jsonl [--verbose]
+
+measures it on the drafts in a file: a line each, with `sources` (id, said, text), `claims` (text,
+sources), `operation`, `style`, `faithful` and, of those that are not, `kind`. A draft is turned
+down by a hard fault; one with soft faults alone a second opinion decides about.
+"""
 
 from __future__ import annotations
 
+import argparse
+import json
+import sys
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from pathlib import Path
 
+import numpy as np
+from rich.console import Console
 from rich.table import Table
 
 from slowwave.consolidation.proposals import Claim, Draft, Source
+from slowwave.consolidation.verification.faults import Fault
 from slowwave.consolidation.verification.verify import find_distance, find_faults
 
 from .bench import Bench, Json
@@ -17,6 +31,8 @@ SETS = (
     *("drafts-tuned", "drafts-tuned-2", "drafts-tuned-3", "drafts-tuned-4"),
     "drafts-held-out",
 )
+# Faults are found in texts alone.
+_NO_VECTOR = np.zeros(0, dtype=np.float32)
 # Cases of a set, in a quick run.
 _QUICK = 2
 
@@ -76,10 +92,57 @@ def _draft(row: Json) -> Draft:
 
 
 def _is_turned_down(bench: Bench, case: Json, sources: list[Source], draft: Draft) -> bool:
-    if find_faults(draft, sources, case["operation"]):
+    if any(not one.soft for one in find_faults(draft, sources, case["operation"])):
         return True
     return bool(find_distance(bench.embedder.encode([draft.text])[0], sources))
 
 
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Measure on the file that is named, and print a table."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.quality.drafts")
+    parser.add_argument("file", type=Path, help="drafts, a JSON object a line")
+    parser.add_argument("--verbose", action="store_true", help="the texts of what went wrong")
+    chosen = parser.parse_args(arguments)
+    if not chosen.file.is_file():
+        sys.exit(f"absent: {chosen.file}")
+    drafts = [json.loads(line) for line in chosen.file.read_text("utf-8").splitlines()]
+    found = [(row, _faults_of(row)) for row in drafts]
+    table = Table("style", "drafts are", "n", "turned down", "or in doubt", title=chosen.file.name)
+    for style, faithful in sorted({(row["style"], row["faithful"]) for row in drafts}):
+        some = [
+            faults for row, faults in found if (row["style"], row["faithful"]) == (style, faithful)
+        ]
+        hard = rate_of(any(not one.soft for one in faults) for faults in some)
+        any_fault = rate_of(bool(faults) for faults in some)
+        kind = "faithful" if faithful else "wrong"
+        table.add_row(style, kind, str(len(some)), shown(hard), shown(any_fault))
+    console = Console()
+    console.print(table)
+    if chosen.verbose:
+        for row, faults in found:
+            for line in _told(row, faults):
+                console.print(line, markup=False)
+
+
+def _faults_of(row: Json) -> list[Fault]:
+    sources = [
+        Source(one["id"], one["text"], f"{one['said']}T09:00:00+00:00", _NO_VECTOR)
+        for one in row["sources"]
+    ]
+    return find_faults(_draft(row), sources, row["operation"])
+
+
+def _told(row: Json, faults: Sequence[Fault]) -> Iterator[str]:
+    """Give a draft that was judged wrongly, with why."""
+    if any(not one.soft for one in faults) != row["faithful"]:
+        return
+    yield f"{row['style']} {row['kind']}: {_draft(row).text}"
+    yield from (f"    {'?' if one.soft else '!'} {one.why}" for one in faults)
+
+
 def _row(kind: str, faithful: bool, outcomes: list[bool]) -> Json:
     return {"kind": kind, "faithful": faithful, "turned down": rate_of(outcomes)}
+
+
+if __name__ == "__main__":
+    main()

@@ -1,8 +1,10 @@
-"""One night without a model on a life with known answers: its figures, one a line.
+"""One night on a life with known answers, without a model or with one: its figures, one a line.
 
     python -m benchmarks.quality.life FILE.jsonl GOLD.json [--json] [--verbose]
     python -m benchmarks.quality.life --night assistant|office|lab
     python -m benchmarks.quality.life --nights
+    python -m benchmarks.quality.life ... --model NAME [--api-base URL]
+    python -m benchmarks.quality.life ... --knowing|--lying
 
 What each figure counts stands in known_answers.py; the main ones are the last twelve lines.
 """
@@ -13,17 +15,23 @@ import argparse
 import json
 import sys
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from fixtures.night import FLAVOURS, Night, Told, lines, load
+from slowwave.consolidation.model.calls import Endpoint
+from slowwave.consolidation.model.writer import ModelWriter
 from slowwave.consolidation.planning.conflicts import standing_conflicts
+from slowwave.consolidation.running.outcome import Outcome
 from slowwave.consolidation.vectors.embedder import Embedder, SentenceEmbedder
+from slowwave.consolidation.writing.writer import Writer
 from slowwave.store.records import timestamp
 
 from .bench import Json
 from .files import NOW, memory_file, night, picture, rows, written
+from .knowing import KnowingWriter
 from .known_answers import (
     PAIRS,
     Company,
@@ -64,6 +72,7 @@ class Measured:
     seconds: float
     # What the second night planned, and the rows that it wrote.
     again: tuple[int, int]
+    outcome: Outcome
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -72,7 +81,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
     embedder = SentenceEmbedder()
     # The model is loaded before any clock runs.
     embedder.encode(["one"])
-    found = {life.name: measured(life, embedder) for life in _sources(chosen)}
+    found = {
+        life.name: measured(life, embedder, _writer(chosen, life)) for life in _sources(chosen)
+    }
     if chosen.json:
         text = json.dumps({name: _as_json(one) for name, one in found.items()}, indent=1)
         sys.stdout.write(text + "\n")
@@ -82,12 +93,12 @@ def main(arguments: Sequence[str] | None = None) -> None:
     sys.stdout.writelines(f"{line}\n" for line in _table(found))
 
 
-def measured(source: Source, embedder: Embedder) -> Measured:
+def measured(source: Source, embedder: Embedder, writer: Writer | None = None) -> Measured:
     """Run a night on a life, and a second one, which must do nothing."""
     with memory_file(source.lines) as path:
         before = [one for one in _stored(path) if one.active]
         began = time.process_time()
-        night(path, embedder)
+        first = night(path, embedder, writer)
         seconds = time.process_time() - began
         after = _stored(path)
         life = Life(
@@ -98,10 +109,17 @@ def measured(source: Source, embedder: Embedder) -> Measured:
             gold=gold_of(source.gold, {one.id: one.content for one in before}),
         )
         there = picture(path)
-        second = night(path, embedder)
-        again = len(second.plan.proposals), written(there, picture(path))
+        second = night(path, embedder, writer)
+        again = len(second.plan.proposals) + len(second.asked), written(there, picture(path))
     texts = {one.id: one.content for one in [*before, *after]}
-    return Measured(life_figures(life), texts, seconds, again)
+    return Measured(life_figures(life), texts, seconds, again, first)
+
+
+def _writer(chosen: argparse.Namespace, life: Source) -> Writer | None:
+    if chosen.knowing or chosen.lying:
+        texts = {one["id"]: one["content"] for one in map(json.loads, life.lines)}
+        return KnowingWriter(life.gold, texts, chosen.lying)
+    return ModelWriter(Endpoint(chosen.model, chosen.api_base)) if chosen.model else None
 
 
 def source_of_files(path: Path, gold: Path) -> Source:
@@ -172,6 +190,12 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("gold", type=Path, nargs="?", help="their known answers")
     parser.add_argument("--night", choices=FLAVOURS, help="one of the nights in fixtures/")
     parser.add_argument("--nights", action="store_true", help="all of them")
+    parser.add_argument("--model", help="litellm's name of the model that is asked")
+    parser.add_argument("--api-base", help="where it is reached")
+    parser.add_argument(
+        "--knowing", action="store_true", help="with a model that knows the known answers"
+    )
+    parser.add_argument("--lying", action="store_true", help="with one that says the opposite")
     parser.add_argument("--json", action="store_true", help="the figures with all ids, as JSON")
     parser.add_argument("--verbose", action="store_true", help="the texts of what went wrong")
     return parser
@@ -249,6 +273,16 @@ def _part(share: Share) -> str:
     return f"{len(share.right)} of {share.total}"
 
 
+def _groups(outcome: Outcome) -> str:
+    states = Counter(one.state for one in outcome.results if one.proposal.by_model)
+    return f"{states['applied']}, {states['rejected']}"
+
+
+def _asked(outcome: Outcome) -> str:
+    used = outcome.usage
+    return f"{used.calls}, {used.prompt_tokens:,}, {used.completion_tokens:,}"
+
+
 def _second_night(one: Measured) -> str:
     return "nothing" if one.again == (0, 0) else "{} proposals, {} rows".format(*one.again)
 
@@ -258,6 +292,8 @@ _FIGURES: dict[str, Callable[[Measured], str]] = {
     "memories before, after, ideal": lambda one: _sizes(one.figures.memories),
     "characters before, after, ideal": lambda one: _sizes(one.figures.characters),
     "text grows": lambda one: "yes" if one.figures.text_grows else "no",
+    "groups of a model: applied, rejected": lambda one: _groups(one.outcome),
+    "questions, tokens read and written": lambda one: _asked(one.outcome),
     "processor seconds": lambda one: f"{one.seconds:.1f}",
     "second night does": _second_night,
     "redundant memories removed": lambda one: _removed(one.figures.memories),

@@ -8,7 +8,9 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 
-from slowwave.consolidation.model.calls import Call, Endpoint, Model
+from slowwave.consolidation.model.asking import Call
+from slowwave.consolidation.model.calls import TIMEOUT_S, Endpoint
+from slowwave.consolidation.model.prompts import Messages
 from slowwave.consolidation.model.writer import ModelWriter
 from slowwave.store.ledger import Answer
 
@@ -21,32 +23,38 @@ class OracleWriter(ModelWriter):
 
     def __init__(self, same: Mapping[Texts, bool]) -> None:
         """Take which pairs say the same."""
-        endpoint = Endpoint("oracle")
-        super().__init__(endpoint)
-        self._oracle = _Oracle(endpoint, same)
+        super().__init__(Endpoint("oracle"))
+        self._oracle = _Oracle(same)
 
     def make_ready(self) -> None:
         """Put the labels in the model's place."""
         self._opened = self._oracle
 
 
-class _Oracle(Model):
-    def __init__(self, endpoint: Endpoint, same: Mapping[Texts, bool]) -> None:
-        super().__init__(endpoint, None, None)
-        self._same = same
+class _Oracle:
+    """Of two memories that say the same it lets the longer one stay."""
+
+    patience_s = TIMEOUT_S
+
+    def __init__(self, same: Mapping[Texts, bool]) -> None:
+        self._same = {frozenset(pair) for pair, says_the_same in same.items() if says_the_same}
 
     def price(self, prompt_tokens: int, answer_tokens: int) -> float | None:
         return 0.0
 
+    def limit(self, answer_tokens: int) -> int:
+        return answer_tokens
+
+    def note_kept(self, messages: Messages, answer: Answer) -> None:
+        pass
+
     def ask(self, call: Call) -> Answer:
         call.pending.permit()
-        lines = call.messages[1]["content"].splitlines()[1:-1]
-        judgements = [self._judged(json.loads(line)) for line in lines]
-        return Answer(json.dumps({"judgements": judgements}), 0, 0, 0.0)
-
-    def _judged(self, pair: Mapping[str, object]) -> dict[str, object]:
-        memories = pair["memories"]
-        assert isinstance(memories, list)  # noqa: S101 - the form that prompts gives a pair
-        left, right = (memory["text"] for memory in memories)
-        same = self._same.get((left, right), self._same.get((right, left), False))
-        return {"pair": pair["pair"], "judgement": "same" if same else "different"}
+        inside = call.messages[1]["content"].partition("\n</memories>")[0]
+        shown = [json.loads(line) for line in inside.splitlines()[1:]]
+        texts = {short: text for short, _, text, *_ in shown}
+        groups = []
+        if frozenset(texts.values()) in self._same:
+            stay = max(texts, key=lambda short: len(texts[short]))
+            groups = [{"kind": "same", "ids": list(texts), "stay": [stay], "claims": []}]
+        return Answer(json.dumps({"groups": groups}), 0, 0, 0.0)

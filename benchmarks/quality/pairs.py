@@ -8,15 +8,13 @@ from dataclasses import dataclass
 
 from rich.table import Table
 
-from slowwave.consolidation.planning.extractive import in_time
 from slowwave.consolidation.planning.plan import make_plan
-from slowwave.consolidation.proposals import Proposal, Written
-from slowwave.consolidation.snapshot.population import Population
+from slowwave.consolidation.proposals import Window, Written
 from slowwave.consolidation.writing.writer import ExtractiveWriter, Job, Writer
 
 from .bench import Bench, Json
 from .oracle import OracleWriter
-from .populations import Answers, check_of, options, population
+from .populations import Answers, check_with, options, population
 from .rates import rate_of, shown
 
 OWN = ("pairs-tuned", "pairs-held-out")
@@ -81,26 +79,30 @@ def sample(pairs: list[Pair], size: int) -> list[Pair]:
 
 
 def merged(bench: Bench, pairs: Sequence[Pair], writer: Writer) -> tuple[list[bool], list[Written]]:
-    """Give which pairs became one memory, and what the writer made of those it was asked about."""
+    """Give which pairs became one memory, and what came of those that the writer was shown."""
     populations = [population([one.left, one.right], bench.embedder) for one in pairs]
     chosen = options(writer)
-    plans = [make_plan([one], chosen).proposals for one in populations]
-    # The same two texts may stand in the file twice; a proposal's id is made of the texts.
+    plans = [make_plan([one], chosen) for one in populations]
+    # The same two texts may stand in the file twice; a window's id is made of the texts.
     jobs = {
-        proposal.id: _job(one, proposal)
-        for one, proposals in zip(populations, plans, strict=True)
-        for proposal in proposals
+        window.id: Job(window, tuple(one.sources(window.memories)))
+        for one, plan in zip(populations, plans, strict=True)
+        for window in plan.windows
     }
-    asked = [job for job in jobs.values() if job.proposal.needs_writer]
-    check = check_of(asked, bench.embedder)
-    written = [one for some in writer.write(asked, check, Answers()) for one in some]
-    became = {one.proposal.id for one in written if one.state == "planned"}
-    became |= {one.proposal.id for one in jobs.values() if not one.proposal.needs_writer}
-    return [any(one.id in became for one in proposals) for proposals in plans], written
+    check = check_with(bench.embedder)
+    answered = writer.write(list(jobs.values()), check, Answers())
+    written = [one for some in answered for one in some if isinstance(one, Written)]
+    became = {one.proposal.source_hashes for one in written if one.state == "planned"}
+    joined = [
+        bool(plan.proposals) or any(_texts(one) in became for one in plan.windows) for plan in plans
+    ]
+    return joined, written
 
 
-def _job(one: Population, proposal: Proposal) -> Job:
-    return Job(proposal, tuple(in_time(one.sources(proposal.sources))))
+def _texts(window: Window) -> tuple[str, ...]:
+    """Give the hashes of two texts as a proposal about both has them, by the ids of memories."""
+    hashes = dict(zip(window.memories, window.content_hashes, strict=True))
+    return tuple(hashes[one] for one in sorted(hashes))
 
 
 def _measured(bench: Bench, name: str, pairs: list[Pair]) -> Json:

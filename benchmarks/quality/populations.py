@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from datetime import UTC, datetime
 
 from slowwave.consolidation.options import PlanOptions
-from slowwave.consolidation.proposals import Draft, Proposal
 from slowwave.consolidation.snapshot.entities import names_in
 from slowwave.consolidation.snapshot.population import Population
 from slowwave.consolidation.vectors.embedder import Embedder
-from slowwave.consolidation.verification.verify import find_distance, find_faults
-from slowwave.consolidation.writing.writer import Check, Job, Writer, prompt_hashes
+from slowwave.consolidation.writing.checking import Check
+from slowwave.consolidation.writing.writer import Writer
 from slowwave.store.exchange import new_memory
 from slowwave.store.ledger import Answer, KeptAnswer
 
@@ -52,19 +51,12 @@ def population(
 
 def options(writer: Writer) -> PlanOptions:
     """Give what a plan for this writer depends on."""
-    return PlanOptions(writer.name, prompt_hashes(writer), extractive=writer.model is None)
+    return PlanOptions(model_key=writer.key)
 
 
-def check_of(jobs: Iterable[Job], embedder: Embedder) -> Check:
+def check_with(embedder: Embedder) -> Check:
     """Give the check of drafts that a run makes."""
-    sources_of = {job.proposal.id: job.sources for job in jobs}
-
-    def check(proposal: Proposal, draft: Draft) -> list[str]:
-        sources = sources_of[proposal.id]
-        faults = [one.why for one in find_faults(draft, sources, proposal.operation)]
-        return faults or find_distance(embedder.encode([draft.text])[0], sources)
-
-    return Check(check, announce=lambda _: None)
+    return Check(lambda text: embedder.encode([text])[0], {})
 
 
 class Answers:

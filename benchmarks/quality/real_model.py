@@ -67,8 +67,8 @@ def _price(outcome: Outcome, seconds: float, memories: int) -> Json:
     usage = outcome.usage
     thousands = memories / 1_000
     tokens = usage.prompt_tokens + usage.completion_tokens
-    planned = sum(one.estimated_tokens for one in outcome.plan.proposals)
-    asked = [one for one in outcome.results if one.proposal.needs_writer]
+    planned = sum(one.tokens for one in outcome.plan.windows)
+    asked = [one for one in outcome.results if one.proposal.by_model]
     return {
         "calls per 1,000": round(usage.calls / thousands, 1),
         "tokens per 1,000": round(tokens / thousands),

@@ -27,24 +27,26 @@ from fixtures.night import FLAVOURS, load
 from slowwave.consolidation.model.budget import Budget, Ledger
 from slowwave.consolidation.model.calls import Endpoint, open_model
 from slowwave.consolidation.model.dispatcher import Dispatcher
-from slowwave.consolidation.model.questions import Writing
+from slowwave.consolidation.model.groups import Suggestions
+from slowwave.consolidation.model.questions import GroupsQuestion, Talk
 from slowwave.consolidation.model.writer import ModelWriter
+from slowwave.consolidation.planning.estimates import estimate_window
 from slowwave.consolidation.progress import Progress
-from slowwave.consolidation.proposals import Plan, Proposal, proposal_id
+from slowwave.consolidation.proposals import OPERATIONS, Plan, Window
 from slowwave.consolidation.running.execute import Run
 from slowwave.consolidation.running.preflight import Preflight
 from slowwave.consolidation.runtime.interruption import Interruption
 from slowwave.consolidation.snapshot.population import Population
 from slowwave.consolidation.vectors.embedder import Embedder, SentenceEmbedder
-from slowwave.consolidation.writing.writer import Job, prompt_hashes
+from slowwave.consolidation.writing.writer import Job
 from slowwave.store.exchange import new_memory
 from slowwave.store.file import create_file, open_writing
 from slowwave.store.memories import add_memories
 from slowwave.store.records import Memory
 
 _NOW = datetime(2026, 3, 10, 3, 0, tzinfo=UTC)
-# How many memories a proposal is about.
-_SOURCES = 3
+# How the three memories of a question tell the same, so that the server can say so.
+_WAYS = ("{}", "User said that {}", "Note: {}")
 
 
 @dataclass
@@ -98,26 +100,27 @@ def measure(
 
 
 def _memories(proposals: int) -> list[Memory]:
-    """Give so many times three wordings of one fact, each time of another project."""
-    facts = [fact["wordings"][:_SOURCES] for one in FLAVOURS for fact in load(one).facts]
+    """Give so many times one fact told three times, each time of another project."""
+    facts = [fact["wordings"][0] for one in FLAVOURS for fact in load(one).facts]
     return [
         new_memory(
             {
                 "id": f"m-{number:05d}-{at}",
-                "content": f"Project {1000 + number // len(facts)}: {text}",
+                "content": way.format(f"In project {1000 + number // len(facts)} {text}"),
                 "observed_at": f"2026-02-0{at + 1}T09:00:00+00:00",
             },
             _NOW,
         )
         for number in range(proposals)
-        for at, text in enumerate(facts[number % len(facts)])
+        for text in [facts[number % len(facts)]]
+        for at, way in enumerate(_WAYS)
     ]
 
 
 def _night(
     endpoint: Endpoint, population: Population, concurrency: int, embedder: Embedder
 ) -> _Stage:
-    """Carry out a plan of syntheses in a file that holds its memories."""
+    """Carry out a plan of questions in a file that holds its memories."""
     writer = ModelWriter(endpoint, concurrency)
     writer.make_ready()
     with tempfile.TemporaryDirectory() as folder:
@@ -126,7 +129,7 @@ def _night(
         with open_writing(path) as file, file.transaction():
             add_memories(file, population.memories)
         run = Run(path, embedder, writer, _NOW, {}, Preflight(path, None, _NOW))
-        plan = Plan(tuple(_proposals(population, prompt_hashes(writer)["synthesize"])), ())
+        plan = Plan((), (), windows=tuple(_windows(population)))
         began, worked = time.monotonic(), time.process_time()
         executed = run.carry_out(plan, [population], Progress(), Interruption())
         seconds, processor_s = time.monotonic() - began, time.process_time() - worked
@@ -138,21 +141,33 @@ def _ask_alone(endpoint: Endpoint, population: Population, concurrency: int) -> 
     """Ask the same questions, and do nothing with the answers."""
     model = open_model(endpoint)
     dispatcher = Dispatcher(model, Ledger(Budget(), model.price), concurrency)
-    for one in _proposals(population, ""):
-        job = Job(one, tuple(population.sources(one.sources)))
-        dispatcher.ask(Writing(endpoint.model, job))
+    for one in _windows(population):
+        job = Job(one, tuple(population.sources(one.memories)))
+        suggestions = Suggestions(one, job.sources, "")
+        dispatcher.ask(GroupsQuestion(endpoint.model, Talk(job, suggestions)))
     while not dispatcher.at_rest:
         list(dispatcher.landed(seconds=0.1))
 
 
-def _proposals(population: Population, prompt_hash: str) -> Iterator[Proposal]:
-    for start in range(0, len(population.memories), _SOURCES):
-        sources = population.memories[start : start + _SOURCES]
-        ids = tuple(one.id for one in sources)
-        hashes = tuple(one.content_hash for one in sources)
-        key = proposal_id("synthesize", "default", hashes, prompt_hash, "model")
-        yield Proposal(
-            key, "synthesize", "default", ids, hashes, ids, None, (), 0.8, 0.8, "benchmark", 0
+def _windows(population: Population) -> Iterator[Window]:
+    for start in range(0, len(population.memories), len(_WAYS)):
+        shown = population.memories[start : start + len(_WAYS)]
+        ids = tuple(one.id for one in shown)
+        estimate = estimate_window(population.sources(ids))
+        yield Window(
+            id=f"window-{start}",
+            tenant="default",
+            memories=ids,
+            content_hashes=tuple(one.content_hash for one in shown),
+            alone=(),
+            trusts=tuple(one.trust for one in shown),
+            sessions=ids,
+            may_leave=frozenset(ids),
+            standing=frozenset(),
+            apart=frozenset(),
+            operations=frozenset(OPERATIONS),
+            prompt_tokens=estimate.prompt,
+            answer_tokens=estimate.answer,
         )
 
 

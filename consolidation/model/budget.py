@@ -46,6 +46,8 @@ class PendingCall:
         # What it cannot go beyond: so much of the budget is not given to others meanwhile.
         self.ceiling = Estimate(round(estimate.prompt * _AT_MOST), most_tokens)
         self.requests = 0
+        # What was used for answers of which nothing could be used: they were paid for.
+        self.wasted = Usage()
         # Why it is waited for no longer; None as long as it is.
         self.given_up: str | None = None
         # Whether an answer to one of its requests will not come.
@@ -65,6 +67,19 @@ class PendingCall:
         if self.requests:
             self._ledger.take_another(self)
         self.requests += 1
+
+    def waste(self, used: Usage) -> None:
+        """Note, in any thread, what an answer took of which nothing can be used."""
+        self.wasted += used
+        self._ledger.charge(used)
+
+    def raise_limit(self) -> None:
+        """Let the answer be twice as long, in a request that may take as long as a new one."""
+        # It is known to be longer than was allowed.
+        self.estimate = Estimate(self.estimate.prompt, self.most_tokens)
+        self.most_tokens *= 2
+        self.ceiling = Estimate(self.ceiling.prompt, self.most_tokens)
+        self._began = time.monotonic()
 
     def lose(self) -> None:
         """Note, in any thread, that a request's answer will not come: it may be charged for."""
@@ -114,11 +129,18 @@ class Ledger:
         with self._lock:
             self._lost.append(estimate)
 
+    def charge(self, used: Usage) -> None:
+        """Count what an answer took, while its call goes on."""
+        with self._lock:
+            self._used += used
+
     def end(self, pending: PendingCall, used: Usage) -> None:
-        """Put what a call took in the place of its estimate."""
+        """Put what a call's last answer took in the place of its estimate."""
         with self._lock:
             self._flying.remove(pending)
             self._used += used
+            # Whoever knew the answer has sent no request.
+            self._calls -= not pending.requests
 
     def seconds_left(self) -> float | None:
         """Give how long requests may still be sent; None is without limit."""

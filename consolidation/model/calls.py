@@ -1,24 +1,23 @@
-"""One call of a model through litellm: forms of output, retries, prices, and what may go wrong."""
+"""Calls of a served model through litellm: its manner, retries, prices, and what may go wrong."""
 
 from __future__ import annotations
 
 import math
 import re
-from contextlib import suppress
 from dataclasses import dataclass
-from datetime import UTC, datetime
-from email.utils import parsedate_to_datetime
 from typing import TYPE_CHECKING, Any
 
 from slowwave.consolidation.errors import ModelError
-from slowwave.consolidation.planning.estimates import Question
+from slowwave.consolidation.proposals import Usage
 from slowwave.consolidation.runtime.redaction import without_secrets
 from slowwave.store.ledger import Answer
 
-from . import prompts
-from .budget import PendingCall
+from .answers import breaks_off
+from .asking import Call, CallFailed, ModelRefuses
 from .prompts import Messages
 from .provider import load_litellm, status_of
+from .responses import content_of, count_of, retry_after, why_without
+from .structured import Manner, response_format
 
 if TYPE_CHECKING:
     import tenacity
@@ -35,32 +34,38 @@ LONGEST_WAIT_S = 30.0
 _SHORTEST_TIMEOUT_S = 0.1
 # What a call may take besides, where the machine is busy: 0.4 s were seen.
 _BESIDES_S = 2.0
-# Answers that every other question would get, too: no key, no permission, no such model.
-_REFUSES_ALL = (401, 403, 404)
-# What servers understand of structured output, in the order in which it is tried.
-_FORMS_OF_OUTPUT = ("json_schema", "json_object", "none")
-# More than any answer takes; SQLite and prices can still reckon with it.
-_MOST_TOKENS = 10**9
+# Answers that every other question would get, too: no key, no money, no permission, no such model.
+_REFUSES_ALL = (401, 402, 403, 404)
+# The same, as providers say it that send another status.
+_SAID_TO_REFUSE_ALL = re.compile(
+    r"insufficient_quota|credit balance|not a valid model|invalid model|model_not_found|"
+    r"api key not valid|invalid api key",
+    re.IGNORECASE,
+)
+# Refusals of what is asked, not of how: no other manner would mend them. litellm knows some.
+_SAID_OF_THE_QUESTION = re.compile(
+    r"content[ _](policy|filter|management)|safety system|moderation|"
+    r"(context|input|prompt)\b.{0,40}\b(length|size|window|limit|too long)|"
+    r"maximum number of tokens",
+    re.IGNORECASE,
+)
+# A model that thinks does so before it answers, and is charged for it: OpenAI advises to begin
+# with a reserve of 25,000 tokens; what is asked here is a page long.
+_THOUGHTS_TIMES = 4
+_LEAST_THOUGHTS = 4_000
+# Ollama cuts what is longer than its window without a word, and loads a model anew for another.
+_LEAST_WINDOW = 8_192
 # More than any token has on the average of an answer.
 _LETTERS_OF_A_TOKEN = 16
 
 
-class CallFailed(Exception):
-    """One call failed for good. Its message says how."""
-
-
-class ModelRefuses(CallFailed):
-    """The model will refuse every other call, too: the key is wrong, or there is no such model."""
-
-
 @dataclass(frozen=True)
-class Call:
-    """One question on its way to the model."""
+class _Said:
+    """What a server answered to one request."""
 
-    question: Question
-    messages: Messages
-    # What it may use, and what is to be told of it.
-    pending: PendingCall
+    answer: Answer
+    # Whether it is without its end.
+    cut_off: bool
 
 
 @dataclass(frozen=True)
@@ -73,7 +78,7 @@ class Endpoint:
     first_wait_s: float = FIRST_WAIT_S
 
 
-def open_model(endpoint: Endpoint) -> Model:
+def open_model(endpoint: Endpoint) -> ServedModel:
     """Load litellm and give the model.
 
     Raises `ModelError` if litellm does not know the model or a key is missing.
@@ -85,7 +90,7 @@ def open_model(endpoint: Endpoint) -> Model:
             f"There is no key for the model '{endpoint.model}'.", f"Set {' or '.join(missing)}."
         )
     # A server of one's own wants no key, but the client wants one to send.
-    return Model(endpoint, litellm, "none" if missing else None)
+    return ServedModel(endpoint, litellm, "none" if missing else None)
 
 
 def _missing_keys(endpoint: Endpoint, litellm: Any) -> list[str]:
@@ -102,8 +107,8 @@ def _missing_keys(endpoint: Endpoint, litellm: Any) -> list[str]:
     return [name for name in missing if "API_KEY" in name]
 
 
-class Model:
-    """Asks one model; remembers which form of structured output it understood."""
+class ServedModel:
+    """Asks one model; remembers the manner that its server understood."""
 
     def __init__(self, endpoint: Endpoint, litellm: Any, key: str | None) -> None:
         """Take where it is; `open_model` is the way to one."""
@@ -111,7 +116,9 @@ class Model:
         self._litellm = litellm
         # None: litellm finds the provider's own in the environment.
         self._key = key
-        self._forms: tuple[str, ...] = _FORMS_OF_OUTPUT
+        self._thinks = _thinks(endpoint.model, litellm)
+        self._manner = Manner(temperature=None if self._thinks else 0)
+        self._timeout_s = endpoint.timeout_s * (_THOUGHTS_TIMES if self._thinks else 1)
         # To find that out takes as long as a price, and is wanted with each call.
         self._has_price = self._price(1, 1) is not None
 
@@ -119,7 +126,7 @@ class Model:
     def patience_s(self) -> float:
         """How long a call may take at the most: a server may answer a byte at a time."""
         waiting = min(LONGEST_WAIT_S, 2**ATTEMPTS * self._endpoint.first_wait_s)
-        return float(ATTEMPTS * (self._endpoint.timeout_s + waiting) + _BESIDES_S)
+        return float(ATTEMPTS * (self._timeout_s + waiting) + _BESIDES_S)
 
     def price(self, prompt_tokens: int, answer_tokens: int) -> float | None:
         """Give the price of so many tokens in USD; None if litellm knows none for the model."""
@@ -137,14 +144,22 @@ class Model:
             return None
         return float(prompt + answer)
 
+    def limit(self, answer_tokens: int) -> int:
+        """Give the most tokens to allow for an answer of so many: more if the model thinks."""
+        if not self._thinks:
+            return answer_tokens
+        return max(_THOUGHTS_TIMES * answer_tokens, answer_tokens + _LEAST_THOUGHTS)
+
+    def note_kept(self, messages: Messages, answer: Answer) -> None:
+        """Learn nothing of answers that were kept."""
+
     def ask(self, call: Call) -> Answer:
         """Ask, with retries where they can help. Raises `CallFailed`, and what `permit` does."""
         # The base of every error of litellm's; what is named so in litellm is a mere leaf.
         from openai import OpenAIError
 
-        forms = list(self._forms)
         try:
-            return self._retrying(call)(self._ask_in_any_form, call, forms)
+            return self._whole_answer(call)
         except self._litellm.exceptions.Timeout as error:
             raise CallFailed(
                 f"the model did not answer within {self._timeout(call):g} seconds"
@@ -155,9 +170,26 @@ class Model:
                 raise ModelRefuses(
                     f"the server sends on to another address (HTTP {status}), where nothing is sent"
                 ) from error
-            refuses_all = getattr(error, "status_code", None) in _REFUSES_ALL
-            kind = ModelRefuses if refuses_all else CallFailed
+            kind = ModelRefuses if _refuses_all(error) else CallFailed
             raise kind(f"the model could not be asked: {self._first_line(error)}") from error
+
+    def _whole_answer(self, call: Call) -> Answer:
+        """Ask, and once more with twice the limit if the answer is cut off."""
+        # A manner that was refused is not tried again with this call.
+        manners = [self._manner]
+        said = self._retrying(call)(self._ask_in_any_manner, call, manners)
+        if said.cut_off:
+            call.pending.waste(_usage(said.answer))
+            call.pending.raise_limit()
+            said = self._retrying(call)(self._ask_in_any_manner, call, manners)
+        if said.cut_off:
+            call.pending.waste(_usage(said.answer))
+            most = call.pending.most_tokens
+            raise CallFailed(
+                f"the answer breaks off before its end, also with a limit of {most} tokens, "
+                "which is twice the first one"
+            )
+        return said.answer
 
     def _retrying(self, call: Call) -> tenacity.Retrying:
         import tenacity
@@ -173,12 +205,13 @@ class Model:
         )
 
         def may_pass(error: BaseException) -> bool:
-            return isinstance(error, passing) and not 300 <= (status_of(error) or 0) < 400
+            redirects = 300 <= (status_of(error) or 0) < 400
+            return isinstance(error, passing) and not redirects and not _refuses_all(error)
 
         growing = tenacity.wait_exponential(multiplier=self._endpoint.first_wait_s)
 
         def waiting(state: tenacity.RetryCallState) -> float:
-            asked_for = _retry_after(state.outcome.exception() if state.outcome else None)
+            asked_for = retry_after(state.outcome.exception() if state.outcome else None)
             seconds = growing(state) if asked_for is None else min(asked_for, LONGEST_WAIT_S)
             left = call.pending.seconds_left()
             # No need to wait for a moment at which nothing may be sent any more.
@@ -191,32 +224,54 @@ class Model:
             reraise=True,
         )
 
-    def _ask_in_any_form(self, call: Call, forms: list[str]) -> Answer:
-        # A form that was refused is not tried again with this call.
-        while len(forms) > 1:
-            with suppress(self._litellm.exceptions.BadRequestError):
-                return self._ask_once(call, forms[0])
-            del forms[0]
-        return self._ask_once(call, forms[0])
+    def _ask_in_any_manner(self, call: Call, manners: list[Manner]) -> _Said:
+        while True:
+            try:
+                said = self._ask_once(call, manners[-1])
+            except self._litellm.exceptions.BadRequestError as error:
+                simpler = manners[-1].simpler(str(error))
+                if simpler is None or self._is_beyond_manners(error):
+                    raise
+                manners.append(simpler)
+            else:
+                self._manner = manners[-1]
+                return said
 
-    def _ask_once(self, call: Call, form: str) -> Answer:
+    def _is_beyond_manners(self, error: Exception) -> bool:
+        """Say whether a refusal is of the question itself, or of every question."""
+        errors = self._litellm.exceptions
+        of_the_question = errors.ContentPolicyViolationError, errors.ContextWindowExceededError
+        said = _SAID_OF_THE_QUESTION.search(str(error)) is not None
+        return said or isinstance(error, of_the_question) or _refuses_all(error)
+
+    def _ask_once(self, call: Call, manner: Manner) -> _Said:
         call.pending.permit()
-        response = self._response(call, form)
+        response = self._response(call, manner)
         if not response.choices:
             call.pending.lose()
             raise CallFailed("the model sent no answer")
-        self._forms = _FORMS_OF_OUTPUT[_FORMS_OF_OUTPUT.index(form) :]
-        content = str(response.choices[0].message.content or "")
-        usage, expected = getattr(response, "usage", None), call.pending.estimate
-        tokens = (
-            _count(getattr(usage, "prompt_tokens", None), expected.prompt),
-            _count(getattr(usage, "completion_tokens", None), expected.answer if content else 0),
-        )
-        # A server that keeps to no limit must not fill the file: what is cut off is unreadable.
-        said = self._clean(content[: call.pending.most_tokens * _LETTERS_OF_A_TOKEN])
-        return Answer(said, *tokens, self._cost(response, *tokens))
+        choice = response.choices[0]
+        # A server that keeps to no limit must not fill the file.
+        most = call.pending.most_tokens * _LETTERS_OF_A_TOKEN
+        content = content_of(choice.message)
+        said = self._clean(content[:most])
+        tokens = self._tokens(call, response, bool(content))
+        answer = Answer(said, *tokens, self._cost(response, *tokens))
+        without = why_without(choice, content)
+        if without is not None:
+            call.pending.waste(_usage(answer))
+            raise CallFailed(self._clean(without))
+        cut_off = choice.finish_reason == "length" or len(content) > most or breaks_off(said)
+        return _Said(answer, cut_off)
 
-    def _response(self, call: Call, form: str) -> Any:
+    def _tokens(self, call: Call, response: Any, answered: bool) -> tuple[int, int]:
+        usage, expected = getattr(response, "usage", None), call.pending.estimate
+        return (
+            count_of(getattr(usage, "prompt_tokens", None), expected.prompt),
+            count_of(getattr(usage, "completion_tokens", None), expected.answer if answered else 0),
+        )
+
+    def _response(self, call: Call, manner: Manner) -> Any:
         from openai import OpenAIError
 
         try:
@@ -227,11 +282,12 @@ class Model:
                 api_key=self._key,
                 timeout=self._timeout(call),
                 max_tokens=call.pending.most_tokens,
-                temperature=0,
+                temperature=manner.temperature,
                 max_retries=0,
                 num_retries=0,
                 drop_params=True,
-                **_response_format(form, call.question),
+                **response_format(manner.output, call.form),
+                **self._window(call),
             )
         except OpenAIError as error:
             # A server that says no charges nothing; what became of the others nobody knows.
@@ -242,9 +298,16 @@ class Model:
             call.pending.lose()
             raise CallFailed(f"the model could not be asked: {self._first_line(error)}") from error
 
+    def _window(self, call: Call) -> dict[str, int]:
+        """Ask Ollama for a window that holds the question and its answer: some power of two."""
+        if not self._endpoint.model.startswith(("ollama/", "ollama_chat/")):
+            return {}
+        most = call.pending.ceiling.total
+        return {"num_ctx": max(_LEAST_WINDOW, 1 << (most - 1).bit_length())}
+
     def _timeout(self, call: Call) -> float:
         left = call.pending.seconds_left()
-        most = self._endpoint.timeout_s
+        most = self._timeout_s
         return most if left is None else max(_SHORTEST_TIMEOUT_S, min(most, left))
 
     def _cost(self, response: Any, prompt_tokens: int, answer_tokens: int) -> float | None:
@@ -273,37 +336,17 @@ class Model:
         return without_secrets(text, self._endpoint.api_base)
 
 
-def _response_format(form: str, question: Question) -> dict[str, Any]:
-    if form == "none":
-        return {}
-    shape = prompts.schema(question)
-    if form == "json_object":  # the spelling of llama.cpp's server
-        return {"response_format": {"type": "json_object", "schema": shape}}
-    return {
-        "response_format": {
-            "type": "json_schema",
-            "json_schema": {"name": question, "schema": shape},
-        }
-    }
+def _thinks(model: str, litellm: Any) -> bool:
+    """Say whether a model thinks before it answers, unasked."""
+    # Claude does so only if it is told to, and that is not done here.
+    return "claude" not in model and bool(litellm.supports_reasoning(model))
 
 
-def _retry_after(error: BaseException | None) -> float | None:
-    """Give the seconds that a server asks to wait, None if it does not say."""
-    headers = getattr(error, "litellm_response_headers", None) or {}
-    text = str(headers.get("retry-after", "")).strip()
-    if re.fullmatch(r"\d+(\.\d+)?", text):
-        return float(text)
-    try:
-        moment = parsedate_to_datetime(text)
-    except ValueError:
-        return None
-    if moment.tzinfo is None:
-        return None
-    return max(0.0, (moment - datetime.now(UTC)).total_seconds())
+def _refuses_all(error: BaseException) -> bool:
+    if getattr(error, "status_code", None) in _REFUSES_ALL:
+        return True
+    return _SAID_TO_REFUSE_ALL.search(str(error)) is not None
 
 
-def _count(told: Any, expected: int) -> int:
-    """Give the tokens that a server tells, or those expected where it tells none that can be."""
-    if not isinstance(told, int) or told <= 0:
-        return expected
-    return min(told, _MOST_TOKENS)
+def _usage(answer: Answer) -> Usage:
+    return Usage(0, 0, answer.prompt_tokens, answer.completion_tokens, answer.cost_usd)

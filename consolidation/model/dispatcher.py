@@ -18,16 +18,19 @@ from slowwave.consolidation.proposals import Usage
 from slowwave.consolidation.runtime.threads import start_in_thread
 from slowwave.store.ledger import Answer
 
+from .asking import Call, CallFailed, Model, ModelRefuses
 from .budget import BudgetSpent, Ledger, PendingCall
-from .calls import Call, CallFailed, Model, ModelRefuses
-from .questions import Asking
+from .questions import Question
+
+# Why nothing is asked after a model has refused for good: with the first call it is said in full.
+_REFUSED_BEFORE = "not asked, since the model refuses every call"
 
 
 @dataclass(frozen=True)
 class CompletedCall:
     """A question that is under way no more: its answer, or why there is none."""
 
-    question: Asking
+    question: Question
     outcome: Answer | BaseException
     # What was used for it, whether or not an answer came.
     used: Usage
@@ -42,11 +45,11 @@ class Dispatcher:
         self._ledger = ledger
         self._most = most
         self._lock = Lock()
-        self._waiting: deque[Asking] = deque()
-        self._flying: dict[PendingCall, Asking] = {}
+        self._waiting: deque[Question] = deque()
+        self._flying: dict[PendingCall, Question] = {}
         self._landed: SimpleQueue[CompletedCall] = SimpleQueue()
         # Why nothing is asked any more.
-        self._refused: str | None = None
+        self.refused: str | None = None
         self._closed = False
 
     @property
@@ -60,7 +63,7 @@ class Dispatcher:
         with self._lock:
             return not self._waiting and not self._flying
 
-    def ask(self, question: Asking, first: bool = False) -> None:
+    def ask(self, question: Question, first: bool = False) -> None:
         """Let a question wait for its call, before all others or behind them."""
         with self._lock:
             if first:
@@ -101,9 +104,10 @@ class Dispatcher:
         while self._waiting and len(self._flying) < self._most and not self._closed:
             question = self._waiting[0]
             try:
-                if self._refused is not None:
-                    raise BudgetSpent(self._refused)
-                pending = self._ledger.begin(question.estimate, question.most_tokens)
+                if self.refused is not None:
+                    raise BudgetSpent(_REFUSED_BEFORE)
+                most_tokens = self._model.limit(question.most_tokens)
+                pending = self._ledger.begin(question.estimate, most_tokens)
             except BudgetSpent as spent:
                 # Those under way may leave room: they count with the most they can take.
                 if self._flying:
@@ -111,7 +115,7 @@ class Dispatcher:
                 self._landed.put(CompletedCall(self._waiting.popleft(), spent, Usage()))
             else:
                 self._flying[pending] = self._waiting.popleft()
-                return Call(question.kind, question.messages, pending)
+                return Call(question.form, question.messages, pending)
         return None
 
     def _call(self, first: Call) -> None:
@@ -133,13 +137,14 @@ class Dispatcher:
     def _complete(self, pending: PendingCall, outcome: Answer | BaseException) -> None:
         """Put what a call took into the books. The caller holds the lock."""
         answer = None if isinstance(outcome, BaseException) else outcome
-        used = _used(pending.requests, answer)
-        self._ledger.end(pending, used)
+        last = _used(pending.requests, answer)
+        self._ledger.end(pending, last)
+        used = last + pending.wasted
         if isinstance(outcome, ModelRefuses):
-            if self._refused is None:
-                self._refused = str(outcome)
+            if self.refused is None:
+                self.refused = str(outcome)
             else:
-                outcome = BudgetSpent(self._refused)
+                outcome = BudgetSpent(_REFUSED_BEFORE)
         # An answer that did not come may be charged for: nobody here knows how much.
         used = replace(used, cost_usd=None) if pending.lost else used
         self._landed.put(CompletedCall(self._flying.pop(pending), outcome, used))
@@ -157,4 +162,7 @@ class Dispatcher:
 def _used(requests: int, answer: Answer | None) -> Usage:
     if answer is None:
         return Usage(calls=requests)
-    return Usage(requests, 0, answer.prompt_tokens, answer.completion_tokens, answer.cost_usd)
+    # What was answered without a request was known before.
+    return Usage(
+        requests, int(not requests), answer.prompt_tokens, answer.completion_tokens, answer.cost_usd
+    )

@@ -1,237 +1,356 @@
-"""What a model is asked about proposals, and what its answers mean for them.
+"""What a model is asked about a window, and what its answers come to.
 
-A question is about one proposal, or about several pairs that are to be judged. It knows its
-messages, reads the answer, and says what to ask once more if the answer cannot be used.
+A question knows its messages, reads the answer, and says what to ask once more: groups that
+cannot be used, or an answer that cannot be read.
 """
 
 from __future__ import annotations
 
 import hashlib
-from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import groupby, pairwise
-from typing import get_args
-
-from pydantic import ValidationError
+from itertools import pairwise
 
 from slowwave.consolidation.planning.estimates import (
-    MOST_PAIRS,
     Estimate,
-    Question,
-    estimate_judging,
-    estimate_writing,
+    estimate_opinions,
+    estimate_window,
 )
-from slowwave.consolidation.planning.extractive import compose_update
-from slowwave.consolidation.proposals import Claim, Draft, Proposal, Source, Usage, Written
-from slowwave.consolidation.text.reading import read
+from slowwave.consolidation.proposals import (
+    Asked,
+    Conflict,
+    Draft,
+    Source,
+    State,
+    Usage,
+    Window,
+    Written,
+)
 from slowwave.consolidation.text.token_count import count_tokens
-from slowwave.consolidation.verification.verify import find_loss
-from slowwave.consolidation.writing.writer import Answers, Check, Job, judged, portions
+from slowwave.consolidation.writing.checking import Check
+from slowwave.consolidation.writing.writer import Answers, Job
 from slowwave.store.ledger import Answer, KeptAnswer
 from slowwave.store.records import json_text
 
 from . import prompts
-from .prompts import Judgement
+from .answers import Unreadable, read_form
+from .groups import Group, Suggestion, Suggestions, Unusable
+from .mending import mended
+from .opinions import Doubt, doubts_of, standing
+from .prompts import Form, Messages, StatedGroup
 
 # The most tokens of an answer beyond what is expected; a model may be wordier than its sources.
-ANSWER_MARGIN = 400
-# Of the message that asks for a repair, beside the answer and its faults.
-_TOKENS_OF_REPAIR = 40
-
-_JUDGEMENTS: dict[str, Judgement] = {one: one for one in get_args(Judgement)}
+ANSWER_MARGIN = 1_000
 
 
 @dataclass
-class Attempt:
-    """A proposal on its way, and what was used for it so far."""
+class Talk:
+    """One window on its way: what came of it so far, and what was used for it."""
 
     job: Job
+    suggestions: Suggestions
     usage: Usage = field(default_factory=Usage)
+    conflicts: list[Conflict] = field(default_factory=list)
 
     @property
-    def proposal(self) -> Proposal:
-        """The proposal."""
-        return self.job.proposal
+    def window(self) -> Window:
+        """The window."""
+        return self.job.window
 
-    def end(self, written: Written) -> Written:
-        """Give what became of it, with all that it took."""
-        return replace(written, usage=self.usage)
+    def end(self, state: State, why: str | None = None) -> Asked:
+        """Give what became of the question."""
+        return Asked(self.window, state, why, self.usage, tuple(self.conflicts))
 
 
-class Writing:
-    """A question about one proposal: what to write of its sources."""
+@dataclass(frozen=True)
+class _Faulty:
+    """A group that cannot be used as it stands, and why; what it would do, if it can be told."""
 
-    def __init__(self, model: str, job: Job) -> None:
-        """Make the first question."""
-        self.turns = (Attempt(job),)
-        self.kind = _question_of(job.proposal)
+    group: Group
+    faults: tuple[str, ...]
+    suggestion: Suggestion | None
+
+
+@dataclass(frozen=True)
+class _Doubted:
+    """A group that stands unless a second opinion is against it."""
+
+    group: Group
+    suggestion: Suggestion
+    doubts: tuple[Doubt, ...]
+
+
+# What comes of a question: proposals, the end of a window, or what is to be asked next.
+Come = Iterator["Written | Asked | Question"]
+
+
+class Question(ABC):
+    """A question on the way of one window."""
+
+    form: Form
+
+    def __init__(self, model: str, talk: Talk, messages: Messages, estimate: Estimate) -> None:
+        """Take what is asked, and what that will take."""
+        self.talk = talk
+        self.messages = messages
+        self.estimate = estimate
         self._model = model
-        self._sources = _owner_first(job)
-        self.messages = prompts.ask_to_write(self.kind, self._sources)
-        self.estimate = estimate_writing(self.kind, self._sources)
-        self._repaired = False
+        self._is_repeated = False
+
+    @abstractmethod
+    def settle(self, text: str, check: Check) -> Come:
+        """Read the answer, and give what came of it, or what to ask next."""
+
+    @abstractmethod
+    def failed(self, state: State, why: str, check: Check) -> Come:
+        """Give what comes of the window without an answer."""
 
     @property
     def most_tokens(self) -> int:
         """The most that the answer may have."""
-        return self.estimate.answer + ANSWER_MARGIN
+        return 2 * self.estimate.answer + ANSWER_MARGIN
 
     def kept(self, answers: Answers) -> Answer | None:
-        """Give the answer that was paid for before."""
-        return answers.find(self._key)
+        """Give the answer that was paid for before, if it can be read."""
+        found = answers.find(self._key)
+        return found if found is not None and self.is_readable(found.answer) else None
 
     def to_keep(self, answer: Answer) -> list[KeptAnswer]:
-        """Give what is to be kept of an answer, whatever it is worth."""
-        return [(self._key, self._model, answer)]
+        """Give what is to be kept of an answer: nothing of one that cannot be read."""
+        readable = self.is_readable(answer.answer)
+        return [(self._key, self._model, answer)] if readable else []
 
-    def settle(self, text: str, check: Check) -> Iterator[Written | Asking]:
-        """Read the answer now, and give what became of the proposal, or what to ask once more."""
-        understood = self._understand(self.turns[0].proposal, text)
-        if isinstance(understood, Draft):
-            check.announce(understood)
-        return self._settled(text, understood, check)
+    def is_readable(self, text: str) -> bool:
+        """Whether an answer is in the form that was asked for."""
+        try:
+            read_form(prompts.FORMS[self.form], text)
+        except Unreadable:
+            return False
+        return True
 
-    def _settled(
-        self, text: str, understood: Draft | Written, check: Check
-    ) -> Iterator[Written | Asking]:
-        (turn,) = self.turns
-        written = understood
-        if isinstance(written, Draft):
-            written = judged(turn.proposal, written, check)
-        if written.state == "rejected" and not self._repaired:
-            faults = (written.why or "").split("; ")
-            self._repaired = True
-            self.messages = prompts.repair(self.messages, text, faults)
-            self.estimate = _with_repair(self.estimate, text, faults)
-            yield self
-        elif written.state == "rejected" and isinstance(understood, Draft):
-            yield turn.end(_without_the_model(written, check))
-        else:
-            yield turn.end(written)
+    def charge(self, used: Usage) -> None:
+        """Note what was used for it."""
+        self.talk.usage += used
 
     @property
     def _key(self) -> str:
         asked = hashlib.sha256(json_text(self.messages).encode()).hexdigest()
         return hashlib.sha256(f"{self._model}\n{asked}".encode()).hexdigest()
 
-    def _understand(self, proposal: Proposal, text: str) -> Draft | Written:
-        """Give the draft in an answer, or what became of the proposal without one."""
+    def _unread(self, text: str, why: str, check: Check) -> Come:
+        """Ask once more for the form."""
+        if self._is_repeated:
+            yield from self.failed("failed", why, check)
+            return
+        self._is_repeated = True
+        self.messages = prompts.ask_for_the_form(self.messages, text, why)
+        more = count_tokens(text) + count_tokens(why)
+        self.estimate = replace(self.estimate, prompt=self.estimate.prompt + more)
+        yield self
+
+
+class GroupsQuestion(Question):
+    """A question about a window, or about those of its groups that cannot be used."""
+
+    form: Form = "groups"
+
+    def __init__(self, model: str, talk: Talk, faulty: Sequence[_Faulty] = ()) -> None:
+        """Take the groups to ask about once more, if it is not the first question."""
+        self._faulty = tuple(faulty)
+        self._sources = _shown(talk, faulty)
+        self._ids = prompts.short_ids(self._sources)
+        messages, estimate = self._asked(talk)
+        super().__init__(model, talk, messages, estimate)
+
+    def settle(self, text: str, check: Check) -> Come:
+        """Give the groups that may be carried out, and ask on about the others."""
         try:
-            form = prompts.FORMS[self.kind].model_validate_json(_json_part(text))
-        except ValidationError as error:
-            return Written(proposal, None, "rejected", _unreadable(error))
-        if isinstance(form, prompts.RuleAnswer):
-            if not form.rule:
-                return Written(proposal, None, "declined", "the model found no rule in them")
-            form = prompts.SynthesisAnswer(
-                claims=[prompts.StatedClaim(text=form.rule, sources=form.sources)]
-            )
-        assert isinstance(form, prompts.SynthesisAnswer)  # noqa: S101 - no other form is left
-        if self.kind == "grow":
-            return _grown(proposal, self._sources, form)
-        ids = prompts.short_ids(self._sources)
-        return Draft(tuple(_claims(form, ids)))
+            stated = read_form(prompts.GroupsAnswer, text).groups
+        except Unreadable as error:
+            yield from self._unread(text, str(error), check)
+            return
+        usable, doubted, faulty = self._sorted_out(stated, check)
+        yield from _usable(self.talk, usable)
+        is_last = bool(self._faulty)
+        if doubted:
+            yield OpinionsQuestion(self._model, self.talk, doubted, faulty, is_last)
+        else:
+            yield from _went_on(self._model, self.talk, faulty, is_last, check)
+
+    def failed(self, state: State, why: str, check: Check) -> Come:
+        """Give what comes of the window without an answer; what was turned down may be mended."""
+        for one in self._faulty:
+            yield from _without_the_model(one, check)
+        yield self.talk.end(state, why)
+
+    def _asked(self, talk: Talk) -> tuple[Messages, Estimate]:
+        standing, estimate = talk.window.standing, estimate_window(self._sources)
+        if not self._faulty:
+            return prompts.ask_about(self._sources, standing), estimate
+        short = {own: short for short, own in self._ids.items()}
+        groups = [(one.group.stated(short), one.faults) for one in self._faulty]
+        claims = [claim.text for one in self._faulty for claim in one.group.claims]
+        faults = [why for one in self._faulty for why in one.faults]
+        more = sum(map(count_tokens, [*claims, *faults]))
+        messages = prompts.ask_again(self._sources, standing, groups)
+        return messages, replace(estimate, prompt=estimate.prompt + more)
+
+    def _sorted_out(
+        self, stated: Sequence[StatedGroup], check: Check
+    ) -> tuple[list[Suggestion], list[_Doubted], list[_Faulty]]:
+        """Part the groups: those to be carried out, those to ask an opinion on, and the others."""
+        suggested: list[tuple[Group, Suggestion]] = []
+        faulty: list[_Faulty] = []
+        for one in stated:
+            group = Group.of(one, self._ids)
+            if group.kind == "conflict":
+                self.talk.conflicts += _conflicts(self.talk, group)
+                continue
+            try:
+                suggestion = self.talk.suggestions.of(group)
+            except Unusable as error:
+                faulty.append(_Faulty(group, (str(error),), None))
+                continue
+            unrelated = suggestion.unrelated(check)
+            if unrelated is not None:
+                self.talk.suggestions.release(suggestion)
+                faulty.append(_Faulty(group, (unrelated,), None))
+            elif suggestion.proposal.operation in self.talk.window.operations:
+                suggested.append((group, suggestion.narrowed(check)))
+                check.announce(suggestion.proposal)
+        usable, doubted = [], []
+        for group, suggestion in suggested:
+            faults = check.faults(suggestion.proposal, suggestion.sources)
+            if any(not one.soft for one in faults):
+                faulty.append(_Faulty(group, tuple(one.why for one in faults), suggestion))
+                self.talk.suggestions.release(suggestion)
+            elif doubts := doubts_of(suggestion, faults):
+                doubted.append(_Doubted(group, suggestion, tuple(doubts)))
+            else:
+                usable.append(suggestion)
+        return usable, doubted, faulty
 
 
-class Judging:
-    """A question about several pairs, each of which is a proposal with a cache of its own."""
+class OpinionsQuestion(Question):
+    """A question for a second opinion on what words alone cannot tell."""
 
-    def __init__(self, model: str, turns: Mapping[str, Attempt]) -> None:
-        """Take the pairs by their numbers."""
-        self.kind: Question = "judge"
-        self._model = model
-        self._numbered = dict(turns)
-        pairs = {number: turn.job.sources for number, turn in turns.items()}
-        self.messages = prompts.ask_to_judge(pairs)
-        self.estimate = estimate_judging(list(pairs.values()))
-        self._repaired = False
+    form: Form = "opinions"
 
-    @property
-    def turns(self) -> tuple[Attempt, ...]:
-        """The proposals."""
-        return tuple(self._numbered.values())
+    def __init__(
+        self,
+        model: str,
+        talk: Talk,
+        doubted: Sequence[_Doubted],
+        faulty: Sequence[_Faulty],
+        is_last: bool,
+    ) -> None:
+        """Take the groups that are in doubt, and those that cannot be used anyway."""
+        self._doubted = tuple(doubted)
+        self._faulty = tuple(faulty)
+        self._is_last = is_last
+        items = [doubt.item for one in doubted for doubt in one.doubts]
+        super().__init__(model, talk, prompts.ask_for_opinions(items), estimate_opinions(items))
 
-    @property
-    def most_tokens(self) -> int:
-        """The most that the answer may have."""
-        return self.estimate.answer + ANSWER_MARGIN
+    def settle(self, text: str, check: Check) -> Come:
+        """Give the groups that the opinions are for, and go on with the others."""
+        try:
+            opinions = read_form(prompts.OpinionsAnswer, text).opinions
+        except Unreadable as error:
+            yield from self._unread(text, str(error), check)
+            return
+        usable, faulty, first = [], list(self._faulty), 1
+        for one in self._doubted:
+            own = [
+                opinion.model_copy(update={"n": opinion.n - first + 1})
+                for opinion in opinions
+                if first <= opinion.n < first + len(one.doubts)
+            ]
+            first += len(one.doubts)
+            faults = standing(one.doubts, own)
+            if faults:
+                why = tuple(fault.why for fault in faults)
+                at = frozenset(fault.claim for fault in faults if fault.claim is not None)
+                self.talk.suggestions.release(one.suggestion)
+                suggestion = replace(one.suggestion, doubted=at)
+                faulty.append(_Faulty(one.group, why, suggestion))
+            else:
+                usable.append(one.suggestion)
+        yield from _usable(self.talk, usable)
+        yield from _went_on(self._model, self.talk, faulty, self._is_last, check)
 
-    def kept(self, answers: Answers) -> Answer | None:
-        """Give nothing: what was kept about a pair was found before it came here."""
-        return None
-
-    def to_keep(self, answer: Answer) -> list[KeptAnswer]:
-        """Give what was said of each pair, with its share of the price."""
-        judgements = _judgements(answer.answer)
-        if isinstance(judgements, str):
-            return []
-        taken = Usage(0, 0, answer.prompt_tokens, answer.completion_tokens, answer.cost_usd)
-        parts = share(taken, len(self._numbered))
-        kept = []
-        for (number, turn), part in zip(self._numbered.items(), parts, strict=True):
-            if number in judgements:
-                tokens = part.prompt_tokens, part.completion_tokens
-                said = Answer(judgements[number], *tokens, part.cost_usd)
-                kept.append((_pair_key(self._model, turn.job), self._model, said))
-        return kept
-
-    def settle(self, text: str, check: Check) -> Iterator[Written | Asking]:
-        """Give what became of the pairs, and ask once more about those that were left out."""
-        judgements = _judgements(text)
-        unreadable = judgements if isinstance(judgements, str) else None
-        said = {} if isinstance(judgements, str) else judgements
-        for number, turn in self._numbered.items():
-            if number in said:
-                yield turn.end(decide(turn.job, said[number], check))
-        missing = {one: turn for one, turn in self._numbered.items() if one not in said}
-        if missing and not self._repaired:
-            yield self._again(missing, text, unreadable)
-        elif missing:
-            for turn in missing.values():
-                yield turn.end(_unjudged(turn.proposal, unreadable))
-
-    def _again(self, missing: Mapping[str, Attempt], text: str, unreadable: str | None) -> Judging:
-        faults = [unreadable] if unreadable else [f"there is no entry for {one}" for one in missing]
-        question = Judging(self._model, missing)
-        question.messages = prompts.repair(question.messages, text, faults)
-        question.estimate = _with_repair(question.estimate, text, faults)
-        question._repaired = True
-        return question
+    def failed(self, state: State, why: str, check: Check) -> Come:
+        """Give what comes of the window: nothing that is in doubt is carried out."""
+        doubted = [
+            _Faulty(one.group, tuple(doubt.fault.why for doubt in one.doubts), one.suggestion)
+            for one in self._doubted
+        ]
+        for one in (*self._faulty, *doubted):
+            yield from _without_the_model(one, check)
+        yield self.talk.end(state, why)
 
 
-Asking = Writing | Judging
+def _went_on(
+    model: str, talk: Talk, faulty: Sequence[_Faulty], is_last: bool, check: Check
+) -> Come:
+    """Ask once more about groups that cannot be used, or do without the model."""
+    if faulty and not is_last:
+        yield GroupsQuestion(model, talk, faulty)
+        return
+    for one in faulty:
+        yield from _without_the_model(one, check)
+    yield talk.end("applied")
 
 
-def batches(model: str, turns: Sequence[Attempt]) -> Iterator[Judging]:
-    """Give questions about pairs, so many to a call, none of them about two tenants."""
-    for _, group in groupby(turns, key=lambda turn: turn.proposal.tenant):
-        for part in portions(list(group), MOST_PAIRS):
-            numbers = (f"p{number}" for number in range(1, len(part) + 1))
-            yield Judging(model, dict(zip(numbers, part, strict=True)))
+def _usable(talk: Talk, suggestions: Sequence[Suggestion]) -> Iterator[Written]:
+    parts = share(talk.usage, max(1, len(suggestions)))
+    for suggestion, part in zip(suggestions, parts, strict=False):
+        yield Written(suggestion.proposal, "planned", usage=part)
 
 
-def kept_judgement(model: str, job: Job, answers: Answers) -> Judgement | None:
-    """Give what a model said of a pair before, whatever other pairs it saw beside it."""
-    kept = answers.find(_pair_key(model, job))
-    return None if kept is None else _JUDGEMENTS.get(kept.answer)
+def _shown(talk: Talk, faulty: Sequence[_Faulty]) -> tuple[Source, ...]:
+    if not faulty:
+        return talk.job.sources
+    named = {one for each in faulty for one in each.group.ids}
+    return tuple(source for source in talk.job.sources if source.id in named)
 
 
-def decide(job: Job, judgement: Judgement, check: Check) -> Written:
-    """Turn a judgement on two memories into a merge, an update, or a decision against both."""
-    if judgement == "same":
-        return _merged(job)
-    if judgement == "newer":
-        return _updated(job, check)
-    why = {
-        "different": "the model judged them different",
-        "unclear": "the model could not tell whether the later one replaces the earlier",
-    }
-    return Written(job.proposal, None, "declined", why[judgement])
+def _conflicts(talk: Talk, group: Group) -> list[Conflict]:
+    by_id = {source.id: source for source in talk.job.sources}
+    known = sorted(
+        (by_id[one] for one in group.ids if one in by_id), key=lambda one: one.observed_at
+    )
+    return [
+        Conflict(
+            (earlier.id, later.id),
+            talk.window.tenant,
+            "statement",
+            (earlier.text, later.text),
+            "a model says that both cannot be true",
+        )
+        for earlier, later in pairwise(known)
+    ]
+
+
+def _without_the_model(faulty: _Faulty, check: Check) -> Iterator[Written]:
+    """Give what becomes of a group that cannot be used after all.
+
+    Claims at fault are replaced by the sentences that they cite; else nothing of it is written.
+    """
+    suggestion, why = faulty.suggestion, "; ".join(faulty.faults)
+    if suggestion is None:
+        return
+    proposal = suggestion.proposal
+    draft: Draft | None = mended(suggestion, check)
+    if draft is None:
+        yield Written(proposal, "rejected", why)
+    else:
+        why = f"the sources' own sentences stand for claims that were turned down: {why}"
+        yield Written(replace(proposal, draft=draft), "planned", why)
 
 
 def share(used: Usage, count: int) -> list[Usage]:
-    """Share out what a call took over those that it was about, to the last token.
+    """Share out what calls took over what came of them, to the last token.
 
     Requests and kept answers cannot be divided: they stand with the first.
     """
@@ -245,141 +364,3 @@ def share(used: Usage, count: int) -> list[Usage]:
 def _split(whole: int, count: int) -> list[int]:
     cuts = [whole * number // count for number in range(count + 1)]
     return [end - start for start, end in pairwise(cuts)]
-
-
-def _pair_key(model: str, job: Job) -> str:
-    parts = [model, prompts.INSTRUCTIONS["judge"], prompts.pair_entry(job.sources)]
-    return hashlib.sha256(json_text(parts).encode()).hexdigest()
-
-
-def _merged(job: Job) -> Written:
-    """Let one of two that a model calls the same stay: the later, unless the earlier tells more."""
-    earlier, later = job.sources
-    staying, leaving = later, earlier
-    if _richness(earlier) > _richness(later):
-        staying, leaving = earlier, later
-    faults = find_loss(staying.text, [leaving.text])
-    if faults:
-        return _overruled(job, "same", faults)
-    return Written(job.proposal, None, "planned", survivor=staying.id)
-
-
-def _updated(job: Job, check: Check) -> Written:
-    """Let the later of two say what is so now, and the earlier what was so before."""
-    earlier, later = job.sources
-    if earlier.observed_at == later.observed_at:
-        return _overruled(job, "newer", ["both were said at the same time"])
-    lost = find_loss(later.text, [earlier.text])
-    # Only what has something else in its place is over; the rest of the earlier one still holds.
-    if len(lost) > len(find_loss(earlier.text, [later.text])):
-        return _overruled(job, "newer", lost)
-    proposal = replace(job.proposal, operation="update")
-    draft = compose_update([[later], [earlier]])
-    faults = check.faults(proposal, draft)
-    return _overruled(job, "newer", faults) if faults else Written(proposal, draft, "planned")
-
-
-def _overruled(job: Job, judgement: Judgement, faults: Sequence[str]) -> Written:
-    """Decline: no repair can make a wrong judgement right."""
-    why = f"the model judged them {judgement}, but " + "; ".join(faults)
-    return Written(job.proposal, None, "declined", why)
-
-
-def _richness(source: Source) -> int:
-    """Count the content words: of two wordings, the one that tells more is to stay."""
-    return len(read(source.text).stem_set)
-
-
-def _unjudged(proposal: Proposal, unreadable: str | None) -> Written:
-    if unreadable is not None:
-        return Written(proposal, None, "rejected", unreadable)
-    return Written(proposal, None, "failed", "the model did not answer about this pair")
-
-
-def _judgements(text: str) -> dict[str, Judgement] | str:
-    """Read the judgements by the number of the pair; a sentence if the answer cannot be read.
-
-    Of a pair that is judged in two ways nothing is known.
-    """
-    try:
-        form = prompts.JudgementAnswer.model_validate_json(_json_part(text))
-    except ValidationError as error:
-        return _unreadable(error)
-    said = {(one.pair, one.judgement) for one in form.judgements}
-    counts = Counter(pair for pair, _ in said)
-    return {pair: judgement for pair, judgement in said if counts[pair] == 1}
-
-
-def _without_the_model(rejected: Written, check: Check) -> Written:
-    """Write what would be written without a model: a night with one is no worse than without."""
-    fallback = rejected.proposal.fallback
-    written = rejected if fallback is None else judged(rejected.proposal, fallback, check)
-    if written.state == "rejected":
-        return rejected
-    why = f"written without the model, whose draft was turned down: {rejected.why}"
-    return replace(written, why=why)
-
-
-def _question_of(proposal: Proposal) -> Question:
-    if proposal.operation == "extract":
-        return "extract"
-    return "synthesize" if proposal.survivor is None else "grow"
-
-
-def _owner_first(job: Job) -> tuple[Source, ...]:
-    """Put the memory that grows in front, the others in order of time."""
-    owner = job.proposal.survivor
-    return tuple(sorted(job.sources, key=lambda source: source.id != owner))
-
-
-def _grown(
-    proposal: Proposal, sources: Sequence[Source], form: prompts.SynthesisAnswer
-) -> Draft | Written:
-    """Put what the others add behind the memory that grows, which stays word for word."""
-    owner = sources[0]
-    standing = {sentence: {owner.id} for sentence in _sentences(owner.text)}
-    added = []
-    for claim in _claims(form, prompts.short_ids(sources, first=0)):
-        if claim.text in standing:
-            standing[claim.text].update(claim.sources)
-        elif owner.id in claim.sources:
-            why = f"a claim cites m0 and is not a sentence of it: {claim.text}"
-            return Written(proposal, None, "rejected", why)
-        else:
-            added.append(claim)
-    kept = [Claim(text, tuple(sorted(cited))) for text, cited in standing.items()]
-    return Draft((*kept, *added))
-
-
-def _sentences(text: str) -> Sequence[str]:
-    """Give the sentences of a memory, or all of it as one where they would not make it again."""
-    sentences = read(text).sentences
-    again = " ".join(dict.fromkeys(sentences)) == text
-    return sentences if again else [text]
-
-
-def _claims(form: prompts.SynthesisAnswer, ids: Mapping[str, str]) -> Iterator[Claim]:
-    # An id that was not given stays as it is: the check will name it.
-    for claim in form.claims:
-        cited = tuple(ids.get(short, short) for short in claim.sources)
-        yield Claim(claim.text.strip(), cited)
-
-
-def _with_repair(estimate: Estimate, answer: str, faults: Sequence[str]) -> Estimate:
-    more = count_tokens(answer) + sum(map(count_tokens, faults)) + _TOKENS_OF_REPAIR
-    return Estimate(estimate.prompt + more, estimate.answer)
-
-
-def _unreadable(error: ValidationError) -> str:
-    first = error.errors(include_url=False, include_input=False)[0]
-    # An answer that ran into its limit of tokens comes as if nothing were wrong with it.
-    if "EOF while parsing" in first["msg"]:
-        return "the answer breaks off before its end"
-    where = ".".join(str(part) for part in first["loc"])
-    return f"the answer is not the JSON that was asked for ({where or 'all'}: {first['msg']})"
-
-
-def _json_part(text: str) -> str:
-    """Give the JSON object in an answer that may have a fence or a sentence around it."""
-    start, end = text.find("{"), text.rfind("}")
-    return text[start : end + 1] if 0 <= start < end else text

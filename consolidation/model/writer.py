@@ -1,7 +1,7 @@
 """The writer that asks a model, and believes nothing that it says.
 
-Calls run in threads of their own; what they bring is kept, checked and told in one. A proposal is
-asked about once, and once more if its answer cannot be read or does not verify.
+Calls run in threads of their own; what they bring is kept, checked and told in one. A window is
+asked about once, and once more about those of its groups that cannot be used.
 """
 
 from __future__ import annotations
@@ -11,25 +11,21 @@ import sys
 from collections import deque
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from itertools import chain
+from functools import partial
 
-from slowwave.consolidation.proposals import Operation, State, Usage, Written
-from slowwave.consolidation.writing.writer import TOGETHER, Answers, Check, Job, portions
+from slowwave.consolidation.proposals import Asked, State, Usage, Written
+from slowwave.consolidation.writing.checking import Check
+from slowwave.consolidation.writing.writer import TOGETHER, Answers, Job
 from slowwave.store.ledger import Answer
 
 from . import prompts
+from .asking import CallFailed, Model
 from .budget import Budget, BudgetSpent, Ledger
-from .calls import CallFailed, Endpoint, Model, open_model
+from .calls import Endpoint, open_model
 from .dispatcher import Dispatcher
-from .questions import (
-    Asking,
-    Attempt,
-    Writing,
-    batches,
-    decide,
-    kept_judgement,
-    share,
-)
+from .groups import Suggestions
+from .questions import Come, GroupsQuestion, Question, Talk
+from .recording import Tape
 
 # How often it is looked whether a call takes too long.
 _TICK_S = 0.2
@@ -39,52 +35,73 @@ _TURN_S = 0.001
 
 
 class ModelWriter:
-    """Writes with a model. Merges that need a judgement are judged, the others are not asked."""
+    """Asks a model about windows."""
 
     name = "model"
 
-    def __init__(self, endpoint: Endpoint, concurrency: int = 4, budget: Budget | None = None):
-        """Take where the model is, how many calls may be under way, and what they may use."""
+    def __init__(
+        self,
+        endpoint: Endpoint,
+        concurrency: int = 4,
+        budget: Budget | None = None,
+        tape: Tape | None = None,
+    ) -> None:
+        """Take where the model is, how many calls may be under way, and what they may use.
+
+        With a tape answers are recorded, or come from a recording.
+        """
         self._endpoint = endpoint
+        self._tape = tape or Tape()
         self._concurrency = concurrency
         self._budget = budget or Budget()
         self._opened: Model | None = None
+        self._dispatcher: Dispatcher | None = None
 
     @property
     def model(self) -> str | None:
         """The model's name."""
         return self._endpoint.model
 
-    def prompt_hash(self, operation: Operation) -> str:
-        """Give the hash of the instructions and of the model."""
-        text = f"{self._endpoint.model}\n{prompts.instructions_of(operation)}"
-        return hashlib.sha256(text.encode()).hexdigest()
+    @property
+    def refused(self) -> str | None:
+        """Why the model refuses every call; None if it does not, as far as is known."""
+        return None if self._dispatcher is None else self._dispatcher.refused
+
+    @property
+    def key(self) -> str:
+        """The hash of the model and of what it is told."""
+        return hashlib.sha256(
+            f"{self._endpoint.model}\n{prompts.INSTRUCTIONS}".encode()
+        ).hexdigest()
 
     def make_ready(self) -> None:
-        """Load litellm. Raises `ModelError` if it does not know the model, or a key is missing."""
+        """Load litellm, unless all answers come from a recording.
+
+        Raises `ModelError` if litellm does not know the model, or a key is missing.
+        """
         if self._opened is None:
-            self._opened = open_model(self._endpoint)
+            served = partial(open_model, self._endpoint)
+            self._opened = self._tape.model(self._endpoint.model, served)
 
     def write(
         self, jobs: Sequence[Job], check: Check, answers: Answers
-    ) -> Iterator[Sequence[Written]]:
-        """Give what became of the proposals, as the answers come. Raises `ModelError`."""
+    ) -> Iterator[Sequence[Written | Asked]]:
+        """Give what comes of the windows, as the answers come. Raises `ModelError`."""
         if not jobs:
             return
         self.make_ready()
         assert self._opened is not None  # noqa: S101 - make_ready has set it
         name = self._endpoint.model
-        to_judge: list[Attempt] = []
-        for part in portions([job for job in jobs if job.proposal.operation == "merge"], TOGETHER):
-            known = list(_judged_before(name, part, check, answers))
-            yield [one for one in known if isinstance(one, Written)]
-            to_judge += [one for one in known if isinstance(one, Attempt)]
-        writing = (Writing(name, job) for job in jobs if job.proposal.operation != "merge")
+        questions = (
+            GroupsQuestion(name, Talk(job, Suggestions(job.window, job.sources, self.key)))
+            for job in jobs
+        )
         ledger = Ledger(self._budget, self._opened.price)
-        session = _Session(Dispatcher(self._opened, ledger, self._concurrency), check, answers)
+        self._dispatcher = Dispatcher(self._opened, ledger, self._concurrency)
+        session = _Session(self._opened, self._dispatcher, check, answers)
         # So many wait ready for their call that none waits for what is done between two looks.
         with _short_turns():
-            yield from session.run(chain(writing, batches(name, to_judge)), 4 * self._concurrency)
+            yield from session.run(questions, 4 * self._concurrency)
 
 
 @contextmanager
@@ -101,17 +118,20 @@ def _short_turns() -> Iterator[None]:
 class _Session:
     """One run's questions: which are to be asked, and what comes of them."""
 
-    def __init__(self, dispatcher: Dispatcher, check: Check, answers: Answers) -> None:
+    def __init__(
+        self, model: Model, dispatcher: Dispatcher, check: Check, answers: Answers
+    ) -> None:
+        self._model = model
         self._dispatcher = dispatcher
         self._check = check
         self._answers = answers
         # What is to be asked once more.
-        self._again: deque[Asking] = deque()
+        self._again: deque[Question] = deque()
         # What came of questions, and was not looked at yet: of those answered before, of others.
-        self._known: deque[Iterator[Written | Asking]] = deque()
-        self._landed: deque[Iterator[Written | Asking]] = deque()
+        self._known: deque[Come] = deque()
+        self._landed: deque[Come] = deque()
 
-    def run(self, questions: Iterator[Asking], ahead: int) -> Iterator[Sequence[Written]]:
+    def run(self, questions: Iterator[Question], ahead: int) -> Iterator[Sequence[Written | Asked]]:
         """Ask all questions, and give what came of them, as much at once as has come."""
         try:
             while True:
@@ -126,7 +146,7 @@ class _Session:
             # Whoever is interrupted pays for nothing more.
             self._dispatcher.close()
 
-    def _feed(self, questions: Iterator[Asking], ahead: int) -> None:
+    def _feed(self, questions: Iterator[Question], ahead: int) -> None:
         """Let questions wait for their call that nobody has answered before."""
         while self._again:
             self._ask(self._again.popleft(), first=True)
@@ -136,12 +156,13 @@ class _Session:
                 return
             self._ask(question)
 
-    def _ask(self, question: Asking, first: bool = False) -> None:
+    def _ask(self, question: Question, first: bool = False) -> None:
         kept = question.kept(self._answers)
         if kept is None:
             self._dispatcher.ask(question, first)
         else:
-            _charge(question, Usage(cached=1))
+            self._model.note_kept(question.messages, kept)
+            question.charge(Usage(cached=1))
             self._known.append(question.settle(kept.answer, self._check))
 
     def _take_in(self, seconds: float) -> None:
@@ -153,48 +174,29 @@ class _Session:
         if kept:
             self._answers.keep(kept)
         for one in landed:
-            _charge(one.question, one.used)
+            one.question.charge(one.used)
             if isinstance(one.outcome, Answer):
                 self._landed.append(one.question.settle(one.outcome.answer, self._check))
             else:
-                self._landed.append(iter(_failed(one.question, one.outcome)))
+                self._landed.append(_failed(one.question, one.outcome, self._check))
 
-    def _settled(self, questions: Iterator[Asking], ahead: int) -> list[Written]:
-        """Give what became of proposals, some at once, while others land."""
-        found: list[Written] = []
+    def _settled(self, questions: Iterator[Question], ahead: int) -> list[Written | Asked]:
+        """Give what came of questions, some at once, while others land."""
+        found: list[Written | Asked] = []
         while (self._known or self._landed) and len(found) < TOGETHER:
             for one in (self._known or self._landed).popleft():
-                if isinstance(one, Written):
-                    found.append(one)
-                else:
+                if isinstance(one, Question):
                     self._again.append(one)
+                else:
+                    found.append(one)
             self._take_in(0)
             self._feed(questions, ahead)
         return found
 
 
-def _judged_before(
-    model: str, jobs: Sequence[Job], check: Check, answers: Answers
-) -> Iterator[Written | Attempt]:
-    """Give what became of pairs of which a model has said before what they are, and the others."""
-    for job in jobs:
-        turn = Attempt(job)
-        judgement = kept_judgement(model, job, answers)
-        if judgement is None:
-            yield turn
-        else:
-            turn.usage += Usage(cached=1)
-            yield turn.end(decide(job, judgement, check))
-
-
-def _charge(question: Asking, used: Usage) -> None:
-    for turn, part in zip(question.turns, share(used, len(question.turns)), strict=True):
-        turn.usage += part
-
-
-def _failed(question: Asking, error: BaseException) -> list[Written]:
-    """Give what became of the proposals of a question that was not answered."""
+def _failed(question: Question, error: BaseException, check: Check) -> Come:
+    """Give what becomes of a question that was not answered."""
     if not isinstance(error, BudgetSpent | CallFailed):
         raise error
     state: State = "skipped" if isinstance(error, BudgetSpent) else "failed"
-    return [turn.end(Written(turn.proposal, None, state, str(error))) for turn in question.turns]
+    return question.failed(state, str(error), check)

@@ -1,4 +1,4 @@
-"""The built-in writer: texts made of the sources' own sentences, without any model.
+"""Texts made of the sources' own sentences, without any model.
 
 It adds no word of its own but the day on which a sentence was said, in square brackets, and that
 only where the sentence speaks of "yesterday" or "last week" and would turn false without it.
@@ -6,14 +6,23 @@ only where the sentence speaks of "yesterday" or "last week" and would turn fals
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from slowwave.consolidation import thresholds
 from slowwave.consolidation.comparison.guards import say_the_same
-from slowwave.consolidation.proposals import Claim, Draft, Source
+from slowwave.consolidation.proposals import Claim, Draft, Operation, Source
 from slowwave.consolidation.text.dates import DATE_MARK, NEWEST_MARK
 from slowwave.consolidation.text.reading import Reading, read
+
+# Goes up whenever the rules change by which texts are composed here.
+_RULES = "extractive/1"
+
+
+def rules_key(operation: Operation) -> str:
+    """Give the hash of the rules by which a plan's own drafts are composed."""
+    return hashlib.sha256(f"{_RULES} {operation}".encode()).hexdigest()
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,13 +1,11 @@
-"""Proposals to merge: what says the same, and near pairs of which only a model can tell."""
+"""Proposals to merge: what says the same, for certain."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 
 from slowwave.consolidation.proposals import Proposal
 
-from .estimates import shared_by_each
 from .near_pairs import NearPair, Rank, groups_of_same
 from .state import Planning
 
@@ -25,24 +23,3 @@ def propose_merges(planning: Planning, pairs: Sequence[NearPair], rank: Rank) ->
                 f"{len(leaving) + 1} memories say the same",
                 survivor=planning.id(survivor),
             )
-
-
-def propose_judgements(planning: Planning, pairs: Sequence[NearPair]) -> Iterator[Proposal]:
-    """Propose near pairs that only a model can call the same, where there is one."""
-    if planning.options.extractive:
-        return
-    proposals = list(_undecided(planning, pairs))
-    asked = sum(one.id not in planning.options.remembered for one in proposals)
-    for one in proposals:
-        yield replace(one, estimated_tokens=one.estimated_tokens + shared_by_each(asked))
-
-
-def _undecided(planning: Planning, pairs: Sequence[NearPair]) -> Iterator[Proposal]:
-    for pair in pairs:
-        rows = [pair.left, pair.right]
-        open_rows = all(planning.is_open(row) and row not in planning.ruled for row in rows)
-        if pair.different or not open_rows or not all(map(planning.may_leave, rows)):
-            continue
-        planning.used.update(rows)
-        ids = planning.ids(rows)
-        yield planning.proposal("merge", ids, ids, "2 memories may say the same")

@@ -10,11 +10,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from slowwave.consolidation.options import PlanOptions
-from slowwave.consolidation.proposals import Plan, Suspicion, TooLong, joined
+from slowwave.consolidation.proposals import Plan, Proposal, Suspicion, TooLong, joined
 from slowwave.consolidation.snapshot.population import Population
 from slowwave.store.records import Memory
 
-from .merges import propose_judgements, propose_merges
+from .merges import propose_merges
 from .near_pairs import by_rank, near_pairs, refusals
 from .retellings import Retellings
 from .rules import Rules
@@ -22,6 +22,7 @@ from .state import Planning
 from .syntheses import Syntheses
 from .topic_groups import TopicGroups
 from .updates import Updates
+from .windows import Windows
 
 
 def make_plan(populations: Iterable[Population], options: PlanOptions) -> Plan:
@@ -39,24 +40,32 @@ def plan_tenant(population: Population, options: PlanOptions) -> Plan:
     pairs = near_pairs(population, rank)
     topic_groups = TopicGroups(planning)
     syntheses = Syntheses(planning, topic_groups)
-    proposals = [
+    rules = Rules(planning)
+    found = [
         *propose_merges(planning, pairs, rank),
-        *Rules(planning).propose(),
+        *rules.propose(),
         *Updates(planning, topic_groups).propose(),
         *syntheses.propose(),
         *Retellings(planning, topic_groups).propose(),
-        *propose_judgements(planning, pairs),
     ]
-    unique = {one.id: one for one in proposals if one.operation in options.only}
+    unique = {one.id: one for one in found if one.operation in options.only}
+    proposals = tuple(one for key, one in unique.items() if key not in options.remembered)
+    windows = Windows(planning, topic_groups, rules.groups, _settled(proposals))
     return Plan(
-        tuple(one for key, one in unique.items() if key not in options.remembered),
+        proposals,
         tuple(refusals(population, pairs)),
         topic_groups.found.conflicts,
         tuple(_suspicious(population)),
         tuple(TooLong(*_of(one), len(one.content)) for one in population.too_long),
         population.damaged,
         tuple(syntheses.undecided()),
+        tuple(windows.plan()) if options.model_key is not None else (),
     )
+
+
+def _settled(proposals: Iterable[Proposal]) -> set[str]:
+    """Give the memories that are superseded whatever a model says."""
+    return {one for each in proposals if not each.waits for one in each.leaving}
 
 
 def _suspicious(population: Population) -> Iterator[Suspicion]:

@@ -25,11 +25,11 @@ _GROUPS = Decoder(list[list[int]])
 
 
 class _Found(NamedTuple):
-    """A rule: the ids of its sources, of those of them that leave, and its text if it has one."""
+    """A rule: the ids of its sources, of those of them that leave, and its text."""
 
     ids: list[str]
     leaving: list[str]
-    draft: Draft | None
+    draft: Draft
 
 
 class Rules:
@@ -47,7 +47,7 @@ class Rules:
     def propose(self) -> Iterator[Proposal]:
         """Propose new rules, and what rules that there are take in."""
         planning, population = self._planning, self._population
-        for group in self._groups():
+        for group in self.groups:
             rules = Counter(
                 population.evidence[one]
                 for one in planning.ids(group)
@@ -59,8 +59,12 @@ class Rules:
             else:
                 yield from self._rule(group)
 
+    @cached_property
+    def groups(self) -> list[list[int]]:
+        """The rows that demand one thing, group by group."""
+        return list(self._groups())
+
     def _groups(self) -> Iterator[list[int]]:
-        """Give the rows that demand one thing, group by group."""
         planning, population = self._planning, self._population
         texts = sorted(
             {
@@ -96,11 +100,8 @@ class Rules:
         if not enough or len(sessions) < thresholds.EXTRACT_SESSIONS:
             return
         drafts = rule_drafts(population.sources(planning.ids(told)), planning.likelihood)
-        if planning.options.extractive:
-            resting = (self._resting(draft.claims[0], voicing) for draft in drafts)
-            found = next((one for one in resting if self._is_sound(one)), None)
-        else:
-            found = self._for_a_model(next(drafts, None), voicing)
+        resting = (self._resting(draft.claims[0], voicing) for draft in drafts)
+        found = next((one for one in resting if self._is_sound(one)), None)
         if found is None:
             return
         planning.ruled.update(group)
@@ -120,15 +121,8 @@ class Rules:
 
     def _is_sound(self, found: _Found) -> bool:
         """Whether the check of drafts will let a rule pass: what it turns down is not planned."""
-        draft, sources = found.draft, self._population.sources(found.ids)
-        return draft is not None and not find_faults(draft, sources, "extract")
-
-    def _for_a_model(self, likely: Draft | None, voicing: list[int]) -> _Found:
-        """Let a model write; of what says no more than a likely rule, its own decides, too."""
-        planning = self._planning
-        ids = planning.ids(self._most_central(voicing, thresholds.MOST_EVIDENCE))
-        leaving = self._restating(likely.text, voicing) if likely is not None else []
-        return _Found(ids, [one for one in leaving if one in ids], None)
+        sources = self._population.sources(found.ids)
+        return not find_faults(found.draft, sources, "extract")
 
     def _merged_into(self, voicing: list[int], group: list[int]) -> Iterator[int]:
         """Give the rows of a group that one of its open rows stands for: they are voices, too."""

@@ -25,16 +25,13 @@ def weighed(results: Iterable[Result], populations: Sequence[Population]) -> lis
 def expected_counts(
     before: Counts, proposals: Sequence[Proposal], populations: Sequence[Population]
 ) -> Counts:
-    """Give the counts that proposals lead to if all of them are applied.
-
-    What a model is still to write is taken to be as long as its sources.
-    """
+    """Give the counts that proposals lead to if all of them are applied."""
     by_tenant = {population.tenant: population for population in populations}
     layers = Counter(before.layers)
     superseded, characters, tokens = before.superseded, before.characters, before.tokens
     for proposal in proposals:
         population = by_tenant[proposal.tenant]
-        superseded += len(_leaving(proposal))
+        superseded += len(proposal.leaving)
         _count_layers(layers, proposal, population)
         going, coming = _texts(proposal, population)
         characters += sum(map(len, coming)) - sum(map(len, going))
@@ -48,44 +45,31 @@ def _worth(result: Result, population: Population) -> Worth:
     before = _tokens(sources)
     if result.state not in ("planned", "applied"):
         return Worth(before, None, None)
-    proposal = replace(
-        result.proposal,
-        draft=result.draft,
-        survivor=result.survivor or result.proposal.survivor,
-    )
-    after = None
-    if proposal.draft is not None or result.state == "applied":
-        going, coming = _texts(proposal, population)
-        after = before - _tokens(going) + _tokens(coming)
+    proposal = result.proposal
+    going, coming = _texts(proposal, population)
+    after = before - _tokens(going) + _tokens(coming)
     return Worth(before, after, _trust(proposal, population))
 
 
-def _trust(proposal: Proposal, population: Population) -> float | None:
-    """Give the trust of what results; None where nobody has judged yet which of two stays."""
+def _trust(proposal: Proposal, population: Population) -> float:
+    """Give the trust of what results."""
     if proposal.survivor is not None:
         return population.memory(proposal.survivor).trust
-    if _is_open(proposal):
-        return None
     return derived_trust(population.memory(one).trust for one in proposal.sources)
 
 
 def _texts(proposal: Proposal, population: Population) -> tuple[list[str], list[str]]:
     """Give the texts of memories that go, or change, and those that come in their place."""
-    going = _contents(_leaving(proposal), population)
-    if proposal.operation == "merge" or proposal.keeps_text:
+    going = _contents(proposal.leaving, population)
+    if proposal.keeps_text:
         return going, []
     if proposal.survivor is not None:
         going += _contents([proposal.survivor], population)
-    if proposal.draft is not None:
-        return going, [proposal.draft.text]
-    if proposal.operation == "extract":
-        # One sentence: as long as the longest voice of the rule.
-        return going, [max(_contents(proposal.sources, population), key=len)]
-    return going, _contents(proposal.sources, population)
+    return going, [proposal.draft.text]
 
 
 def _count_layers(layers: Counter[str], proposal: Proposal, population: Population) -> None:
-    leaving = [population.memory(one).layer for one in _leaving(proposal)]
+    leaving = [population.memory(one).layer for one in proposal.leaving]
     layers.subtract(leaving)
     if proposal.operation != "merge" and proposal.survivor is None:
         layers["core" if proposal.operation == "extract" else "stable"] += 1
@@ -93,17 +77,6 @@ def _count_layers(layers: Counter[str], proposal: Proposal, population: Populati
         stays = population.memory(proposal.survivor).layer
         layers[stays] -= 1
         layers[max([stays, *leaving], key=LAYERS.index)] += 1
-
-
-def _leaving(proposal: Proposal) -> list[str]:
-    """Give who leaves; of two that a model is to judge, one at the most."""
-    leaving = [one for one in proposal.leaving if one != proposal.survivor]
-    return leaving[:1] if _is_open(proposal) else leaving
-
-
-def _is_open(proposal: Proposal) -> bool:
-    """Whether a model is to judge first what stays."""
-    return proposal.operation == "merge" and proposal.survivor is None
 
 
 def _contents(ids: Sequence[str], population: Population) -> list[str]:

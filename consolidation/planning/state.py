@@ -26,12 +26,8 @@ from slowwave.consolidation.snapshot.population import Population
 from slowwave.consolidation.text.reading import Reading, read
 from slowwave.store.records import Memory, content_hash
 
-from .estimates import (
-    Question,
-    estimate_pair,
-    estimate_undecided,
-    estimate_writing,
-)
+from .estimates import estimate_undecided
+from .extractive import rules_key
 from .topics import shared_topics
 
 # The members of each part of a group, by their places in it.
@@ -42,6 +38,9 @@ _WHY = Decoder(str)
 _LIKELIHOOD = Decoder(float)
 # Pairs of texts, by their places.
 _PAIRS = Decoder(list[tuple[int, int]])
+
+# What is composed without a model, and a model may do better.
+_WAITING = ("synthesize", "extract")
 
 PairGuard = Callable[[Reading, Reading], Objection | None]
 
@@ -175,7 +174,7 @@ class Planning:
     def undecided(self, rows: Sequence[int]) -> Undecided:
         """Say which memories look like one thing, and what the first lacks of the second."""
         sources = self.population.sources(self.ids(rows))
-        _, mean = _similarities(sources)
+        _, mean = similarities(sources)
         return Undecided(
             tuple(self.ids(rows)),
             self.population.tenant,
@@ -207,16 +206,18 @@ class Planning:
         survivor: str | None = None,
         draft: Draft | None = None,
         topics: tuple[str, ...] = (),
-        fallback: Draft | None = None,
     ) -> Proposal:
-        """Make a proposal of memories, observed or derived, of which some are to be superseded."""
+        """Make a proposal of memories, observed or derived, of which some are to be superseded.
+
+        A merge needs no draft: the survivor stays, word for word.
+        """
         sources = self.population.sources(sorted(ids))
-        lowest, mean = _similarities(sources)
-        if operation == "merge" and survivor is not None:
+        lowest, mean = similarities(sources)
+        if draft is None:
+            if survivor is None:
+                raise ValueError(f"a {operation} without a survivor needs a draft")
             staying = self.population.memory(survivor).content
             draft = Draft((Claim(staying, tuple(one.id for one in sources)),))
-        takes_in = operation in ("merge", "extract") and survivor is not None
-        decided = operation == "update" or takes_in
         hashes = tuple(self.population.memory(one.id).content_hash for one in sources)
         rows = [row for row in map(self.population.row, ids) if row is not None]
         return Proposal(
@@ -231,9 +232,8 @@ class Planning:
             min_similarity=lowest,
             mean_similarity=mean,
             reason=f"{reason}, mean similarity {mean:.2f}",
-            estimated_tokens=0 if decided else _estimated_tokens(operation, survivor, sources),
             draft=draft,
-            fallback=fallback,
+            waits=operation in _WAITING and self.options.model_key is not None,
         )
 
     def merge(self, survivor: int, leaving: Sequence[int]) -> Proposal:
@@ -245,8 +245,8 @@ class Planning:
 
     def _key(self, operation: Operation, ids: Sequence[str]) -> str:
         hashes = tuple(self.population.memory(one).content_hash for one in sorted(ids))
-        prompt, writer = self.options.prompt_hashes[operation], self.options.writer
-        return proposal_id(operation, self.population.tenant, hashes, prompt, writer)
+        key = rules_key(operation)
+        return proposal_id(operation, self.population.tenant, hashes, key, "extractive")
 
 
 def _listed(place: int | None) -> list[int]:
@@ -262,24 +262,10 @@ def _in_conflict(guard: PairGuard, readings: Sequence[Reading], one: int, other:
     return guard(readings[one], readings[other]) is not None
 
 
-def _similarities(sources: Sequence[Source]) -> tuple[float, float]:
+def similarities(sources: Sequence[Source]) -> tuple[float, float]:
     """Give the lowest and the mean similarity of the pairs, to four places."""
     import numpy as np
 
     vectors = np.stack([source.vector for source in sources])
     pairs = (vectors @ vectors.T)[np.triu_indices(len(sources), k=1)]
     return round(float(pairs.min()), 4), round(float(pairs.mean()), 4)
-
-
-def _estimated_tokens(operation: Operation, survivor: str | None, sources: Sequence[Source]) -> int:
-    """Estimate what a model would read and write for a proposal.
-
-    For a pair that is to be judged, without its share of the instructions: they are for many.
-    """
-    if operation == "merge":
-        return estimate_pair(sources).total
-    if operation == "extract":
-        return estimate_writing("extract", sources).total
-    question: Question = "synthesize" if survivor is None else "grow"
-    owner_first = sorted(sources, key=lambda source: source.id != survivor)
-    return estimate_writing(question, owner_first).total

@@ -178,9 +178,7 @@ class Syntheses:
         standing, sources = population.sources([owner.id])[0], population.sources(ids)
         quoted = compose_growth(standing, sources, planning.teller)
         leaving = population.sources(planning.leaving(rows))
-        is_worth_it = _adds_little(quoted, standing, leaving)
-        extractive = planning.options.extractive
-        if extractive and not is_worth_it:
+        if not _adds_little(quoted, standing, leaving):
             planning.used.difference_update(rows)
             return
         yield planning.proposal(
@@ -189,9 +187,8 @@ class Syntheses:
             planning.leaving(rows),
             f"{len(ids)} of the same matter, with something new",
             survivor=owner.id,
-            draft=quoted if extractive else None,
+            draft=quoted,
             topics=shared_topics(population, rows),
-            fallback=quoted if is_worth_it and not extractive else None,
         )
 
     def _synthesis(self, rows: list[int], composed: Composition) -> Iterator[Proposal]:
@@ -202,10 +199,8 @@ class Syntheses:
         if planning.is_decided("synthesize", ids):
             planning.used.update(rows)
             return
-        extractive = planning.options.extractive
         leaving = planning.leaving(rows)
-        is_worth_it = is_shorter(composed.draft, population.sources(leaving))
-        if extractive and not is_worth_it:
+        if not is_shorter(composed.draft, population.sources(leaving)):
             return
         staying = set(ids) - composed.told_by.keys()
         topics = shared_topics(population, rows)
@@ -217,9 +212,8 @@ class Syntheses:
                 ids,
                 leaving,
                 reason,
-                draft=composed.draft if extractive else None,
+                draft=composed.draft,
                 topics=topics,
-                fallback=composed.draft if is_worth_it and not extractive else None,
             )
 
 

@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
+from slowwave.consolidation.planning.extractive import rules_key
 from slowwave.consolidation.proposals import (
     Draft,
-    Operation,
     Proposal,
     Result,
     Written,
@@ -36,10 +36,10 @@ class RunContext:
 
     run_id: str
     now: datetime
-    writer: str
     model: str | None
+    # The hash of the model and of what it is told; None without one.
+    model_key: str | None
     embedding_model: str
-    prompt_hashes: Mapping[Operation, str]
 
 
 def apply_written(
@@ -64,10 +64,10 @@ def apply_written(
         result = _support(file, run, written, sources)
     elif result is None and proposal.survivor is not None and vector is not None:
         result = _grow(file, run, written, vector, sources, entities)
-    elif result is None and written.draft is not None and vector is not None:
-        result = _derive(file, run, written, written.draft, vector, sources, entities)
+    elif result is None and vector is not None:
+        result = _derive(file, run, written, vector, sources, entities)
     if result is None:
-        raise ValueError(f"a {proposal.operation} without a draft cannot be applied")
+        raise ValueError(f"a {proposal.operation} without a vector cannot be applied")
     record(file, run, result)
     return result
 
@@ -83,16 +83,15 @@ def record(file: MemoryFile, run: RunContext, result: Result) -> None:
             operation=proposal.operation,
             tenant=proposal.tenant,
             sources=proposal.sources,
-            survivor=result.survivor,
+            survivor=proposal.survivor,
             derived=result.derived,
             state=result.state,
-            draft=result.draft.text if result.draft else None,
+            draft=proposal.draft.text,
             reason=proposal.reason,
             why=result.why,
             numbers={
                 "min_similarity": proposal.min_similarity,
                 "mean_similarity": proposal.mean_similarity,
-                "estimated_tokens": proposal.estimated_tokens,
             },
             decided_at=timestamp(run.now),
         ),
@@ -125,17 +124,15 @@ def _merge(
     entities: Mapping[str, Sequence[str]],
 ) -> Result:
     proposal = written.proposal
-    staying = written.survivor or proposal.survivor
-    survivor = next(memory for memory in sources if memory.id == staying)
+    survivor, _ = _parted(proposal, sources)
     others = [memory for memory in sources if memory.id in proposal.leaving]
-    others = [memory for memory in others if memory is not survivor]
     _update(file, run, proposal, survivor, _united(survivor, others, run.now))
     names = {name for memory in others for name in entities.get(memory.id, ())}
     unite_entities(file, run.run_id, proposal.id, survivor, names)
     _supersede(file, run, proposal, others, survivor.id)
     _add_edges(file, run, proposal, survivor.id, others)
     _add_derivation(file, run, proposal, survivor.id, written)
-    return Result(proposal, "applied", survivor=survivor.id, draft=written.draft)
+    return Result(proposal, "applied", written.why)
 
 
 def _support(
@@ -149,7 +146,7 @@ def _support(
     leaving = [memory for memory in others if memory.id in proposal.leaving]
     _supersede(file, run, proposal, leaving, rule.id)
     _add_derivation(file, run, proposal, rule.id, written)
-    return Result(proposal, "applied", survivor=rule.id, draft=written.draft)
+    return Result(proposal, "applied", written.why)
 
 
 def _grow(
@@ -161,9 +158,7 @@ def _grow(
     entities: Mapping[str, Sequence[str]],
 ) -> Result:
     """Let a derived memory take others in: it keeps its id, and its row says more."""
-    proposal, draft = written.proposal, written.draft
-    if draft is None:
-        raise ValueError("a memory cannot grow without a draft")
+    proposal, draft = written.proposal, written.proposal.draft
     owner, others = _parted(proposal, sources)
     text, of = draft.text, content_hash(draft.text)
     columns = _grown(owner, others, run.now) | {"content": text, "content_hash": of}
@@ -179,7 +174,7 @@ def _grow(
     leaving = [memory for memory in others if memory.id in proposal.leaving]
     _supersede(file, run, proposal, leaving, owner.id)
     _add_derivation(file, run, proposal, owner.id, written)
-    return Result(proposal, "applied", written.why, survivor=owner.id, draft=draft)
+    return Result(proposal, "applied", written.why)
 
 
 def _parted(proposal: Proposal, sources: Sequence[Memory]) -> tuple[Memory, list[Memory]]:
@@ -232,13 +227,12 @@ def _derive(
     file: MemoryFile,
     run: RunContext,
     written: Written,
-    draft: Draft,
     vector: NDArray[np.float32],
     sources: Sequence[Memory],
     entities: Mapping[str, Sequence[str]],
 ) -> Result:
     proposal = written.proposal
-    derived = _derived(run, proposal, draft, sources)
+    derived = _derived(run, proposal, proposal.draft, sources)
     row = to_row(derived)
     insert_row(file, run.run_id, proposal.id, "memories", row, {"id": derived.id})
     blob = to_blob(vector)
@@ -248,18 +242,9 @@ def _derive(
     keep_scans(file, [(derived.id, derived.content_hash)], run.run_id)
     _add_edges(file, run, proposal, derived.id, sources)
     leaving = [memory for memory in sources if memory.id in proposal.leaving]
-    if proposal.operation == "extract":
-        # Not before it is needed: a night at rest reads no text.
-        from slowwave.consolidation.comparison.coverage import Coverage
-        from slowwave.consolidation.comparison.restating import restating
-
-        # What a model wrote may say less than what the plan went by.
-        likelihood = Coverage().likelihood
-        texts = [one.content for one in leaving]
-        leaving = [leaving[at] for at in restating(draft.text, texts, likelihood)]
     _supersede(file, run, proposal, leaving, derived.id)
     _add_derivation(file, run, proposal, derived.id, written)
-    return Result(proposal, "applied", written.why, derived=derived.id, draft=draft)
+    return Result(proposal, "applied", written.why, derived=derived.id)
 
 
 def _derived(
@@ -394,24 +379,29 @@ def _add_edges(
 def _add_derivation(
     file: MemoryFile, run: RunContext, proposal: Proposal, memory_id: str, written: Written
 ) -> None:
-    claims = written.draft.claims if written.draft else ()
-    by_model = written.draft is None or written.draft is not proposal.fallback
+    claims = [{"text": one.text, "sources": one.sources} for one in proposal.draft.claims]
     row = {
         "memory_id": memory_id,
         "run_id": run.run_id,
         "proposal": proposal.id,
         "operation": proposal.operation,
-        "writer": run.writer if by_model else "extractive",
-        "model": run.model if by_model else None,
-        "prompt_hash": run.prompt_hashes[proposal.operation],
+        "writer": "model" if proposal.by_model else "extractive",
+        "model": run.model if proposal.by_model else None,
+        "prompt_hash": _prompt_hash(run, proposal),
         "inputs_hash": _inputs_hash(proposal),
-        "claims": json_text([{"text": one.text, "sources": one.sources} for one in claims]),
+        "claims": json_text(claims),
         "prompt_tokens": written.usage.prompt_tokens,
         "completion_tokens": written.usage.completion_tokens,
         "cost_usd": written.usage.cost_usd,
     }
     key = {"memory_id": memory_id, "run_id": run.run_id, "proposal": proposal.id}
     insert_row(file, run.run_id, proposal.id, "derivations", row, key)
+
+
+def _prompt_hash(run: RunContext, proposal: Proposal) -> str:
+    if proposal.by_model and run.model_key is not None:
+        return run.model_key
+    return rules_key(proposal.operation)
 
 
 def _inputs_hash(proposal: Proposal) -> str:

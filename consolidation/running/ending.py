@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from slowwave.consolidation.planning.savings import expected_counts, weighed
 from slowwave.consolidation.progress import Progress
-from slowwave.consolidation.proposals import Plan, Result, Usage
+from slowwave.consolidation.proposals import Asked, Plan, Result, Usage
 from slowwave.consolidation.runtime.interruption import Interruption, OutOfTime
 from slowwave.consolidation.snapshot.snapshot import Snapshot
 from slowwave.consolidation.text.token_count import count_tokens
@@ -31,12 +31,13 @@ def planned(
     plan: Plan, snapshot: Snapshot, populations: Sequence[Population], purgeable: Purgeable
 ) -> Outcome:
     """Give what a dry run tells: the plan, and where it would lead."""
-    planned = [Result(one, "planned", draft=one.draft) for one in plan.proposals]
+    planned = [Result(one, "planned") for one in plan.proposals]
     after = expected_counts(snapshot.counts, plan.proposals, populations)
     after = replace(after, superseded=after.superseded - len(purgeable.ids))
     purged = Purged(purgeable.ids, purgeable.kept)
     results = tuple(weighed(planned, populations))
-    return Outcome(plan, results, snapshot.counts, after, Usage(), purged=purged)
+    asked = tuple(Asked(one, "planned") for one in plan.windows)
+    return Outcome(plan, results, snapshot.counts, after, Usage(), asked, purged=purged)
 
 
 def carried_out(
@@ -72,6 +73,7 @@ def ended(
             # What others added meanwhile is no work of a run that wrote nothing.
             _count(path, snapshot) if run.run_id else snapshot.counts,
             executed.usage,
+            executed.asked,
             run.run_id,
             executed.interrupted,
             executed.broken_off,

@@ -12,11 +12,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from slowwave.consolidation.progress import Progress
-from slowwave.consolidation.proposals import Plan, Result, State, Usage, Written
+from slowwave.consolidation.proposals import Asked, Plan, Result, State, Usage, Written
 from slowwave.consolidation.runtime.interruption import Interruption
 from slowwave.consolidation.runtime.threads import run_in_thread
 from slowwave.consolidation.vectors.embedder import Embedder
-from slowwave.consolidation.writing.writer import Writer, prompt_hashes
+from slowwave.consolidation.writing.writer import Answers, Writer
+from slowwave.store.asked import keep_asked
 from slowwave.store.entities import forget_found, keep_entities, keep_scans
 from slowwave.store.errors import FileHeld, StoreError, UnusableFile
 from slowwave.store.file import Identity, MemoryFile, open_reading, open_writing
@@ -48,6 +49,8 @@ class Executed:
     """What became of a plan."""
 
     results: tuple[Result, ...]
+    # What became of the questions to a model.
+    asked: tuple[Asked, ...]
     usage: Usage
     interrupted: bool
     # Why the file could not be written any more, after something was applied.
@@ -59,6 +62,7 @@ class _Done:
     """What was done so far."""
 
     results: dict[str, Result] = field(default_factory=dict)
+    asked: dict[str, Asked] = field(default_factory=dict)
     usage: Usage = field(default_factory=Usage)
     # What may have been written to the file without having come among the results.
     last: Sequence[Written] = ()
@@ -91,10 +95,9 @@ class Run:
         self.context = RunContext(
             run_id=new_id(),
             now=now,
-            writer=writer.name,
             model=writer.model,
+            model_key=writer.key,
             embedding_model=embedder.name,
-            prompt_hashes=prompt_hashes(writer),
         )
 
     @cached_property
@@ -131,7 +134,7 @@ class Run:
         progress: Progress,
         interruption: Interruption,
     ) -> Executed:
-        """Write, verify and apply the proposals, in the plan's order as far as answers allow.
+        """Verify and apply the proposals, and those that a model makes of what it is shown.
 
         Raises `ModelError` before anything is applied if the model cannot be asked. An
         interruption ends it wherever it is: what is applied stays, and is told. After it the run
@@ -141,7 +144,7 @@ class Run:
         interrupted = False
         broken_off: StoreError | None = None
         try:
-            if plan.proposals:
+            if not plan.is_empty:
                 self._settle_all(plan, populations, progress, done)
             interruption.close()
         except KeyboardInterrupt:
@@ -156,25 +159,58 @@ class Run:
             interruption.close()
             broken_off = error
         results = done.results
+        planned = {one.id for one in plan.proposals}
         left = [one for one in plan.proposals if one.id not in results]
         state: State = "failed" if broken_off else "skipped"
         why = broken_off.message if broken_off else "the run was interrupted"
         results |= {one.id: Result(one, state, why) for one in left}
-        in_order = tuple(results[proposal.id] for proposal in plan.proposals)
-        return Executed(in_order, done.usage, interrupted, broken_off)
+        unasked = {one.id: Asked(one, state, why) for one in plan.windows}
+        by_model = [one for key, one in results.items() if key not in planned]
+        return Executed(
+            (*(results[proposal.id] for proposal in plan.proposals), *by_model),
+            tuple((unasked | done.asked).values()),
+            done.usage,
+            interrupted,
+            broken_off,
+        )
 
     def _settle_all(
         self, plan: Plan, populations: Sequence[Population], progress: Progress, done: _Done
     ) -> None:
-        if any(proposal.needs_writer for proposal in plan.proposals):
+        if plan.windows:
             run_in_thread(self._writer.make_ready)
         with self._writing() as file:
-            for some in self._drafting.written(file, plan, populations, self.context.now):
-                for part in _moments(some):
+            answers = self._kept_answers(file)
+            for some in self._drafting.written(plan, populations, answers):
+                written = [one for one in some if isinstance(one, Written)]
+                for part in _moments(written):
                     done.last = part
-                    done.usage = sum((one.usage for one in part), start=done.usage)
                     self._settle_part(file, part, populations, done)
                     progress.stage("applying", len(done.results), len(plan.proposals))
+                for one in some:
+                    if isinstance(one, Asked):
+                        self._note_asked(file, one, done)
+                        progress.stage("asking", len(done.asked), len(plan.windows))
+
+    def _kept_answers(self, file: MemoryFile) -> Answers:
+        from slowwave.consolidation.writing.drafts import KeptAnswers
+
+        return KeptAnswers(file, self.context.now)
+
+    def _note_asked(self, file: MemoryFile, asked: Asked, done: _Done) -> None:
+        """Note what became of a question; what was answered is not asked again."""
+        done.asked[asked.window.id] = asked
+        done.usage += asked.usage
+        if asked.state == "applied" and self.context.model_key is not None:
+            window = asked.window
+            with file.transaction():
+                keep_asked(
+                    file,
+                    window.tenant,
+                    (*window.content_hashes, *window.alone),
+                    self.context.model_key,
+                    self.context.run_id,
+                )
 
     def _settle_part(
         self,
@@ -208,8 +244,6 @@ class Run:
                         cast("State", decision.state),
                         decision.why,
                         decision.derived,
-                        decision.survivor,
-                        last.draft,
                     )
 
     def end_early(self) -> bool:
@@ -256,7 +290,7 @@ class Run:
                     names = entities[proposal.tenant]
                     result = apply_written(file, self.context, written, vector, names)
                 else:
-                    result = Result(proposal, written.state, written.why, draft=written.draft)
+                    result = Result(proposal, written.state, written.why)
                     record(file, self.context, result)
                 results[proposal.id] = result
         for one in several:

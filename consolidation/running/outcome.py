@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
-from slowwave.consolidation.proposals import Plan, Result, Usage
+from slowwave.consolidation.proposals import Asked, Conflict, Plan, Result, Usage
 from slowwave.store.errors import StoreError
 from slowwave.store.memories import Counts
 
@@ -23,6 +23,8 @@ class Outcome:
     before: Counts
     after: Counts
     usage: Usage
+    # What became of the questions to a model; in a dry run, what would be asked.
+    asked: tuple[Asked, ...] = ()
     # None where nothing was written: a dry run, or a night with nothing to do.
     run_id: str | None = None
     interrupted: bool = False
@@ -42,6 +44,11 @@ class Outcome:
         return Counter(result.state for result in self.results)
 
     @property
+    def conflicts(self) -> tuple[Conflict, ...]:
+        """What stands against each other, as rules or a model see it."""
+        return (*self.plan.conflicts, *(one for asked in self.asked for one in asked.conflicts))
+
+    @property
     def changed(self) -> bool:
         """Whether a run wrote anything."""
         return self.run_id is not None or self.purged.run_id is not None
@@ -56,7 +63,7 @@ def verdict(outcome: Outcome) -> Literal["done", "partial", "failed", "interrupt
     """
     if outcome.interrupted:
         return "interrupted"
-    states = outcome.states
+    states = outcome.states + Counter(one.state for one in outcome.asked)
     wrong = states["failed"] + states["skipped"] + _wrongly_rejected(outcome)
     if not wrong and outcome.purged.why:
         return "partial"
@@ -75,8 +82,8 @@ def _wrongly_rejected(outcome: Outcome) -> int:
     or attack.
     """
     rejected = [one.proposal for one in outcome.results if one.state == "rejected"]
-    planned = sum(not one.needs_writer for one in rejected)
-    of_use = any(one.proposal.needs_writer and one.state == "applied" for one in outcome.results)
+    planned = sum(not one.by_model for one in rejected)
+    of_use = any(one.proposal.by_model and one.state == "applied" for one in outcome.results)
     return planned if of_use else len(rejected)
 
 

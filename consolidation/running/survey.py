@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -17,7 +17,7 @@ from slowwave.consolidation.snapshot.cache import Cache
 from slowwave.consolidation.snapshot.idle import Found, IdleMarks
 from slowwave.consolidation.snapshot.snapshot import Keeper, Snapshot, complete, read_snapshot
 from slowwave.consolidation.vectors.embedder import Embedder
-from slowwave.consolidation.writing.writer import Writer, prompt_hashes
+from slowwave.consolidation.writing.writer import Writer
 from slowwave.store.records import timestamp
 
 if TYPE_CHECKING:
@@ -75,6 +75,7 @@ class Surveyor:
             resting,
             cache,
             options.full and cache is None,
+            self._writer.key,
         )
         populations = complete(
             # What a purge alone lacks of vectors is computed and not kept: it is not its work.
@@ -83,8 +84,9 @@ class Surveyor:
             keeper if options.consolidate else None,
             self._progress,
         )
-        remembered = frozenset() if options.reconsider else snapshot.remembered
-        chosen = self._chosen(remembered)
+        chosen = self._chosen()
+        if not options.reconsider:
+            chosen = replace(chosen, remembered=snapshot.remembered, asked=snapshot.asked)
         plans = _planned(populations, chosen) if options.consolidate else {}
         everything = resting | plans
         plan = joined(everything[one] for one in snapshot.tenants if one in everything)
@@ -93,14 +95,11 @@ class Surveyor:
             snapshot, populations, plan, idle_marks.found(snapshot, populations, plans, whole)
         )
 
-    def _chosen(self, remembered: frozenset[str] = frozenset()) -> PlanOptions:
+    def _chosen(self) -> PlanOptions:
         return PlanOptions(
-            writer=self._writer.name,
-            prompt_hashes=prompt_hashes(self._writer),
-            extractive=self._writer.model is None,
+            model_key=self._writer.key,
             only=self._options.only,
             include_protected=self._options.include_protected,
-            remembered=remembered,
         )
 
 

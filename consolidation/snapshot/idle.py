@@ -89,7 +89,7 @@ class IdleMarks:
         words = []
         for tenant_rows in snapshot.tenants_rows:
             plan = plans.get(tenant_rows.tenant)
-            if plan is not None and not plan.proposals:
+            if plan is not None and plan.is_empty:
                 ends = (one.expires_at for one in tenant_rows.observed + tenant_rows.too_long)
                 until = min((one for one in ends if one and one > self._now), default=None)
                 words.append(IdleMark(tenant_rows.tenant, plan, tenant_rows.changes, until))
@@ -118,8 +118,8 @@ class IdleMarks:
 
 
 def _key(model: str, options: PlanOptions) -> str:
-    depends = asdict(replace(options, remembered=frozenset()))
-    depends |= {"only": sorted(options.only), "remembered": None}
+    depends = asdict(replace(options, remembered=frozenset(), asked=frozenset()))
+    depends |= {"only": sorted(options.only), "remembered": None, "asked": None}
     return sha256(json_text([rules(), model, depends]).encode()).hexdigest()
 
 

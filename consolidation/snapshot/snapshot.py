@@ -19,6 +19,7 @@ from slowwave.consolidation.thresholds import (
 )
 from slowwave.consolidation.vectors.embedder import Embedder
 from slowwave.consolidation.vectors.matrix import TextVectors
+from slowwave.store.asked import read_asked
 from slowwave.store.check import part_spoiled
 from slowwave.store.entities import read_entities, read_scans
 from slowwave.store.file import MemoryFile, open_reading
@@ -89,6 +90,8 @@ class Snapshot:
     counts: Counts
     # Keys of decisions that stand.
     remembered: frozenset[str]
+    # The (tenant, content hash) of each text that the model was shown.
+    asked: frozenset[tuple[str, str]]
     vectors: TextVectors
     cache: Cache
 
@@ -101,11 +104,13 @@ def read_snapshot(
     resting: Container[str] = (),
     cache: Cache | None = None,
     full: bool = False,
+    model_key: str | None = None,
 ) -> Snapshot:
     """Read what is due of the tenants named, or of all, but of those at rest only the counts.
 
     cache: that of this run, if there are any; with `full` nothing of what earlier runs found out
-    is read. The file is open only as long as it takes to read. Raises `StoreError`.
+    is read. model_key: of the model that is asked, and of what it is told. The file is open only
+    as long as it takes to read. Raises `StoreError`.
     """
     with open_reading(path) as file:
         tenants = chosen_tenants(file, chosen)
@@ -131,6 +136,7 @@ def read_snapshot(
             tenants_rows,
             count_memories(file, tenants, count_tokens),
             frozenset(remembered_keys(file) if wanted else ()),
+            read_asked(file, model_key) if wanted and model_key else frozenset(),
             TextVectors(
                 [memory for tenant_rows in tenants_rows for memory in tenant_rows.memories],
                 (one for tenant in wanted for one in read_vectors(file, model, tenant)),

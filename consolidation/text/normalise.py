@@ -291,6 +291,9 @@ _SPELLINGS = re.compile(
     re.IGNORECASE,
 )
 
+# What stands before a part of a path.
+_IN_PATH = re.compile(r"[/_][\w.-]*$")
+
 # The word with which each other spelling begins.
 _SPELLED = re.compile(r"\w+")
 _OTHERWISE = frozenset(
@@ -331,6 +334,9 @@ def _due(text: str) -> list[int]:
 def _spelled(found: re.Match[str]) -> str:
     word = found.group()
     if word[:1].isupper() and word.lower() in lexicon.ALSO_NAMES:
+        return word
+    # "kv/net/harbour-wg" is a path, and spelled as it is.
+    if _IN_PATH.search(found.string[: found.start()]) or found.string[found.end() :][:1] == "/":
         return word
     # "40 db" is a noise.
     if word.lower() in ("db", "dbs") and found.string[: found.start()].rstrip()[-1:].isdigit():

@@ -1,4 +1,4 @@
-"""What is wrong with a draft, one thing at a time, for people to read and for repairs to go by."""
+"""What is wrong with a draft, as people and a model are told it."""
 
 from __future__ import annotations
 
@@ -7,18 +7,15 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Fault:
-    """One thing that a draft says otherwise than its sources."""
+    """One thing that is wrong with a draft."""
 
-    # A sentence for people: which words of the draft, and what the source says.
+    # A sentence that names the words it is about.
     why: str
-    # The place of the claim at fault among the draft's claims; None where something is lost, or
-    # where it is about the whole draft.
+    # The place of the claim at fault; None if it is about what is lost, or about the whole.
     claim: int | None = None
-    # The id of the source whose statement is lost or contradicted.
+    # The id of the source of which something is lost.
     source: str | None = None
-    # Whether it is only about a plain word, new in a claim or lost from a source, or about a
-    # statement that no words cover: who knows what words mean may clear it. Values, names,
-    # literals, denials, quantities, exceptions, modality, roles and structure are never soft.
+    # Whether it is about plain words that may only be put otherwise; never about a value, a name, a
+    # literal, a denial, a quantity, a condition, a mood, or who does what.
     soft: bool = False
-    # The words that it is about, as they stand.
     words: tuple[str, ...] = ()

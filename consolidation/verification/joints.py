@@ -8,7 +8,7 @@ source, and not in two that say the same thing either.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
 from slowwave.consolidation.text.reading import Reading
@@ -22,20 +22,21 @@ from slowwave.consolidation.text.statements import (
 from slowwave.consolidation.text.tokens import is_past_form
 from slowwave.consolidation.thresholds import ONE_MATTER
 
-from .retelling import Told, carrying
+from .telling import Told, carrying
 
 # Between two words that are two things said one after the other: no joint.
 _APART = re.compile(r"[,;:()]|\band\b|\bor\b|\bbut\b")
 _RELATIVE = re.compile(r", (?:which|who|as|because|since) ")
 # Between a thing and its name, or its owner: "the flag new_pricing", "Technicians of Pallas Print".
 _NAMING = re.compile(r"(?:['’]s)?[ \"'`“]*(?:of (?:the )?)?(?:Dr|Mr|Mrs|Ms)?\.? ?[\"'`“]?")
-_ADDRESSING = word_set("to from by with for")
+_ADDRESSING = word_set("to from by with for at")
 
 
 def blended(told: Told) -> Iterator[tuple[str, str]]:
     """Give the pairs of words that a statement joins and no source cited for it does."""
     said = told.statement.reading.said
-    for one, other in pairwise(told.statement.things):
+    things = told.statement.things
+    for at, (one, other) in enumerate(pairwise(things)):
         between = said[one.token.end : other.token.start]
         if one.token.start == other.token.start or {one.key, other.key} & carrying():
             continue
@@ -44,8 +45,16 @@ def blended(told: Told) -> Iterator[tuple[str, str]]:
         named = _is_name(one, other, told.statement.reading) and _NAMING.fullmatch(between)
         if named or not (between.strip() or _does(one) or _does(other)):
             continue
-        if not _is_joined(one.key, other.key, told):
+        listed = [one.key, *_listed_with(things, at, said)]
+        if not any(_is_joined(key, other.key, told) for key in listed):
             yield one.token.text, other.token.text
+
+
+def _listed_with(things: Sequence[Thing], at: int, said: str) -> list[str]:
+    """Give the thing before one if "and" or "or" joins them: "builds and pipelines failed"."""
+    before, one = things[max(0, at - 1)], things[at]
+    between = said[before.token.end : one.token.start]
+    return [before.key] if between.strip() in ("and", "or") else []
 
 
 def _does(thing: Thing) -> bool:

@@ -183,3 +183,39 @@ def _acts(tokens: Sequence[Token], at: int, verb: int) -> bool:
 def _is_passive(tokens: Sequence[Token], verb: int) -> bool:
     before = tokens[max(0, verb - _REACH) : verb]
     return is_past_form(tokens[verb]) and any(token.lower in _BE for token in before)
+
+
+def out_of_order(statement: Statement, sources: Sequence[Statement]) -> Iterator[str]:
+    """Give what comes before another thing here, and behind it in the sources that say which."""
+    here = _sequence(statement)
+    theirs = [one for one in map(_sequence, sources) if one is not None]
+    if here is None or any(here[0] & first and here[1] & then for first, then in theirs):
+        return
+    for first, then in theirs:
+        if here[0] & then and here[1] & first:
+            yield f"{', '.join(sorted(here[0] & then))} before {', '.join(sorted(here[1] & first))}"
+
+
+def _sequence(statement: Statement) -> tuple[frozenset[str], frozenset[str]] | None:
+    """Give what comes first and what then, by the only "before" or "after" of a statement.
+
+    None where it is denied, and of what stands on both sides.
+    """
+    reading = statement.reading
+    if reading.negators:
+        return None
+    marks = [at for at, token in enumerate(reading.tokens) if token.lower in ("before", "after")]
+    if len(marks) != 1:
+        return None
+    mark = reading.tokens[marks[0]]
+    comma = reading.said.find(",", mark.start)
+    fronted = marks[0] == 0 and comma > 0
+    front: set[str] = set()
+    back: set[str] = set()
+    for thing in statement.things:
+        behind = thing.token.start > mark.start
+        if fronted:
+            behind = thing.token.start < comma
+        (back if behind else front).add(thing.key)
+    sides = frozenset(front - back), frozenset(back - front)
+    return sides if mark.lower == "before" else sides[::-1]

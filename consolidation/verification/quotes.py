@@ -12,12 +12,14 @@ from slowwave.consolidation.proposals import Draft, Source
 from slowwave.consolidation.text.dates import DATE_MARK
 from slowwave.consolidation.text.reading import read
 
+from .faults import Fault
+
 _MARKS = ".!?"
 
 
-def find_unquoted(draft: Draft, sources: Sequence[Source]) -> list[str]:
+def find_unquoted(draft: Draft, sources: Sequence[Source]) -> list[Fault]:
     """Give what is wrong with a draft of quotations, a sentence each; none if it may be written."""
-    return [*_invented(draft, sources), *_lost(draft, sources)]
+    return [Fault(one) for one in (*_invented(draft, sources), *_lost(draft, sources))]
 
 
 def _invented(draft: Draft, sources: Sequence[Source]) -> Iterator[str]:

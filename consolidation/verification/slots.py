@@ -14,7 +14,8 @@ from slowwave.consolidation.text import lexicon
 from slowwave.consolidation.text.statements import Statement, is_known
 from slowwave.consolidation.text.tokens import stem
 
-from .retelling import Told
+from .stance import MOODS
+from .telling import Told
 
 _CALENDAR = "|".join(sorted(lexicon.CALENDAR))
 
@@ -31,47 +32,22 @@ def _slot(said: str, otherwise: str = "") -> _Slot:
     return _Slot(*(re.compile(rf"\b(?:{one})\b", re.IGNORECASE) for one in (said, told)))
 
 
-_ONLY = "only|solely|exclusively"
-_EXCEPT = "except|unless|apart from|other than|excluding|but not"
-_WANTS = (
-    "wants?(?= \\w+ to| to)|wish(?:es)?|hop(?:es?|ing)|plans? to|planned to|intends?|aims? to|"
-    "aiming to|tr(?:y|ies|ying) to|considers?|considering|would like"
-)
 _SLOTS = (
+    *(_Slot(*MOODS[mood]) for mood in ("usually", "only", "wants to")),
     _slot("always|every time", "every|each|all|any|never|nobody|no|not|must|only|whenever|nothing"),
-    _slot(
-        "usually|mostly|often|generally|normally|typically|as a rule",
-        "usual|most|regular\\w*|common\\w*|tends?|general|normal|typical|by default|frequent\\w*",
-    ),
     _slot("sometimes|occasionally|rarely|seldom|hardly", "few|not|at times|now and then"),
     _slot(
-        _ONLY,
-        "exclusive|just|alone|else|except|unless|nothing|nobody|nowhere|restrict\\w*|limit\\w*|"
-        "confin\\w*|apart from|other than|until|not|no|never|reserv\\w*|merely|purely|without|"
-        "single|sole|strictly|as soon as|once|before|must|provided|if|far|condition\\w*|requires?",
-    ),
-    _slot(
-        _EXCEPT,
+        "except|unless|apart from|other than|excluding|but not",
         "only|if|until|but|barring|without|exclud\\w+|exception|exempt\\w*|besides|aside|provided|"
         "as long as|not|free",
     ),
     _slot("even(?! if| though)", "also|including|too|all|any|at all|whole|both|never"),
-    _slot(
-        _WANTS,
-        "want\\w*|wish\\w*|hop(?:e|es|ing|ed)|plan\\w*|inten\\w+|aim\\w*|tr(?:y|ies|ying)|goals?|"
-        "targets?|desire\\w*|keen|due|scheduled|request\\w*|ask\\w*|demand\\w*|prefer\\w*|"
-        "insist\\w*|need\\w*|must|should|will|is to|are to|to be|going to|set to|like[sd]?|may|"
-        "might|maybe|perhaps|possibl[ey]|probably|likely|could|thinks?|thinking|propos\\w+|"
-        "compar\\w+|look\\w* (?:for|into)|weigh\\w*",
-    ),
     _slot("at least|no less than|or more", "minimum|min|below|under|fewer|less|until|above|from"),
     _slot(
         "at most|(?<!go )(?<!went )up to(?= \\d)|no more than",
         "maximum|max|more|above|over|exceed\\w*|limit\\w*|until",
     ),
     _slot("several|many|numerous", "some|a few|lots?|various|multiple|couple"),
-    _slot("before", "until|first|prior|ahead|then|earlier|without|only once|by|precedes?"),
-    _slot("after", "since|once|then|when|past|following|later|until|from|upon"),
     _slot("yesterday"),
     _slot("tomorrow"),
     _slot("today|tonight", "this (?:morning|evening|afternoon)|now"),

@@ -66,7 +66,7 @@ _ALLOWED = (
     r"may(?! \d)|can|could|allow\w*|permit\w*|permission|free to|able|possible|option\w*|fine|okay"
 )
 # A mood by its name: how it is said in what must not be lost, and how in any other words.
-_MOODS = {
+MOODS = {
     "may": (
         re.compile(
             r"\b(?:might|perhaps|maybe|probably|possibly|likely|presumably|apparently|seems?|"
@@ -152,6 +152,24 @@ def denied_otherwise(
                 break
 
 
+def affirmed(
+    told: Iterable[tuple[Statement, Sequence[Statement]]], weights: Weights
+) -> Iterator[str]:
+    """Find what a draft says and each source cited for it denies, though it denies it elsewhere."""
+    for statement, cited in told:
+        likest = counterparts(statement, cited, weights, _CLOSELY)
+        if (
+            likest
+            and not _marks(statement, _DENYING)
+            and all(_denies_one_of(one, statement.keys) for one in likest)
+        ):
+            yield f"says without the denial of its source: {statement.text}"
+
+
+def _denies_one_of(statement: Statement, keys: frozenset[str]) -> bool:
+    return any(_head(statement, at) & keys for at in _marks(statement, _DENIED))
+
+
 def _denied_in_other_words(
     statement: Statement, keys: frozenset[str], cited: Sequence[Statement], weights: Weights
 ) -> bool:
@@ -178,7 +196,7 @@ def moods_lost(
 ) -> Iterator[str]:
     """Find the moods of sources that the draft drops: a guess told as a fact."""
     for source in sources:
-        for mood, (said, otherwise) in _MOODS.items():
+        for mood, (said, otherwise) in MOODS.items():
             if _loses(source, told, weights, said, otherwise, _FAR):
                 yield f"loses the '{mood}' of: {source.text}"
 
@@ -187,7 +205,7 @@ def lost_by_most(
     texts: Sequence[Sequence[Statement]], told: Sequence[Statement], weights: Weights
 ) -> Iterator[str]:
     """Find the denials and moods that most sources of a rule have and the rule has not."""
-    marks = {"denial": (_DENIED, _DENYING), **_MOODS}
+    marks = {"denial": (_DENIED, _DENYING), **MOODS}
     for name, (said, otherwise) in marks.items():
         voices = [
             any(_loses(one, told, weights, said, otherwise, _FAR) for one in statements)

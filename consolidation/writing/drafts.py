@@ -2,33 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from itertools import zip_longest
 from typing import TYPE_CHECKING
 
 from slowwave.consolidation.errors import EmbedderError
 from slowwave.consolidation.planning.extractive import in_time
-from slowwave.consolidation.proposals import Draft, Plan, Proposal, Source, Written
+from slowwave.consolidation.proposals import Asked, Plan, Proposal, Source, Written
 from slowwave.consolidation.snapshot.population import Population
-from slowwave.consolidation.text.reading import read
 from slowwave.consolidation.vectors.embedder import BATCH, Embedder
 from slowwave.consolidation.vectors.prefetch import PrefetchedVectors
-from slowwave.consolidation.verification.quotes import find_unquoted
-from slowwave.consolidation.verification.verify import find_distance, find_faults
 from slowwave.store.file import MemoryFile
 from slowwave.store.ledger import Answer, KeptAnswer, keep_answers, read_answer
 from slowwave.store.records import timestamp
 
-from .writer import (
-    TOGETHER,
-    Answers,
-    Check,
-    ExtractiveWriter,
-    Job,
-    Writer,
-    portions,
-)
+from .checking import Check
+from .writer import TOGETHER, Answers, Job, Writer, accepted_or_rejected, portions
 
 if TYPE_CHECKING:
     import numpy as np
@@ -36,7 +26,7 @@ if TYPE_CHECKING:
 
 
 class Drafting:
-    """Has the proposals of a plan written, and checks each draft."""
+    """Gives what a plan writes, each draft checked, and has a model asked about its windows."""
 
     def __init__(self, embedder: Embedder, writer: Writer) -> None:
         """Take who writes, and what turns drafts into vectors."""
@@ -46,75 +36,68 @@ class Drafting:
         self.vectors: dict[str, NDArray[np.float32]] = {}
 
     def written(
-        self, file: MemoryFile, plan: Plan, populations: Sequence[Population], now: datetime
-    ) -> Iterator[Sequence[Written]]:
-        """Give each proposal with its draft, or with the reason why there is none, some at once."""
-        by_tenant = {population.tenant: population for population in populations}
-        drafted: list[Job] = []
-        open_jobs: list[Job] = []
-        as_it_stands: list[Written] = []
-        for proposal in plan.proposals:
-            if proposal.keeps_text:
-                as_it_stands.append(Written(proposal, proposal.draft, "planned"))
-                continue
-            sources = by_tenant[proposal.tenant].sources(proposal.sources)
-            jobs = open_jobs if proposal.needs_writer else drafted
-            jobs.append(Job(proposal, tuple(in_time(sources))))
-        if drafted or open_jobs:
-            self._refuse_another_space((drafted or open_jobs)[0].sources[0])
-        yield as_it_stands
-        answers = _KeptAnswers(file, now)
-        yield from self._of_the_plan(drafted, answers)
-        if open_jobs:
-            yield from self._writer.write(open_jobs, self._check_of_answers(open_jobs), answers)
+        self, plan: Plan, populations: Sequence[Population], answers: Answers
+    ) -> Iterator[Sequence[Written | Asked]]:
+        """Give what is to be carried out, some at once.
 
-    def _of_the_plan(self, jobs: Sequence[Job], answers: Answers) -> Iterator[Sequence[Written]]:
-        """Write what the plan holds the draft of; that needs no model."""
-        writer = self._writer if self._writer.model is None else ExtractiveWriter()
+        First what is certain; then what a model says of the windows; then, of what waits for that,
+        what the model left as it was.
+        """
+        by_tenant = {population.tenant: population for population in populations}
+        at_once = [one for one in plan.proposals if not one.waits]
+        waiting = [one for one in plan.proposals if one.waits]
+        yield from self._of_the_plan(at_once, by_tenant)
+        taken: set[str] = set()
+        for some in self._of_windows(plan, by_tenant, answers):
+            for one in some:
+                if isinstance(one, Written) and one.state == "planned":
+                    taken.update(one.proposal.sources)
+            yield some
+        left = [one for one in waiting if taken.isdisjoint(one.sources)]
+        yield [_displaced(one) for one in waiting if not taken.isdisjoint(one.sources)]
+        yield from self._of_the_plan(left, by_tenant)
+
+    def _of_the_plan(
+        self, proposals: Sequence[Proposal], by_tenant: Mapping[str, Population]
+    ) -> Iterator[Sequence[Written]]:
+        """Check what the plan holds the draft of; that needs no model."""
+        yield [Written(one, "planned") for one in proposals if one.keeps_text]
+        composed = [one for one in proposals if not one.keeps_text]
+        if composed:
+            self._refuse_another_space(_sources_of(composed[0], by_tenant)[0])
         ahead = PrefetchedVectors(self._embedder, BATCH)
-        parts = list(portions(jobs, BATCH))
+        parts = list(portions(composed, BATCH))
         for part, coming in zip_longest(parts, parts[1:], fillvalue=()):
             # The next ones are computed while these are looked at and applied.
             ahead.announce([*_texts(part), *_texts(coming)])
             # Before the first is looked at: what goes through together must not hang on time.
             vectors = {text: ahead.take(text) for text in _texts(part)}
-            faults_of = self._faults_of(part, vectors.__getitem__)
-            yield from writer.write(part, Check(faults_of, lambda _: None), answers)
+            check = Check(vectors.__getitem__, self.vectors)
+            for some in portions(part, TOGETHER):
+                yield [
+                    accepted_or_rejected(one, _sources_of(one, by_tenant), check) for one in some
+                ]
 
-    def _check_of_answers(self, jobs: Sequence[Job]) -> Check:
+    def _of_windows(
+        self, plan: Plan, by_tenant: Mapping[str, Population], answers: Answers
+    ) -> Iterator[Sequence[Written | Asked]]:
+        if not plan.windows:
+            return
+        jobs = [
+            Job(one, tuple(by_tenant[one.tenant].sources(one.memories))) for one in plan.windows
+        ]
+        self._refuse_another_space(jobs[0].sources[0])
         # While some are computed nobody looks at what else the model answers: not for long.
         ahead = PrefetchedVectors(self._embedder, TOGETHER)
-        faults_of = self._faults_of(jobs, ahead.take)
 
-        def faults(proposal: Proposal, draft: Draft) -> list[str]:
+        def take(text: str) -> NDArray[np.float32]:
             try:
-                return faults_of(proposal, draft)
+                return ahead.take(text)
             finally:
-                ahead.drop(draft.text)
+                ahead.drop(text)
 
-        return Check(faults, lambda draft: ahead.announce([draft.text]))
-
-    def _faults_of(
-        self, jobs: Sequence[Job], vector_of: Callable[[str], NDArray[np.float32]]
-    ) -> Callable[[Proposal, Draft], list[str]]:
-        sources_of = {job.proposal.id: job.sources for job in jobs}
-
-        def faults_of(proposal: Proposal, draft: Draft) -> list[str]:
-            sources = sources_of[proposal.id]
-            planned = draft is proposal.draft or draft is proposal.fallback
-            quoting = proposal.operation == "synthesize" and planned
-            if quoting:
-                faults = find_unquoted(draft, sources)
-            else:
-                faults = [one.why for one in find_faults(draft, sources, proposal.operation)]
-            faults += _left_out(proposal, draft, sources)
-            if not faults:
-                vector = vector_of(draft.text)
-                self.vectors[proposal.id] = vector
-                faults = [] if quoting else find_distance(vector, sources, proposal.operation)
-            return faults
-
-        return faults_of
+        check = Check(take, self.vectors, lambda text: ahead.announce([text]))
+        yield from self._writer.write(jobs, check, answers)
 
     def _refuse_another_space(self, source: Source) -> None:
         """Refuse vectors that another model made, before anything is applied."""
@@ -127,30 +110,32 @@ class Drafting:
             )
 
 
-def _texts(jobs: Sequence[Job]) -> list[str]:
-    """Give what the planned drafts say, each text once."""
-    drafts = (job.proposal.draft for job in jobs)
-    return list(dict.fromkeys(draft.text for draft in drafts if draft is not None))
+def _sources_of(proposal: Proposal, by_tenant: Mapping[str, Population]) -> list[Source]:
+    return in_time(by_tenant[proposal.tenant].sources(proposal.sources))
 
 
-def _left_out(proposal: Proposal, draft: Draft, sources: Sequence[Source]) -> list[str]:
-    """Find the sentences of a memory that grows which do not stand in the draft word for word."""
-    if proposal.operation != "synthesize" or proposal.survivor is None:
-        return []
-    owner = next(source for source in sources if source.id == proposal.survivor)
-    lost = [one for one in read(owner.text).sentences if one not in draft.text]
-    return [f"changes what stands already: {one}" for one in lost]
+def _displaced(proposal: Proposal) -> Written:
+    return Written(proposal, "declined", "a model grouped its memories otherwise")
 
 
-class _KeptAnswers:
-    """The answers that lie in the file."""
+def _texts(proposals: Sequence[Proposal]) -> list[str]:
+    """Give what drafts say, each text once."""
+    return list(dict.fromkeys(one.draft.text for one in proposals))
 
-    def __init__(self, file: MemoryFile, now: datetime) -> None:
+
+class KeptAnswers:
+    """The answers that lie in the file; with a moment, new ones are kept there as of then."""
+
+    def __init__(self, file: MemoryFile, now: datetime | None = None) -> None:
+        """Take the file; without a moment nothing is written to it."""
         self._file = file
-        self._now = timestamp(now)
+        self._now = now
 
     def find(self, key: str) -> Answer | None:
+        """Give the kept answer to a question."""
         return read_answer(self._file, key)
 
     def keep(self, answers: Sequence[KeptAnswer]) -> None:
-        keep_answers(self._file, answers, self._now)
+        """Keep answers, all of them or none."""
+        if self._now is not None:
+            keep_answers(self._file, answers, timestamp(self._now))

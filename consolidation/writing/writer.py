@@ -1,41 +1,30 @@
-"""Proposals to drafts. A writer is the built-in extractive one, or a model: both are verified."""
+"""Who writes what a plan leaves open: a model, or nobody. Whatever is written is checked first."""
 
 from __future__ import annotations
 
-import hashlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol, TypeVar
 
-from slowwave.consolidation.proposals import ASKED, Draft, Operation, Proposal, Written
+from slowwave.consolidation.proposals import Asked, Proposal, Written
 from slowwave.store.ledger import Answer, KeptAnswer
 
 if TYPE_CHECKING:
-    from slowwave.consolidation.proposals import Source
+    from slowwave.consolidation.proposals import Source, Window
 
-# Goes up whenever the rules change that extractive.py writes by.
-_RULES = "extractive/1"
-# How many proposals are written and checked before they are applied: a moment's work.
+    from .checking import Check
+
+# How many proposals are checked before they are applied: a moment's work.
 TOGETHER = 16
 
 _One = TypeVar("_One")
 
 
 @dataclass(frozen=True)
-class Check:
-    """Decides whether a draft may be written to the file."""
-
-    # Gives what is wrong with a draft, a sentence each; none if it may be written.
-    faults: Callable[[Proposal, Draft], list[str]]
-    # Is told of a draft that will be checked soon: some of it can begin before its turn comes.
-    announce: Callable[[Draft], None]
-
-
-@dataclass(frozen=True)
 class Job:
-    """A proposal with its sources, in the order of time."""
+    """A window with its memories as they are shown."""
 
-    proposal: Proposal
+    window: Window
     sources: tuple[Source, ...]
 
 
@@ -50,7 +39,7 @@ class Answers(Protocol):
 
 
 class Writer(Protocol):
-    """Turns proposals into drafts that passed the check, or into a reason why there is none."""
+    """Says what is to become of windows."""
 
     @property
     def name(self) -> str:
@@ -60,46 +49,43 @@ class Writer(Protocol):
     def model(self) -> str | None:
         """The model's name, None without one."""
 
-    def prompt_hash(self, operation: Operation) -> str:
-        """Give the hash of what the writer goes by: another hash may give another draft."""
+    @property
+    def refused(self) -> str | None:
+        """Why the model refuses every call; None if it does not, or was not asked."""
+
+    @property
+    def key(self) -> str | None:
+        """The hash of the model and of what it is told; None without one."""
 
     def make_ready(self) -> None:
         """Load what writing needs. Raises `ModelError` if a model cannot be asked."""
 
     def write(
         self, jobs: Sequence[Job], check: Check, answers: Answers
-    ) -> Iterator[Sequence[Written]]:
-        """Give what became of each proposal, as much at once as there is; then it may have to wait.
+    ) -> Iterator[Sequence[Written | Asked]]:
+        """Give what comes of the windows, as much at once as there is; then it may have to wait.
 
-        Raises nothing for a single failure.
+        A window comes behind the proposals that were made of it. Raises nothing for a single
+        failure.
         """
 
 
 class ExtractiveWriter:
-    """The writer without a model: its drafts are part of the plan already."""
+    """Nobody to ask: all that is written is part of the plan already."""
 
     name = "extractive"
     model = None
-
-    def prompt_hash(self, operation: Operation) -> str:
-        """Give the hash of the version: its rules are its instructions."""
-        return hashlib.sha256(f"{_RULES} {operation}".encode()).hexdigest()
+    refused = None
+    key = None
 
     def make_ready(self) -> None:
         """Need nothing."""
 
     def write(
         self, jobs: Sequence[Job], check: Check, answers: Answers
-    ) -> Iterator[Sequence[Written]]:
-        """Give the planned drafts that pass the check."""
-        for part in portions(jobs, TOGETHER):
-            yield [_planned(job.proposal, check) for job in part]
-
-
-def _planned(proposal: Proposal, check: Check) -> Written:
-    if proposal.draft is None:
-        return Written(proposal, None, "failed", "the plan holds no draft")
-    return judged(proposal, proposal.draft, check)
+    ) -> Iterator[Sequence[Written | Asked]]:
+        """Give nothing: without a model a plan has no windows."""
+        yield from ()
 
 
 def portions(several: Sequence[_One], size: int) -> Iterator[Sequence[_One]]:
@@ -107,18 +93,9 @@ def portions(several: Sequence[_One], size: int) -> Iterator[Sequence[_One]]:
     return (several[start : start + size] for start in range(0, len(several), size))
 
 
-def judged(proposal: Proposal, draft: Draft, check: Check) -> Written:
-    """Give a draft as accepted, which is yet to be applied, or as rejected with the reasons."""
-    faults = check.faults(proposal, draft)
+def accepted_or_rejected(proposal: Proposal, sources: Sequence[Source], check: Check) -> Written:
+    """Give a planned draft as accepted, which is yet to be applied, or as rejected with reasons."""
+    faults = check.faults(proposal, sources)
     if faults:
-        return Written(proposal, draft, "rejected", "; ".join(faults))
-    return Written(proposal, draft, "planned")
-
-
-def prompt_hashes(writer: Writer) -> dict[Operation, str]:
-    """Give the hash of a writer's instructions for each operation.
-
-    What an update says is decided by the same rules whoever writes the rest.
-    """
-    hashes = {operation: writer.prompt_hash(operation) for operation in ASKED}
-    return hashes | {"update": ExtractiveWriter().prompt_hash("update")}
+        return Written(proposal, "rejected", "; ".join(one.why for one in faults))
+    return Written(proposal, "planned")

@@ -313,6 +313,21 @@ def test_a_run_in_which_every_call_failed_does_not_look_as_if_nothing_was_to_do(
     assert "nothing to do" not in capfd.readouterr().out
 
 
+@pytest.mark.parametrize("status", [401, 404])
+def test_a_refused_key_or_an_unknown_model_is_one_line_even_if_quiet_is_asked_for(
+    agent: Agent, status: int, capfd: pytest.CaptureFixture[str]
+) -> None:
+    agent.remember(six_tenants())
+    agent.server.responder = lambda _: refuses(status, "not for you")
+    code = run([*maintain(agent.path, agent.server)[:-1], "--quiet"])
+    told = capfd.readouterr()
+    assert (code, told.out) == (1, "")
+    assert "not for you" in told.err
+    assert told.err.count("\n") == 1
+    assert told.err.startswith("Error: The model refuses every call: ")
+    assert len(agent.server.asked) == 1
+
+
 # ----------------------------------------------------------------- paid for
 
 

@@ -22,8 +22,9 @@ from test_model_writer import FACTS, a_fact, near_pairs
 from slowwave.cli.app import run
 from slowwave.cli.exits import reporting
 from slowwave.consolidation.errors import EmbedderError
+from slowwave.consolidation.model.asking import Call, ModelRefuses
 from slowwave.consolidation.model.budget import Budget, Ledger
-from slowwave.consolidation.model.calls import Call, Endpoint, ModelRefuses, open_model
+from slowwave.consolidation.model.calls import Endpoint, open_model
 from slowwave.consolidation.planning.estimates import Estimate
 from slowwave.consolidation.runtime.redaction import without_secrets
 from slowwave.consolidation.vectors.embedder import SentenceEmbedder

@@ -13,18 +13,33 @@ from itertools import pairwise
 
 from slowwave.consolidation.comparison.entailment import Entailment
 from slowwave.consolidation.text import lexicon
+from slowwave.consolidation.text.dates import DATE_MARK
 from slowwave.consolidation.text.english import is_english
 from slowwave.consolidation.text.statements import Statement, Thing, is_known, word_set
 from slowwave.consolidation.text.tokens import Token, stem
 from slowwave.consolidation.thresholds import TOLD_IN_MORE_WORDS, TOLD_IN_OTHER_WORDS
 
-from .retelling import Told, carrying, unknown
+from .slots import new_in_slots
+from .telling import Told, carrying, unknown
 
 # Who tells it may be said in other words: "Marta reminded me" is "Marta noted".
 _TELLING = word_set(
     "say said tell told note mention remind express stress explain describe report state add "
     "remark point feel discuss"
 )
+
+
+_ENDS = ".!?"
+
+
+def is_verbatim(text: str, others: Sequence[str]) -> bool:
+    """Whether one of some texts has a text word for word."""
+    return any(bare(text).rstrip(_ENDS) in bare(other) for other in others)
+
+
+def bare(text: str) -> str:
+    """Give a text without the days on which its sentences were said."""
+    return DATE_MARK.sub("", text).strip()
 
 
 def new_words(told: Told, spare: int, everything: frozenset[str]) -> Iterator[Token]:
@@ -34,17 +49,26 @@ def new_words(told: Told, spare: int, everything: frozenset[str]) -> Iterator[To
     everything: the words of all sources of the draft.
     """
     known = frozenset().union(*(one.keys for one in told.cited))
-    new = [
-        thing
-        for thing in unknown(told.statement.things, known)
-        if thing.key not in _telling() and thing.token.bare not in told.statement.reading.names
-    ]
+    new = [one for one in unknown(told.statement.things, known) if one.key not in _telling()]
     if not new:
         return
-    added = [thing for thing in new if _is_added(thing, told)]
+    added = [one for one in new if _is_added(one, told) or is_hard(one.token, told)]
     if not added and (_is_elsewhere(new, everything) or _is_told(told, len(new) <= spare)):
         return
     yield from (thing.token for thing in added or new)
+
+
+def is_hard(token: Token, told: Told) -> bool:
+    """Whether nothing clears a new word: a name, how much or often, a denial, an opposite.
+
+    "Failed" stands for no "passed".
+    """
+    if token.bare in told.statement.reading.names or token.text in new_in_slots(told):
+        return True
+    if token.bare in lexicon.DENIALS:
+        return not any(one.reading.negators or one.reading.denials for one in told.cited)
+    words = frozenset().union(*(one.reading.words for one in told.cited))
+    return any(token.bare in line and line & words for line in lexicon.EXCLUSIVE)
 
 
 def _is_added(thing: Thing, told: Told) -> bool:

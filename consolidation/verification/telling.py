@@ -56,8 +56,9 @@ class Told:
 
     statement: Statement
     cited: tuple[Statement, ...]
-    # The place of its claim among the draft's, and the whole texts that it cites.
+    # The place of its claim among the draft's, all things of that, and the texts that it cites.
     claim: int
+    claimed: frozenset[str]
     texts: tuple[str, ...]
 
     @cached_property
@@ -79,9 +80,10 @@ def _told(
     before = ""
     for at, (claim, ids) in enumerate(claims):
         cited = tuple(one for source in ids for one in texts[source])
+        claimed = frozenset().union(*(one.keys for one in statements_of(claim)))
+        whole = tuple(sources[source] for source in ids)
         for one in statements_of(claim):
-            whole = tuple(sources[source] for source in ids)
-            yield Told(replace(one, before=before), cited, at, whole)
+            yield Told(replace(one, before=before), cited, at, claimed, whole)
             before = one.text
 
 
@@ -98,7 +100,7 @@ def _shared(source: Statement, statement: Statement) -> float:
     )
 
 
-class Retelling:
+class Telling:
     """A draft beside its sources, each cut into statements."""
 
     def __init__(
@@ -106,7 +108,6 @@ class Retelling:
     ) -> None:
         """Take claims with the ids that they cite, and the texts of the sources by id."""
         self.texts = {source: statements_of(text) for source, text in sources.items()}
-        self.claims = claims
         self.sources = tuple(one for text in self.texts.values() for one in text)
         self.weights: Weights = weights_of(tuple(self.texts.values()))
         self.told = tuple(_told(claims, self.texts, sources))
@@ -117,10 +118,14 @@ class Retelling:
         """Whether the draft says a statement of a source in its words."""
         return any(_same_words(one.statement, source) for one in self.told)
 
-    def lost(self, source: Statement) -> Iterator[str]:
-        """Find the phrases of a statement of a source of which the draft has no word."""
+    def lost(self, source: Statement) -> Iterator[tuple[str, tuple[str, ...]]]:
+        """Say what of a statement of a source the draft has not, and in which words.
+
+        Phrases of which it has no word, and statements of which it has hardly any.
+        """
+        words = tuple(one.token.text for one in unknown(source.things, self.keys))
         if self._best_share(source) < _TOLD:
-            yield f"leaves out: {source.text}"
+            yield f"leaves out: {source.text}", words
             return
         phrases = [
             things
@@ -130,10 +135,11 @@ class Retelling:
         strange = len({thing.key for thing in unknown(source.things, self.keys)})
         spare = self._spare_in_draft(source)
         if strange >= spare + _STRANGE:
-            yield f"leaves out much of: {source.text}"
+            yield f"leaves out much of: {source.text}", words
         if sum(map(len, phrases)) > spare:
             for phrase in phrases:
-                yield f"loses '{_spelled(phrase)}' of: {source.text}"
+                spelled = tuple(dict.fromkeys(thing.token.text for thing in phrase))
+                yield f"loses '{' '.join(spelled)}' of: {source.text}", spelled
 
     def _best_share(self, source: Statement) -> float:
         """Give the largest share of its things that one statement of the draft names."""
@@ -147,10 +153,12 @@ class Retelling:
         )
 
     def spare_in_sources(self, told: Told) -> int:
-        """Count the words of its sources that the draft has not: others may take their place."""
-        return len(
-            {thing.key for one in self._likest(told) for thing in unknown(one.things, self.keys)}
-        )
+        """Count the words of its sources that its claim has not: others may take their place.
+
+        What other claims say changes nothing of it.
+        """
+        likest = self._likest(told)
+        return len({thing.key for one in likest for thing in unknown(one.things, told.claimed)})
 
     def _spare_in_draft(self, source: Statement) -> int:
         """Count the words of the draft that may stand for those of a source."""
@@ -187,10 +195,6 @@ def _unknown_phrases(
         if telling and len(unknown(telling, known)) == len(telling):
             found.append((phrase, telling))
     return found
-
-
-def _spelled(phrase: Sequence[Thing]) -> str:
-    return " ".join(dict.fromkeys(thing.token.text for thing in phrase))
 
 
 @cache

@@ -1,0 +1,49 @@
+"""What a model is to whoever asks it: a call goes in, an answer comes out, or why there is none."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol
+
+from slowwave.store.ledger import Answer
+
+from .budget import PendingCall
+from .prompts import Form, Messages
+
+
+class CallFailed(Exception):
+    """One call failed for good. Its message says how."""
+
+
+class ModelRefuses(CallFailed):
+    """The model will refuse every other call, too: the key is wrong, or there is no such model."""
+
+
+@dataclass(frozen=True)
+class Call:
+    """One question on its way to the model."""
+
+    form: Form
+    messages: Messages
+    # What it may use, and what is to be told of it.
+    pending: PendingCall
+
+
+class Model(Protocol):
+    """Answers calls: a served model, or a recording of one. Safe in threads."""
+
+    @property
+    def patience_s(self) -> float:
+        """How long a call may take at the most."""
+
+    def price(self, prompt_tokens: int, answer_tokens: int) -> float | None:
+        """Give the price of so many tokens in USD; None if it is not known."""
+
+    def limit(self, answer_tokens: int) -> int:
+        """Give the most tokens to allow, thoughts included, for an answer of so many."""
+
+    def ask(self, call: Call) -> Answer:
+        """Ask. Raises `CallFailed`, and what `PendingCall.permit` does."""
+
+    def note_kept(self, messages: Messages, answer: Answer) -> None:
+        """Learn of an answer that was kept in the memory file, so that nothing was asked."""

@@ -1,0 +1,320 @@
+"""What a model says of a window, taken as proposals; what cannot be is turned down here.
+
+Nothing is believed yet: a proposal says what would be done, and its draft is checked like any.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import combinations, groupby
+from typing import TYPE_CHECKING
+
+from slowwave.consolidation.comparison.guards import certain_conflict
+from slowwave.consolidation.planning.extractive import compose_update, in_time
+from slowwave.consolidation.planning.state import similarities
+from slowwave.consolidation.proposals import (
+    Claim,
+    Draft,
+    Operation,
+    Proposal,
+    Source,
+    proposal_id,
+)
+from slowwave.consolidation.text import cues
+from slowwave.consolidation.text.reading import read
+from slowwave.consolidation.thresholds import EXTRACT_SESSIONS, EXTRACT_SOURCES, MOST_EVIDENCE
+
+from .prompts import StatedClaim, StatedGroup
+
+if TYPE_CHECKING:
+    from slowwave.consolidation.proposals import Window
+    from slowwave.consolidation.writing.checking import Check
+
+_FEWEST = 2
+
+
+class Unusable(Exception):
+    """A group that cannot be used as it is. Its message says why, for the model to mend it."""
+
+
+@dataclass(frozen=True)
+class Suggestion:
+    """A group of a model's answer, by the memories' own ids, and what it would do."""
+
+    kind: str
+    proposal: Proposal
+    sources: tuple[Source, ...]
+    # The places of the claims that a second opinion is against.
+    doubted: frozenset[int] = frozenset()
+
+    def unrelated(self, check: Check) -> str | None:
+        """Say which memory has nothing to do with those that stand for it; None if all have.
+
+        What a model takes for one and no rule can tell apart, a network that reads both may.
+        """
+        if self.kind not in ("same", "newer"):
+            return None
+        standing = self.proposal.draft.claims[0].sources
+        if self.proposal.survivor is not None:
+            standing = (self.proposal.survivor,)
+        now = [one.text for one in self.sources if one.id in standing]
+        if self.kind == "newer" and any(cues.CUE.search(text) for text in now):
+            return None
+        for one in self.sources:
+            if one.id not in standing and not any(check.are_related(one.text, n) for n in now):
+                return f"this seems to be about something else: {one.text}"
+        return None
+
+    def narrowed(self, check: Check) -> Suggestion:
+        """Let only those leave for a rule that say no more than it does, as it is worded."""
+        if self.proposal.operation != "extract":
+            return self
+        leaving = [one for one in self.sources if one.id in self.proposal.leaving]
+        restating = check.restating(self.proposal.draft.text, [one.text for one in leaving])
+        ids = tuple(sorted(leaving[at].id for at in restating))
+        return replace(self, proposal=replace(self.proposal, leaving=ids))
+
+
+@dataclass(frozen=True)
+class Group:
+    """A group as a model states it, by the memories' own ids."""
+
+    kind: str
+    ids: tuple[str, ...]
+    stay: tuple[str, ...]
+    claims: tuple[Claim, ...]
+
+    @classmethod
+    def of(cls, stated: StatedGroup, ids: Mapping[str, str]) -> Group:
+        """Take a group by the short ids of a prompt; ids that were not given stay as they are."""
+        claims = tuple(
+            Claim(one.text.strip(), tuple(ids.get(short, short) for short in one.sources))
+            for one in stated.claims
+        )
+        named = [*stated.ids, *(short for one in stated.claims for short in one.sources)]
+        return cls(
+            stated.kind,
+            tuple(dict.fromkeys(ids.get(short, short) for short in named)),
+            tuple(ids.get(short, short) for short in stated.stay),
+            claims,
+        )
+
+    def stated(self, ids: Mapping[str, str]) -> StatedGroup:
+        """Give it by other short ids, from those of the memories; what is not there is left out."""
+        return StatedGroup(
+            kind=self.kind,  # type: ignore[arg-type]  # it was one of them when it came
+            ids=[ids[one] for one in self.ids if one in ids],
+            stay=[ids[one] for one in self.stay if one in ids],
+            claims=[
+                StatedClaim(text=one.text, sources=[ids[two] for two in one.sources if two in ids])
+                for one in self.claims
+            ],
+        )
+
+
+class Suggestions:
+    """Groups of answers about one window, each memory in one of them."""
+
+    def __init__(self, window: Window, sources: Sequence[Source], key: str) -> None:
+        """Take the window with its sources. key: of the model and of what it was told."""
+        self._window = window
+        self._source = {source.id: source for source in sources}
+        self._hash = dict(zip(window.memories, window.content_hashes, strict=True))
+        self._trust = dict(zip(window.memories, window.trusts, strict=True))
+        self._session = dict(zip(window.memories, window.sessions, strict=True))
+        self._key = key
+        self._taken: set[str] = set()
+
+    def of(self, group: Group) -> Suggestion:
+        """Give what a group would do. Raises `Unusable`."""
+        unknown = [one for one in group.ids if one not in self._source]
+        if unknown:
+            raise Unusable(f"it names an id that was not given: {unknown[0]}")
+        if len(group.ids) < _FEWEST:
+            raise Unusable("it is a group of one")
+        if len(group.ids) > MOST_EVIDENCE:
+            raise Unusable(f"it has more than {MOST_EVIDENCE} ids")
+        if not self._taken.isdisjoint(group.ids):
+            raise Unusable("one of its ids is in another group already")
+        suggestion = self._makers[group.kind](group)
+        self._taken.update(group.ids)
+        return suggestion
+
+    def release(self, suggestion: Suggestion) -> None:
+        """Let the memories of a group that cannot be used be part of another."""
+        self._taken.difference_update(source.id for source in suggestion.sources)
+
+    @property
+    def _makers(self) -> dict[str, Callable[[Group], Suggestion]]:
+        return {
+            "same": self._same,
+            "joined": self._joined,
+            "newer": self._newer,
+            "rule": self._rule,
+        }
+
+    def _same(self, group: Group) -> Suggestion:
+        """Let one memory stand for others, word for word."""
+        stay = next((one for one in group.stay if one in group.ids), None)
+        if stay is None:
+            raise Unusable("it does not say which one stays")
+        self._refuse_apart(group.ids)
+        leaving = [one for one in group.ids if one != stay and self._may_go(one, stay)]
+        if not leaving:
+            raise Unusable("none of the others may be superseded by the one that stays")
+        for one in leaving:
+            self._refuse_different(stay, one)
+        ids = [stay, *leaving]
+        draft = Draft((Claim(self._source[stay].text, tuple(sorted(ids))),))
+        reason = f"a model says that {len(ids)} memories say the same"
+        return self._suggestion("same", "merge", ids, leaving, reason, draft, stay)
+
+    def _joined(self, group: Group) -> Suggestion:
+        """Let one new memory say what several say, or one made before take the others in."""
+        self._refuse_apart(group.ids)
+        standing = [one for one in group.ids if one in self._window.standing]
+        if len(standing) > 1:
+            raise Unusable("two of its memories stand as they are")
+        survivor = standing[0] if standing else None
+        leaving = [one for one in group.ids if one != survivor and one in self._window.may_leave]
+        if len(leaving) + bool(survivor) < _FEWEST:
+            raise Unusable("its memories may not be superseded")
+        claims = group.claims
+        if survivor is not None:
+            claims = self._behind(survivor, claims)
+        reason = f"a model says that {len(group.ids)} memories tell one thing"
+        draft = Draft(claims)
+        return self._suggestion("joined", "synthesize", group.ids, leaving, reason, draft, survivor)
+
+    def _behind(self, owner: str, claims: Sequence[Claim]) -> tuple[Claim, ...]:
+        """Put what others add behind the sentences of a memory that stands."""
+        text = self._source[owner].text
+        sentences = read(text).sentences
+        if " ".join(dict.fromkeys(sentences)) != text:
+            sentences = (text,)
+        kept = [Claim(one, (owner,)) for one in sentences]
+        added = [
+            replace(one, sources=tuple(id_ for id_ in one.sources if id_ != owner))
+            for one in claims
+            if one.text not in sentences and set(one.sources) != {owner}
+        ]
+        return (*kept, *added)
+
+    def _newer(self, group: Group) -> Suggestion:
+        """Let later memories say what is so now, and the others what was so before."""
+        now = [one for one in group.stay if one in group.ids]
+        before = [one for one in group.ids if one not in now]
+        if not now or not before:
+            raise Unusable("it does not say which memories give the newest value, and which do not")
+        if not self._window.standing.isdisjoint(group.ids):
+            raise Unusable("a memory that stands cannot be part of it")
+        said = {one: self._source[one].observed_at for one in group.ids}
+        if min(said[one] for one in now) <= max(said[one] for one in before):
+            raise Unusable("the newest value was not said after all the others")
+        for one in now:
+            _refuse_unsettled(self._source[one].text)
+        for one in before:
+            _refuse_another_thing(
+                [self._source[other].text for other in now], self._source[one].text
+            )
+        stages = [[self._source[one] for one in now], *self._stages(before)]
+        draft = compose_update(stages)
+        leaving = [one for one in group.ids if one in self._window.may_leave]
+        reason = f"a model says that {len(now)} of {len(group.ids)} memories give a newer value"
+        return self._suggestion("newer", "update", group.ids, leaving, reason, draft)
+
+    def _stages(self, ids: Sequence[str]) -> Iterator[list[Source]]:
+        """Give earlier memories, the latest first, those in a row with one value together."""
+        late_first = in_time([self._source[one] for one in ids])[::-1]
+        for _, stage in groupby(late_first, key=lambda one: read(one.text).value_keys):
+            yield list(stage)
+
+    def _rule(self, group: Group) -> Suggestion:
+        """Let a rule stand for those that only restate it; without enough voices, a memory."""
+        self._refuse_apart(group.ids)
+        if len(group.claims) != 1:
+            raise Unusable("a rule is one claim")
+        restating = [one for one in group.ids if one not in group.stay]
+        sessions = {self._session[one] for one in group.ids}
+        claim = group.claims[0]
+        if len(group.ids) < EXTRACT_SOURCES or len(sessions) < EXTRACT_SESSIONS:
+            ids = tuple(restating)
+            if len(ids) < _FEWEST:
+                raise Unusable("fewer than two of its memories only restate the rule")
+            return self._joined(replace(group, ids=ids, claims=(replace(claim, sources=ids),)))
+        if not self._window.standing.isdisjoint(group.ids):
+            raise Unusable("a memory that stands cannot be part of it")
+        leaving = [one for one in restating if one in self._window.may_leave]
+        draft = Draft((replace(claim, sources=tuple(sorted(group.ids))),))
+        reason = f"a model says that {len(group.ids)} memories voice one rule"
+        return self._suggestion("rule", "extract", group.ids, leaving, reason, draft)
+
+    def _may_go(self, leaving: str, staying: str) -> bool:
+        """Whether a memory may leave for another: not what is trusted more."""
+        may_leave = leaving in self._window.may_leave
+        return may_leave and self._trust[staying] >= self._trust[leaving]
+
+    def _refuse_different(self, one: str, other: str) -> None:
+        """Refuse as one what a rule is certain differs: no model may overrule that."""
+        here, there = read(self._source[one].text), read(self._source[other].text)
+        conflict = certain_conflict(here, there)
+        if conflict is not None:
+            raise Unusable(
+                f"two of them differ in a {conflict.guard}, {conflict.why}: {there.text}"
+            )
+
+    def _refuse_apart(self, ids: Sequence[str]) -> None:
+        for pair in combinations(sorted(ids), 2):
+            if pair in self._window.apart or pair[::-1] in self._window.apart:
+                texts = " | ".join(self._source[one].text[:80] for one in pair)
+                raise Unusable(f"these two must stay apart: {texts}")
+
+    def _suggestion(
+        self,
+        kind: str,
+        operation: Operation,
+        ids: Sequence[str],
+        leaving: Sequence[str],
+        reason: str,
+        draft: Draft,
+        survivor: str | None = None,
+    ) -> Suggestion:
+        sources = [self._source[one] for one in sorted(ids)]
+        lowest, mean = similarities(sources)
+        hashes = tuple(self._hash[source.id] for source in sources)
+        tenant = self._window.tenant
+        proposal = Proposal(
+            id=proposal_id(operation, tenant, hashes, self._key, "model"),
+            operation=operation,
+            tenant=tenant,
+            sources=tuple(source.id for source in sources),
+            source_hashes=hashes,
+            leaving=tuple(sorted(leaving)),
+            survivor=survivor,
+            entities=(),
+            min_similarity=lowest,
+            mean_similarity=mean,
+            reason=f"{reason}, mean similarity {mean:.2f}",
+            draft=draft,
+            by_model=True,
+        )
+        return Suggestion(kind, proposal, tuple(in_time(sources)))
+
+
+def _refuse_another_thing(now: Sequence[str], before: str) -> None:
+    """Refuse as a newer value what names another thing, and does not say that something changed."""
+    if any(cues.CUE.search(text) for text in now):
+        return
+    here, there = (frozenset(read(" ".join(some)).names) for some in (now, [before]))
+    if here - there and there - here:
+        one, other = sorted(here - there)[0], sorted(there - here)[0]
+        raise Unusable(f"'{one}' and '{other}' are two things: {before}")
+
+
+def _refuse_unsettled(text: str) -> None:
+    """Refuse as a newer value what holds for a while only, comes on top, or is not in force."""
+    for pattern in (cues.FOR_A_WHILE, cues.NOT_IN_FORCE, cues.ADDED, cues.HEDGED):
+        found = pattern.search(text)
+        if found is not None:
+            raise Unusable(f"'{found.group()}' replaces nothing: {text}")

@@ -1,0 +1,103 @@
+"""A second opinion on what words alone cannot tell.
+
+Is a claim said by what it cites? It is asked of whatever is not word for word, about the claim and
+the texts that it cites alone. It may clear a plain word, but only by naming words that stand on the
+other side; never a fault of another kind.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from slowwave.consolidation.text import lexicon
+from slowwave.consolidation.text.reading import read
+from slowwave.consolidation.verification.faults import Fault
+from slowwave.consolidation.verification.words import bare, is_verbatim
+
+from .groups import Suggestion
+from .prompts import Ended, Item, Said, StatedOpinion
+
+
+@dataclass(frozen=True)
+class Doubt:
+    """What an opinion is asked about, and the fault that stands unless it clears it."""
+
+    item: Item
+    fault: Fault
+
+
+def doubts_of(suggestion: Suggestion, faults: Sequence[Fault]) -> list[Doubt]:
+    """Give what is to be asked about a draft that has soft faults, or none."""
+    operation = suggestion.proposal.operation
+    if operation == "update":
+        return list(_endings(suggestion))
+    losses = () if operation == "extract" else _losses(suggestion, faults)
+    return [*_claims(suggestion, faults), *losses]
+
+
+def standing(doubts: Sequence[Doubt], opinions: Sequence[StatedOpinion]) -> list[Fault]:
+    """Give the faults that stand after the opinions, each with the number of a doubt from 1."""
+    by_number = {one.n: one for one in opinions}
+    faults = []
+    for number, doubt in enumerate(doubts, start=1):
+        objection = _objection(doubt.item, by_number.get(number))
+        if objection is not None:
+            why = f"{doubt.fault.why} ({objection})"
+            faults.append(Fault(why, doubt.fault.claim, doubt.fault.source))
+    return faults
+
+
+def _claims(suggestion: Suggestion, faults: Sequence[Fault]) -> Iterator[Doubt]:
+    texts = {source.id: bare(source.text) for source in suggestion.sources}
+    for at, claim in enumerate(suggestion.proposal.draft.claims):
+        cited = tuple(texts[one] for one in claim.sources)
+        if not is_verbatim(claim.text, cited):
+            why = f"says what its sources do not: {claim.text}"
+            fault = next((one for one in faults if one.claim == at), Fault(why, at))
+            yield Doubt(Said(bare(claim.text), cited, fault.words), fault)
+
+
+def _losses(suggestion: Suggestion, faults: Sequence[Fault]) -> Iterator[Doubt]:
+    texts = {source.id: bare(source.text) for source in suggestion.sources}
+    whole = bare(suggestion.proposal.draft.text)
+    for fault in faults:
+        if fault.claim is None and fault.source is not None:
+            yield Doubt(Said(texts[fault.source], (whole,), fault.words), fault)
+
+
+def _endings(suggestion: Suggestion) -> Iterator[Doubt]:
+    """Ask of each earlier memory whether it is over."""
+    newest = suggestion.proposal.draft.claims[0].sources
+    now = tuple(one.text for one in suggestion.sources if one.id in newest)
+    for source in suggestion.sources:
+        if source.id not in newest:
+            why = f"is not replaced by a newer value: {source.text}"
+            yield Doubt(Ended(source.text, now), Fault(why, source=source.id))
+
+
+def _objection(item: Item, opinion: StatedOpinion | None) -> str | None:
+    """Say why an opinion clears nothing; None if it does."""
+    if opinion is None:
+        return "no second opinion was given"
+    if not opinion.told:
+        return "so says a second opinion"
+    if isinstance(item, Ended):
+        return None
+    by = " ".join(item.by)
+    means = {one.word.casefold(): one.means for one in opinion.words}
+    for word in item.words:
+        named = means.get(word.casefold(), "")
+        if named and not _has(by, named):
+            return f"'{named}', which is to stand for '{word}', is not there"
+        if not named and word.casefold() not in lexicon.ANNOUNCING:
+            return f"nothing stands for '{word}'"
+    return None
+
+
+def _has(text: str, words: str) -> bool:
+    """Whether all of some words stand in a text, in any form."""
+    if words.casefold() in text.casefold():
+        return True
+    asked = read(words).stem_set
+    return bool(asked) and asked <= read(text).stem_set

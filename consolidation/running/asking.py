@@ -1,0 +1,73 @@
+"""A dry run that asks the model: the very proposals of a real run, and nothing written."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from slowwave.consolidation.planning.savings import expected_counts, weighed
+from slowwave.consolidation.progress import Progress
+from slowwave.consolidation.proposals import Asked, Plan, Result, Usage
+from slowwave.consolidation.runtime.threads import run_in_thread
+from slowwave.consolidation.vectors.embedder import Embedder
+from slowwave.consolidation.writing.writer import Writer
+from slowwave.store.file import open_reading
+from slowwave.store.memories import Counts
+
+from .outcome import Outcome
+
+if TYPE_CHECKING:
+    from slowwave.consolidation.snapshot.population import Population
+
+
+def asked_only(
+    path: Path,
+    outcome: Outcome,
+    populations: Sequence[Population],
+    embedder: Embedder,
+    writer: Writer,
+    progress: Progress,
+) -> Outcome:
+    """Give what a dry run tells, with what the model makes of the windows.
+
+    Answers that lie in the file are taken from there; new ones are not kept but by a recording.
+    Raises `ModelError` if the model cannot be asked.
+    """
+    from slowwave.consolidation.writing.drafts import Drafting, KeptAnswers
+
+    plan = outcome.plan
+    run_in_thread(writer.make_ready)
+    results: dict[str, Result] = {}
+    asked: list[Asked] = []
+    with open_reading(path) as file:
+        drafting = Drafting(embedder, writer)
+        for some in drafting.written(plan, populations, KeptAnswers(file)):
+            for one in some:
+                if isinstance(one, Asked):
+                    asked.append(one)
+                    progress.stage("asking", len(asked), len(plan.windows))
+                else:
+                    results[one.proposal.id] = Result(one.proposal, one.state, one.why)
+    return replace(
+        outcome,
+        results=tuple(weighed(results.values(), populations)),
+        after=_expected(outcome, plan, list(results.values()), populations),
+        usage=sum((one.usage for one in asked), start=Usage()),
+        asked=tuple(asked),
+    )
+
+
+def _expected(
+    outcome: Outcome,
+    plan: Plan,
+    results: Sequence[Result],
+    populations: Sequence[Population],
+) -> Counts:
+    """Give the counts to which all that would be applied leads, purging aside."""
+    done = [one.proposal for one in results if one.state == "planned"]
+    before = expected_counts(outcome.before, plan.proposals, populations)
+    after = expected_counts(outcome.before, done, populations)
+    purged = before.superseded - outcome.after.superseded
+    return replace(after, superseded=after.superseded - purged)

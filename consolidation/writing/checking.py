@@ -1,0 +1,104 @@
+"""The check that every composed or written text passes before it may be written to the file."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from slowwave.consolidation.comparison.coverage import Coverage
+from slowwave.consolidation.proposals import Proposal, Source
+from slowwave.consolidation.text.reading import read
+from slowwave.consolidation.thresholds import ENTAILED_WITH_A_MODEL, RELATED
+from slowwave.consolidation.verification.faults import Fault
+from slowwave.consolidation.verification.quotes import find_unquoted
+from slowwave.consolidation.verification.verify import find_distance, find_faults, find_loss
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from slowwave.consolidation.text.reading import Reading
+
+# Gives the vector of a text: float32, shape (d,), unit length.
+VectorOf = Callable[[str], "NDArray[np.float32]"]
+
+
+class Check:
+    """Decides whether what a proposal would write may be written to the file."""
+
+    def __init__(
+        self,
+        vector_of: VectorOf,
+        vectors: dict[str, NDArray[np.float32]],
+        announce: Callable[[str], None] | None = None,
+    ) -> None:
+        """Take what gives vectors, and is told of texts whose vectors will be asked for soon.
+
+        vectors: where those of drafts that pass are put, by proposal, to be kept with the memory.
+        """
+        self._vector_of = vector_of
+        self._vectors = vectors
+        self._announce = announce
+
+    def announce(self, proposal: Proposal) -> None:
+        """Say that a proposal will be checked soon: some of it can begin before its turn comes."""
+        if self._announce is not None and not proposal.keeps_text:
+            self._announce(proposal.draft.text)
+
+    def faults(self, proposal: Proposal, sources: Sequence[Source]) -> list[Fault]:
+        """Give what is wrong with a proposal's draft, beside its sources.
+
+        It may be written if there is nothing, or if whoever can clears what is soft.
+        """
+        found = self._faults_of_text(proposal, sources)
+        if proposal.keeps_text or any(not one.soft for one in found):
+            return found
+        vector = self._vector_of(proposal.draft.text)
+        self._vectors[proposal.id] = vector
+        if proposal.operation == "synthesize" and not proposal.by_model:
+            return found
+        return [*found, *find_distance(vector, sources, proposal.operation)]
+
+    def teller(self, said: Reading, kept: Sequence[Reading]) -> int | None:
+        """Find a sentence that says all that another says, by its place; None if there is none."""
+        return self._coverage.teller(said, kept)
+
+    def are_related(self, one: str, other: str) -> bool:
+        """Whether either of two texts may tell the other, however unlikely that is."""
+        likelihood = self._coverage.likelihood
+        return max(likelihood(one, other), likelihood(other, one)) >= RELATED
+
+    def restating(self, rule: str, voices: Sequence[str]) -> list[int]:
+        """Give the places of the voices that say no more than a rule, as a model has said."""
+        return [
+            at
+            for at, voice in enumerate(voices)
+            if not find_loss(rule, [voice])
+            and self._coverage.likelihood(voice, rule) >= ENTAILED_WITH_A_MODEL
+        ]
+
+    def _faults_of_text(self, proposal: Proposal, sources: Sequence[Source]) -> list[Fault]:
+        draft = proposal.draft
+        if proposal.by_model:
+            # What stays must tell what leaves for it, as a synthesis must.
+            operation = "synthesize" if proposal.operation == "merge" else proposal.operation
+            found = find_faults(draft, sources, operation)
+        elif proposal.operation == "synthesize":
+            found = find_unquoted(draft, sources)
+        else:
+            found = find_faults(draft, sources, proposal.operation)
+        return [*found, *_left_out(proposal, sources)]
+
+    @cached_property
+    def _coverage(self) -> Coverage:
+        return Coverage()
+
+
+def _left_out(proposal: Proposal, sources: Sequence[Source]) -> list[Fault]:
+    """Find the sentences of a memory that grows which do not stand in the draft word for word."""
+    if proposal.operation != "synthesize" or proposal.survivor is None:
+        return []
+    owner = next(source for source in sources if source.id == proposal.survivor)
+    lost = [one for one in read(owner.text).sentences if one not in proposal.draft.text]
+    return [Fault(f"changes what stands already: {one}", source=owner.id) for one in lost]

@@ -1,0 +1,161 @@
+"""Each provider is asked in its own protocol, through the real litellm."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from model_server import Asked, Reply, in_turn, model_server, oracle, refuses, says
+from test_model_writer import JONAH, Agent, a_fact, a_pair, a_rule, only_result, states
+
+from slowwave.consolidation.model.calls import ATTEMPTS, Endpoint
+from slowwave.consolidation.model.writer import ModelWriter
+from slowwave.consolidation.proposals import ASKED
+from slowwave.consolidation.vectors.embedder import SentenceEmbedder
+
+# litellm's name of a model, and what stands behind the address of its server.
+PROVIDERS = {
+    "OpenAI": ("openai/gpt-4o-mini", "/v1"),
+    "OpenAI, thinking": ("openai/gpt-5-mini", "/v1"),
+    "Anthropic": ("anthropic/claude-sonnet-4-5", ""),
+    "Anthropic, older": ("anthropic/claude-3-5-haiku-20241022", ""),
+    "Gemini": ("gemini/gemini-2.5-flash", ""),
+    "Gemini, unknown": ("gemini/gemini-99-flash", ""),
+    "Ollama": ("ollama/llama3", ""),
+    "Ollama, chat": ("ollama_chat/llama3", ""),
+    "llama.cpp": ("openai/scripted", "/llama.cpp/v1"),
+}
+each_provider = pytest.mark.parametrize(("model", "path"), PROVIDERS.values(), ids=PROVIDERS.keys())
+KEY = "sk-27182818284590452353"
+
+
+@pytest.fixture(autouse=True)
+def _keys(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("OPENAI", "ANTHROPIC", "GEMINI", "OLLAMA"):
+        monkeypatch.setenv(f"{name}_API_KEY", KEY)
+        for address in ("BASE_URL", "API_BASE"):
+            monkeypatch.delenv(f"{name}_{address}", raising=False)
+
+
+@pytest.fixture(scope="module")
+def vectors() -> dict[str, list[float]]:
+    return {}
+
+
+@pytest.fixture
+def agent(
+    memory_file: Path, embedder: SentenceEmbedder, vectors: dict[str, list[float]]
+) -> Iterator[Agent]:
+    with model_server() as server:
+        yield Agent(memory_file, embedder, server, vectors)
+
+
+def writer(agent: Agent, model: str, path: str) -> ModelWriter:
+    return ModelWriter(Endpoint(model, agent.server.address + path, 20.0, first_wait_s=0.001), 1)
+
+
+@each_provider
+def test_a_question_is_asked_and_its_answer_read(agent: Agent, model: str, path: str) -> None:
+    agent.remember([*a_fact(), *a_pair(), *a_rule()])
+    outcome = agent.sleep(writer(agent, model, path))
+    assert {one.proposal.operation: one.state for one in outcome.results} == dict.fromkeys(
+        ASKED, "applied"
+    )
+    assert len(agent.server.asked) == 3
+    for asked in agent.server.asked:
+        assert asked.form == "json_schema"
+        assert KEY in str(asked.headers)
+        assert model.endswith(asked.body["model"])
+    taken = [sum(tokens) for tokens in zip(*agent.server.taken, strict=True)]
+    assert [outcome.usage.prompt_tokens, outcome.usage.completion_tokens] == taken
+
+
+@each_provider
+def test_a_bad_answer_is_repaired(agent: Agent, model: str, path: str) -> None:
+    agent.remember(a_fact())
+    agent.server.responder = in_turn(says("no JSON"), then=oracle)
+    assert states(agent.sleep(writer(agent, model, path))) == {"applied": 1}
+    question, repair = agent.server.asked
+    assert question.repair is None
+    assert "not the JSON that was asked for" in str(repair.repair)
+    assert "no JSON" in repair.messages[2]["content"]
+
+
+@each_provider
+def test_an_answer_that_is_cut_off_is_asked_for_with_twice_the_limit(
+    agent: Agent, model: str, path: str
+) -> None:
+    agent.remember(a_fact())
+    agent.server.responder = in_turn(says('{"claims": [{"text": "Lea', "length"), then=oracle)
+    assert states(agent.sleep(writer(agent, model, path))) == {"applied": 1}
+    first, second = (limit_of(asked) for asked in agent.server.asked)
+    assert second == 2 * first
+
+
+def limit_of(asked: Asked) -> int:
+    return int(asked.body.get("max_tokens") or asked.body["max_completion_tokens"])
+
+
+@each_provider
+@pytest.mark.parametrize("status", [401, 404])
+def test_a_refused_key_or_an_unknown_model_is_understood(
+    agent: Agent, model: str, path: str, status: int
+) -> None:
+    agent.remember([*a_fact(), *a_fact(JONAH)])
+    agent.server.responder = lambda _: refuses(status, "not for you")
+    asking = writer(agent, model, path)
+    outcome = agent.sleep(asking)
+    assert states(outcome) == {"failed": 1, "skipped": 1}
+    assert "not for you" in str(asking.refused)
+    assert len(agent.server.asked) == 1
+
+
+@each_provider
+def test_a_rate_limit_is_waited_for(agent: Agent, model: str, path: str) -> None:
+    agent.remember(a_fact())
+    patient = [refuses(429, "slow down", retry_after="0")] * (ATTEMPTS - 1)
+    agent.server.responder = in_turn(*patient, then=oracle)
+    assert states(agent.sleep(writer(agent, model, path))) == {"applied": 1}
+    assert len(agent.server.asked) == ATTEMPTS
+
+
+FILTERING = {name: at for name, at in PROVIDERS.items() if not name.startswith(("Ollama", "llama"))}
+
+
+@pytest.mark.parametrize(("model", "path"), FILTERING.values(), ids=FILTERING.keys())
+def test_what_a_filter_withholds_is_not_asked_again(agent: Agent, model: str, path: str) -> None:
+    agent.remember(a_fact())
+    agent.server.responder = in_turn(says("", "content_filter"))
+    result = only_result(agent.sleep(writer(agent, model, path)))
+    assert result.state == "failed"
+    assert "filter" in str(result.why)
+    assert len(agent.server.asked) == 1
+
+
+def test_a_question_that_gemini_blocks_is_not_asked_again(agent: Agent) -> None:
+    agent.remember(a_fact())
+    feedback = {"blockReason": "PROHIBITED_CONTENT"}
+    used = {"promptTokenCount": 300, "totalTokenCount": 300}
+    blocked = Reply({"promptFeedback": feedback, "usageMetadata": used})
+    agent.server.responder = in_turn(blocked)
+    result = only_result(agent.sleep(writer(agent, *PROVIDERS["Gemini"])))
+    assert result.state == "failed"
+    assert "filter" in str(result.why)
+    assert len(agent.server.asked) == 1
+
+
+def test_a_wrong_key_of_gemini_comes_as_400_and_is_understood(agent: Agent) -> None:
+    agent.remember(a_fact())
+    agent.server.responder = lambda _: refuses(400, "API key not valid. Please pass a valid one.")
+    asking = writer(agent, *PROVIDERS["Gemini"])
+    agent.sleep(asking)
+    assert "API key not valid" in str(asking.refused)
+    assert len(agent.server.asked) == 1
+
+
+@pytest.mark.parametrize("name", ["Ollama", "Ollama, chat"])
+def test_ollama_is_given_a_window_that_holds_the_question(agent: Agent, name: str) -> None:
+    agent.remember(a_fact())
+    agent.sleep(writer(agent, *PROVIDERS[name]))
+    assert agent.server.asked[0].body["num_ctx"] == 8_192
