@@ -1,7 +1,7 @@
 """Whether each content word of a claim stands in a source that it cites.
 
 A word that none of them has is a fault, with one exception: where it takes the place of a word that
-the draft has not ("reached" for "grew"), and the network of `entailment.py` finds the statement
+the claim has not ("reached" for "grew"), and the network of `entailment.py` finds the statement
 told all the same. What is only added never passes: "any important customer" for "any customer".
 """
 
@@ -27,8 +27,6 @@ _TELLING = word_set(
     "say said tell told note mention remind express stress explain describe report state add "
     "remark point feel discuss"
 )
-
-
 _ENDS = ".!?"
 
 
@@ -45,7 +43,7 @@ def bare(text: str) -> str:
 def new_words(told: Told, spare: int, everything: frozenset[str]) -> Iterator[Token]:
     """Give the words of a statement that no source cited for it has.
 
-    spare: how many words of those sources the draft has not, whose place they may take.
+    spare: how many words of those sources its claim has not, whose place they may take.
     everything: the words of all sources of the draft.
     """
     known = frozenset().union(*(one.keys for one in told.cited))
