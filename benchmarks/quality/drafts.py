@@ -118,10 +118,23 @@ def main(arguments: Sequence[str] | None = None) -> None:
         table.add_row(style, kind, str(len(some)), shown(hard), shown(any_fault))
     console = Console()
     console.print(table)
+    console.print(_missed(found, chosen.file.name))
     if chosen.verbose:
         for row, faults in found:
             for line in _told(row, faults):
                 console.print(line, markup=False)
+
+
+def _missed(found: Sequence[tuple[Json, Sequence[Fault]]], name: str) -> Table:
+    """Give how many of the wrong drafts of each kind nothing was found in."""
+    by_kind: dict[str, list[bool]] = defaultdict(list)
+    for row, faults in found:
+        if not row["faithful"]:
+            by_kind[row["kind"]].append(not faults)
+    table = Table("kind", "n", "passed", title=f"{name}: wrong drafts that passed")
+    for kind, missed in sorted(by_kind.items()):
+        table.add_row(kind, str(len(missed)), shown(rate_of(missed)))
+    return table
 
 
 def _faults_of(row: Json) -> list[Fault]:
@@ -133,10 +146,12 @@ def _faults_of(row: Json) -> list[Fault]:
 
 
 def _told(row: Json, faults: Sequence[Fault]) -> Iterator[str]:
-    """Give a draft that was judged wrongly, with why."""
-    if any(not one.soft for one in faults) != row["faithful"]:
+    """Give a draft that was judged wrongly, with its sources and why."""
+    if bool(faults) != row["faithful"]:
         return
-    yield f"{row['style']} {row['kind']}: {_draft(row).text}"
+    yield f"{row['style']} {row['kind'] or 'faithful'}:"
+    yield from (f"    {one['id']} {one['said']} {one['text']}" for one in row["sources"])
+    yield from (f"  - {one['text']} [{', '.join(one['sources'])}]" for one in row["claims"])
     yield from (f"    {'?' if one.soft else '!'} {one.why}" for one in faults)
 
 

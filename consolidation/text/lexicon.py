@@ -362,6 +362,7 @@ _SAME_WORDS = {
     **{"specifications": "specs", "laboratory": "lab", "laboratories": "labs"},
     **{"refrigerator": "fridge", "photograph": "photo", "photographs": "photos"},
     **{"telephone": "phone", "email": "e-mail", "emails": "e-mails"},
+    **{"emailing": "e-mailing", "emailed": "e-mailed"},
     # Of one meaning.
     **{"buy": "purchase", "buys": "purchases", "bought": "purchased", "start": "begin"},
     **{"starts": "begins", "started": "began", "starting": "beginning", "big": "large"},

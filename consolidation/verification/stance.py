@@ -67,7 +67,7 @@ _ALLOWED = (
     r"may(?! \d)|can|could|allow\w*|permit\w*|permission|free to|able|possible|option\w*|fine|okay"
 )
 # A mood by its name: how it is said in what must not be lost, and how in any other words.
-_MOODS = {
+MOODS = {
     "may": (
         re.compile(
             rf"\b(?:{any_of(lexicon.HEDGES)}|might|seems?|seemed|suspects?|suspected|thinks?|"
@@ -191,11 +191,21 @@ def denials_lost(
             yield f"says without the denial of its source: {source.text}"
 
 
+def moods_lost(
+    sources: Iterable[Statement], told: Sequence[Statement], weights: Weights
+) -> Iterator[str]:
+    """Find the moods of sources that the draft drops: a guess told as a fact."""
+    for source in sources:
+        for mood, (said, otherwise) in MOODS.items():
+            if _loses(source, told, weights, said, otherwise, _FAR):
+                yield f"loses the '{mood}' of: {source.text}"
+
+
 def lost_by_most(
     texts: Sequence[Sequence[Statement]], told: Sequence[Statement], weights: Weights
 ) -> Iterator[str]:
     """Find the denials and moods that most sources of a rule have and the rule has not."""
-    marks = {"denial": (_DENIED, _DENYING), **_MOODS}
+    marks = {"denial": (_DENIED, _DENYING), **MOODS}
     for name, (said, otherwise) in marks.items():
         voices = [
             any(_loses(one, told, weights, said, otherwise, _FAR) for one in statements)

@@ -1,18 +1,53 @@
-"""A draft beside its sources, each cut into statements."""
+"""Whether a draft tells again what its sources tell: nothing invented, nothing left out.
+
+A draft may use other words, so a word by itself is held against none. What counts is a phrase of
+which no word is known on the other side, where no other words are left that could stand for it:
+"and opened a ticket" added to what is told in full, or "outside office hours" gone from it.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cache, cached_property
 
 from slowwave.consolidation.comparison.guards import say_the_same
-from slowwave.consolidation.text.statements import Statement, statements_of
+from slowwave.consolidation.text.statements import (
+    Phrase,
+    Statement,
+    Thing,
+    is_known,
+    statements_of,
+    word_set,
+)
+from slowwave.consolidation.text.tokens import stem
 from slowwave.consolidation.text.weights import Weights, weights_of
+
+from .stance import counterparts
 
 # From more than this share of the things of one of them on, verbs aside, a statement of a draft was
 # made from one of a source.
 _MADE_FROM = 0.5
+
+# So many words more than there are words that they may stand for are another statement.
+_STRANGE = 4
+
+# The least share of the things of a source's statement that one statement of a draft must name.
+_TOLD = 0.25
+# Of the statements that a claim is like, those count whose words it may put otherwise.
+_NEARLY = 0.6
+
+# Words with which one says a thing again, and which say nothing of their own: they count things,
+# speak of speech, or carry a phrase ("is part of", "the cause is").
+_CARRYING = word_set(
+    "additional further extra altogether total possible possibility certain word words line "
+    "message comment demand ask request part kind sort type cause reason because case fact "
+    "way thing amount number respective respectively same new consist include contain still "
+    "yet already later then now else also too together each both only just even again "
+    "afterwards thereafter due per like time far long back "
+    "make take give put set go come show let keep hold provide provided switch "
+    "likely probably perhaps possibly maybe presumably"
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -21,6 +56,10 @@ class Told:
 
     statement: Statement
     cited: tuple[Statement, ...]
+    # The place of its claim among the draft's, all things of that, and the texts that it cites.
+    claim: int
+    claimed: frozenset[str]
+    texts: tuple[str, ...]
 
     @cached_property
     def word_for_word(self) -> bool:
@@ -31,6 +70,21 @@ class Told:
     def made_from(self) -> tuple[Statement, ...]:
         """Give the statements of which it tells a good part."""
         return tuple(one for one in self.cited if _shared(one, self.statement) > _MADE_FROM)
+
+
+def _told(
+    claims: Sequence[tuple[str, Sequence[str]]],
+    texts: Mapping[str, Sequence[Statement]],
+    sources: Mapping[str, str],
+) -> Iterator[Told]:
+    before = ""
+    for at, (claim, ids) in enumerate(claims):
+        cited = tuple(one for source in ids for one in texts[source])
+        claimed = frozenset().union(*(one.keys for one in statements_of(claim)))
+        whole = tuple(sources[source] for source in ids)
+        for one in statements_of(claim):
+            yield Told(replace(one, before=before), cited, at, claimed, whole)
+            before = one.text
 
 
 def _same_words(one: Statement, other: Statement) -> bool:
@@ -47,7 +101,7 @@ def _shared(source: Statement, statement: Statement) -> float:
 
 
 class Telling:
-    """What a draft tells, statement by statement, and what its sources do."""
+    """A draft beside its sources, each cut into statements."""
 
     def __init__(
         self, claims: Sequence[tuple[str, Sequence[str]]], sources: Mapping[str, str]
@@ -56,21 +110,95 @@ class Telling:
         self.texts = {source: statements_of(text) for source, text in sources.items()}
         self.sources = tuple(one for text in self.texts.values() for one in text)
         self.weights: Weights = weights_of(tuple(self.texts.values()))
-        self.told_by_claim = self._told(claims)
-        self.told = tuple(one for told in self.told_by_claim for one in told)
+        self.told = tuple(_told(claims, self.texts, sources))
         self.keys = frozenset().union(*(one.statement.keys for one in self.told))
+        self.known = frozenset(self.weights)
 
     def has_word_for_word(self, source: Statement) -> bool:
         """Whether the draft says a statement of a source in its words."""
         return any(_same_words(one.statement, source) for one in self.told)
 
-    def _told(self, claims: Sequence[tuple[str, Sequence[str]]]) -> list[list[Told]]:
-        found, before = [], ""
-        for claim, ids in claims:
-            cited = tuple(one for source in ids for one in self.texts[source])
-            told = []
-            for one in statements_of(claim):
-                told.append(Told(replace(one, before=before), cited))
-                before = one.text
-            found.append(told)
-        return found
+    def lost(self, source: Statement) -> Iterator[tuple[str, tuple[str, ...]]]:
+        """Say what of a statement of a source the draft has not, and in which words.
+
+        Phrases of which it has no word, and statements of which it has hardly any.
+        """
+        words = tuple(one.token.text for one in unknown(source.things, self.keys))
+        if self._best_share(source) < _TOLD:
+            yield f"leaves out: {source.text}", words
+            return
+        phrases = [
+            things
+            for phrase, things in _unknown_phrases(source, self.keys)
+            if len(things) > 1 or (phrase.placing and not things[0].is_verb)
+        ]
+        strange = len({thing.key for thing in unknown(source.things, self.keys)})
+        spare = self._spare_in_draft(source)
+        if strange >= spare + _STRANGE:
+            yield f"leaves out much of: {source.text}", words
+        if sum(map(len, phrases)) > spare:
+            for phrase in phrases:
+                spelled = tuple(dict.fromkeys(thing.token.text for thing in phrase))
+                yield f"loses '{' '.join(spelled)}' of: {source.text}", spelled
+
+    def _best_share(self, source: Statement) -> float:
+        """Give the largest share of its things that one statement of the draft names."""
+        return max(
+            (
+                sum(is_known(key, one.statement.context) for key in source.keys) / len(source.keys)
+                for one in self.told
+                if source.keys
+            ),
+            default=1.0,
+        )
+
+    def spare_in_sources(self, told: Told) -> int:
+        """Count the words of its sources that its claim has not: others may take their place.
+
+        What other claims say changes nothing of it.
+        """
+        likest = self._likest(told)
+        return len({thing.key for one in likest for thing in unknown(one.things, told.claimed)})
+
+    def _spare_in_draft(self, source: Statement) -> int:
+        """Count the words of the draft that may stand for those of a source."""
+        return len(
+            {
+                thing.key
+                for one in self.told
+                if source in one.cited and source in self._likest(one)
+                for thing in unknown(one.statement.things, self.known)
+            }
+        )
+
+    def _likest(self, told: Told) -> list[Statement]:
+        """Give the statements that it cites of which it tells most."""
+        return counterparts(told.statement, told.cited, self.weights, _NEARLY)
+
+
+def unknown(things: Iterable[Thing], known: frozenset[str]) -> list[Thing]:
+    """Give the things that say something and are not among others, values aside."""
+    return [
+        thing
+        for thing in things
+        if not thing.is_value and thing.key not in carrying() and not is_known(thing.key, known)
+    ]
+
+
+def _unknown_phrases(
+    statement: Statement, known: frozenset[str]
+) -> list[tuple[Phrase, tuple[Thing, ...]]]:
+    """Give the phrases of which not one word is known, with their telling words."""
+    found = []
+    for phrase in statement.phrases:
+        telling = tuple(thing for thing in phrase.things if thing.key not in carrying())
+        if telling and len(unknown(telling, known)) == len(telling):
+            found.append((phrase, telling))
+    return found
+
+
+@cache
+def carrying() -> frozenset[str]:
+    """Give the stems of the words with which one says a thing again."""
+    # Not before it is asked for: the first stem takes a dictionary, and a quiet night has none.
+    return frozenset(map(stem, _CARRYING))

@@ -1,86 +1,39 @@
 """Does a draft say what its sources say, all of it, and nothing else? Decided without a model.
 
-Every check is on the text: what a rule can read (values, names, denials, roles) must agree both
-ways. Whoever wrote the draft, it passes here or is not written to the file.
+Each content word of a claim stands in a source that it cites (`words.py`), and what closed classes
+of words say does so, too (`slots.py`, `stance.py`); what a claim joins is joined there
+(`joints.py`), who does what to whom is the same (`parties.py`, `places.py`), and values and names
+agree both ways (`details.py`). Whoever wrote the draft, it passes here or is not written to the
+file.
 """
 
 from __future__ import annotations
 
-import re
-from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from slowwave.consolidation.comparison.guards import certain_conflict
-from slowwave.consolidation.comparison.objections import Objection
-from slowwave.consolidation.comparison.roles import direction, owners
 from slowwave.consolidation.proposals import Claim, Draft, Operation, Source
-from slowwave.consolidation.text import lexicon
 from slowwave.consolidation.text.dates import DATE_MARK
 from slowwave.consolidation.text.injection import obeyed
-from slowwave.consolidation.text.reading import Reading, read
-from slowwave.consolidation.text.statements import is_known, word_set
-from slowwave.consolidation.text.tokens import Token, is_content, is_past_form, stem
-from slowwave.consolidation.text.values import Value
-from slowwave.consolidation.thresholds import DRAFT_SIMILARITY, EXTRACT_SOURCES
+from slowwave.consolidation.text.reading import read
+from slowwave.consolidation.thresholds import DRAFT_SIMILARITY
 
+from .days import misdated
+from .details import missing
 from .faults import Fault
-from .parties import out_of_order, titled, turned
+from .joints import addressed, blended
+from .parties import out_of_order, turned
 from .places import exchanged
-from .stance import (
-    affirmed,
-    denials_lost,
-    denied_otherwise,
-    denies_unlike_most,
-    lost_by_most,
-    on_whose_word,
-)
+from .slots import new_in_slots, singled_out
+from .stance import affirmed, denials_lost, denied_otherwise, moods_lost, on_whose_word
 from .telling import Telling, Told
-from .words import bare, find_word_faults
+from .voices import unsupported
+from .words import bare, is_hard, new_words
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
-
-# "If" and "unless", "before" and "after" may tell the same of two sentences turned about.
-_TURNED_ABOUT = word_set(
-    "before after if unless earlier later more less fewer up down left right "
-    "buys sells bought sold lends borrows lent borrowed"
-)
-_PRONOUNS = word_set("he she him her his hers i you my your they them")
-_NOW = re.compile(r"\b(?:for )?(?:now|currently)\b", re.IGNORECASE)
-_THIS_YEAR = re.compile(r"\bthis year\b", re.IGNORECASE)
-# Behind these "the two" acts, and is no number of anything.
-_ACTING = re.compile(r" (?:are|were|have|had|will|would|can|could|may|might|must|should|do|did)\b")
-# The words that say by what something is counted, by the norm of the unit.
-_COUNTED_BY = {
-    "h": word_set("hour hours hourly"),
-    "d": word_set("day days daily"),
-    "night": word_set("night nights nightly"),
-    "wk": word_set("week weeks weekly"),
-    "mo": word_set("month months monthly"),
-    "yr": word_set("year years yearly annual annually"),
-    "min": word_set("minute minutes"),
-    "s": word_set("second seconds"),
-}
-# Nouns that open a sentence as often as a name does.
-_COMMON_OPENERS = word_set("work target start goal match training shirts price cost plan")
-# "Only in May" is "not but in May".
-_LIMITING = word_set("only solely unless until too off minus free")
-# A number with a short word that may be a unit.
-_COUNTED = re.compile(r"\b(\d[\d.,]*) ([a-z]{2,3})\b")
-_RATE = re.compile(
-    r"\b(?:an?|per) (second|minute|hour|day|night|week|month|year)\b"
-    r"(?! (?:ago|earlier|later|before))",
-    re.IGNORECASE,
-)
-# Behind a number, the end of a range that has the unit; and "the 429s".
-_RANGE = re.compile(r" ?(?:to|and|or|-|\u2013) ?[\d.,]+ ?([%\w/]+)")
-_PLURAL = re.compile(r"\d{3,}s")
-# Of the sources of a rule more than this share must have a value or a name for the rule to give it;
-# and what so many have, the rule must not leave out.
-MOST_VOICES = 0.5
-_NUMBER = re.compile(r"\d+")
 
 
 def find_faults(draft: Draft, sources: Sequence[Source], operation: Operation) -> list[Fault]:
@@ -89,6 +42,7 @@ def find_faults(draft: Draft, sources: Sequence[Source], operation: Operation) -
     Checks that each claim cites given sources only, that nothing in it is invented or moved to
     where it is not true, that a synthesis loses nothing, that a rule has its supporters, that no
     order in a source is taken for a fact, and that the draft is not longer than what it stands for.
+    What is found in a claim hangs on that claim and on what it cites alone.
     """
     known = {source.id: source for source in sources}
     faults = list(_structure(draft, known))
@@ -100,15 +54,17 @@ def find_faults(draft: Draft, sources: Sequence[Source], operation: Operation) -
     )
     for at, claim in enumerate(draft.claims):
         cited = [known[one] for one in claim.sources]
-        whys = [*_invented(claim, cited), *_turned_or_denied(telling, at)]
-        faults += [Fault(why, claim=at) for why in dict.fromkeys(whys)]
+        faults += [Fault(why, at) for why in _invented(claim, cited)]
+    changed = [one for one in telling.told if not one.word_for_word]
+    for told in changed:
+        faults += _new_words(telling, told)
+        faults += [Fault(why, told.claim, words=words) for why, words in _misjoined(told)]
+        faults += [Fault(why, told.claim) for why in _turned_or_denied(telling, told)]
     if operation == "extract":
-        faults += [Fault(why, claim=0) for why in _unsupported(draft, known, telling)]
+        faults += [Fault(why, claim=0) for why in unsupported(draft, known, telling)]
     else:
         faults += _lost(draft, sources, telling)
-    faults += find_word_faults(draft, sources, operation)
-    statements = [one.statement for one in telling.told if not one.word_for_word]
-    faults += [Fault(why) for why in obeyed(statements, telling.sources)]
+    faults += [Fault(why) for why in obeyed([one.statement for one in changed], telling.sources)]
     if len(DATE_MARK.sub("", draft.text)) > sum(len(source.text) + 2 for source in sources):
         faults.append(Fault("the draft is longer than its sources together"))
     return list(dict.fromkeys(faults))
@@ -138,7 +94,7 @@ def find_loss(staying: str, leaving: Sequence[str]) -> list[str]:
         conflict = certain_conflict(read(staying), read(text))
         if conflict is not None:
             faults.append(f"the two differ in a {conflict.guard}: {conflict.why}")
-        faults += [f"loses {lost}" for lost in _missing(read(text), [read(staying)])]
+        faults += [f"loses {lost}" for lost in missing(read(text), [read(staying)])]
     return faults
 
 
@@ -147,293 +103,79 @@ def _structure(draft: Draft, known: Mapping[str, Source]) -> Iterator[Fault]:
         yield Fault("the draft says nothing")
     for at, claim in enumerate(draft.claims):
         if not claim.sources:
-            yield Fault(f"a claim cites no source: {_short(claim.text)}", claim=at)
+            yield Fault(f"a claim cites no source: {claim.text}", claim=at)
         for cited in claim.sources:
             if cited not in known:
                 yield Fault(f"a claim cites an id that was not given: {cited}", claim=at)
 
 
 def _invented(claim: Claim, cited: Sequence[Source]) -> Iterator[str]:
-    reading = _unmarked(claim.text)
-    readings = [_unmarked(source.text) for source in cited]
-    yield from _misdated(claim, cited)
+    """Find the days, values and names of a claim that no source gives."""
+    yield from misdated(claim, cited)
     # On what day a source was said may be told within the claim.
     days = [read(source.observed_at[:10]) for source in cited]
-    for invented in _missing(reading, [*readings, *days]):
+    readings = [read(bare(source.text)) for source in cited]
+    for invented in missing(read(bare(claim.text)), [*readings, *days]):
         yield f"invents {invented}"
-    yield from _foreign_words(reading, readings)
-    yield from _foreign_units(reading, readings)
-    yield from _denied_by_meaning(reading, readings)
 
 
-def _unmarked(text: str) -> Reading:
-    """Read a text without the days on which its sentences were said."""
-    return read(bare(text))
+def _new_words(telling: Telling, told: Told) -> Iterator[Fault]:
+    """Find the plain words that no source cited for a statement has."""
+    found = new_words(told, telling.spare_in_sources(told), telling.known)
+    for token in {one.text: one for one in found}.values():
+        why = f"says '{token.text}', which no source that it cites says: {told.statement.text}"
+        yield Fault(why, told.claim, soft=not is_hard(token, told), words=(token.text,))
 
 
-def _misdated(claim: Claim, cited: Sequence[Source]) -> Iterator[str]:
-    marks = list(DATE_MARK.finditer(claim.text))
-    said = {source.observed_at[:10] for source in cited}
-    relative = {source.observed_at[:10] for source in cited if _is_relative(source.text)}
-    known = relative if _is_relative(claim.text) and relative else said
-    stated = _days(mark for source in cited for mark in DATE_MARK.finditer(source.text))
-    for mark in marks:
-        # Since when something is so, or until when it was, is when it was first said.
-        spanning = mark[2] is not None or mark[0].startswith(("[since", "[noted"))
-        for day in sorted(_days([mark]) - stated - (said if spanning else known)):
-            yield f"invents the date {day}"
-    if not marks and _is_dated_by_day(claim.text, cited):
-        days = " or ".join(f"[{day}]" for day in sorted(known | stated))
-        yield f"speaks of a day without {days} in front: {_short(claim.text)}"
+def _misjoined(told: Told) -> Iterator[tuple[str, tuple[str, ...]]]:
+    """Say what a statement limits, joins or addresses as no source cited for it does."""
+    said = told.statement.text
+    for word in new_in_slots(told):
+        yield f"says '{word}' where no source that it cites does: {said}", (word,)
+    for one, other in blended(told):
+        yield (
+            f"joins '{one}' and '{other}', which no source that it cites does: {said}",
+            (one, other),
+        )
+    for one, other in addressed(told):
+        yield f"names '{one}' where its sources name '{other}': {said}", (one,)
 
 
-def _is_relative(text: str) -> bool:
-    """Whether a text speaks of a day by when it was said: "yesterday's run", "on Monday"."""
-    reading = read(text)
-    weekday = any(value.kind == "weekday" for value in reading.values)
-    return weekday or reading.deictic or not reading.words.isdisjoint(lexicon.DEICTIC)
-
-
-def _is_dated_by_day(text: str, cited: Sequence[Source]) -> bool:
-    """Whether a text turns false without the day on which it was said.
-
-    "This year" does not where all was said in one year: the memory's own day tells which. "For
-    now" says no more than that it is so.
-    """
-    if len({source.observed_at[:4] for source in cited}) == 1:
-        text = _THIS_YEAR.sub("", text)
-    return read(_NOW.sub("", text)).deictic
-
-
-def _days(marks: Iterable[re.Match[str]]) -> set[str]:
-    return {day for mark in marks for day in mark.groups() if day is not None}
-
-
-def _foreign_words(reading: Reading, readings: Sequence[Reading]) -> Iterator[str]:
-    """Find opposites of what a source says that stand in its place."""
-    words = frozenset().union(*(other.words for other in readings))
-    for line in lexicon.EXCLUSIVE:
-        # "Ann's book" may become "hers". What comes first is looked at statement by statement.
-        if (
-            line & words
-            and not line <= _PRONOUNS | _TURNED_ABOUT
-            and not line & reading.words & words
-        ):
-            for word in sorted(line & reading.words - words):
-                if not _is_denied(word, reading, readings):
-                    yield f"says '{word}', which no source says"
-
-
-def _denied_by_meaning(reading: Reading, readings: Sequence[Reading]) -> Iterator[str]:
-    """Find words that deny by their meaning where no source denies anything."""
-    if any(other.negators or other.denials or _LIMITING & other.words for other in readings):
-        return
-    stems = frozenset().union(*(other.stem_set for other in readings))
-    for word in reading.denials:
-        if not is_known(stem(word.lower()), stems):
-            yield f"says '{word}', which no source says"
-
-
-def _foreign_units(reading: Reading, readings: Sequence[Reading]) -> Iterator[str]:
-    """Find what a number is counted in where every source counts it in something else."""
-    words = frozenset().union(*(other.words for other in readings))
-    for number, unit in _COUNTED.findall(reading.said):
-        same = [found for other in readings for found in _COUNTED.findall(other.said)]
-        if is_content(unit) and unit not in words and any(one == number for one, _ in same):
-            yield f"invents the unit {number} {unit}"
-
-
-def _is_denied(word: str, reading: Reading, readings: Sequence[Reading]) -> bool:
-    """Whether a denial makes up for an opposite: "not late" and "early"."""
-    denied = any(other.negators or other.denials for other in (reading, *readings))
-    return denied or word in lexicon.NEGATORS
-
-
-def _turned_or_denied(telling: Telling, claim: int) -> Iterator[str]:
-    """Find what a claim turns round, denies, or says without the denial of its source."""
-    told = [one for one in telling.told_by_claim[claim] if not one.word_for_word]
-    for one in told:
-        yield from _turned(telling, one)
-    beside = [(one.statement, one.cited) for one in told]
+def _turned_or_denied(telling: Telling, told: Told) -> Iterator[str]:
+    """Find who does what otherwise, and what is denied here or there alone."""
+    known = telling.weights.keys()
+    for source in told.made_from:
+        for why in turned(told.statement, source, told.claimed, known):
+            yield f"turns round who does what: {why}"
+    for why in out_of_order(told.statement, told.made_from):
+        yield f"turns round what comes first: {why}"
+    reading = told.statement.reading
+    for one, other in exchanged(reading, [source.reading for source in told.cited]):
+        yield f"has '{one}' and '{other}' in each other's place"
+    beside = [(told.statement, told.cited)]
     yield from denied_otherwise(beside, telling.weights)
     yield from affirmed(beside, dict.fromkeys(telling.weights, 1.0))
 
 
-def _turned(telling: Telling, told: Told) -> Iterator[str]:
-    """Find what a statement turns round: who does what, whose it is, what stands where."""
-    reading = told.statement.reading
-    known = telling.weights.keys()
-    for source in told.made_from:
-        for why in turned(told.statement, source, telling.keys, known):
-            yield f"turns round who does what: {why}"
-        for guard in (owners, direction):
-            for objection in guard(reading, source.reading):
-                if not _one_name(objection, source.reading):
-                    yield f"turns round what belongs to what: {objection.why}"
-    for why in out_of_order(told.statement, told.made_from):
-        yield f"turns round what comes first: {why}"
-    for one, other in exchanged(reading, [source.reading for source in told.cited]):
-        yield f"has '{one}' and '{other}' in each other's place"
-
-
-def _one_name(objection: Objection, reading: Reading) -> bool:
-    """Whether two owners are one: "Corvin Ltd's" is "of Corvin Ltd"."""
-    one, other = (side.rpartition(" of ")[2] for side in (objection.left, objection.right))
-    said = reading.said.lower()
-    return f"{one} {other}" in said or f"{other} {one}" in said
-
-
 def _lost(draft: Draft, sources: Sequence[Source], telling: Telling) -> Iterator[Fault]:
-    """Find the sources, values, names and denials that are lost."""
+    """Find what sources say and a draft leaves out, statement by statement."""
     readings = [read(claim.text) for claim in draft.claims]
     cited = {source for claim in draft.claims for source in claim.sources}
-    numbers = set(_NUMBER.findall(draft.text))
     told = [one.statement for one in telling.told]
     for source in sources:
         if source.id not in cited:
-            yield Fault(f"leaves out a source: {_short(source.text)}", source=source.id)
-        for lost in _missing(read(source.text), readings):
-            # "2:10 h" is told by "2 h 10", though nobody here can read it so.
-            digits = set(_NUMBER.findall(lost))
-            soft = bool(digits) and digits <= numbers
-            words = (lost.partition(" ")[2],) if soft else ()
-            yield Fault(f"loses {lost}", None, source.id, soft, words)
-        said = [one for one in telling.texts[source.id] if not telling.has_word_for_word(one)]
-        for why in (*denials_lost(said, told, telling.weights), *on_whose_word(told, said)):
-            yield Fault(why, source=source.id)
-
-
-def _is_pronoun(value: Value, reading: Reading) -> bool:
-    """Whether a number stands for those spoken of: "the two might rent a car"."""
-    before, after = reading.said[: value.start], reading.said[value.end :]
-    if not before.lower().endswith("the "):
-        return False
-    return value.text.lower() == "two" or bool(_ACTING.match(after))
-
-
-def _missing(reading: Reading, others: Sequence[Reading]) -> Iterator[str]:
-    """Give the values and names of a text that stand in none of the others."""
-    for value in reading.values:
-        if not _is_pronoun(value, reading) and not any(
-            _tells(other, one) for other in others for one in _forms(value, reading)
-        ):
-            yield f"the {value.kind} {value.text}"
-    for name in _names(reading):
-        if not any(other.mentions(name) for other in others):
-            yield f"the name {name}"
-    for unit in _rates(reading):
-        if all(_COUNTED_BY[unit].isdisjoint(other.words) for other in others):
-            yield f"the rate by {unit}"
-
-
-def _names(reading: Reading) -> Iterator[str]:
-    """Give the names in a text, without the words that only open a sentence."""
-    with_title = titled(reading)
-    opening = [one.bare for one in reading.tokens if one.starts_sentence and _is_proper(one)]
-    for name in dict.fromkeys((*reading.names, *with_title, *opening)):
-        tokens = [one for one in reading.tokens if one.bare == name and one.capitalised]
-        if name in with_title or not all(map(_only_opens, tokens)):
-            yield name
-
-
-def _is_proper(token: Token) -> bool:
-    """Whether a word is known to be a name only."""
-    import simplemma
-
-    dated = token.bare.removesuffix("s") in lexicon.WEEKDAYS.union(lexicon.MONTHS)
-    return token.capitalised and not dated and simplemma.lemmatize(token.bare, "en")[0].isupper()
-
-
-def _only_opens(token: Token) -> bool:
-    """Whether a word may have its capital from its place alone: an English word, not a name."""
-    import simplemma
-
-    if not token.starts_sentence:
-        return False
-    word = token.bare
-    formed = is_past_form(token) or word.endswith(("ly", "er", "ing"))
-    common = word in _COMMON_OPENERS
-    return (formed or common) and simplemma.lemmatize(word, "en").islower()
-
-
-def _rates(reading: Reading) -> set[str]:
-    """Give the units by which something is counted: "2 litres of syrup a week"."""
-    found = {word.lower() for word in _RATE.findall(reading.said)}
-    return {unit for unit, words in _COUNTED_BY.items() if not words.isdisjoint(found)}
-
-
-def _forms(value: Value, reading: Reading) -> Iterator[Value]:
-    """Give a value as it may stand elsewhere: "from 11 to 2 minutes" has 11 minutes."""
-    yield value
-    if value.kind == "number" and (ranging := _RANGE.match(reading.said[value.end :])):
-        yield from read(f"{value.text} {ranging[1]}").values
-    if _PLURAL.fullmatch(value.text):
-        yield from read(value.text[:-1]).values
-
-
-def _tells(reading: Reading, value: Value) -> bool:
-    """Whether a text has a value, in this form or another."""
-    plural = f"{value.text}s"
-    if reading.holds(value) or (
-        # A pattern is dear to make, and of few values a text has the plural.
-        plural in reading.said and re.search(rf"\b{re.escape(plural)}\b", reading.said)
-    ):
-        return True
-    if value.kind == "rate":
-        # "Three runs a week", "weekly runs", "each week".
-        counted = _COUNTED_BY.get(value.norm)
-        return counted is not None and not counted.isdisjoint(reading.words)
-    # "Each a week" and "a week": a length of time by itself, and how often by its place.
-    if value.kind != "number" or not value.text[0].isalpha():
-        return False
-    spelled = rf"\b{re.escape(value.text)}(?!\w)"
-    return re.search(spelled, reading.said, re.IGNORECASE) is not None
-
-
-def _unsupported(draft: Draft, known: Mapping[str, Source], telling: Telling) -> Iterator[str]:
-    """Find what keeps a rule from being what its sources say."""
-    if len(draft.claims) != 1:
-        yield "a rule is one claim"
-        return
-    claim = draft.claims[0]
-    readings = [read(known[cited].text) for cited in dict.fromkeys(claim.sources)]
-    # Where a memory stands for others that were merged into it, five voices are fewer sources.
-    enough = min(EXTRACT_SOURCES, len(known))
-    if len(readings) < enough:
-        yield f"only {len(readings)} sources support the rule; {enough} must"
-        return
-    yield from _voiced_by_few(_unmarked(claim.text), readings)
-    if not all(told.word_for_word for told in telling.told):
-        yield from _left_out_of_rule(_unmarked(claim.text), readings)
-    # What all voices of a rule name is what it is about, and weighs as much as the rest.
-    evenly = dict.fromkeys(telling.weights, 1.0)
-    texts = list(telling.texts.values())
-    yield from lost_by_most(texts, [one.statement for one in telling.told], evenly)
-    # What one of the voices says in these words denies no more than that voice does.
-    for rule in (one.statement for one in telling.told if not one.word_for_word):
-        if denies_unlike_most(rule, texts, evenly):
-            yield f"denies what its sources say: {rule.text}"
-
-
-def _voiced_by_few(rule: Reading, readings: Sequence[Reading]) -> Iterator[str]:
-    """Find details that only few of the sources of a rule give."""
-    enough = min(EXTRACT_SOURCES, int(MOST_VOICES * len(readings)) + 1)
-    for value in rule.values:
-        if sum(other.holds(value) for other in readings) < enough:
-            yield f"too few sources support the {value.kind} {value.text}"
-    for name in dict.fromkeys(rule.names):
-        if sum(other.mentions(name) for other in readings) < enough:
-            yield f"too few sources support the name {name}"
-
-
-def _left_out_of_rule(rule: Reading, readings: Sequence[Reading]) -> Iterator[str]:
-    """Find what most sources of a rule say and the rule does not."""
-    values = Counter(value.key for other in readings for value in other.values)
-    shown = {value.key: value for other in readings for value in other.values}
-    for key, voices in sorted(values.items()):
-        if voices > MOST_VOICES * len(readings) and not rule.holds(shown[key]):
-            yield f"loses the {shown[key].kind} {shown[key].text}, which most sources give"
-
-
-def _short(text: str) -> str:
-    return text if len(text) <= 60 else f"{text[:57]}..."
+            yield Fault(f"leaves out a source: {source.text}", source=source.id)
+        for lost in missing(read(source.text), readings):
+            yield Fault(f"loses {lost}", source=source.id)
+        changed = [one for one in telling.texts[source.id] if not telling.has_word_for_word(one)]
+        for statement in changed:
+            for why, words in telling.lost(statement):
+                yield Fault(why, source=source.id, soft=True, words=words)
+            for word in singled_out(statement, telling.keys):
+                yield Fault(f"loses '{word}' of: {statement.text}", None, source.id, words=(word,))
+        marks = (
+            *denials_lost(changed, told, telling.weights),
+            *moods_lost(changed, told, telling.weights),
+            *on_whose_word(told, changed),
+        )
+        yield from (Fault(why, source=source.id) for why in marks)

@@ -1,0 +1,135 @@
+"""Values and names of a text that stand in none of some others.
+
+In this spelling or another; a name is no word that only opens a sentence.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+
+from slowwave.consolidation.text import lexicon
+from slowwave.consolidation.text.reading import Reading, read
+from slowwave.consolidation.text.statements import word_set
+from slowwave.consolidation.text.tokens import Token, is_past_form
+from slowwave.consolidation.text.values import Value
+
+from .parties import titled
+
+# Behind these "the two" acts, and is no number of anything.
+_ACTING = re.compile(r" (?:are|were|have|had|will|would|can|could|may|might|must|should|do|did)\b")
+# The words that say by what something is counted, by the norm of the unit.
+_COUNTED_BY = {
+    "h": word_set("hour hours hourly"),
+    "d": word_set("day days daily"),
+    "night": word_set("night nights nightly"),
+    "wk": word_set("week weeks weekly"),
+    "mo": word_set("month months monthly"),
+    "yr": word_set("year years yearly annual annually"),
+    "min": word_set("minute minutes"),
+    "s": word_set("second seconds"),
+}
+# Nouns that open a sentence as often as a name does.
+_COMMON_OPENERS = word_set("work target start goal match training shirts price cost plan")
+_RATE = re.compile(
+    r"\b(?:an?|per) (second|minute|hour|day|night|week|month|year)\b"
+    r"(?! (?:ago|earlier|later|before))",
+    re.IGNORECASE,
+)
+# Behind a number, the end of a range that has the unit; and "the 429s".
+_RANGE = re.compile(r" ?(?:to|and|or|-|\u2013) ?[\d.,]+ ?([%\w/]+)")
+_PLURAL = re.compile(r"\d{3,}s")
+# Who told the user something that is so: "Marta reminded me that the port is closed".
+_TELLER = re.compile(
+    r"^([A-Z][\w-]+) (?:reminded|told|informed|mentioned to|explained to) (?:me|us)\b(?! to\b)"
+)
+
+
+def missing(reading: Reading, others: Sequence[Reading]) -> Iterator[str]:
+    """Give the values and names of a text that stand in none of the others."""
+    for value in reading.values:
+        if not _is_pronoun(value, reading) and not any(
+            _tells(other, one) for other in others for one in _forms(value, reading)
+        ):
+            yield f"the {value.kind} {value.text}"
+    for name in _names(reading):
+        if not any(other.mentions(name) for other in others):
+            yield f"the name {name}"
+    for unit in _rates(reading):
+        if all(_COUNTED_BY[unit].isdisjoint(other.words) for other in others):
+            yield f"the rate by {unit}"
+
+
+def _is_pronoun(value: Value, reading: Reading) -> bool:
+    """Whether a number stands for those spoken of: "the two might rent a car"."""
+    before, after = reading.said[: value.start], reading.said[value.end :]
+    if not before.lower().endswith("the "):
+        return False
+    return value.text.lower() == "two" or bool(_ACTING.match(after))
+
+
+def _names(reading: Reading) -> Iterator[str]:
+    """Give the names in a text, without the words that only open a sentence."""
+    with_title = titled(reading)
+    teller = _TELLER.match(reading.text)
+    opening = [one.bare for one in reading.tokens if one.starts_sentence and _is_proper(one)]
+    for name in dict.fromkeys((*reading.names, *with_title, *opening)):
+        tokens = [one for one in reading.tokens if one.bare == name and one.capitalised]
+        if teller is not None and name == teller[1].lower() and len(tokens) == 1:
+            continue
+        if name in with_title or not all(map(_only_opens, tokens)):
+            yield name
+
+
+def _is_proper(token: Token) -> bool:
+    """Whether a word is known to be a name only."""
+    import simplemma
+
+    dated = token.bare.removesuffix("s") in lexicon.WEEKDAYS.union(lexicon.MONTHS)
+    return token.capitalised and not dated and simplemma.lemmatize(token.bare, "en")[0].isupper()
+
+
+def _only_opens(token: Token) -> bool:
+    """Whether a word may have its capital from its place alone: an English word, not a name."""
+    import simplemma
+
+    if not token.starts_sentence:
+        return False
+    word = token.bare
+    formed = is_past_form(token) or word.endswith(("ly", "er", "ing"))
+    common = word in _COMMON_OPENERS
+    return (formed or common) and simplemma.lemmatize(word, "en").islower()
+
+
+def _rates(reading: Reading) -> set[str]:
+    """Give the units by which something is counted: "2 litres of syrup a week"."""
+    found = {word.lower() for word in _RATE.findall(reading.said)}
+    return {unit for unit, words in _COUNTED_BY.items() if not words.isdisjoint(found)}
+
+
+def _forms(value: Value, reading: Reading) -> Iterator[Value]:
+    """Give a value as it may stand elsewhere: "from 11 to 2 minutes" has 11 minutes."""
+    yield value
+    if value.kind == "number" and (ranging := _RANGE.match(reading.said[value.end :])):
+        yield from read(f"{value.text} {ranging[1]}").values
+    if _PLURAL.fullmatch(value.text):
+        yield from read(value.text[:-1]).values
+
+
+def _tells(reading: Reading, value: Value) -> bool:
+    """Whether a text has a value, in this form or another."""
+    plural = f"{value.text}s"
+    if reading.holds(value) or (
+        # A pattern is dear to make, and of few values a text has the plural.
+        plural in reading.said and re.search(rf"\b{re.escape(plural)}\b", reading.said)
+    ):
+        return True
+    if value.kind == "rate":
+        # "Three runs a week", "weekly runs", "each week".
+        counted = _COUNTED_BY.get(value.norm)
+        return counted is not None and not counted.isdisjoint(reading.words)
+    # "Each a week" and "a week": a length of time by itself, and how often by its place.
+    if value.kind != "number" or not value.text[0].isalpha():
+        return False
+    spelled = rf"\b{re.escape(value.text)}(?!\w)"
+    return re.search(spelled, reading.said, re.IGNORECASE) is not None
