@@ -251,3 +251,26 @@ TOLD_IN_MORE_WORDS = 0.9
 # say may be told in one breath; a claim that joins a word of each of two others is a blend. On
 # the same drafts 18 of 30 blends are found at 0.6, 14 at 0.5, and hardly more above.
 ONE_MATTER = 0.6
+
+# From more than this share of the things of one of them on, verbs aside, a statement of a draft was
+# made from one of a source. Those below were chosen by hand on fixtures/quality/drafts-tuned*, too.
+MADE_FROM = 0.5
+
+# From this share of common words on, one pair of exchanged words makes another statement.
+EXCHANGED_IN_A_DRAFT = 0.85
+
+# The least share of the things of a source's statement that one statement of a draft must name, and
+# so many words more than there are words that they may stand for are another statement.
+TOLD_AT_ALL = 0.25
+STRANGE_WORDS = 4
+
+# Of statements that name the same things, those count that are so like as a share of the likest:
+# whose words a claim may put otherwise, whose denials and moods count, and which very one denies.
+AS_LIKE_TO_A_CLAIM = 0.6
+NEARLY_AS_LIKE = 0.5
+AS_LIKE = 0.8
+
+# Of the sources of a rule more than this share must have a value or a name for the rule to give it,
+# and what so many have, it must not leave out; a word of nearly all of them is what it is about.
+MOST_VOICES = 0.5
+NEARLY_ALL_VOICES = 0.75

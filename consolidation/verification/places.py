@@ -14,14 +14,12 @@ from slowwave.consolidation.text import lexicon
 from slowwave.consolidation.text.reading import Reading
 from slowwave.consolidation.text.statements import Statement
 from slowwave.consolidation.text.tokens import stem
+from slowwave.consolidation.thresholds import EXCHANGED_IN_A_DRAFT
 
 from .parties import names_placed
 
 # How many words on each side of a word make its place.
 _NEAR = 2
-# From this share of common words on, one pair of exchanged words makes another statement.
-_SAME_WORDS = 0.85
-
 # A side and the word that stands there.
 _Place = tuple[int, str]
 
@@ -109,7 +107,7 @@ def _fits_better_exchanged(
 def _exchanged_words(flow: Sequence[str], twin: Sequence[str]) -> Iterator[tuple[str, str]]:
     """Give two words that changed places in what is the same sentence otherwise."""
     here, there = set(flow), set(twin)
-    if len(here & there) < _SAME_WORDS * len(here | there):
+    if len(here & there) < EXCHANGED_IN_A_DRAFT * len(here | there):
         return
     pairs = zip(
         (word for word in flow if word in there),

@@ -16,6 +16,7 @@ from slowwave.consolidation.text import lexicon
 from slowwave.consolidation.text.anyof import any_of
 from slowwave.consolidation.text.statements import Statement, is_known
 from slowwave.consolidation.text.weights import Weights, likeness
+from slowwave.consolidation.thresholds import AS_LIKE, MOST_VOICES, NEARLY_AS_LIKE
 
 # How many words before and behind a mark the things stand that it belongs to.
 _BEFORE, _BEHIND = 3, 5
@@ -23,13 +24,6 @@ _BEFORE, _BEHIND = 3, 5
 _REACH = 3
 # The same for a mood, and for a rule, which is one sentence.
 _FAR = 8
-# Of the statements that name the same things, those count that are at least so like as the likest.
-_NEARLY = 0.5
-# The same where it must be the very statement that denies.
-_CLOSELY = 0.8
-# The least share of the sources of a rule that must agree before it may lose what they say.
-_MOST = 0.5
-
 # "No less than" denies nothing.
 _COMPARED = r"(?! (?:less|more|fewer|later|earlier|sooner|longer) than\b)"
 _DENIED = re.compile(
@@ -157,7 +151,7 @@ def affirmed(
 ) -> Iterator[str]:
     """Find what a draft says and each source cited for it denies, though it denies it elsewhere."""
     for statement, cited in told:
-        likest = counterparts(statement, cited, weights, _CLOSELY)
+        likest = counterparts(statement, cited, weights, AS_LIKE)
         if (
             likest
             and not _marks(statement, _DENYING)
@@ -211,7 +205,7 @@ def lost_by_most(
             any(_loses(one, told, weights, said, otherwise, _FAR) for one in statements)
             for statements in texts
         ]
-        if sum(voices) >= _MOST * len(voices):
+        if sum(voices) >= MOST_VOICES * len(voices):
             yield f"loses the '{name}' of most sources"
 
 
@@ -223,7 +217,7 @@ def denies_unlike_most(
         return False
     told = [counterparts(rule, statements, weights, 1.0) for statements in texts]
     odd = [any(_denies_oddly(one) for one in statements) for statements in told]
-    return sum(odd) < _MOST * len(odd)
+    return sum(odd) < MOST_VOICES * len(odd)
 
 
 def _denies_oddly(statement: Statement) -> bool:
@@ -245,7 +239,10 @@ def on_whose_word(draft: Sequence[Statement], sources: Sequence[Statement]) -> I
 
 
 def counterparts(
-    statement: Statement, others: Iterable[Statement], weights: Weights, nearly: float = _NEARLY
+    statement: Statement,
+    others: Iterable[Statement],
+    weights: Weights,
+    nearly: float = NEARLY_AS_LIKE,
 ) -> list[Statement]:
     """Give the statements that are most like a statement."""
     scored = [(likeness(statement.keys, one.context, weights), one) for one in others]
@@ -273,7 +270,7 @@ def _loses(
             if any(_says_at(keys, one, _DENIED, reach) for one in telling):
                 continue
             keys = head
-            likest = telling = counterparts(source, of_head, weights, _CLOSELY)
+            likest = telling = counterparts(source, of_head, weights, AS_LIKE)
         if any(_says_at(keys, one, otherwise, reach) is False for one in likest) and not any(
             _says_at(keys, one, otherwise, reach) for one in telling
         ):
@@ -293,7 +290,7 @@ def _head(statement: Statement, at: int) -> frozenset[str]:
 def _telling(told: Sequence[Statement], keys: frozenset[str], most: bool) -> list[Statement]:
     """Give the statements that name half of some things, or only those that name most of them."""
     named = [sum(is_known(key, one.context) for key in keys) for one in told]
-    least = max(_MOST * len(keys), max(named, default=0) if most else 0)
+    least = max(MOST_VOICES * len(keys), max(named, default=0) if most else 0)
     return [one for count, one in zip(named, told, strict=True) if count >= least]
 
 

@@ -22,20 +22,14 @@ from slowwave.consolidation.text.statements import (
 )
 from slowwave.consolidation.text.tokens import stem
 from slowwave.consolidation.text.weights import Weights, weights_of
+from slowwave.consolidation.thresholds import (
+    AS_LIKE_TO_A_CLAIM,
+    MADE_FROM,
+    STRANGE_WORDS,
+    TOLD_AT_ALL,
+)
 
 from .stance import counterparts
-
-# From more than this share of the things of one of them on, verbs aside, a statement of a draft was
-# made from one of a source.
-_MADE_FROM = 0.5
-
-# So many words more than there are words that they may stand for are another statement.
-_STRANGE = 4
-
-# The least share of the things of a source's statement that one statement of a draft must name.
-_TOLD = 0.25
-# Of the statements that a claim is like, those count whose words it may put otherwise.
-_NEARLY = 0.6
 
 # Words with which one says a thing again, and which say nothing of their own: they count things,
 # speak of speech, or carry a phrase ("is part of", "the cause is").
@@ -69,7 +63,7 @@ class Told:
     @cached_property
     def made_from(self) -> tuple[Statement, ...]:
         """Give the statements of which it tells a good part."""
-        return tuple(one for one in self.cited if _shared(one, self.statement) > _MADE_FROM)
+        return tuple(one for one in self.cited if _shared(one, self.statement) > MADE_FROM)
 
 
 def _told(
@@ -124,7 +118,7 @@ class Telling:
         Phrases of which it has no word, and statements of which it has hardly any.
         """
         words = tuple(one.token.text for one in unknown(source.things, self.keys))
-        if self._best_share(source) < _TOLD:
+        if self._best_share(source) < TOLD_AT_ALL:
             yield f"leaves out: {source.text}", words
             return
         phrases = [
@@ -134,7 +128,7 @@ class Telling:
         ]
         strange = len({thing.key for thing in unknown(source.things, self.keys)})
         spare = self._spare_in_draft(source)
-        if strange >= spare + _STRANGE:
+        if strange >= spare + STRANGE_WORDS:
             yield f"leaves out much of: {source.text}", words
         if sum(map(len, phrases)) > spare:
             for phrase in phrases:
@@ -173,7 +167,7 @@ class Telling:
 
     def _likest(self, told: Told) -> list[Statement]:
         """Give the statements that it cites of which it tells most."""
-        return counterparts(told.statement, told.cited, self.weights, _NEARLY)
+        return counterparts(told.statement, told.cited, self.weights, AS_LIKE_TO_A_CLAIM)
 
 
 def unknown(things: Iterable[Thing], known: frozenset[str]) -> list[Thing]:

@@ -9,17 +9,11 @@ from slowwave.consolidation.proposals import Draft, Source
 from slowwave.consolidation.text.reading import Reading, read
 from slowwave.consolidation.text.statements import Statement, is_known
 from slowwave.consolidation.text.tokens import is_past_form, stem
-from slowwave.consolidation.thresholds import EXTRACT_SOURCES
+from slowwave.consolidation.thresholds import EXTRACT_SOURCES, MOST_VOICES, NEARLY_ALL_VOICES
 
 from .stance import denies_unlike_most, lost_by_most
 from .telling import Telling
 from .words import bare
-
-# Of the sources of a rule more than this share must have a value or a name for the rule to give it;
-# and what so many have, the rule must not leave out.
-_MOST_VOICES = 0.5
-# A word that so many of them say is what the rule is about.
-_ALL_VOICES = 0.75
 
 
 def unsupported(draft: Draft, known: Mapping[str, Source], telling: Telling) -> Iterator[str]:
@@ -50,7 +44,7 @@ def unsupported(draft: Draft, known: Mapping[str, Source], telling: Telling) -> 
 
 def _voiced_by_few(rule: Reading, readings: Sequence[Reading]) -> Iterator[str]:
     """Find details that only few of the sources of a rule give."""
-    enough = min(EXTRACT_SOURCES, int(_MOST_VOICES * len(readings)) + 1)
+    enough = min(EXTRACT_SOURCES, int(MOST_VOICES * len(readings)) + 1)
     for value in rule.values:
         if sum(other.holds(value) for other in readings) < enough:
             yield f"too few sources support the {value.kind} {value.text}"
@@ -64,7 +58,7 @@ def _left_out_of_rule(rule: Reading, readings: Sequence[Reading]) -> Iterator[st
     values = Counter(value.key for other in readings for value in other.values)
     shown = {value.key: value for other in readings for value in other.values}
     for key, voices in sorted(values.items()):
-        if voices > _MOST_VOICES * len(readings) and not rule.holds(shown[key]):
+        if voices > MOST_VOICES * len(readings) and not rule.holds(shown[key]):
             yield f"loses the {shown[key].kind} {shown[key].text}, which most sources give"
     lost = _words_of_most(rule, readings)
     if len(lost) > len(_own_words(rule, readings)):
@@ -82,7 +76,7 @@ def _words_of_most(rule: Reading, readings: Sequence[Reading]) -> list[str]:
     return [
         word
         for word, voices in sorted(words.items())
-        if voices > _ALL_VOICES * len(readings)
+        if voices > NEARLY_ALL_VOICES * len(readings)
         and not rule.mentions(word)
         and not is_known(word, rule.stem_set | _positives(rule.stem_set))
         and word not in verbs
