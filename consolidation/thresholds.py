@@ -223,8 +223,9 @@ LEAST_NEAR_FOR_A_MODEL = 0.40
 # have a median cosine of 0.30, and would be the first to be cut apart. Set by hand.
 DEMANDING_TOGETHER = 0.5
 
-# How much a model reads at a time, in tokens of memories: as much as it was seen to read with care.
-WINDOW_TOKENS = 3_000
+# How much a model reads at a time, in tokens of memories: some 200 of them, a third of what one was
+# seen to read with care. What is said to it first takes 1,100.
+WINDOW_TOKENS = 5_000
 
 # How much of what it reads a model says again, in tokens: seen in nights on hand-written lives.
 ANSWERED_SHARE = 0.5

@@ -64,7 +64,7 @@ class Asked:
         if first == "<items>":
             return []
         assert first == "<memories>"
-        return [Shown(*json.loads(line)) for line in lines]
+        return list(_shown(lines))
 
     @property
     def items(self) -> list[dict[str, Any]]:
@@ -156,6 +156,18 @@ def group(
 def groups(*several: dict[str, Any]) -> dict[str, Any]:
     """Give an answer."""
     return {"groups": list(several)}
+
+
+def _shown(lines: Sequence[str]) -> Iterator[Shown]:
+    """Read the lines of memories, each below its day."""
+    day = ""
+    for line in lines:
+        short, _, told = line.partition(" ")
+        if told:
+            mark, _, text = told.partition('"')
+            yield Shown(short, day, json.loads(f'"{text}'), *([mark.strip()] if mark else []))
+        else:
+            day = line
 
 
 def _ids(memories: Sequence[Shown | str]) -> list[str]:

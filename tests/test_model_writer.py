@@ -1398,7 +1398,7 @@ def beginning(asked: Asked) -> str:
 
 
 def test_the_estimates_of_a_night_come_to_what_the_night_takes(agent: Agent) -> None:
-    texts = {fact["id"]: fact["wordings"][:4] for fact in _NIGHT.facts[::2]}
+    texts = {fact["id"]: fact["wordings"][:4] for fact in _NIGHT.facts}
     agent.remember([one for name, said in texts.items() for one in told(said, name)])
     outcome = agent.sleep(agent.writer(concurrency=4))
     first = [

@@ -19,7 +19,7 @@ from slowwave.store.ledger import Answer
 from .bench import Json
 
 # Id, day and text, as a memory is shown.
-_Shown = tuple[str, str, str]
+Shown = tuple[str, str, str]
 
 
 class KnowingWriter(ModelWriter):
@@ -58,16 +58,13 @@ class _Knowing:
         if call.form == "opinions":
             said = json.dumps({"opinions": approving(user)})
             return Answer(said, tokens, len(said) // 4, 0.0)
-        shown = [
-            (line[0], line[1], line[2])
-            for line in map(json.loads, user.partition("\n</memories>")[0].splitlines()[1:])
-        ]
+        shown = list(shown_in(user))
         # Asked once more it has nothing better to say, and leaves the group out.
         groups = [] if "<groups>" in user else list(self._groups(shown))
         said = json.dumps({"groups": groups})
         return Answer(said, tokens, len(said) // 4, 0.0)
 
-    def _groups(self, shown: Sequence[_Shown]) -> Iterator[Json]:
+    def _groups(self, shown: Sequence[Shown]) -> Iterator[Json]:
         for fact in self._gold["facts"]:
             members = self._of(fact["ids"], shown)
             if len(members) > 1:
@@ -86,10 +83,21 @@ class _Knowing:
             if len(members) > 1:
                 yield _group("conflict", members, [])
 
-    def _of(self, ids: Sequence[str], shown: Sequence[_Shown]) -> list[_Shown]:
+    def _of(self, ids: Sequence[str], shown: Sequence[Shown]) -> list[Shown]:
         """Give those of the memories that are shown, each text once."""
         texts = {self._texts[one] for one in ids}
         return [one for one in shown if one[2] in texts]
+
+
+def shown_in(user: str) -> Iterator[Shown]:
+    """Read the memories in a question about a window, each below its day."""
+    day = ""
+    for line in user.partition("\n</memories>")[0].splitlines()[1:]:
+        short, _, told = line.partition(" ")
+        if told:
+            yield short, day, json.loads(told[told.index('"') :])
+        else:
+            day = line
 
 
 def approving(user: str) -> list[Json]:
@@ -110,7 +118,7 @@ def approving(user: str) -> list[Json]:
 class _Lying(_Knowing):
     """Joins what must stay apart, each time in another of the ways in which it may be asked to."""
 
-    def _groups(self, shown: Sequence[_Shown]) -> Iterator[Json]:
+    def _groups(self, shown: Sequence[Shown]) -> Iterator[Json]:
         ways = cycle((_same, _joined, _blended, _newer))
         for name in ("apart", "traps", "contradictions"):
             for pair in self._gold.get(name, ()):
@@ -119,17 +127,17 @@ class _Lying(_Knowing):
                     yield next(ways)(members)
 
 
-def _same(members: Sequence[_Shown]) -> Json:
+def _same(members: Sequence[Shown]) -> Json:
     return _group("same", members, [max(members, key=lambda one: len(one[2]))[0]])
 
 
-def _joined(members: Sequence[_Shown]) -> Json:
+def _joined(members: Sequence[Shown]) -> Json:
     """Let the text of one speak for all."""
     claims = [{"text": members[0][2], "sources": [short for short, *_ in members]}]
     return _group("joined", members, [], claims)
 
 
-def _blended(members: Sequence[_Shown]) -> Json:
+def _blended(members: Sequence[Shown]) -> Json:
     """Begin with what one says and end with what another says."""
     head, tail = (members[at][2].split() for at in (0, -1))
     text = " ".join(head[: len(head) // 2] + tail[len(tail) // 2 :])
@@ -137,17 +145,17 @@ def _blended(members: Sequence[_Shown]) -> Json:
     return _group("joined", members, [], claims)
 
 
-def _newer(members: Sequence[_Shown]) -> Json:
+def _newer(members: Sequence[Shown]) -> Json:
     return _group("newer", members, [max(members, key=lambda one: one[1])[0]])
 
 
-def _fact(members: Sequence[_Shown], details: Sequence[Sequence[str]]) -> Json:
+def _fact(members: Sequence[Shown], details: Sequence[Sequence[str]]) -> Json:
     """Tell a fact in as few of its tellings as have all details between them."""
     left = {
         number: [short for short, _, text in members if any(one in text for one in wordings)]
         for number, wordings in enumerate(details)
     }
-    chosen: list[_Shown] = []
+    chosen: list[Shown] = []
     while True:
         open_ones = [telling for telling in left.values() if telling]
         best = max(
@@ -168,7 +176,7 @@ def _fact(members: Sequence[_Shown], details: Sequence[Sequence[str]]) -> Json:
     return _group("joined", members, [], claims)
 
 
-def _rule(restating: Sequence[_Shown], cases: Sequence[_Shown]) -> Json:
+def _rule(restating: Sequence[Shown], cases: Sequence[Shown]) -> Json:
     """State a rule as its restatement of middle length does."""
     text = sorted((one[2] for one in restating), key=len)[len(restating) // 2]
     members = [*restating, *cases]
@@ -177,7 +185,7 @@ def _rule(restating: Sequence[_Shown], cases: Sequence[_Shown]) -> Json:
 
 
 def _group(
-    kind: str, members: Sequence[_Shown], stay: Sequence[str], claims: Sequence[Json] = ()
+    kind: str, members: Sequence[Shown], stay: Sequence[str], claims: Sequence[Json] = ()
 ) -> Json:
     ids = [short for short, *_ in members]
     return {"kind": kind, "ids": ids, "stay": list(stay), "claims": list(claims)}

@@ -14,7 +14,7 @@ from slowwave.consolidation.model.prompts import Messages
 from slowwave.consolidation.model.writer import ModelWriter
 from slowwave.store.ledger import Answer
 
-from .knowing import approving
+from .knowing import approving, shown_in
 
 # Two texts that it may be asked about, in their order in the labelled file.
 Texts = tuple[str, str]
@@ -55,9 +55,7 @@ class _Oracle:
         if call.form == "opinions":
             said = {"opinions": approving(call.messages[1]["content"])}
             return Answer(json.dumps(said), 0, 0, 0.0)
-        inside = call.messages[1]["content"].partition("\n</memories>")[0]
-        shown = [json.loads(line) for line in inside.splitlines()[1:]]
-        texts = {short: text for short, _, text, *_ in shown}
+        texts = {short: text for short, _, text in shown_in(call.messages[1]["content"])}
         groups = []
         if frozenset(texts.values()) in self._same:
             stay = max(texts, key=lambda short: len(texts[short]))

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from slowwave.consolidation.text import lexicon
 from slowwave.consolidation.text.reading import read
 from slowwave.consolidation.verification.faults import Fault
-from slowwave.consolidation.verification.words import bare, is_verbatim
+from slowwave.consolidation.verification.words import bare, is_verbatim, words_beyond
 from slowwave.consolidation.writing.checking import Check
 
 from .groups import Suggestion
@@ -62,17 +62,25 @@ def _claims(suggestion: Suggestion, faults: Sequence[Fault]) -> Iterator[Doubt]:
     for at, claim in enumerate(suggestion.proposal.draft.claims):
         cited = tuple(texts[one] for one in claim.sources)
         if not is_verbatim(claim.text, cited):
+            said = bare(claim.text)
             why = f"says what its sources do not: {claim.text}"
             fault = next((one for one in faults if one.claim == at), Fault(why, at))
-            yield Doubt(Said(bare(claim.text), cited, fault.words), fault)
+            yield Doubt(Said(said, cited, words_beyond(said, cited)), fault)
 
 
 def _losses(suggestion: Suggestion, faults: Sequence[Fault]) -> Iterator[Doubt]:
-    texts = {source.id: bare(source.text) for source in suggestion.sources}
-    whole = bare(suggestion.proposal.draft.text)
-    for fault in faults:
-        if fault.claim is None and fault.source is not None:
-            yield Doubt(Said(texts[fault.source], (whole,), fault.words), fault)
+    """Ask of the sentences of the sources that have a word which the draft has not, each once."""
+    whole = (bare(suggestion.proposal.draft.text),)
+    soft = {one.source for one in faults if one.claim is None}
+    asked: set[str] = set()
+    for source in suggestion.sources:
+        for sentence in read(bare(source.text)).sentences:
+            words = words_beyond(sentence, whole)
+            is_open = words or source.id in soft
+            if is_open and sentence not in asked and not is_verbatim(sentence, whole):
+                asked.add(sentence)
+                fault = Fault(f"leaves something out of: {sentence}", source=source.id)
+                yield Doubt(Said(sentence, whole, words), fault)
 
 
 def _endings(suggestion: Suggestion) -> Iterator[Doubt]:

@@ -19,14 +19,14 @@ if TYPE_CHECKING:
 
 # Measured with o200k_base, a test keeps it true: the instructions, the marks around the memories,
 # the schema, and what the roles of the messages take.
-TOKENS_OF_INSTRUCTIONS = 1_218
-# Id, date, quotes and brackets of a memory.
-TOKENS_A_MEMORY = 11
+TOKENS_OF_INSTRUCTIONS = 1_112
+# Id and quotes of a memory, and its share of the line with its day.
+TOKENS_A_MEMORY = 6
 # What asking once more about groups adds; names, brackets and ids of one of them.
 _TOKENS_OF_ANOTHER_TRY = 66
 _TOKENS_A_GROUP = 38
 # The same for a second opinion; names and brackets of an item, and what is said of one.
-TOKENS_OF_OPINIONS = 558
+TOKENS_OF_OPINIONS = 576
 _TOKENS_AN_ITEM = 13
 _TOKENS_AN_OPINION = 24
 # Its id in an answer.

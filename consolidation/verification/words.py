@@ -15,8 +15,9 @@ from slowwave.consolidation.comparison.entailment import Entailment
 from slowwave.consolidation.text import lexicon
 from slowwave.consolidation.text.dates import DATE_MARK
 from slowwave.consolidation.text.english import is_english
+from slowwave.consolidation.text.reading import read
 from slowwave.consolidation.text.statements import Statement, Thing, is_known, word_set
-from slowwave.consolidation.text.tokens import Token, stem
+from slowwave.consolidation.text.tokens import Token, stem, stems_of
 from slowwave.consolidation.thresholds import TOLD_IN_MORE_WORDS, TOLD_IN_OTHER_WORDS
 
 from .slots import new_in_slots
@@ -38,6 +39,22 @@ def is_verbatim(text: str, others: Sequence[str]) -> bool:
 def bare(text: str) -> str:
     """Give a text without the days on which its sentences were said."""
     return DATE_MARK.sub("", text).strip()
+
+
+def words_beyond(text: str, others: Sequence[str]) -> tuple[str, ...]:
+    """Give the content words of a text that none of some others has in any form, as it spells them.
+
+    What only announces a memory ("user mentioned") is left out.
+    """
+    reading = read(text)
+    missing = reading.stem_set - frozenset().union(*(read(one).stem_set for one in others))
+    spelled = {
+        part: token.text for token in reversed(reading.plain) for part in stems_of(token.bare)
+    }
+    found = dict.fromkeys(spelled.get(one, one) for one in reading.stems if one in missing)
+    # "i.e." and "2 h" come as letters, which are no words.
+    words = (one for one in found if len(one) > 1 or one.isupper())
+    return tuple(one for one in words if one.casefold() not in lexicon.ANNOUNCING)
 
 
 def new_words(told: Told, spare: int, everything: frozenset[str]) -> Iterator[Token]:
