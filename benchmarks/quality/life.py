@@ -4,7 +4,7 @@
     python -m benchmarks.quality.life --night assistant|office|lab
     python -m benchmarks.quality.life --nights
     python -m benchmarks.quality.life ... --model NAME [--api-base URL]
-    python -m benchmarks.quality.life ... --knowing|--lying
+    python -m benchmarks.quality.life ... --knowing|--lying|--answers FILE
 
 What each figure counts stands in known_answers.py; the main ones are the last twelve lines.
 """
@@ -29,6 +29,7 @@ from slowwave.consolidation.vectors.embedder import Embedder, SentenceEmbedder
 from slowwave.consolidation.writing.writer import Writer
 from slowwave.store.records import timestamp
 
+from .answered import AnsweredWriter
 from .bench import Json
 from .files import NOW, memory_file, night, picture, rows, written
 from .knowing import KnowingWriter
@@ -119,6 +120,8 @@ def _writer(chosen: argparse.Namespace, life: Source) -> Writer | None:
     if chosen.knowing or chosen.lying:
         texts = {one["id"]: one["content"] for one in map(json.loads, life.lines)}
         return KnowingWriter(life.gold, texts, chosen.lying)
+    if chosen.answers:
+        return AnsweredWriter(chosen.answers)
     return ModelWriter(Endpoint(chosen.model, chosen.api_base)) if chosen.model else None
 
 
@@ -196,6 +199,7 @@ def _parser() -> argparse.ArgumentParser:
         "--knowing", action="store_true", help="with a model that knows the known answers"
     )
     parser.add_argument("--lying", action="store_true", help="with one that says the opposite")
+    parser.add_argument("--answers", type=Path, help="with kept answers of a model: answered.py")
     parser.add_argument("--json", action="store_true", help="the figures with all ids, as JSON")
     parser.add_argument("--verbose", action="store_true", help="the texts of what went wrong")
     return parser
