@@ -59,9 +59,8 @@ class _Knowing:
             said = json.dumps({"opinions": approving(user)})
             return Answer(said, tokens, len(said) // 4, 0.0)
         shown = list(shown_in(user))
-        # Asked once more it has nothing better to say, and leaves the group out.
-        groups = [] if "<groups>" in user else list(self._groups(shown))
-        said = json.dumps({"groups": groups})
+        # Asked once more it has nothing better to say, and says the same.
+        said = json.dumps({"groups": list(self._groups(shown))})
         return Answer(said, tokens, len(said) // 4, 0.0)
 
     def _groups(self, shown: Sequence[Shown]) -> Iterator[Json]:

@@ -93,6 +93,15 @@ def gravest_objection(left: Reading, right: Reading) -> Objection | None:
     return conflict or first
 
 
+def strict_conflict(left: Reading, right: Reading) -> Objection | None:
+    """Give a certain conflict, or a denial between texts that have most other words in common."""
+    alike = _share_in_both(left, right) >= thresholds.ALIKE_TEXTS
+    conflicts = (one for one in objections(left, right) if one.conflict)
+    return next(
+        (one for one in conflicts if one.certain or (one.guard == "negation" and alike)), None
+    )
+
+
 def _share_in_both(left: Reading, right: Reading) -> float:
     """Give the share of the content words of both that both have."""
     both = len(left.stem_set & right.stem_set)

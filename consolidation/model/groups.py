@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from itertools import combinations, groupby
 from typing import TYPE_CHECKING
 
-from slowwave.consolidation.comparison.guards import gravest_objection
+from slowwave.consolidation.comparison.guards import strict_conflict
 from slowwave.consolidation.planning.extractive import compose_update, in_time
 from slowwave.consolidation.planning.tenant_planner import similarities
 from slowwave.consolidation.proposals import (
@@ -29,6 +29,7 @@ from .prompts import StatedClaim, StatedGroup
 
 if TYPE_CHECKING:
     from slowwave.consolidation.proposals import Window
+    from slowwave.consolidation.verification.faults import Fault
     from slowwave.consolidation.writing.checking import Check
 
 _FEWEST = 2
@@ -45,26 +46,21 @@ class Suggestion:
     kind: str
     proposal: Proposal
     sources: tuple[Source, ...]
-    # The places of the claims that a second opinion is against.
+    # The places of the claims that a second opinion is against, and the ids of the sources of which
+    # it misses something.
     doubted: frozenset[int] = frozenset()
+    missed: frozenset[str] = frozenset()
+    # The texts of claims, and the ids of sources, that it is for.
+    approved: frozenset[str] = frozenset()
+    # Why memories of the group are not part of it.
+    left_out: tuple[str, ...] = ()
 
-    def unrelated(self, check: Check) -> str | None:
-        """Say which memory has nothing to do with those that stand for it; None if all have.
-
-        What a model takes for one and no rule can tell apart, a network that reads both may.
-        """
-        if self.kind not in ("same", "newer"):
-            return None
-        standing = self.proposal.draft.claims[0].sources
-        if self.proposal.survivor is not None:
-            standing = (self.proposal.survivor,)
-        now = [one.text for one in self.sources if one.id in standing]
-        if self.kind == "newer" and any(cues.CUE.search(text) for text in now):
-            return None
-        for one in self.sources:
-            if one.id not in standing and not any(check.are_related(one.text, n) for n in now):
-                return f"this seems to be about something else: {one.text}"
-        return None
+    def stands(self, fault: Fault) -> bool:
+        """Whether a fault of its draft stands although a second opinion was heard."""
+        about = fault.source
+        if fault.claim is not None:
+            about = self.proposal.draft.claims[fault.claim].text
+        return not fault.soft or about not in self.approved
 
     def narrowed(self, check: Check) -> Suggestion:
         """Let only those leave for a rule that say no more than it does, as it is worded."""
@@ -130,7 +126,7 @@ class Suggestions:
         self._key = key
         self._taken: set[str] = set()
 
-    def of(self, group: Group) -> Suggestion:
+    def of(self, group: Group, check: Check) -> Suggestion:
         """Give what a group would do. Raises `Unusable`."""
         unknown = [one for one in group.ids if one not in self._source]
         if unknown:
@@ -141,16 +137,19 @@ class Suggestions:
             raise Unusable(f"it has more than {MOST_EVIDENCE} ids")
         if not self._taken.isdisjoint(group.ids):
             raise Unusable("one of its ids is in another group already")
-        suggestion = self._makers[group.kind](group)
-        self._taken.update(group.ids)
-        return suggestion
+        return self.taken(self._makers[group.kind](group, check))
 
     def release(self, suggestion: Suggestion) -> None:
         """Let the memories of a group that cannot be used be part of another."""
         self._taken.difference_update(source.id for source in suggestion.sources)
 
+    def taken(self, suggestion: Suggestion) -> Suggestion:
+        """Take the memories of a group, and give it back."""
+        self._taken.update(source.id for source in suggestion.sources)
+        return suggestion
+
     @property
-    def _makers(self) -> dict[str, Callable[[Group], Suggestion]]:
+    def _makers(self) -> dict[str, Callable[[Group, Check], Suggestion]]:
         return {
             "same": self._same,
             "joined": self._joined,
@@ -158,38 +157,56 @@ class Suggestions:
             "rule": self._rule,
         }
 
-    def _same(self, group: Group) -> Suggestion:
-        """Let one memory stand for others, word for word."""
+    def composed(self, same: Suggestion) -> Suggestion:
+        """Let a new memory stand for memories of which the one that stays does not say all.
+
+        It says what that one says; the rest is to come. Raises `Unusable`.
+        """
+        stay = same.proposal.survivor
+        assert stay is not None  # noqa: S101 - one of memories that are the same stays
+        return self._compose(same.proposal.sources, (Claim(self._source[stay].text, (stay,)),))
+
+    def _same(self, group: Group, check: Check) -> Suggestion:
+        """Let one memory stand for others, word for word; those that differ stay, too."""
         stay = next((one for one in group.stay if one in group.ids), None)
         if stay is None:
             raise Unusable("it does not say which one stays")
         self._refuse_apart(group.ids)
-        leaving = [one for one in group.ids if one != stay and self._may_go(one, stay)]
-        if not leaving:
+        willing = [one for one in group.ids if one != stay and self._may_go(one, stay)]
+        if not willing:
             raise Unusable("none of the others may be superseded by the one that stays")
-        for one in leaving:
-            self._refuse_different(stay, one)
+        differing = {one: self._difference(stay, one, check) for one in willing}
+        leaving = [one for one in willing if differing[one] is None]
+        if not leaving:
+            raise Unusable(str(differing[willing[0]]))
         ids = [stay, *leaving]
         draft = Draft((Claim(self._source[stay].text, tuple(sorted(ids))),))
         reason = f"a model says that {len(ids)} memories say the same"
-        return self._suggestion("same", "merge", ids, leaving, reason, draft, stay)
+        made = self._suggestion("same", "merge", ids, leaving, reason, draft, stay)
+        return replace(made, left_out=tuple(filter(None, differing.values())))
 
-    def _joined(self, group: Group) -> Suggestion:
-        """Let one new memory say what several say, or one made before take the others in."""
-        self._refuse_apart(group.ids)
-        standing = [one for one in group.ids if one in self._window.standing]
+    def _joined(self, group: Group, _check: Check) -> Suggestion:
+        """Let one new memory say what several say, or one made before take the others in.
+
+        What no claim cites stays as it is.
+        """
+        cited = {one for claim in group.claims for one in claim.sources} | self._window.standing
+        return self._compose([one for one in group.ids if one in cited], group.claims)
+
+    def _compose(self, ids: Sequence[str], claims: Sequence[Claim]) -> Suggestion:
+        self._refuse_apart(ids)
+        standing = [one for one in ids if one in self._window.standing]
         if len(standing) > 1:
             raise Unusable("two of its memories stand as they are")
         survivor = standing[0] if standing else None
-        leaving = [one for one in group.ids if one != survivor and one in self._window.may_leave]
+        leaving = [one for one in ids if one != survivor and one in self._window.may_leave]
         if len(leaving) + bool(survivor) < _FEWEST:
             raise Unusable("its memories may not be superseded")
-        claims = group.claims
         if survivor is not None:
             claims = self._behind(survivor, claims)
-        reason = f"a model says that {len(group.ids)} memories tell one thing"
-        draft = Draft(claims)
-        return self._suggestion("joined", "synthesize", group.ids, leaving, reason, draft, survivor)
+        reason = f"a model says that {len(ids)} memories tell one thing"
+        draft = Draft(tuple(claims))
+        return self._suggestion("joined", "synthesize", ids, leaving, reason, draft, survivor)
 
     def _behind(self, owner: str, claims: Sequence[Claim]) -> tuple[Claim, ...]:
         """Put what others add behind the sentences of a memory that stands."""
@@ -205,7 +222,7 @@ class Suggestions:
         ]
         return (*kept, *added)
 
-    def _newer(self, group: Group) -> Suggestion:
+    def _newer(self, group: Group, check: Check) -> Suggestion:
         """Let later memories say what is so now, and the others what was so before."""
         now = [one for one in group.stay if one in group.ids]
         before = [one for one in group.ids if one not in now]
@@ -218,10 +235,9 @@ class Suggestions:
             raise Unusable("the newest value was not said after all the others")
         for one in now:
             _refuse_unsettled(self._source[one].text)
+        texts = [self._source[one].text for one in now]
         for one in before:
-            _refuse_another_thing(
-                [self._source[other].text for other in now], self._source[one].text
-            )
+            _refuse_another_thing(texts, self._source[one].text, check)
         stages = [[self._source[one] for one in now], *self._stages(before)]
         draft = compose_update(stages)
         leaving = [one for one in group.ids if one in self._window.may_leave]
@@ -234,7 +250,7 @@ class Suggestions:
         for _, stage in groupby(late_first, key=lambda one: read(one.text).value_keys):
             yield list(stage)
 
-    def _rule(self, group: Group) -> Suggestion:
+    def _rule(self, group: Group, check: Check) -> Suggestion:
         """Let a rule stand for those that only restate it; without enough voices, a memory."""
         self._refuse_apart(group.ids)
         if len(group.claims) != 1:
@@ -246,7 +262,8 @@ class Suggestions:
             ids = tuple(restating)
             if len(ids) < _FEWEST:
                 raise Unusable("fewer than two of its memories only restate the rule")
-            return self._joined(replace(group, ids=ids, claims=(replace(claim, sources=ids),)))
+            group = replace(group, ids=ids, claims=(replace(claim, sources=ids),))
+            return self._joined(group, check)
         if not self._window.standing.isdisjoint(group.ids):
             raise Unusable("a memory that stands cannot be part of it")
         leaving = [one for one in restating if one in self._window.may_leave]
@@ -259,15 +276,18 @@ class Suggestions:
         may_leave = leaving in self._window.may_leave
         return may_leave and self._trust[staying] >= self._trust[leaving]
 
-    def _refuse_different(self, one: str, other: str) -> None:
-        """Refuse as one what a rule is certain differs: no model may overrule that."""
-        here, there = read(self._source[one].text), read(self._source[other].text)
-        conflict = gravest_objection(here, there)
-        # What one denies, however it is put, the other does not say.
-        if conflict is not None and (conflict.certain or conflict.guard == "negation"):
-            raise Unusable(
-                f"two of them differ in a {conflict.guard}, {conflict.why}: {there.text}"
-            )
+    def _difference(self, stay: str, leaving: str, check: Check) -> str | None:
+        """Say what a rule is certain differs, or that a network finds no likeness.
+
+        No model may overrule that. None if there is nothing.
+        """
+        here, there = read(self._source[stay].text), read(self._source[leaving].text)
+        conflict = strict_conflict(here, there)
+        if conflict is not None:
+            return f"two of them differ in a {conflict.guard}, {conflict.why}: {there.text}"
+        if not check.may_be_same(here.text, there.text):
+            return f"this seems to say something else: {there.text}"
+        return None
 
     def _refuse_apart(self, ids: Sequence[str]) -> None:
         for pair in combinations(sorted(ids), 2):
@@ -307,14 +327,19 @@ class Suggestions:
         return Suggestion(kind, proposal, tuple(in_time(sources)))
 
 
-def _refuse_another_thing(now: Sequence[str], before: str) -> None:
-    """Refuse as a newer value what names another thing, and does not say that something changed."""
+def _refuse_another_thing(now: Sequence[str], before: str, check: Check) -> None:
+    """Refuse as a newer value what is about another thing, and does not say that it changed.
+
+    What a model takes for one and no rule can tell apart, a network that reads both may.
+    """
     if any(cues.CUE.search(text) for text in now):
         return
     here, there = (frozenset(read(" ".join(some)).names) for some in (now, [before]))
     if here - there and there - here:
         one, other = sorted(here - there)[0], sorted(there - here)[0]
         raise Unusable(f"'{one}' and '{other}' are two things: {before}")
+    if not any(check.are_related(before, one) for one in now):
+        raise Unusable(f"this seems to be about something else: {before}")
 
 
 def _refuse_unsettled(text: str) -> None:

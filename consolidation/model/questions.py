@@ -21,7 +21,6 @@ from slowwave.consolidation.planning.estimates import (
 from slowwave.consolidation.proposals import (
     Asked,
     Conflict,
-    Draft,
     Proposal,
     Source,
     State,
@@ -30,6 +29,7 @@ from slowwave.consolidation.proposals import (
     Written,
 )
 from slowwave.consolidation.text.token_count import count_tokens
+from slowwave.consolidation.verification.faults import Fault
 from slowwave.consolidation.writing.checking import Check
 from slowwave.consolidation.writing.writer import Answers, Job
 from slowwave.store.ledger import Answer, KeptAnswer
@@ -38,7 +38,7 @@ from slowwave.store.records import json_text
 from . import prompts
 from .answers import Unreadable, read_form
 from .groups import Group, Suggestion, Suggestions, Unusable
-from .mending import mended
+from .mending import composed, mended, narrowed, without
 from .opinions import Doubt, doubts_of, standing
 from .prompts import Form, Messages, StatedGroup
 
@@ -220,30 +220,41 @@ class GroupsQuestion(Question):
                 self.talk.conflicts += _conflicts(self.talk, group)
                 continue
             try:
-                suggestion = self.talk.suggestions.of(group)
+                suggestion = self.talk.suggestions.of(group, check)
             except Unusable as error:
                 # There is nothing to ask about a group of no memory that was shown.
                 if not set(group.ids).isdisjoint(self._ids.values()):
                     faulty.append(_Faulty(group, (str(error),), None))
                 continue
-            unrelated = suggestion.unrelated(check)
-            if unrelated is not None:
-                self.talk.suggestions.release(suggestion)
-                faulty.append(_Faulty(group, (unrelated,), None))
-            elif self._is_wanted(suggestion.proposal):
+            if self._is_wanted(suggestion.proposal):
                 suggested.append((group, suggestion.narrowed(check)))
                 check.announce(suggestion.proposal)
         usable, doubted = [], []
-        for group, suggestion in suggested:
-            faults = check.faults(suggestion.proposal, suggestion.sources)
-            if any(not one.soft for one in faults):
-                faulty.append(_Faulty(group, tuple(one.why for one in faults), suggestion))
+        for group, first in suggested:
+            suggestion, faults = first, check.faults(first.proposal, first.sources)
+            left_out = first.left_out
+            if self._faulty:
+                # Asked once more a model might have said what those add that it left out.
+                left_out = ()
+                if any(not one.soft for one in faults) and first.kind == "same":
+                    suggestion = self._as_far_as_it_goes(group, first, check)
+                    faults = check.faults(suggestion.proposal, suggestion.sources)
+            if left_out or any(not one.soft for one in faults):
+                why = (*left_out, *(one.why for one in faults))
+                faulty.append(_Faulty(group, why, suggestion))
                 self.talk.suggestions.release(suggestion)
             elif doubts := doubts_of(suggestion, faults):
                 doubted.append(_Doubted(group, suggestion, tuple(doubts)))
             else:
                 usable.append(suggestion)
         return usable, doubted, faulty
+
+    def _as_far_as_it_goes(self, group: Group, same: Suggestion, check: Check) -> Suggestion:
+        """Give what memories that are the same may do of which some say more; else themselves."""
+        suggestions = self.talk.suggestions
+        suggestions.release(same)
+        found = composed(suggestions, same, check) or narrowed(suggestions, group, check)
+        return suggestions.taken(found or same)
 
     def _is_wanted(self, proposal: Proposal) -> bool:
         window = self.talk.window
@@ -288,10 +299,8 @@ class OpinionsQuestion(Question):
             faults = standing(one.doubts, own, check)
             if faults:
                 why = tuple(fault.why for fault in faults)
-                at = frozenset(fault.claim for fault in faults if fault.claim is not None)
                 self.talk.suggestions.release(one.suggestion)
-                suggestion = replace(one.suggestion, doubted=at)
-                faulty.append(_Faulty(one.group, why, suggestion))
+                faulty.append(_Faulty(one.group, why, _heard(one, faults)))
             else:
                 usable.append(one.suggestion)
         yield from _usable(self.talk, usable)
@@ -303,6 +312,16 @@ class OpinionsQuestion(Question):
         for one in self._doubted:
             yield Written(one.suggestion.proposal, state, why)
         yield self.talk.end(state, why)
+
+
+def _heard(one: _Doubted, faults: Sequence[Fault]) -> Suggestion:
+    """Note what a second opinion is against, and what it is for."""
+    claims = one.suggestion.proposal.draft.claims
+    doubted = frozenset(fault.claim for fault in faults if fault.claim is not None)
+    missed = frozenset(fault.source for fault in faults if fault.source is not None)
+    texts = {claim.text for at, claim in enumerate(claims) if at not in doubted}
+    ids = {source.id for source in one.suggestion.sources} - missed
+    return replace(one.suggestion, doubted=doubted, missed=missed, approved=frozenset(texts | ids))
 
 
 def _key(model: str, messages: Messages) -> str:
@@ -356,21 +375,43 @@ def _without_the_model(
 
     state: of those of which nothing is written; only `rejected` is remembered.
     """
-    settled = [
-        _settled(one.suggestion, one.faults, check, state) for one in faulty if one.suggestion
-    ]
+    found = [_settled(talk, one, check, state) for one in faulty]
+    settled = [one for one in found if one is not None]
     yield from (one for one in settled if one.state != "planned")
     yield from talk.shared([one for one in settled if one.state == "planned"])
 
 
-def _settled(suggestion: Suggestion, faults: Sequence[str], check: Check, state: State) -> Written:
-    """Replace claims at fault by the sentences that they cite; else nothing of it is written."""
-    proposal, why = suggestion.proposal, "; ".join(faults)
-    draft: Draft | None = mended(suggestion, check)
-    if draft is None:
-        return Written(proposal, state, why)
-    why = f"the sources' own sentences stand for claims that were turned down: {why}"
-    return Written(replace(proposal, draft=draft), "planned", why)
+def _settled(talk: Talk, one: _Faulty, check: Check, state: State) -> Written | None:
+    """Give what becomes of a group with faults: without what is at fault, or nothing of it."""
+    suggestion, why = one.suggestion, "; ".join(one.faults)
+    if suggestion is None:
+        return None
+    found = next(_without_faults(talk, one.group, suggestion, check), None)
+    if found is None:
+        return Written(suggestion.proposal, state, why)
+    return Written(found.proposal, "planned", f"what was turned down was left out: {why}")
+
+
+def _without_faults(
+    talk: Talk, group: Group, suggestion: Suggestion, check: Check
+) -> Iterator[Suggestion]:
+    """Give what a group may do without what is at fault, the best first.
+
+    The sources' own sentences stand for it; of memories that are the same, those that say more
+    stay too.
+    """
+    suggestions = talk.suggestions
+    if suggestion.kind != "same":
+        draft = mended(suggestion, check)
+        if draft is not None:
+            proposal = replace(suggestion.proposal, draft=draft)
+            yield replace(suggestion, proposal=proposal).narrowed(check)
+        return
+    found = composed(suggestions, suggestion, check)
+    if found is not None:
+        yield found
+    if suggestion.missed:
+        yield from without(suggestions, group, suggestion, check)
 
 
 def share(used: Usage, count: int) -> list[Usage]:

@@ -19,3 +19,6 @@ class Fault:
     # literal, a denial, a quantity, a condition, a mood, or who does what.
     soft: bool = False
     words: tuple[str, ...] = ()
+    # Whether it is about a denial or a mood that a source has and the draft has not, which may be
+    # put otherwise: "no pears" and "leaves pears out".
+    is_mark: bool = False

@@ -178,4 +178,4 @@ def _lost(draft: Draft, sources: Sequence[Source], telling: Telling) -> Iterator
             *moods_lost(changed, told, telling.weights),
             *on_whose_word(told, changed),
         )
-        yield from (Fault(why, source=source.id) for why in marks)
+        yield from (Fault(why, source=source.id, is_mark=True) for why in marks)

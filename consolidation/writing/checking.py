@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
 from slowwave.consolidation.comparison.coverage import Coverage
-from slowwave.consolidation.proposals import Proposal, Source
+from slowwave.consolidation.proposals import Draft, Proposal, Source
 from slowwave.consolidation.text.reading import read
-from slowwave.consolidation.thresholds import ENTAILED_WITH_A_MODEL, RELATED
+from slowwave.consolidation.thresholds import ENTAILED_WITH_A_MODEL, RELATED, SAME_TO_A_MODEL
 from slowwave.consolidation.verification.faults import Fault
 from slowwave.consolidation.verification.quotes import find_unquoted
 from slowwave.consolidation.verification.verify import find_distance, find_faults, find_loss
@@ -66,8 +67,11 @@ class Check:
 
     def are_related(self, one: str, other: str) -> bool:
         """Whether either of two texts may tell the other, however unlikely that is."""
-        likelihood = self._coverage.likelihood
-        return max(likelihood(one, other), likelihood(other, one)) >= RELATED
+        return self._likelier(one, other) >= RELATED
+
+    def may_be_same(self, one: str, other: str) -> bool:
+        """Whether either of two texts may tell the other, as far as a model may be believed."""
+        return self._likelier(one, other) >= SAME_TO_A_MODEL
 
     def may_tell(self, texts: Sequence[str], said: str) -> bool:
         """Whether one of some texts, or all together, may tell what is said, however unlikely."""
@@ -84,12 +88,33 @@ class Check:
             and self._coverage.likelihood(voice, rule) >= ENTAILED_WITH_A_MODEL
         ]
 
+    def _softened(
+        self, faults: Sequence[Fault], draft: Draft, sources: Sequence[Source]
+    ) -> list[Fault]:
+        """Let a second opinion be heard on denials and moods that a network does not miss.
+
+        What rules are certain of, in texts that are alike otherwise, is no such thing.
+        """
+        text_of = {source.id: source.text for source in sources}
+        return [
+            replace(one, soft=True)
+            if one.is_mark and one.source and self.may_be_same(text_of[one.source], draft.text)
+            else one
+            for one in faults
+        ]
+
+    def _likelier(self, one: str, other: str) -> float:
+        likelihood = self._coverage.likelihood
+        return max(likelihood(one, other), likelihood(other, one))
+
     def _faults_of_text(self, proposal: Proposal, sources: Sequence[Source]) -> list[Fault]:
         draft = proposal.draft
         if proposal.by_model:
             # What stays must tell what leaves for it, as a synthesis must.
             operation = "synthesize" if proposal.operation == "merge" else proposal.operation
             found = find_faults(draft, sources, operation)
+            if proposal.operation == "merge":
+                found = self._softened(found, draft, sources)
         elif proposal.operation == "synthesize":
             found = find_unquoted(draft, sources)
         else:
