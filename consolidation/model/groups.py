@@ -5,7 +5,7 @@ Nothing is believed yet: a proposal says what would be done, and its draft is ch
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations, groupby
 from typing import TYPE_CHECKING
@@ -54,6 +54,8 @@ class Suggestion:
     approved: frozenset[str] = frozenset()
     # Why memories of the group are not part of it.
     left_out: tuple[str, ...] = ()
+    # The ids of those that leave for a rule only if a second opinion is that it says all of them.
+    voices: frozenset[str] = frozenset()
 
     def stands(self, fault: Fault) -> bool:
         """Whether a fault of its draft stands although a second opinion was heard."""
@@ -63,13 +65,27 @@ class Suggestion:
         return not fault.soft or about not in self.approved
 
     def narrowed(self, check: Check) -> Suggestion:
-        """Let only those leave for a rule that say no more than it does, as it is worded."""
+        """Let only those leave for a rule that say no more than it does, as it is worded.
+
+        Of what may say no more a second opinion is to be heard.
+        """
         if self.proposal.operation != "extract":
             return self
+        rule = self.proposal.draft.text
         leaving = [one for one in self.sources if one.id in self.proposal.leaving]
-        restating = check.restating(self.proposal.draft.text, [one.text for one in leaving])
-        ids = tuple(sorted(leaving[at].id for at in restating))
-        return replace(self, proposal=replace(self.proposal, leaving=ids))
+        restating = {leaving[at].id for at in check.restating(rule, [one.text for one in leaving])}
+        others = [one for one in leaving if one.id not in restating]
+        voices = check.may_restate(rule, [one.text for one in others])
+        return replace(
+            self,
+            proposal=replace(self.proposal, leaving=tuple(sorted(restating))),
+            voices=frozenset(others[at].id for at in voices),
+        )
+
+    def joined_by(self, ids: Iterable[str]) -> Suggestion:
+        """Let others leave for a rule, too."""
+        leaving = tuple(sorted({*self.proposal.leaving, *ids}))
+        return replace(self, proposal=replace(self.proposal, leaving=leaving))
 
 
 @dataclass(frozen=True)

@@ -26,6 +26,8 @@ class Doubt:
 
     item: Item
     fault: Fault
+    # Whether it is no fault of the group, but keeps a memory from leaving for a rule.
+    is_of_a_voice: bool = False
 
 
 def doubts_of(suggestion: Suggestion, faults: Sequence[Fault]) -> list[Doubt]:
@@ -33,28 +35,39 @@ def doubts_of(suggestion: Suggestion, faults: Sequence[Fault]) -> list[Doubt]:
     operation = suggestion.proposal.operation
     if operation == "update":
         return list(_endings(suggestion))
-    losses = () if operation == "extract" else _losses(suggestion, faults)
+    losses = _voices(suggestion) if operation == "extract" else _losses(suggestion, faults)
     return [*_claims(suggestion, faults), *losses]
 
 
 def standing(
     doubts: Sequence[Doubt], opinions: Sequence[StatedOpinion], check: Check
-) -> list[Fault]:
-    """Give the faults that stand after the opinions, each with the number of a doubt from 1.
+) -> tuple[list[Fault], list[str]]:
+    """Give the faults that stand after the opinions, and the voices that restate a rule.
 
-    Where other words are to say the same, a network must not find that out of the question.
+    opinions: each with the number of a doubt, from 1. Where other words are to say the same, a
+    network must not find that out of the question.
     """
     by_number = {one.n: one for one in opinions}
-    faults = []
+    faults, restating = [], []
     for number, doubt in enumerate(doubts, start=1):
         objection = _objection(doubt.item, by_number.get(number))
-        item = doubt.item
+        item, fault = doubt.item, doubt.fault
         if objection is None and isinstance(item, Said) and item.words:
             objection = None if check.may_tell(item.by, item.said) else "it is out of the question"
-        if objection is not None:
-            why = f"{doubt.fault.why} ({objection})"
-            faults.append(Fault(why, doubt.fault.claim, doubt.fault.source))
-    return faults
+        if doubt.is_of_a_voice:
+            restating += [fault.source] if objection is None and fault.source else []
+        elif objection is not None:
+            faults.append(Fault(f"{fault.why} ({objection})", fault.claim, fault.source))
+    return faults, restating
+
+
+def _voices(suggestion: Suggestion) -> Iterator[Doubt]:
+    rule = (bare(suggestion.proposal.draft.text),)
+    for source in suggestion.sources:
+        if source.id in suggestion.voices:
+            said = bare(source.text)
+            item = Said(said, rule, words_beyond(said, rule))
+            yield Doubt(item, Fault(f"says more: {said}", source=source.id), is_of_a_voice=True)
 
 
 def _claims(suggestion: Suggestion, faults: Sequence[Fault]) -> Iterator[Doubt]:

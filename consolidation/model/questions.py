@@ -296,13 +296,13 @@ class OpinionsQuestion(Question):
                 if first <= opinion.n < first + len(one.doubts)
             ]
             first += len(one.doubts)
-            faults = standing(one.doubts, own, check)
+            faults, restating = standing(one.doubts, own, check)
             if faults:
                 why = tuple(fault.why for fault in faults)
                 self.talk.suggestions.release(one.suggestion)
                 faulty.append(_Faulty(one.group, why, _heard(one, faults)))
             else:
-                usable.append(one.suggestion)
+                usable.append(one.suggestion.joined_by(restating))
         yield from _usable(self.talk, usable)
         yield from _went_on(self._model, self.talk, faulty, self._is_last, check)
 

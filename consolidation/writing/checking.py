@@ -8,12 +8,18 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from slowwave.consolidation.comparison.coverage import Coverage
+from slowwave.consolidation.comparison.guards import strict_conflict
 from slowwave.consolidation.proposals import Draft, Proposal, Source
 from slowwave.consolidation.text.reading import read
 from slowwave.consolidation.thresholds import ENTAILED_WITH_A_MODEL, RELATED, SAME_TO_A_MODEL
 from slowwave.consolidation.verification.faults import Fault
 from slowwave.consolidation.verification.quotes import find_unquoted
-from slowwave.consolidation.verification.verify import find_distance, find_faults, find_loss
+from slowwave.consolidation.verification.verify import (
+    find_distance,
+    find_faults,
+    find_loss,
+    find_missing,
+)
 
 if TYPE_CHECKING:
     import numpy as np
@@ -86,6 +92,16 @@ class Check:
             for at, voice in enumerate(voices)
             if not find_loss(rule, [voice])
             and self._coverage.likelihood(voice, rule) >= ENTAILED_WITH_A_MODEL
+        ]
+
+    def may_restate(self, rule: str, voices: Sequence[str]) -> list[int]:
+        """Give the places of the voices in which nothing says that they say more than a rule."""
+        return [
+            at
+            for at, voice in enumerate(voices)
+            if not find_missing(rule, voice)
+            and strict_conflict(read(rule), read(voice)) is None
+            and self.may_tell([rule], voice)
         ]
 
     def _softened(
