@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import cached_property
+from itertools import product
 from typing import TYPE_CHECKING
 
 from slowwave.consolidation.comparison.coverage import Coverage
@@ -120,8 +121,13 @@ class Check:
         ]
 
     def _likelier(self, one: str, other: str) -> float:
-        likelihood = self._coverage.likelihood
-        return max(likelihood(one, other), likelihood(other, one))
+        """Say how likely either of two texts tells the other, or a sentence of it one of the other.
+
+        Of long texts the network tells little: they have more to say than one thing.
+        """
+        pairs = product(_with_sentences(one), _with_sentences(other))
+        ways = [way for pair in pairs for way in (pair, pair[::-1])]
+        return max(self._coverage.likelihood(*way) for way in ways)
 
     def _faults_of_text(self, proposal: Proposal, sources: Sequence[Source]) -> list[Fault]:
         draft = proposal.draft
@@ -140,6 +146,10 @@ class Check:
     @cached_property
     def _coverage(self) -> Coverage:
         return Coverage()
+
+
+def _with_sentences(text: str) -> list[str]:
+    return list(dict.fromkeys([text, *read(text).sentences]))
 
 
 def _left_out(proposal: Proposal, sources: Sequence[Source]) -> list[Fault]:
