@@ -137,7 +137,7 @@ class Rules:
     def _more_evidence(self, rule_id: str, group: list[int]) -> Iterator[Proposal]:
         """Let a rule take in what says no more, and rest on voices of new sessions."""
         planner, population = self._planner, self._population
-        waiting = planner.in_time([row for row in group if planner.is_open(row)])
+        waiting = planner.in_time([row for row in group if self._is_new(row)])
         if not waiting or rule_id in population.orders:
             return
         rule = population.memory(rule_id)
@@ -151,6 +151,12 @@ class Rules:
             reason = f"{len(voices)} more memories voice the rule"
             draft = Draft((Claim(rule.content, tuple(sorted(ids))),))
             yield planner.proposal("extract", ids, leaving, reason, survivor=rule_id, draft=draft)
+
+    def _is_new(self, row: int) -> bool:
+        """Whether a voice is open, and no model was shown it and left it out of the rule."""
+        memory = self._population.memories[row]
+        asked = (memory.tenant, memory.content_hash) in self._planner.options.asked
+        return self._planner.is_open(row) and not asked
 
     def _restating(self, rule: str, rows: Sequence[int]) -> list[str]:
         """Give the ids of those of the rows that say no more than a rule, and may leave."""
