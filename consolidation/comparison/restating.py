@@ -68,6 +68,20 @@ def restates(rule: str, text: str, likelihood: Likelihood) -> bool:
     )
 
 
+def may_restate(rule: str, text: str) -> bool:
+    """Whether nothing that can be looked up says that a text demands something else than a rule.
+
+    Whether it says no more, the words alone do not tell.
+    """
+    one, other = norm_of(rule), norm_of(text)
+    return (
+        one.turned == other.turned
+        and _holds(one, other)
+        and not _opposed(one.whole, other.whole)
+        and not any(permission(one.core, other.core))
+    )
+
+
 def _is_told(rule: str, text: str, likelihood: Likelihood) -> bool:
     """Whether a rule has a text's words in their order, or the network finds the text told by it.
 

@@ -57,6 +57,13 @@ class Suggestion:
     # The ids of those that leave for a rule only if a second opinion is that it says all of them.
     voices: frozenset[str] = frozenset()
 
+    # What is told of it where it is not as the model said it.
+    why: str | None = None
+
+    def turned_down(self, why: Sequence[str]) -> Suggestion:
+        """Tell that something was left out, and why."""
+        return replace(self, why=f"what was turned down was left out: {'; '.join(why)}")
+
     def stands(self, fault: Fault) -> bool:
         """Whether a fault of its draft stands although a second opinion was heard."""
         about = fault.source
@@ -180,7 +187,8 @@ class Suggestions:
         """
         stay = same.proposal.survivor
         assert stay is not None  # noqa: S101 - one of memories that are the same stays
-        return self._compose(same.proposal.sources, (Claim(self._source[stay].text, (stay,)),))
+        ids = same.proposal.sources
+        return self._compose(ids, (Claim(self._source[stay].text, ids),))
 
     def _same(self, group: Group, check: Check) -> Suggestion:
         """Let one memory stand for others, word for word; those that differ stay, too."""

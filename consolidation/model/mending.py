@@ -12,16 +12,40 @@ from dataclasses import replace
 from slowwave.consolidation.planning.extractive import dated, ended, is_shorter
 from slowwave.consolidation.proposals import Claim, Draft, Source
 from slowwave.consolidation.text.reading import Reading, read
+from slowwave.consolidation.verification.words import is_verbatim
 from slowwave.consolidation.writing.checking import Check
 
 from .groups import Group, Suggestion, Suggestions, Unusable
 
 
-def mended(suggestion: Suggestion, check: Check) -> Draft | None:
-    """Give a draft in which the sources' own sentences stand for what was turned down.
+def before_opinions(
+    suggestions: Suggestions, group: Group, suggestion: Suggestion, check: Check
+) -> Suggestion | None:
+    """Give what a group may do without its faults, if a second opinion is for it; None if nothing.
+
+    Of memories that are the same, what some add is put behind the one that stays, or those stay.
+    """
+    if suggestion.kind != "same":
+        return _mended(suggestion, check, is_heard=False)
+    found = _composed(suggestions, suggestion, check, is_heard=False)
+    return found or _narrowed(suggestions, group, check)
+
+
+def after_opinions(
+    suggestions: Suggestions, group: Group, suggestion: Suggestion, check: Check
+) -> Suggestion | None:
+    """Give what a group may do without its faults, and without what no second opinion was for."""
+    if suggestion.kind != "same":
+        return _mended(suggestion, check, is_heard=True)
+    found = _composed(suggestions, suggestion, check, is_heard=True)
+    return found or _without_missed(suggestions, group, suggestion, check)
+
+
+def _mended(suggestion: Suggestion, check: Check, is_heard: bool) -> Suggestion | None:
+    """Let the sources' own sentences stand for what was turned down.
 
     Claims at fault go, and the sentences of what they cite come, and those of which something is
-    lost. None if there is none that passes the check and is enough shorter than what goes for it.
+    lost. None if that does not pass the check, or is not enough shorter than what goes for it.
     """
     proposal, sources = suggestion.proposal, suggestion.sources
     if proposal.operation == "extract":
@@ -29,11 +53,15 @@ def mended(suggestion: Suggestion, check: Check) -> Draft | None:
     if proposal.operation != "synthesize":
         return None
     faults = [one for one in check.faults(proposal, sources) if suggestion.stands(one)]
-    wrong = {one.claim for one in faults} | suggestion.doubted
+    if not is_heard:
+        faults = [one for one in faults if not one.soft]
     claims = proposal.draft.claims
+    wrong = {one.claim for one in faults if one.claim is not None} | suggestion.doubted
+    if is_heard:
+        wrong |= {at for at, one in enumerate(claims) if not _is_sound(one, suggestion)}
     sound = [one for at, one in enumerate(claims) if at not in wrong]
-    open_ids = {one.source for one in faults} | suggestion.missed
-    open_ids |= {cited for at in wrong if at is not None for cited in claims[at].sources}
+    open_ids = {one.source for one in faults if one.source is not None} | suggestion.missed
+    open_ids |= {cited for at in wrong for cited in claims[at].sources}
     draft = Draft(tuple(_completed(sound, sources, open_ids, check)))
     if not draft.claims or not _is_worth_it(suggestion, draft):
         return None
@@ -42,24 +70,32 @@ def mended(suggestion: Suggestion, check: Check) -> Draft | None:
         proposal=replace(proposal, draft=draft),
         approved=suggestion.approved - open_ids,
     )
-    left = check.faults(completed.proposal, sources)
-    return None if any(completed.stands(one) for one in left) else draft
+    left = [one for one in check.faults(completed.proposal, sources) if completed.stands(one)]
+    is_passed = not any(is_heard or not one.soft for one in left)
+    return completed if is_passed else None
 
 
-def composed(suggestions: Suggestions, same: Suggestion, check: Check) -> Suggestion | None:
+def _is_sound(claim: Claim, suggestion: Suggestion) -> bool:
+    """Whether a source says a claim word for word, or a second opinion is for it."""
+    cited = [one.text for one in suggestion.sources if one.id in claim.sources]
+    return claim.text in suggestion.approved or is_verbatim(claim.text, cited)
+
+
+def _composed(
+    suggestions: Suggestions, same: Suggestion, check: Check, is_heard: bool
+) -> Suggestion | None:
     """Give a new memory for memories that are the same, of which the one that stays misses some.
 
     Its sentences come first, and behind them what it does not say. None if that is not worth it.
     """
     with suppress(Unusable):
-        heard = replace(suggestions.composed(same), missed=same.missed, approved=same.approved)
-        draft = mended(heard, check)
-        if draft is not None:
-            return replace(heard, proposal=replace(heard.proposal, draft=draft))
+        new = suggestions.composed(same)
+        heard = replace(new, missed=same.missed, approved=same.approved)
+        return _mended(heard, check, is_heard)
     return None
 
 
-def narrowed(suggestions: Suggestions, group: Group, check: Check) -> Suggestion | None:
+def _narrowed(suggestions: Suggestions, group: Group, check: Check) -> Suggestion | None:
     """Give the memory of a group that stands for most others, without those that say more.
 
     What of it is left to a second opinion must still be heard.
@@ -80,16 +116,17 @@ def narrowed(suggestions: Suggestions, group: Group, check: Check) -> Suggestion
     return max(sound, key=lambda one: len(one.proposal.leaving), default=None)
 
 
-def without(
+def _without_missed(
     suggestions: Suggestions, group: Group, same: Suggestion, check: Check
-) -> Iterator[Suggestion]:
+) -> Suggestion | None:
     """Give memories that are the same without those of which a second opinion misses something."""
     ids = tuple(one for one in group.ids if one not in same.missed)
     with suppress(Unusable):
         fewer = replace(_tried(suggestions, replace(group, ids=ids), check), approved=same.approved)
         faults = check.faults(fewer.proposal, fewer.sources)
-        if not any(fewer.stands(one) for one in faults):
-            yield fewer
+        if same.missed and not any(fewer.stands(one) for one in faults):
+            return fewer
+    return None
 
 
 def _tried(suggestions: Suggestions, group: Group, check: Check) -> Suggestion:
@@ -107,21 +144,21 @@ def _is_worth_it(suggestion: Suggestion, draft: Draft) -> bool:
     return is_shorter(Draft(tuple(added)), leaving)
 
 
-def _voiced(suggestion: Suggestion, check: Check) -> Draft | None:
-    """Give the shortest of a rule's voices that says what the others do."""
+def _voiced(suggestion: Suggestion, check: Check) -> Suggestion | None:
+    """State a rule as the shortest of its voices does that says what the others do."""
     ids = tuple(sorted(source.id for source in suggestion.sources))
     for voice in sorted(suggestion.sources, key=lambda one: (len(one.text), one.id)):
         draft = Draft((Claim(voice.text, ids),))
         proposal = replace(suggestion.proposal, draft=draft)
         if not check.faults(proposal, suggestion.sources):
-            return draft
+            return replace(suggestion, proposal=proposal).narrowed(check)
     return None
 
 
 def _completed(
     sound: Sequence[Claim],
     sources: Sequence[Source],
-    open_ids: Collection[str | None],
+    open_ids: Collection[str],
     check: Check,
 ) -> Iterator[Claim]:
     """Give claims, and the sentences of open sources that none of them tells, each once.

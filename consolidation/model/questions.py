@@ -38,7 +38,7 @@ from slowwave.store.records import json_text
 from . import prompts
 from .answers import Unreadable, read_form
 from .groups import Group, Suggestion, Suggestions, Unusable
-from .mending import composed, mended, narrowed, without
+from .mending import after_opinions, before_opinions
 from .opinions import Doubt, doubts_of, standing
 from .prompts import Form, Messages, StatedGroup
 
@@ -230,17 +230,16 @@ class GroupsQuestion(Question):
                 suggested.append((group, suggestion.narrowed(check)))
                 check.announce(suggestion.proposal)
         usable, doubted = [], []
-        for group, first in suggested:
-            suggestion, faults = first, check.faults(first.proposal, first.sources)
-            left_out = first.left_out
-            if self._faulty:
-                # Asked once more a model might have said what those add that it left out.
-                left_out = ()
-                if any(not one.soft for one in faults) and first.kind == "same":
-                    suggestion = self._as_far_as_it_goes(group, first, check)
-                    faults = check.faults(suggestion.proposal, suggestion.sources)
-            if left_out or any(not one.soft for one in faults):
-                why = (*left_out, *(one.why for one in faults))
+        for group, suggestion in suggested:
+            faults = check.faults(suggestion.proposal, suggestion.sources)
+            wrong = tuple(one.why for one in faults if not one.soft)
+            if wrong and self._faulty:
+                suggestion = self._without(wrong, group, suggestion, check)
+                faults = check.faults(suggestion.proposal, suggestion.sources)
+            # Asked once more a model may say what those add that were left out.
+            why = () if self._faulty else suggestion.left_out
+            if why or any(not one.soft for one in faults):
+                why = (*why, *(one.why for one in faults))
                 faulty.append(_Faulty(group, why, suggestion))
                 self.talk.suggestions.release(suggestion)
             elif doubts := doubts_of(suggestion, faults):
@@ -249,12 +248,14 @@ class GroupsQuestion(Question):
                 usable.append(suggestion)
         return usable, doubted, faulty
 
-    def _as_far_as_it_goes(self, group: Group, same: Suggestion, check: Check) -> Suggestion:
-        """Give what memories that are the same may do of which some say more; else themselves."""
+    def _without(
+        self, wrong: Sequence[str], group: Group, suggestion: Suggestion, check: Check
+    ) -> Suggestion:
+        """Give what a group may do without what is wrong with it; itself if that is nothing."""
         suggestions = self.talk.suggestions
-        suggestions.release(same)
-        found = composed(suggestions, same, check) or narrowed(suggestions, group, check)
-        return suggestions.taken(found or same)
+        suggestions.release(suggestion)
+        found = before_opinions(suggestions, group, suggestion, check)
+        return suggestions.taken(suggestion if found is None else found.turned_down(wrong))
 
     def _is_wanted(self, proposal: Proposal) -> bool:
         window = self.talk.window
@@ -341,7 +342,7 @@ def _went_on(
 
 
 def _usable(talk: Talk, suggestions: Sequence[Suggestion]) -> Iterator[Written]:
-    yield from talk.shared([Written(one.proposal, "planned") for one in suggestions])
+    yield from talk.shared([Written(one.proposal, "planned", one.why) for one in suggestions])
 
 
 def _shown(talk: Talk, faulty: Sequence[_Faulty]) -> tuple[Source, ...]:
@@ -386,32 +387,11 @@ def _settled(talk: Talk, one: _Faulty, check: Check, state: State) -> Written | 
     suggestion, why = one.suggestion, "; ".join(one.faults)
     if suggestion is None:
         return None
-    found = next(_without_faults(talk, one.group, suggestion, check), None)
+    found = after_opinions(talk.suggestions, one.group, suggestion, check)
     if found is None:
         return Written(suggestion.proposal, state, why)
-    return Written(found.proposal, "planned", f"what was turned down was left out: {why}")
-
-
-def _without_faults(
-    talk: Talk, group: Group, suggestion: Suggestion, check: Check
-) -> Iterator[Suggestion]:
-    """Give what a group may do without what is at fault, the best first.
-
-    The sources' own sentences stand for it; of memories that are the same, those that say more
-    stay too.
-    """
-    suggestions = talk.suggestions
-    if suggestion.kind != "same":
-        draft = mended(suggestion, check)
-        if draft is not None:
-            proposal = replace(suggestion.proposal, draft=draft)
-            yield replace(suggestion, proposal=proposal).narrowed(check)
-        return
-    found = composed(suggestions, suggestion, check)
-    if found is not None:
-        yield found
-    if suggestion.missed:
-        yield from without(suggestions, group, suggestion, check)
+    found = found.turned_down(one.faults)
+    return Written(found.proposal, "planned", found.why)
 
 
 def share(used: Usage, count: int) -> list[Usage]:

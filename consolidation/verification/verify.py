@@ -94,13 +94,8 @@ def find_loss(staying: str, leaving: Sequence[str]) -> list[str]:
         conflict = certain_conflict(read(staying), read(text))
         if conflict is not None:
             faults.append(f"the two differ in a {conflict.guard}: {conflict.why}")
-        faults += [f"loses {lost}" for lost in find_missing(staying, text)]
+        faults += [f"loses {lost}" for lost in missing(read(text), [read(staying)])]
     return faults
-
-
-def find_missing(staying: str, leaving: str) -> list[str]:
-    """Give the values and names of a text that another one lacks."""
-    return list(missing(read(leaving), [read(staying)]))
 
 
 def _structure(draft: Draft, known: Mapping[str, Source]) -> Iterator[Fault]:

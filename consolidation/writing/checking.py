@@ -9,7 +9,7 @@ from itertools import product
 from typing import TYPE_CHECKING
 
 from slowwave.consolidation.comparison.coverage import Coverage
-from slowwave.consolidation.comparison.guards import strict_conflict
+from slowwave.consolidation.comparison.restating import may_restate
 from slowwave.consolidation.proposals import Draft, Proposal, Source
 from slowwave.consolidation.text.reading import read
 from slowwave.consolidation.thresholds import ENTAILED_WITH_A_MODEL, RELATED, SAME_TO_A_MODEL
@@ -19,7 +19,6 @@ from slowwave.consolidation.verification.verify import (
     find_distance,
     find_faults,
     find_loss,
-    find_missing,
 )
 
 if TYPE_CHECKING:
@@ -100,9 +99,7 @@ class Check:
         return [
             at
             for at, voice in enumerate(voices)
-            if not find_missing(rule, voice)
-            and strict_conflict(read(rule), read(voice)) is None
-            and self.may_tell([rule], voice)
+            if may_restate(rule, voice) and self.may_tell([rule], voice)
         ]
 
     def _softened(
