@@ -12,6 +12,7 @@ from nights import execute, rows
 
 from slowwave.store.check import Health, Problem, check_file
 from slowwave.store.file import open_reading
+from slowwave.store.schema import STEPS
 
 
 def health(path: Path) -> Health:
@@ -45,7 +46,7 @@ def lived_in(memory_file: Path) -> Path:
 
 def test_a_file_that_was_lived_in_is_whole(lived_in: Path) -> None:
     assert health(lived_in) == Health(
-        schema_version=4, memories=4, embeddings=3, edges=2, problems=()
+        schema_version=len(STEPS), memories=4, embeddings=3, edges=2, problems=()
     )
 
 

@@ -31,8 +31,9 @@ def parcels(
     vectors: float32, shape (n, d), unit length. Each of the rows `new` is laid with its `nearest`
     rows of at least `similarity`, by cosine; so are the rows of each list in `together`. DBSCAN on
     that graph finds what hangs together, and single linkage, from the nearest pair on and no
-    further than a parcel holds, cuts what is too large; what is left over alone by that joins the
-    nearest row all the same. Small parts share a parcel. A row that nothing lies near is in none.
+    further than a parcel holds, cuts what is too large; a row that this leaves alone joins its
+    nearest all the same, beyond `most`. Small parts share a parcel. A row that nothing lies near is
+    in none.
     """
     graph = _graph(vectors, new, together, nearest, similarity)
     parts = [part for part in _parts(graph, sizes, most) if not set(part).isdisjoint(new)]
@@ -96,7 +97,13 @@ def _parts(graph: csr_array, sizes: Sequence[int], most: int) -> list[list[int]]
             one += other
             for row in other:
                 part_of[row] = one
-    unique = {id(part): part for part in part_of.values() if len(part) > 1}
+    for row in part_of:
+        if len(part_of[row]) == 1:
+            near = graph[[row], :].tocoo()
+            nearest = part_of[int(near.col[np.argmin(near.data)])]
+            nearest.append(row)
+            part_of[row] = nearest
+    unique = {id(part): part for part in part_of.values()}
     # Parts of one cluster stand side by side.
     return sorted(unique.values(), key=lambda part: (labels[part[0]], part))
 

@@ -76,7 +76,8 @@ class Windows:
         shown = {at for several in laid for at in several}
         alone = tuple(memories[at].content_hash for at in new if at not in shown)
         for number, several in enumerate(laid):
-            yield self._window([memories[at] for at in several], () if number else alone)
+            in_time = sorted((memories[at] for at in several), key=_when)
+            yield self._window(in_time, () if number else alone)
 
     def _shown(self) -> list[Memory]:
         """Give what may be shown: what is open, and what was made before and may take others in.
@@ -139,3 +140,8 @@ class Windows:
             others = self._opponents.get(one, set()) & shown
             others |= {other for other in shown if (one, other) in taken_apart}
             yield from ((one, other) for other in sorted(others))
+
+
+def _when(memory: Memory) -> tuple[str, str]:
+    """Give the order in which memories are shown: that in which they were said."""
+    return memory.observed_at, memory.id

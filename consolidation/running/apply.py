@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
-from slowwave.consolidation.planning.extractive import rules_key
 from slowwave.consolidation.proposals import (
     Draft,
     Proposal,
@@ -401,6 +400,9 @@ def _add_derivation(
 def _prompt_hash(run: RunContext, proposal: Proposal) -> str:
     if proposal.by_model and run.model_key is not None:
         return run.model_key
+    # A run in which nothing is applied reads no text.
+    from slowwave.consolidation.planning.extractive import rules_key
+
     return rules_key(proposal.operation)
 
 
