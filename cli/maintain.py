@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, cast
+from typing import TYPE_CHECKING, Annotated, Literal, cast
 
 import typer
 
@@ -20,6 +21,7 @@ from .settings import ConfigOption, JsonOption, OptionalFileArgument, QuietOptio
 from .signals import signals_of_this_command
 
 if TYPE_CHECKING:
+    from slowwave.consolidation.model.calls import Endpoint
     from slowwave.consolidation.model.recording import Tape
     from slowwave.consolidation.running.outcome import Outcome
     from slowwave.consolidation.writing.writer import Writer
@@ -66,6 +68,14 @@ def maintain(
     ] = None,
     api_base: Annotated[
         str | None, typer.Option(metavar="URL", help="Where the model is served.")
+    ] = None,
+    checker: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME|none",
+            help="Who gives a second opinion on what the model wrote; by default the model itself. "
+            "Reached at --api-base, too, if it is of the same provider.",
+        ),
     ] = None,
     record: Annotated[
         Path | None,
@@ -148,6 +158,8 @@ def maintain(
         raise typer.BadParameter("--exit-code goes with --dry-run.")
     if api_base is not None and model is None:
         raise typer.BadParameter("--api-base goes with --model.")
+    if checker is not None and model is None and replay is None:
+        raise typer.BadParameter("--checker goes with --model or --replay.")
     if record is not None and model is None and replay is None:
         raise typer.BadParameter("--record goes with --model or --replay.")
     if ask and not dry_run:
@@ -159,7 +171,7 @@ def maintain(
 
     limits = (max_calls, max_tokens, max_cost, max_time)
     tape = _tape(record, replay, dry_run and not ask)
-    writer = _writer(model, api_base, concurrency, limits, tape)
+    writer = _writer(model, api_base, checker, concurrency, limits, tape)
     options = CycleOptions(
         consolidate=consolidate,
         tenants=tuple(tenant or ()),
@@ -170,7 +182,8 @@ def maintain(
         ask=ask,
         purge=purge,
         keep_backups=keep_backups if backup else None,
-        shown={"only": only, "tenant": tenant or [], "embedder": embedder, "model": writer.model},
+        shown={"only": only, "tenant": tenant or [], "embedder": embedder, "model": writer.model}
+        | ({} if writer.checker == writer.model else {"checker": writer.checker}),
     )
     output = Output(json, quiet)
     signals = signals_of_this_command()
@@ -222,6 +235,7 @@ def _operations(only: str) -> frozenset[Operation]:
 def _writer(
     model: str | None,
     api_base: str | None,
+    checker: str | None,
     concurrency: int,
     limits: tuple[int | None, int | None, float | None, float | None],
     tape: Tape | None,
@@ -239,7 +253,19 @@ def _writer(
     # What is answered from a recording takes nothing but time.
     asks = tape is None or tape.asks
     budget = Budget(*limits) if asks else Budget(seconds=limits[-1])
-    return ModelWriter(Endpoint(model, api_base), concurrency, budget, tape)
+    endpoint = Endpoint(model, api_base)
+    return ModelWriter(endpoint, concurrency, budget, tape, _checker(checker, endpoint))
+
+
+def _checker(name: str | None, endpoint: Endpoint) -> Endpoint | Literal["same", "none"]:
+    """Give who checks; a key or an address is of one provider, and goes to no other."""
+    if name is None or name == endpoint.model:
+        return "same"
+    if name == "none":
+        return "none"
+    provider = endpoint.model.partition("/")[0]
+    at = endpoint.api_base if name.partition("/")[0] == provider else None
+    return replace(endpoint, model=name, api_base=at)
 
 
 def _tape(record: Path | None, replay: Path | None, dry_run: bool) -> Tape | None:

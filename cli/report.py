@@ -19,7 +19,7 @@ from .left import (
     undecided_as_text,
 )
 from .output import clean, shortened
-from .telling import Telling, counted, dated, in_time, memories_of
+from .telling import Telling, counted, dated, in_time, memories_of, whose_words
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -69,7 +69,12 @@ def as_json(outcome: Outcome, file: str, dry_run: bool, writer: Writer) -> dict[
         "kept": asdict(outcome.purged.kept),
         "purge": {"run": outcome.purged.run_id, "why": outcome.purged.why},
         "backup": None if outcome.backup is None else str(outcome.backup),
-        "model": {"writer": writer.name, "name": writer.model, **asdict(outcome.usage)},
+        "model": {
+            "writer": writer.name,
+            "name": writer.model,
+            "checker": writer.checker,
+            **asdict(outcome.usage),
+        },
     }
 
 
@@ -232,10 +237,15 @@ def _proposal(result: Result, memories: dict[str, Memory]) -> Iterator[str]:
             yield f"  {'-' if goes else '*'} {dated(memories.get(one))}"
     if result.why:
         yield clean(f"  ! {result.why}")
-    elif proposal.keeps_text:
+    if result.why and not done:
+        return
+    if proposal.keeps_text:
         yield f"  = {dated(memories.get(survivor or ''))}"
     else:
         yield clean(f"  = {proposal.draft.text}")
+        worded = Counter(whose_words(one) for one in proposal.draft.claims if one.written_by)
+        for whose, count in worded.items():
+            yield clean(f"    {counted(count, 'sentence', 'sentences')} {whose}")
 
 
 def _suspicions(suspicious: tuple[Suspicion, ...]) -> str:

@@ -109,7 +109,17 @@ QuietOption = Annotated[
 # What slowwave.toml may hold: the names of all options but the one that names the file itself.
 KEYS = frozenset(
     {
-        *("all", "api_base", "ask", "backup", "concurrency", "consolidate", "dry_run", "embedder"),
+        *(
+            "all",
+            "api_base",
+            "ask",
+            "backup",
+            "checker",
+            "concurrency",
+            "consolidate",
+            "dry_run",
+            "embedder",
+        ),
         *("exit_code", "full", "keep_backups", "purge", "record", "replay"),
         *("importance", "include_protected", "json", "kind", "layer", "max_calls", "max_cost"),
         *("max_time", "max_tokens", "model", "only", "origin", "pin", "quiet", "reconsider"),

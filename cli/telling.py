@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Protocol
 
 from slowwave.store.errors import StoreError
 from slowwave.store.file import open_reading
@@ -47,6 +48,26 @@ def said(memory: Memory | None) -> str:
 def dated(memory: Memory | None) -> str:
     """Give the beginning of what a memory says, and when that was observed."""
     return _GONE if memory is None else f"{clean(memory.observed_at[:10])}  {said(memory)}"
+
+
+class Signed(Protocol):
+    """A statement with who worded it, and who gave a second opinion on it."""
+
+    @property
+    def written_by(self) -> str | None:
+        """The model that worded it; None where a source says it word for word."""
+
+    @property
+    def checked_by(self) -> str | None:
+        """The model that gave a second opinion on it."""
+
+
+def whose_words(claim: Signed) -> str:
+    """Say whose words a statement has, and who was for it."""
+    if claim.written_by is None:
+        return "word for word from its sources"
+    also = "" if claim.checked_by is None else f" and by {claim.checked_by}"
+    return f"worded by {claim.written_by}, checked word by word{also}"
 
 
 def in_time(ids: Iterable[str], memories: dict[str, Memory]) -> list[str]:

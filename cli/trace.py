@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from .output import Output, clean, shortened
 from .settings import ConfigOption, FileArgument, JsonOption, QuietOption
+from .telling import whose_words
 
 if TYPE_CHECKING:
     from rich.tree import Tree
 
-    from slowwave.store.lineage import Ancestor, Lineage
+    from slowwave.store.lineage import Ancestor, KeptClaim, Lineage
 
 # How many generations stand inside each other before a new tree begins. Readers of JSON give up
 # at some depth (Python's at about 500), and lines have an end.
@@ -49,11 +51,18 @@ def trace(
     from rich.tree import Tree
 
     from slowwave.store.file import open_reading
-    from slowwave.store.lineage import Ancestor, find_traced, trace_derived, trace_sources
+    from slowwave.store.lineage import (
+        Ancestor,
+        find_traced,
+        read_claims,
+        trace_derived,
+        trace_sources,
+    )
 
     with open_reading(file) as opened:
         found = find_traced(opened, memory)
         sources, derived = trace_sources(opened, found.id), trace_derived(opened, found.id)
+        claims = read_claims(opened, found.id)
     output = Output(json, quiet)
     # Of a memory that has left the file the lineage keeps no more than what it said.
     layer, generation = (
@@ -68,6 +77,7 @@ def trace(
                     "status": found.status,
                     "layer": layer,
                     "generation": generation,
+                    "claims": [asdict(one) for one in claims],
                 },
                 **_as_json(sources, "sources"),
                 **_as_json(derived, "derived"),
@@ -77,11 +87,22 @@ def trace(
     said = shortened(found.content, _MOST_SHOWN)
     state = ", ".join(filter(None, (layer, found.status)))
     tree = Tree(Text(f"{clean(found.id)} ({state}) {said}"))
+    _tell(tree, claims)
     _grow(tree, sources, "made from")
     _grow(tree, derived, "made into")
     if not sources.steps and not derived.steps:
         tree.add(Text("nothing was made from it, and it was made from nothing"))
     output.show(tree)
+
+
+def _tell(tree: Tree, claims: Sequence[KeptClaim]) -> None:
+    """Say of each statement whose words it is, and who was for it."""
+    from rich.text import Text
+
+    if claims:
+        branch = tree.add(Text("says"))
+        for one in claims:
+            branch.add(Text(clean(f"{shortened(one.text, 400)} ({whose_words(one)})")))
 
 
 def _trees(lineage: Lineage, depth: int) -> list[tuple[str, tuple[_Branch, ...]]]:

@@ -35,6 +35,10 @@ class Claim:
 
     text: str
     sources: tuple[str, ...]
+    # The model that worded it, and the one that gave a second opinion on it; None where it says
+    # word for word what a source says.
+    written_by: str | None = None
+    checked_by: str | None = None
 
 
 @dataclass(frozen=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -83,6 +84,40 @@ def add_edges(file: MemoryFile, rows: Iterable[dict[str, Any]]) -> None:
         "ON CONFLICT (derived_id, source_id) DO NOTHING",
         rows,
     )
+
+
+@dataclass(frozen=True)
+class KeptClaim:
+    """One statement of a memory that a run made or let stand for others."""
+
+    text: str
+    sources: tuple[str, ...]
+    # The model that worded it, and the one that gave a second opinion on it; None where a source
+    # says it word for word.
+    written_by: str | None
+    checked_by: str | None
+
+
+def read_claims(file: MemoryFile, memory_id: str) -> list[KeptClaim]:
+    """Give the statements of a memory, as the last run that changed it left them."""
+    row = file.db.conn.execute(
+        "SELECT claims, CASE writer WHEN 'model' THEN model END FROM derivations "
+        "WHERE memory_id = ? ORDER BY run_id DESC LIMIT 1",
+        [memory_id],
+    ).fetchone()
+    if row is None:
+        return []
+    claims, model = json.loads(row[0]), row[1]
+    return [
+        KeptClaim(
+            one["text"],
+            tuple(one["sources"]),
+            # Until schema version 5 nothing was said of a single claim.
+            one.get("written_by", model),
+            one.get("checked_by"),
+        )
+        for one in claims
+    ]
 
 
 def find_traced(file: MemoryFile, prefix: str) -> Memory | Ancestor:

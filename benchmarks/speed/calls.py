@@ -26,6 +26,7 @@ from benchmarks.quality.bench import ROOT
 from fixtures.night import FLAVOURS, load
 from slowwave.consolidation.model.budget import Budget, Ledger
 from slowwave.consolidation.model.calls import Endpoint, open_model
+from slowwave.consolidation.model.checker import Models
 from slowwave.consolidation.model.dispatcher import Dispatcher
 from slowwave.consolidation.model.groups import Suggestions
 from slowwave.consolidation.model.questions import GroupsQuestion, Talk
@@ -144,7 +145,8 @@ def _ask_alone(endpoint: Endpoint, population: Population, concurrency: int) -> 
     for one in _windows(population):
         job = Job(one, tuple(population.sources(one.memories)))
         suggestions = Suggestions(one, job.sources, "")
-        dispatcher.ask(GroupsQuestion(endpoint.model, Talk(job, suggestions)))
+        models = Models(endpoint.model, endpoint.model)
+        dispatcher.ask(GroupsQuestion(Talk(job, suggestions, models)))
     while not dispatcher.at_rest:
         list(dispatcher.landed(seconds=0.1))
 

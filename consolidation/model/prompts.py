@@ -190,6 +190,11 @@ def ask_for_opinions(items: Sequence[Item]) -> Messages:
     ]
 
 
+def form_of(messages: Messages) -> Form:
+    """Give the form of the answer that messages ask for."""
+    return "opinions" if messages[0]["content"] == OPINIONS else "groups"
+
+
 def short_ids(sources: Sequence[Source]) -> dict[str, str]:
     """Give the short id of each source in a prompt to its own id: m1, m2 ..."""
     return {f"m{number}": source.id for number, source in enumerate(sources, start=1)}

@@ -21,6 +21,7 @@ from slowwave.consolidation.planning.estimates import (
 from slowwave.consolidation.proposals import (
     Asked,
     Conflict,
+    Draft,
     Proposal,
     Source,
     State,
@@ -30,6 +31,7 @@ from slowwave.consolidation.proposals import (
 )
 from slowwave.consolidation.text.token_count import count_tokens
 from slowwave.consolidation.verification.faults import Fault
+from slowwave.consolidation.verification.words import is_verbatim
 from slowwave.consolidation.writing.checking import Check
 from slowwave.consolidation.writing.writer import Answers, Job
 from slowwave.store.ledger import Answer, KeptAnswer
@@ -37,10 +39,11 @@ from slowwave.store.records import json_text
 
 from . import prompts
 from .answers import Unreadable, read_form
+from .checker import Models
 from .groups import Group, Suggestion, Suggestions, Unusable
 from .mending import after_opinions, before_opinions
 from .opinions import Doubt, doubts_of, standing
-from .prompts import Form, Messages, StatedGroup
+from .prompts import Form, Messages, StatedGroup, StatedOpinion
 
 # The most tokens of an answer beyond what is expected; a model may be wordier than its sources.
 ANSWER_MARGIN = 1_000
@@ -52,6 +55,7 @@ class Talk:
 
     job: Job
     suggestions: Suggestions
+    models: Models
     usage: Usage = field(default_factory=Usage)
     # What of it was not shared out yet over what came of the window.
     unshared: Usage = field(default_factory=Usage)
@@ -107,7 +111,7 @@ class Question(ABC):
     form: Form
 
     def __init__(self, model: str, talk: Talk, messages: Messages, estimate: Estimate) -> None:
-        """Take what is asked, and what that will take."""
+        """Take who is asked what, and what that will take."""
         self.talk = talk
         self.messages = messages
         self.estimate = estimate
@@ -168,13 +172,13 @@ class GroupsQuestion(Question):
 
     form: Form = "groups"
 
-    def __init__(self, model: str, talk: Talk, faulty: Sequence[_Faulty] = ()) -> None:
+    def __init__(self, talk: Talk, faulty: Sequence[_Faulty] = ()) -> None:
         """Take the groups to ask about once more, if it is not the first question."""
         self._faulty = tuple(faulty)
         self._sources = _shown(talk, faulty)
         self._ids = prompts.short_ids(self._sources)
         messages, estimate = self._asked(talk)
-        super().__init__(model, talk, messages, estimate)
+        super().__init__(talk.models.writer, talk, messages, estimate)
 
     def settle(self, text: str, check: Check) -> Come:
         """Give the groups that may be carried out, and ask on about the others."""
@@ -184,12 +188,16 @@ class GroupsQuestion(Question):
             yield from self._unread(text, str(error), check)
             return
         usable, doubted, faulty = self._sorted_out(stated, check)
+        checker = self.talk.models.checker
+        if checker is None:
+            approved, turned_down = _weighed(self.talk, doubted, (), check)
+            usable, doubted, faulty = usable + approved, [], faulty + turned_down
         yield from _usable(self.talk, usable)
         is_last = bool(self._faulty)
-        if doubted:
-            yield OpinionsQuestion(self._model, self.talk, doubted, faulty, is_last)
+        if doubted and checker is not None:
+            yield OpinionsQuestion(checker, self.talk, doubted, faulty, is_last)
         else:
-            yield from _went_on(self._model, self.talk, faulty, is_last, check)
+            yield from _went_on(self.talk, faulty, is_last, check)
 
     def failed(self, state: State, why: str, check: Check) -> Come:
         """Give what comes of the window without an answer; what was turned down may be mended."""
@@ -289,23 +297,10 @@ class OpinionsQuestion(Question):
         except Unreadable as error:
             yield from self._unread(text, str(error), check)
             return
-        usable, faulty, first = [], list(self._faulty), 1
-        for one in self._doubted:
-            own = [
-                opinion.model_copy(update={"n": opinion.n - first + 1})
-                for opinion in opinions
-                if first <= opinion.n < first + len(one.doubts)
-            ]
-            first += len(one.doubts)
-            faults, restating = standing(one.doubts, own, check)
-            if faults:
-                why = tuple(fault.why for fault in faults)
-                self.talk.suggestions.release(one.suggestion)
-                faulty.append(_Faulty(one.group, why, _heard(one, faults)))
-            else:
-                usable.append(one.suggestion.joined_by(restating))
+        usable, turned_down = _weighed(self.talk, self._doubted, opinions, check)
+        faulty = [*self._faulty, *turned_down]
         yield from _usable(self.talk, usable)
-        yield from _went_on(self._model, self.talk, faulty, self._is_last, check)
+        yield from _went_on(self.talk, faulty, self._is_last, check)
 
     def failed(self, state: State, why: str, check: Check) -> Come:
         """Give what comes of the window: nothing that is in doubt is carried out."""
@@ -313,6 +308,31 @@ class OpinionsQuestion(Question):
         for one in self._doubted:
             yield Written(one.suggestion.proposal, state, why)
         yield self.talk.end(state, why)
+
+
+def _weighed(
+    talk: Talk, doubted: Sequence[_Doubted], opinions: Sequence[StatedOpinion], check: Check
+) -> tuple[list[Suggestion], list[_Faulty]]:
+    """Part the groups by second opinions: those that these are for, and the others.
+
+    opinions: on all doubts of all groups in a row, by their numbers from 1.
+    """
+    usable, turned_down, first = [], [], 1
+    for one in doubted:
+        own = [
+            opinion.model_copy(update={"n": opinion.n - first + 1})
+            for opinion in opinions
+            if first <= opinion.n < first + len(one.doubts)
+        ]
+        first += len(one.doubts)
+        faults, restating = standing(one.doubts, own, check)
+        if faults:
+            why = tuple(fault.why for fault in faults)
+            talk.suggestions.release(one.suggestion)
+            turned_down.append(_Faulty(one.group, why, _heard(one, faults)))
+        else:
+            usable.append(one.suggestion.joined_by(restating))
+    return usable, turned_down
 
 
 def _heard(one: _Doubted, faults: Sequence[Fault]) -> Suggestion:
@@ -330,19 +350,31 @@ def _key(model: str, messages: Messages) -> str:
     return hashlib.sha256(f"{model}\n{asked}".encode()).hexdigest()
 
 
-def _went_on(
-    model: str, talk: Talk, faulty: Sequence[_Faulty], is_last: bool, check: Check
-) -> Come:
+def _went_on(talk: Talk, faulty: Sequence[_Faulty], is_last: bool, check: Check) -> Come:
     """Ask once more about groups that cannot be used, or do without the model."""
     if faulty and not is_last:
-        yield GroupsQuestion(model, talk, faulty)
+        yield GroupsQuestion(talk, faulty)
         return
     yield from _without_the_model(talk, faulty, check)
     yield talk.end("applied")
 
 
 def _usable(talk: Talk, suggestions: Sequence[Suggestion]) -> Iterator[Written]:
-    yield from talk.shared([Written(one.proposal, "planned", one.why) for one in suggestions])
+    written = [Written(_signed(talk, one), "planned", one.why) for one in suggestions]
+    yield from talk.shared(written)
+
+
+def _signed(talk: Talk, suggestion: Suggestion) -> Proposal:
+    """Say of each claim that no source says word for word who worded it, and who was for it."""
+    proposal = suggestion.proposal
+    texts = {source.id: source.text for source in suggestion.sources}
+    claims = tuple(
+        one
+        if is_verbatim(one.text, [texts[cited] for cited in one.sources])
+        else replace(one, written_by=talk.models.writer, checked_by=talk.models.checker)
+        for one in proposal.draft.claims
+    )
+    return replace(proposal, draft=Draft(claims))
 
 
 def _shown(talk: Talk, faulty: Sequence[_Faulty]) -> tuple[Source, ...]:
@@ -391,7 +423,7 @@ def _settled(talk: Talk, one: _Faulty, check: Check, state: State) -> Written | 
     if found is None:
         return Written(suggestion.proposal, state, why)
     found = found.turned_down(one.faults)
-    return Written(found.proposal, "planned", found.why)
+    return Written(_signed(talk, found), "planned", found.why)
 
 
 def share(used: Usage, count: int) -> list[Usage]:

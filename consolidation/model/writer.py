@@ -12,6 +12,7 @@ from collections import deque
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
+from typing import Literal
 
 from slowwave.consolidation.proposals import Asked, State, Usage, Written
 from slowwave.consolidation.writing.checking import Check
@@ -22,6 +23,7 @@ from . import prompts
 from .asking import CallFailed, Model
 from .budget import Budget, BudgetSpent, Ledger
 from .calls import Endpoint, open_model
+from .checker import Models, WithChecker
 from .dispatcher import Dispatcher
 from .groups import Suggestions
 from .questions import Come, GroupsQuestion, Question, Talk
@@ -45,12 +47,15 @@ class ModelWriter:
         concurrency: int = 4,
         budget: Budget | None = None,
         tape: Tape | None = None,
+        checker: Endpoint | Literal["same", "none"] = "same",
     ) -> None:
         """Take where the model is, how many calls may be under way, and what they may use.
 
-        With a tape answers are recorded, or come from a recording.
+        With a tape answers are recorded, or come from a recording. checker: who gives the second
+        opinions; with none, what needs one counts as turned down.
         """
         self._endpoint = endpoint
+        self._checker = checker
         self._tape = tape or Tape()
         self._concurrency = concurrency
         self._budget = budget or Budget()
@@ -61,6 +66,13 @@ class ModelWriter:
     def model(self) -> str | None:
         """The model's name."""
         return self._endpoint.model
+
+    @property
+    def checker(self) -> str | None:
+        """The name of the model that gives the second opinions; None if there is none."""
+        if isinstance(self._checker, Endpoint):
+            return self._checker.model
+        return None if self._checker == "none" else self.model
 
     @property
     def refused(self) -> str | None:
@@ -80,8 +92,12 @@ class ModelWriter:
         Raises `ModelError` if litellm does not know the model, or a key is missing.
         """
         if self._opened is None:
-            served = partial(open_model, self._endpoint)
-            self._opened = self._tape.model(self._endpoint.model, served)
+            self._opened = self._open(self._endpoint)
+            if isinstance(self._checker, Endpoint) and self._checker != self._endpoint:
+                self._opened = WithChecker(self._opened, self._open(self._checker))
+
+    def _open(self, endpoint: Endpoint) -> Model:
+        return self._tape.model(endpoint.model, partial(open_model, endpoint))
 
     def write(
         self, jobs: Sequence[Job], check: Check, answers: Answers
@@ -91,9 +107,9 @@ class ModelWriter:
             return
         self.make_ready()
         assert self._opened is not None  # noqa: S101 - make_ready has set it
-        name = self._endpoint.model
+        models = Models(self._endpoint.model, self.checker)
         questions = (
-            GroupsQuestion(name, Talk(job, Suggestions(job.window, job.sources, self.key)))
+            GroupsQuestion(Talk(job, Suggestions(job.window, job.sources, self.key), models))
             for job in jobs
         )
         ledger = Ledger(self._budget, self._opened.price)

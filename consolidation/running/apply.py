@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
@@ -378,7 +378,7 @@ def _add_edges(
 def _add_derivation(
     file: MemoryFile, run: RunContext, proposal: Proposal, memory_id: str, written: Written
 ) -> None:
-    claims = [{"text": one.text, "sources": one.sources} for one in proposal.draft.claims]
+    claims = [asdict(one) for one in proposal.draft.claims]
     row = {
         "memory_id": memory_id,
         "run_id": run.run_id,

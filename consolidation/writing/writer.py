@@ -50,6 +50,10 @@ class Writer(Protocol):
         """The model's name, None without one."""
 
     @property
+    def checker(self) -> str | None:
+        """The name of the model that gives second opinions, None without one."""
+
+    @property
     def refused(self) -> str | None:
         """Why the model refuses every call; None if it does not, or was not asked."""
 
@@ -75,6 +79,7 @@ class ExtractiveWriter:
 
     name = "extractive"
     model = None
+    checker = None
     refused = None
     key = None
 

@@ -1,0 +1,49 @@
+"""Two models as one: what writes, and what gives the second opinions."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from slowwave.store.ledger import Answer
+
+from .asking import Call, Model
+from .prompts import Form, Messages, form_of
+
+
+@dataclass(frozen=True)
+class Models:
+    """litellm's names of the model that is asked, and of the one for second opinions, if any."""
+
+    writer: str
+    checker: str | None
+
+
+class WithChecker:
+    """A model that has another one give the second opinions."""
+
+    def __init__(self, writer: Model, checker: Model) -> None:
+        """Take both; a budget is kept by the dearer and a call's limits by the more patient."""
+        self._of: dict[Form, Model] = {"groups": writer, "opinions": checker}
+
+    @property
+    def patience_s(self) -> float:
+        """How long a call may take at the most."""
+        return max(one.patience_s for one in self._of.values())
+
+    def price(self, prompt_tokens: int, answer_tokens: int) -> float | None:
+        """Give the price of the dearer; None if one of them is not known."""
+        prices = [one.price(prompt_tokens, answer_tokens) for one in self._of.values()]
+        known = [one for one in prices if one is not None]
+        return max(known) if len(known) == len(prices) else None
+
+    def limit(self, answer_tokens: int) -> int:
+        """Give the most tokens to allow for an answer of so many."""
+        return max(one.limit(answer_tokens) for one in self._of.values())
+
+    def ask(self, call: Call) -> Answer:
+        """Ask whom the question is for. Raises what that model does."""
+        return self._of[call.form].ask(call)
+
+    def note_kept(self, messages: Messages, answer: Answer) -> None:
+        """Tell whom the question was for of an answer that was kept."""
+        self._of[form_of(messages)].note_kept(messages, answer)
