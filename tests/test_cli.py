@@ -252,6 +252,7 @@ def test_format_1_is_what_the_interface_says(filled: Path, cli: Cli) -> None:
     assert report["model"] == {
         "writer": "extractive",
         "name": None,
+        "checker": None,
         "calls": 0,
         "cached": 0,
         "prompt_tokens": 0,

@@ -134,6 +134,7 @@ def test_a_recorded_night_is_the_same_again_without_a_model(
     assert again.json["model"] == {
         "writer": "model",
         "name": "openai/scripted",
+        "checker": "openai/scripted",
         "calls": 0,
         "cached": 3,
         "prompt_tokens": 0,
