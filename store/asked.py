@@ -1,8 +1,9 @@
-"""Which texts a model was shown, so that a night asks only about what is new."""
+"""Which texts a model was shown, so that a night asks only about what is new, and its conflicts."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import NamedTuple
 
 from .file import MemoryFile
 
@@ -22,3 +23,31 @@ def keep_asked(file: MemoryFile, tenant: str, hashes: Iterable[str], key: str, r
         "INSERT OR REPLACE INTO asked (tenant, content_hash, key, run_id) VALUES (?, ?, ?, ?)",
         [(tenant, one, key, run_id) for one in hashes],
     )
+
+
+class Dispute(NamedTuple):
+    """Two texts of a tenant, by their hashes, of which a model said that both cannot be true."""
+
+    tenant: str
+    earlier_hash: str
+    later_hash: str
+    why: str
+
+
+def keep_disputes(file: MemoryFile, disputes: Iterable[Dispute], run_id: str) -> None:
+    """Note conflicts that a model named, within the transaction of the caller."""
+    file.db.conn.executemany(
+        "INSERT OR REPLACE INTO disputes (tenant, earlier_hash, later_hash, why, run_id) "
+        "VALUES (?, ?, ?, ?, ?)",
+        [(*one, run_id) for one in disputes],
+    )
+
+
+def read_disputes(file: MemoryFile, tenant: str) -> list[Dispute]:
+    """Give the conflicts of a tenant that a model named."""
+    rows = file.db.conn.execute(
+        "SELECT tenant, earlier_hash, later_hash, why FROM disputes WHERE tenant = ? "
+        "ORDER BY earlier_hash, later_hash",
+        [tenant],
+    )
+    return [Dispute(*row) for row in rows]

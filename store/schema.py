@@ -393,11 +393,21 @@ CREATE TABLE asked (
     run_id       TEXT NOT NULL,
     PRIMARY KEY (tenant, content_hash, key)
 ) STRICT, WITHOUT ROWID;
+
+CREATE TABLE disputes (
+    -- A row per pair of texts of which a model said that both cannot be true.
+    tenant       TEXT NOT NULL,
+    earlier_hash TEXT NOT NULL,
+    later_hash   TEXT NOT NULL,
+    why          TEXT NOT NULL,
+    run_id       TEXT NOT NULL,
+    PRIMARY KEY (tenant, earlier_hash, later_hash)
+) STRICT, WITHOUT ROWID;
 """
 
 
 def version_5(db: Database) -> None:
-    """Remember which texts a model was shown."""
+    """Remember which texts a model was shown, and which it took for a conflict."""
     for statement in _statements(_VERSION_5):
         db.conn.execute(statement)
 

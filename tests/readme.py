@@ -22,6 +22,9 @@ from slowwave.store.file import create_file, open_writing
 ROOT = Path(__file__).parent.parent
 README = ROOT / "README.md"
 SMOKE = ROOT / "fixtures" / "smoke.jsonl"
+# Memories that only a model can tell once, and what one answered about them.
+RETOLD = ROOT / "fixtures" / "retold.jsonl"
+ANSWERS = ROOT / "fixtures" / "retold.answers.jsonl"
 
 
 def block(text: str, name: str) -> str:

@@ -48,3 +48,39 @@ def test_the_smoke_fixture_of_ci_has_something_to_do(tmp_path: Path, cli: Cli) -
     assert cli("import", tmp_path / "smoke.db", readme.SMOKE).code == 0
     planned = cli("maintain", tmp_path / "smoke.db", "--consolidate", "--dry-run", "--exit-code")
     assert planned.code == 4
+
+
+def test_the_recorded_night_of_ci_goes_a_models_way_without_one(tmp_path: Path, cli: Cli) -> None:
+    memories, answers = tmp_path / "retold.db", tmp_path / "answers.jsonl"
+    shutil.copy(readme.ANSWERS, answers)
+    assert cli("import", memories, readme.RETOLD).code == 0
+    maintained = ("maintain", memories, "--consolidate", "--replay", answers, "--json")
+    night = cli(*maintained)
+    assert (night.code, night.err) == (0, "")
+    by_model = [one for one in night.json["proposals"] if one["by_model"]]
+    assert {one["operation"] for one in by_model} == {"merge", "synthesize", "extract", "update"}
+    assert {one["state"] for one in by_model} == {"applied"}
+    (conflict,) = night.json["conflicts"]
+    assert conflict["slot"] == "statement"
+    listed = cli("conflicts", memories, "--json").json["conflicts"]
+    assert [one["sources"] for one in listed] == [conflict["sources"]]
+    # Each detail still stands in an active memory.
+    exported = cli("export", memories).out
+    for detail in ("25 minutes", "03:00", "!418", "Tove", "fixtures", "Imke", "1 April"):
+        assert detail in exported
+    assert cli(*maintained).json["proposals"] == []
+
+
+def test_a_dry_run_that_asks_the_record_plans_what_the_night_then_does(
+    tmp_path: Path, cli: Cli
+) -> None:
+    memories, answers = tmp_path / "retold.db", tmp_path / "answers.jsonl"
+    shutil.copy(readme.ANSWERS, answers)
+    assert cli("import", memories, readme.RETOLD).code == 0
+    night = ("maintain", memories, "--consolidate", "--replay", answers, "--json")
+    planned, done = cli(*night, "--dry-run", "--ask"), cli(*night)
+    drafts = [
+        {(one["operation"], one["draft"]) for one in ended.json["proposals"] if one["by_model"]}
+        for ended in (planned, done)
+    ]
+    assert drafts[0] == drafts[1]

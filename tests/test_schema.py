@@ -40,6 +40,7 @@ TABLES = {
     "changes",
     "standing",
     "asked",
+    "disputes",
 }
 
 # A whole row of each table that has a closed column, with whatever else it must have.
@@ -517,7 +518,7 @@ CREATE VIRTUAL TABLE my_search USING fts5 (content);
 INSERT INTO my_search SELECT content FROM memories;
 """
 # Those that every version has.
-EVERY_TABLE = sorted(TABLES - {"memos", "neighbours", "changes", "standing", "asked"})
+EVERY_TABLE = sorted(TABLES - {"memos", "neighbours", "changes", "standing", "asked", "disputes"})
 
 
 @pytest.mark.parametrize("mode", ["WAL", "DELETE"])

@@ -59,6 +59,16 @@ CREATE TABLE derivations (
 INSERT INTO "derivations" VALUES('019cd5af-e380-7141-8afd-c6b763157a82','01a2019d-4b92-7275-9fa4-0524aaf3a00e','183c7cc0690915e46d7065c414ff9bae','synthesize','extractive',NULL,'f74a5cab2996d57921dfcb0e7ab5a2448ef97a472b1f47f964e9c9545ce9d508','1e9e23000f3258462c1acdc5e0042971a17e2c4ef86e78e53612608b08dc3563','[{"sources":["oncall-00"],"text":"Oksana is on call for the databases at weekends."},{"sources":["oncall-01"],"text":"Database pages on a weekend go to Oksana."},{"sources":["oncall-02"],"text":"User said Oksana carries the database pager over the weekend."},{"sources":["oncall-04"],"text":"Weekend on-call duty for the databases belongs to Oksana."},{"sources":["oncall-05"],"text":"Checked the rota, and Oksana has the database shift every weekend."},{"sources":["oncall-07"],"text":"Oksana covers the databases on weekends, according to the duty roster."}]',0,0,0.0);
 INSERT INTO "derivations" VALUES('019cd5af-e380-756d-9483-a814448da708','01a2019d-4b92-7275-9fa4-0524aaf3a00e','9dba2a3ca85d1c8ed648ed03d4bbb595','update','extractive',NULL,'6db82a3a152d56b75c01bab08a556331c255073cfebcd18b23826e89d6598628','aa0ffbbc771da9597e834c8221136793aebaf5f7e61d4f1b1ec4cf19d57dccba','[{"sources":["branch-01"],"text":"[since 2026-02-02] User renamed the default branch of the firmware repository; it is called trunk from now on."},{"sources":["branch-00","branch-01"],"text":"[2026-02-01 until 2026-02-02] The default branch of the firmware repository is called master."}]',0,0,0.0);
 INSERT INTO "derivations" VALUES('twin-01','01a2019d-4b92-7275-9fa4-0524aaf3a00e','c87f96605b8b8ad2e5ad971ba490efd8','merge','extractive',NULL,'c7f1433a9fba6701792c8bc0753ad871fc9e0ea576abcc12f119995fd7bfe300','da4f0892fa98a60dad974542a527c8a38bbd35c654806d9f314a74890c4f896b','[{"sources":["twin-00","twin-01"],"text":"Billing listens on port 8080"}]',0,0,0.0);
+CREATE TABLE disputes (
+    -- A row per pair of texts of which a model said that both cannot be true.
+    tenant       TEXT NOT NULL,
+    earlier_hash TEXT NOT NULL,
+    later_hash   TEXT NOT NULL,
+    why          TEXT NOT NULL,
+    run_id       TEXT NOT NULL,
+    PRIMARY KEY (tenant, earlier_hash, later_hash)
+) STRICT, WITHOUT ROWID;
+INSERT INTO "disputes" VALUES('default','a-hash','another-hash','both cannot be true','run-1');
 CREATE TABLE embeddings (
     -- A row per memory and embedding model: its vector, little-endian float32 of unit length.
     memory_id    TEXT NOT NULL REFERENCES memories (id) ON DELETE CASCADE,

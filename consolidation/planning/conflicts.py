@@ -1,17 +1,19 @@
-"""The conflicts that stand in a file now: found by what texts say, without any model."""
+"""The conflicts that stand in a file now: found by what texts say, or named by a model before."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from slowwave.consolidation.proposals import Conflict
 from slowwave.consolidation.snapshot.population import Population
 from slowwave.consolidation.snapshot.snapshot import read_sound, sorted_by_length
 from slowwave.consolidation.updates.replacements import find_updates
+from slowwave.store.asked import Dispute, read_disputes
 from slowwave.store.file import open_reading
 from slowwave.store.lineage import read_edges
 from slowwave.store.memories import chosen_tenants
+from slowwave.store.records import Memory
 
 from .memories_with_sayings import memories_with_sayings
 
@@ -40,5 +42,22 @@ def standing_conflicts(path: Path, chosen: Sequence[str], now: str) -> list[Conf
                 too_long=too_long,
             )
             told = memories_with_sayings(population, population.is_fresh)
-            found += find_updates(told, lambda memory: not memory.protected).conflicts
+            seen = find_updates(told, lambda memory: not memory.protected).conflicts
+            found += [*seen, *_named(population, read_disputes(file, tenant), seen)]
     return found
+
+
+def _named(
+    population: Population, disputes: Sequence[Dispute], seen: Sequence[Conflict]
+) -> Iterator[Conflict]:
+    """Give the conflicts that a model named whose memories still stand, none twice."""
+    standing: dict[str, Memory] = {}
+    for memory in population.memories:
+        if memory.status == "active":
+            standing.setdefault(memory.content_hash, memory)
+    known = {frozenset(one.sources) for one in seen}
+    for one in disputes:
+        earlier, later = standing.get(one.earlier_hash), standing.get(one.later_hash)
+        if earlier and later and frozenset((earlier.id, later.id)) not in known:
+            texts = (earlier.content, later.content)
+            yield Conflict((earlier.id, later.id), one.tenant, "statement", texts, one.why)

@@ -17,7 +17,7 @@ from slowwave.consolidation.runtime.interruption import Interruption
 from slowwave.consolidation.runtime.threads import run_in_thread
 from slowwave.consolidation.vectors.embedder import Embedder
 from slowwave.consolidation.writing.writer import Answers, Writer
-from slowwave.store.asked import keep_asked
+from slowwave.store.asked import Dispute, keep_asked, keep_disputes
 from slowwave.store.entities import forget_found, keep_entities, keep_scans
 from slowwave.store.errors import FileHeld, StoreError, UnusableFile
 from slowwave.store.file import Identity, MemoryFile, open_reading, open_writing
@@ -211,6 +211,7 @@ class Run:
                     self.context.model_key,
                     self.context.run_id,
                 )
+                keep_disputes(file, _disputes(asked), self.context.run_id)
 
     def _settle_part(
         self,
@@ -313,3 +314,13 @@ def _moments(several: Sequence[Written]) -> Iterator[Sequence[Written]]:
         part.append(written)
     if part:
         yield part
+
+
+def _disputes(asked: Asked) -> list[Dispute]:
+    """Give the conflicts that a model named by what the memories say."""
+    window = asked.window
+    hash_of = dict(zip(window.memories, window.content_hashes, strict=True))
+    return [
+        Dispute(window.tenant, hash_of[one.sources[0]], hash_of[one.sources[1]], one.why)
+        for one in asked.conflicts
+    ]
