@@ -70,7 +70,10 @@ class Asked:
     def items(self) -> list[dict[str, Any]]:
         """What a second opinion is asked about; nothing in a question about memories."""
         first, *lines, _ = self.messages[1]["content"].splitlines()
-        return [json.loads(line) for line in lines] if first == "<items>" else []
+        if first != "<items>":
+            return []
+        found = [json.loads(line) for line in lines]
+        return [{**line, **item} for line in found for item in line.pop("items")]
 
     @property
     def faulty(self) -> list[dict[str, Any]]:

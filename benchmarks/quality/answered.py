@@ -31,7 +31,7 @@ from slowwave.store.ledger import Answer
 from slowwave.store.records import json_text
 
 from .bench import Json
-from .knowing import Shown, shown_in
+from .knowing import Shown, items_in, shown_in
 
 
 class AnsweredWriter(ModelWriter):
@@ -138,8 +138,7 @@ def _faulty_in(user: str) -> list[Json]:
 
 def _items_in(user: str) -> list[Json]:
     """Read what a second opinion is asked about, each without its number."""
-    items = [json.loads(line) for line in user.splitlines()[1:-1]]
-    return [{key: value for key, value in one.items() if key != "n"} for one in items]
+    return [{key: one[key] for key in one if key != "n"} for one in items_in(user)]
 
 
 class _Answered:

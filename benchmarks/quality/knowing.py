@@ -99,9 +99,15 @@ def shown_in(user: str) -> Iterator[Shown]:
             day = line
 
 
+def items_in(user: str) -> list[Json]:
+    """Read what a second opinion is asked about, each item with the texts that are to say it."""
+    lines = [json.loads(line) for line in user.splitlines()[1:-1]]
+    return [{**line, **item} for line in lines for item in line.pop("items")]
+
+
 def approving(user: str) -> list[Json]:
     """Approve of everything: any word of the texts stands for any other."""
-    items = map(json.loads, user.splitlines()[1:-1])
+    items = items_in(user)
     return [
         {
             "n": one["n"],

@@ -288,7 +288,9 @@ class OpinionsQuestion(Question):
         self._faulty = tuple(faulty)
         self._is_last = is_last
         items = [doubt.item for one in doubted for doubt in one.doubts]
-        super().__init__(model, talk, prompts.ask_for_opinions(items), estimate_opinions(items))
+        messages = prompts.ask_for_opinions(items)
+        estimate = estimate_opinions(messages[-1]["content"], len(items))
+        super().__init__(model, talk, messages, estimate)
 
     def settle(self, text: str, check: Check) -> Come:
         """Give the groups that the opinions are for, and go on with the others."""

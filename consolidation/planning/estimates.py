@@ -25,9 +25,8 @@ TOKENS_A_MEMORY = 6
 # What asking once more about groups adds; names, brackets and ids of one of them.
 _TOKENS_OF_ANOTHER_TRY = 66
 _TOKENS_A_GROUP = 38
-# The same for a second opinion; names and brackets of an item, and what is said of one.
-TOKENS_OF_OPINIONS = 576
-_TOKENS_AN_ITEM = 13
+# The same for a second opinion, and what is said of one item.
+TOKENS_OF_OPINIONS = 601
 _TOKENS_AN_OPINION = 24
 # Its id in an answer.
 _TOKENS_AN_ID = 4
@@ -70,12 +69,10 @@ def estimate_again(sources: Sequence[Source], groups: int, texts: Sequence[str])
     return Estimate(first.prompt + more, first.answer)
 
 
-def estimate_opinions(items: Sequence[Sequence[str | Sequence[str]]]) -> Estimate:
-    """Estimate a call for a second opinion on sentences, each with what is to say it too."""
-    texts = (one if isinstance(one, str) else " ".join(one) for item in items for one in item)
-    shown = sum(map(count_tokens, texts)) + _TOKENS_AN_ITEM * len(items)
-    said = _TOKENS_AN_OPINION * len(items) + _TOKENS_AROUND_AN_ANSWER
-    return Estimate(TOKENS_OF_OPINIONS + shown, said)
+def estimate_opinions(shown: str, items: int) -> Estimate:
+    """Estimate a call for second opinions on so many sentences; shown: all that is said of them."""
+    said = _TOKENS_AN_OPINION * items + _TOKENS_AROUND_AN_ANSWER
+    return Estimate(TOKENS_OF_OPINIONS + count_tokens(shown), said)
 
 
 def estimate_undecided(sources: Sequence[Source]) -> int:
