@@ -151,13 +151,15 @@ def _question(asked: Asked) -> dict[str, Any]:
 
 def _questions(asked: Sequence[Asked]) -> str:
     """Say what a model was, or would be, asked, and what went wrong with that."""
+    from slowwave.consolidation.planning.estimates import FOLLOW_UPS
+
     memories = _memories(sum(len(one.window.memories) for one in asked))
     questions = counted(len(asked), "question", "questions")
     if all(one.state == "planned" for one in asked):
         tokens = sum(one.window.tokens for one in asked)
         return (
             f"Left to the model: {memories} that lie near others, in {questions}, about "
-            f"{tokens:,} tokens."
+            f"{tokens:,} tokens; with second opinions and repairs up to {FOLLOW_UPS * tokens:,}."
         )
     lines = [f"The model was shown {memories} in {questions}."]
     for why, count in Counter(one.why for one in asked if one.state != "applied").most_common():

@@ -495,6 +495,18 @@ def test_what_holds_for_a_while_or_is_about_something_else_ends_nothing(
     assert "applied" not in {one.state for one in agent.sleep().results}
 
 
+def test_a_value_of_another_thing_of_the_same_kind_replaces_nothing(agent: Agent) -> None:
+    agent.remember(
+        told(
+            ["Source uploads land in the bucket `ingest`.", "Backups of mail go to `vault-2`."], "m"
+        )
+    )
+    agent.server.responder = lambda asked: says(
+        opinions(asked) if asked.items else groups(group("newer", ["m1", "m2"], ["m2"]))
+    )
+    assert "applied" not in {one.state for one in agent.sleep().results}
+
+
 REWORDED = ("Releases need the approval of Aino.", "Aino must confirm every release.")
 
 

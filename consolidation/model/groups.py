@@ -362,7 +362,7 @@ def _refuse_another_thing(now: Sequence[str], before: str, check: Check) -> None
     if here - there and there - here:
         one, other = sorted(here - there)[0], sorted(there - here)[0]
         raise Unusable(f"'{one}' and '{other}' are two things: {before}")
-    if not any(check.are_related(before, one) for one in now):
+    if not any(check.may_be_newer(before, one) for one in now):
         raise Unusable(f"this seems to be about something else: {before}")
 
 
