@@ -14,6 +14,7 @@ import os
 import sys
 import threading
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
@@ -23,6 +24,7 @@ from typing import Any, NamedTuple
 from dialects import OpenAi, dialect_of
 
 from slowwave.consolidation.text.reading import read
+from slowwave.consolidation.thresholds import EXTRACT_SOURCES
 
 # More than any test asks for: a loop that does not end must not fill the memory.
 MOST_REQUESTS = 200
@@ -32,7 +34,7 @@ MOST_SECONDS = 60.0
 # Whose tokens are counted.
 COUNTED_AS = "gpt-4o-mini"
 # From this share of the shorter one's words on two memories tell one thing to the honest one.
-_ALIKE = 0.6
+_ALIKE = 0.8
 
 
 class Shown(NamedTuple):
@@ -58,28 +60,25 @@ class Asked:
 
     @property
     def memories(self) -> list[Shown]:
-        """The memories in it, in their order."""
-        inside, _, _ = self.messages[1]["content"].partition("\n</memories>")
-        first, *lines = inside.splitlines()
-        if first == "<items>":
-            return []
-        assert first == "<memories>"
-        return list(_shown(lines))
-
-    @property
-    def items(self) -> list[dict[str, Any]]:
-        """What a second opinion is asked about; nothing in a question about memories."""
-        first, *lines, _ = self.messages[1]["content"].splitlines()
-        if first != "<items>":
-            return []
-        found = [json.loads(line) for line in lines]
-        return [{**line, **item} for line in found for item in line.pop("items")]
+        """The memories in it, in their order; none where opinions are asked for."""
+        return list(_shown(self._lines("memories")))
 
     @property
     def faulty(self) -> list[dict[str, Any]]:
         """The groups of an earlier answer that cannot be used, with their faults."""
-        _, _, behind = self.messages[1]["content"].partition("\n<groups>\n")
-        return [json.loads(line) for line in behind.splitlines()[:-1]]
+        return [json.loads(line) for line in self._lines("groups")]
+
+    @property
+    def items(self) -> list[dict[str, Any]]:
+        """What a second opinion is asked on; nothing where memories are shown."""
+        found = [json.loads(line) for line in self._lines("items")]
+        return [{**line, **item} for line in found for item in line.pop("items")]
+
+    def _lines(self, name: str) -> list[str]:
+        """Give the lines between two marks."""
+        _, _, behind = f"\n{self.messages[1]['content']}".partition(f"\n<{name}>\n")
+        inside, _, _ = behind.partition(f"\n</{name}>")
+        return inside.splitlines()
 
     @property
     def prompt_tokens(self) -> int:
@@ -225,6 +224,16 @@ def oracle(asked: Asked) -> Reply:
     return says(faithful(asked))
 
 
+def faithful(asked: Asked) -> dict[str, Any]:
+    """Give a true answer: what tells one thing is what has most of its words in common."""
+    if asked.items:
+        return {"opinions": [_opinion(item) for item in asked.items]}
+    voices = _voices(asked.memories)
+    others = [one for one in asked.memories if one not in voices]
+    rules = [_rule(voices)] if voices else []
+    return groups(*rules, *map(_told, _alike(others)))
+
+
 def opinions(asked: Asked, told: bool = True) -> dict[str, Any]:
     """Give an answer that says the same of every item; the first word stands for all others."""
     return {
@@ -242,27 +251,59 @@ def opinions(asked: Asked, told: bool = True) -> dict[str, Any]:
     }
 
 
-def faithful(asked: Asked) -> dict[str, Any]:
-    """Give a true answer: what tells one thing is what has most of its words in common."""
-    if asked.items:
-        return opinions(asked)
-    return groups(*map(_told, _alike(asked.memories)))
+def verdicts(*told: bool, words: Mapping[str, str] | None = None) -> dict[str, Any]:
+    """Give opinions on items, in their order; words with what means the same, of each item."""
+    means = [{"word": word, "means": named} for word, named in (words or {}).items()]
+    return {
+        "opinions": [
+            {"n": number, "told": one, "words": means} for number, one in enumerate(told, start=1)
+        ]
+    }
+
+
+def _opinion(item: Mapping[str, Any]) -> dict[str, Any]:
+    """Call told what is said in the same words, and over what a later text is about, too."""
+    (said, by) = (item["said"], item["by"]) if "said" in item else (item["was"], item["now"])
+    here, there = _words(said), _words(" ".join(by))
+    told = here <= there if "said" in item else bool(here & there)
+    return {"n": item["n"], "told": told, "words": []}
+
+
+def _voices(memories: Sequence[Shown]) -> list[Shown]:
+    """Give those that demand what most of them demand, if they are enough for a rule."""
+    norms = [one for one in memories if read(one.text).normative]
+    counted = Counter(word for one in norms for word in _words(one.text))
+    most = max(counted, key=lambda word: (counted[word], word), default="")
+    voices = [one for one in norms if most in _words(one.text)]
+    return voices if len(voices) >= EXTRACT_SOURCES else []
+
+
+def _rule(voices: Sequence[Shown]) -> dict[str, Any]:
+    """Let the plainest voice be the rule; those stay that name somebody."""
+    plainest = min(voices, key=lambda one: len(one.text))
+    stay = [one for one in voices if read(one.text).names]
+    return group("rule", voices, stay, [(plainest.text, voices)])
 
 
 def _told(members: list[Shown]) -> dict[str, Any]:
-    """Let all be told in the words of as few as have all words; one stays if it has them all."""
-    left = frozenset().union(*(_words(one) for one in members))
-    chosen: list[Shown] = []
+    """Let all be told in the words of as few as have all words; one stays if it has them all.
+
+    What stands stays as it is.
+    """
+    chosen = [one for one in members if one.stands]
+    words = {one: _words(one.text) for one in members}
+    left = frozenset().union(*words.values()).difference(*(words[one] for one in chosen))
     while left:
-        best = max(members, key=lambda one: (len(_words(one) & left), -len(one.text)))
+        best = max(members, key=lambda one: (len(words[one] & left), -len(one.text)))
         chosen.append(best)
-        left -= _words(best)
+        left -= words[best]
     if len(chosen) == 1:
         return group("same", members, chosen)
-    others = [one for one in members if one not in chosen]
+    told = [one for one in members if one not in chosen]
     claims = [
-        (dated(sentence, one.said), [one, *(others if one is chosen[0] else ())])
-        for one in sorted(chosen)
+        (dated(sentence, one.said), [one, *(told if one is chosen[-1] else ())])
+        for one in chosen
+        if not one.stands
         for sentence in read(one.text).sentences
     ]
     return group("joined", members, (), claims)
@@ -280,14 +321,14 @@ def _alike(memories: Sequence[Shown]) -> Iterator[list[Shown]]:
 
 
 def _are_alike(one: Shown, other: Shown) -> bool:
-    fewest = min(len(_words(one)), len(_words(other)))
-    return len(_words(one) & _words(other)) >= _ALIKE * fewest > 0
+    here, there = _words(one.text), _words(other.text)
+    return len(here & there) >= _ALIKE * min(len(here), len(there)) > 0
 
 
-def _words(memory: Shown) -> frozenset[str]:
-    """Give the content words, and the values as they are compared."""
-    reading = read(memory.text)
-    return reading.stem_set | {" ".join(key) for key in reading.value_keys}
+def _words(text: str) -> frozenset[str]:
+    """Give what a text says: stems of words, and values."""
+    reading = read(text)
+    return reading.stem_set.union(value for _, value in reading.value_keys)
 
 
 def dated(sentence: str, said: str) -> str:

@@ -7,7 +7,24 @@ from pathlib import Path
 
 import pytest
 from model_server import Asked, Reply, in_turn, model_server, oracle, refuses, says
-from test_model_writer import Agent, a_fact, facts, only_asked, states
+from nights import told
+from test_model_writer import (
+    CLEARED,
+    MADE,
+    WIKI,
+    Agent,
+    a_fact,
+    a_pair,
+    a_rule,
+    answered,
+    by_model,
+    facts,
+    grouping,
+    joined,
+    only_question,
+    states,
+    total,
+)
 
 from slowwave.consolidation.model.calls import ATTEMPTS, Endpoint
 from slowwave.consolidation.model.writer import ModelWriter
@@ -56,16 +73,25 @@ def writer(agent: Agent, model: str, path: str) -> ModelWriter:
 
 @each_provider
 def test_a_question_is_asked_and_its_answer_read(agent: Agent, model: str, path: str) -> None:
-    agent.remember(facts(3))
+    agent.remember([*a_fact(), *a_pair(), *a_rule()])
     outcome = agent.sleep(writer(agent, model, path))
-    assert [one.state for one in outcome.results] == ["applied"] * 3
-    assert len(agent.server.asked) == 3
-    for asked in agent.server.asked:
-        assert asked.form == "json_schema"
-        assert KEY in str(asked.headers)
-        assert model.endswith(asked.body["model"])
-    taken = [sum(tokens) for tokens in zip(*agent.server.taken, strict=True)]
-    assert [outcome.usage.prompt_tokens, outcome.usage.completion_tokens] == taken
+    assert {one.proposal.operation: one.state for one in by_model(outcome)} == dict.fromkeys(
+        MADE, "applied"
+    )
+    # The second is about the voices of the rule.
+    asked, opinions = agent.server.asked
+    assert {asked.form, opinions.form} == {"json_schema"}
+    assert KEY in str(asked.headers)
+    assert model.endswith(asked.body["model"])
+    assert (outcome.usage.prompt_tokens, outcome.usage.completion_tokens) == total(agent)
+
+
+@each_provider
+def test_a_second_opinion_is_asked_and_read(agent: Agent, model: str, path: str) -> None:
+    agent.remember(told(WIKI, "wiki"))
+    agent.server.responder = grouping(joined, on=CLEARED)
+    assert states(agent.sleep(writer(agent, model, path))) == {"applied": 1}
+    assert [len(asked.items) for asked in agent.server.asked] == [0, 2]
 
 
 @each_provider
@@ -84,7 +110,7 @@ def test_an_answer_that_is_cut_off_is_asked_for_with_twice_the_limit(
     agent: Agent, model: str, path: str
 ) -> None:
     agent.remember(a_fact())
-    agent.server.responder = in_turn(says('{"groups": [{"kind": "joi', "length"), then=oracle)
+    agent.server.responder = in_turn(says('{"groups": [{"kind": "jo', "length"), then=oracle)
     assert states(agent.sleep(writer(agent, model, path))) == {"applied": 1}
     first, second = (limit_of(asked) for asked in agent.server.asked)
     assert second == 2 * first
@@ -103,7 +129,7 @@ def test_a_refused_key_or_an_unknown_model_is_understood(
     agent.server.responder = lambda _: refuses(status, "not for you")
     asking = writer(agent, model, path)
     outcome = agent.sleep(asking)
-    assert states(outcome) == {"failed": 1, "skipped": 1}
+    assert answered(outcome) == {"failed": 1, "skipped": 1}
     assert "not for you" in str(asking.refused)
     assert len(agent.server.asked) == 1
 
@@ -124,9 +150,9 @@ FILTERING = {name: at for name, at in PROVIDERS.items() if not name.startswith((
 def test_what_a_filter_withholds_is_not_asked_again(agent: Agent, model: str, path: str) -> None:
     agent.remember(a_fact())
     agent.server.responder = in_turn(says("", "content_filter"))
-    asked = only_asked(agent.sleep(writer(agent, model, path)))
-    assert asked.state == "failed"
-    assert "filter" in str(asked.why)
+    question = only_question(agent.sleep(writer(agent, model, path)))
+    assert question.state == "failed"
+    assert "filter" in str(question.why)
     assert len(agent.server.asked) == 1
 
 
@@ -136,9 +162,9 @@ def test_a_question_that_gemini_blocks_is_not_asked_again(agent: Agent) -> None:
     used = {"promptTokenCount": 300, "totalTokenCount": 300}
     blocked = Reply({"promptFeedback": feedback, "usageMetadata": used})
     agent.server.responder = in_turn(blocked)
-    asked = only_asked(agent.sleep(writer(agent, *PROVIDERS["Gemini"])))
-    assert asked.state == "failed"
-    assert "filter" in str(asked.why)
+    question = only_question(agent.sleep(writer(agent, *PROVIDERS["Gemini"])))
+    assert question.state == "failed"
+    assert "filter" in str(question.why)
     assert len(agent.server.asked) == 1
 
 

@@ -214,8 +214,13 @@ class Suggestions:
 
         What no claim cites stays as it is.
         """
+        if not group.claims:
+            raise Unusable("it says nothing: it has no claims")
         cited = {one for claim in group.claims for one in claim.sources} | self._window.standing
-        return self._compose([one for one in group.ids if one in cited], group.claims)
+        ids = [one for one in group.ids if one in cited]
+        if len(ids) < _FEWEST:
+            raise Unusable("its claims cite fewer than two of its memories")
+        return self._compose(ids, group.claims)
 
     def _compose(self, ids: Sequence[str], claims: Sequence[Claim]) -> Suggestion:
         self._refuse_apart(ids)

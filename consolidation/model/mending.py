@@ -62,7 +62,7 @@ def _mended(suggestion: Suggestion, check: Check, is_heard: bool) -> Suggestion 
     sound = [one for at, one in enumerate(claims) if at not in wrong]
     open_ids = {one.source for one in faults if one.source is not None} | suggestion.missed
     open_ids |= {cited for at in wrong for cited in claims[at].sources}
-    draft = Draft(tuple(_completed(sound, sources, open_ids, check)))
+    draft = Draft(tuple(_completed(sound, sources, open_ids, suggestion.missed, check)))
     if not draft.claims or not _is_worth_it(suggestion, draft):
         return None
     completed = replace(
@@ -159,12 +159,16 @@ def _completed(
     sound: Sequence[Claim],
     sources: Sequence[Source],
     open_ids: Collection[str],
+    missed: Collection[str],
     check: Check,
 ) -> Iterator[Claim]:
     """Give claims, and the sentences of open sources that none of them tells, each once.
 
     The fullest are added first: they tell others. Each source is cited by what tells it.
+    missed: of what these say a second opinion found something left out of the claims, so only
+    word for word do the claims tell it.
     """
+    said_so = [one.text for one in sound]
     claims: list[Claim] = list(sound)
     kept: list[Reading] = [read(one.text) for one in sound]
     tellers: dict[str, int] = {}
@@ -173,6 +177,9 @@ def _completed(
     for source, sentence in sorted(said, key=lambda one: -len(one[1])):
         reading = read(sentence)
         place = check.teller(reading, kept)
+        is_missed = source.id in missed and not is_verbatim(sentence, said_so)
+        if is_missed and place is not None and place < len(sound):
+            place = None
         if place is None:
             place = len(claims)
             claims.append(Claim(dated(source, ended(sentence)), (source.id,)))
