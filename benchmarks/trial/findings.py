@@ -148,6 +148,6 @@ def _reasons(report: Json) -> Iterator[str]:
         if one["by_model"] and one["why"]:
             yield from one["why"].split("; ")
     for one in report["questions"]:
-        yield from one["turned_down"]
+        yield from one.get("turned_down", ())
         if one["why"]:
             yield f"question not answered: {one['why']}"
