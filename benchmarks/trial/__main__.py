@@ -32,7 +32,7 @@ from .findings import (
     turned_down,
     what_agents_see,
 )
-from .memories import first_of
+from .memories import some_of
 from .server import NotServed, served
 
 _LIFE = "life-developed"
@@ -58,7 +58,7 @@ def main() -> None:
     folder: Path = chosen.folder
     folder.mkdir(parents=True, exist_ok=True)
     gold = QUALITY / f"{_LIFE}.gold.json"
-    life = first_of(source_of_files(QUALITY / f"{_LIFE}.jsonl", gold), chosen.memories)
+    life = some_of(source_of_files(QUALITY / f"{_LIFE}.jsonl", gold), chosen.memories)
     path = _filled(folder, life)
     told, before = active(path), what_agents_see(path)
     try:

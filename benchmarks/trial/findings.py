@@ -1,4 +1,4 @@
-"""What a night with a model left in a file: is each text of the model's true to its sources?"""
+"""What a night with a model left in a file, and whether each text of the model's is true."""
 
 from __future__ import annotations
 
@@ -108,12 +108,17 @@ def checks_of_answers(figures: LifeFigures) -> list[Check]:
             Check(f"no pair is joined: {name}", tuple(map(" and ".join, figures.joined[name])))
             for name in PAIRS
         ),
-        Check("no memory tells two things", tuple(f"{one.into}: {_ids(one.ids)}" for one in figures.glued)),
+        Check(
+            "no memory tells two things",
+            tuple(f"{one.into}: {_ids(one.ids)}" for one in figures.glued),
+        ),
         Check(
             "no memory went into one that tells another thing",
             tuple(f"{one.into}: {_ids(one.ids)}" for one in figures.wrong_folds),
         ),
-        Check("no detail is lost", tuple(f"{one}: {' | '.join(all_)}" for one, all_ in figures.lost)),
+        Check(
+            "no detail is lost", tuple(f"{one}: {' | '.join(all_)}" for one, all_ in figures.lost)
+        ),
         Check("no newest value is gone", figures.newest_gone),
     ]
 
@@ -148,6 +153,6 @@ def _reasons(report: Json) -> Iterator[str]:
         if one["by_model"] and one["why"]:
             yield from one["why"].split("; ")
     for one in report["questions"]:
-        yield from one.get("turned_down", ())
+        yield from one["turned_down"]
         if one["why"]:
             yield f"question not answered: {one['why']}"
