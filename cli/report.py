@@ -33,6 +33,8 @@ if TYPE_CHECKING:
     from slowwave.store.records import Memory
 
 _MOST_SUSPICIOUS = 5
+# Reasons for which groups of a model's were turned down.
+_MOST_TURNED_DOWN = 5
 # What keeps a memory from being purged.
 _NEEDED = {
     "lineage": "by lineage",
@@ -146,6 +148,7 @@ def _question(asked: Asked) -> dict[str, Any]:
         "estimated_tokens": window.tokens,
         "state": asked.state,
         "why": asked.why,
+        "turned_down": asked.turned_down,
     }
 
 
@@ -164,6 +167,11 @@ def _questions(asked: Sequence[Asked]) -> str:
     lines = [f"The model was shown {memories} in {questions}."]
     for why, count in Counter(one.why for one in asked if one.state != "applied").most_common():
         lines.append(clean(f"  ! {counted(count, 'question', 'questions')}: {why}"))
+    turned_down = Counter(why for one in asked for why in one.turned_down)
+    for why, count in turned_down.most_common(_MOST_TURNED_DOWN):
+        lines.append(clean(f"  ! {counted(count, 'group', 'groups')} turned down: {why}"))
+    if len(turned_down) > _MOST_TURNED_DOWN:
+        lines.append("  ... all of them with --json")
     return "\n".join(lines)
 
 

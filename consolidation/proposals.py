@@ -270,6 +270,8 @@ class Asked:
     usage: Usage = field(default_factory=Usage)
     # What the model says cannot both be true.
     conflicts: tuple[Conflict, ...] = ()
+    # Why groups of the answer were turned down of which no proposal tells: they are none.
+    turned_down: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

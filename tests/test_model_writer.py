@@ -488,6 +488,14 @@ def test_what_a_model_leaves_is_told_once_by_rule(agent: Agent, responder: Respo
     assert [row["writer"] for row in agent.rows("SELECT * FROM derivations")] == ["extractive"]
 
 
+def test_a_group_of_nothing_that_was_shown_is_told_and_not_asked_about(agent: Agent) -> None:
+    agent.remember(a_fact())
+    agent.server.responder = lambda asked: says(groups(group("same", ["m7", "m8"], ["m7"])))
+    outcome = agent.sleep()
+    assert len(agent.server.asked) == 1
+    assert outcome.asked[0].turned_down == ("it names an id that was not given: m7",)
+
+
 def test_what_is_certain_is_done_before_a_model_is_asked_and_not_shown_to_it(agent: Agent) -> None:
     twins = told(["The kettle of the office is blue."] * 2, "twins")
     agent.remember([*a_fact(), *twins])
@@ -1337,6 +1345,33 @@ def test_a_server_is_asked_in_the_first_form_of_output_that_it_understands(
     outcome = agent.sleep()
     assert states(outcome) == {"applied": 3}
     assert [asked.form for asked in agent.server.asked] == [*forms, forms[-1], forms[-1]]
+
+
+# As llama-cpp-python 0.3.36 says it, with status 500.
+NOT_KNOWN = (
+    "1 validation error:\n  {'type': 'literal_error', 'loc': ('body', 'response_format', 'type'), "
+    "'msg': \"Input should be 'text' or 'json_object'\", 'input': 'json_schema'}"
+)
+
+
+def test_a_form_that_a_server_calls_a_defect_of_its_own_is_asked_for_in_another_one(
+    agent: Agent,
+) -> None:
+    agent.remember(facts(2))
+    agent.server.responder = lambda asked: (
+        refuses(500, NOT_KNOWN) if asked.form == "json_schema" else oracle(asked)
+    )
+    assert states(agent.sleep()) == {"applied": 2}
+    forms = [asked.form for asked in agent.server.asked]
+    assert forms == ["json_schema", "json_object", "json_object"]
+
+
+def test_a_defect_of_the_server_is_told_whole_and_asked_in_no_other_form(agent: Agent) -> None:
+    agent.remember(a_fact())
+    agent.server.responder = lambda asked: refuses(500, "2 errors:\n  out of memory")
+    outcome = agent.sleep()
+    assert {asked.form for asked in agent.server.asked} == {"json_schema"}
+    assert "2 errors: out of memory" in (outcome.asked[0].why or "")
 
 
 def test_a_question_that_is_always_refused_costs_the_others_no_structured_output(

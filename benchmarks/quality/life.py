@@ -97,23 +97,32 @@ def main(arguments: Sequence[str] | None = None) -> None:
 def measured(source: Source, embedder: Embedder, writer: Writer | None = None) -> Measured:
     """Run a night on a life, and a second one, which must do nothing."""
     with memory_file(source.lines) as path:
-        before = [one for one in _stored(path) if one.active]
+        before = active(path)
         began = time.process_time()
         first = night(path, embedder, writer)
         seconds = time.process_time() - began
-        after = _stored(path)
-        life = Life(
-            before=before,
-            after=after,
-            edges=_edges(path),
-            conflicts=[one.sources for one in standing_conflicts(path, (), timestamp(NOW))],
-            gold=gold_of(source.gold, {one.id: one.content for one in before}),
-        )
+        life = life_of(path, before, source.gold)
         there = picture(path)
         second = night(path, embedder, writer)
         again = len(second.plan.proposals) + len(second.asked), written(there, picture(path))
-    texts = {one.id: one.content for one in [*before, *after]}
+    texts = {one.id: one.content for one in [*before, *life.after]}
     return Measured(life_figures(life), texts, seconds, again, first)
+
+
+def active(path: Path) -> list[Stored]:
+    """Read the active memories of a file."""
+    return [one for one in _stored(path) if one.active]
+
+
+def life_of(path: Path, before: Sequence[Stored], gold: Json) -> Life:
+    """Read what a night made of a file. before: what was active; gold: in the form of its file."""
+    return Life(
+        before=before,
+        after=_stored(path),
+        edges=_edges(path),
+        conflicts=[one.sources for one in standing_conflicts(path, (), timestamp(NOW))],
+        gold=gold_of(gold, {one.id: one.content for one in before}),
+    )
 
 
 def _writer(chosen: argparse.Namespace, life: Source) -> Writer | None:

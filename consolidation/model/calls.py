@@ -49,6 +49,8 @@ _SAID_OF_THE_QUESTION = re.compile(
     r"maximum number of tokens",
     re.IGNORECASE,
 )
+# A refusal of how it is asked: llama-cpp-python's server sends it as a defect of its own, with 500.
+_SAID_OF_THE_MANNER = re.compile(r"response_format|json_schema")
 # A model that thinks does so before it answers, and is charged for it: OpenAI advises to begin
 # with a reserve of 25,000 tokens; what is asked here is a page long.
 _THOUGHTS_TIMES = 4
@@ -171,7 +173,7 @@ class ServedModel:
                     f"the server sends on to another address (HTTP {status}), where nothing is sent"
                 ) from error
             kind = ModelRefuses if _refuses_all(error) else CallFailed
-            raise kind(f"the model could not be asked: {self._first_line(error)}") from error
+            raise kind(f"the model could not be asked: {self._said_by(error)}") from error
 
     def _whole_answer(self, call: Call) -> Answer:
         """Ask, and once more with twice the limit if the answer is cut off."""
@@ -225,10 +227,11 @@ class ServedModel:
         )
 
     def _ask_in_any_manner(self, call: Call, manners: list[Manner]) -> _Said:
+        errors = self._litellm.exceptions
         while True:
             try:
                 said = self._ask_once(call, manners[-1])
-            except self._litellm.exceptions.BadRequestError as error:
+            except (errors.BadRequestError, errors.InternalServerError) as error:
                 simpler = manners[-1].simpler(str(error))
                 if simpler is None or self._is_beyond_manners(error):
                     raise
@@ -238,8 +241,10 @@ class ServedModel:
                 return said
 
     def _is_beyond_manners(self, error: Exception) -> bool:
-        """Say whether a refusal is of the question itself, or of every question."""
+        """Say whether a refusal is of the question itself, or of every question, or is none."""
         errors = self._litellm.exceptions
+        if isinstance(error, errors.InternalServerError):
+            return _SAID_OF_THE_MANNER.search(str(error)) is None
         of_the_question = errors.ContentPolicyViolationError, errors.ContextWindowExceededError
         said = _SAID_OF_THE_QUESTION.search(str(error)) is not None
         return said or isinstance(error, of_the_question) or _refuses_all(error)
@@ -296,7 +301,7 @@ class ServedModel:
             raise
         except Exception as error:  # a server's nonsense may break litellm in any way
             call.pending.lose()
-            raise CallFailed(f"the model could not be asked: {self._first_line(error)}") from error
+            raise CallFailed(f"the model could not be asked: {self._said_by(error)}") from error
 
     def _window(self, call: Call) -> dict[str, int]:
         """Ask Ollama for a window that holds the question and its answer: some power of two."""
@@ -325,12 +330,12 @@ class ServedModel:
             return None
         return told if math.isfinite(told) and told >= 0 else None
 
-    def _first_line(self, error: Exception) -> str:
-        """Give what an error says, without keys."""
+    def _said_by(self, error: Exception) -> str:
+        """Give what an error says, without keys, on one line."""
         text = self._clean(str(error).strip() or type(error).__name__)
         # litellm puts its own traceback behind what it says.
         said = text.partition("Traceback (most recent call last)")[0].strip()
-        return (said or type(error).__name__).splitlines()[0][:300]
+        return " ".join(said.split())[:300] or type(error).__name__
 
     def _clean(self, text: str) -> str:
         return without_secrets(text, self._endpoint.api_base)

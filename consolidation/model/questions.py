@@ -60,6 +60,8 @@ class Talk:
     # What of it was not shared out yet over what came of the window.
     unshared: Usage = field(default_factory=Usage)
     conflicts: list[Conflict] = field(default_factory=list)
+    # Why groups cannot be taken as proposals, not even after they were asked about once more.
+    turned_down: list[str] = field(default_factory=list)
 
     @property
     def window(self) -> Window:
@@ -80,7 +82,8 @@ class Talk:
 
     def end(self, state: State, why: str | None = None) -> Asked:
         """Give what became of the question."""
-        return Asked(self.window, state, why, self.usage, tuple(self.conflicts))
+        conflicts, turned_down = tuple(self.conflicts), tuple(self.turned_down)
+        return Asked(self.window, state, why, self.usage, conflicts, turned_down)
 
 
 @dataclass(frozen=True)
@@ -231,7 +234,9 @@ class GroupsQuestion(Question):
                 suggestion = self.talk.suggestions.of(group, check)
             except Unusable as error:
                 # There is nothing to ask about a group of no memory that was shown.
-                if not set(group.ids).isdisjoint(self._ids.values()):
+                if set(group.ids).isdisjoint(self._ids.values()):
+                    self.talk.turned_down.append(str(error))
+                else:
                     faulty.append(_Faulty(group, (str(error),), None))
                 continue
             if self._is_wanted(suggestion.proposal):
@@ -410,6 +415,7 @@ def _without_the_model(
 
     state: of those of which nothing is written; only `rejected` is remembered.
     """
+    talk.turned_down += [why for one in faulty if not one.suggestion for why in one.faults]
     found = [_settled(talk, one, check, state) for one in faulty]
     settled = [one for one in found if one is not None]
     yield from (one for one in settled if one.state != "planned")
