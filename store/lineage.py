@@ -99,25 +99,28 @@ class KeptClaim:
 
 
 def read_claims(file: MemoryFile, memory_id: str) -> list[KeptClaim]:
-    """Give the statements of a memory, as the last run that changed it left them."""
-    row = file.db.conn.execute(
+    """Give the statements of a memory, as the last run that changed it left them.
+
+    What stood in it before it grew was worded by whoever worded it then.
+    """
+    rows = file.db.conn.execute(
         "SELECT claims, CASE writer WHEN 'model' THEN model END FROM derivations "
-        "WHERE memory_id = ? ORDER BY run_id DESC LIMIT 1",
+        "WHERE memory_id = ? ORDER BY run_id",
         [memory_id],
-    ).fetchone()
-    if row is None:
-        return []
-    claims, model = json.loads(row[0]), row[1]
-    return [
-        KeptClaim(
-            one["text"],
-            tuple(one["sources"]),
-            # Until schema version 5 nothing was said of a single claim.
-            one.get("written_by", model),
-            one.get("checked_by"),
-        )
-        for one in claims
-    ]
+    )
+    claims: list[KeptClaim] = []
+    for text, model in rows:
+        before = {one.text: one for one in claims if one.written_by is not None}
+        stated = [_kept_claim(one, model) for one in json.loads(text)]
+        claims = [before.get(one.text, one) if one.written_by is None else one for one in stated]
+    return claims
+
+
+def _kept_claim(stated: dict[str, Any], model: str | None) -> KeptClaim:
+    # Until schema version 5 nothing was said of a single claim.
+    writer = stated.get("written_by", model)
+    sources = tuple(stated.get("sources", ()))
+    return KeptClaim(stated.get("text", ""), sources, writer, stated.get("checked_by"))
 
 
 def find_traced(file: MemoryFile, prefix: str) -> Memory | Ancestor:

@@ -139,3 +139,32 @@ def test_a_budget_of_money_is_kept_by_the_dearer_of_both(monkeypatch: pytest.Mon
     assert both.price(1000, 1000) == large.price(1000, 1000) != small.price(1000, 1000)
     unknown = open_model(Endpoint("openai/of-ones-own"))
     assert WithChecker(small, unknown).price(1000, 1000) is None
+
+
+def test_what_one_checker_turned_down_is_asked_again_with_another(cli: Cli, agent: Agent) -> None:
+    maintained(cli, agent, "--checker", "none")
+    agent.server.forget()
+    ended = maintained(cli, agent, "--checker", "openai/strict")
+    assert asked_by(agent) == [("strict", "opinions")]
+    assert {one["state"] for one in ended.json["proposals"]} == {"applied"}
+
+
+def test_what_a_model_worded_before_a_memory_grew_is_still_its_wording(
+    cli: Cli, agent: Agent
+) -> None:
+    maintained(cli, agent)
+    more = "The miller keeps the key of the gate to the ponds from 06:30 to 09:15 on Sundays."
+    agent.remember(told([more], "more", first_day=20))
+
+    def grown(asked: Asked) -> Reply:
+        if asked.items:
+            return says(opinions(asked))
+        (new,) = [one for one in asked.memories if not one.stands]
+        return says(groups(group("joined", asked.memories, (), [(more, [new])])))
+
+    agent.server.responder = grown
+    maintained(cli, agent)
+    (row,) = agent.rows("SELECT id FROM memories WHERE status = 'active'")
+    claims = cli("trace", agent.path, row["id"], "--json").json["memory"]["claims"]
+    worded = {one["text"]: one["written_by"] for one in claims}
+    assert worded == {BOTH: "openai/scripted", more: None}

@@ -81,10 +81,10 @@ class ModelWriter:
 
     @property
     def key(self) -> str:
-        """The hash of the model and of what it is told."""
-        return hashlib.sha256(
-            f"{self._endpoint.model}\n{prompts.INSTRUCTIONS}".encode()
-        ).hexdigest()
+        """The hash of the model, of who checks it if that is another, and of what it is told."""
+        checker = "" if self.checker == self.model else f"\n{self.checker}"
+        told = f"{self._endpoint.model}{checker}\n{prompts.INSTRUCTIONS}"
+        return hashlib.sha256(told.encode()).hexdigest()
 
     def make_ready(self) -> None:
         """Load litellm, unless all answers come from a recording.
