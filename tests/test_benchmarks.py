@@ -17,7 +17,9 @@ SECTIONS = ("environment", "pairs", "clusters", "nights", "drafts", "updates", "
 
 
 @pytest.fixture(scope="module")
-def output(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def output(tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest) -> Path:
+    if not request.config.getoption("--long"):
+        pytest.skip("in make test-long: it takes as long as a hundred other tests")
     folder = tmp_path_factory.mktemp("bench")
     with model_server() as server:
         model = ["--model", "openai/scripted", "--api-base", server.base]

@@ -32,8 +32,8 @@ def parcels(
     rows of at least `similarity`, by cosine; so are the rows of each list in `together`. DBSCAN on
     that graph finds what hangs together, and single linkage, from the nearest pair on and no
     further than a parcel holds, cuts what is too large; a row that this leaves alone joins its
-    nearest all the same, beyond `most`. Small parts share a parcel. A row that nothing lies near is
-    in none.
+    nearest all the same, unless that is beyond `most` already. Small parts share a parcel. A row
+    that nothing lies near is in none.
     """
     graph = _graph(vectors, new, together, nearest, similarity)
     parts = [part for part in _parts(graph, sizes, most) if not set(part).isdisjoint(new)]
@@ -101,9 +101,12 @@ def _parts(graph: csr_array, sizes: Sequence[int], most: int) -> list[list[int]]
         if len(part_of[row]) == 1:
             near = graph[[row], :].tocoo()
             nearest = part_of[int(near.col[np.argmin(near.data)])]
-            nearest.append(row)
-            part_of[row] = nearest
-    unique = {id(part): part for part in part_of.values()}
+            # One of them may be too much, not all that have the same nearest.
+            if held[nearest[0]] <= most:
+                held[nearest[0]] += sizes[row]
+                nearest.append(row)
+                part_of[row] = nearest
+    unique = {id(part): part for part in part_of.values() if len(part) > 1}
     # Parts of one cluster stand side by side.
     return sorted(unique.values(), key=lambda part: (labels[part[0]], part))
 
