@@ -64,7 +64,10 @@ def run_cycle(
             purgeable = plan_purge(path, survey.populations, now) if options.purge else NOTHING
             if purgeable.ids:
                 preflight.check_and_back_up()
-            executed = carried_out(run, survey.plan, survey.populations, progress, interruption)
+            look_again = partial(surveyor.again, survey.found.cache, run)
+            executed = carried_out(
+                run, survey.plan, survey.populations, progress, interruption, look_again
+            )
         except KeyboardInterrupt:
             interruption.close()
             with interruption.limited():

@@ -161,3 +161,27 @@ def test_a_sentence_that_two_memories_share_is_asked_about_once(agent: Agent) ->
     agent.sleep()
     (question, *_) = [one for one in agent.server.asked if one.items]
     assert [one["said"] for one in question.items].count(shared) == 1
+
+
+def test_what_a_model_leaves_of_a_group_is_looked_at_the_same_night(agent: Agent) -> None:
+    settled = "Helvi settles the invoices on the first Tuesday of the month"
+    said, left = (
+        (f"{settled}, after the bank's cut-off at 14:00.", f"{settled}, from the shared account."),
+        (f"{settled}, with the bank's token.", f"{settled}, with the bank's token at hand."),
+    )
+
+    def respond(asked: Asked) -> Reply:
+        if asked.items:
+            return says(opinions(asked))
+        one, other = (shown for shown in asked.memories if shown.text in said)
+        claims = [(one.text, [one]), ("From the shared account.", [other])]
+        return says(groups(group("joined", [one, other], (), claims)))
+
+    agent.remember(told([*said, *left], "invoices"))
+    agent.server.responder = respond
+    of_the_model, *others = [one for one in agent.sleep().results if one.state == "applied"]
+    assert of_the_model.proposal.by_model
+    assert others
+    assert all(one.worth is not None and one.worth.tokens_after is not None for one in others)
+    assert not agent.sleep().results
+    assert any("bank's token" in one for one in standing(agent))

@@ -33,7 +33,7 @@ from slowwave.consolidation.model.questions import GroupsQuestion, Talk
 from slowwave.consolidation.model.writer import ModelWriter
 from slowwave.consolidation.planning.estimates import estimate_window
 from slowwave.consolidation.progress import Progress
-from slowwave.consolidation.proposals import OPERATIONS, Plan, Window
+from slowwave.consolidation.proposals import OPERATIONS, Plan, Window, joined
 from slowwave.consolidation.running.execute import Run
 from slowwave.consolidation.running.preflight import Preflight
 from slowwave.consolidation.runtime.interruption import Interruption
@@ -132,7 +132,9 @@ def _night(
         run = Run(path, embedder, writer, _NOW, {}, Preflight(path, None, _NOW))
         plan = Plan((), (), windows=tuple(_windows(population)))
         began, worked = time.monotonic(), time.process_time()
-        executed = run.carry_out(plan, [population], Progress(), Interruption())
+        executed = run.carry_out(
+            plan, [population], Progress(), Interruption(), lambda: (joined(()), [])
+        )
         seconds, processor_s = time.monotonic() - began, time.process_time() - worked
     applied = Counter(one.state for one in executed.results)["applied"]
     return _Stage(applied, seconds, processor_s)

@@ -19,7 +19,7 @@ from slowwave.store.file import open_reading
 from slowwave.store.memories import Counts, count_memories
 from slowwave.store.purge import Purgeable
 
-from .execute import Executed, Run
+from .execute import Executed, LookAgain, Run
 from .outcome import Outcome, report_of, verdict
 from .purge import Purged, carry_out_purge
 
@@ -46,14 +46,14 @@ def carried_out(
     populations: Sequence[Population],
     progress: Progress,
     interruption: Interruption,
+    look_again: LookAgain,
 ) -> Executed:
     """Carry out a plan; what cannot be told as a result is an error, and the run has failed."""
     try:
-        executed = run.carry_out(plan, populations, progress, interruption)
+        return run.carry_out(plan, populations, progress, interruption, look_again)
     except Exception:
         run.end("failed", plan.digest, {})
         raise
-    return replace(executed, results=tuple(weighed(executed.results, populations)))
 
 
 def ended(

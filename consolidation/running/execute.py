@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -11,6 +11,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
+from slowwave.consolidation.planning.savings import weighed
 from slowwave.consolidation.progress import Progress
 from slowwave.consolidation.proposals import Asked, Plan, Result, State, Usage, Written
 from slowwave.consolidation.runtime.interruption import Interruption
@@ -44,6 +45,10 @@ _PORTION = 500
 _AT_ONCE = 32
 
 
+# Gives the plan of what is there now, and the tenants that it is about.
+LookAgain = Callable[[], tuple[Plan, "Sequence[Population]"]]
+
+
 @dataclass(frozen=True)
 class Executed:
     """What became of a plan."""
@@ -66,6 +71,8 @@ class _Done:
     usage: Usage = field(default_factory=Usage)
     # What may have been written to the file without having come among the results.
     last: Sequence[Written] = ()
+    # The tenants that what is being done is about.
+    populations: Sequence[Population] = ()
 
 
 class Run:
@@ -133,19 +140,24 @@ class Run:
         populations: Sequence[Population],
         progress: Progress,
         interruption: Interruption,
+        look_again: LookAgain,
     ) -> Executed:
         """Verify and apply the proposals, and those that a model makes of what it is shown.
 
-        Raises `ModelError` before anything is applied if the model cannot be asked. An
-        interruption ends it wherever it is: what is applied stays, and is told. After it the run
-        cannot be interrupted any more.
+        Where a model answered, what that left room for is found by another look and done as well:
+        else the next night would do it. Raises `ModelError` before anything is applied if the model
+        cannot be asked. An interruption ends it wherever it is: what is applied stays, and is told.
+        After it the run cannot be interrupted any more.
         """
-        done = _Done()
+        done = _Done(populations=populations)
         interrupted = False
         broken_off: StoreError | None = None
         try:
             if not plan.is_empty:
-                self._settle_all(plan, populations, progress, done)
+                self._settle_all(plan, progress, done)
+            if any(one.state == "applied" for one in done.asked.values()):
+                again, done.populations = look_again()
+                self._settle_all(again, progress, done)
             interruption.close()
         except KeyboardInterrupt:
             interruption.close()
@@ -163,29 +175,27 @@ class Run:
         left = [one for one in plan.proposals if one.id not in results]
         state: State = "failed" if broken_off else "skipped"
         why = broken_off.message if broken_off else "the run was interrupted"
-        results |= {one.id: Result(one, state, why) for one in left}
+        results |= _by_id(weighed((Result(one, state, why) for one in left), populations))
         unasked = {one.id: Asked(one, state, why) for one in plan.windows}
-        by_model = [one for key, one in results.items() if key not in planned]
+        others = [one for key, one in results.items() if key not in planned]
         return Executed(
-            (*(results[proposal.id] for proposal in plan.proposals), *by_model),
+            (*(results[proposal.id] for proposal in plan.proposals), *others),
             tuple((unasked | done.asked).values()),
             done.usage,
             interrupted,
             broken_off,
         )
 
-    def _settle_all(
-        self, plan: Plan, populations: Sequence[Population], progress: Progress, done: _Done
-    ) -> None:
+    def _settle_all(self, plan: Plan, progress: Progress, done: _Done) -> None:
         if plan.windows:
             run_in_thread(self._writer.make_ready)
         with self._writing() as file:
             answers = self._kept_answers(file)
-            for some in self._drafting.written(plan, populations, answers):
+            for some in self._drafting.written(plan, done.populations, answers):
                 written = [one for one in some if isinstance(one, Written)]
                 for part in _moments(written):
                     done.last = part
-                    self._settle_part(file, part, populations, done)
+                    self._settle_part(file, part, done)
                     progress.stage("applying", len(done.results), len(plan.proposals))
                 for one in some:
                     if isinstance(one, Asked):
@@ -213,15 +223,9 @@ class Run:
                 )
                 keep_disputes(file, _disputes(asked), self.context.run_id)
 
-    def _settle_part(
-        self,
-        file: MemoryFile,
-        part: Sequence[Written],
-        populations: Sequence[Population],
-        done: _Done,
-    ) -> None:
+    def _settle_part(self, file: MemoryFile, part: Sequence[Written], done: _Done) -> None:
         try:
-            done.results |= self._settle(file, part, populations)
+            done.results |= self._settle(file, part, done.populations)
         except (FileHeld, UnusableFile):
             raise  # whoever else comes would meet the same, and wait as long for it
         except StoreError:
@@ -229,7 +233,7 @@ class Run:
             if len(part) == 1:
                 raise
             for one in part:
-                done.results |= self._settle(file, [one], populations)
+                done.results |= self._settle(file, [one], done.populations)
 
     def _find_what_stands(self, done: _Done) -> None:
         """Ask the file what stands in it: between a commit and a note of it there is a gap."""
@@ -240,12 +244,9 @@ class Run:
             for last in done.last:
                 decision = read_decision(file, self.context.run_id, last.proposal.id)
                 if decision is not None:
-                    done.results[last.proposal.id] = Result(
-                        last.proposal,
-                        cast("State", decision.state),
-                        decision.why,
-                        decision.derived,
-                    )
+                    state = cast("State", decision.state)
+                    result = Result(last.proposal, state, decision.why, decision.derived)
+                    done.results |= _by_id(weighed([result], done.populations))
 
     def end_early(self) -> bool:
         """Write down that the run was interrupted before it applied anything.
@@ -282,7 +283,7 @@ class Run:
     ) -> dict[str, Result]:
         """Apply what was accepted, and write down what was not, in one transaction."""
         entities = {one.tenant: one.entities for one in populations}
-        results: dict[str, Result] = {}
+        results: list[Result] = []
         with file.transaction():
             for written in several:
                 proposal = written.proposal
@@ -293,10 +294,14 @@ class Run:
                 else:
                     result = Result(proposal, written.state, written.why)
                     record(file, self.context, result)
-                results[proposal.id] = result
+                results.append(result)
         for one in several:
             self._drafting.vectors.pop(one.proposal.id, None)
-        return results
+        return _by_id(weighed(results, populations))
+
+
+def _by_id(results: Iterable[Result]) -> dict[str, Result]:
+    return {one.proposal.id: one for one in results}
 
 
 def _moments(several: Sequence[Written]) -> Iterator[Sequence[Written]]:

@@ -95,6 +95,14 @@ class Surveyor:
             snapshot, populations, plan, idle_marks.found(snapshot, populations, plans, whole)
         )
 
+    def again(self, known: Cache, keeper: Keeper) -> tuple[Plan, Sequence[Population]]:
+        """Give the plan of what is there once a run did what it had planned.
+
+        known: what the first survey found out. Nobody is asked anything more by this plan.
+        """
+        survey = self.survey(keeper, known)
+        return replace(survey.plan, windows=()), survey.populations
+
     def _chosen(self) -> PlanOptions:
         return PlanOptions(
             model_key=self._writer.key,
