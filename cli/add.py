@@ -41,10 +41,13 @@ def add(
     quiet: QuietOption = False,
 ) -> None:
     """Add one memory."""
+    from slowwave.store.errors import InvalidLine
     from slowwave.store.exchange import new_memory
     from slowwave.store.file import open_writing
     from slowwave.store.memories import add_memories
 
+    if not text.strip():
+        raise InvalidLine("This is not a memory: its text is blank.")
     memory = new_memory(
         {
             "content": text,

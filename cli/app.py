@@ -12,15 +12,17 @@ from typing import Annotated, NoReturn
 import typer
 
 from . import add, check, conflicts, export, importing, init, log, maintain, restore, trace, undo
-from .exits import EPILOG, Code, reporting
-from .output import Output, clean
-from .settings import ConfiguredCommand
+from .exits import EPILOG, SHOWS_TRACEBACKS, Code, reporting
+from .output import Output, clean, escape_what_stdout_cannot_spell, unwritable
+from .settings import ConfiguredCommand, config_of
+
+HELP_OPTIONS = {"help_option_names": ["--help", "-h"]}
 
 app = typer.Typer(
     name="slowwave",
     help="The dream cycle of an AI agent's memory: consolidate a SQLite memory file without "
     "losing a fact, inventing one, or merging two that differ.",
-    no_args_is_help=True,
+    context_settings=HELP_OPTIONS,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
@@ -39,7 +41,9 @@ COMMANDS: dict[str, Callable[..., None]] = {
     "check": check.check,
 }
 for name, command in COMMANDS.items():
-    app.command(name, cls=ConfiguredCommand, epilog=EPILOG)(reporting(command))
+    app.command(name, cls=ConfiguredCommand, epilog=EPILOG, context_settings=HELP_OPTIONS)(
+        reporting(command)
+    )
 
 
 def _show_version(wanted: bool) -> None:
@@ -54,8 +58,15 @@ def _root(
         bool,
         typer.Option("--version", is_eager=True, callback=_show_version, help="Show the version."),
     ] = False,
+    debug: Annotated[
+        bool,
+        typer.Option(
+            "--debug", envvar="SLOWWAVE_DEBUG", help="Show where a defect of slowwave happened."
+        ),
+    ] = False,
 ) -> None:
     """Take what stands before a command."""
+    SHOWS_TRACEBACKS.set(debug)
 
 
 def main() -> None:
@@ -80,7 +91,7 @@ def _end_at_once(code: int) -> NoReturn:
     except BrokenPipeError:
         pass  # whoever read our output has gone, or was interrupted, too
     except OSError:
-        code = code or Code.FAILED
+        code = code or Code.OUTPUT
     os._exit(code)
 
 
@@ -93,13 +104,28 @@ def _refuse_undecodable(arguments: list[str]) -> None:
 
 def run(arguments: list[str]) -> int:
     """Run the command line and give its exit code; wrong usage ends in a sentence, too."""
+    # Before its options are read a command cannot know that JSON is wanted.
+    output = Output(json="--json" in arguments, quiet=False)
+    escape_what_stdout_cannot_spell()
     try:
         _refuse_undecodable(arguments)
-        return int(app(arguments, prog_name="slowwave", standalone_mode=False) or 0)
+        return int(app(arguments or ["--help"], prog_name="slowwave", standalone_mode=False) or 0)
     except typer.TyperException as error:
-        # Before its options are read a command cannot know that JSON is wanted.
-        output = Output(json="--json" in arguments, quiet=False)
-        output.error(error.format_message(), "See 'slowwave --help'.", Code.USAGE)
+        output.error(*_told(error), Code.USAGE)
         return Code.USAGE
+    except BrokenPipeError:
+        return Code.DONE
+    except OSError as error:
+        output.error(unwritable(error), "", Code.OUTPUT)
+        return Code.OUTPUT
     except (typer.Abort, KeyboardInterrupt):
         return Code.INTERRUPTED
+
+
+def _told(error: typer.TyperException) -> tuple[str, str]:
+    """Give what is wrong with the usage, and where to read about it."""
+    context: typer.Context | None = getattr(error, "ctx", None)
+    command = "slowwave" if context is None else context.command_path
+    config = config_of(error)
+    where = "" if config is None else f"{config}: "
+    return f"{where}{error.format_message()}", f"See '{command} --help'."

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import functools
-import os
 import sys
 import traceback
 from collections.abc import Callable
+from contextvars import ContextVar
 from enum import IntEnum
 from pathlib import Path
-from typing import NoReturn, ParamSpec
+from typing import ParamSpec
 
 import typer
 
@@ -18,7 +18,7 @@ from slowwave.consolidation.runtime.interruption import OutOfTime
 from slowwave.consolidation.runtime.redaction import without_secrets
 from slowwave.store.errors import ChangedSince, FileHeld, StoreError, UnusableFile
 
-from .output import Output
+from .output import Output, stdout_of_this_command, unwritable
 from .signals import Caught, caught_signals
 
 Parameters = ParamSpec("Parameters")
@@ -35,6 +35,7 @@ class Code(IntEnum):
     UNUSABLE_FILE = 10
     HELD = 11
     DEFECT = 70
+    OUTPUT = 74
     INTERRUPTED = 130
     TERMINATED = 143
 
@@ -48,6 +49,7 @@ MEANINGS = {
     Code.UNUSABLE_FILE: "no such file, not a memory file, damaged, or of a newer schema",
     Code.HELD: "another maintenance run holds the file",
     Code.DEFECT: "a defect of slowwave",
+    Code.OUTPUT: "stdout could not be written; the file is as the report would have said",
     Code.INTERRUPTED: "interrupted; what was applied stays whole",
     Code.TERMINATED: "terminated; what was applied stays whole",
 }
@@ -56,45 +58,66 @@ MEANINGS = {
 EPILOG = "Exit codes: " + "; ".join(f"{code.value} {meaning}" for code, meaning in MEANINGS.items())
 
 
+# Whether a defect shows where it happened; --debug says so, or SLOWWAVE_DEBUG.
+SHOWS_TRACEBACKS: ContextVar[bool] = ContextVar("shows_tracebacks", default=False)
+
+
 def reporting(command: Callable[Parameters, None]) -> Callable[Parameters, None]:
     """Let the errors of a command, which takes `json` and `quiet`, end in a sentence and a code.
 
-    So do signals, whatever the command is about.
+    So do signals, and a stdout that nothing can be written to, whatever the command is about.
     """
 
     @functools.wraps(command)
     def wrapped(*args: Parameters.args, **kwargs: Parameters.kwargs) -> None:
         output = Output(json=bool(kwargs["json"]), quiet=bool(kwargs["quiet"]))
-        with caught_signals() as caught:
-            try:
-                command(*args, **kwargs)
-            except (typer.Exit, typer.TyperException):
-                raise
-            except (KeyboardInterrupt, OutOfTime) as end:
-                _end_interrupted(end, caught, output)
-            except BrokenPipeError:
-                _leave_closed_pipe()
-            except (StoreError, ConsolidationError) as error:
-                code = code_of(error)
-                obstacles = error.obstacles if isinstance(error, ChangedSince) else ()
-                output.error(without_secrets(error.message), error.hint, code, obstacles)
-                raise typer.Exit(code) from None
-            except Exception as error:  # noqa: BLE001 - the last line of defence: no traceback is shown
-                if caught.code is not None:
-                    # A library made an error of its own of the interruption.
-                    _end_interrupted(error, caught, output)
-                output.error(_describe(error), "Please report it.", Code.DEFECT)
-                raise typer.Exit(Code.DEFECT) from None
+        with stdout_of_this_command() as stdout, caught_signals() as caught:
+            code = _ended(functools.partial(command, *args, **kwargs), output, caught)
+        raise typer.Exit(code or _lost(stdout.error, output))
 
     return wrapped
 
 
-def _end_interrupted(end: BaseException, caught: Caught, output: Output) -> NoReturn:
+def _ended(command: Callable[[], None], output: Output, caught: Caught) -> int:
+    """Run a command and give its exit code; wrong usage is left to the caller."""
+    try:
+        command()
+    except typer.Exit as end:
+        return end.exit_code
+    except typer.TyperException:
+        raise
+    except (KeyboardInterrupt, OutOfTime) as end:
+        return _interrupted(end, caught, output)
+    except (StoreError, ConsolidationError) as error:
+        code = code_of(error)
+        obstacles = error.obstacles if isinstance(error, ChangedSince) else ()
+        output.error(without_secrets(error.message), error.hint, code, obstacles)
+        return code
+    except Exception as error:  # noqa: BLE001 - the last line of defence: no traceback is shown
+        if caught.code is not None:
+            # A library made an error of its own of the interruption.
+            return _interrupted(error, caught, output)
+        if SHOWS_TRACEBACKS.get():
+            sys.stderr.write(without_secrets(traceback.format_exc()))
+        output.error(_describe(error), "Please report it, with what --debug shows.", Code.DEFECT)
+        return Code.DEFECT
+    return Code.DONE
+
+
+def _interrupted(end: BaseException, caught: Caught, output: Output) -> int:
     caught.close()
     code = caught.code or Code.INTERRUPTED
     message, hint = getattr(end, "message", "Interrupted."), getattr(end, "hint", "")
     output.error(message, hint, code)
-    raise typer.Exit(code) from None
+    return code
+
+
+def _lost(error: OSError | None, output: Output) -> int:
+    """Give the code of a command whose words were lost; `head` may stop reading when it likes."""
+    if error is None or isinstance(error, BrokenPipeError):
+        return Code.DONE
+    output.error(unwritable(error), "What the command did is done.", Code.OUTPUT)
+    return Code.OUTPUT
 
 
 def code_of(error: Exception) -> Code:
@@ -113,10 +136,3 @@ def _describe(error: Exception) -> str:
     place = f"{Path(frame.filename).name}:{frame.lineno}"
     said = without_secrets(f"{type(error).__name__}: {error}")
     return f"slowwave has a defect: {said} ({place})."
-
-
-def _leave_closed_pipe() -> NoReturn:
-    """End quietly when whoever reads our output has gone, as `head` does."""
-    # Else Python complains once more when it flushes stdout at its end.
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-    raise typer.Exit(Code.DONE)

@@ -10,7 +10,7 @@ import typer
 from slowwave.store.errors import UnusableFile
 
 from .exits import Code
-from .output import Output, clean, harmless_json
+from .output import Output, clean, harmless_json, writing_to_stdout
 from .settings import ConfigOption, FileArgument, JsonOption, QuietOption
 
 if TYPE_CHECKING:
@@ -54,8 +54,9 @@ def export(
 
 
 def _write(lines: Iterable[str]) -> None:
-    for line in lines:
-        sys.stdout.write(harmless_json(line) + "\n")
+    with writing_to_stdout():
+        for line in lines:
+            sys.stdout.write(harmless_json(line) + "\n")
 
 
 def _salvage(file: Path, everything: bool, output: Output, error: UnusableFile) -> None:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
-from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal, cast
 
@@ -13,22 +14,44 @@ from slowwave.consolidation.proposals import OPERATIONS, Operation
 from slowwave.consolidation.vectors.embedder import DEFAULT_MODEL, SentenceEmbedder
 from slowwave.store.purge import KEPT_DAYS
 
-from .exits import Code
+from .night import Night
 from .output import Output
-from .progress import shown_progress
-from .report import as_json, as_text
-from .settings import ConfigOption, JsonOption, OptionalFileArgument, QuietOption
-from .signals import signals_of_this_command
+from .settings import (
+    ConfigOption,
+    FilesArgument,
+    JsonOption,
+    QuietOption,
+    is_on_command_line,
+)
 
 if TYPE_CHECKING:
     from slowwave.consolidation.model.calls import Endpoint
     from slowwave.consolidation.model.recording import Tape
-    from slowwave.consolidation.running.outcome import Outcome
     from slowwave.consolidation.writing.writer import Writer
 
 
+# What makes no sense without one of some others, and what only has no effect then: it may stand in
+# a config file for other runs.
+_ASKING = ("model", "replay")
+_NEEDS: tuple[tuple[str, tuple[str, ...]], ...] = (
+    ("exit_code", ("dry_run",)),
+    ("api_base", ("model",)),
+    ("checker", _ASKING),
+    ("record", _ASKING),
+    ("ask", ("dry_run",)),
+    ("ask", _ASKING),
+)
+_IDLE_WITHOUT: dict[str, tuple[str, ...]] = {
+    **dict.fromkeys(("concurrency", "max_calls", "max_tokens", "max_cost", "max_time"), _ASKING),
+    "keep_backups": ("backup",),
+    "reconsider": ("consolidate",),
+    "full": ("consolidate",),
+}
+
+
 def maintain(
-    file: OptionalFileArgument = None,
+    context: typer.Context,
+    files: FilesArgument = None,
     consolidate: Annotated[
         bool,
         typer.Option("--consolidate", help="Merge, synthesize and extract: the dream cycle."),
@@ -149,29 +172,29 @@ def maintain(
     json: JsonOption = False,
     quiet: QuietOption = False,
 ) -> None:
-    """Consolidate a memory file: duplicates into one, similar memories into knowledge."""
-    if file is None:
+    """Consolidate memory files: duplicates into one, similar memories into knowledge.
+
+    Of several files each is maintained by itself, and the worst exit code counts. A budget is of
+    one file. A slowwave.toml beside the first of them is for all.
+    """
+    if not files:
         raise typer.BadParameter("Name the memory file, or set SLOWWAVE_FILE.")
     if not consolidate and not purge:
         raise typer.BadParameter("Say what is to be done: --consolidate, --purge or both.")
-    if exit_code and not dry_run:
-        raise typer.BadParameter("--exit-code goes with --dry-run.")
-    if api_base is not None and model is None:
-        raise typer.BadParameter("--api-base goes with --model.")
-    if checker is not None and model is None and replay is None:
-        raise typer.BadParameter("--checker goes with --model or --replay.")
-    if record is not None and model is None and replay is None:
-        raise typer.BadParameter("--record goes with --model or --replay.")
-    if ask and not dry_run:
-        raise typer.BadParameter("--ask goes with --dry-run.")
-    if ask and model is None and replay is None:
-        raise typer.BadParameter("--ask goes with --model or --replay.")
-    from slowwave.consolidation.cycle import run_cycle
+    given = {name for name, value in context.params.items() if value not in (None, False)}
+    for one, others in _NEEDS:
+        if one in given and given.isdisjoint(others):
+            raise typer.BadParameter(f"{_spelled(one)} goes with {_any_of(others)}.")
+    output = Output(json, quiet)
+    for one, others in _IDLE_WITHOUT.items():
+        if is_on_command_line(context, one) and given.isdisjoint(others):
+            output.note(f"{_spelled(one)} has no effect without {_any_of(others)}.")
     from slowwave.consolidation.options import CycleOptions
 
     limits = (max_calls, max_tokens, max_cost, max_time)
     tape = _tape(record, replay, dry_run and not ask)
-    writer = _writer(model, api_base, checker, concurrency, limits, tape)
+    writer_of = partial(_writer, model, api_base, checker, concurrency, limits, tape)
+    writer = writer_of()
     options = CycleOptions(
         consolidate=consolidate,
         tenants=tuple(tenant or ()),
@@ -185,41 +208,18 @@ def maintain(
         shown={"only": only, "tenant": tenant or [], "embedder": embedder, "model": writer.model}
         | ({} if writer.checker == writer.model else {"checker": writer.checker}),
     )
-    output = Output(json, quiet)
-    signals = signals_of_this_command()
-    with shown_progress(quiet) as progress:
-        outcome = run_cycle(
-            file,
-            options,
-            SentenceEmbedder(embedder),
-            writer,
-            datetime.now(UTC),
-            dry_run,
-            progress,
-            signals,
-        )
-    signals.close()
-    with signals.limited():
-        if json:
-            output.result(as_json(outcome, str(file), dry_run, writer))
-        elif not quiet:
-            output.show(*as_text(outcome, file, dry_run, writer, verbose))
-    code = signals.code or _code(outcome, dry_run and exit_code)
-    if tape is not None and tape.problem is not None:
-        code = code or Code.PARTLY
-        output.error(tape.problem, "The answers are kept in the memory file.", code)
-    if outcome.broken_off:
-        output.error(outcome.broken_off.message, outcome.broken_off.hint, code)
-    elif writer.refused is not None:
-        output.error(f"The model refuses every call: {writer.refused}", "", code)
-    elif not outcome.end_is_kept:
-        output.note("The end could not be written: the log says 'running' until the next run.")
-    elif outcome.not_kept:
-        output.note(
-            f"What this run found out could not be kept: {outcome.not_kept} "
-            "The next one finds it out again."
-        )
-    raise typer.Exit(code)
+    night = Night(
+        options, SentenceEmbedder(embedder), writer_of, tape, dry_run, exit_code, verbose, output
+    )
+    raise typer.Exit(night.on(files))
+
+
+def _spelled(option: str) -> str:
+    return f"--{option.replace('_', '-')}"
+
+
+def _any_of(options: Sequence[str]) -> str:
+    return " or ".join(map(_spelled, options))
 
 
 def _operations(only: str) -> frozenset[Operation]:
@@ -277,17 +277,3 @@ def _tape(record: Path | None, replay: Path | None, dry_run: bool) -> Tape | Non
     if dry_run:
         return Tape(recording=None if replay is None else read_recording(replay))
     return open_tape(record, replay)
-
-
-def _code(outcome: Outcome, asked: bool) -> Code:
-    from slowwave.consolidation.running.outcome import verdict
-
-    if asked:
-        work = not outcome.plan.is_empty or outcome.purged.ids
-        return Code.WORK_TO_DO if work else Code.DONE
-    return {
-        "done": Code.DONE,
-        "partial": Code.PARTLY,
-        "failed": Code.FAILED,
-        "interrupted": Code.INTERRUPTED,
-    }[verdict(outcome)]

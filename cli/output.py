@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import codecs
 import json as jsonlib
+import os
 import sys
 import unicodedata
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from contextvars import ContextVar
 from dataclasses import asdict, dataclass
+from io import TextIOWrapper
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -52,6 +57,61 @@ _SHOWN = _Escapes(_escape, dict.fromkeys(map(ord, "\n\t\r"), " "))
 _IN_JSON = _Escapes(_json_escape, {ord("\n"): "\n"})
 
 
+@dataclass
+class Stdout:
+    """Whether what a command wrote to stdout got there."""
+
+    # Why it did not; None as long as it did.
+    error: OSError | None = None
+
+    @contextmanager
+    def writing(self) -> Iterator[None]:
+        """Let the block write; where that fails, it and what comes later goes nowhere."""
+        try:
+            yield
+            sys.stdout.flush()
+        except OSError as error:
+            self.error = error
+            # What is left in the buffer, too: else Python complains when it flushes that.
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+_STDOUT: ContextVar[Stdout] = ContextVar("stdout")
+
+
+@contextmanager
+def stdout_of_this_command() -> Iterator[Stdout]:
+    """Give what knows whether the words of the command that runs in the block got out."""
+    token = _STDOUT.set(Stdout())
+    try:
+        yield _STDOUT.get()
+    finally:
+        _STDOUT.reset(token)
+
+
+def writing_to_stdout() -> AbstractContextManager[None]:
+    """Let the block write to stdout; that it cannot is told when the command has ended."""
+    return _STDOUT.get().writing()
+
+
+def unwritable(error: OSError) -> str:
+    """Say why nothing can be written to stdout."""
+    return f"Cannot write to stdout: {error.strerror}."
+
+
+def escape_what_stdout_cannot_spell() -> None:
+    """Let letters beyond the terminal's encoding be escapes that JSON has, too."""
+    codecs.register_error("slowwave", _spelled)
+    if isinstance(sys.stdout, TextIOWrapper):
+        sys.stdout.reconfigure(errors="slowwave")
+
+
+def _spelled(error: UnicodeError) -> tuple[str, int]:
+    if not isinstance(error, UnicodeEncodeError):
+        raise error
+    return _json_escape(error.object[error.start : error.end]), error.end
+
+
 @dataclass(frozen=True)
 class Output:
     """Where a command's words go: the result alone to stdout, all else to stderr."""
@@ -63,14 +123,17 @@ class Output:
         """Write the result as one JSON object; only with --json."""
         if self.json:
             text = jsonlib.dumps({"format": FORMAT, **value}, ensure_ascii=False, indent=2)
-            sys.stdout.write(f"{harmless_json(text)}\n")
+            with writing_to_stdout():
+                sys.stdout.write(f"{harmless_json(text)}\n")
 
     def show(self, *parts: RenderableType) -> None:
         """Write the result for people; not with --json or --quiet."""
         if not self.json and not self.quiet:
             console = console_for(sys.stdout)
-            for part in parts:
-                console.print(part, markup=False, highlight=False, soft_wrap=isinstance(part, str))
+            with writing_to_stdout():
+                for part in parts:
+                    is_text = isinstance(part, str)
+                    console.print(part, markup=False, highlight=False, soft_wrap=is_text)
 
     def note(self, text: str) -> None:
         """Write a remark to stderr; not with --quiet."""
@@ -115,6 +178,11 @@ def console_for(stream: Any) -> Console:
     """Give a rich console for stdout or stderr as they are now; NO_COLOR is respected."""
     from rich.console import Console
 
+    class _Console(Console):
+        def on_broken_pipe(self) -> None:
+            """Leave it to the command how it ends; rich would end it with 1."""
+            raise
+
     # A file or a pipe has no width of its own: one that tables can be read in.
     width = None if stream.isatty() else _WIDTH
-    return Console(file=stream, highlight=False, markup=False, emoji=False, width=width)
+    return _Console(file=stream, highlight=False, markup=False, emoji=False, width=width)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
@@ -50,7 +51,6 @@ _MOST_SAID = 100
 def as_json(outcome: Outcome, file: str, dry_run: bool, writer: Writer) -> dict[str, Any]:
     """Give an outcome as format 1: the same keys for a dry run and a real one."""
     return {
-        "command": "maintain",
         "file": file,
         "dry_run": dry_run,
         "run": outcome.run_id,
@@ -107,7 +107,7 @@ def as_text(
     parts += _purge(outcome.purged, dry_run)
     if outcome.backup:
         parts.append(clean(f"As it was before: {outcome.backup}"))
-    if outcome.results:
+    if outcome.results or outcome.asked:
         parts.append(_ending(outcome, file, dry_run))
     # A blank line between them.
     return [line for part in parts for line in (part, "")][:-1]
@@ -306,11 +306,13 @@ def _purge(purged: Purged, dry_run: bool) -> list[str]:
 def _ending(outcome: Outcome, file: Path, dry_run: bool) -> str:
     states = ", ".join(f"{count} {state}" for state, count in sorted(outcome.states.items()))
     if dry_run:
-        return clean(f"{states}. This was a dry run: {file} was only read.")
+        planned = states or "nothing planned without a model"
+        return clean(f"{planned}. This was a dry run: {file} was only read.")
     usage = outcome.usage
     spent = ""
     if usage.calls or usage.cached:
         cost = "unknown" if usage.cost_usd is None else f"{usage.cost_usd:.4f} USD"
         tokens = usage.prompt_tokens + usage.completion_tokens
         spent = f" {usage.calls} calls, {usage.cached} from the file, {tokens} tokens, cost {cost}."
-    return clean(f"{states}.{spent} Take it back with: slowwave undo {file} {outcome.run_id}")
+    undo = f"slowwave undo {shlex.quote(str(file))} {outcome.run_id}"
+    return clean(f"{states or 'nothing done'}.{spent} Take it back with: {undo}")

@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import tomllib
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, NoReturn
 
 import typer
 from typer.core import TyperCommand, TyperOption
 
 CONFIG_NAME = "slowwave.toml"
+# Under which a command knows the config file that it has read.
+_READ = "slowwave.config"
 
 
 class ConfiguredCommand(TyperCommand):
@@ -27,14 +29,31 @@ class ConfiguredCommand(TyperCommand):
                 option.envvar = f"SLOWWAVE_{(option.name or '').upper()}"
                 option.show_envvar = True
 
+    def make_parser(self, ctx: Any) -> Any:
+        """Let --no-... take back what the environment or a config file switches on."""
+        parser = super().make_parser(ctx)
+        for option in self.params:
+            if isinstance(option, TyperOption) and option.is_bool_flag:
+                names = [f"--no-{one[2:]}" for one in option.opts if one.startswith("--")]
+                parser.add_option(
+                    obj=option, opts=names, dest=option.name, action="store_const", const=False
+                )
+        return parser
+
 
 def _beside(context: typer.Context, value: Path | None) -> Path | None:
     """Take the config file that lies beside the memory file, unless --config names one."""
     if value is not None and "config" not in context.meta:
         beside = value.parent / CONFIG_NAME
         if _is_there(beside):
-            context.default_map = _read(beside)
+            _take(context, beside)
     return value
+
+
+def _beside_the_first(context: typer.Context, values: list[Path] | None) -> list[Path] | None:
+    if values:
+        _beside(context, values[0])
+    return values
 
 
 def _is_there(path: Path) -> bool:
@@ -47,8 +66,54 @@ def _is_there(path: Path) -> bool:
 def _named(context: typer.Context, value: Path | None) -> Path | None:
     if value is not None:
         context.meta["config"] = value
-        context.default_map = _read(value)
+        _take(context, value)
     return value
+
+
+def _take(context: typer.Context, path: Path) -> None:
+    """Let the values of a config file be the defaults of a command."""
+    values = _read(path)
+    options = {one.name: one for one in context.command.params if isinstance(one, TyperOption)}
+    context.default_map = {
+        name: _fitting(values[name], options[name], path) for name in values.keys() & options.keys()
+    }
+    context.meta[_READ] = path
+
+
+def _fitting(value: Any, option: TyperOption, path: Path) -> Any:
+    """Give one value where an option takes one, and several where it takes several."""
+    if option.multiple:
+        return value if isinstance(value, list) else [value]
+    if not isinstance(value, list):
+        return value
+    if len(value) == 1:
+        return value[0]
+
+    def refuse() -> NoReturn:
+        raise typer.BadParameter(
+            f"{path} has {len(value)} values for {option.name}, and this command takes one: "
+            f"name it with {option.opts[0]}."
+        )
+
+    # Only where the command line and the environment do not say it.
+    return refuse
+
+
+def config_of(error: typer.TyperException) -> Path | None:
+    """Give the config file that holds a value that is refused; None if it came from elsewhere."""
+    context: typer.Context | None = getattr(error, "ctx", None)
+    parameter = getattr(error, "param", None)
+    if context is None or parameter is None:
+        return None
+    source = context.get_parameter_source(parameter.name)
+    read: Path | None = context.meta.get(_READ)
+    return read if source is not None and source.name == "DEFAULT_MAP" else None
+
+
+def is_on_command_line(context: typer.Context, name: str) -> bool:
+    """Whether an option was named on the command line itself."""
+    source = context.get_parameter_source(name)
+    return source is not None and source.name == "COMMANDLINE"
 
 
 def _read(path: Path) -> dict[str, Any]:
@@ -79,14 +144,14 @@ FileArgument = Annotated[
         readable=False,  # whether it can be read is for the store to say, with its own code
     ),
 ]
-OptionalFileArgument = Annotated[
-    Path | None,
+FilesArgument = Annotated[
+    list[Path] | None,
     typer.Argument(
-        metavar="[FILE]",
-        help="The memory file.",
+        metavar="[FILE]...",
+        help="The memory file, or several.",
         envvar="SLOWWAVE_FILE",
         is_eager=True,
-        callback=_beside,
+        callback=_beside_the_first,
         show_default=False,
         readable=False,
     ),

@@ -233,6 +233,8 @@ def _refuse_taken(path: Path) -> None:
 
 
 def _taken(path: Path) -> StoreError:
+    if path.is_dir():
+        return StoreError(f"{path} is a folder.", f"Name a file in it: {path / 'memory.db'}")
     return StoreError(f"{path} exists already.", "Choose another name, or use it.")
 
 

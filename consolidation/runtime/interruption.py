@@ -75,6 +75,10 @@ class Interruption:
         """Whether what somebody asked for changed how the run ended."""
         return self.asked and not self._ended
 
+    def open(self) -> None:
+        """Begin a run, which whoever asks interrupts; of several one after the other, each."""
+        self._closed = self._ended = False
+
     def end(self) -> None:
         """From here on the run has ended: who asks only keeps it from what is left for later."""
         self.close()

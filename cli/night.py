@@ -1,0 +1,162 @@
+"""A night on one file or on several: carried out, told, and its exit code."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from slowwave.consolidation.errors import ConsolidationError
+from slowwave.consolidation.runtime.redaction import without_secrets
+from slowwave.store.errors import StoreError
+
+from .exits import Code, code_of
+from .output import Output, clean
+from .progress import shown_progress
+from .report import as_json, as_text
+from .signals import signals_of_this_command
+
+if TYPE_CHECKING:
+    from slowwave.consolidation.model.recording import Tape
+    from slowwave.consolidation.options import CycleOptions
+    from slowwave.consolidation.running.outcome import Outcome
+    from slowwave.consolidation.vectors.embedder import Embedder
+    from slowwave.consolidation.writing.writer import Writer
+
+# Of several files the worst counts: the last of these that any of them ended with.
+_WORSE_AND_WORSE = (
+    *(Code.DONE, Code.WORK_TO_DO, Code.PARTLY, Code.FAILED, Code.USAGE, Code.HELD),
+    *(Code.UNUSABLE_FILE, Code.DEFECT, Code.INTERRUPTED, Code.TERMINATED),
+)
+
+
+@dataclass(frozen=True)
+class Night:
+    """What is to be done with each file, and how that is told."""
+
+    options: CycleOptions
+    embedder: Embedder
+    # A new one for each file: budgets are of one.
+    writer: Callable[[], Writer]
+    tape: Tape | None
+    dry_run: bool
+    # Whether a dry run that finds work ends with a code of its own.
+    tells_work: bool
+    verbose: bool
+    output: Output
+
+    def on(self, files: Sequence[Path]) -> int:
+        """Maintain the files, one after the other, and give the worst of their exit codes.
+
+        With one file an error is raised; of several, it is told, and the others go on.
+        """
+        if len(files) == 1:
+            code, found = self._on(files[0])
+            self.output.result({"command": "maintain", **found})
+            return code
+        told: list[dict[str, Any]] = []
+        codes: list[int] = []
+        try:
+            for file in files:
+                codes.append(self._told(file, told))
+                if signals_of_this_command().asked:
+                    break
+        finally:
+            self.output.result({"command": "maintain", "files": told})
+        return max(codes, key=lambda one: _WORSE_AND_WORSE.index(Code(one)))
+
+    def _told(self, file: Path, told: list[dict[str, Any]]) -> int:
+        try:
+            code, found = self._on(file)
+        except (StoreError, ConsolidationError) as error:
+            self.output.error(
+                f"{file}: {without_secrets(error.message)}", error.hint, code_of(error)
+            )
+            return code_of(error)
+        told.append(found)
+        self.output.show("")
+        return code
+
+    def _on(self, file: Path) -> tuple[int, dict[str, Any]]:
+        from slowwave.consolidation.cycle import run_cycle
+
+        writer, signals = self.writer(), signals_of_this_command()
+        signals.open()
+        with shown_progress(self.output.quiet) as progress:
+            outcome = run_cycle(
+                file,
+                self.options,
+                self.embedder,
+                writer,
+                datetime.now(UTC),
+                self.dry_run,
+                progress,
+                signals,
+            )
+        signals.close()
+        found: dict[str, Any] = {}
+        with signals.limited():
+            if self.output.json:
+                found = as_json(outcome, str(file), self.dry_run, writer)
+            elif not self.output.quiet:
+                self.output.show(*as_text(outcome, file, self.dry_run, writer, self.verbose))
+        code = signals.code or _code(outcome, self.dry_run and self.tells_work)
+        return self._with_problems(file, outcome, writer, code), found
+
+    def _with_problems(self, file: Path, outcome: Outcome, writer: Writer, code: int) -> int:
+        """Tell on stderr what went wrong, and give the exit code."""
+        output, tape = self.output, self.tape
+        if tape is not None and tape.problem is not None:
+            code = code or Code.PARTLY
+            output.error(tape.problem, "The answers are kept in the memory file.", code)
+        if outcome.broken_off:
+            output.error(outcome.broken_off.message, outcome.broken_off.hint, code)
+        elif writer.refused is not None:
+            output.error(f"The model refuses every call: {writer.refused}", "", code)
+        elif code in (Code.PARTLY, Code.FAILED) and output.quiet:
+            output.error(*_what_went_wrong(file, outcome), code)
+        elif not outcome.end_is_kept:
+            output.note("The end could not be written: the log says 'running' until the next run.")
+        elif outcome.not_kept:
+            output.note(
+                f"What this run found out could not be kept: {outcome.not_kept} "
+                "The next one finds it out again."
+            )
+        return code
+
+
+def _code(outcome: Outcome, tells_work: bool) -> Code:
+    from slowwave.consolidation.running.outcome import verdict
+
+    if tells_work:
+        work = not outcome.plan.is_empty or outcome.purged.ids
+        return Code.WORK_TO_DO if work else Code.DONE
+    return {
+        "done": Code.DONE,
+        "partial": Code.PARTLY,
+        "failed": Code.FAILED,
+        "interrupted": Code.INTERRUPTED,
+    }[verdict(outcome)]
+
+
+def _what_went_wrong(file: Path, outcome: Outcome) -> tuple[str, str]:
+    """Say in a line what a quiet run would have told, and where to read more."""
+    wrong = [one for one in outcome.results if one.state in ("failed", "skipped", "rejected")]
+    unanswered = [one for one in outcome.asked if one.state in ("failed", "skipped")]
+    counts = [
+        f"{sum(one.state == state for one in wrong)} {state}"
+        for state in ("failed", "skipped", "rejected")
+        if any(one.state == state for one in wrong)
+    ]
+    if unanswered:
+        counts.append(f"{len(unanswered)} questions not answered")
+    if outcome.purged.why:
+        counts.append("not all purged")
+    whys = [*(one.why for one in unanswered), *(one.why for one in wrong), outcome.purged.why]
+    why = next((one for one in whys if one), "")
+    first = f", first: {why.rstrip('.')}." if why else "."
+    more = f"See: slowwave log {shlex.quote(str(file))} {outcome.run_id}" if outcome.run_id else ""
+    return clean(f"{file}: {', '.join(counts)}{first}"), clean(more)

@@ -1,0 +1,199 @@
+"""What every command has in common: help, usage, output that cannot be written, a config file."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from model_server import model_server, refuses
+from nights import fill, rows, told
+from test_cli import Cli, cli
+from test_model_fallbacks import KEY
+from test_plan import TWINS
+
+__all__ = ["cli"]  # a fixture of test_cli, asked for by name
+
+SLOWWAVE = [sys.executable, "-m", "slowwave.cli"]
+
+
+@pytest.fixture
+def filled(memory_file: Path) -> Path:
+    fill(memory_file, told(TWINS, "twin"))
+    return memory_file
+
+
+def slowwave(
+    *arguments: object, stdout: str = "", **environment: str
+) -> subprocess.CompletedProcess[str]:
+    """Run a command as a process, its stdout into a pipe or into the file of that name."""
+    with Path(stdout or os.devnull).open("w") as written:
+        return subprocess.run(
+            [*SLOWWAVE, *map(str, arguments)],
+            stdout=written if stdout else subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            env={**os.environ, **environment},
+            check=False,
+        )
+
+
+@pytest.mark.parametrize("arguments", [[], ["-h"], ["--help"]])
+def test_slowwave_alone_shows_its_help(arguments: list[str], cli: Cli) -> None:
+    ended = cli(*arguments)
+    assert ended.code == 0
+    assert ended.err == ""
+    assert "Usage: slowwave" in ended.out
+
+
+def test_wrong_usage_of_a_command_points_at_the_help_of_that_command(
+    filled: Path, cli: Cli
+) -> None:
+    assert "slowwave trace --help" in cli("trace", filled, "--depth", 3).err
+    assert cli("trace", "-h").out.startswith("Usage: slowwave trace")
+
+
+@pytest.mark.parametrize(
+    "arguments", [["check", "FILE"], ["export", "FILE"], ["log", "FILE"], ["--help"]]
+)
+def test_a_stdout_that_is_full_ends_with_74_and_a_sentence(
+    arguments: list[str], filled: Path
+) -> None:
+    ended = slowwave(*(filled if one == "FILE" else one for one in arguments), stdout="/dev/full")
+    assert ended.returncode == 74
+    assert "No space left on device" in ended.stderr
+    assert "Traceback" not in ended.stderr
+
+
+def test_a_run_whose_report_is_lost_is_done_all_the_same(filled: Path) -> None:
+    ended = slowwave("maintain", filled, "--consolidate", stdout="/dev/full")
+    assert ended.returncode == 74
+    assert rows(filled, "SELECT outcome FROM runs") == [{"outcome": "done"}]
+
+
+def test_a_lost_report_does_not_hide_what_was_wrong(tmp_path: Path) -> None:
+    ended = slowwave("check", tmp_path / "none.db", stdout="/dev/full")
+    assert ended.returncode == 10
+
+
+def test_a_reader_that_goes_away_leaves_the_exit_code_as_it_is(filled: Path) -> None:
+    command = [*SLOWWAVE, "maintain", str(filled), "--consolidate", "--dry-run", "--exit-code"]
+    reading, writing = os.pipe()
+    os.close(reading)
+    with os.fdopen(writing, "w") as gone:
+        ended = subprocess.run(command, stdout=gone, stderr=subprocess.PIPE, check=False)
+    assert ended.returncode == 4
+    assert ended.stderr == b""
+
+
+def test_an_ascii_terminal_gets_escapes_that_json_has_too(memory_file: Path) -> None:
+    said = "The café 😀 opens at nine."
+    fill(memory_file, [{"content": said}])
+    ended = slowwave("export", memory_file, PYTHONIOENCODING="ascii")
+    assert ended.returncode == 0
+    assert ended.stdout.isascii()
+    assert json.loads(ended.stdout)["content"] == said
+
+
+def test_a_defect_shows_where_it_happened_with_debug_alone(
+    filled: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # What no test can bring about otherwise.
+    monkeypatch.setattr("slowwave.store.check.check_file", lambda file: 1 / 0)
+    assert "Traceback" not in cli("check", filled).err
+    ended = cli("--debug", "check", filled)
+    assert ended.code == 70
+    assert "Traceback" in ended.err
+
+
+def test_a_switch_of_the_config_file_can_be_taken_back(filled: Path, cli: Cli) -> None:
+    filled.with_name("slowwave.toml").write_text("dry_run = true\n")
+    assert cli("maintain", filled, "--consolidate", "--json").json["dry_run"] is True
+    ended = cli("maintain", filled, "--consolidate", "--no-dry-run", "--json")
+    assert ended.json["dry_run"] is False
+
+
+def test_one_value_and_a_list_of_one_are_read_alike(filled: Path, cli: Cli) -> None:
+    config = filled.with_name("slowwave.toml")
+    for spelled in ('"default"', '["default"]'):
+        config.write_text(f"tenant = {spelled}\n")
+        assert cli("maintain", filled, "--consolidate", "--dry-run").code == 0
+        assert cli("add", filled, f"Said with {spelled}.").code == 0
+    assert rows(filled, "SELECT DISTINCT tenant FROM memories") == [{"tenant": "default"}]
+
+
+def test_several_values_where_one_is_taken_must_be_chosen_from(filled: Path, cli: Cli) -> None:
+    filled.with_name("slowwave.toml").write_text('tenant = ["support", "sales"]\n')
+    ended = cli("add", filled, "Said once.")
+    assert ended.code == 2
+    assert "slowwave.toml" in ended.err
+    assert "--tenant" in ended.err
+    assert cli("add", filled, "Said once.", "--tenant", "sales").code == 0
+
+
+def test_a_wrong_value_of_the_config_file_is_named_with_the_file(filled: Path, cli: Cli) -> None:
+    config = filled.with_name("slowwave.toml")
+    config.write_text("concurrency = 'many'\n")
+    ended = cli("maintain", filled, "--consolidate", "--dry-run")
+    assert str(config) in ended.err
+    assert "concurrency" in ended.err
+
+
+@pytest.mark.parametrize(
+    ("option", "needed"),
+    [("--max-calls", "--model"), ("--keep-backups", "--backup"), ("--concurrency", "--model")],
+)
+def test_an_option_without_effect_is_told(option: str, needed: str, filled: Path, cli: Cli) -> None:
+    ended = cli("maintain", filled, "--consolidate", "--dry-run", option, 3)
+    assert ended.code == 0
+    assert option in ended.err
+    assert needed in ended.err
+
+
+def test_a_blank_text_is_no_memory(filled: Path, cli: Cli) -> None:
+    before = rows(filled, "SELECT * FROM memories")
+    assert cli("add", filled, " \t ").code == 1
+    assert rows(filled, "SELECT * FROM memories") == before
+
+
+def test_init_in_the_place_of_a_folder_names_a_file_in_it(tmp_path: Path, cli: Cli) -> None:
+    ended = cli("init", tmp_path)
+    assert ended.code == 1
+    assert "is a folder" in ended.err
+
+
+def test_of_several_files_each_is_maintained_and_the_worst_code_counts(
+    filled: Path, tmp_path: Path, cli: Cli
+) -> None:
+    none, other = tmp_path / "none.db", tmp_path / "other.db"
+    other.write_bytes(filled.read_bytes())
+    ended = cli("maintain", filled, none, other, "--consolidate", "--json")
+    assert ended.code == 10
+    assert [one["file"] for one in ended.json["files"]] == [str(filled), str(other)]
+    assert "none.db" in ended.err
+    for path in (filled, other):
+        assert rows(path, "SELECT state FROM proposals") == [{"state": "applied"}]
+
+
+def test_undo_is_named_so_that_a_shell_can_read_it(filled: Path, tmp_path: Path, cli: Cli) -> None:
+    spaced = tmp_path / "my memories.db"
+    spaced.write_bytes(filled.read_bytes())
+    ended = cli("maintain", spaced, "--consolidate")
+    assert f"slowwave undo '{spaced}' " in ended.out
+
+
+def test_a_quiet_run_that_is_partly_done_says_in_a_line_what_went_wrong(
+    memory_file: Path, cli: Cli
+) -> None:
+    fill(memory_file, told(KEY, "key"))
+    with model_server() as server:
+        server.responder = lambda asked: refuses(400, "this is not to be talked about")
+        asking = ("--model", "openai/scripted", "--api-base", server.base)
+        ended = cli("maintain", memory_file, "--consolidate", "--quiet", *asking)
+    assert ended.code in (1, 3)
+    assert ended.out == ""
+    first, *_ = ended.err.splitlines()
+    assert "not answered" in first
