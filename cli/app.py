@@ -11,7 +11,23 @@ from typing import Annotated, NoReturn
 
 import typer
 
-from . import add, check, conflicts, export, importing, init, log, maintain, restore, trace, undo
+from . import (
+    add,
+    check,
+    conflicts,
+    diff,
+    export,
+    importing,
+    init,
+    listing,
+    log,
+    maintain,
+    restore,
+    show,
+    stats,
+    trace,
+    undo,
+)
 from .exits import EPILOG, SHOWS_TRACEBACKS, Code, reporting
 from .output import Output, clean, escape_what_stdout_cannot_spell, unwritable
 from .settings import ConfiguredCommand, config_of
@@ -33,9 +49,13 @@ COMMANDS: dict[str, Callable[..., None]] = {
     "import": importing.import_,
     "export": export.export,
     "maintain": maintain.maintain,
+    "list": listing.list_,
+    "show": show.show,
+    "stats": stats.stats,
     "conflicts": conflicts.conflicts,
     "trace": trace.trace,
     "log": log.log,
+    "diff": diff.diff,
     "undo": undo.undo,
     "restore": restore.restore,
     "check": check.check,

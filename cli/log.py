@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -9,13 +10,21 @@ import typer
 
 from slowwave.store.purge import OPTION
 
-from .output import Output, clean, shortened
+from .blocks import LEGEND, Block
+from .output import Output, clean
 from .settings import ConfigOption, FileArgument, JsonOption, QuietOption
+from .telling import Telling, counted, dated, in_time, memories_of
 
 if TYPE_CHECKING:
     from rich.table import Table
 
+    from slowwave.store.changes import Change
     from slowwave.store.ledger import Decision, Run
+    from slowwave.store.lineage import KeptClaim
+    from slowwave.store.records import Memory
+
+# So much of an id names a run that did not begin in the same millisecond as another.
+_SHORT = 13
 
 
 def log(
@@ -28,8 +37,10 @@ def log(
     quiet: QuietOption = False,
 ) -> None:
     """List the runs, or show one run with its proposals."""
+    from slowwave.store.changes import read_changes
     from slowwave.store.file import open_reading
     from slowwave.store.ledger import read_decisions, read_run, read_runs
+    from slowwave.store.lineage import read_claims_of
 
     output = Output(json, quiet)
     with open_reading(file) as opened:
@@ -40,6 +51,7 @@ def log(
             return
         found = read_run(opened, run)
         decisions = read_decisions(opened, found.id)
+        changes, claims = read_changes(opened, found.id), read_claims_of(opened, found.id)
     output.result(
         {
             "command": "log",
@@ -48,7 +60,37 @@ def log(
             "proposals": [_as_json(one) for one in decisions],
         }
     )
-    output.show(clean(f"Run {found.id}: {found.outcome}"), _decisions_table(decisions))
+    memories = Telling(file).memories(memories_of([one.sources for one in decisions]))
+    lines = [headline(found), f"{counted(len(decisions), 'proposal', 'proposals')}. {LEGEND}"]
+    for one in decisions:
+        lines += _block(one, changes, claims.get(one.key, ()), memories).lines()
+    output.show("\n".join(lines))
+
+
+def headline(run: Run) -> str:
+    """Say in a line what a run was and did."""
+    parts = [_started(run), run.outcome, str(_writer_of(run)), *_numbers(run)]
+    return clean(f"Run {run.id}: {', '.join(parts)}.")
+
+
+def _numbers(run: Run) -> list[str]:
+    return [
+        f"{_went(run, name)} {noun}"
+        for name, noun in (("active", "memories"), ("tokens", "tokens"))
+        if _went(run, name)
+    ]
+
+
+def _went(run: Run, name: str) -> str:
+    """Give how many of something were active before and after, where a report says so."""
+    counts = [(run.report or {}).get(when) for when in ("before", "after")]
+    numbers = [one.get(name) for one in counts if isinstance(one, dict)]
+    known = [f"{one:,}" for one in numbers if isinstance(one, int)]
+    return " -> ".join(known) if len(known) == len(counts) else ""
+
+
+def _started(run: Run) -> str:
+    return run.started_at[:19].replace("T", " ")
 
 
 def _as_json(decision: Decision) -> dict[str, Any]:
@@ -60,23 +102,19 @@ def _as_json(decision: Decision) -> dict[str, Any]:
 def _runs_table(runs: list[Run]) -> Table:
     from rich.table import Table
 
-    table = Table()
-    table.add_column("run", no_wrap=True)
-    for title in ("started", "outcome", "writer", "active before", "active after"):
+    short = {one.id[:_SHORT] for one in runs}
+    most = _SHORT if len(short) == len(runs) else None
+    # So narrow that it fits 80 columns.
+    table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False)
+    for title in ("run", "started", "outcome"):
+        table.add_column(title, no_wrap=True)
+    for title in ("memories", "tokens", "writer"):
         table.add_column(title)
     for one in runs:
-        report = one.report or {}
-        counts = [_active(report.get(when)) for when in ("before", "after")]
-        writer = _writer_of(one)
-        started = one.started_at[:19].replace("T", " ")
-        cells = (one.id, started, one.outcome, str(writer), *counts)
+        went = (_went(one, "active") or "?", _went(one, "tokens") or "?")
+        cells = (one.id[:most], _started(one), one.outcome, *went, str(_writer_of(one)))
         table.add_row(*map(clean, cells))
     return table
-
-
-def _active(counts: object) -> str:
-    """Give how many memories were active, where a report says so."""
-    return clean(str(counts.get("active", "?"))) if isinstance(counts, dict) else "?"
 
 
 def _writer_of(run: Run) -> object:
@@ -86,12 +124,25 @@ def _writer_of(run: Run) -> object:
     return run.options.get("model") or "extractive"
 
 
-def _decisions_table(decisions: list[Decision]) -> Table:
-    from rich.table import Table
-
-    table = Table("proposal", "operation", "state", "reason", "draft or why")
-    for one in decisions:
-        said = one.why or one.draft or ""
-        cells = (one.key[:12], one.operation, one.state, one.reason)
-        table.add_row(*map(clean, cells), shortened(said, 200))
-    return table
+def _block(
+    one: Decision,
+    changes: Sequence[Change],
+    claims: Sequence[KeptClaim],
+    memories: dict[str, Memory],
+) -> Block:
+    gone = {each.memory for each in changes if each.proposal == one.key and each.after is None}
+    is_merge = one.operation == "merge"
+    return Block(
+        one.operation,
+        one.key,
+        one.state,
+        one.reason,
+        [
+            (each in gone, dated(memories.get(each)))
+            for each in in_time(one.sources, memories)
+            if each != one.survivor
+        ],
+        one.why,
+        dated(memories.get(one.survivor or "")) if is_merge else one.draft,
+        claims,
+    )

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import shlex
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from slowwave.consolidation.thresholds import MOST_CHARACTERS
 
+from .blocks import LEGEND, Block
 from .left import (
     MOST_SHOWN,
     conflicts_as_json,
@@ -20,7 +21,7 @@ from .left import (
     undecided_as_text,
 )
 from .output import clean, shortened
-from .telling import Telling, counted, dated, in_time, memories_of, whose_words
+from .telling import Telling, counted, dated, in_time, memories_of
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -219,43 +220,37 @@ def _proposals(outcome: Outcome, telling: Telling) -> str:
     operations = Counter(one.proposal.operation for one in results)
     of_each = ", ".join(f"{count:,} {name}" for name, count in operations.most_common())
     lines = [
-        f"{counted(len(results), 'proposal', 'proposals')}: {of_each}. "
-        "What goes has a -, what stays as it is a *, what stands then a =."
+        f"{counted(len(results), 'proposal', 'proposals')}: {of_each}. {LEGEND}",
     ]
     for result in results:
-        lines += _proposal(result, memories)
+        lines += _block(result, memories).lines()
     return "\n".join(lines)
 
 
-def _proposal(result: Result, memories: dict[str, Memory]) -> Iterator[str]:
-    """Give a proposal with what its sources say and what stays of that, each on a line."""
+def _block(result: Result, memories: dict[str, Memory]) -> Block:
     proposal, worth = result.proposal, result.worth
     numbers = ""
     if worth is not None and worth.tokens_after is not None:
         numbers = f"; {worth.tokens_before:,} -> {worth.tokens_after:,} tokens"
     if worth is not None and worth.trust is not None:
         numbers += f", trust {worth.trust:g}"
-    yield ""
-    yield clean(
-        f"{proposal.operation} {proposal.id[:8]} ({result.state}): {proposal.reason}{numbers}"
-    )
     survivor = proposal.survivor
     done = result.state in ("planned", "applied")
-    for one in in_time(proposal.sources, memories):
-        if one != survivor:
-            goes = done and one in proposal.leaving
-            yield f"  {'-' if goes else '*'} {dated(memories.get(one))}"
-    if result.why:
-        yield clean(f"  ! {result.why}")
-    if result.why and not done:
-        return
-    if proposal.keeps_text:
-        yield f"  = {dated(memories.get(survivor or ''))}"
-    else:
-        yield clean(f"  = {proposal.draft.text}")
-        worded = Counter(whose_words(one) for one in proposal.draft.claims if one.written_by)
-        for whose, count in worded.items():
-            yield clean(f"    {counted(count, 'sentence', 'sentences')} {whose}")
+    stands = dated(memories.get(survivor or "")) if proposal.keeps_text else proposal.draft.text
+    return Block(
+        proposal.operation,
+        proposal.id,
+        result.state,
+        f"{proposal.reason}{numbers}",
+        [
+            (done and one in proposal.leaving, dated(memories.get(one)))
+            for one in in_time(proposal.sources, memories)
+            if one != survivor
+        ],
+        result.why,
+        stands if done or not result.why else None,
+        () if proposal.keeps_text else proposal.draft.claims,
+    )
 
 
 def _suspicions(suspicious: tuple[Suspicion, ...]) -> str:

@@ -174,20 +174,12 @@ QuietOption = Annotated[
 # What slowwave.toml may hold: the names of all options but the one that names the file itself.
 KEYS = frozenset(
     {
-        *(
-            "all",
-            "api_base",
-            "ask",
-            "backup",
-            "checker",
-            "concurrency",
-            "consolidate",
-            "dry_run",
-            "embedder",
-        ),
-        *("exit_code", "full", "keep_backups", "purge", "record", "replay"),
-        *("importance", "include_protected", "json", "kind", "layer", "max_calls", "max_cost"),
-        *("max_time", "max_tokens", "model", "only", "origin", "pin", "quiet", "reconsider"),
-        *("session", "skip_invalid", "source", "tag", "tenant", "trust", "verbose"),
+        *("all", "api_base", "ask", "backup", "checker", "concurrency"),
+        *("consolidate", "contains", "dry_run", "embedder", "exit_code", "full"),
+        *("importance", "include_protected", "json", "keep_backups", "kind", "layer"),
+        *("limit", "max_calls", "max_cost", "max_time", "max_tokens", "model"),
+        *("only", "origin", "pin", "purge", "quiet", "reconsider"),
+        *("record", "replay", "session", "since", "skip_invalid", "source"),
+        *("status", "tag", "tenant", "trust", "verbose", "yes"),
     }
 )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,8 +15,10 @@ from slowwave.store.records import Memory
 
 from .output import clean, shortened
 
-# So many characters of a text are enough to know which memory it is.
+# So many characters of a text are enough to know which memory it is; what a pipe takes is for more
+# than that, and still no megabytes of one memory.
 MOST_SAID = 200
+MOST_PIPED = 20_000
 _GONE = "(no longer in the file)"
 
 
@@ -41,8 +44,10 @@ class Telling:
 
 
 def said(memory: Memory | None) -> str:
-    """Give the beginning of what a memory says."""
-    return _GONE if memory is None else shortened(memory.content, MOST_SAID)
+    """Give what a memory says; on a terminal the beginning of it."""
+    if memory is None:
+        return _GONE
+    return shortened(memory.content, MOST_SAID if sys.stdout.isatty() else MOST_PIPED)
 
 
 def dated(memory: Memory | None) -> str:

@@ -1,27 +1,78 @@
-"""slowwave undo: a run, or one proposal, taken back."""
+"""slowwave undo: runs, or one proposal, taken back."""
 
 from __future__ import annotations
 
+import sys
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from slowwave.store.errors import NotFound, StoreError
+from slowwave.store.errors import Ambiguous, NotFound, StoreError
 
 from .output import Output, clean
 from .settings import ConfigOption, FileArgument, JsonOption, QuietOption
+from .telling import counted
 
 if TYPE_CHECKING:
     from slowwave.store.file import MemoryFile
     from slowwave.store.ledger import Decision, Run
 
+# Ids of runs begin with the time: fewer characters of one are soon those of another.
+_FEWEST = 8
+# From so many proposals on, a person at a terminal is asked first.
+_MANY = 20
+
+
+@dataclass(frozen=True)
+class _Chosen:
+    """What is to be taken back."""
+
+    # The latest first.
+    runs: tuple[Run, ...]
+    # Of one run only this; None for all of them.
+    proposal: Decision | None
+    # How many proposals that is.
+    count: int
+
+    def undo(self, file: MemoryFile, rehearsed: bool) -> list[str]:
+        """Take it back, or only find out whether that can be done; give the proposals' keys."""
+        from slowwave.store.records import timestamp
+        from slowwave.store.undo import undo_proposal, undo_runs
+
+        now = timestamp(datetime.now(UTC))
+        if self.proposal is None:
+            return undo_runs(file, [one.id for one in self.runs], now, rehearsed)
+        undo_proposal(file, self.proposal.run_id, self.proposal.key, now, rehearsed)
+        return [self.proposal.key]
+
+    @property
+    def named(self) -> str:
+        """What it is, in words."""
+        of = "run" if len(self.runs) == 1 else f"{len(self.runs)} runs since"
+        run = self.proposal.run_id if self.proposal else self.runs[-1].id
+        return f"{counted(self.count, 'proposal', 'proposals')} of {of} {run}"
+
 
 def undo(
     file: FileArgument,
     which: Annotated[
-        str, typer.Argument(metavar="RUN|PROPOSAL", help="Its id, or the start of it.")
-    ],
+        str | None,
+        typer.Argument(
+            metavar="[RUN|PROPOSAL]", help=f"Its id, or at least {_FEWEST} characters of its start."
+        ),
+    ] = None,
+    since: Annotated[
+        str | None,
+        typer.Option(metavar="RUN", help="This run and all later ones, the latest first."),
+    ] = None,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Say whether it can be done, and change nothing.")
+    ] = False,
+    yes: Annotated[
+        bool, typer.Option("--yes", help=f"Do not ask, however many; above {_MANY} it is asked.")
+    ] = False,
     config: ConfigOption = None,
     json: JsonOption = False,
     quiet: QuietOption = False,
@@ -29,45 +80,96 @@ def undo(
     """Take a run, or one proposal, back: the memories are to the bit what they were before."""
     from slowwave.store.check import refuse_damaged
     from slowwave.store.file import maintenance_lock, open_writing
-    from slowwave.store.records import timestamp
-    from slowwave.store.undo import undo_proposal, undo_run
 
-    now = timestamp(datetime.now(UTC))
+    if (which is None) == (since is None):
+        raise typer.BadParameter("Name a run or a proposal, or say --since RUN.")
+    output = Output(json, quiet)
     with maintenance_lock(file), open_writing(file) as opened:
         refuse_damaged(opened)
-        run = _find_run(opened, which)
-        if run is None:
-            decision = _find_proposal(opened, which)
-            undo_proposal(opened, decision.run_id, decision.key, now)
-            run_id, keys = decision.run_id, [decision.key]
-        else:
-            run_id, keys = run.id, undo_run(opened, run.id, now)
-    output = Output(json, quiet)
-    output.result({"command": "undo", "file": str(file), "run": run_id, "proposals": keys})
-    count = "1 proposal" if len(keys) == 1 else f"{len(keys)} proposals"
-    output.show(clean(f"Took back {count} of run {run_id}."))
+        chosen = _find(opened, which) if which is not None else _find_since(opened, since or "")
+        if not (dry_run or yes):
+            _ask_first(chosen, output)
+        keys = chosen.undo(opened, dry_run)
+    output.result(
+        {
+            "command": "undo",
+            "file": str(file),
+            "dry_run": dry_run,
+            "run": chosen.proposal.run_id if chosen.proposal else chosen.runs[-1].id,
+            "runs": [one.id for one in chosen.runs],
+            "proposals": keys,
+        }
+    )
+    if dry_run:
+        output.show(clean(f"Nothing stands in the way of taking back {chosen.named}."))
+        return
+    output.show(clean(f"Took back {chosen.named}."))
     output.note("They will not be proposed again, unless with: maintain --consolidate --reconsider")
 
 
-def _find_proposal(file: MemoryFile, which: str) -> Decision:
+def _ask_first(chosen: _Chosen, output: Output) -> None:
+    """Ask a person before much is taken back; a program means what it says."""
+    is_seen = sys.stdin.isatty() and sys.stderr.isatty() and not output.json and not output.quiet
+    if chosen.count > _MANY and is_seen:
+        typer.confirm(f"Take back {chosen.named}?", abort=True, err=True)
+
+
+def _find(file: MemoryFile, which: str) -> _Chosen:
+    run, proposal = _find_run(file, which), _find_proposal(file, which)
+    if run is not None and proposal is not None:
+        raise Ambiguous(f"Both a run and a proposal begin with '{which}'.", "Give more of the id.")
+    if run is not None:
+        return _Chosen((run,), None, _count(file, [run]))
+    if proposal is not None:
+        return _Chosen((), proposal, 1)
+    raise NotFound(
+        f"There is no run or proposal '{which}' in {file.path}.",
+        f"Give the whole id, or at least its first {_FEWEST} characters: slowwave log",
+    )
+
+
+def _find_since(file: MemoryFile, which: str) -> _Chosen:
+    from slowwave.store.ledger import read_runs
+
+    first = _find_run(file, which)
+    if first is None:
+        raise NotFound(f"There is no run '{which}' in {file.path}.", "See: slowwave log")
+    runs = read_runs(file)
+    later = [one for one in runs if (one.started_at, one.id) >= (first.started_at, first.id)]
+    standing = [one for one in later if one.outcome != "undone" and not _is_purge(one)]
+    if not standing:
+        raise StoreError(f"What runs did since {first.id} is taken back already.")
+    return _Chosen(tuple(reversed(standing)), None, _count(file, standing))
+
+
+def _count(file: MemoryFile, runs: list[Run]) -> int:
+    from slowwave.store.ledger import read_decisions
+
+    decided = (one for run in runs for one in read_decisions(file, run.id))
+    return sum(one.state == "applied" for one in decided)
+
+
+def _find_proposal(file: MemoryFile, which: str) -> Decision | None:
     from slowwave.store.ledger import find_applied
 
+    if len(which) < _FEWEST:
+        return None
     try:
         return find_applied(file, which)
-    except NotFound as error:
-        message = f"There is no run or proposal '{which}' in {file.path}."
-        raise NotFound(message, error.hint) from None
+    except NotFound:
+        return None
 
 
 def _find_run(file: MemoryFile, which: str) -> Run | None:
     from slowwave.store.ledger import read_run
-    from slowwave.store.purge import OPTION
 
+    if len(which) < _FEWEST:
+        return None
     try:
         run = read_run(file, which)
     except NotFound:
         return None
-    if run.options.get(OPTION):
+    if _is_purge(run):
         raise StoreError(
             f"Run {run.id} was a purge, and a purge cannot be taken back.",
             "'slowwave trace' shows what the purged memories said; a backup has their rows.",
@@ -75,3 +177,9 @@ def _find_run(file: MemoryFile, which: str) -> Run | None:
     if run.outcome == "undone":
         raise StoreError(f"Run {run.id} is taken back already.", "There is nothing left to undo.")
     return run
+
+
+def _is_purge(run: Run) -> bool:
+    from slowwave.store.purge import OPTION
+
+    return bool(run.options.get(OPTION))

@@ -116,6 +116,19 @@ def read_claims(file: MemoryFile, memory_id: str) -> list[KeptClaim]:
     return claims
 
 
+def read_claims_of(file: MemoryFile, run_id: str) -> dict[str, list[KeptClaim]]:
+    """Give the statements of each text that a run wrote, by the keys of its proposals."""
+    rows = file.db.conn.execute(
+        "SELECT proposal, claims, CASE writer WHEN 'model' THEN model END FROM derivations "
+        "WHERE run_id = ? AND operation <> 'merge'",
+        [run_id],
+    )
+    return {
+        proposal: [_kept_claim(one, model) for one in json.loads(claims)]
+        for proposal, claims, model in rows
+    }
+
+
 def _kept_claim(stated: dict[str, Any], model: str | None) -> KeptClaim:
     # Until schema version 5 nothing was said of a single claim.
     writer = stated.get("written_by", model)

@@ -90,6 +90,59 @@ def read_memories(
         yield from_row(row)
 
 
+@dataclass(frozen=True)
+class Wanted:
+    """Which memories are to be listed; None and () stand for any."""
+
+    status: str | None = None
+    layer: str | None = None
+    kind: str | None = None
+    tenants: Sequence[str] = ()
+    # A part of the text, in any case of its ASCII letters.
+    contains: str | None = None
+
+
+def list_memories(file: MemoryFile, wanted: Wanted, most: int) -> tuple[int, list[Memory]]:
+    """Give how many memories are wanted, and the `most` of them that were observed last."""
+    where, values = _where(wanted)
+    count = file.value(f"SELECT count(*) FROM memories {where}", values)
+    rows = file.rows(
+        f"{SELECT} {where} ORDER BY observed_at DESC, id DESC LIMIT ?", [*values, most]
+    )
+    return int(count), [from_row(row) for row in rows]
+
+
+def _where(wanted: Wanted) -> tuple[str, list[object]]:
+    parts: list[str] = []
+    values: list[object] = []
+    for column in ("status", "layer", "kind"):
+        value = getattr(wanted, column)
+        if value is not None:
+            parts.append(f"{column} = ?")
+            values.append(value)
+    if wanted.tenants:
+        parts.append(f"tenant IN ({', '.join('?' * len(wanted.tenants))})")
+        values += wanted.tenants
+    if wanted.contains is not None:
+        # Not LIKE: there "%" and "_" would stand for anything.
+        parts.append("instr(lower(content), lower(?))")
+        values.append(wanted.contains)
+    return (f"WHERE {' AND '.join(parts)}" if parts else ""), values
+
+
+def count_by_status(file: MemoryFile, chosen: Sequence[str]) -> dict[str, dict[str, int]]:
+    """Count the memories of the tenants named, by status and by layer within it."""
+    marks = ", ".join("?" * len(chosen))
+    found: dict[str, dict[str, int]] = {}
+    for row in file.rows(
+        f"SELECT status, layer, count(*) AS n FROM memories WHERE tenant IN ({marks}) "
+        "GROUP BY 1, 2 ORDER BY 1",
+        chosen,
+    ):
+        found.setdefault(row["status"], dict.fromkeys(LAYERS, 0))[row["layer"]] = row["n"]
+    return found
+
+
 def read_observed(file: MemoryFile, tenant: str, now: str) -> list[Memory]:
     """Give what was observed and not derived in a tenant, in the order of ids.
 

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+
 from .errors import ChangedSince
 from .file import MemoryFile
 from .images import Images
@@ -14,27 +17,49 @@ _HINT = (
 )
 
 
-def undo_run(file: MemoryFile, run_id: str, now: str) -> list[str]:
-    """Take back all that a run did, in one transaction, and give the keys of its proposals.
+def undo_runs(
+    file: MemoryFile, run_ids: Sequence[str], now: str, rehearsed: bool = False
+) -> list[str]:
+    """Take back all that runs did, in one transaction, and give the keys of their proposals.
 
-    Raises `ChangedSince`, with nothing changed, if rows are no longer what the run left; it says
-    of each which one, and who changed it.
+    run_ids: the latest first. Raises `ChangedSince`, with nothing changed, if rows are not what
+    a run left; it says of each which one, and who changed it. rehearsed: only find out whether it
+    can be done, and leave everything as it is.
     """
-    with file.transaction():
-        keys = _applied(file, run_id)
-        images = Images(file, run_id)
-        _take_back(file, run_id, [*keys, ""], images)
-        images.drop_found()
-        file.db.conn.execute("UPDATE runs SET outcome = 'undone' WHERE id = ?", [run_id])
-        _mark_undone(file, run_id, keys, now)
+    with _transaction(file, rehearsed):
+        return [key for run_id in run_ids for key in _undo_run(file, run_id, now)]
+
+
+def _undo_run(file: MemoryFile, run_id: str, now: str) -> list[str]:
+    keys = _applied(file, run_id)
+    images = Images(file, run_id)
+    _take_back(file, run_id, [*keys, ""], images)
+    images.drop_found()
+    file.db.conn.execute("UPDATE runs SET outcome = 'undone' WHERE id = ?", [run_id])
+    _mark_undone(file, run_id, keys, now)
     return keys
 
 
-def undo_proposal(file: MemoryFile, run_id: str, key: str, now: str) -> None:
+def undo_proposal(
+    file: MemoryFile, run_id: str, key: str, now: str, rehearsed: bool = False
+) -> None:
     """Take one applied proposal back, in one transaction. Raises `ChangedSince`."""
-    with file.transaction():
+    with _transaction(file, rehearsed):
         _take_back(file, run_id, [key], Images(file, run_id))
         _mark_undone(file, run_id, [key], now)
+
+
+@contextmanager
+def _transaction(file: MemoryFile, rehearsed: bool) -> Iterator[None]:
+    """Let the block change the file; after a rehearsal all of it is as it was."""
+    with suppress(_Rehearsed), file.transaction():
+        yield
+        if rehearsed:
+            raise _Rehearsed
+
+
+class _Rehearsed(Exception):
+    """Ends a transaction of which nothing is to stay."""
 
 
 def _applied(file: MemoryFile, run_id: str) -> list[str]:

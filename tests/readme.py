@@ -1,4 +1,4 @@
-"""The parts of the README that the program itself can give, between their comments.
+"""The parts of the pages that the program itself can give, between their comments.
 
 python tests/readme.py      write them anew
 """
@@ -21,6 +21,9 @@ from slowwave.store.file import create_file, open_writing
 
 ROOT = Path(__file__).parent.parent
 README = ROOT / "README.md"
+REFERENCE = ROOT / "docs" / "reference.md"
+# Which page holds which part.
+PAGES = {"before": README, "after": README, "help": REFERENCE, "exits": REFERENCE}
 SMOKE = ROOT / "fixtures" / "smoke.jsonl"
 # Memories that only a model can tell once, and what one answered about them.
 RETOLD = ROOT / "fixtures" / "retold.jsonl"
@@ -30,7 +33,7 @@ ANSWERS = ROOT / "fixtures" / "retold.answers.jsonl"
 def block(text: str, name: str) -> str:
     """Give what stands between the comments of this name."""
     found = re.search(rf"<!-- {name} -->\n(.*?)<!-- /{name} -->", text, re.DOTALL)
-    assert found is not None, f"the README has no part named {name}"
+    assert found is not None, f"no part is named {name}"
     return found.group(1)
 
 
@@ -93,9 +96,9 @@ def _fenced(language: str, text: str) -> str:
 
 
 if __name__ == "__main__":
-    written = README.read_text("utf-8")
     for name, part in parts(SentenceEmbedder()).items():
-        written = written.replace(
+        written = PAGES[name].read_text("utf-8")
+        made = written.replace(
             f"<!-- {name} -->\n{block(written, name)}", f"<!-- {name} -->\n{part}"
         )
-    README.write_text(written, "utf-8")
+        PAGES[name].write_text(made, "utf-8")

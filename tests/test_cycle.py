@@ -16,13 +16,13 @@ from slowwave.store.check import check_file
 from slowwave.store.errors import ChangedSince, FileHeld
 from slowwave.store.file import maintenance_lock, open_reading, open_writing
 from slowwave.store.records import timestamp
-from slowwave.store.undo import undo_proposal, undo_run
+from slowwave.store.undo import undo_proposal, undo_runs
 
 
 def undo(path: Path, run_id: str | None) -> None:
     assert run_id is not None
     with open_writing(path) as file:
-        undo_run(file, run_id, timestamp(NOW))
+        undo_runs(file, [run_id], timestamp(NOW))
 
 
 def test_a_source_that_an_agent_changed_meanwhile_makes_the_proposal_stale(

@@ -39,7 +39,7 @@ from slowwave.store.file import MemoryFile, create_file, open_reading, open_writ
 from slowwave.store.journal import insert_row, update_row
 from slowwave.store.memories import read_memory, restore_memory
 from slowwave.store.records import content_hash, to_row
-from slowwave.store.undo import undo_proposal, undo_run
+from slowwave.store.undo import undo_proposal, undo_runs
 from slowwave.store.vectors import keep_vectors, to_blob
 
 RUN = "run-1"
@@ -61,7 +61,7 @@ VECTOR = to_blob([0.6, 0.8])
 
 def undo(path: Path, run_id: str = RUN) -> list[str]:
     with open_writing(path) as file:
-        return undo_run(file, run_id, LATER)
+        return undo_runs(file, [run_id], LATER)
 
 
 def undo_one(path: Path, key: str = PROPOSAL, run_id: str = RUN) -> None:
@@ -633,7 +633,7 @@ def steps_of_undo(folder: Path, count: int) -> int:
     steps = []
     with open_writing(path) as file:
         file.db.conn.set_progress_handler(lambda: steps.append(1), 100)
-        undo_run(file, "run-1", LATER)
+        undo_runs(file, ["run-1"], LATER)
     return len(steps)
 
 

@@ -71,7 +71,7 @@ from slowwave.consolidation.vectors.embedder import SentenceEmbedder
 from slowwave.store.file import open_writing
 from slowwave.store.ledger import Answer
 from slowwave.store.records import timestamp
-from slowwave.store.undo import undo_run
+from slowwave.store.undo import undo_runs
 
 KEY = "sk-test-31415926535897932384"
 TOMORROW = NOW + timedelta(days=1)
@@ -284,7 +284,7 @@ def undo(agent: Agent, outcome: Outcome) -> None:
     """Undo a night."""
     assert outcome.run_id is not None
     with open_writing(agent.path) as file:
-        undo_run(file, outcome.run_id, timestamp(TOMORROW))
+        undo_runs(file, [outcome.run_id], timestamp(TOMORROW))
 
 
 # Makes a group of the memories that are shown.

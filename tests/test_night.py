@@ -20,7 +20,7 @@ from slowwave.store.check import check_file
 from slowwave.store.exchange import import_lines
 from slowwave.store.file import create_file, open_reading, open_writing
 from slowwave.store.records import timestamp
-from slowwave.store.undo import undo_run
+from slowwave.store.undo import undo_runs
 
 # For tests that hold the first of the three nights to more than the others.
 assistant_only = pytest.mark.parametrize("ran", ["assistant"], indirect=True)
@@ -250,5 +250,5 @@ def test_a_second_night_plans_nothing_and_writes_nothing(
 def test_undo_gives_the_file_back_to_the_bit(ran: Ran) -> None:
     assert ran.outcome.run_id is not None
     with open_writing(ran.path) as file:
-        undo_run(file, ran.outcome.run_id, timestamp(fixture.FIRST_DAY))
+        undo_runs(file, [ran.outcome.run_id], timestamp(fixture.FIRST_DAY))
     assert picture(ran.path) == ran.before

@@ -12,7 +12,7 @@ from slowwave.consolidation.comparison.restating import restates, restating
 from slowwave.consolidation.vectors.embedder import SentenceEmbedder
 from slowwave.store.file import open_writing
 from slowwave.store.records import timestamp
-from slowwave.store.undo import undo_run
+from slowwave.store.undo import undo_runs
 
 FRIDAYS = [
     "No deploys on Fridays.",
@@ -97,7 +97,7 @@ def test_a_rule_takes_the_place_of_what_only_says_it_again(
     assert {row["id"] for row in gone} <= {edge["source_id"] for edge in edges}
     assert night(memory_file, embedder).plan.proposals == ()
     with open_writing(memory_file) as file:
-        undo_run(file, str(outcome.run_id), timestamp(NOW))
+        undo_runs(file, [str(outcome.run_id)], timestamp(NOW))
     assert picture(memory_file) == before
 
 
@@ -114,7 +114,7 @@ def test_a_rule_takes_in_what_says_it_again_later(
     assert (again["status"], again["superseded_by"]) == ("superseded", rule["id"])
     assert night(memory_file, embedder).plan.proposals == ()
     with open_writing(memory_file) as file:
-        undo_run(file, str(outcome.run_id), timestamp(NOW))
+        undo_runs(file, [str(outcome.run_id)], timestamp(NOW))
     assert picture(memory_file) == before
 
 

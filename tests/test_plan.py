@@ -15,7 +15,7 @@ from slowwave.consolidation.vectors.embedder import SentenceEmbedder
 from slowwave.store.check import check_file
 from slowwave.store.file import create_file, open_reading, open_writing
 from slowwave.store.records import timestamp
-from slowwave.store.undo import undo_proposal, undo_run
+from slowwave.store.undo import undo_proposal, undo_runs
 
 KNOWN = fixture.load()
 FACTS = {fact["id"]: fact["wordings"] for fact in KNOWN.facts}
@@ -292,7 +292,7 @@ def test_a_memory_that_grew_is_given_back_to_the_bit(
         row["id"]: row["content"] for row in before["memories"]
     }
     with open_writing(memory_file) as file:
-        undo_run(file, str(outcome.run_id), timestamp(NOW))
+        undo_runs(file, [str(outcome.run_id)], timestamp(NOW))
     assert picture(memory_file) == before
 
 
@@ -367,7 +367,7 @@ def test_a_rule_rests_on_new_voices_of_new_sessions_without_a_word_of_it_changin
     assert now["content"] == rule["content"]
     assert night(memory_file, embedder).plan.proposals == ()
     with open_writing(memory_file) as file:
-        undo_run(file, str(outcome.run_id), timestamp(NOW))
+        undo_runs(file, [str(outcome.run_id)], timestamp(NOW))
     assert picture(memory_file) == before
 
 

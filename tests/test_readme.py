@@ -16,18 +16,19 @@ from slowwave.consolidation.vectors.embedder import SentenceEmbedder
 __all__ = ["cli"]  # a fixture of test_cli, asked for by name
 
 
-def test_what_the_program_can_say_itself_stands_so_in_the_readme(
+def test_what_the_program_can_say_itself_stands_so_on_the_pages(
     embedder: SentenceEmbedder,
 ) -> None:
-    text = readme.README.read_text("utf-8")
     for name, part in readme.parts(embedder).items():
+        text = readme.PAGES[name].read_text("utf-8")
         assert readme.block(text, name) == part, f"run: python tests/readme.py ({name})"
 
 
 def test_the_commands_of_the_readme_work_one_after_the_other(
     tmp_path: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    shutil.copy(readme.SMOKE, tmp_path / "memories.jsonl")
+    (tmp_path / "fixtures").mkdir()
+    shutil.copy(readme.SMOKE, tmp_path / "fixtures")
     monkeypatch.chdir(tmp_path)
     example = readme.block(readme.README.read_text("utf-8"), "example")
     commands = [line[2:] for line in example.splitlines() if line.startswith("$ ")]

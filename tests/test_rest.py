@@ -30,7 +30,7 @@ from slowwave.consolidation.vectors.embedder import Embedder, SentenceEmbedder
 from slowwave.consolidation.writing.writer import ExtractiveWriter
 from slowwave.store.errors import ChangedSince
 from slowwave.store.file import create_file, open_writing
-from slowwave.store.undo import undo_run
+from slowwave.store.undo import undo_runs
 
 
 @cache
@@ -364,7 +364,7 @@ def a_history(path: Path, chance: Random, embedder: Embedder) -> None:
         if runs:
             try:
                 with open_writing(path) as file:
-                    undo_run(file, runs.pop(), NOW.isoformat())
+                    undo_runs(file, [runs.pop()], NOW.isoformat())
             except ChangedSince as refusal:
                 assert refusal.obstacles
 

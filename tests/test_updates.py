@@ -26,7 +26,7 @@ from slowwave.store.exchange import export_lines, import_lines
 from slowwave.store.file import create_file, open_reading, open_writing
 from slowwave.store.lineage import trace_sources
 from slowwave.store.records import timestamp
-from slowwave.store.undo import undo_run
+from slowwave.store.undo import undo_runs
 
 __all__ = ["cli"]  # the fixture
 
@@ -207,7 +207,7 @@ def test_the_next_value_goes_into_the_memory_of_the_last_update(
     assert night(memory_file, embedder).plan.proposals == ()
     with open_writing(memory_file) as file:
         assert check_file(file).problems == ()
-        undo_run(file, str(run), timestamp(NOW))
+        undo_runs(file, [str(run)], timestamp(NOW))
     assert picture(memory_file) == added
     assert before["memories"] != added["memories"]
 
@@ -229,7 +229,7 @@ def test_an_update_is_undone_to_the_bit_and_not_proposed_again(
     before = picture(memory_file)
     outcome = night(memory_file, embedder)
     with open_writing(memory_file) as file:
-        undo_run(file, str(outcome.run_id), timestamp(NOW))
+        undo_runs(file, [str(outcome.run_id)], timestamp(NOW))
     assert picture(memory_file) == before
     assert night(memory_file, embedder).plan.proposals == ()
     assert night(memory_file, embedder, reconsider=True).plan.proposals != ()

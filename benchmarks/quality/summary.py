@@ -1,4 +1,4 @@
-"""The targets with the figures beside them, as Markdown for the README."""
+"""The targets with the figures beside them, as Markdown for the page on quality."""
 
 from __future__ import annotations
 

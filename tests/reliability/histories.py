@@ -29,7 +29,7 @@ from slowwave.store.file import open_reading, open_writing
 from slowwave.store.memories import restore_memory
 from slowwave.store.obstacles import Obstacle
 from slowwave.store.records import timestamp
-from slowwave.store.undo import undo_proposal, undo_run
+from slowwave.store.undo import undo_proposal, undo_runs
 
 EVERYTHING = (*AGENTS_TABLES, "entity_scans", "derivations", "runs", "proposals", "journal")
 # What a night leaves as it was once it is taken back, but for the record of the night itself.
@@ -248,7 +248,7 @@ def take_back(path: Path, run: str, proposal: str | None) -> tuple[Obstacle, ...
     try:
         with open_writing(path) as file:
             if proposal is None:
-                undo_run(file, run, "2031-01-01T00:00:00+00:00")
+                undo_runs(file, [run], "2031-01-01T00:00:00+00:00")
             else:
                 undo_proposal(file, run, proposal, "2031-01-01T00:00:00+00:00")
     except ChangedSince as error:

@@ -16,7 +16,7 @@ from readme import SMOKE
 
 from slowwave.store.check import check_file
 from slowwave.store.file import create_file, open_reading, open_writing
-from slowwave.store.undo import undo_run
+from slowwave.store.undo import undo_runs
 
 from .crashing import Ended, Job, run
 from .disk import Fault
@@ -120,7 +120,7 @@ class Reference:
         with open_writing(copy) as file:
             for row in rows(copy, "SELECT id FROM runs ORDER BY id DESC"):
                 if row["id"] not in known:
-                    undo_run(file, row["id"], "2026-03-12T03:00:00+00:00")
+                    undo_runs(file, [row["id"]], "2026-03-12T03:00:00+00:00")
         if _version(copy) == _version(self.before):
             assert picture(copy) == picture(self.before)
         assert _by_id(copy) == self.rows_before

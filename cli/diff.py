@@ -1,0 +1,68 @@
+"""slowwave diff: what a run changed in what agents read."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from .log import headline
+from .output import Output, clean
+from .settings import ConfigOption, FileArgument, JsonOption, QuietOption
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from slowwave.store.changes import Change
+
+
+def diff(
+    file: FileArgument,
+    run: Annotated[str, typer.Argument(metavar="RUN", help="Its id, or the start of it.")],
+    config: ConfigOption = None,
+    json: JsonOption = False,
+    quiet: QuietOption = False,
+) -> None:
+    """Show the active memories that a run took away (-) and those that it wrote (+).
+
+    Memories are shown proposal by proposal, in the order in which they were observed.
+    """
+    from slowwave.store.changes import read_changes
+    from slowwave.store.file import open_reading
+    from slowwave.store.ledger import read_run
+
+    output = Output(json, quiet)
+    with open_reading(file) as opened:
+        found = read_run(opened, run)
+        changes = read_changes(opened, found.id)
+    output.result(
+        {
+            "command": "diff",
+            "file": str(file),
+            "run": found.id,
+            "changes": [asdict(one) for one in changes],
+        }
+    )
+    output.show("\n".join([headline(found), *_lines(changes)]))
+
+
+def _lines(changes: Sequence[Change]) -> Iterator[str]:
+    by_proposal: dict[str, list[Change]] = {}
+    for one in changes:
+        by_proposal.setdefault(one.proposal, []).append(one)
+    for key, several in by_proposal.items():
+        yield ""
+        yield f"@@ {clean(key[:12])}"
+        for mark, texts in (("-", _before(several)), ("+", _after(several))):
+            yield from (f"{mark} {clean(text)}" for text in texts)
+    if not changes:
+        yield "It changed no active memory."
+
+
+def _before(changes: Sequence[Change]) -> list[str]:
+    return [f"{one.observed_at[:10]}  {one.before}" for one in changes if one.before is not None]
+
+
+def _after(changes: Sequence[Change]) -> list[str]:
+    return [f"{one.observed_at[:10]}  {one.after}" for one in changes if one.after is not None]

@@ -1,0 +1,103 @@
+"""slowwave stats: how much the file holds, and how that has changed from run to run."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from .output import Output, clean
+from .settings import ConfigOption, FileArgument, JsonOption, QuietOption
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from rich.table import Table
+
+# So many of the last runs are shown to people.
+_MOST_RUNS = 10
+
+
+def stats(
+    file: FileArgument,
+    tenant: Annotated[
+        list[str] | None, typer.Option(metavar="NAME", help="Only this tenant; again for more.")
+    ] = None,
+    config: ConfigOption = None,
+    json: JsonOption = False,
+    quiet: QuietOption = False,
+) -> None:
+    """Count memories by status and layer, their tokens, and what runs made of that."""
+    from slowwave.consolidation.text.token_count import count_tokens
+    from slowwave.store.file import open_reading
+    from slowwave.store.ledger import read_runs
+    from slowwave.store.memories import chosen_tenants, count_by_status, count_memories
+
+    with open_reading(file) as opened:
+        tenants = chosen_tenants(opened, tenant or ())
+        by_status = count_by_status(opened, tenants)
+        counts = count_memories(opened, tenants, count_tokens)
+        runs = [_run(vars(one)) for one in read_runs(opened)]
+    output = Output(json, quiet)
+    output.result(
+        {
+            "command": "stats",
+            "file": str(file),
+            "tenants": tenants,
+            "active": asdict(counts),
+            "by_status": by_status,
+            "runs": runs,
+        }
+    )
+    of = "1 tenant" if len(tenants) == 1 else f"{len(tenants):,} tenants"
+    held = f"{counts.active:,} active memories, {counts.tokens:,} tokens, {of}."
+    output.show(clean(f"{file}: {held}"))
+    if by_status:
+        output.show("", _by_status(by_status))
+    if runs:
+        output.show("", _growth(runs[-_MOST_RUNS:]))
+
+
+def _run(run: Mapping[str, Any]) -> dict[str, Any]:
+    """Give what a run made of how many memories and tokens; None where it does not say."""
+    report = run["report"] or {}
+    parts = {when: report.get(when) or {} for when in ("before", "after")}
+    return {
+        "run": run["id"],
+        "started_at": run["started_at"],
+        "outcome": run["outcome"],
+        **{
+            f"{name}_{when}": parts[when].get(name)
+            for name in ("active", "tokens")
+            for when in ("before", "after")
+        },
+    }
+
+
+def _by_status(by_status: Mapping[str, Mapping[str, int]]) -> Table:
+    from rich.table import Table
+
+    table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False)
+    table.add_column()
+    layers = next(iter(by_status.values()))
+    for title in ("memories", *layers):
+        table.add_column(title, justify="right")
+    for status, counts in by_status.items():
+        table.add_row(status, *(f"{one:,}" for one in (sum(counts.values()), *counts.values())))
+    return table
+
+
+def _growth(runs: Sequence[Mapping[str, Any]]) -> Table:
+    from rich.table import Table
+
+    table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False)
+    for title in ("run of", "outcome"):
+        table.add_column(title)
+    for title in ("memories before", "after", "tokens before", "after"):
+        table.add_column(title, justify="right")
+    for one in runs:
+        names = ("active_before", "active_after", "tokens_before", "tokens_after")
+        numbers = ("?" if one[name] is None else f"{one[name]:,}" for name in names)
+        table.add_row(clean(one["started_at"][:16].replace("T", " ")), one["outcome"], *numbers)
+    return table
