@@ -21,7 +21,13 @@ if TYPE_CHECKING:
 def export(
     file: FileArgument,
     all: Annotated[
-        bool, typer.Option("--all", help="Every status, with lineage and all vectors.")
+        bool,
+        typer.Option(
+            "--all", help="Every status, with vectors: an import gives the same memories."
+        ),
+    ] = False,
+    vectors: Annotated[
+        bool, typer.Option("--vectors", help="With their vectors; an import computes them anew.")
     ] = False,
     config: ConfigOption = None,
     json: JsonOption = False,
@@ -29,7 +35,7 @@ def export(
 ) -> None:
     """Write the active memories as JSON lines to stdout; --json changes nothing about them.
 
-    Of a damaged file what can be read is written, and the exit code is 10.
+    Runs and decisions stay behind: a copy of the file, or a backup, has those. Of a damaged file what can be read is written, and the exit code is 10.
     """
     from slowwave.store.check import count_spoiled, refuse_unreadable
     from slowwave.store.exchange import export_lines
@@ -39,7 +45,7 @@ def export(
     try:
         with open_reading(file) as opened:
             refuse_unreadable(opened)
-            _write(export_lines(opened, all))
+            _write(export_lines(opened, all, with_vectors=all or vectors))
             spoiled = count_spoiled(opened)
     except UnusableFile as error:
         _salvage(file, all, output, error)

@@ -180,6 +180,6 @@ KEYS = frozenset(
         *("limit", "max_calls", "max_cost", "max_time", "max_tokens", "model"),
         *("only", "origin", "pin", "purge", "quiet", "reconsider"),
         *("record", "replay", "session", "since", "skip_invalid", "source"),
-        *("status", "tag", "tenant", "trust", "verbose", "yes"),
+        *("status", "tag", "tenant", "trust", "vectors", "verbose", "yes"),
     }
 )

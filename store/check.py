@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
-from .connection import connected
+from .connection import connected, is_sealed
 from .errors import UnusableFile
 from .file import MemoryFile, schema_version
 from .memories import SELECT
@@ -157,7 +157,7 @@ def _integrity(file: MemoryFile) -> list[Problem]:
     try:
         # Where it may only read, SQLite leaves out the CHECKs. Nothing is written: `query_only`,
         # and as long as `file` is open this connection is not the last one, which tidies up.
-        with connected(file.path, "rw") as db:
+        with connected(file.path, "ro" if is_sealed(file.path) else "rw") as db:
             db.conn.execute("PRAGMA query_only = ON")
             said = [row[0] for row in db.conn.execute("PRAGMA integrity_check(20)")]
     except (sqlite3.DatabaseError, UnicodeDecodeError) as error:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sqlite3
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -27,8 +28,10 @@ def connected(path: Path, mode: str) -> Iterator[Database]:
     """Connect to a file that is there; `mode` is SQLite's: ro or rw."""
     from sqlite_utils import Database
 
+    sealed = mode == "ro" and is_sealed(path)
+    before = path.stat().st_mtime_ns if sealed else 0
     conn = sqlite3.connect(
-        f"{path.absolute().as_uri()}?mode={mode}",
+        f"{path.absolute().as_uri()}?mode={mode}{'&immutable=1' if sealed else ''}",
         uri=True,
         timeout=min(_DEAF_MS, BUSY_TIMEOUT_MS) / 1000,
         isolation_level=None,  # transactions begin where we say so
@@ -44,8 +47,19 @@ def connected(path: Path, mode: str) -> Iterator[Database]:
         # CHECKs. Views and triggers find nothing to call here: no function of ours, no extension.
         conn.execute("PRAGMA cell_size_check = ON")
         yield db
+        if sealed and path.stat().st_mtime_ns != before:
+            raise FileHeld(f"{path} was written to while it was read.", "Try again in a moment.")
     finally:
         conn.close()
+
+
+def is_sealed(path: Path) -> bool:
+    """Whether nothing can be laid beside a file, and nobody is using it.
+
+    Even a reader needs a log beside the file, unless it is told that nobody writes
+    (https://www.sqlite.org/wal.html#read_only_databases). With a log there already it has that one.
+    """
+    return not os.access(path.absolute().parent, os.W_OK) and not Path(f"{path}-wal").exists()
 
 
 def patiently(step: Callable[[], Result]) -> Result:

@@ -101,7 +101,7 @@ def _without_mark(lines: Iterable[bytes]) -> Iterator[bytes]:
         yield line.removeprefix(codecs.BOM_UTF8) if number == 0 else line
 
 
-def export_lines(file: MemoryFile, everything: bool) -> Iterator[str]:
+def export_lines(file: MemoryFile, everything: bool, with_vectors: bool = True) -> Iterator[str]:
     """Give one JSON line a memory, in the order of ids: the active ones, or every one.
 
     A line holds all that belongs to the memory, so that importing the lines of `everything`
@@ -109,7 +109,7 @@ def export_lines(file: MemoryFile, everything: bool) -> Iterator[str]:
     not active, the lines of the active ones hold the texts.
     """
     for memory in read_memories(file, status=None if everything else "active"):
-        yield json_text(_exported(file, memory, everything))
+        yield json_text(_exported(file, memory, everything, with_vectors))
 
 
 class _Reader:
@@ -178,14 +178,16 @@ def _write(file: MemoryFile, parsed: list[_Parsed]) -> None:
     add_edges(file, (edge for one in parsed for edge in one.edges))
 
 
-def _exported(file: MemoryFile, memory: Memory, everything: bool) -> dict[str, Any]:
+def _exported(
+    file: MemoryFile, memory: Memory, everything: bool, with_vectors: bool
+) -> dict[str, Any]:
     kept = vars(memory) | {"entities": [name for name, _ in entities_of(file, memory.id)]}
     del kept["content_hash"]
     if not everything:
         kept |= {"superseded_by": None, "superseded_at": None}
     vectors = [
         {"model": model, "vector": numbers_of(blob)}
-        for model, of, blob in vectors_of(file, memory.id)
+        for model, of, blob in (vectors_of(file, memory.id) if with_vectors else ())
         if of == memory.content_hash  # else the text has changed since
     ]
     if vectors:

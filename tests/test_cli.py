@@ -394,6 +394,13 @@ def test_export_gives_the_active_memories_alone(filled: Path, cli: Cli) -> None:
     assert exported == active
 
 
+def test_export_leaves_out_vectors_unless_they_are_asked_for(filled: Path, cli: Cli) -> None:
+    cli("maintain", filled, "--consolidate")
+    for options, has_vectors in (((), False), (("--vectors",), True), (("--all",), True)):
+        lines = cli("export", filled, *options).out.splitlines()
+        assert any("embedding" in json.loads(line) for line in lines) == has_vectors
+
+
 @pytest.mark.parametrize("text", ["\x1b[31mred\x1b[0m", "\x9b5m", "[bold]b[/bold]", "\u202egnp"])
 def test_no_control_code_of_a_memory_reaches_the_terminal(
     text: str, memory_file: Path, cli: Cli

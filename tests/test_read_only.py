@@ -1,0 +1,69 @@
+"""A file in a folder that nothing can be written to is read all the same."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from nights import fill, told
+from test_plan import TWINS
+
+# From <linux/prctl.h> and <linux/capability.h>.
+_PR_CAPBSET_DROP, _CAP_DAC_OVERRIDE = 24, 1
+
+
+@pytest.fixture
+def closed(memory_file: Path) -> Iterator[Path]:
+    """Give a memory file in a folder that is closed to whoever runs the command."""
+    fill(memory_file, told(TWINS, "twin"))
+    others = [one for one in memory_file.parent.iterdir() if one != memory_file]
+    assert others == []
+    memory_file.chmod(0o444)
+    memory_file.parent.chmod(0o555)
+    yield memory_file
+    memory_file.parent.chmod(0o755)
+
+
+def _bound_by_permissions() -> None:
+    """Take from root, before it becomes the command, what lets it write everywhere."""
+    if os.geteuid() == 0:
+        ctypes.CDLL(None).prctl(_PR_CAPBSET_DROP, _CAP_DAC_OVERRIDE, 0, 0, 0)
+
+
+def slowwave(*arguments: object) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "slowwave.cli", *map(str, arguments)],
+        capture_output=True,
+        text=True,
+        check=False,
+        preexec_fn=_bound_by_permissions,
+    )
+
+
+@pytest.mark.parametrize(
+    "command",
+    ["check", "log", "list", "stats", "export", "maintain --consolidate --dry-run"],
+)
+def test_what_only_reads_works_in_a_folder_that_cannot_be_written(
+    command: str, closed: Path
+) -> None:
+    name, *options = command.split()
+    ended = slowwave(name, closed, *options)
+    assert (ended.returncode, ended.stderr) == (0, "")
+    assert [one.name for one in closed.parent.iterdir()] == [closed.name]
+
+
+@pytest.mark.parametrize("command", ["maintain --consolidate", "add Said."])
+def test_what_writes_says_that_it_cannot(command: str, closed: Path) -> None:
+    before = closed.read_bytes()
+    name, *options = command.split()
+    ended = slowwave(name, closed, *options)
+    assert ended.returncode in (1, 10)
+    assert "cannot" in ended.stderr.casefold()
+    assert "Traceback" not in ended.stderr
+    assert closed.read_bytes() == before
