@@ -22,9 +22,7 @@ def export(
     file: FileArgument,
     all: Annotated[
         bool,
-        typer.Option(
-            "--all", help="Every status, with vectors: an import gives the same memories."
-        ),
+        typer.Option("--all", help="Every status, and all vectors: an import gives the same."),
     ] = False,
     vectors: Annotated[
         bool, typer.Option("--vectors", help="With their vectors; an import computes them anew.")
@@ -35,7 +33,8 @@ def export(
 ) -> None:
     """Write the active memories as JSON lines to stdout; --json changes nothing about them.
 
-    Runs and decisions stay behind: a copy of the file, or a backup, has those. Of a damaged file what can be read is written, and the exit code is 10.
+    Runs and decisions stay behind: a copy of the file, or a backup, has those. Of a damaged file
+    what can be read is written, and the exit code is 10.
     """
     from slowwave.store.check import count_spoiled, refuse_unreadable
     from slowwave.store.exchange import export_lines

@@ -270,13 +270,18 @@ def test_where_nothing_is_left_to_a_model_nothing_is_said(memory_file: Path) -> 
     assert "model" not in text_of(memory_file, an_outcome())
 
 
-def test_a_long_text_of_a_group_is_shortened(memory_file: Path) -> None:
-    put(memory_file, a_memory("a", "gateway " * 100), a_memory("b", "The gateway."))
+@pytest.mark.parametrize("is_terminal", [True, False], ids=["a terminal", "a pipe"])
+def test_a_long_text_is_shortened_for_a_terminal_only(
+    is_terminal: bool, memory_file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("sys.stdout.isatty", lambda: is_terminal, raising=False)
+    text = " ".join(["gateway"] * 100)
+    put(memory_file, a_memory("a", text), a_memory("b", "The gateway."))
     said = text_of(memory_file, an_outcome(undecided=(an_undecided("a", "b"),)))
     assert "1 group of 2 memories looks like one thing and needs a model" in said
     (line,) = (line for line in said.splitlines() if "gateway gateway" in line)
-    assert line.endswith("…")
-    assert len(line) <= 200 + len("    2026-03-10  ")
+    assert line.endswith("…") == is_terminal
+    assert (text in line) != is_terminal
 
 
 def test_asking_takes_a_call_for_as_much_as_a_window_holds_of_a_tenant() -> None:
