@@ -931,7 +931,7 @@ AGAINST: dict[str, tuple[Reply, str]] = {
         "'backup tape', which is to stand for 'copy', is not there",
     ),
     "no words": (says(verdicts(True, True)), "nothing stands for 'copy'"),
-    "no opinion on it": (says(verdicts(True)), "no second opinion was given"),
+    "no opinion on it": (says(verdicts(True)), "that was not confirmed"),
 }
 
 
@@ -1558,7 +1558,8 @@ def test_what_was_undone_is_not_done_again_when_it_is_shown_beside_something_new
 ) -> None:
     def of_cashews(shown: list[Shown]) -> dict[str, Any]:
         some = [one for one in shown if "cashews" in one.text]
-        return group("joined", some, (), everything(some))
+        claims = [(some[1].text, some[:2]), (some[2].text, some[2:])]
+        return group("joined", some, (), claims)
 
     agent.remember(a_fact(JONAH))
     agent.server.responder = grouping(of_cashews)

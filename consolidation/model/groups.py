@@ -11,7 +11,7 @@ from itertools import combinations, groupby
 from typing import TYPE_CHECKING
 
 from slowwave.consolidation.comparison.guards import strict_conflict
-from slowwave.consolidation.planning.extractive import compose_update, in_time
+from slowwave.consolidation.planning.extractive import compose_update, in_time, is_shorter
 from slowwave.consolidation.planning.tenant_planner import similarities
 from slowwave.consolidation.proposals import (
     Claim,
@@ -22,6 +22,7 @@ from slowwave.consolidation.proposals import (
     proposal_id,
 )
 from slowwave.consolidation.text import cues
+from slowwave.consolidation.text.dates import DATE_MARK
 from slowwave.consolidation.text.reading import read
 from slowwave.consolidation.thresholds import EXTRACT_SESSIONS, EXTRACT_SOURCES, MOST_EVIDENCE
 
@@ -63,6 +64,33 @@ class Suggestion:
     def turned_down(self, why: Sequence[str]) -> Suggestion:
         """Tell that something was left out, and why."""
         return replace(self, why=f"what was turned down was left out: {'; '.join(why)}")
+
+    def is_shorter(self, draft: Draft) -> bool:
+        """Whether a draft is enough shorter than what goes; of a memory that grows, what is added.
+
+        A synthesis must earn its place, whoever writes it.
+        """
+        proposal = self.proposal
+        leaving = [source for source in self.sources if source.id in proposal.leaving]
+        added = [
+            # The day on which something was said is no word of it.
+            replace(one, text=DATE_MARK.sub("", one.text))
+            for one in draft.claims
+            if one.sources != (proposal.survivor,)
+        ]
+        return is_shorter(Draft(tuple(added)), leaving)
+
+    @property
+    def wordy(self) -> tuple[str, ...]:
+        """Say so where memories are joined in nearly as many words as they have.
+
+        Not where one that stands grows: that is where the next one looks for its like.
+        """
+        proposal = self.proposal
+        is_new = proposal.operation == "synthesize" and proposal.survivor is None
+        if not is_new or self.is_shorter(proposal.draft):
+            return ()
+        return ("it is hardly shorter than its memories: say each thing once, in fewer words",)
 
     def stands(self, fault: Fault) -> bool:
         """Whether a fault of its draft stands although a second opinion was heard."""

@@ -9,7 +9,7 @@ from collections.abc import Collection, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
 
-from slowwave.consolidation.planning.extractive import dated, ended, is_shorter
+from slowwave.consolidation.planning.extractive import dated, ended
 from slowwave.consolidation.proposals import Claim, Draft, Source
 from slowwave.consolidation.text.reading import Reading, read
 from slowwave.consolidation.verification.words import is_verbatim
@@ -63,7 +63,7 @@ def _mended(suggestion: Suggestion, check: Check, is_heard: bool) -> Suggestion 
     open_ids = {one.source for one in faults if one.source is not None} | suggestion.missed
     open_ids |= {cited for at in wrong for cited in claims[at].sources}
     draft = Draft(tuple(_completed(sound, sources, open_ids, suggestion.missed, check)))
-    if not draft.claims or not _is_worth_it(suggestion, draft):
+    if not draft.claims or not suggestion.is_shorter(draft):
         return None
     completed = replace(
         suggestion,
@@ -134,14 +134,6 @@ def _tried(suggestions: Suggestions, group: Group, check: Check) -> Suggestion:
     suggestion = suggestions.of(group, check)
     suggestions.release(suggestion)
     return suggestion
-
-
-def _is_worth_it(suggestion: Suggestion, draft: Draft) -> bool:
-    """Whether it is enough shorter than what goes; of a memory that grows, what is added is."""
-    proposal = suggestion.proposal
-    leaving = [source for source in suggestion.sources if source.id in proposal.leaving]
-    added = [one for one in draft.claims if one.sources != (proposal.survivor,)]
-    return is_shorter(Draft(tuple(added)), leaving)
 
 
 def _voiced(suggestion: Suggestion, check: Check) -> Suggestion | None:

@@ -109,7 +109,7 @@ def _endings(suggestion: Suggestion) -> Iterator[Doubt]:
 def _objection(item: Item, opinion: StatedOpinion | None) -> str | None:
     """Say why an opinion clears nothing; None if it does."""
     if opinion is None:
-        return "no second opinion was given"
+        return "that was not confirmed: it may be said as it is, or nearer to its sources"
     if not opinion.told:
         return "so says a second opinion"
     if isinstance(item, Ended):

@@ -83,16 +83,19 @@ say, in other words. Find the groups that tell ONE thing; be thorough, go throug
 Memories about one topic that tell different things are no group: leave them out. A memory is in \
 one group at the most. Kinds:
 
-same: nobody would miss anything if only one stayed. "stay": that one (of equals the plainest).
+same: nobody would miss anything if only one stayed. "stay": that one (of equals the plainest). \
+"User said" and another spelling of a value (18:00, six in the evening) are nothing to miss.
 joined: all tell one thing, and some add something. "claims": all that they say, each thing once, \
-in as few short sentences as possible. A memory marked "stands" stays word for word: write only \
-what the others add, and cite only them.
+in as few short sentences as possible, together a fifth shorter than the memories at least: what \
+would only stand behind one another is no group. A memory marked "stands" stays word for word: \
+write only what the others add, and cite only them.
 newer: the very same property of the very same thing, of a kind that changes and has one value at \
 a time (a version, a price, a schedule, who holds a role), and the later memories give another \
 value, or say that it has ended. "stay": those with the newest value. Not what holds only in a \
 branch, a test, for one person or for a while, nor what is planned or hoped.
-rule: two or more that demand one thing of whoever reads them. "claims": the demand, as one claim \
-that cites all; "stay": those with a case, a reason, a person or a condition that it does not tell.
+rule: two or more that demand one thing of whoever reads them. "claims": what all of them demand, \
+as one claim that cites all; "stay": those with a case, a reason, a person or a condition that it \
+does not tell.
 conflict: not both can be true, and it is nothing that changes (a cause, an author, a birthplace), \
 or neither came later.
 
@@ -134,7 +137,9 @@ Fridays.","sources":["m1","m2","m3"]}]}]}"""
 _REPAIR = (
     "Of an earlier answer about these memories, the groups below cannot be used; what is quoted as "
     "a fault is data too. Answer about these groups again, complete and in the same form: keep to "
-    "the words of the memories, or leave a group out if its memories do not tell one thing."
+    "the words of the memories, but do not only copy them one behind the other; or leave a group "
+    "out if its memories do not tell one thing. A group that is right all the same may be given "
+    "as it was."
 )
 
 OPINIONS = """\

@@ -245,12 +245,12 @@ class GroupsQuestion(Question):
         usable, doubted = [], []
         for group, suggestion in suggested:
             faults = check.faults(suggestion.proposal, suggestion.sources)
-            wrong = tuple(one.why for one in faults if not one.soft)
+            wrong = (*suggestion.wordy, *(one.why for one in faults if not one.soft))
             if wrong and self._faulty:
                 suggestion = self._without(wrong, group, suggestion, check)
                 faults = check.faults(suggestion.proposal, suggestion.sources)
             # Asked once more a model may say what those add that were left out.
-            why = () if self._faulty else suggestion.left_out
+            why = suggestion.wordy if self._faulty else (*suggestion.left_out, *suggestion.wordy)
             if why or any(not one.soft for one in faults):
                 why = (*why, *(one.why for one in faults))
                 faulty.append(_Faulty(group, why, suggestion))

@@ -149,6 +149,13 @@ _RULES: tuple[tuple[tuple[str, ...], re.Pattern[str], _Form], ...] = tuple(
         # How much, how long, when.
         (("d",), r"(?-i:(?<![\w.-])(\d+(?:\.\d+)?) ?d(?![\w-]))", r"\1 days"),
         (("i",), r"(?-i:(?<=\d)( ?[KMGT]i)\b)", r"\1B"),
+        # Not "one in the morning, one in the evening": what there is two of has no "at" before it.
+        (
+            ("in the morning", "in the afternoon", "in the evening"),
+            rf"\b(at|by|until|till|from|before|after|around) ({_ONES})(?: o'clock)? "
+            r"in the (morning|afternoon|evening)\b",
+            lambda found: f"{found[1]} {_hour(found[2])} {'a' if found[3] == 'morning' else 'p'}m",
+        ),
         (
             ("in the morning",),
             rf"({_CLOCK})(?: ?[ap]\.?m\.?| o'clock)? in the morning\b",
