@@ -32,6 +32,17 @@ def shown_progress(quiet: bool) -> Iterator[Progress]:
         yield _Shown(bars)
 
 
+# What is being waited for, in words.
+_STAGES = {
+    "importing": "reading lines",
+    "embedding": "computing vectors",
+    "comparing": "looking for neighbours",
+    "planning": "comparing texts",
+    "asking": "waiting for the model",
+    "applying": "writing to the file",
+}
+
+
 class _Shown(Progress):
     def __init__(self, bars: Bars) -> None:
         self._bars = bars
@@ -40,5 +51,5 @@ class _Shown(Progress):
     def stage(self, name: str, done: int, total: int) -> None:
         """Show it as one bar a stage; without a total the bar only moves."""
         if name not in self._tasks:
-            self._tasks[name] = self._bars.add_task(name)
+            self._tasks[name] = self._bars.add_task(_STAGES[name])
         self._bars.update(self._tasks[name], completed=done, total=total or None)

@@ -130,6 +130,7 @@ class Refusal:
     sources: tuple[str, str]
     guard: str
     why: str
+    tenant: str
 
 
 @dataclass(frozen=True)

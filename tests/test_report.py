@@ -321,7 +321,7 @@ def refusals(memory_file: Path, guards: Sequence[str]) -> tuple[Refusal, ...]:
     for number, guard in enumerate(guards):
         one, other = f"a{number}", f"b{number}"
         put(memory_file, a_memory(one, f"{one} listens."), a_memory(other, f"{other} listens."))
-        found.append(Refusal("merge", (one, other), guard, f"{one} against {other}"))
+        found.append(Refusal("merge", (one, other), guard, f"{one} against {other}", "default"))
     return tuple(found)
 
 
@@ -329,7 +329,7 @@ def test_of_the_pairs_kept_apart_ten_of_all_kinds_are_shown_with_both_texts(
     memory_file: Path,
 ) -> None:
     refused = refusals(memory_file, ["number"] * 12 + ["role", "date"])
-    again = Refusal("merge", ("a0", "b5"), "path", "a0 against b5")
+    again = Refusal("merge", ("a0", "b5"), "path", "a0 against b5", "default")
     said = text_of(memory_file, an_outcome([a_result("applied")], refused=(*refused, again)))
     assert "look alike: 15 pairs. 10 of them (--verbose shows all):" in said
     lines = said.splitlines()

@@ -81,8 +81,8 @@ def split_group(
 def _clustered(near: Neighbours, similarity: float) -> NDArray[np.bool_]:
     """Give which rows are in a cluster of DBSCAN's, and not noise, shape (n,).
 
-    Where two are a cluster, each row with a neighbour is in one: a pair a row tells as much as all
-    pairs, of which a million rows have tens of millions.
+    With `min_samples=2` two are a cluster, so nothing is noise but what has no neighbour: a pair
+    a row tells as much as all pairs, of which a million rows have tens of millions.
     """
     import numpy as np
     from sklearn.cluster import DBSCAN

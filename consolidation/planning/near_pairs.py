@@ -156,6 +156,7 @@ def refusals(population: Population, pairs: Sequence[NearPair]) -> list[Refusal]
             (population.memories[pair.left].id, population.memories[pair.right].id),
             pair.objection.guard,
             pair.objection.why,
+            population.tenant,
         )
         for pair in pairs
         if pair.objection is not None and (pair.conflicting or pair.similarity >= TWIN_SIMILARITY)

@@ -87,7 +87,7 @@ class Surveyor:
         chosen = self._chosen()
         if not options.reconsider:
             chosen = replace(chosen, remembered=snapshot.remembered, asked=snapshot.asked)
-        plans = _planned(populations, chosen) if options.consolidate else {}
+        plans = _planned(populations, chosen, self._progress) if options.consolidate else {}
         everything = resting | plans
         plan = joined(everything[one] for one in snapshot.tenants if one in everything)
         whole = not options.tenants and not resting
@@ -111,10 +111,20 @@ class Surveyor:
         )
 
 
-def _planned(populations: Sequence[Population], options: PlanOptions) -> dict[str, Plan]:
+def _planned(
+    populations: Sequence[Population], options: PlanOptions, progress: Progress
+) -> dict[str, Plan]:
     """Give the plan of each tenant that is not at rest."""
     if not populations:
         return {}  # and nothing is loaded that reads texts
     from slowwave.consolidation.planning.plan import plan_tenant
 
-    return run_in_thread(lambda: {one.tenant: plan_tenant(one, options) for one in populations})
+    def plan() -> dict[str, Plan]:
+        plans: dict[str, Plan] = {}
+        for one in populations:
+            progress.stage("planning", len(plans), len(populations))
+            plans[one.tenant] = plan_tenant(one, options)
+        progress.stage("planning", len(populations), len(populations))
+        return plans
+
+    return run_in_thread(plan)
