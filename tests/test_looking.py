@@ -182,3 +182,18 @@ def test_undo_needs_enough_of_an_id_to_mean_one(night: Path, cli: Cli) -> None:
     assert ended.code == 1
     assert "8 characters" in ended.err
     assert cli("undo", night, run_of(night)[:8]).code == 0
+
+
+def test_conflicts_are_those_that_the_night_has_reported(memory_file: Path, cli: Cli) -> None:
+    said = (
+        "The reviewer of the gateway is Anouk.",
+        "The gateway's reviewer is Anouk.",
+        "The reviewer of the gateway is Annika.",
+    )
+    fill(memory_file, told(said, "gateway"))
+    planned = cli("maintain", memory_file, "--consolidate", "--dry-run", "--json").json
+    done = cli("maintain", memory_file, "--consolidate", "--json").json
+    listed = cli("conflicts", memory_file, "--json").json["conflicts"]
+    assert any(one["state"] == "applied" for one in done["proposals"])
+    assert listed
+    assert done["conflicts"] == planned["conflicts"] == listed
