@@ -45,15 +45,8 @@ class Outcome:
 
     @property
     def conflicts(self) -> tuple[Conflict, ...]:
-        """What stands against each other in the end, as rules or a model see it."""
-        gone = {
-            one
-            for result in self.results
-            if result.state in ("planned", "applied")
-            for one in result.proposal.leaving
-        }
-        found = (*self.plan.conflicts, *(one for asked in self.asked for one in asked.conflicts))
-        return tuple(one for one in found if gone.isdisjoint(one.sources))
+        """What stands against each other, as rules or a model see it."""
+        return (*self.plan.conflicts, *(one for asked in self.asked for one in asked.conflicts))
 
     @property
     def changed(self) -> bool:

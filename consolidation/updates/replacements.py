@@ -9,8 +9,8 @@ replaced, and the conflict is reported.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
 from itertools import chain, pairwise
 
 from slowwave.consolidation.proposals import Conflict
@@ -60,7 +60,27 @@ def find_updates(
         for pair, why in left
         if pair.old not in places or places[pair.old] != places.get(pair.new)
     ]
+    conflicts += _handed_on(pairs, doubts, everyone, conflicts)
     return Found(tuple(replacements), tuple(chain(*grouped(conflicts))), searched)
+
+
+def _handed_on(
+    pairs: Sequence[Rivals],
+    doubts: Sequence[str | None],
+    everyone: Iterable[MemoryWithSayings],
+    conflicts: Iterable[Conflict],
+) -> Iterator[Conflict]:
+    """Give the conflicts that what is superseded has left to what stands for it, each once."""
+    known = {frozenset(one.sources) for one in conflicts}
+    standing = _Standing(everyone)
+    for pair, doubt in zip(pairs, doubts, strict=True):
+        carried = None if doubt is None else standing.carried(pair)
+        if carried is None or doubt is None:
+            continue
+        conflict = _conflict(carried, doubt)
+        if frozenset(conflict.sources) not in known:
+            known.add(frozenset(conflict.sources))
+            yield conflict
 
 
 def _rivals(everyone: Iterable[MemoryWithSayings], searched: Search) -> list[Rivals]:
@@ -111,6 +131,35 @@ def _obstacle(
     if not may_leave(pair.old.memory):
         return "the earlier one is protected"
     return None
+
+
+class _Standing:
+    """Memories as they are found by the ids of those that they stand for."""
+
+    def __init__(self, everyone: Iterable[MemoryWithSayings]) -> None:
+        self._by_id = {one.memory.id: one for one in everyone}
+
+    def carried(self, pair: Rivals) -> Rivals | None:
+        """Give a conflict of memories that are superseded as one of those that stand for them.
+
+        None where nothing is superseded, or nothing else tells the two values now.
+        """
+        if pair.old.open and pair.new.open:
+            return None
+        old = self._stands_for(pair.old, pair.change.old_keys)
+        new = self._stands_for(pair.new, pair.change.new_keys)
+        return None if old is None or new is None or old is new else replace(pair, old=old, new=new)
+
+    def _stands_for(self, one: MemoryWithSayings, keys: frozenset[Key]) -> MemoryWithSayings | None:
+        """Give what stands for a memory and says of today that it has these values."""
+        seen: set[str] = set()
+        while not one.open:
+            successor = self._by_id.get(one.memory.superseded_by or "")
+            if successor is None or successor.memory.id in seen:
+                return None
+            seen.add(successor.memory.id)
+            one = successor
+        return one if any(saying.holds(keys) for saying in one.sayings) else None
 
 
 @dataclass(frozen=True)
