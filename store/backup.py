@@ -10,11 +10,11 @@ from contextlib import closing
 from datetime import UTC, datetime
 from pathlib import Path
 
-from .beside import create_beside
 from .errors import StoreError
 from .file import open_as_it_is, remove_file
-from .refusing import MAGIC
 from .schema import APPLICATION_ID
+from .sidecar import create_beside
+from .validate import MAGIC
 
 # What stands behind the memory file's name; under the last one it is made.
 _STAMP = "%Y%m%dT%H%M%SZ"

@@ -13,7 +13,7 @@ from typing import Any
 from .entities import entities_of, keep_entities
 from .errors import InvalidLine
 from .file import MemoryFile
-from .line import DEFAULTS, parse_line, reason_of
+from .jsonl import DEFAULTS, parse_line, reason_of
 from .lineage import add_edges, edges_into
 from .memories import add_memories, read_memories
 from .records import Memory, json_text, timestamp

@@ -10,15 +10,15 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from .beside import create_beside as create_beside
-from .beside import put_in_place, size_of
-from .beside import remove_file as remove_file
 from .connection import connected, explained, moved, patiently
 from .errors import StoreError, UnusableFile
 from .lock import maintenance_lock as maintenance_lock
 from .migrate import apply_steps, rehearse
-from .refusing import refuse_what_is_no_database, refuse_what_is_not_ours
 from .schema import APPLICATION_ID, migrations, newest_version
+from .sidecar import create_beside as create_beside
+from .sidecar import put_in_place, size_of
+from .sidecar import remove_file as remove_file
+from .validate import refuse_what_is_no_database, refuse_what_is_not_ours
 
 if TYPE_CHECKING:
     from sqlite_utils import Database

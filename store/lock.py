@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from .beside import beside, create_beside, mode_of
 from .errors import FileHeld, StoreError
-from .refusing import refuse_what_is_no_database
+from .sidecar import beside, create_beside, mode_of
+from .validate import refuse_what_is_no_database
 
 
 @contextmanager

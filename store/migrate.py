@@ -9,10 +9,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from .beside import create_beside, remove_file
 from .connection import connected, explained
 from .errors import StoreError, UnusableFile
 from .schema import migrations, newest_version
+from .sidecar import create_beside, remove_file
 
 if TYPE_CHECKING:
     from sqlite_utils import Database

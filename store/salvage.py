@@ -21,9 +21,9 @@ from typing import Any
 from pydantic import ValidationError
 
 from .errors import UnusableFile
-from .line import parse_line
-from .mending import readable_copies, with_sound_header
+from .jsonl import parse_line
 from .records import COLUMNS, content_hash, json_text
+from .repair import readable_copies, with_sound_header
 from .vectors import is_sound, numbers_of
 
 # A row takes more bytes than this, so that a tree that leads in circles comes to an end.

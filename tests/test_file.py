@@ -29,7 +29,6 @@ from slowwave.consolidation.running.preflight import Preflight
 from slowwave.consolidation.vectors.embedder import SentenceEmbedder
 from slowwave.consolidation.writing.writer import ExtractiveWriter
 from slowwave.store import connection, schema
-from slowwave.store.beside import mode_of, put_in_place
 from slowwave.store.check import check_file
 from slowwave.store.errors import FileHeld, StoreError, UnusableFile
 from slowwave.store.file import (
@@ -43,6 +42,7 @@ from slowwave.store.file import (
     schema_version,
 )
 from slowwave.store.memories import add_memories, read_memories
+from slowwave.store.sidecar import mode_of, put_in_place
 
 Opener = Callable[[Path], AbstractContextManager[MemoryFile]]
 either_way = pytest.mark.parametrize("opened", [open_reading, open_writing])

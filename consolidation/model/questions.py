@@ -40,8 +40,8 @@ from slowwave.store.records import json_text
 from . import prompts
 from .answers import Unreadable, read_form
 from .checker import Models
+from .fallbacks import after_opinions, before_opinions
 from .groups import Group, Suggestion, Suggestions, Unusable
-from .mending import after_opinions, before_opinions
 from .opinions import Doubt, doubts_of, standing
 from .prompts import Form, Messages, StatedGroup, StatedOpinion
 

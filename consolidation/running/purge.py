@@ -18,7 +18,7 @@ from slowwave.store.memories import count_memories
 from slowwave.store.purge import OPTION, PORTION, Kept, Needs, Purgeable, find_purgeable, purge
 from slowwave.store.records import new_id, timestamp
 
-from .sparing import spare_neighbours
+from .needed_neighbours import spare_neighbours
 
 if TYPE_CHECKING:
     from slowwave.consolidation.snapshot.population import Population

@@ -20,12 +20,12 @@ from msgspec.json import Decoder, encode
 
 from slowwave.consolidation.options import PlanOptions
 from slowwave.consolidation.proposals import Conflict, Plan, Refusal, Suspicion, TooLong, Undecided
+from slowwave.store.cache import forget_memos, keep_memos
 from slowwave.store.file import open_reading, open_writing
+from slowwave.store.idle import keep_standing, read_standing
 from slowwave.store.memories import chosen_tenants
-from slowwave.store.memos import forget_memos, keep_memos
 from slowwave.store.neighbours import keep_parts
 from slowwave.store.records import json_text
-from slowwave.store.standing import keep_standing, read_standing
 
 from .cache import Cache, rules
 from .snapshot import Snapshot, basis_of

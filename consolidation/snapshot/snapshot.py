@@ -20,9 +20,11 @@ from slowwave.consolidation.thresholds import (
 from slowwave.consolidation.vectors.embedder import Embedder
 from slowwave.consolidation.vectors.matrix import TextVectors
 from slowwave.store.asked import read_asked
+from slowwave.store.cache import read_memos
 from slowwave.store.check import part_spoiled
 from slowwave.store.entities import read_entities, read_scans
 from slowwave.store.file import MemoryFile, open_reading
+from slowwave.store.idle import changes_of
 from slowwave.store.ledger import remembered_keys
 from slowwave.store.lineage import Edge, read_edges
 from slowwave.store.memories import (
@@ -32,10 +34,8 @@ from slowwave.store.memories import (
     read_derived,
     read_observed,
 )
-from slowwave.store.memos import read_memos
 from slowwave.store.neighbours import read_parts
 from slowwave.store.records import Memory
-from slowwave.store.standing import changes_of
 from slowwave.store.vectors import read_vectors
 
 from .cache import Cache, rules

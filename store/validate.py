@@ -5,9 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from .beside import beside, size_of
 from .errors import UnusableFile
 from .schema import APPLICATION_ID, migrations, step_names
+from .sidecar import beside, size_of
 
 if TYPE_CHECKING:
     from sqlite_utils import Database
