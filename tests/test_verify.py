@@ -18,6 +18,7 @@ from slowwave.consolidation.planning.extractive import compose_synthesis
 from slowwave.consolidation.proposals import Claim, Draft, Operation, Source
 from slowwave.consolidation.text.reading import read
 from slowwave.consolidation.thresholds import EXTRACT_SOURCES
+from slowwave.consolidation.verification.details import lost
 from slowwave.consolidation.verification.faults import Fault
 from slowwave.consolidation.verification.verify import find_distance, find_faults, find_loss
 
@@ -620,3 +621,31 @@ def test_no_name_of_any_draft_can_be_changed_unnoticed(
 def _renamed(text: str, name: str) -> str:
     token = next(token for token in read(text).tokens if token.bare == name and token.capitalised)
     return f"{text[: token.start]}Zebulon{text[token.start + len(name) :]}"
+
+
+@pytest.mark.parametrize(
+    ("said", "draft"),
+    [
+        ("TTL 300.", "The TTL is 300 s."),
+        ("The call is at half past four.", "The call is at 16:30."),
+        ("The B62 is closed.", "The B 62 is closed."),
+        ("The B 62 is closed.", "The B62 is closed."),
+        ("It is due 2027-02.", "It is due in February 2027."),
+    ],
+)
+def test_a_value_in_a_spelling_that_leaves_less_open_is_not_lost(said: str, draft: str) -> None:
+    assert list(lost(read(said), [read(draft)])) == []
+
+
+@pytest.mark.parametrize(
+    ("said", "draft"),
+    [
+        ("TTL 300.", "The TTL is 600 s."),
+        ("The call is at 4:30.", "The call is at 16:30."),
+        ("There are 3 replicas.", "It takes 3 minutes."),
+        ("The port is 62, on the B 62.", "It is on the B63."),
+        ("It is due 2027-02.", "It is due in March 2027."),
+    ],
+)
+def test_another_value_is_no_other_spelling(said: str, draft: str) -> None:
+    assert list(lost(read(said), [read(draft)])) != []

@@ -226,6 +226,12 @@ _RULES: tuple[tuple[tuple[str, ...], re.Pattern[str], _Form], ...] = tuple(
             lambda found: f"{_hour(found[1]) - 1}:45",
         ),
         ((".",), r"\b(\d{2})\.(\d{2})\.(\d{4})\b", r"\3-\2-\1"),
+        # A month, where no day follows.
+        (
+            ("-0", "-1"),
+            r"(?<![\d-])((?:19|20)\d\d)-(0[1-9]|1[0-2])(?![\d-])",
+            lambda found: f"{lexicon.MONTHS[int(found[2]) - 1].capitalize()} {found[1]}",
+        ),
         (("degrees celsius",), r"\bdegrees celsius\b", "°C"),
         (("degrees fahrenheit",), r"\bdegrees fahrenheit\b", "°F"),
         (("m ",), r"(?<=\d)M(?= [a-z]+s\b)", " million"),

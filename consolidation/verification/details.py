@@ -6,7 +6,7 @@ In this spelling or another; a name is no word that only opens a sentence.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 from slowwave.consolidation.text import lexicon
 from slowwave.consolidation.text.reading import Reading, read
@@ -38,6 +38,10 @@ _RATE = re.compile(
 )
 # Behind a number, the end of a range that has the unit; and "the 429s".
 _RANGE = re.compile(r" ?(?:to|and|or|-|\u2013) ?[\d.,]+ ?([%\w/]+)")
+# Behind a number of which nothing else is said.
+_ENDING = re.compile(r"\s*(?:[.,;:)!?]|$|(?:and|or|for|in|at|on|to|from|is|are|as|by)\b)")
+# Between the letters and the number of one name: "B 62".
+_GAP = re.compile(r"(?<=\b[A-Z])[ -](?=\d)")
 _PLURAL = re.compile(r"\d{3,}s")
 # Who told the user something that is so: "Marta reminded me that the port is closed".
 _TELLER = re.compile(
@@ -45,19 +49,63 @@ _TELLER = re.compile(
 )
 
 
-def missing(reading: Reading, others: Sequence[Reading]) -> Iterator[str]:
-    """Give the values and names of a text that stand in none of the others."""
+def lost(reading: Reading, others: Sequence[Reading]) -> Iterator[str]:
+    """Give the values and names of a text that others are to tell and do not.
+
+    Those may be spelled so that they leave less open.
+    """
+    return missing(reading, others, _spells_more_closely)
+
+
+def missing(
+    reading: Reading,
+    others: Sequence[Reading],
+    also: Callable[[Reading, Value, Reading], bool] = lambda other, value, reading: False,
+) -> Iterator[str]:
+    """Give the values and names of a text that stand in none of the others.
+
+    also: says whether another text has a value in a way that counts, too.
+    """
     for value in reading.values:
         if not _is_pronoun(value, reading) and not any(
-            _tells(other, one) for other in others for one in _forms(value, reading)
+            _tells(other, one) or _glues(one.text, reading, other) or also(other, one, reading)
+            for other in others
+            for one in _forms(value, reading)
         ):
             yield f"the {value.kind} {value.text}"
     for name in _names(reading):
-        if not any(other.mentions(name) for other in others):
+        if not any(other.mentions(name) or _glues(name, reading, other) for other in others):
             yield f"the name {name}"
     for unit in _rates(reading):
         if all(_COUNTED_BY[unit].isdisjoint(other.words) for other in others):
             yield f"the rate by {unit}"
+
+
+def _spells_more_closely(other: Reading, value: Value, reading: Reading) -> bool:
+    """Whether another text leaves less open: "300 s" for "300", "16:30" for "half past four"."""
+    if value.kind == "number" and value.text.isdigit() and _is_bare(value, reading):
+        return any(one.text.split()[:1] == [value.text] for one in other.values)
+    if value.kind == "time" and value.text not in reading.text:
+        hours, _, minutes = value.text.partition(":")
+        return any(one.text == f"{int(hours) + 12}:{minutes}" for one in other.values)
+    return False
+
+
+def _is_bare(value: Value, reading: Reading) -> bool:
+    """Whether nothing behind a number says what it counts."""
+    return _ENDING.match(reading.said[value.end :]) is not None
+
+
+def _glues(part: str, reading: Reading, other: Reading) -> bool:
+    """Whether letters and a number that two texts share are one word in one of them."""
+    shared = _glued(reading.said) & _glued(other.said)
+    return any(word.startswith(part.lower()) or word.endswith(part.lower()) for word in shared)
+
+
+def _glued(said: str) -> frozenset[str]:
+    """Give the words of letters and digits, those with a gap between the two as well."""
+    whole = _GAP.sub("", said).lower()
+    return frozenset(re.findall(r"\b[a-z]+\d+\b", whole))
 
 
 def _is_pronoun(value: Value, reading: Reading) -> bool:

@@ -20,7 +20,7 @@ from slowwave.consolidation.text.reading import read
 from slowwave.consolidation.thresholds import DRAFT_SIMILARITY
 
 from .days import misdated
-from .details import missing
+from .details import lost, missing
 from .faults import Fault
 from .joints import addressed, blended
 from .parties import out_of_order, turned
@@ -94,7 +94,7 @@ def find_loss(staying: str, leaving: Sequence[str]) -> list[str]:
         conflict = certain_conflict(read(staying), read(text))
         if conflict is not None:
             faults.append(f"the two differ in a {conflict.guard}: {conflict.why}")
-        faults += [f"loses {lost}" for lost in missing(read(text), [read(staying)])]
+        faults += [f"loses {one}" for one in lost(read(text), [read(staying)])]
     return faults
 
 
@@ -165,8 +165,8 @@ def _lost(draft: Draft, sources: Sequence[Source], telling: Telling) -> Iterator
     for source in sources:
         if source.id not in cited:
             yield Fault(f"leaves out a source: {source.text}", source=source.id)
-        for lost in missing(read(source.text), readings):
-            yield Fault(f"loses {lost}", source=source.id)
+        for one in lost(read(source.text), readings):
+            yield Fault(f"loses {one}", source=source.id)
         changed = [one for one in telling.texts[source.id] if not telling.has_word_for_word(one)]
         for statement in changed:
             for why, words in telling.lost(statement):
