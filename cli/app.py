@@ -143,7 +143,7 @@ def run(arguments: list[str]) -> int:
 
 
 def _told(error: typer.TyperException) -> tuple[str, str]:
-    """Give what is wrong with the usage, and where to read about it."""
+    """Return what is wrong with the usage, and where to read about it."""
     context: typer.Context | None = getattr(error, "ctx", None)
     command = "slowwave" if context is None else context.command_path
     config = config_of(error)

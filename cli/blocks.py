@@ -29,7 +29,7 @@ class Block:
     claims: Sequence[Signed] = ()
 
     def lines(self) -> Iterator[str]:
-        """Give it line by line."""
+        """Yield it line by line."""
         yield ""
         yield clean(f"{self.operation} {self.key[:8]} ({self.state}): {self.reason}")
         for goes, said in self.sources:

@@ -113,7 +113,7 @@ def _interrupted(end: BaseException, caught: Caught, output: Output) -> int:
 
 
 def _lost(error: OSError | None, output: Output) -> int:
-    """Give the code of a command whose words were lost; `head` may stop reading when it likes."""
+    """Return the code of a command whose words were lost; `head` may stop reading when it likes."""
     if error is None or isinstance(error, BrokenPipeError):
         return Code.DONE
     output.error(unwritable(error), "What the command did is done.", Code.OUTPUT)
@@ -121,7 +121,7 @@ def _lost(error: OSError | None, output: Output) -> int:
 
 
 def code_of(error: Exception) -> Code:
-    """Give the exit code of an error of ours."""
+    """Return the exit code of an error of ours."""
     if isinstance(error, UnusableFile):
         return Code.UNUSABLE_FILE
     if isinstance(error, FileHeld):

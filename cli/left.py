@@ -19,7 +19,7 @@ MOST_SHOWN = 10
 
 
 def conflicts_as_json(conflicts: Sequence[Conflict]) -> list[dict[str, Any]]:
-    """Give each pair with the number of the group that it is in."""
+    """Return each pair with the number of the group that it is in."""
     numbers = group_numbers(conflicts)
     return [{**vars(one), "group": number} for one, number in zip(conflicts, numbers, strict=True)]
 
@@ -27,7 +27,7 @@ def conflicts_as_json(conflicts: Sequence[Conflict]) -> list[dict[str, Any]]:
 def conflicts_as_text(
     conflicts: Sequence[Conflict], telling: Telling, most: int | None = None
 ) -> str:
-    """Give conflicts for people, `most` of their groups: each thing once, with all its memories."""
+    """Return conflicts for people, `most` of their groups: each thing once, with its memories."""
     groups: dict[int, list[Conflict]] = {}
     for number, conflict in zip(group_numbers(conflicts), conflicts, strict=True):
         groups.setdefault(number, []).append(conflict)
@@ -47,7 +47,7 @@ def conflicts_as_text(
 
 
 def _differing(group: Sequence[Conflict]) -> Iterator[str]:
-    """Give what the memories of a group disagree about, each pair of values once."""
+    """Yield what the memories of a group disagree about, each pair of values once."""
     firsts: dict[frozenset[str], Conflict] = {}
     for one in group:
         firsts.setdefault(frozenset(one.values), one)
@@ -56,7 +56,7 @@ def _differing(group: Sequence[Conflict]) -> Iterator[str]:
 
 
 def undecided_as_json(undecided: Sequence[Undecided]) -> dict[str, Any]:
-    """Give what is left to a model, and what asking one would take."""
+    """Return what is left to a model, and what asking one would take."""
     from slowwave.consolidation.planning.estimates import estimate_asking
 
     asking = estimate_asking(undecided)
@@ -116,7 +116,7 @@ def refused_as_text(refused: Sequence[Refusal], telling: Telling, everything: bo
 
 
 def _most_telling(refused: Sequence[Refusal]) -> list[Refusal]:
-    """Give the nearest pair of each kind of difference, then the next nearest; no memory twice.
+    """Return the nearest pair of each kind of difference, then the next nearest; no memory twice.
 
     They come with the nearest first, and the nearest of all are often one line of a log many times.
     """

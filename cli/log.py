@@ -82,7 +82,7 @@ def _numbers(run: Run) -> list[str]:
 
 
 def _went(run: Run, name: str) -> str:
-    """Give how many of something were active before and after, where a report says so."""
+    """Return how many of something were active before and after, where a report says so."""
     counts = [(run.report or {}).get(when) for when in ("before", "after")]
     numbers = [one.get(name) for one in counts if isinstance(one, dict)]
     known = [f"{one:,}" for one in numbers if isinstance(one, int)]
@@ -118,7 +118,7 @@ def _runs_table(runs: list[Run]) -> Table:
 
 
 def _writer_of(run: Run) -> object:
-    """Give what wrote the drafts of a run; a purge writes none."""
+    """Return what wrote the drafts of a run; a purge writes none."""
     if run.options.get(OPTION):
         return "none: a purge"
     return run.options.get("model") or "extractive"

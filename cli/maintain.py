@@ -258,7 +258,7 @@ def _writer(
 
 
 def _checker(name: str | None, endpoint: Endpoint) -> Endpoint | Literal["same", "none"]:
-    """Give who checks; a key or an address is of one provider, and goes to no other."""
+    """Return who checks; a key or an address is of one provider, and goes to no other."""
     if name is None or name == endpoint.model:
         return "same"
     if name == "none":

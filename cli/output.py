@@ -81,7 +81,7 @@ _STDOUT: ContextVar[Stdout] = ContextVar("stdout")
 
 @contextmanager
 def stdout_of_this_command() -> Iterator[Stdout]:
-    """Give what knows whether the words of the command that runs in the block got out."""
+    """Provide what knows whether the words of the command that runs in the block got out."""
     token = _STDOUT.set(Stdout())
     try:
         yield _STDOUT.get()
@@ -159,23 +159,23 @@ class Output:
 
 
 def clean(text: str) -> str:
-    """Give a text on one line, with control codes shown and not sent to the terminal."""
+    """Return a text on one line, with control codes shown and not sent to the terminal."""
     return text.translate(_SHOWN)
 
 
 def harmless_json(text: str) -> str:
-    """Give JSON of the same value in which control codes are escapes: it may meet a terminal."""
+    """Return JSON of the same value in which control codes are escapes: it may meet a terminal."""
     return text.translate(_IN_JSON)
 
 
 def shortened(text: str, most: int) -> str:
-    """Give at most so many characters of a text, on one line."""
+    """Return at most so many characters of a text, on one line."""
     line = clean(text[: most + 1])  # of a text of megabytes no more is needed
     return line if len(line) <= most else f"{line[: most - 1]}…"
 
 
 def console_for(stream: Any) -> Console:
-    """Give a rich console for stdout or stderr as they are now; NO_COLOR is respected."""
+    """Return a rich console for stdout or stderr as they are now; NO_COLOR is respected."""
     from rich.console import Console
 
     class _Console(Console):

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 @contextmanager
 def shown_progress(quiet: bool) -> Iterator[Progress]:
-    """Give something to tell progress to, and show it as long as the block lasts."""
+    """Provide something to tell progress to, and show it as long as the block lasts."""
     if quiet or not sys.stderr.isatty():
         yield Progress()
         return

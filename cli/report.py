@@ -50,7 +50,7 @@ _MOST_SAID = 100
 
 
 def as_json(outcome: Outcome, file: str, dry_run: bool, writer: Writer) -> dict[str, Any]:
-    """Give an outcome as format 1: the same keys for a dry run and a real one."""
+    """Return an outcome as format 1: the same keys for a dry run and a real one."""
     return {
         "file": file,
         "dry_run": dry_run,
@@ -84,7 +84,7 @@ def as_json(outcome: Outcome, file: str, dry_run: bool, writer: Writer) -> dict[
 def as_text(
     outcome: Outcome, file: Path, dry_run: bool, writer: Writer, verbose: bool = False
 ) -> list[RenderableType]:
-    """Give an outcome for people: what it is worth, what was done and why, and what is left."""
+    """Return an outcome for people: what it is worth, what was done and why, and what is left."""
     telling = Telling(file)
     plan = outcome.plan
     parts: list[RenderableType] = [_headline(outcome, file, dry_run)]

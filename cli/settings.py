@@ -22,7 +22,7 @@ class ConfiguredCommand(TyperCommand):
     """A command whose every option has an environment variable and a key in the config file."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
-        """Give each option its variable."""
+        """Return each option its variable."""
         super().__init__(*args, **kwargs)
         for option in self.params:
             if isinstance(option, TyperOption) and option.envvar is None:
@@ -81,7 +81,7 @@ def _take(context: typer.Context, path: Path) -> None:
 
 
 def _fitting(value: Any, option: TyperOption, path: Path) -> Any:
-    """Give one value where an option takes one, and several where it takes several."""
+    """Return one value where an option takes one, and several where it takes several."""
     if option.multiple:
         return value if isinstance(value, list) else [value]
     if not isinstance(value, list):
@@ -100,7 +100,7 @@ def _fitting(value: Any, option: TyperOption, path: Path) -> Any:
 
 
 def config_of(error: typer.TyperException) -> Path | None:
-    """Give the config file that holds a value that is refused; None if it came from elsewhere."""
+    """Return the config file that holds a value that is refused; None if it came from elsewhere."""
     context: typer.Context | None = getattr(error, "ctx", None)
     parameter = getattr(error, "param", None)
     if context is None or parameter is None:

@@ -41,7 +41,7 @@ def show(
 
 
 def _lines(told: dict[str, Any]) -> Iterator[str]:
-    """Give each property that says something on a line."""
+    """Yield each property that says something on a line."""
     for name, value in told.items():
         if name not in _APART and value not in (None, (), [], {}):
             shown = ", ".join(map(str, value)) if isinstance(value, (list, tuple)) else value

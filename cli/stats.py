@@ -60,7 +60,7 @@ def stats(
 
 
 def _run(run: Mapping[str, Any]) -> dict[str, Any]:
-    """Give what a run made of how many memories and tokens; None where it does not say."""
+    """Return what a run made of how many memories and tokens; None where it does not say."""
     report = run["report"] or {}
     parts = {when: report.get(when) or {} for when in ("before", "after")}
     return {

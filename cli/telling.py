@@ -29,7 +29,7 @@ class Telling:
     path: Path
 
     def memories(self, ids: Iterable[str]) -> dict[str, Memory]:
-        """Give those of the memories that can be read, by their ids.
+        """Return those of the memories that can be read, by their ids.
 
         A report is written after the run: whatever has become of the file, the rest of it is told.
         """
@@ -44,14 +44,14 @@ class Telling:
 
 
 def said(memory: Memory | None) -> str:
-    """Give what a memory says; on a terminal the beginning of it."""
+    """Return what a memory says; on a terminal the beginning of it."""
     if memory is None:
         return _GONE
     return shortened(memory.content, MOST_SAID if sys.stdout.isatty() else MOST_PIPED)
 
 
 def dated(memory: Memory | None) -> str:
-    """Give the beginning of what a memory says, and when that was observed."""
+    """Return the beginning of what a memory says, and when that was observed."""
     return _GONE if memory is None else f"{clean(memory.observed_at[:10])}  {said(memory)}"
 
 
@@ -76,16 +76,16 @@ def whose_words(claim: Signed) -> str:
 
 
 def in_time(ids: Iterable[str], memories: dict[str, Memory]) -> list[str]:
-    """Give ids in the order in which the memories were observed."""
+    """Return ids in the order in which the memories were observed."""
     known = {one: memory.observed_at for one, memory in memories.items()}
     return sorted(set(ids), key=lambda one: (known.get(one, ""), one))
 
 
 def counted(count: int, one: str, more: str) -> str:
-    """Give a number with its noun."""
+    """Return a number with its noun."""
     return f"{count:,} {one if count == 1 else more}"
 
 
 def memories_of(several: Sequence[Sequence[str]]) -> set[str]:
-    """Give the ids that are in any of several groups."""
+    """Return the ids that are in any of several groups."""
     return {memory_id for ids in several for memory_id in ids}

@@ -106,7 +106,7 @@ def _tell(tree: Tree, claims: Sequence[KeptClaim]) -> None:
 
 
 def _trees(lineage: Lineage, depth: int) -> list[tuple[str, tuple[_Branch, ...]]]:
-    """Give a lineage as trees of so many generations, each with the memory that it starts from.
+    """Return a lineage as trees of so many generations, each with the memory that it starts from.
 
     What lies behind a memory is shown once, however many ways lead to it.
     """

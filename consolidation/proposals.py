@@ -213,7 +213,7 @@ class Plan:
 
 
 def joined(plans: Iterable[Plan]) -> Plan:
-    """Give the plans of several tenants as one."""
+    """Return the plans of several tenants as one."""
     all_of = list(plans)
     return Plan(
         *(
@@ -300,7 +300,7 @@ class Result:
 
 
 def group_numbers(conflicts: Sequence[Conflict]) -> list[int]:
-    """Give each conflict the number of its group: those that share a memory have one.
+    """Return each conflict the number of its group: those that share a memory have one.
 
     Groups are numbered from 1 in the order in which they first come.
     """
@@ -320,13 +320,13 @@ def group_numbers(conflicts: Sequence[Conflict]) -> list[int]:
 
 
 def derived_trust(trusts: Iterable[float]) -> float:
-    """Give the trust of what is made of memories with these: it never rises by derivation."""
+    """Return the trust of what is made of memories with these: it never rises by derivation."""
     return round(max(0.0, max(trusts) - TRUST_LOSS), 4)
 
 
 def proposal_id(
     operation: Operation, tenant: str, hashes: tuple[str, ...], prompt_hash: str, writer: str
 ) -> str:
-    """Give the key under which a decision on these texts by this writer is remembered."""
+    """Return the key under which a decision on these texts by this writer is remembered."""
     parts = [operation, tenant, sorted(hashes), prompt_hash, writer]
     return hashlib.sha256(json_text(parts).encode()).hexdigest()[:32]

@@ -12,19 +12,19 @@ OURS = "slowwave"
 
 
 def canonical(name: str) -> str:
-    """Give a package's name as the index spells it."""
+    """Return a package's name as the index spells it."""
     return re.sub(r"[-_.]+", "-", name).lower()
 
 
 def locked() -> dict[str, str]:
-    """Give the version of each package in the lock files."""
+    """Return the version of each package in the lock files."""
     texts = [(LOCKS / name).read_text() for name in ("base.txt", "torch.txt", "cuda.txt")]
     pins = re.findall(r"^([\w.-]+)==([^\s;\\]+)", "\n".join(texts), re.MULTILINE)
     return {canonical(name): version for name, version in pins}
 
 
 def strangers() -> list[str]:
-    """Give what is installed and is not locked so; torch's builds differ in a local version."""
+    """Return what is installed and is not locked so; torch's builds differ in a local version."""
     pins = locked()
     found = {(canonical(one.metadata["Name"]), one.version) for one in distributions()}
     return sorted(

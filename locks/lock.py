@@ -30,7 +30,7 @@ _QUIET = ("--no-header", "--quiet")
 
 
 def resolved(uv: str, *sources: str) -> list[str]:
-    """Give a block of lines for each package."""
+    """Return a block of lines for each package."""
     ended = subprocess.run(  # noqa: S603 - the program that was named
         [uv, "pip", "compile", *_OPTIONS, *_QUIET, *sources],
         cwd=PROJECT,

@@ -73,7 +73,7 @@ class Graph:
         return name
 
     def number(self, value: int) -> str:
-        """Give the name of a constant."""
+        """Return the name of a constant."""
         name = f"number {value}"
         self.constants[name] = helper.make_tensor(name, TensorProto.INT64, [1], [value])
         return name
@@ -131,7 +131,7 @@ def layer(graph: Graph, values: str, part: str, output: str) -> str:
 
 
 def pooled(graph: Graph, values: str) -> None:
-    """Give the mean over the tokens that are no padding, of unit length."""
+    """Return the mean over the tokens that are no padding, of unit length."""
     real = graph.add("Cast", "mask", to=TensorProto.FLOAT)
     counted = graph.add("Mul", values, graph.add("Unsqueeze", real, graph.number(2)))
     one = graph.number(1)
@@ -142,7 +142,7 @@ def pooled(graph: Graph, values: str) -> None:
 
 
 def told(graph: Graph, values: str) -> None:
-    """Give how likely no token speaks against it: a noisy-or over what each of them says."""
+    """Return how likely no token speaks against it: a noisy-or over what each of them says."""
     odds = graph.add("MatMul", values, graph.trained("out.weight"))
     odds = graph.add("Add", odds, graph.trained("out.bias"))
     kind = graph.add("Unsqueeze", "kinds", graph.number(2))
@@ -155,7 +155,7 @@ def told(graph: Graph, values: str) -> None:
 
 
 def made(weights: Path) -> ModelProto:
-    """Give the graph of the packaged model. Each token is of the first kind."""
+    """Return the graph of the packaged model. Each token is of the first kind."""
     graph = Graph(weights)
     kinds = graph.weight("embeddings.token_type_embeddings.weight")
     values = embeddings(graph, graph.add("Slice", kinds, graph.number(0), graph.number(1)))
@@ -172,7 +172,7 @@ def made(weights: Path) -> ModelProto:
 
 
 def entailment(weights: Path, trained: Trained) -> ModelProto:
-    """Give the graph that says of two texts how likely the second tells the first.
+    """Return the graph that says of two texts how likely the second tells the first.
 
     It reads one behind the other; the tokens of the second are of the second kind.
     """

@@ -147,7 +147,7 @@ class Network(nn.Module):
         nn.init.constant_(self.out.bias, BIAS)
 
     def forward(self, ids: Tensor, kinds: Tensor, real: Tensor) -> Tensor:
-        """Give the logarithm of the likelihood that each pair is told, shape (pairs,)."""
+        """Return the logarithm of the likelihood that each pair is told, shape (pairs,)."""
         rest = self.places[: ids.shape[1]] + self.kinds[kinds]
         values = self.norm(self.words[ids] + rest)
         nowhere = torch.where(real, 0.0, NOWHERE)
@@ -157,7 +157,7 @@ class Network(nn.Module):
         return -functional.softplus(odds + nowhere).sum(1)
 
     def trained(self) -> dict[str, NDArray[np.float16]]:
-        """Give what was trained, by the names that the graph knows it by."""
+        """Return what was trained, by the names that the graph knows it by."""
         found = {"kinds.weight": self.kinds, "out.weight": self.out.weight.T}
         found["out.bias"] = self.out.bias
         for one in self.modules():
@@ -217,7 +217,7 @@ def main() -> None:
 
 
 def _pairs(topic: dict[str, Any], chance: random.Random) -> Iterator[Pair]:
-    """Give the pairs of a topic of which it is known whether the first is told by the second."""
+    """Yield the pairs of a topic of which it is known whether the first is told by the second."""
     for fact in topic["facts"]:
         full, more, less, near = (fact[name] for name in ("full", "more", "less", "near"))
         yield from (Pair(one, other, True, "full") for one, other in permutations(full, 2))
@@ -269,14 +269,14 @@ def _norm(weights: dict[str, Tensor], part: str) -> nn.LayerNorm:
 
 
 def pieces_of(pairs: Sequence[Pair]) -> dict[str, list[int]]:
-    """Give the word pieces of each text, by their numbers, the marks at both ends among them."""
+    """Return the word pieces of each text, by their numbers, the marks at both ends among them."""
     texts = list(dict.fromkeys(text for pair in pairs for text in (pair.said, pair.teller)))
     encoded = tokenizer(MODEL.parent, MOST_PIECES).encode_batch(texts)
     return {text: one.ids for text, one in zip(texts, encoded, strict=True)}
 
 
 def batch_of(pairs: Sequence[Pair], pieces: dict[str, list[int]]) -> tuple[Tensor, ...]:
-    """Give what `Network` takes of some pairs, padded: numbers, kinds and what is no padding."""
+    """Return what `Network` takes of some pairs, padded: numbers, kinds and what is no padding."""
     both = [(pieces[pair.said], pieces[pair.teller][1:]) for pair in pairs]
     shape = len(pairs), max(len(said) + len(teller) for said, teller in both)
     ids, kinds = np.zeros((2, *shape), dtype=np.int64)
@@ -299,7 +299,7 @@ def _training(
 ) -> Iterator[int]:
     """Train for some time; how much is learned goes down as it passes.
 
-    Gives the number of steps now and then, so that what was learned can be kept.
+    Returns the number of steps now and then, so that what was learned can be kept.
     """
     learned = [one for one in network.parameters() if one.requires_grad]
     optimizer = torch.optim.AdamW(learned, lr=rate, weight_decay=DECAY)
@@ -333,7 +333,7 @@ def _training(
 def _batches(
     pairs: Sequence[Pair], pieces: dict[str, list[int]], chance: random.Random
 ) -> Iterator[list[Pair]]:
-    """Give the pairs in an order of chance, those of like length together, again and again."""
+    """Yield the pairs in an order of chance, those of like length together, again and again."""
     while True:
         shuffled = chance.sample(pairs, len(pairs))
         for start in range(0, len(shuffled), 50 * BATCH):

@@ -9,7 +9,7 @@ from .file import MemoryFile
 
 
 def read_asked(file: MemoryFile, key: str) -> frozenset[tuple[str, str]]:
-    """Give (tenant, content hash) of each text that was shown under a key.
+    """Return (tenant, content hash) of each text that was shown under a key.
 
     key: a hash of the model and of what it was told to do.
     """
@@ -44,7 +44,7 @@ def keep_disputes(file: MemoryFile, disputes: Iterable[Dispute], run_id: str) ->
 
 
 def read_disputes(file: MemoryFile, tenant: str) -> list[Dispute]:
-    """Give the conflicts of a tenant that a model named."""
+    """Return the conflicts of a tenant that a model named."""
     rows = file.db.conn.execute(
         "SELECT tenant, earlier_hash, later_hash, why FROM disputes WHERE tenant = ? "
         "ORDER BY earlier_hash, later_hash",

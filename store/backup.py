@@ -52,7 +52,7 @@ def back_up(path: Path, now: datetime, keep: int) -> Path:
 
 
 def backups_of(path: Path) -> list[Path]:
-    """Give the backups of this very file, oldest first."""
+    """Return the backups of this very file, oldest first."""
     real = path.resolve()
     found = [
         (match[1], int(match[2] or 1), one)
@@ -101,7 +101,7 @@ def refuse_difference(path: Path, copy: Path, expected: Fingerprint) -> None:
 
 
 def fingerprint(db: sqlite3.Connection) -> Fingerprint:
-    """Give what a copy must have in common with what it was made from."""
+    """Return what a copy must have in common with what it was made from."""
     # Not the virtual tables: an agent's may need a module that is not here.
     names = [
         row[0]

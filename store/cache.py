@@ -15,7 +15,7 @@ T = TypeVar("T")
 
 
 def read_memos(file: MemoryFile) -> dict[tuple[str, bytes], str]:
-    """Give the value of each (kind, key)."""
+    """Return the value of each (kind, key)."""
     rows = file.db.conn.execute("SELECT kind, key, value FROM memos")
     return {(kind, key): value for kind, key, value in rows}
 

@@ -32,7 +32,7 @@ class _Images:
 
 
 def read_changes(file: MemoryFile, run_id: str) -> list[Change]:
-    """Give what a run changed, in the order in which the memories were observed.
+    """Return what a run changed, in the order in which the memories were observed.
 
     Also of a run that was taken back since: what it had done then.
     """
@@ -59,7 +59,7 @@ def read_changes(file: MemoryFile, run_id: str) -> list[Change]:
 def _change(
     file: MemoryFile, memory: str, proposal: str, images: _Images, later: str | None
 ) -> Change | None:
-    """Give what became of a memory; None if what agents read of it is as it was.
+    """Return what became of a memory; None if what agents read of it is as it was.
 
     later: what a later run found it to say, if one changed that.
     """
@@ -79,7 +79,7 @@ def _change(
 
 
 def _texts_before_later_runs(file: MemoryFile, run_id: str) -> dict[str, str]:
-    """Give what memories said when the first later run changed that."""
+    """Return what memories said when the first later run changed that."""
     rows = file.db.conn.execute(
         "SELECT json_extract(row_key, '$.id'), json_extract(before, '$.content') AS content "
         "FROM journal JOIN runs ON runs.id = run_id "
@@ -92,7 +92,7 @@ def _texts_before_later_runs(file: MemoryFile, run_id: str) -> dict[str, str]:
 
 
 def _purged(file: MemoryFile, memory: str) -> str | None:
-    """Give what the lineage keeps of a memory that has left the file."""
+    """Return what the lineage keeps of a memory that has left the file."""
     text = file.value(
         "SELECT source_content FROM synthesized_from "
         "WHERE source_id = ? AND source_content IS NOT NULL",

@@ -107,7 +107,7 @@ def read_entities(file: MemoryFile, tenant: str) -> dict[str, list[str]]:
 
 
 def entities_of(file: MemoryFile, memory_id: str) -> list[tuple[str, bool]]:
-    """Give (name, whether it came with the memory) of one memory, sorted."""
+    """Return (name, whether it came with the memory) of one memory, sorted."""
     rows = file.rows(
         "SELECT name, m.run_id IS NULL AS given FROM memory_entities m "
         "JOIN entities ON id = entity_id WHERE memory_id = ? ORDER BY name",

@@ -40,7 +40,7 @@ class Skipped:
 
 
 def new_memory(fields: dict[str, Any], now: datetime) -> Memory:
-    """Give a memory from the fields of a line. Raises `InvalidLine` with the reason."""
+    """Return a memory from the fields of a line. Raises `InvalidLine` with the reason."""
     try:
         # By way of JSON, so that one memory is held to what a line is held to.
         line = json.dumps(fields).encode()
@@ -58,7 +58,7 @@ def import_lines(
 ) -> tuple[int, list[Skipped]]:
     """Add one memory a line, streaming, all of them in one transaction.
 
-    `progress` is told the number of lines read so far. Gives how many memories were added and
+    `progress` is told the number of lines read so far. Returns how many memories were added and
     the lines left out. Raises `InvalidLine` at the first bad line, with nothing added, unless
     such lines are to be skipped.
     """
@@ -102,7 +102,7 @@ def _without_mark(lines: Iterable[bytes]) -> Iterator[bytes]:
 
 
 def export_lines(file: MemoryFile, everything: bool, with_vectors: bool = True) -> Iterator[str]:
-    """Give one JSON line a memory, in the order of ids: the active ones, or every one.
+    """Yield one JSON line a memory, in the order of ids: the active ones, or every one.
 
     A line holds all that belongs to the memory, so that importing the lines of `everything`
     into a new file gives the same memories, vectors, names and lineage. Of the sources that are
@@ -124,7 +124,7 @@ class _Reader:
         self._successors: list[tuple[int, str, str]] = []
 
     def parse(self, number: int, text: bytes) -> _Parsed:
-        """Give what a line says. Raises ValueError with the reason if it is not valid."""
+        """Return what a line says. Raises ValueError with the reason if it is not valid."""
         line = parse_line(text)
         memory = line.memory(self._now)
         if memory.id in self._unwritten or _knows(self._file, memory.id):

@@ -182,7 +182,7 @@ def bring_up_to_date(path: Path) -> None:
 
 
 def schema_version(file: MemoryFile) -> int:
-    """Give how many migrations the file has had."""
+    """Return how many migrations the file has had."""
     return len(migrations().applied(file.db))
 
 

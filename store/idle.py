@@ -6,12 +6,12 @@ from .file import MemoryFile
 
 
 def changes_of(file: MemoryFile, tenant: str) -> int:
-    """Give how often something changed in a tenant that a plan depends on."""
+    """Return how often something changed in a tenant that a plan depends on."""
     return int(file.value("SELECT count FROM changes WHERE tenant = ?", [tenant]) or 0)
 
 
 def read_standing(file: MemoryFile, tenant: str, key: str, now: str) -> bytes | None:
-    """Give the report that still stands for these options; None if there is none."""
+    """Return the report that still stands for these options; None if there is none."""
     report = file.value(
         "SELECT report FROM standing WHERE tenant = ? AND key = ? AND changes = ? "
         "AND (until IS NULL OR until > ?)",

@@ -78,7 +78,7 @@ class Images:
         )
 
     def _images_of(self, table: str, key: Row) -> list[tuple[str, int]]:
-        """Give where the images of a row stand, once: they are another's then, or gone."""
+        """Return where the images of a row stand, once: they are another's then, or gone."""
         return self._of_mine.pop((table, encoded(key)), [])
 
     def drop_found(self) -> None:

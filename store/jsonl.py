@@ -96,7 +96,7 @@ class Line(_Part):
     synthesized_from: list[_Edge] = []
 
     def memory(self, now: str) -> Memory:
-        """Give the memory, with what the line leaves open filled in."""
+        """Return the memory, with what the line leaves open filled in."""
         created = self.created_at or now
         return Memory(
             id=self.id or new_id(),
@@ -126,7 +126,7 @@ class Line(_Part):
         )
 
     def vectors(self) -> dict[str, list[float]]:
-        """Give the vectors by model. Raises ValueError where the two fields do not go together."""
+        """Return the vectors by model. Raises ValueError if the two fields do not go together."""
         if (self.embedding is None) != (self.embedding_model is None):
             raise ValueError("embedding and embedding_model go together")
         more = {one.model: one.vector for one in self.more_embeddings}
@@ -135,7 +135,7 @@ class Line(_Part):
         return {self.embedding_model: self.embedding} | more
 
     def edges(self, memory_id: str) -> list[dict[str, Any]]:
-        """Give the edges of lineage into the memory."""
+        """Return the edges of lineage into the memory."""
         return [{"derived_id": memory_id, **edge.model_dump()} for edge in self.synthesized_from]
 
 
@@ -144,12 +144,12 @@ DEFAULTS = {name: field.default for name, field in Line.model_fields.items()}
 
 
 def parse_line(text: bytes) -> Line:
-    """Give what a line says. Raises ValueError if it is not valid."""
+    """Return what a line says. Raises ValueError if it is not valid."""
     return Line.model_validate_json(text)
 
 
 def reason_of(error: ValueError) -> str:
-    """Give in a few words why a line was refused."""
+    """Return in a few words why a line was refused."""
     if not isinstance(error, ValidationError):
         return str(error)
     first = error.errors(include_url=False, include_input=False)[0]

@@ -98,7 +98,7 @@ def keep_decision(file: MemoryFile, decision: Decision) -> None:
 
 
 def remembered_keys(file: MemoryFile) -> set[str]:
-    """Give the keys whose latest decision says that they are not to be proposed again."""
+    """Return the keys whose latest decision says that they are not to be proposed again."""
     # Of a key's rows, SQLite gives the one that has the maximum; runs' ids sort by time.
     rows = file.rows(
         "SELECT key, state, max(decided_at || run_id) FROM proposals "
@@ -108,18 +108,18 @@ def remembered_keys(file: MemoryFile) -> set[str]:
 
 
 def read_runs(file: MemoryFile) -> list[Run]:
-    """Give every run, oldest first."""
+    """Return every run, oldest first."""
     return [_run(row) for row in file.rows("SELECT * FROM runs ORDER BY started_at, id")]
 
 
 def read_run(file: MemoryFile, prefix: str) -> Run:
-    """Give the run whose id is, or starts with, `prefix`. Raises `NotFound`."""
+    """Return the run whose id is, or starts with, `prefix`. Raises `NotFound`."""
     run_id = match_prefix(file, "runs", "id", prefix, "run")
     return _run(next(file.rows("SELECT * FROM runs WHERE id = ?", [run_id])))
 
 
 def read_decisions(file: MemoryFile, run_id: str) -> list[Decision]:
-    """Give what one run decided, in a fixed order."""
+    """Return what one run decided, in a fixed order."""
     rows = file.rows("SELECT * FROM proposals WHERE run_id = ? ORDER BY operation, key", [run_id])
     return [_decision(row) for row in rows]
 
@@ -130,13 +130,13 @@ def has_run(file: MemoryFile, run_id: str) -> bool:
 
 
 def read_decision(file: MemoryFile, run_id: str, key: str) -> Decision | None:
-    """Give what a run decided about one proposal; None if that does not stand in the file."""
+    """Return what a run decided about one proposal; None if that does not stand in the file."""
     rows = file.rows("SELECT * FROM proposals WHERE run_id = ? AND key = ?", [run_id, key])
     return next((_decision(row) for row in rows), None)
 
 
 def find_applied(file: MemoryFile, prefix: str) -> Decision:
-    """Give the applied proposal whose key is, or starts with, `prefix`.
+    """Return the applied proposal whose key is, or starts with, `prefix`.
 
     Raises `NotFound`, `Ambiguous`, or `StoreError` if it is not applied.
     """
@@ -151,7 +151,7 @@ def find_applied(file: MemoryFile, prefix: str) -> Decision:
 
 
 def read_answer(file: MemoryFile, key: str) -> Answer | None:
-    """Give the kept answer to a question, or None."""
+    """Return the kept answer to a question, or None."""
     rows = file.rows(
         "SELECT answer, prompt_tokens, completion_tokens, cost_usd FROM answers WHERE key = ?",
         [key],

@@ -50,7 +50,7 @@ class Lineage:
 
 
 def read_edges(file: MemoryFile, tenant: str) -> list[Edge]:
-    """Give the edges into the memories of a tenant."""
+    """Return the edges into the memories of a tenant."""
     rows = file.db.conn.execute(
         "SELECT derived_id, source_id, operation, run_id, source_hash, source_content "
         "FROM synthesized_from JOIN memories ON id = derived_id WHERE tenant = ? "
@@ -61,7 +61,7 @@ def read_edges(file: MemoryFile, tenant: str) -> list[Edge]:
 
 
 def edges_into(file: MemoryFile, memory_id: str, with_texts: bool) -> list[dict[str, Any]]:
-    """Give the whole rows of the edges into one memory, ordered by source.
+    """Return the whole rows of the edges into one memory, ordered by source.
 
     `with_texts`: as if the sources that are not active had left the file.
     """
@@ -99,7 +99,7 @@ class KeptClaim:
 
 
 def read_claims(file: MemoryFile, memory_id: str) -> list[KeptClaim]:
-    """Give the statements of a memory, as the last run that changed it left them.
+    """Return the statements of a memory, as the last run that changed it left them.
 
     What stood in it before it grew was worded by whoever worded it then.
     """
@@ -117,7 +117,7 @@ def read_claims(file: MemoryFile, memory_id: str) -> list[KeptClaim]:
 
 
 def read_claims_of(file: MemoryFile, run_id: str) -> dict[str, list[KeptClaim]]:
-    """Give the statements of each text that a run wrote, by the keys of its proposals."""
+    """Return the statements of each text that a run wrote, by the keys of its proposals."""
     rows = file.db.conn.execute(
         "SELECT proposal, claims, CASE writer WHEN 'model' THEN model END FROM derivations "
         "WHERE run_id = ? AND operation <> 'merge'",
@@ -137,7 +137,7 @@ def _kept_claim(stated: dict[str, Any], model: str | None) -> KeptClaim:
 
 
 def find_traced(file: MemoryFile, prefix: str) -> Memory | Ancestor:
-    """Give the memory whose id is, or starts with, `prefix`; of one that left, what lineage kept.
+    """Return the memory whose id is, or starts with, `prefix`; of one that left, what lineage kept.
 
     Raises `NotFound` or `Ambiguous`.
     """
@@ -157,12 +157,12 @@ def find_traced(file: MemoryFile, prefix: str) -> Memory | Ancestor:
 
 
 def trace_sources(file: MemoryFile, memory_id: str) -> Lineage:
-    """Give what a memory was made from, to every depth."""
+    """Return what a memory was made from, to every depth."""
     return _walk(file, memory_id, "derived_id", "source_id")
 
 
 def trace_derived(file: MemoryFile, memory_id: str) -> Lineage:
-    """Give what was made from a memory, to every depth."""
+    """Return what was made from a memory, to every depth."""
     return _walk(file, memory_id, "source_id", "derived_id")
 
 

@@ -40,7 +40,7 @@ def maintenance_lock(path: Path) -> Iterator[None]:
 
 
 def _lock_file(path: Path) -> Path:
-    """Give the file to lock; what is made of it has the memory file's owner, not only its mode."""
+    """Return the file to lock; what is made of it has the memory file's owner and mode."""
     place = beside(path, ".maintenance.lock")
     if place.is_symlink():
         # The lock would empty whatever the link leads to.

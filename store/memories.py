@@ -36,19 +36,19 @@ def add_memories(file: MemoryFile, memories: Iterable[Memory]) -> None:
 
 
 def read_memory(file: MemoryFile, memory_id: str) -> Memory:
-    """Give the one memory with this id, or with an id that starts with it. Raises `NotFound`."""
+    """Return the one memory with this id, or with an id that starts with it. Raises `NotFound`."""
     return next(
         from_row(row) for row in file.rows(f"{SELECT} WHERE id = ?", [find_id(file, memory_id)])
     )
 
 
 def find_id(file: MemoryFile, prefix: str) -> str:
-    """Give the id of the one memory whose id is, or starts with, `prefix`. Raises `NotFound`."""
+    """Return the id of the one memory whose id is, or starts with, `prefix`. Raises `NotFound`."""
     return match_prefix(file, "memories", "id", prefix, "memory")
 
 
 def match_prefix(file: MemoryFile, table: str, column: str, prefix: str, what: str) -> str:
-    """Give the one value of `column` that is, or starts with, `prefix`.
+    """Return the one value of `column` that is, or starts with, `prefix`.
 
     Several rows may have that value. Raises `NotFound` or `Ambiguous`.
     """
@@ -77,7 +77,7 @@ def match_prefix(file: MemoryFile, table: str, column: str, prefix: str, what: s
 def read_memories(
     file: MemoryFile, ids: Sequence[str] | None = None, status: str | None = None
 ) -> Iterator[Memory]:
-    """Give memories in the order of their ids: all, those named, or those of one status."""
+    """Yield memories in the order of their ids: all, those named, or those of one status."""
     if ids is not None:
         for start in range(0, len(ids), 500):
             part = sorted(ids)[start : start + 500]
@@ -103,7 +103,7 @@ class Wanted:
 
 
 def list_memories(file: MemoryFile, wanted: Wanted, most: int) -> tuple[int, list[Memory]]:
-    """Give how many memories are wanted, and the `most` of them that were observed last."""
+    """Return how many memories are wanted, and the `most` of them that were observed last."""
     where, values = _where(wanted)
     count = file.value(f"SELECT count(*) FROM memories {where}", values)
     rows = file.rows(
@@ -144,7 +144,7 @@ def count_by_status(file: MemoryFile, chosen: Sequence[str]) -> dict[str, dict[s
 
 
 def read_observed(file: MemoryFile, tenant: str, now: str) -> list[Memory]:
-    """Give what was observed and not derived in a tenant, in the order of ids.
+    """Return what was observed and not derived in a tenant, in the order of ids.
 
     Active memories, and superseded ones: those go on telling which memories belong together.
     What has expired by `now` is left out.
@@ -159,7 +159,7 @@ def read_observed(file: MemoryFile, tenant: str, now: str) -> list[Memory]:
 
 
 def read_derived(file: MemoryFile, tenant: str) -> list[Memory]:
-    """Give the active memories of a tenant that consolidation made, in the order of ids."""
+    """Return the active memories of a tenant that consolidation made, in the order of ids."""
     rows = file.db.conn.execute(
         f"{SELECT} WHERE tenant = ? AND generation > 0 AND status = 'active' ORDER BY id", [tenant]
     )
@@ -167,12 +167,12 @@ def read_derived(file: MemoryFile, tenant: str) -> list[Memory]:
 
 
 def tenants(file: MemoryFile) -> list[str]:
-    """Give the tenants that have memories, sorted."""
+    """Return the tenants that have memories, sorted."""
     return [row["tenant"] for row in file.rows("SELECT DISTINCT tenant FROM memories ORDER BY 1")]
 
 
 def chosen_tenants(file: MemoryFile, chosen: Sequence[str]) -> list[str]:
-    """Give those of the tenants that are named, or all, sorted. Raises `NotFound`."""
+    """Return those of the tenants that are named, or all, sorted. Raises `NotFound`."""
     known = tenants(file)
     for tenant in chosen:
         if tenant not in known:

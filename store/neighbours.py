@@ -8,7 +8,7 @@ from .file import MemoryFile
 
 
 def read_parts(file: MemoryFile, tenant: str, basis: str) -> list[bytes]:
-    """Give the parts of a tenant in their order; none if they were made on another basis."""
+    """Return the parts of a tenant in their order; none if they were made on another basis."""
     rows = file.db.conn.execute(
         "SELECT content, basis FROM neighbours WHERE tenant = ? ORDER BY part", [tenant]
     ).fetchall()

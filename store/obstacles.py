@@ -52,11 +52,11 @@ class Since:
         self._proposals = frozenset(proposals)
 
     def of(self, sequence: int, table: str, key: Row) -> list[Change]:
-        """Give the changes of one row after an entry, oldest first."""
+        """Return the changes of one row after an entry, oldest first."""
         return self._after(sequence, self._by_row.get((table, encoded(key)), []))
 
     def into(self, sequence: int, memory_id: str) -> list[Change]:
-        """Give the edges by which a memory took in others after an entry."""
+        """Return the edges by which a memory took in others after an entry."""
         return self._after(sequence, self._edges.get(memory_id, []))
 
     def _after(self, sequence: int, changes: list[Change]) -> list[Change]:

@@ -142,7 +142,7 @@ def purge(file: MemoryFile, run_id: str, ids: Sequence[str], needs: Needs) -> li
 
 
 def purged_by(file: MemoryFile, memory_id: str) -> tuple[str, str] | None:
-    """Give the run that purged a memory, and when it began; None if none did."""
+    """Return the run that purged a memory, and when it began; None if none did."""
     rows = file.rows(
         "SELECT run_id, started_at FROM journal JOIN runs ON id = run_id "
         "WHERE proposal = ? AND row_key = ? ORDER BY started_at DESC",
@@ -154,7 +154,7 @@ def purged_by(file: MemoryFile, memory_id: str) -> tuple[str, str] | None:
 def _judged(
     rows: Sequence[dict[str, Any]], needs: Needs
 ) -> list[tuple[dict[str, Any], str | None]]:
-    """Give each row whose time is over with what needs it, or None if nothing does."""
+    """Return each row whose time is over with what needs it, or None if nothing does."""
     old = [row for row in rows if in_utc(row["superseded_at"]) < needs.limit]
     if old:
         needs.look_again()
@@ -162,7 +162,7 @@ def _judged(
 
 
 def _mentioned(file: MemoryFile, ids: Sequence[str]) -> list[int]:
-    """Give the names that memories mention."""
+    """Return the names that memories mention."""
     rows = file.db.conn.execute(
         "SELECT DISTINCT entity_id FROM memory_entities "
         "WHERE memory_id IN (SELECT value FROM json_each(?))",

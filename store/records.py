@@ -97,24 +97,24 @@ _TEXTS = tuple(
 
 
 def content_hash(content: str) -> str:
-    """Give the sha256 of a text, in hexadecimal: what a vector or a decision was made from."""
+    """Return the sha256 of a text, in hexadecimal: what a vector or a decision was made from."""
     return hashlib.sha256(content.encode()).hexdigest()
 
 
 def new_id() -> str:
-    """Give a fresh UUIDv7, which sorts by the time it was made (RFC 9562)."""
+    """Return a fresh UUIDv7, which sorts by the time it was made (RFC 9562)."""
     from uuid6 import uuid7
 
     return str(uuid7())
 
 
 def timestamp(moment: datetime) -> str:
-    """Give a moment with an offset as the file writes it: ISO 8601 in UTC."""
+    """Return a moment with an offset as the file writes it: ISO 8601 in UTC."""
     return moment.astimezone(UTC).isoformat()
 
 
 def in_utc(text: str) -> str:
-    """Give a time that an agent wrote its own way as the file writes it.
+    """Return a time that an agent wrote its own way as the file writes it.
 
     Without an offset it is UTC, as SQLite's own functions give it. Of a time of day that nobody
     can read the date is left: the schema sees to that one. Raises ValueError without a date.
@@ -130,7 +130,7 @@ _in_utc = lru_cache(maxsize=4_096)(in_utc)
 
 
 def to_row(memory: Memory) -> dict[str, Any]:
-    """Give a memory as the row that SQLite keeps."""
+    """Return a memory as the row that SQLite keeps."""
     row = {name: getattr(memory, name) for name in COLUMNS}
     return row | {
         "pinned": int(memory.pinned),
@@ -140,7 +140,7 @@ def to_row(memory: Memory) -> dict[str, Any]:
 
 
 def from_row(row: dict[str, Any]) -> Memory:
-    """Give a row of SQLite as a memory, with the hash of its text if the row lacks one.
+    """Return a row of SQLite as a memory, with the hash of its text if the row lacks one.
 
     Raises `UnusableFile` if it holds what neither we nor an agent could have written.
     """
@@ -148,7 +148,7 @@ def from_row(row: dict[str, Any]) -> Memory:
 
 
 def from_values(values: tuple[Any, ...]) -> Memory:
-    """Give the same of a row's values, in the order of the columns.
+    """Return the same of a row's values, in the order of the columns.
 
     100,000 rows are read each night: what few values repeat is looked at once.
     """
@@ -173,7 +173,7 @@ def from_values(values: tuple[Any, ...]) -> Memory:
 
 
 def kept_object(text: object, what: str, where: str) -> dict[str, Any]:
-    """Give a JSON object that the file keeps. Raises `UnusableFile` if it is none."""
+    """Return a JSON object that the file keeps. Raises `UnusableFile` if it is none."""
     found = _json(text)
     if not isinstance(found, dict):
         raise _unreadable(what, where, "object")
@@ -181,7 +181,7 @@ def kept_object(text: object, what: str, where: str) -> dict[str, Any]:
 
 
 def kept_list(text: object, what: str, where: str) -> list[Any]:
-    """Give a JSON array that the file keeps. Raises `UnusableFile` if it is none."""
+    """Return a JSON array that the file keeps. Raises `UnusableFile` if it is none."""
     found = _json(text)
     if not isinstance(found, list):
         raise _unreadable(what, where, "array")
@@ -235,7 +235,7 @@ def _damaged(memory_id: object, name: str, value: object) -> UnusableFile:
 
 
 def json_text(value: object) -> str:
-    """Give a value as compact JSON whose bytes depend on the value alone."""
+    """Return a value as compact JSON whose bytes depend on the value alone."""
     text = json.dumps(value, ensure_ascii=False, sort_keys=True, separators=(",", ":"))
     # Half a surrogate pair is no UTF-8, and `\ud800` is how JSON writes it.
     return text.encode(errors="backslashreplace").decode()

@@ -40,7 +40,7 @@ def with_sound_header(path: Path) -> bool:
 
 @contextmanager
 def readable_copies(path: Path) -> Iterator[Iterator[Path]]:
-    """Give mended copies one after the other, in a folder that is removed in the end."""
+    """Provide mended copies one after the other, in a folder that is removed in the end."""
     with tempfile.TemporaryDirectory() as folder:
         yield _copies(path, Path(folder))
 
@@ -86,7 +86,7 @@ def _set_header(copy: Path) -> None:
 
 
 def _replace_first_page(mended: Path, fresh: Path) -> None:
-    """Give a copy a first page that says where a new memory file has its tables."""
+    """Return a copy a first page that says where a new memory file has its tables."""
     with closing(sqlite3.connect(fresh)) as db:
         parts = db.execute(
             "SELECT type, name, tbl_name, rootpage, sql FROM sqlite_schema WHERE rootpage > 0"

@@ -14,7 +14,7 @@ Row = Mapping[str, Any]
 
 
 def current_row(file: MemoryFile, table: str, key: Row) -> dict[str, Any] | None:
-    """Give the row with this key, or None. Within a transaction: nobody has to be waited for."""
+    """Return the row with this key, or None. Within a transaction: nobody has to be waited for."""
     where, values = _where(key)
     cursor = file.db.conn.execute(f"SELECT * FROM {table} WHERE {where}", values)
     row = cursor.fetchone()
@@ -22,7 +22,7 @@ def current_row(file: MemoryFile, table: str, key: Row) -> dict[str, Any] | None
 
 
 def current_rows(file: MemoryFile, table: str, keys: Sequence[Row]) -> list[dict[str, Any] | None]:
-    """Give the row with each key, or None, by one statement. The keys are of the same columns."""
+    """Return the row with each key, or None, by one statement. The keys are of the same columns."""
     if len(keys) == 1:
         return [current_row(file, table, keys[0])]
     if not keys:
@@ -85,7 +85,7 @@ def delete_row(file: MemoryFile, table: str, key: Row) -> None:
 
 
 def encoded(row: Row) -> str:
-    """Give a row as JSON; blobs as hexadecimal digits."""
+    """Return a row as JSON; blobs as hexadecimal digits."""
     return json_text(
         {
             name: {"hex": value.hex()} if isinstance(value, bytes) else value
@@ -95,7 +95,7 @@ def encoded(row: Row) -> str:
 
 
 def decoded(text: str) -> dict[str, Any]:
-    """Give the row that `encoded` made the text from. Raises `UnusableFile` if it is none."""
+    """Return the row that `encoded` made the text from. Raises `UnusableFile` if it is none."""
     row = kept_object(text, "a row", "the journal")
     try:
         return {

@@ -99,7 +99,7 @@ class Salvaged:
 
 
 def salvage_lines(path: Path, everything: bool, count: Salvaged) -> Iterator[str]:
-    """Give a JSON line for each memory that can be read, and count. Raises `UnusableFile`."""
+    """Yield a JSON line for each memory that can be read, and count. Raises `UnusableFile`."""
     try:
         with _best_view(path) as view:
             yield from _Salvager(view, everything, count).lines()
@@ -150,7 +150,7 @@ class _View:
         )
 
     def keys(self, table: _Table) -> list[tuple[Any, ...]]:
-        """Give the keys of a table's rows, from wherever they are to be had, in order."""
+        """Return the keys of a table's rows, from wherever they are to be had, in order."""
         found = self.known(table)
         if table.key == "rowid" and found:
             highest = max(key[0] for key in found if key[0] <= self._most_rows)
@@ -158,11 +158,11 @@ class _View:
         return sorted(found, key=repr if table.key != "rowid" else None)
 
     def known(self, table: _Table) -> set[tuple[Any, ...]]:
-        """Give the keys that the table or one of its indexes names."""
+        """Return the keys that the table or one of its indexes names."""
         return set(self._found(table))
 
     def row(self, table: _Table, key: tuple[Any, ...]) -> Row | None:
-        """Give a row, or the columns of it that can be read; None if there is none."""
+        """Return a row, or the columns of it that can be read; None if there is none."""
         whole = self._row(table, key, table.columns)
         if whole is not None or not self._is_there(table, key):
             return whole
@@ -189,7 +189,7 @@ class _View:
         return None if found is None else dict(zip(columns.split(", "), found, strict=True))
 
     def _read(self, sql: str, values: Iterable[Any] = ()) -> Iterator[tuple[Any, ...]]:
-        """Give rows up to the first that cannot be read: what is missing is counted by the key."""
+        """Yield rows up to the first that cannot be read: what is missing is counted by the key."""
         with closing(self._conn.cursor()) as cursor:
             try:
                 yield from islice(cursor.execute(sql, tuple(values)), self._most_rows)
@@ -211,7 +211,7 @@ class _Salvager:
         self._edges: dict[str, list[Row]] = {}
 
     def lines(self) -> Iterator[str]:
-        """Give the lines; before the first of them all keys were read, but no texts are kept."""
+        """Yield the lines; before the first of them all keys were read, but no texts are kept."""
         self._find_memories()
         self._find_vectors()
         self._find_names()
@@ -305,7 +305,7 @@ class _Salvager:
         }
 
     def _text_of(self, edge: Row) -> Any:
-        """Give the text of a source whose own line is not written."""
+        """Return the text of a source whose own line is not written."""
         kept, source = edge.get("source_content"), self._keys.get(edge["source_id"])
         row = source and self._view.row(_MEMORIES, source)
         if kept is not None or not row or row.get("status") == b"active":
@@ -314,7 +314,7 @@ class _Salvager:
 
 
 def _importable(fields: Row) -> Row | None:
-    """Give what an import takes of the fields; None if it would not take the memory at all."""
+    """Return what an import takes of the fields; None if it would not take the memory at all."""
     kept = dict(fields)
     for _ in range(len(fields) + 1):
         try:

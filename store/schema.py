@@ -417,17 +417,17 @@ STEPS = (version_1, version_2, version_3, version_4, version_5)
 
 
 def newest_version() -> int:
-    """Give the version of a file that has had every step."""
+    """Return the version of a file that has had every step."""
     return len(STEPS)
 
 
 def step_names() -> set[str]:
-    """Give the names by which a file knows the steps that it has had."""
+    """Return the names by which a file knows the steps that it has had."""
     return {step.__name__ for step in STEPS}
 
 
 def migrations() -> Migrations:
-    """Give the steps as a set that knows which of them a file has had."""
+    """Return the steps as a set that knows which of them a file has had."""
     from sqlite_utils import Migrations
 
     steps = Migrations("slowwave")
@@ -437,7 +437,7 @@ def migrations() -> Migrations:
 
 
 def parts_of(db: Database) -> dict[str, set[str]]:
-    """Give each table, index and trigger, with the columns of the tables."""
+    """Return each table, index and trigger, with the columns of the tables."""
     parts: dict[str, set[str]] = {}
     for part, column in db.conn.execute(
         "SELECT part.type || ' ' || part.name, info.name FROM sqlite_schema AS part "
@@ -449,7 +449,7 @@ def parts_of(db: Database) -> dict[str, set[str]]:
 
 
 def fresh_parts() -> dict[str, set[str]]:
-    """Give what `parts_of` gives for a new file."""
+    """Return what `parts_of` gives for a new file."""
     from sqlite_utils import Database
 
     db = Database(memory=True, execute_plugins=False)

@@ -12,18 +12,18 @@ from .errors import StoreError
 
 
 def beside(path: Path, suffix: str) -> Path:
-    """Give the name with this suffix where SQLite lays its own: beside the file, not its link."""
+    """Return the name with this suffix where SQLite lays its own: beside the file, not its link."""
     real = path.resolve()
     return real.with_name(f"{real.name}{suffix}")
 
 
 def mode_of(path: Path) -> int:
-    """Give who may do what with a file, as chmod takes it."""
+    """Return who may do what with a file, as chmod takes it."""
     return stat.S_IMODE(path.stat().st_mode) & 0o777
 
 
 def size_of(path: Path) -> int:
-    """Give the length of a file; none has no length."""
+    """Return the length of a file; none has no length."""
     try:
         return path.stat().st_size
     except FileNotFoundError:
@@ -71,7 +71,7 @@ def remove_file(path: Path) -> None:
 
 
 def put_in_place(made: Path, path: Path) -> None:
-    """Give a file that is whole and closed its name, which no other file may have.
+    """Return a file that is whole and closed its name, which no other file may have.
 
     Raises `FileExistsError`; of two that put theirs in one place, one is told so.
     """

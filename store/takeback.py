@@ -46,7 +46,7 @@ class TakeBack:
         return tuple(obstacle for entry in chosen for obstacle in self._take_back(entry))
 
     def _entries(self) -> Iterator[dict[str, Any]]:
-        """Give the entries of the run, backwards: some at a time, since undoing moves others."""
+        """Yield the entries of the run, backwards: some at a time, since undoing moves others."""
         last = None
         while part := list(
             self._file.rows(
@@ -177,6 +177,6 @@ class TakeBack:
 
 
 def _who(since: list[Change], column: str, now: object) -> Change | None:
-    """Give the run that left what stands in a column now; None if no run did."""
+    """Return the run that left what stands in a column now; None if no run did."""
     last = next((one for one in reversed(since) if column in one.after), None)
     return last if last is not None and last.after[column] == now else None

@@ -28,7 +28,7 @@ _UPSERT = (
 
 
 def to_blob(vector: Sequence[float] | NDArray[np.float32]) -> bytes:
-    """Give a vector, shape (d,), as it is kept. Raises ValueError if it has no direction."""
+    """Return a vector, shape (d,), as it is kept. Raises ValueError if it has no direction."""
     import numpy as np
 
     with np.errstate(over="ignore"):  # what float32 cannot hold is refused below
@@ -42,7 +42,7 @@ def to_blob(vector: Sequence[float] | NDArray[np.float32]) -> bytes:
 
 
 def from_blob(blob: bytes) -> NDArray[np.float32]:
-    """Give a kept vector, shape (d,), as an array."""
+    """Return a kept vector, shape (d,), as an array."""
     import numpy as np
 
     return np.frombuffer(blob, dtype="<f4")
@@ -71,7 +71,7 @@ def of_unit_length(vectors: NDArray[np.float32]) -> NDArray[np.bool_]:
 
 
 def numbers_of(blob: bytes) -> list[float]:
-    """Give a kept vector as numbers that bring it back to the bit."""
+    """Return a kept vector as numbers that bring it back to the bit."""
     # Nine significant digits are enough for every float32 (IEEE 754).
     return [float(f"{value:.9g}") for value in from_blob(blob).tolist()]
 
@@ -97,7 +97,7 @@ def keep_vectors(
 
 
 def read_vectors(file: MemoryFile, model: str, tenant: str) -> Iterator[tuple[str, str, bytes]]:
-    """Give (memory id, content hash, blob) of one model and tenant."""
+    """Yield (memory id, content hash, blob) of one model and tenant."""
     cursor = file.db.conn.execute(
         "SELECT memory_id, e.content_hash, vector FROM embeddings e "
         "JOIN memories m ON m.id = e.memory_id WHERE model = ? AND tenant = ?",
@@ -107,7 +107,7 @@ def read_vectors(file: MemoryFile, model: str, tenant: str) -> Iterator[tuple[st
 
 
 def vectors_of(file: MemoryFile, memory_id: str) -> list[tuple[str, str, bytes]]:
-    """Give (model, content hash, blob) of one memory, sorted by model."""
+    """Return (model, content hash, blob) of one memory, sorted by model."""
     cursor = file.db.conn.execute(
         "SELECT model, content_hash, vector FROM embeddings WHERE memory_id = ? ORDER BY model",
         [memory_id],
@@ -116,6 +116,6 @@ def vectors_of(file: MemoryFile, memory_id: str) -> list[tuple[str, str, bytes]]
 
 
 def dimensions_of(file: MemoryFile) -> dict[str, int]:
-    """Give the number of dimensions that each model's vectors have in this file."""
+    """Return the number of dimensions that each model's vectors have in this file."""
     rows = file.rows("SELECT model, max(dimensions) AS d FROM embeddings GROUP BY model")
     return {row["model"]: row["d"] for row in rows}

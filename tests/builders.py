@@ -24,7 +24,7 @@ LATER = "2026-03-11T03:00:00+00:00"
 
 
 def a_memory(memory_id: str, content: str = "the deploy runs at noon", **fields: Any) -> Memory:
-    """Give a memory; `fields` are those of a memory."""
+    """Return a memory; `fields` are those of a memory."""
     return replace(new_memory({"id": memory_id, "content": content}, NOW), **fields)
 
 
@@ -35,7 +35,7 @@ def put(path: Path, *memories: Memory) -> None:
 
 
 def a_line(content: object = "the deploy runs at noon", **fields: object) -> bytes:
-    """Give a line of an import."""
+    """Return a line of an import."""
     return json.dumps({"content": content, **fields}).encode()
 
 
@@ -72,7 +72,7 @@ def a_run(path: Path, run_id: str = "run-1", now: datetime = NOW) -> str:
 
 
 def a_decision(run_id: str = "run-1", key: str = "proposal-1", **fields: Any) -> Decision:
-    """Give a decision; an applied synthesis where nothing else is said."""
+    """Return a decision; an applied synthesis where nothing else is said."""
     decision = Decision(
         run_id=run_id,
         key=key,

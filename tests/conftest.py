@@ -46,13 +46,13 @@ def pytest_terminal_summary(
 
 @pytest.fixture(scope="session")
 def figures(request: pytest.FixtureRequest) -> Figures:
-    """Give the figures that are printed at the end."""
+    """Provide the figures that are printed at the end."""
     return request.config.stash[_FIGURES]
 
 
 @pytest.fixture(scope="session")
 def rounds(request: pytest.FixtureRequest) -> Callable[[int, int], int]:
-    """Give how often to try something: the first number in `make test`, else the second."""
+    """Provide how often to try something: the first number in `make test`, else the second."""
     long = bool(request.config.getoption("--long"))
     return lambda few, many: many if long else few
 
@@ -74,13 +74,13 @@ def _no_settings_of_the_machine(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture(scope="session")
 def embedder() -> SentenceEmbedder:
-    """Give the real model, loaded once."""
+    """Provide the real model, loaded once."""
     return SentenceEmbedder()
 
 
 @pytest.fixture
 def memory_file(tmp_path: Path) -> Path:
-    """Give a new, empty memory file."""
+    """Provide a new, empty memory file."""
     path = tmp_path / "memory.db"
     create_file(path)
     return path

@@ -21,15 +21,15 @@ class OpenAi:
     """The protocol of OpenAI itself."""
 
     def asked(self, path: str, body: Body) -> Body:
-        """Give a request in OpenAI's form."""
+        """Return a request in OpenAI's form."""
         return body
 
     def said(self, body: Body) -> Body:
-        """Give a completion in the form of this protocol."""
+        """Return a completion in the form of this protocol."""
         return body
 
     def refused(self, status: int, body: Body) -> Body:
-        """Give an error in the form of this protocol."""
+        """Return an error in the form of this protocol."""
         return body
 
 
@@ -198,7 +198,7 @@ _DIALECTS: Mapping[str, OpenAi] = {
 
 
 def dialect_of(path: str) -> OpenAi:
-    """Give the dialect in which a path is asked."""
+    """Return the dialect in which a path is asked."""
     return next(dialect for part, dialect in _DIALECTS.items() if part in path)
 
 
@@ -207,7 +207,7 @@ def _text(content: Body) -> str:
 
 
 def _formed(shape: Any) -> Body:
-    """Give the form of answer that is asked for, as OpenAI spells it."""
+    """Return the form of answer that is asked for, as OpenAI spells it."""
     if not isinstance(shape, dict):
         return {}
     return {"response_format": {"type": "json_schema", "json_schema": {"schema": shape}}}

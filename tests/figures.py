@@ -21,6 +21,6 @@ class Figures:
         self.highest[name] = max(value, self.highest.get(name, value))
 
     def lines(self) -> list[str]:
-        """Give a line for each figure."""
+        """Return a line for each figure."""
         sums = [f"{name}: {count:,}" for name, count in self.sums.items()]
         return sums + [f"{name}: {value:,.1f}" for name, value in self.highest.items()]

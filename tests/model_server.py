@@ -75,7 +75,7 @@ class Asked:
         return [{**line, **item} for line in found for item in line.pop("items")]
 
     def _lines(self, name: str) -> list[str]:
-        """Give the lines between two marks."""
+        """Return the lines between two marks."""
         _, _, behind = f"\n{self.messages[1]['content']}".partition(f"\n<{name}>\n")
         inside, _, _ = behind.partition(f"\n</{name}>")
         return inside.splitlines()
@@ -127,7 +127,7 @@ def says(
     prompt_tokens: int | None = None,
     refusal: str | None = None,
 ) -> Reply:
-    """Give a completion with this content; what it took is counted unless it is told."""
+    """Return a completion with this content; what it took is counted unless it is told."""
     text = content if isinstance(content, str) else json.dumps(content)
     choice = {
         "index": 0,
@@ -146,7 +146,7 @@ def group(
     stay: Sequence[Shown | str] = (),
     claims: Sequence[tuple[str, Sequence[Shown | str]]] = (),
 ) -> dict[str, Any]:
-    """Give a group of an answer; claims are texts with whom they cite."""
+    """Return a group of an answer; claims are texts with whom they cite."""
     return {
         "kind": kind,
         "ids": _ids(memories),
@@ -156,7 +156,7 @@ def group(
 
 
 def groups(*several: dict[str, Any]) -> dict[str, Any]:
-    """Give an answer."""
+    """Return an answer."""
     return {"groups": list(several)}
 
 
@@ -177,7 +177,7 @@ def _ids(memories: Sequence[Shown | str]) -> list[str]:
 
 
 def compact(value: Any) -> str:
-    """Give JSON as it is sent."""
+    """Return JSON as it is sent."""
     return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
 
 
@@ -200,13 +200,13 @@ def _litellm() -> Any:
 
 
 def refuses(status: int, message: str = "no", **headers: str) -> Reply:
-    """Give an error in OpenAI's form; underscores of headers stand for hyphens."""
+    """Return an error in OpenAI's form; underscores of headers stand for hyphens."""
     named = {name.replace("_", "-"): value for name, value in headers.items()}
     return Reply({"error": {"message": message, "type": "test", "code": None}}, status, named)
 
 
 def in_turn(*replies: Reply, then: Responder | None = None) -> Responder:
-    """Give these replies one after the other, then what another responder says, else the last."""
+    """Return these replies one after the other, then what another responder says, else the last."""
     left = list(replies)
     lock = threading.Lock()
 
@@ -225,7 +225,7 @@ def oracle(asked: Asked) -> Reply:
 
 
 def faithful(asked: Asked) -> dict[str, Any]:
-    """Give a true answer: what tells one thing is what has most of its words in common."""
+    """Return a true answer: what tells one thing is what has most of its words in common."""
     if asked.items:
         return {"opinions": [_opinion(item) for item in asked.items]}
     voices = _voices(asked.memories)
@@ -235,7 +235,7 @@ def faithful(asked: Asked) -> dict[str, Any]:
 
 
 def opinions(asked: Asked, told: bool = True) -> dict[str, Any]:
-    """Give an answer that says the same of every item; the first word stands for all others."""
+    """Return an answer that says the same of every item; the first word stands for all others."""
     return {
         "opinions": [
             {
@@ -252,7 +252,7 @@ def opinions(asked: Asked, told: bool = True) -> dict[str, Any]:
 
 
 def verdicts(*told: bool, words: Mapping[str, str] | None = None) -> dict[str, Any]:
-    """Give opinions on items, in their order; words with what means the same, of each item."""
+    """Return opinions on items, in their order; words with what means the same, of each item."""
     means = [{"word": word, "means": named} for word, named in (words or {}).items()]
     return {
         "opinions": [
@@ -270,7 +270,7 @@ def _opinion(item: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _voices(memories: Sequence[Shown]) -> list[Shown]:
-    """Give those that demand what most of them demand, if they are enough for a rule."""
+    """Return those that demand what most of them demand, if they are enough for a rule."""
     norms = [one for one in memories if read(one.text).normative]
     counted = Counter(word for one in norms for word in _words(one.text))
     most = max(counted, key=lambda word: (counted[word], word), default="")
@@ -310,7 +310,7 @@ def _told(members: list[Shown]) -> dict[str, Any]:
 
 
 def _alike(memories: Sequence[Shown]) -> Iterator[list[Shown]]:
-    """Give the memories that share most of their words, each in one group at the most."""
+    """Yield the memories that share most of their words, each in one group at the most."""
     left = list(memories)
     while left:
         first = left.pop(0)
@@ -326,7 +326,7 @@ def _are_alike(one: Shown, other: Shown) -> bool:
 
 
 def _words(text: str) -> frozenset[str]:
-    """Give what a text says: stems of words, and values."""
+    """Return what a text says: stems of words, and values."""
     reading = read(text)
     return reading.stem_set.union(value for _, value in reading.value_keys)
 
@@ -457,7 +457,7 @@ class _Handler(BaseHTTPRequestHandler):
 
 
 def _in(dialect: OpenAi, reply: Reply, model: str) -> Reply:
-    """Give a reply in a dialect; what is no completion and no error is sent as it is."""
+    """Return a reply in a dialect; what is no completion and no error is sent as it is."""
     if isinstance(reply.body, str):
         return reply
     body = {"model": model, **reply.body}

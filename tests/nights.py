@@ -48,12 +48,12 @@ _MORE_OF_IT = (
 
 
 def of_one_thing() -> list[str]:
-    """Give texts that a night without a model writes down as one memory of two sentences."""
+    """Return texts that a night without a model writes down as one memory of two sentences."""
     return list(_ONE_THING)
 
 
 def more_of_it() -> list[str]:
-    """Give texts that add a sentence to the memory that was made of `of_one_thing`."""
+    """Return texts that add a sentence to the memory that was made of `of_one_thing`."""
     return list(_MORE_OF_IT)
 
 
@@ -67,7 +67,7 @@ def fill(path: Path, memories: Sequence[dict[str, Any] | str]) -> None:
 def told(
     texts: Sequence[str], prefix: str, first_day: int = 1, **fields: object
 ) -> list[dict[str, Any]]:
-    """Give texts as memories of days that follow each other, a session each."""
+    """Return texts as memories of days that follow each other, a session each."""
     return [
         {
             "id": f"{prefix}-{number:02d}",
@@ -128,7 +128,7 @@ def execute(path: Path, sql: str, *values: object) -> None:
 
 
 def picture(path: Path, tables: Sequence[str] = AGENTS_TABLES) -> dict[str, list[dict[str, Any]]]:
-    """Give every row of the tables, in a fixed order."""
+    """Return every row of the tables, in a fixed order."""
     return {
         table: sorted(
             rows(path, f"SELECT * FROM {table}"), key=lambda row: str(sorted(row.items()))

@@ -31,14 +31,14 @@ ANSWERS = ROOT / "fixtures" / "retold.answers.jsonl"
 
 
 def block(text: str, name: str) -> str:
-    """Give what stands between the comments of this name."""
+    """Return what stands between the comments of this name."""
     found = re.search(rf"<!-- {name} -->\n(.*?)<!-- /{name} -->", text, re.DOTALL)
     assert found is not None, f"no part is named {name}"
     return found.group(1)
 
 
 def before() -> str:
-    """Give the memories of the smoke fixture, as a reader sees them."""
+    """Return the memories of the smoke fixture, as a reader sees them."""
     lines = [json.loads(line) for line in SMOKE.read_text("utf-8").splitlines()]
     return _fenced(
         "text", "".join(f"{one['observed_at'][:10]}  {one['content']}\n" for one in lines)
@@ -46,7 +46,7 @@ def before() -> str:
 
 
 def after(embedder: SentenceEmbedder) -> str:
-    """Give what a night makes of them."""
+    """Return what a night makes of them."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "memory.db"
         create_file(path)
@@ -63,7 +63,7 @@ def after(embedder: SentenceEmbedder) -> str:
 
 
 def help_text() -> str:
-    """Give the help of maintain, at a fixed width."""
+    """Return the help of maintain, at a fixed width."""
     ended = subprocess.run(
         [sys.executable, "-m", "slowwave.cli", "maintain", "--help"],
         capture_output=True,
@@ -76,13 +76,13 @@ def help_text() -> str:
 
 
 def exits() -> str:
-    """Give the table of exit codes."""
+    """Return the table of exit codes."""
     table = "| code | meaning |\n|---|---|\n"
     return table + "".join(f"| {code.value} | {said} |\n" for code, said in MEANINGS.items())
 
 
 def parts(embedder: SentenceEmbedder) -> dict[str, str]:
-    """Give every part that the program can give."""
+    """Return every part that the program can give."""
     return {
         "before": before(),
         "after": after(embedder),

@@ -63,7 +63,7 @@ def ripe(tmp_path_factory: pytest.TempPathFactory, embedder: SentenceEmbedder) -
 
 @pytest.fixture
 def ripe_file(ripe: Path, tmp_path: Path) -> Path:
-    """Give a file with work to do, and with all vectors."""
+    """Provide a file with work to do, and with all vectors."""
     return copy_of(ripe, tmp_path / "memory.db")
 
 
@@ -77,7 +77,7 @@ def tables(path: Path) -> list[str]:
 
 
 def names_beside(path: Path) -> set[str]:
-    """Give what lies beside a file, but for what SQLite and the lock lay there."""
+    """Return what lies beside a file, but for what SQLite and the lock lay there."""
     own = ("-wal", "-shm", ".maintenance.lock")
     return {one.name for one in path.parent.iterdir() if not one.name.endswith(own)}
 

@@ -30,7 +30,7 @@ EDGE = {
 
 @pytest.fixture
 def lived_in(memory_file: Path) -> Path:
-    """Give a file in which m-3 was made from m-1 and m-2, and m-4 is on its own."""
+    """Provide a file in which m-3 was made from m-1 and m-2, and m-4 is on its own."""
     gone = {"status": "superseded", "superseded_by": "m-3"}
     made = [EDGE | {"source_id": "m-1"}, EDGE | {"source_id": "m-2"}]
     vector = {"embedding": [0.6, 0.8], "embedding_model": "m"}

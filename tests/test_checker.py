@@ -55,14 +55,14 @@ def maintained(cli: Cli, agent: Agent, *arguments: object) -> Ended:
 
 
 def asked_by(agent: Agent) -> list[tuple[str, str]]:
-    """Give which model was asked for what."""
+    """Return which model was asked for what."""
     return [
         (one.body["model"], "opinions" if one.items else "groups") for one in agent.server.asked
     ]
 
 
 def claim_of(ended: Ended) -> dict[str, Any]:
-    """Give the only claim of the only proposal."""
+    """Return the only claim of the only proposal."""
     ((claim,),) = [one["claims"] for one in ended.json["proposals"]]
     assert isinstance(claim, dict)
     return claim

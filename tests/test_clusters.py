@@ -20,7 +20,7 @@ Vectors = NDArray[np.float32]
 
 
 def scattered(count: int, seed: int, spread: float = 0.35, dimensions: int = 8) -> Vectors:
-    """Give unit vectors scattered around a few middles."""
+    """Return unit vectors scattered around a few middles."""
     random = np.random.default_rng(seed)
     middles = random.normal(size=(max(1, count // 6), dimensions))
     vectors = middles[random.integers(len(middles), size=count)]
@@ -29,7 +29,7 @@ def scattered(count: int, seed: int, spread: float = 0.35, dimensions: int = 8) 
 
 
 def average_linkage(vectors: Vectors, similarity: float) -> list[list[int]]:
-    """Give the groups of average linkage over everything, by scipy alone."""
+    """Return the groups of average linkage over everything, by scipy alone."""
     tree = linkage(vectors.astype(np.float64), method="average", metric="cosine")
     labels = fcluster(tree, t=1.0 - similarity, criterion="distance")
     groups = [np.flatnonzero(labels == label).tolist() for label in np.unique(labels)]
@@ -38,7 +38,7 @@ def average_linkage(vectors: Vectors, similarity: float) -> list[list[int]]:
 
 @st.composite
 def contested(draw: st.DrawFn) -> tuple[Vectors, set[tuple[int, int]]]:
-    """Give the similarities of a few vectors, and the pairs of them that are in conflict."""
+    """Return the similarities of a few vectors, and the pairs of them that are in conflict."""
     count = draw(st.integers(1, 9))
     vectors = scattered(count, draw(st.integers(0, 10_000)), spread=0.5)
     pairs = [(one, other) for other in range(count) for one in range(other)]
@@ -47,7 +47,7 @@ def contested(draw: st.DrawFn) -> tuple[Vectors, set[tuple[int, int]]]:
 
 
 def groups_of(vectors: Vectors, similarity: float) -> list[list[int]]:
-    """Give the groups of some vectors."""
+    """Return the groups of some vectors."""
     return find_groups(vectors, similar_pairs(vectors, similarity), similarity)
 
 

@@ -21,12 +21,12 @@ PLAIN = "Helvi settles the invoices on the 3rd at 10:00."
 
 @pytest.fixture(scope="session")
 def coverage() -> Coverage:
-    """Give what asks the packaged model, loaded once."""
+    """Provide what asks the packaged model, loaded once."""
     return Coverage()
 
 
 def gap(coverage: Coverage, said: str, teller: str) -> str | None:
-    """Give the kind of what one text lacks of another."""
+    """Return the kind of what one text lacks of another."""
     found = coverage.gap(read(said), read(teller))
     return None if found is None else found.kind
 

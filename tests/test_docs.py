@@ -19,7 +19,7 @@ RELIABILITY = ROOT / "docs" / "reliability.md"
 
 
 def table(first: str) -> list[list[str]]:
-    """Give the rows of the table whose first column has this title."""
+    """Return the rows of the table whose first column has this title."""
     lines = PAGE.read_text("utf-8").splitlines()
     start = next(at for at, line in enumerate(lines) if line.startswith(f"| {first} |"))
     end = next(at for at in range(start, len(lines)) if not lines[at].startswith("|"))

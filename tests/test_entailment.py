@@ -22,7 +22,7 @@ PAIRS = [
 
 @pytest.fixture(scope="module")
 def training() -> Any:
-    """Give the module that trains it, which no type checker should follow into torch."""
+    """Provide the module that trains it, which no type checker should follow into torch."""
     sys.path.insert(0, str(MODEL))
     try:
         return __import__("train_entailment")
@@ -32,7 +32,7 @@ def training() -> Any:
 
 @pytest.fixture(scope="module")
 def network(training: Any) -> Any:
-    """Give the packaged network as it was trained."""
+    """Provide the packaged network as it was trained."""
     network = training.Network()
     network.take(GRAPH)
     return network.eval()

@@ -49,7 +49,7 @@ def imported(path: Path, lines: list[bytes]) -> Path:
 
 
 def whole(path: Path) -> dict[str, Any]:
-    """Give all that an export must bring over, as agents see it."""
+    """Return all that an export must bring over, as agents see it."""
     with open_reading(path) as file:
         names = {
             memory.id: [name for name, _ in entities_of(file, memory.id)]
@@ -100,7 +100,7 @@ def vectors(draw: st.DrawFn, dimensions: int) -> bytes:
 
 @st.composite
 def contents(draw: st.DrawFn) -> dict[str, Any]:
-    """Give memories, with vectors of two models, names, and edges to memories and to gone ones."""
+    """Return memories with vectors of two models, names, and edges to memories and gone ones."""
     ids = draw(st.lists(names, min_size=1, max_size=5, unique=True))
     memories = [
         Memory(
@@ -477,7 +477,7 @@ bad_lines = pytest.mark.parametrize(("line", "reason"), BAD_LINES.values(), ids=
 
 @pytest.fixture(scope="module")
 def begun(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Give a file with one memory, to be copied."""
+    """Provide a file with one memory, to be copied."""
     path = tmp_path_factory.mktemp("begun") / "memory.db"
     create_file(path)
     take_in(path, a_line(id="filed", embedding=[1.0, 0.0], embedding_model="filed"))

@@ -29,7 +29,7 @@ LIKELIHOOD = Coverage().likelihood
 
 @pytest.fixture(scope="session")
 def voices(embedder: SentenceEmbedder) -> dict[str, Source]:
-    """Give each voicing of a rule as a source."""
+    """Provide each voicing of a rule as a source."""
     texts = [text for rule in NIGHT.rules for text in rule["voicings"]]
     given = sources(*texts)
     return {
@@ -40,7 +40,7 @@ def voices(embedder: SentenceEmbedder) -> dict[str, Source]:
 
 @st.composite
 def facts(draw: st.DrawFn) -> tuple[dict[str, Any], list[Source]]:
-    """Give a fact, and some of its wordings, said on some days, as sources."""
+    """Return a fact, and some of its wordings, said on some days, as sources."""
     fact = draw(st.sampled_from(NIGHT.facts))
     texts = draw(st.lists(st.sampled_from(fact["wordings"]), min_size=1, unique=True))
     days = draw(st.lists(st.integers(1, 28), min_size=len(texts), max_size=len(texts)))
@@ -51,7 +51,7 @@ def facts(draw: st.DrawFn) -> tuple[dict[str, Any], list[Source]]:
 
 
 def sentences(draft: Draft) -> list[str]:
-    """Give the claims as they stood in their sources."""
+    """Return the claims as they stood in their sources."""
     return [DATE_MARK.sub("", claim.text) for claim in draft.claims]
 
 

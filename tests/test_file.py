@@ -264,7 +264,7 @@ def test_a_file_is_made_where_there_are_no_hard_links(
 
 @pytest.fixture
 def umask() -> Iterator[Callable[[int], None]]:
-    """Give a way to set the process's umask, and set it back."""
+    """Provide a way to set the process's umask, and set it back."""
     before = os.umask(0o022)
     yield lambda mask: (os.umask(mask), None)[1]
     os.umask(before)

@@ -225,7 +225,7 @@ SAME = [
 
 
 def objections(guard_name: str, one: str, other: str) -> list[Objection]:
-    """Give what one guard objects to between two texts."""
+    """Return what one guard objects to between two texts."""
     guard: Guard = next(guard for guard in guards._GUARDS if guard.__name__ == guard_name)
     return list(guard(read(one), read(other)))
 

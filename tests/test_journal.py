@@ -115,7 +115,7 @@ columns = st.fixed_dictionaries(
 
 
 def known(file: MemoryFile, number: int) -> str:
-    """Give one of the memories that there are."""
+    """Return one of the memories that there are."""
     there = [row["id"] for row in file.rows("SELECT id FROM memories ORDER BY id")]
     return str(there[number % len(there)])
 
@@ -273,7 +273,7 @@ def after_a_night(memory_file: Path) -> Path:
 
 @pytest.fixture
 def the_day_before(after_a_night: Path) -> dict[str, list[dict[str, Any]]]:
-    """Give the tables as they were."""
+    """Provide the tables as they were."""
     path = after_a_night.with_name("before.db")
     create_file(path)
     put(path, *(a_memory(one, f"text {one}", access_count=2) for one in ("a", "b", "e", "s", "t")))
@@ -620,7 +620,7 @@ def test_a_vector_of_a_run_that_was_undone_before_does_not_come_back(memory_file
 
 
 def steps_of_undo(folder: Path, count: int) -> int:
-    """Give what SQLite does to undo the first of two runs that each made so many vectors anew."""
+    """Return what SQLite does to undo the first of two runs that each made so many vectors anew."""
     path = folder / f"{count}.db"
     create_file(path)
     ids = [f"m-{number}" for number in range(count)]
@@ -652,7 +652,7 @@ def search_again(path: Path, run_id: str, names: list[str], of: str) -> None:
 
 @pytest.fixture
 def searched(memory_file: Path) -> Path:
-    """Give a memory of which a run found two names, and whose agent gave a third."""
+    """Provide a memory of which a run found two names, and whose agent gave a third."""
     put(memory_file, a_memory("m-1"))
     a_run(memory_file, "run-0")
     with changing(memory_file) as file:

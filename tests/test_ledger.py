@@ -153,7 +153,7 @@ def test_a_decision_belongs_to_a_run(memory_file: Path) -> None:
 
 @pytest.fixture
 def decided(memory_file: Path) -> Path:
-    """Give two runs: abcd1111 was decided by both, abcd2222 and 50%_off by one."""
+    """Provide two runs: abcd1111 was decided by both, abcd2222 and 50%_off by one."""
     a_run(memory_file, "run-1")
     a_run(memory_file, "run-2", NOW + timedelta(days=1))
     decide(

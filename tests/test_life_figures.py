@@ -77,7 +77,7 @@ def figures(
 
 
 def perfect() -> tuple[list[Stored], list[Edge]]:
-    """Give a night as it should be: 12 characters for the fact, 10 for the rule, 15, and 10."""
+    """Return a night as it should be: 12 characters for the fact, 10 for the rule, 15, and 10."""
     f1, f2, f3, r1, r2, u1, u2, _ = BEFORE
     rows = [gone(one, "F") for one in (f1, f2, f3)] + [gone(r1, "r2"), gone(u1, "U"), gone(u2, "U")]
     rows += [made("F", "port is 8080"), r2, made("U", "node is 22, 20.")]

@@ -49,7 +49,7 @@ def cite(path: Path, *edges: dict[str, Any]) -> None:
 
 
 def tree(lineage: Lineage) -> Tree:
-    """Give ids alone, nested; the way back into a circle is left out."""
+    """Return ids alone, nested; the way back into a circle is left out."""
 
     def nested(memory: str, path: frozenset[str]) -> Tree:
         steps = [one.id for one in lineage.steps.get(memory, ())]
@@ -70,7 +70,7 @@ def derived(path: Path, memory: str) -> Tree:
 
 @pytest.fixture
 def family(memory_file: Path) -> Path:
-    """Give f, made from d and e, of which d was made from a and b, and e from b and c."""
+    """Provide f, made from d and e, of which d was made from a and b, and e from b and c."""
     put(memory_file, *(a_memory(one, f"text {one}") for one in "abcdef"))
     made = ["da", "db", "eb", "ec", "fd", "fe"]
     cite(memory_file, *(edge(*pair) for pair in made))
@@ -225,7 +225,7 @@ def test_edges_come_with_the_texts_of_sources_that_are_not_active_where_asked(fa
 
 @pytest.fixture
 def trace(capsys: pytest.CaptureFixture[str]) -> Callable[..., str]:
-    """Give what `slowwave trace` writes to stdout."""
+    """Provide what `slowwave trace` writes to stdout."""
 
     def traced(*arguments: object) -> str:
         capsys.readouterr()
@@ -236,7 +236,7 @@ def trace(capsys: pytest.CaptureFixture[str]) -> Callable[..., str]:
 
 
 def flat(answer: dict[str, Any], behind: str) -> list[dict[str, Any]]:
-    """Give every entry of the JSON of a lineage, and do so without nesting."""
+    """Return every entry of the JSON of a lineage, and do so without nesting."""
     waiting = [
         *answer[behind],
         *(one for more in answer[f"further_{behind}"] for one in more[behind]),
@@ -248,7 +248,7 @@ def flat(answer: dict[str, Any], behind: str) -> list[dict[str, Any]]:
 
 @pytest.fixture
 def dynasty(memory_file: Path) -> Path:
-    """Give 5,000 generations in a line."""
+    """Provide 5,000 generations in a line."""
     names = [f"m-{number:04d}" for number in range(5_001)]
     put(memory_file, *(a_memory(one) for one in names))
     cite(memory_file, *(edge(later, one) for one, later in pairwise(names)))

@@ -21,7 +21,7 @@ LIGHTER = {"rich", "sqlite_utils", "snowballstemmer", "tenacity", "filelock"}
 
 
 def loaded(arguments: Sequence[object], names: set[str]) -> set[str]:
-    """Give which of the modules a command had loaded when it ended."""
+    """Return which of the modules a command had loaded when it ended."""
     code = (
         "import sys\nfrom slowwave.cli.app import run\n"
         f"code = run({[str(one) for one in arguments]!r})\n"
@@ -34,7 +34,7 @@ def loaded(arguments: Sequence[object], names: set[str]) -> set[str]:
 
 @pytest.fixture
 def embedded(memory_file: Path, embedder: SentenceEmbedder) -> Path:
-    """Give a file whose memories have their vectors, and work to do."""
+    """Provide a file whose memories have their vectors, and work to do."""
     fill(memory_file, told(of_one_thing(), "oncall"))
     night(memory_file, embedder, only=frozenset({"merge"}))
     return memory_file

@@ -17,7 +17,7 @@ __all__ = ["cli"]  # a fixture of test_cli, asked for by name
 
 @pytest.fixture
 def night(memory_file: Path, cli: Cli) -> Path:
-    """Give the memories of the README after a night."""
+    """Provide the memories of the README after a night."""
     memory_file.unlink()
     cli("import", memory_file, readme.SMOKE)
     cli("maintain", memory_file, "--consolidate")

@@ -69,7 +69,7 @@ def rule(claim: str) -> Stubborn:
 
 
 def standing(agent: Agent) -> list[str]:
-    """Give the texts of the active memories."""
+    """Return the texts of the active memories."""
     return [
         row["content"] for row in agent.rows("SELECT content FROM memories WHERE status = 'active'")
     ]

@@ -186,7 +186,7 @@ class Agent:
         timeout_s: float = 20.0,
         tape: Tape | None = None,
     ) -> ModelWriter:
-        """Give a writer that asks the server, and waits next to nothing before another try."""
+        """Return a writer that asks the server, and waits next to nothing before another try."""
         endpoint = Endpoint(model, self.server.base, timeout_s, first_wait_s=0.001)
         return ModelWriter(endpoint, concurrency, budget, tape)
 
@@ -201,7 +201,7 @@ class Agent:
         return rows(self.path, sql, *values)
 
     def picture(self) -> dict[str, list[dict[str, Any]]]:
-        """Give all that must stay as it is where nothing is applied."""
+        """Return all that must stay as it is where nothing is applied."""
         return picture(self.path, UNTOUCHED)
 
 
@@ -219,17 +219,17 @@ def agent(
 
 
 def a_fact(name: str = LEASE, **fields: object) -> list[dict[str, Any]]:
-    """Give three memories of one thing that only a model can tell once: one synthesis."""
+    """Return three memories of one thing that only a model can tell once: one synthesis."""
     return told(_TOLD[name], name, **fields)
 
 
 def a_pair() -> list[dict[str, Any]]:
-    """Give two memories that only a model can call the same: one merge."""
+    """Return two memories that only a model can call the same: one merge."""
     return told(BIRTHDAY, "birthday")
 
 
 def a_rule() -> list[dict[str, Any]]:
-    """Give voicings of a rule, one of which names someone: one extraction."""
+    """Return voicings of a rule, one of which names someone: one extraction."""
     voicings = [one.replace("the cousin", "cousin Malte") for one in _VOICINGS[DRAFT_FIRST][:7]]
     return told(voicings, "rule")
 
@@ -243,39 +243,39 @@ MADE = tuple(MEMORIES)
 
 
 def facts(count: int) -> list[dict[str, Any]]:
-    """Give the memories of several facts, each of a tenant of its own: so many questions."""
+    """Return the memories of several facts, each of a tenant of its own: so many questions."""
     return [memory for name in FACTS[:count] for memory in a_fact(name, tenant=name)]
 
 
 def by_model(outcome: Outcome) -> list[Result]:
-    """Give what became of what the model said."""
+    """Return what became of what the model said."""
     return [result for result in outcome.results if result.proposal.by_model]
 
 
 def only_result(outcome: Outcome) -> Result:
-    """Give what became of the only thing that the model said."""
+    """Return what became of the only thing that the model said."""
     (result,) = by_model(outcome)
     return result
 
 
 def only_question(outcome: Outcome) -> Ended:
-    """Give what became of the only question."""
+    """Return what became of the only question."""
     (asked,) = outcome.asked
     return asked
 
 
 def states(outcome: Outcome) -> dict[str, int]:
-    """Give how many of the things that the model said are in which state."""
+    """Return how many of the things that the model said are in which state."""
     return dict(Counter(result.state for result in by_model(outcome)))
 
 
 def answered(outcome: Outcome) -> dict[str, int]:
-    """Give how many questions are in which state; those that were answered are `applied`."""
+    """Return how many questions are in which state; those that were answered are `applied`."""
     return dict(Counter(asked.state for asked in outcome.asked))
 
 
 def total(agent: Agent) -> tuple[int, int]:
-    """Give the tokens of all questions, and of all answers."""
+    """Return the tokens of all questions, and of all answers."""
     asked, said = zip(*agent.server.taken, strict=True)
     return sum(asked), sum(said)
 
@@ -303,13 +303,13 @@ def grouping(*several: Grouping, on: Reply | Responder = oracle) -> Responder:
 
 
 def standing(agent: Agent) -> list[str]:
-    """Give the texts of the active memories."""
+    """Return the texts of the active memories."""
     active = agent.rows("SELECT content FROM memories WHERE status = 'active' ORDER BY id")
     return [row["content"] for row in active]
 
 
 def complaint(asked: Asked) -> str:
-    """Give what is said to be wrong with an earlier answer; nothing in a first question."""
+    """Return what is said to be wrong with an earlier answer; nothing in a first question."""
     return asked.repair or " ".join(fault for one in asked.faulty for fault in one["faults"])
 
 
@@ -516,7 +516,7 @@ Spoil = Callable[[dict[str, Any]], dict[str, Any] | str]
 
 
 def replacing(old: str, new: str, most: int = -1) -> Spoil:
-    """Give a spoiler that replaces words of the answer."""
+    """Return a spoiler that replaces words of the answer."""
 
     def spoil(answer: dict[str, Any]) -> str:
         text = json.dumps(answer)
@@ -527,7 +527,7 @@ def replacing(old: str, new: str, most: int = -1) -> Spoil:
 
 
 def changing(change: Callable[[list[dict[str, Any]]], list[dict[str, Any]]]) -> Spoil:
-    """Give a spoiler that changes the claims of the only group."""
+    """Return a spoiler that changes the claims of the only group."""
 
     def spoil(answer: dict[str, Any]) -> dict[str, Any]:
         (only,) = answer["groups"]
@@ -537,7 +537,7 @@ def changing(change: Callable[[list[dict[str, Any]]], list[dict[str, Any]]]) -> 
 
 
 def as_prose(answer: dict[str, Any]) -> str:
-    """Give the answer as sentences."""
+    """Return the answer as sentences."""
     return " ".join(claim["text"] for claim in answer["groups"][0]["claims"])
 
 
@@ -565,7 +565,7 @@ SPOILED: dict[str, tuple[str, Spoil, str]] = {
 
 
 def spoiled(spoil: Spoil) -> Responder:
-    """Give a responder that spoils every honest answer."""
+    """Return a responder that spoils every honest answer."""
     return lambda asked: says(faithful(asked) if asked.items else spoil(faithful(asked)))
 
 
@@ -613,7 +613,7 @@ def same(memories: list[Shown]) -> dict[str, Any]:
 
 
 def a_voice_too(claim: str) -> Grouping:
-    """Give a rule of all memories, so worded."""
+    """Return a rule of all memories, so worded."""
     return lambda memories: group("rule", memories, (), [(claim, memories)])
 
 
@@ -1024,7 +1024,7 @@ ENDS = ("", "sen", "berg", "lund", "dal", "gren", "quist", "man", "mark", "vik",
 
 
 def near_pairs(count: int, **fields: object) -> list[dict[str, Any]]:
-    """Give so many pairs that only a model can call the same, of people of their own."""
+    """Return so many pairs that only a model can call the same, of people of their own."""
     names = [f"{name}{end}" for end in ENDS for name in BROTHERS][:count]
     return [
         memory
@@ -1084,7 +1084,7 @@ def taken_in(shown: list[Shown]) -> dict[str, Any]:
 
 
 def grown(agent: Agent, make: Grouping = taken_in) -> Outcome:
-    """Give the night in which a synthesis of three memories meets two more."""
+    """Return the night in which a synthesis of three memories meets two more."""
     agent.remember(a_fact(JONAH))
     agent.sleep()
     agent.server.forget()
@@ -1177,7 +1177,7 @@ def test_a_failure_that_passes_is_tried_again_and_the_answer_is_applied(
 
 
 def cut_off(length: int, reason: str) -> Responder:
-    """Give a responder whose every answer breaks off."""
+    """Return a responder whose every answer breaks off."""
     return lambda asked: says(json.dumps(faithful(asked))[:length], reason)
 
 
@@ -1386,12 +1386,12 @@ def test_a_question_that_is_always_refused_costs_the_others_no_structured_output
 
 
 def with_capitals(answer: dict[str, Any]) -> str:
-    """Give the answer with other capitals in its keys."""
+    """Return the answer with other capitals in its keys."""
     return json.dumps(answer).replace('"groups"', '"Groups"').replace('"text"', '"TEXT"')
 
 
 def with_more_keys(answer: dict[str, Any]) -> str:
-    """Give the answer with keys that were not asked for."""
+    """Return the answer with keys that were not asked for."""
     return json.dumps({"confidence": 0.9, **answer})
 
 
@@ -2032,7 +2032,7 @@ def test_schemas_are_in_the_strict_form_of_providers(form: Form) -> None:
 
 
 def objects_in(schema: Any) -> Iterator[dict[str, Any]]:
-    """Give the parts of a schema that are objects."""
+    """Yield the parts of a schema that are objects."""
     if isinstance(schema, dict):
         if schema.get("type") == "object":
             yield schema
@@ -2065,7 +2065,7 @@ def test_questions_of_one_kind_begin_with_the_same_bytes(agent: Agent) -> None:
 
 
 def beginning(asked: Asked) -> str:
-    """Give all that stands before the first line of data, as it was sent."""
+    """Return all that stands before the first line of data, as it was sent."""
     system, user, *_ = asked.messages
     before, mark, _ = user["content"].partition(">\n")
     return compact([system, before, mark])

@@ -22,13 +22,13 @@ Pairs = dict[tuple[int, int], int]
 
 
 def pairs_of(graph: Neighbours) -> Pairs:
-    """Give the pairs of a graph with their similarity in steps."""
+    """Return the pairs of a graph with their similarity in steps."""
     ends = zip(graph.left.tolist(), graph.right.tolist(), strict=True)
     return dict(zip(ends, graph.steps.tolist(), strict=True))
 
 
 def true_pairs(vectors: Vectors, similarity: float) -> Pairs:
-    """Give the same by one product in double precision."""
+    """Return the same by one product in double precision."""
     exact = vectors.astype(np.float64)
     steps = np.rint(exact @ exact.T / STEP).astype(int)
     found = np.argwhere(np.triu(steps >= round(similarity / STEP), k=1))
@@ -162,7 +162,7 @@ def test_a_graph_that_grew_night_by_night_is_the_one_that_is_made_at_once(nights
 
 
 def compared(texts: Sequence[int], parts: Sequence[bytes]) -> int:
-    """Give how many blocks of products it takes to let a graph grow to some texts."""
+    """Return how many blocks of products it takes to let a graph grow to some texts."""
     blocks: list[int] = []
     graph = StoredGraph(parts, lambda done, total: blocks.append(total))
     graph_of(texts, scattered(100, seed=8), graph)

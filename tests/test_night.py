@@ -37,14 +37,14 @@ class Ran:
     outcome: Outcome
 
     def group_of(self) -> dict[str, str]:
-        """Give what each observed memory is known to tell; two tell the same if it is equal.
+        """Return what each observed memory is known to tell; two tell the same if it is equal.
 
         The old and the new value of one thing belong together, by an update.
         """
         return {one.id: one.group for one in self.known.told}
 
     def sources(self, layer: str) -> dict[str, list[str]]:
-        """Give the observed memories that each derived memory of a layer rests on."""
+        """Return the observed memories that each derived memory of a layer rests on."""
         made: dict[str, list[str]] = collections.defaultdict(list)
         for row in rows(
             self.path,

@@ -13,13 +13,13 @@ NEAR = 0.4
 
 
 def unit(rows: list[list[float]]) -> NDArray[np.float32]:
-    """Give vectors of unit length."""
+    """Return vectors of unit length."""
     found = np.asarray(rows, dtype=np.float32)
     return found / np.linalg.norm(found, axis=1, keepdims=True)
 
 
 def around(middle: int, count: int) -> list[list[float]]:
-    """Give rows close to one axis, each a little further away than the one before."""
+    """Return rows close to one axis, each a little further away than the one before."""
     return [
         [float(at == middle) + 0.01 * step * (at == 7) for at in range(8)] for step in range(count)
     ]

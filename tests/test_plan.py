@@ -251,7 +251,7 @@ PAGER = "Oksana carries the {} pager for the databases on every weekend."
 
 
 def more(word: str) -> str:
-    """Give a text of which half is told by the memory that `of_one_thing` makes, and half new."""
+    """Return a text of which half is told by the memory that `of_one_thing` makes, and half new."""
     return f"{of_one_thing()[0]} {PAGER.format(word)}"
 
 

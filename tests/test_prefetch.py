@@ -40,7 +40,7 @@ def watched(embedder: SentenceEmbedder) -> Watched:
 
 
 def held_up(watched: Watched, most: int = 16) -> PrefetchedVectors:
-    """Give vectors ahead whose first pass, with the first text alone, is under way."""
+    """Return vectors ahead whose first pass, with the first text alone, is under way."""
     ahead = PrefetchedVectors(watched, most)
     ahead.announce(TEXTS[:1])
     assert watched.begun.wait(LONGEST_S)

@@ -41,7 +41,7 @@ def wait_until_applying(path: Path, process: subprocess.Popen[str]) -> None:
 
 @pytest.fixture(scope="module")
 def thousand(tmp_path_factory: pytest.TempPathFactory, embedder: SentenceEmbedder) -> Path:
-    """Give a file of 1,000 memories that have their vectors and nothing else done."""
+    """Provide a file of 1,000 memories that have their vectors and nothing else done."""
     path = tmp_path_factory.mktemp("kills") / "memory.db"
     create_file(path)
     with path.with_name("lines.jsonl").open("w") as stream:

@@ -29,7 +29,7 @@ LONG_AGO = NOW - timedelta(days=KEPT_DAYS, seconds=1)
 
 
 def gone(memory_id: str, by: str = "stays", at: datetime = LONG_AGO, **fields: Any) -> Memory:
-    """Give a memory that another replaced."""
+    """Return a memory that another replaced."""
     columns = {"status": "superseded", "superseded_by": by, "superseded_at": timestamp(at)}
     return a_memory(memory_id, f"what {memory_id} says", **columns | fields)
 
@@ -44,7 +44,7 @@ def cite(path: Path, derived: str, source: str, operation: str = "synthesize") -
 
 @pytest.fixture
 def path(memory_file: Path) -> Path:
-    """Give a file with one memory that may go."""
+    """Provide a file with one memory that may go."""
     put(memory_file, a_memory("stays"), gone("old"))
     cite(memory_file, "stays", "old")
     return memory_file
@@ -430,7 +430,7 @@ def test_the_keys_are_the_same_without_a_purge(
 
 @pytest.fixture(scope="module")
 def pool(embedder: SentenceEmbedder) -> list[tuple[str, list[float]]]:
-    """Give texts that belong together in many ways, with their vectors."""
+    """Provide texts that belong together in many ways, with their vectors."""
     texts = [one.text for one in fixture.load().told if one.role != "single"][:160]
     return list(zip(texts, embedder.encode(texts).tolist(), strict=True))
 

@@ -28,12 +28,12 @@ QUOTED = draft(
 
 
 def unquoted(draft: Draft, sources: Sequence[Source]) -> list[str]:
-    """Give why a draft of quotations is turned down."""
+    """Return why a draft of quotations is turned down."""
     return [one.why for one in find_unquoted(draft, sources)]
 
 
 def changed(place: int, text: str, cited: list[int]) -> Draft:
-    """Give the draft of quotations with another claim in one place."""
+    """Return the draft of quotations with another claim in one place."""
     claims = list(QUOTED.claims)
     (claims[place],) = draft((text, cited)).claims
     return Draft(tuple(claims))

@@ -19,7 +19,7 @@ _PR_CAPBSET_DROP, _CAP_DAC_OVERRIDE = 24, 1
 
 @pytest.fixture
 def closed(memory_file: Path) -> Iterator[Path]:
-    """Give a memory file in a folder that is closed to whoever runs the command."""
+    """Provide a memory file in a folder that is closed to whoever runs the command."""
     fill(memory_file, told(TWINS, "twin"))
     others = [one for one in memory_file.parent.iterdir() if one != memory_file]
     assert others == []

@@ -57,7 +57,7 @@ def _no_keys_of_the_machine(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def another(agent: Agent) -> Agent:
-    """Give an agent with a new file, in a folder of its own."""
+    """Return an agent with a new file, in a folder of its own."""
     folder = agent.path.parent / f"other-{len(list(agent.path.parent.iterdir()))}"
     folder.mkdir()
     create_file(folder / "memory.db")
@@ -70,7 +70,7 @@ def maintained(cli: Cli, agent: Agent, *arguments: object) -> Ended:
 
 
 def asking(agent: Agent) -> tuple[object, ...]:
-    """Give the options that ask the scripted server."""
+    """Return the options that ask the scripted server."""
     return ("--model", "openai/scripted", "--api-base", agent.server.base)
 
 
@@ -83,13 +83,13 @@ def missing(path: Path) -> Path:
 
 
 def made(ended: Ended) -> list[tuple[Any, ...]]:
-    """Give what a night made of each proposal."""
+    """Return what a night made of each proposal."""
     names = ("operation", "sources", "state", "why", "draft")
     return [tuple(one[name] for name in names) for one in ended.json["proposals"]]
 
 
 def several() -> list[dict[str, Any]]:
-    """Give memories of three tenants, of each kind that a model makes something of."""
+    """Return memories of three tenants, of each kind that a model makes something of."""
     return [
         memory | {"tenant": tenant}
         for tenant, memories in (("one", a_fact()), ("two", a_pair()), ("three", a_rule()))
@@ -302,7 +302,7 @@ def test_an_answer_that_is_no_utf_8_is_recorded_as_what_can_be_read_again(
 
 
 def half_a_letter() -> str:
-    """Give a completion whose text holds half a surrogate pair."""
+    """Return a completion whose text holds half a surrogate pair."""
     choice = {"index": 0, "message": {"role": "assistant", "content": "\ud83d"}}
     head = {"id": "c", "object": "chat.completion", "created": 1, "model": "m"}
     return json.dumps(head | {"choices": [choice | {"finish_reason": "stop"}]})

@@ -50,7 +50,7 @@ HELD = Counts(3, 0, {"ephemeral": 0, "working": 3, "stable": 0, "core": 0}, 60, 
 
 
 def an_outcome(results: Sequence[Result] = (), **left: Any) -> Outcome:
-    """Give what a run found; `left` are parts of its plan."""
+    """Return what a run found; `left` are parts of its plan."""
     proposals = tuple(one.proposal for one in results)
     plan = Plan(proposals, **{"refused": (), **left})
     return Outcome(plan, tuple(results), HELD, HELD, Usage(), run_id="run-1")
@@ -59,7 +59,7 @@ def an_outcome(results: Sequence[Result] = (), **left: Any) -> Outcome:
 def a_result(
     state: State, number: int = 0, operation: Operation = "synthesize", planned: bool = False
 ) -> Result:
-    """Give what became of a proposal; `planned` is one whose draft the plan held already."""
+    """Return what became of a proposal; `planned` is one whose draft the plan held already."""
     draft = Draft((Claim("The deploy runs at noon.", ("a", "b")),))
     proposal = Proposal(
         id=f"proposal-{number}",
@@ -80,7 +80,7 @@ def a_result(
 
 
 def printed(parts: Sequence[RenderableType]) -> str:
-    """Give parts of a report as they are written to a file."""
+    """Return parts of a report as they are written to a file."""
     console = Console(width=200)
     with console.capture() as captured:
         for part in parts:

@@ -35,7 +35,7 @@ from slowwave.store.undo import undo_runs
 
 @cache
 def pool() -> list[str]:
-    """Give texts of every kind: facts in several wordings, rules, near twins, updates."""
+    """Return texts of every kind: facts in several wordings, rules, near twins, updates."""
     told = load("assistant").told
     chosen = {
         group
@@ -49,12 +49,12 @@ def pool() -> list[str]:
 
 @cache
 def vectors(embedder: Embedder) -> dict[str, list[float]]:
-    """Give the vectors of the pool, computed once."""
+    """Return the vectors of the pool, computed once."""
     return dict(zip(pool(), embedder.encode(pool()).tolist(), strict=True))
 
 
 def memory(text: str, number: int, embedder: Embedder, **fields: object) -> dict[str, Any]:
-    """Give a text as a memory that brings its vector along."""
+    """Return a text as a memory that brings its vector along."""
     return {
         "id": f"m-{number:03d}",
         "content": text,
@@ -68,7 +68,7 @@ def memory(text: str, number: int, embedder: Embedder, **fields: object) -> dict
 
 @pytest.fixture(scope="module")
 def first_night(tmp_path_factory: pytest.TempPathFactory, embedder: SentenceEmbedder) -> Path:
-    """Give a file on which a night has run, to be copied."""
+    """Provide a file on which a night has run, to be copied."""
     path = tmp_path_factory.mktemp("first") / "memory.db"
     create_file(path)
     fill(path, [memory(text, at, embedder) for at, text in enumerate(pool())])
@@ -78,7 +78,7 @@ def first_night(tmp_path_factory: pytest.TempPathFactory, embedder: SentenceEmbe
 
 @pytest.fixture
 def settled(first_night: Path, tmp_path: Path) -> Path:
-    """Give such a file."""
+    """Provide such a file."""
     return Path(copyfile(first_night, tmp_path / "memory.db"))
 
 
@@ -95,7 +95,7 @@ class NoEmbedder:
 
 
 def standing(path: Path) -> list[str]:
-    """Give the tenants that are at rest."""
+    """Return the tenants that are at rest."""
     found = rows(
         path,
         "SELECT s.tenant AS tenant FROM standing s JOIN changes c ON c.tenant = s.tenant "

@@ -163,7 +163,7 @@ def cases(values: dict[tuple[str, str], tuple[object, ...]]) -> list[tuple[str, 
 
 @pytest.fixture(scope="module")
 def connection(tmp_path_factory: pytest.TempPathFactory) -> Any:
-    """Give an agent's connection to a file with one memory and one run."""
+    """Provide an agent's connection to a file with one memory and one run."""
     path = tmp_path_factory.mktemp("schema") / "memory.db"
     create_file(path)
     with closing(sqlite3.connect(path, isolation_level=None)) as db:
@@ -432,7 +432,7 @@ def test_a_file_of_the_version_before_is_brought_up_to_date_with_its_rows(
 
 
 def version_of_wrong(reason: type[BaseException]) -> Callable[[Any], None]:
-    """Give a step that breaks when it is half done."""
+    """Return a step that breaks when it is half done."""
 
     def version_after(db: Any) -> None:
         db.conn.execute("DROP TABLE answers")
@@ -492,7 +492,7 @@ def test_a_migration_that_is_interrupted_leaves_the_file_as_it_was(
 
 
 def of_version(version: int, folder: Path) -> Path:
-    """Give a file as that version left it, kept as the statements that made it."""
+    """Return a file as that version left it, kept as the statements that made it."""
     path = folder / "older.db"
     script = Path(__file__).with_name(f"version_{version}.sql").read_text("utf-8")
     with closing(sqlite3.connect(path)) as db:

@@ -31,7 +31,7 @@ NO_DECISIONS = {
 
 
 def fractions(text: str) -> Iterator[float]:
-    """Give the numbers with a fraction in a program."""
+    """Yield the numbers with a fraction in a program."""
     for node in ast.walk(ast.parse(text)):
         if isinstance(node, ast.Constant) and type(node.value) is float:
             yield node.value

@@ -46,7 +46,7 @@ def fillers(count: int) -> list[MemoryWithSayings]:
 
 
 def unread(told: MemoryWithSayings) -> MemoryWithSayings:
-    """Give a memory of which the text is gone: to read it would give no sentence at all."""
+    """Return a memory of which the text is gone: to read it would give no sentence at all."""
     return replace(told, memory=replace(told.memory, content=""))
 
 

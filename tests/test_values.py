@@ -168,7 +168,7 @@ _TENS = ("twenty", "thirty", "forty", "fifty", "sixty", "seventy", "eighty", "ni
 
 
 def spelled(number: int) -> str:
-    """Give a number from 1 to 999,999 in English words."""
+    """Return a number from 1 to 999,999 in English words."""
     if number >= 1_000:
         thousands, rest = divmod(number, 1_000)
         return f"{spelled(thousands)} thousand" + (f" {spelled(rest)}" if rest else "")
@@ -182,7 +182,7 @@ def spelled(number: int) -> str:
 
 
 def values_of(text: str) -> set[tuple[str, str]]:
-    """Give the values of a text as what they are compared by, without what is quoted as such."""
+    """Return the values of a text as what they are compared by, without what is quoted as such."""
     return set(read(text).value_keys)
 
 

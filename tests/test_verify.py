@@ -168,17 +168,17 @@ RULE = draft(("Always run the tests before a push.", [1, 2, 3, 4, 5]))
 
 
 def all_faults(draft: Draft, sources: Sequence[Source], operation: Operation) -> list[str]:
-    """Give why a draft is turned down, or is in doubt."""
+    """Return why a draft is turned down, or is in doubt."""
     return [one.why for one in find_faults(draft, sources, operation)]
 
 
 def hard_faults(draft: Draft, sources: Sequence[Source], operation: Operation) -> list[str]:
-    """Give why a draft is turned down, whatever a second opinion says."""
+    """Return why a draft is turned down, whatever a second opinion says."""
     return [one.why for one in find_faults(draft, sources, operation) if not one.soft]
 
 
 def changed(faithful: Draft, old: str, new: str) -> Draft:
-    """Give a draft with a part of its text replaced."""
+    """Return a draft with a part of its text replaced."""
     assert old in faithful.text
     return Draft(
         tuple(replace(claim, text=claim.text.replace(old, new)) for claim in faithful.claims)
@@ -186,7 +186,7 @@ def changed(faithful: Draft, old: str, new: str) -> Draft:
 
 
 def all_cited(faithful: Draft) -> Draft:
-    """Give a draft of which every claim cites every source, so that no citation gives it away."""
+    """Return a draft of which every claim cites every source, so that no citation gives it away."""
     cited = tuple(source.id for source in SOURCES)
     return Draft(tuple(replace(claim, sources=cited) for claim in faithful.claims))
 
@@ -296,7 +296,7 @@ WRONG_BY_KIND = {
 
 
 def retold(changed_claim: int = 0, old: str = "", new: str = "") -> Draft:
-    """Give the draft of `SEVERAL`, with a part of one of its claims replaced."""
+    """Return the draft of `SEVERAL`, with a part of one of its claims replaced."""
     claims = list(RETOLD)
     text, cited = claims[changed_claim]
     assert old in text
@@ -344,7 +344,7 @@ def test_an_order_in_a_source_is_no_fact() -> None:
 
 
 def labelled_claims() -> Iterator[tuple[tuple[Claim, ...], list[Source], Operation]]:
-    """Give claims, sources and operation of each draft of the labelled cases, for a rule if one."""
+    """Yield claims, sources and operation of each labelled draft, for a rule if one."""
     for file in LABELLED:
         for case in tomllib.loads(file.read_text("utf-8"))["case"]:
             given_sources = [
@@ -359,7 +359,7 @@ def labelled_claims() -> Iterator[tuple[tuple[Claim, ...], list[Source], Operati
 
 
 def labelled_drafts() -> Iterator[tuple[str, bool, list[Fault]]]:
-    """Give kind, label and faults of each draft of the labelled cases."""
+    """Yield kind, label and faults of each draft of the labelled cases."""
     for case in (
         one for file in LABELLED for one in tomllib.loads(file.read_text("utf-8"))["case"]
     ):

@@ -15,7 +15,7 @@ ROOT = Path(__file__).parent.parent
 
 @pytest.fixture(scope="module")
 def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Give a folder in which the built wheel is installed, and nothing else."""
+    """Provide a folder in which the built wheel is installed, and nothing else."""
     folder = tmp_path_factory.mktemp("wheel")
     source = folder / "source"
     # Elsewhere, so that neither finds what the other builds.

@@ -14,7 +14,7 @@ _SOMEWHERE = np.array([1.0, 0.0], dtype=np.float32)
 
 
 def sources(*texts: str) -> list[Source]:
-    """Give texts as sources m1, m2 ..., said on the first, second ... of March 2026."""
+    """Return texts as sources m1, m2 ..., said on the first, second ... of March 2026."""
     days = (datetime(2026, 3, 1, 9, tzinfo=UTC) + timedelta(days=at) for at in range(len(texts)))
     return [
         Source(f"m{number}", text, day.isoformat(), _SOMEWHERE)
@@ -23,5 +23,5 @@ def sources(*texts: str) -> list[Source]:
 
 
 def draft(*claims: tuple[str, Sequence[int]]) -> Draft:
-    """Give a draft of texts, each with the numbers of the sources that it cites."""
+    """Return a draft of texts, each with the numbers of the sources that it cites."""
     return Draft(tuple(Claim(text, tuple(f"m{one}" for one in cited)) for text, cited in claims))

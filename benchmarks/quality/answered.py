@@ -48,7 +48,7 @@ class AnsweredWriter(ModelWriter):
 
 
 def missing_beside(kept: Path) -> Path:
-    """Give the folder for prompts that nobody answered yet."""
+    """Return the folder for prompts that nobody answered yet."""
     return kept.with_name(f"{kept.name}.missing")
 
 
@@ -75,11 +75,11 @@ class Kept:
 
     @cached_property
     def seen(self) -> frozenset[str]:
-        """Give every text that was shown in a window."""
+        """Return every text that was shown in a window."""
         return frozenset(text for one in self.windows for text in one["shown"])
 
     def groups_among(self, shown: Sequence[Shown]) -> Iterator[Json]:
-        """Give what was said of those that are shown, the rest left out."""
+        """Yield what was said of those that are shown, the rest left out."""
         short_of = {text: short for short, _, text in shown}
         for window in self.windows:
             for group in window["groups"]:
@@ -88,7 +88,7 @@ class Kept:
                     yield named
 
     def repaired(self, shown: Sequence[Shown], faulty: Sequence[Json]) -> list[Json] | None:
-        """Give what was said when these very groups were asked about again; None if nothing was."""
+        """Return what was said when these groups were asked about again; None if nothing was."""
         short_of = {text: short for short, _, text in shown}
         about = _about(shown, faulty)
         found = [one for one in self.repairs if one["about"] == about]
@@ -96,7 +96,7 @@ class Kept:
 
 
 def _by_short(group: Json, short_of: Mapping[str, str]) -> Json:
-    """Give a group with short ids for texts, and without those that are not shown."""
+    """Return a group with short ids for texts, and without those that are not shown."""
     claims = [
         {**claim, "sources": [short_of[one] for one in claim["sources"] if one in short_of]}
         for claim in group["claims"]
@@ -125,7 +125,7 @@ def _by_text(group: Json, text_of: Mapping[str, str]) -> Json:
 
 
 def _about(shown: Sequence[Shown], faulty: Sequence[Json]) -> list[str]:
-    """Give what a repair is about: for each group what it claims of which texts."""
+    """Return what a repair is about: for each group what it claims of which texts."""
     text_of = {short: text for short, _, text in shown}
     return sorted(json_text(_by_text(group, text_of)) for group in faulty)
 

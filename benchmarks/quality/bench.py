@@ -33,13 +33,13 @@ class Bench:
     api_base: str | None = None
 
     def shared(self, name: str) -> list[Json] | None:
-        """Give the records of a file of the shared data, None if it is not there."""
+        """Return the records of a file of the shared data, None if it is not there."""
         if self.data is None or not (self.data / name).is_file():
             return None
         lines = (self.data / name).read_text("utf-8").splitlines()
         return [json.loads(line) for line in lines if line]
 
     def fixture(self, name: str, table: str) -> list[Json]:
-        """Give the rows of one of our own labelled files."""
+        """Return the rows of one of our own labelled files."""
         rows: list[Json] = tomllib.loads((QUALITY / name).read_text("utf-8"))[table]
         return rows

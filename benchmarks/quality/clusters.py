@@ -23,7 +23,7 @@ PARAPHRASES = "paraphrase groups"
 
 
 def run(bench: Bench) -> Json:
-    """Give the agreement of found and known groups on each flavour and the shared groups."""
+    """Return the agreement of found and known groups on each flavour and the shared groups."""
     results = {}
     for name, texts, labels in _sets(bench):
         bench.say(f"clusters: {name}")
@@ -34,7 +34,7 @@ def run(bench: Bench) -> Json:
 
 
 def tables(results: Json) -> Iterator[Table]:
-    """Give one table."""
+    """Yield one table."""
     first = next(iter(results.values()))
     table = Table("", *first, title="groups of the planner against known groups")
     for name, result in results.items():
@@ -54,7 +54,7 @@ def _sets(bench: Bench) -> Iterator[tuple[str, list[str], list[str]]]:
 
 
 def _groups(among: Population) -> list[list[int]]:
-    """Give the groups of rows that the planner makes its syntheses from."""
+    """Return the groups of rows that the planner makes its syntheses from."""
     found = []
     for group in find_groups(among.text_vectors, among.neighbours, SYNTHESIZE_SIMILARITY):
         near = among.text_vectors[group] @ among.text_vectors[group].T

@@ -38,14 +38,14 @@ _QUICK = 2
 
 
 def run(bench: Bench) -> Json:
-    """Give how much of each kind was turned down."""
+    """Return how much of each kind was turned down."""
     results = {name: _measured(bench, name) for name in SETS}
     bench.embedder.keep()
     return results
 
 
 def tables(results: Json) -> Iterator[Table]:
-    """Give a table a set."""
+    """Yield a table a set."""
     for name, result in results.items():
         table = Table("kind", "drafts are", "n", "turned down", title=name)
         for row in [*result["rows"], *result["totals"]]:
@@ -126,7 +126,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 
 def _missed(found: Sequence[tuple[Json, Sequence[Fault]]], name: str) -> Table:
-    """Give how many of the wrong drafts of each kind nothing was found in."""
+    """Return how many of the wrong drafts of each kind nothing was found in."""
     by_kind: dict[str, list[bool]] = defaultdict(list)
     for row, faults in found:
         if not row["faithful"]:
@@ -146,7 +146,7 @@ def _faults_of(row: Json) -> list[Fault]:
 
 
 def _told(row: Json, faults: Sequence[Fault]) -> Iterator[str]:
-    """Give a draft that was judged wrongly, with its sources and why."""
+    """Yield a draft that was judged wrongly, with its sources and why."""
     if bool(faults) != row["faithful"]:
         return
     yield f"{row['style']} {row['kind'] or 'faithful'}:"

@@ -25,7 +25,7 @@ TUNED_ON = (
 
 
 def environment(bench: Bench) -> Json:
-    """Give what it ran on."""
+    """Return what it ran on."""
     return {
         "cpus": os.cpu_count(),
         "python": platform.python_version(),
@@ -41,7 +41,7 @@ def environment(bench: Bench) -> Json:
 
 
 def commit() -> str | None:
-    """Give the commit, marked if the tree is not as it was committed."""
+    """Return the commit, marked if the tree is not as it was committed."""
     git = which("git")
     if git is None:
         return None

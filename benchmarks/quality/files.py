@@ -27,7 +27,7 @@ Row = dict[str, Any]
 
 @contextmanager
 def memory_file(lines: Sequence[str] = ()) -> Iterator[Path]:
-    """Give a file with these memories, as long as the block lasts."""
+    """Provide a file with these memories, as long as the block lasts."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "memory.db"
         create_file(path)
@@ -54,12 +54,12 @@ def rows(path: Path, sql: str, *values: object) -> list[Row]:
 
 
 def active(path: Path) -> list[Row]:
-    """Give the active memories."""
+    """Return the active memories."""
     return rows(path, "SELECT * FROM memories WHERE status = 'active'")
 
 
 def picture(path: Path) -> Counter[str]:
-    """Give every row of every table."""
+    """Return every row of every table."""
     names = rows(path, "SELECT name FROM sqlite_schema WHERE type = 'table'")
     return Counter(
         f"{name['name']} {sorted(row.items())}"

@@ -23,7 +23,7 @@ Split = Callable[[Night], list[list[Told]]]
 
 
 def run(bench: Bench) -> Json:
-    """Give how each flavour grows, told in two ways."""
+    """Return how each flavour grows, told in two ways."""
     return {
         f"{flavour}, {name}": _measured(bench, flavour, name, split)
         for flavour in flavours(bench)
@@ -32,7 +32,7 @@ def run(bench: Bench) -> Json:
 
 
 def tables(results: Json) -> Iterator[Table]:
-    """Give a table a way of telling."""
+    """Yield a table a way of telling."""
     for name, result in results.items():
         first, *_ = result["nights"]
         table = Table(*first, title=f"five nights, {name}")

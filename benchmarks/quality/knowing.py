@@ -83,7 +83,7 @@ class _Knowing:
                 yield _group("conflict", members, [])
 
     def _of(self, ids: Sequence[str], shown: Sequence[Shown]) -> list[Shown]:
-        """Give those of the memories that are shown, each text once."""
+        """Return those of the memories that are shown, each text once."""
         texts = {self._texts[one] for one in ids}
         return [one for one in shown if one[2] in texts]
 

@@ -16,12 +16,12 @@ Fact = tuple[str, str]
 
 
 def fact_of(told: Told) -> Fact:
-    """Give what a memory is known to tell; two tell the same if it is equal."""
+    """Return what a memory is known to tell; two tell the same if it is equal."""
     return told.group, told.role if told.role in ("old", "new") else ""
 
 
 def keys_of(known: Night) -> dict[Fact, list[str]]:
-    """Give what must stand in an active memory for each thing that was told."""
+    """Return what must stand in an active memory for each thing that was told."""
     keys = {(one["id"], ""): one["keys"] for one in [*known.facts, *known.singles]}
     keys |= {(f"near:{one['of']}", ""): one["keys"] for one in known.nears}
     keys |= {(one["id"], "old"): one["old_keys"] for one in known.updates}
@@ -30,7 +30,7 @@ def keys_of(known: Night) -> dict[Fact, list[str]]:
 
 
 def lost_facts(path: Path, known: Night, told: Iterable[Told]) -> list[Fact]:
-    """Give the facts that were told, all their keys by one memory, and by no active one now."""
+    """Return the facts that were told, all their keys by one memory, and by no active one now."""
     keys = keys_of(known)
     due = {
         fact_of(one) for one in told if fact_of(one) in keys and holds(one.text, keys[fact_of(one)])
@@ -45,7 +45,7 @@ def holds(text: str, keys: Sequence[str]) -> bool:
 
 
 def mixed(path: Path, known: Night) -> list[list[str]]:
-    """Give what each active memory tells that stands for two different facts.
+    """Return what each active memory tells that stands for two different facts.
 
     The old and the new value of one update belong together where an update joined them.
     """
@@ -63,12 +63,12 @@ def mixed(path: Path, known: Night) -> list[list[str]]:
 
 
 def stands_for(path: Path, operations: set[str]) -> dict[str, set[str]]:
-    """Give the observed memories behind each active one that something became part of."""
+    """Return the observed memories behind each active one that something became part of."""
     return _observed_behind(path, _behind(path, operations))
 
 
 def shortened(known: Night, share: int) -> Night:
-    """Give one in so many of the facts, with all that belongs to them, and of the rest."""
+    """Return one in so many of the facts, with all that belongs to them, and of the rest."""
     facts = known.facts[: len(known.facts) // share]
     kept = {fact["id"] for fact in facts}
     return replace(
@@ -90,7 +90,7 @@ def _observed_behind(path: Path, behind: dict[str, set[str]]) -> dict[str, set[s
 
 
 def _behind(path: Path, operations: set[str]) -> dict[str, set[str]]:
-    """Give what each memory was made of by these operations."""
+    """Return what each memory was made of by these operations."""
     behind: dict[str, set[str]] = defaultdict(set)
     for edge in rows(path, "SELECT derived_id, source_id, operation FROM synthesized_from"):
         if edge["operation"] in operations:
@@ -99,7 +99,7 @@ def _behind(path: Path, operations: set[str]) -> dict[str, set[str]]:
 
 
 def _all_behind(memory: str, behind: dict[str, set[str]]) -> set[str]:
-    """Give a memory and all that became part of it, to every depth."""
+    """Return a memory and all that became part of it, to every depth."""
     found: set[str] = set()
     waiting = [memory]
     while waiting:

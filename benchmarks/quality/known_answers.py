@@ -74,7 +74,7 @@ class ToldRule:
 
     @property
     def ids(self) -> Ids:
-        """Give all of them."""
+        """Return all of them."""
         return tuple(dict.fromkeys([*self.restates, *self.cases]))
 
 
@@ -93,16 +93,16 @@ class Gold:
 
     @cached_property
     def things(self) -> dict[str, str]:
-        """Give what a memory says as the first id of its fact, rule or update."""
+        """Return what a memory says as the first id of its fact, rule or update."""
         groups = [*(one.ids for one in self.facts), *(one.ids for one in self.rules), *self.updates]
         return {one: ids[0] for ids in groups for one in ids}
 
     def thing(self, memory: str) -> str:
-        """Give what a memory says; one in no list says something of its own."""
+        """Return what a memory says; one in no list says something of its own."""
         return self.things.get(memory, memory)
 
     def pairs_of(self, name: str) -> tuple[Pair, ...]:
-        """Give one of the lists of pairs."""
+        """Return one of the lists of pairs."""
         return (self.pairs or {}).get(name, ())
 
 
@@ -130,7 +130,7 @@ class Sizes:
 
     @property
     def removed(self) -> float | None:
-        """Give the share of the redundant that is gone; None where nothing was redundant."""
+        """Return the share of the redundant that is gone; None where nothing was redundant."""
         redundant = self.before - self.ideal
         return (self.before - self.after) / redundant if redundant else None
 
@@ -200,24 +200,24 @@ class Lineage:
         self._within = {one: _reached(one, self._into) for one in {*self.rows, *self._into}}
 
     def within(self, memory: str) -> set[str]:
-        """Give a memory and all that it was made from or supersedes, to every depth."""
+        """Return a memory and all that it was made from or supersedes, to every depth."""
         return self._within.get(memory, {memory})
 
     def took_in(self) -> list[set[str]]:
-        """Give the same for every memory that stands for more than itself."""
+        """Return the same for every memory that stands for more than itself."""
         return [found for found in self._within.values() if len(found) > 1]
 
     def active(self) -> list[Stored]:
-        """Give the active memories."""
+        """Return the active memories."""
         return [one for one in self.rows.values() if one.active]
 
     def holders(self, ids: Iterable[str]) -> set[str]:
-        """Give the active memories that any of these stands in."""
+        """Return the active memories that any of these stands in."""
         wanted = set(ids)
         return {one.id for one in self.active() if self.within(one.id) & wanted}
 
     def told(self, ids: Iterable[str]) -> Ids:
-        """Give those that somebody told, in order."""
+        """Return those that somebody told, in order."""
         return tuple(
             sorted(one for one in ids if one not in self.rows or not self.rows[one].derived)
         )
@@ -231,7 +231,7 @@ class Lineage:
         return memory
 
     def gone_into(self, memory: str) -> Company:
-        """Give all that a memory superseded, to every depth, without what it only cites."""
+        """Return all that a memory superseded, to every depth, without what it only cites."""
         return Company(memory, self.told(_reached(memory, self._replaced)))
 
     def is_update(self, memory: str) -> bool:
@@ -323,7 +323,7 @@ def ideal_characters(before: Sequence[Stored], gold: Gold) -> float:
 
 
 def details_lost(life: Life, active: Sequence[Stored]) -> tuple[tuple[str, Ids], ...]:
-    """Give the details that stood in a memory of the fact's tenant, and stand in no active one.
+    """Return the details that stood in a memory of the fact's tenant, and stand in no active one.
 
     A detail may have several wordings, of which one is enough; capitals do not matter.
     """
@@ -339,7 +339,7 @@ def details_lost(life: Life, active: Sequence[Stored]) -> tuple[tuple[str, Ids],
 
 
 def joined(gold: Gold, lineage: Lineage) -> dict[str, tuple[Pair, ...]]:
-    """Give the pairs, by list, that became one although they are not to.
+    """Return the pairs, by list, that became one although they are not to.
 
     Both are sources of one derived memory, to every depth; or one is superseded by the other, or
     both by the same one.
@@ -359,7 +359,7 @@ def joined(gold: Gold, lineage: Lineage) -> dict[str, tuple[Pair, ...]]:
 
 
 def glued(gold: Gold, lineage: Lineage) -> tuple[Company, ...]:
-    """Give the active memories whose sources, to every depth, say more than one thing.
+    """Return the active memories whose sources, to every depth, say more than one thing.
 
     What took others in and was told itself is one of its sources. A thing is a fact, a rule, an
     update, or what a memory says that is in no list.
@@ -369,7 +369,7 @@ def glued(gold: Gold, lineage: Lineage) -> tuple[Company, ...]:
 
 
 def folded(life: Life, lineage: Lineage) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Give the memories that went: those folded rightly, those folded wrongly.
+    """Return the memories that went: those folded rightly, those folded wrongly.
 
     Rightly: an active memory took its place, and all that went into that, itself too if it was
     told, is in one fact, one rule or one update.
@@ -387,7 +387,7 @@ def folded(life: Life, lineage: Lineage) -> tuple[tuple[str, ...], tuple[str, ..
 
 
 def newest_gone(life: Life, lineage: Lineage) -> tuple[str, ...]:
-    """Give the newest values of updates that only older memories stand for now.
+    """Return the newest values of updates that only older memories stand for now.
 
     The value's memory is not active, its text stands in no active one of its tenant, and nothing
     observed later went where it went.
@@ -410,7 +410,7 @@ def newest_gone(life: Life, lineage: Lineage) -> tuple[str, ...]:
 
 
 def told_once(groups: Iterable[Ids], lineage: Lineage) -> Share:
-    """Give which of the facts told twice or more stand in exactly one active memory.
+    """Return which of the facts told twice or more stand in exactly one active memory.
 
     A fact stands in a memory if any of its tellings is one of its sources, to every depth, or is
     that memory. The same for rules: of a rule, what only restates it.
@@ -420,7 +420,7 @@ def told_once(groups: Iterable[Ids], lineage: Lineage) -> Share:
 
 
 def updated(life: Life, lineage: Lineage) -> Share:
-    """Give which of the updates are done.
+    """Return which of the updates are done.
 
     One active memory stands for all values, or the newest is the only active one; it was made as
     an update; and the newest value stands.
@@ -437,7 +437,7 @@ def updated(life: Life, lineage: Lineage) -> Share:
 
 
 def conflicts_right(life: Life, lineage: Lineage) -> Share:
-    """Give which of the conflicts listed are right.
+    """Return which of the conflicts listed are right.
 
     A conflict is a contradiction, two memories of one update, or a pair of "apart" that gives one
     thing two values; or it is between memories which say what those say.
@@ -472,7 +472,7 @@ def _one_thing(ids: Ids, gold: Gold) -> bool:
 
 
 def _pairs(found: Iterable[Any]) -> tuple[Pair, ...]:
-    """Give pairs of ids from lists of ids, or from objects with such a list."""
+    """Return pairs of ids from lists of ids, or from objects with such a list."""
     groups = (one["ids"] if isinstance(one, dict) else one for one in found)
     return tuple(pair for ids in groups for pair in combinations(ids, 2))
 

@@ -142,13 +142,13 @@ def source_of_files(path: Path, gold: Path) -> Source:
 
 
 def source_of_night(flavour: str) -> Source:
-    """Give one of our own nights in the form of a life."""
+    """Return one of our own nights in the form of a life."""
     known = load(flavour)
     return Source(flavour, lines(known), gold_of_night(known))
 
 
 def gold_of_night(known: Night) -> Json:
-    """Give what is known about a night in the form of a gold file.
+    """Return what is known about a night in the form of a gold file.
 
     A fact's keys are details, too. What voices a rule restates it: the night does not say which
     are cases. A near miss stays apart from every telling of its fact, and contradicts it if it
@@ -181,7 +181,7 @@ def gold_of_night(known: Night) -> Json:
 def _nears(
     known: Night, ids: Mapping[str, Sequence[str]], differing: set[str] | None = None
 ) -> Iterator[list[str]]:
-    """Give each near miss with each telling of its fact, of all or of those that differ so."""
+    """Yield each near miss with each telling of its fact, of all or of those that differ so."""
     texts: dict[str, Told] = {one.text: one for one in known.told if one.role == "near"}
     for near in known.nears:
         if differing is None or near["differs"] in differing:
@@ -189,7 +189,7 @@ def _nears(
 
 
 def _twins(known: Night, ids: Mapping[str, Sequence[str]]) -> Iterator[list[str]]:
-    """Give each telling of a fact with each of its twin, once."""
+    """Yield each telling of a fact with each of its twin, once."""
     for fact in known.facts:
         if fact["id"] < fact.get("twin", ""):
             yield from ([one, other] for one in ids[fact["id"]] for other in ids[fact["twin"]])
@@ -264,7 +264,7 @@ def _as_json(one: Measured) -> Json:
 
 
 def _table(found: Mapping[str, Measured]) -> list[str]:
-    """Give a line a figure, a column a life."""
+    """Return a line a figure, a column a life."""
     columns = [["", *found]]
     columns += [[label, *map(shown, found.values())] for label, shown in _FIGURES.items()]
     first = max(len(line[0]) for line in columns)
@@ -327,7 +327,7 @@ _FIGURES: dict[str, Callable[[Measured], str]] = {
 
 
 def _cases(name: str, one: Measured, verbose: bool) -> Iterator[str]:
-    """Give the pairs that were joined, and where all is to be said the texts of what went wrong."""
+    """Yield the joined pairs, and where all is to be said the texts of what went wrong."""
     for kind in PAIRS:
         for pair in one.figures.joined[kind]:
             yield f"{name}: joined, {kind}: {' '.join(pair)}"
@@ -355,7 +355,7 @@ def _companies(title: str, companies: Sequence[Company], texts: Mapping[str, str
 
 
 def _said(ids: Sequence[str], texts: Mapping[str, str]) -> Iterator[str]:
-    """Give texts, each on a line of its own."""
+    """Yield texts, each on a line of its own."""
     yield from (f"    {one}  {' '.join(texts.get(one, 'not in the file').split())}" for one in ids)
 
 

@@ -24,17 +24,17 @@ _AGREEMENT = 0.9
 
 
 def run(bench: Bench) -> Json:
-    """Give what a night makes of each flavour."""
+    """Return what a night makes of each flavour."""
     return {flavour: _measured(bench, flavour) for flavour in flavours(bench)}
 
 
 def tables(results: Json) -> Iterator[Table]:
-    """Give one table, a column a flavour; which facts were lost or mixed is in the JSON."""
+    """Yield one table, a column a flavour; which facts were lost or mixed is in the JSON."""
     yield table_of(results, "one night without a model")
 
 
 def table_of(results: Json, title: str) -> Table:
-    """Give the numbers of some nights, a column a flavour."""
+    """Return the numbers of some nights, a column a flavour."""
     table = Table("", *results, title=title)
     for name, value in next(iter(results.values())).items():
         if not isinstance(value, list | dict):
@@ -43,18 +43,18 @@ def table_of(results: Json, title: str) -> Table:
 
 
 def flavours(bench: Bench) -> tuple[str, ...]:
-    """Give the flavours to measure on."""
+    """Return the flavours to measure on."""
     return FLAVOURS[:1] if bench.quick else FLAVOURS
 
 
 def known_of(bench: Bench, flavour: str) -> Night:
-    """Give a flavour, or a small part of it in a quick run."""
+    """Return a flavour, or a small part of it in a quick run."""
     known = load(flavour)
     return shortened(known, _QUICK_SHARE) if bench.quick else known
 
 
 def findings(path: Path, known: Night, outcome: Outcome, characters: int) -> Json:
-    """Give what a night kept, mixed up and found; `characters`: of what was active before."""
+    """Return what a night kept, mixed up and found; `characters`: of what was active before."""
     lost = lost_facts(path, known, known.told)
     details = [detail for fact in known.facts for detail in fact.get("details", [])]
     texts = [row["content"] for row in active(path)]

@@ -35,7 +35,7 @@ class Pair:
 
 
 def run(bench: Bench) -> Json:
-    """Give the rates of each set of pairs, without a model and with an oracle in its place."""
+    """Return the rates of each set of pairs, without a model and with an oracle in its place."""
     sets = pair_sets(bench)
     texts = [text for pairs in sets.values() for one in pairs for text in (one.left, one.right)]
     bench.say(f"pairs: {len(texts) // 2} pairs to embed")
@@ -45,7 +45,7 @@ def run(bench: Bench) -> Json:
 
 
 def tables(results: Json) -> Iterator[Table]:
-    """Give a table a set."""
+    """Yield a table a set."""
     for name, result in results.items():
         table = Table(
             "category", "pairs are", "n", "merged, no model", "merged, oracle", title=name
@@ -62,7 +62,7 @@ def tables(results: Json) -> Iterator[Table]:
 
 
 def pair_sets(bench: Bench) -> dict[str, list[Pair]]:
-    """Give the labelled pairs by the name of their set."""
+    """Return the labelled pairs by the name of their set."""
     sets = {name: [Pair(**row) for row in bench.fixture(f"{name}.toml", "pair")] for name in OWN}
     shared = bench.shared("pairs.jsonl")
     if shared is not None:
@@ -73,13 +73,13 @@ def pair_sets(bench: Bench) -> dict[str, list[Pair]]:
 
 
 def sample(pairs: list[Pair], size: int) -> list[Pair]:
-    """Give so many pairs, the same ones every time."""
+    """Return so many pairs, the same ones every time."""
     chance = random.Random(SEED)  # noqa: S311 - a sample, no secret
     return chance.sample(pairs, min(size, len(pairs)))
 
 
 def merged(bench: Bench, pairs: Sequence[Pair], writer: Writer) -> tuple[list[bool], list[Written]]:
-    """Give which pairs became one memory, and what came of those that the writer was shown."""
+    """Return which pairs became one memory, and what came of those that the writer was shown."""
     populations = [population([one.left, one.right], bench.embedder) for one in pairs]
     chosen = options(writer)
     plans = [make_plan([one], chosen) for one in populations]
@@ -100,7 +100,7 @@ def merged(bench: Bench, pairs: Sequence[Pair], writer: Writer) -> tuple[list[bo
 
 
 def _texts(window: Window) -> tuple[str, ...]:
-    """Give the hashes of two texts as a proposal about both has them, by the ids of memories."""
+    """Return the hashes of two texts as a proposal about both has them, by the ids of memories."""
     hashes = dict(zip(window.memories, window.content_hashes, strict=True))
     return tuple(hashes[one] for one in sorted(hashes))
 

@@ -20,7 +20,7 @@ NOON = datetime(2026, 1, 5, 12, 0, tzinfo=UTC)
 def population(
     texts: Sequence[str], embedder: Embedder, moments: Sequence[str] | None = None
 ) -> Population:
-    """Give texts as one tenant's memories, all said at one moment if it is not said when.
+    """Return texts as one tenant's memories, all said at one moment if it is not said when.
 
     Their ids are their numbers, so that they keep their order.
     """
@@ -50,12 +50,12 @@ def population(
 
 
 def options(writer: Writer) -> PlanOptions:
-    """Give what a plan for this writer depends on."""
+    """Return what a plan for this writer depends on."""
     return PlanOptions(model_key=writer.key)
 
 
 def check_with(embedder: Embedder) -> Check:
-    """Give the check of drafts that a run makes."""
+    """Return the check of drafts that a run makes."""
     return Check(lambda text: embedder.encode([text])[0], {})
 
 
@@ -67,7 +67,7 @@ class Answers:
         self._kept: dict[str, Answer] = {}
 
     def find(self, key: str) -> Answer | None:
-        """Give the kept answer to a question."""
+        """Return the kept answer to a question."""
         return self._kept.get(key)
 
     def keep(self, answers: Sequence[KeptAnswer]) -> None:

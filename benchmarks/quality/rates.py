@@ -19,7 +19,7 @@ class Rate(TypedDict):
 
 
 def rate(hits: int, n: int) -> Rate:
-    """Give a share with its interval."""
+    """Return a share with its interval."""
     if not n:
         return Rate(hits=0, n=0, rate=None, low=None, high=None)
     interval = binomtest(hits, n).proportion_ci(method="wilson")
@@ -27,13 +27,13 @@ def rate(hits: int, n: int) -> Rate:
 
 
 def rate_of(outcomes: Iterable[bool]) -> Rate:
-    """Give the share of what is true."""
+    """Return the share of what is true."""
     listed = list(outcomes)
     return rate(sum(listed), len(listed))
 
 
 def shown(one: Rate) -> str:
-    """Give a share for people."""
+    """Return a share for people."""
     if one["rate"] is None or one["low"] is None or one["high"] is None:
         return "-"
     return f"{one['rate']:.1%} [{one['low']:.1%}, {one['high']:.1%}]"

@@ -23,7 +23,7 @@ _SAMPLE = 300
 
 
 def run(bench: Bench) -> Json:
-    """Give the figures of the model that was named."""
+    """Return the figures of the model that was named."""
     return {
         "model": bench.model,
         "nights": {flavour: _night(bench, flavour) for flavour in flavours(bench)},
@@ -32,7 +32,7 @@ def run(bench: Bench) -> Json:
 
 
 def tables(results: Json) -> Iterator[Table]:
-    """Give a table of the nights and one of the pairs."""
+    """Yield a table of the nights and one of the pairs."""
     nights = results["nights"]
     table = table_of(nights, f"one night with {results['model']}")
     table.add_row("drafts turned down", *(shown(one["turned down"]) for one in nights.values()))
@@ -63,7 +63,7 @@ def _night(bench: Bench, flavour: str) -> Json:
 
 
 def _price(outcome: Outcome, seconds: float, memories: int) -> Json:
-    """Give what the night took, for each thousand memories."""
+    """Return what the night took, for each thousand memories."""
     usage = outcome.usage
     thousands = memories / 1_000
     tokens = usage.prompt_tokens + usage.completion_tokens

@@ -27,7 +27,7 @@ class Line:
 
 
 def summary(results: Json) -> str:
-    """Give the table."""
+    """Return the table."""
     rows = [
         f"| {line.target} | {line.figure} | {'yes' if line.met else '**no**'} |"
         for section in _SECTIONS

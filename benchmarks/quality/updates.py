@@ -50,7 +50,7 @@ class Found:
 
 
 def run(bench: Bench) -> Json:
-    """Give what became of each pair: in a file of its own, in its night, among the observations."""
+    """Return what became of each pair: in a file of its own, in its night, among observations."""
     results: Json = {name: _from_fixture(bench, name) for name in SETS}
     shared = bench.shared("updates.jsonl")
     if shared is not None:
@@ -68,7 +68,7 @@ def run(bench: Bench) -> Json:
 
 
 def tables(results: Json) -> Iterator[Table]:
-    """Give one table of the pairs, and one of the observations."""
+    """Yield one table of the pairs, and one of the observations."""
     table = Table(
         *("pairs", "are", "n", "replaced", "of these right"),
         *("conflict", "merged", "left alone"),
@@ -120,7 +120,7 @@ def _from_adversarial(bench: Bench, shared: Sequence[Json]) -> Json:
 
 
 def _in_a_file(bench: Bench, pair: Mapping[str, str]) -> Found:
-    """Give what becomes of two memories that are all that a file holds."""
+    """Return what becomes of two memories that are all that a file holds."""
     memories = [
         {
             "id": which,
@@ -146,7 +146,7 @@ def _in_a_file(bench: Bench, pair: Mapping[str, str]) -> Found:
 
 
 def _moment(date: str) -> str:
-    """Give a day, or a moment, with an offset."""
+    """Return a day, or a moment, with an offset."""
     return f"{date}:00+00:00" if "T" in date else f"{date}T12:00:00+00:00"
 
 
@@ -186,7 +186,7 @@ def _among_observations(bench: Bench, observations: Sequence[Json]) -> Json:
 
 
 def _replacing(path: Path, memory: str) -> str | None:
-    """Give the text of the active memory that an update put in the place of this one."""
+    """Return the text of the active memory that an update put in the place of this one."""
     by_id = {row["id"]: row for row in rows(path, "SELECT * FROM memories")}
     updated = {
         row["source_id"]
@@ -201,7 +201,7 @@ def _replacing(path: Path, memory: str) -> str | None:
 
 
 def _left(path: Path, pair: tuple[str, str], conflicts: set[frozenset[str]]) -> Became:
-    """Give what became of two of which neither was replaced."""
+    """Return what became of two of which neither was replaced."""
     standing = {row["id"] for row in active(path)}
     if frozenset(pair) in conflicts:
         return "conflict"
@@ -210,7 +210,7 @@ def _left(path: Path, pair: tuple[str, str], conflicts: set[frozenset[str]]) -> 
 
 
 def _stands_in(path: Path, memory: str, standing: set[str]) -> Any:
-    """Give the id of the active memory that stands for this one now."""
+    """Return the id of the active memory that stands for this one now."""
     by_id = {row["id"]: row["superseded_by"] for row in rows(path, "SELECT * FROM memories")}
     while memory not in standing and by_id[memory] is not None:
         memory = by_id[memory]

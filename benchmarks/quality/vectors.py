@@ -37,7 +37,7 @@ class KeptVectors:
         return self._embedder.name
 
     def encode(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        """Give float32 vectors, shape (len(texts), d), unit length."""
+        """Return float32 vectors, shape (len(texts), d), unit length."""
         keys = [_key(text) for text in texts]
         lacking = dict(zip(keys, texts, strict=True))
         lacking = {key: text for key, text in lacking.items() if key not in self._vectors}

@@ -40,7 +40,7 @@ class Base:
 
 
 def load_base() -> Base:
-    """Give the base; embedded once, and kept in build/."""
+    """Return the base; embedded once, and kept in build/."""
     pairs = [(flavour, told) for flavour in FLAVOURS for told in load(flavour).told]
 
     def say(text: str) -> None:

@@ -74,7 +74,7 @@ def measure(
     seconds: float = 0.2,
     embedder: Embedder | None = None,
 ) -> dict[str, float]:
-    """Give how long the calls took, from the first question to the last answer, and ratios."""
+    """Return how long the calls took, from the first question to the last answer, and ratios."""
     ideal = proposals * seconds / concurrency
     embedder = embedder or SentenceEmbedder()
     memories = _memories(proposals)
@@ -101,7 +101,7 @@ def measure(
 
 
 def _memories(proposals: int) -> list[Memory]:
-    """Give so many times one fact told three times, each time of another project."""
+    """Return so many times one fact told three times, each time of another project."""
     facts = [fact["wordings"][0] for one in FLAVOURS for fact in load(one).facts]
     return [
         new_memory(

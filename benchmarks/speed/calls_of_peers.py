@@ -114,12 +114,12 @@ def main(peer: str, folder: Path, similarity: float) -> None:
 
 
 def _now() -> int:
-    """Give the bytes that are taken now."""
+    """Return the bytes that are taken now."""
     return _status("VmRSS") or _most()
 
 
 def _most() -> int:
-    """Give the most bytes that were taken."""
+    """Return the most bytes that were taken."""
     unit = 1 if sys.platform == "darwin" else 1024
     return _status("VmHWM") or resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit
 

@@ -69,7 +69,7 @@ class Clock:
         _replace(function, counted)
 
     def total(self) -> Json:
-        """Give all of it, and each stage."""
+        """Return all of it, and each stage."""
         self._note()
         return {
             "seconds": sum(one["seconds"] for one in self.stages.values()),

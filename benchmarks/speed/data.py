@@ -82,7 +82,7 @@ class Maker:
         return Renaming(self.base)
 
     def copies(self) -> Iterator[Copy]:
-        """Give copy after copy, without end."""
+        """Yield copy after copy, without end."""
         number = 0
         while True:
             yield self._copy(number)
@@ -120,7 +120,7 @@ def _turned(
 
 
 def _some(group: list[int], random: np.random.Generator) -> list[int]:
-    """Give the members of a fact, rule or update that a copy tells."""
+    """Return the members of a fact, rule or update that a copy tells."""
     chance = random.random()
     if len(group) < 3 or chance >= SELDOM:
         return group
@@ -158,7 +158,7 @@ class Memories:
 
 
 def make_memories(count: int) -> Memories:
-    """Give `count` memories, in no order: the last ones belong to the same stretches of life."""
+    """Return `count` memories, in no order: the last ones belong to the same stretches of life."""
     maker = Maker(load_base())
     lines: list[str] = []
     vectors = []

@@ -41,7 +41,7 @@ class MadeEmbedder:
         return self._embedder.name
 
     def encode(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        """Give float32 vectors, shape (len(texts), d), unit length."""
+        """Return float32 vectors, shape (len(texts), d), unit length."""
         vectors = self._embedder.encode(texts)
         for row, text in enumerate(texts):
             known = [self._places[one] for one in _sentences(text) if one in self._places]
@@ -52,7 +52,7 @@ class MadeEmbedder:
 
 
 def _sentences(text: str) -> Iterator[int]:
-    """Give the hash of each sentence: the texts themselves would take memory of their own."""
+    """Yield the hash of each sentence: the texts themselves would take memory of their own."""
     for part in _BREAK.split(text):
         if part:
             yield hash(part.rstrip(".!?"))

@@ -17,7 +17,7 @@ _STATUS, _RESET = Path("/proc/self/status"), Path("/proc/self/clear_refs")
 
 
 def about() -> Json:
-    """Give what a run of the benchmark runs on, and how busy that is."""
+    """Return what a run of the benchmark runs on, and how busy that is."""
     import sqlite3
 
     import numpy  # noqa: F401 - loads the library that is asked about
@@ -43,14 +43,14 @@ def about() -> Json:
 
 
 def cores() -> int:
-    """Give how many cores this process may use."""
+    """Return how many cores this process may use."""
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
 
 
 def peak() -> int:
-    """Give the most bytes that this process had in memory, since `forget_peak` where that works."""
+    """Return the most bytes that this process held, since `forget_peak` where that works."""
     try:
         lines = _STATUS.read_text("ascii").splitlines()
         return next(int(line.split()[1]) * 1024 for line in lines if line.startswith("VmHWM"))
@@ -59,7 +59,7 @@ def peak() -> int:
 
 
 def in_bytes(most: int) -> int:
-    """Give the bytes of what the system tells in its own unit."""
+    """Return the bytes of what the system tells in its own unit."""
     return most if sys.platform == "darwin" else most * 1024
 
 

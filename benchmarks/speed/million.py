@@ -50,7 +50,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 
 def table_of(results: Json) -> Table:
-    """Give what each size took, and how many times as much as the one before."""
+    """Return what each size took, and how many times as much as the one before."""
     table = Table("vectors", "what", "seconds", "x", "processor seconds", "MiB at the most", "")
     before: dict[str, float] = {}
     for size, stages in results["sizes"].items():

@@ -82,7 +82,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 
 def tables(results: Json) -> Iterator[Table]:
-    """Give what each took, and slowwave's share of it, round by round."""
+    """Yield what each took, and slowwave's share of it, round by round."""
     size, similarity = results["size"], results["similarity"]
     table = Table(
         "median (lowest to highest)",
@@ -137,7 +137,7 @@ def _three(values: Sequence[float]) -> tuple[float, float, float]:
 
 
 def _python(folder: Path, name: str) -> str:
-    """Give the interpreter of a peer's environment, made if it is not there as it should be."""
+    """Return the interpreter of a peer's environment, made if it is not there as it should be."""
     if name not in _INSTALLED:
         return sys.executable
     alone, needed = _INSTALLED[name]

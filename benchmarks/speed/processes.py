@@ -31,7 +31,7 @@ def slowwave(*arguments: str | Path) -> Json:
 
 
 def run(command: Sequence[str]) -> tuple[str, Json]:
-    """Give what a command wrote to stdout, and the time and memory that its process took.
+    """Return what a command wrote to stdout, and the time and memory that its process took.
 
     Raises `RuntimeError` with what it wrote to stderr if it failed. What starts the process must
     itself be small: the system counts that as the new one's until it begins.

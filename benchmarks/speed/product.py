@@ -53,7 +53,7 @@ def both_stages(vectors: NDArray[np.float32], similarity: float) -> Json:
 
 
 def _bare(vectors: NDArray[np.float32], blocks: Sequence[Block]) -> tuple[float, float, float]:
-    """Give the operations of the products alone, as many at once, and the time they take."""
+    """Return the operations of the products alone, as many at once, and the time they take."""
 
     def product(block: Block) -> int:
         one, other = (vectors[part[0] : part[-1] + 1] for part in block)
@@ -66,7 +66,7 @@ def _bare(vectors: NDArray[np.float32], blocks: Sequence[Block]) -> tuple[float,
 
 
 def _recall(vectors: NDArray[np.float32], similarity: float, found: Neighbours) -> float:
-    """Give the share of the true neighbours of some rows that are among those found."""
+    """Return the share of the true neighbours of some rows that are among those found."""
     asked = np.sort(np.random.default_rng(3).choice(len(vectors), _ASKED, replace=False))
     true = similar_pairs(vectors, similarity, fresh=asked)
     count = len(vectors)

@@ -59,7 +59,7 @@ class Renaming:
         }
 
     def told_anew(self, text: str, copy: int) -> str:
-        """Give a text as copy number `copy` tells it; copy 0 is the base itself.
+        """Return a text as copy number `copy` tells it; copy 0 is the base itself.
 
         Where nothing in it can be renamed all texts of its group say what they belong to: else
         every copy would tell the very same, and one memory in four would be a duplicate.
@@ -103,7 +103,7 @@ class Renaming:
 
 
 def _names_of(texts: list[str]) -> frozenset[str]:
-    """Give the words that are written with a capital inside sentences, and never without."""
+    """Return the words that are written with a capital inside sentences, and never without."""
     small: set[str] = set()
     inside: dict[str, int] = defaultdict(int)
     for text in texts:
@@ -130,7 +130,7 @@ def _other_word(word: str, copy: int) -> str:
 
 
 def _other_number(number: str, copy: int) -> str:
-    """Give a number of as many digits: the same digit becomes the same one within a copy.
+    """Return a number of as many digits: the same digit becomes the same one within a copy.
 
     So two that differ still do, and "4620" and "4260" stay each other's neighbours.
     """

@@ -34,7 +34,7 @@ def introduction(results: Json) -> str:
 
 
 def tables(results: Json) -> Iterator[Table]:
-    """Give the tables: what each command takes, the stages of each night, neighbours, ratios."""
+    """Yield the tables: what each command takes, the stages of each night, neighbours, ratios."""
     sizes = list(results["sizes"])
     yield _commands(results, sizes)
     for name in ("first night", "night with new ones", "the same, full"):
@@ -86,7 +86,7 @@ def _neighbours(results: Json, sizes: Sequence[str]) -> Table:
 
 
 def _ratios(results: Json, sizes: Sequence[str]) -> Table:
-    """Give the ratios that issue and README speak of, by processor time."""
+    """Return the ratios that issue and README speak of, by processor time."""
     title = "processor time, ratios"
     table = Table("", *(f"{int(size):,}" for size in sizes), title=title)
     for name, above, below in (
@@ -111,7 +111,7 @@ def _table(title: str, sizes: Sequence[str]) -> Table:
 
 
 def _with_growth(cells: Sequence[tuple[str, float | None]]) -> Iterator[str]:
-    """Give the cells, and between two of them how many times as much the latter is."""
+    """Yield the cells, and between two of them how many times as much the latter is."""
     for at, (shown, value) in enumerate(cells):
         if at:
             before = cells[at - 1][1]
@@ -134,7 +134,7 @@ def _outside(results: Json, size: str, night: str) -> float | None:
 
 
 def _median(results: Json, size: str, *path: str) -> float | None:
-    """Give the median over the rounds of what lies at a path, None where a round lacks it."""
+    """Return the median over the rounds of what lies at a path, None where a round lacks it."""
     found: list[float] = []
     for one in results["sizes"][size]:
         value: Any = one

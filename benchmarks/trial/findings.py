@@ -45,7 +45,7 @@ class Made:
 
     @property
     def own_words(self) -> Iterator[tuple[str, tuple[str, ...]]]:
-        """Give the claims that no source says word for word."""
+        """Yield the claims that no source says word for word."""
         for text, cited in self.claims:
             said = _DAY.sub("", text).rstrip(_ENDS)
             if not any(said in one for one in cited):
@@ -128,7 +128,7 @@ def _ids(ids: Sequence[str]) -> str:
 
 
 def what_agents_see(path: Path) -> dict[str, list[str]]:
-    """Give every row of the tables that an undo gives back."""
+    """Return every row of the tables that an undo gives back."""
     return {
         table: sorted(str(row) for row in rows(path, f"SELECT * FROM {table}"))  # noqa: S608 - ours
         for table in _AGENTS_TABLES
@@ -148,7 +148,7 @@ def turned_down(report: Json) -> Iterator[str]:
 
 
 def _reasons(report: Json) -> Iterator[str]:
-    """Give each reason of each group, and of each question without a usable answer."""
+    """Yield each reason of each group, and of each question without a usable answer."""
     for one in report["proposals"]:
         if one["by_model"] and one["why"]:
             yield from one["why"].split("; ")

@@ -21,7 +21,7 @@ _GROUPS = ("facts", "rules", "updates")
 
 
 def some_of(life: Source, count: int) -> Source:
-    """Give the first memories of a life in small tenants, with the gold that is about them.
+    """Return the first memories of a life in small tenants, with the gold that is about them.
 
     What the gold speaks of together, as one thing or as two that look alike, is in one tenant.
     """

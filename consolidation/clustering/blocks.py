@@ -60,7 +60,7 @@ def pairs_with(fresh: NDArray[np.intp], rows: int) -> Comparison:
 
 
 def in_threads(function: Callable[[T], U], items: Sequence[T]) -> Iterator[U]:
-    """Give the function of each item, in order, as many at once as there are processors.
+    """Yield the function of each item, in order, as many at once as there are processors.
 
     Matrix products within take one thread each: that is faster than one after the other with
     all. No more is begun than is asked for, so that whoever stops asking need not wait.
@@ -109,7 +109,7 @@ def likely_pairs(vectors: NDArray[np.float32]) -> Comparison:
 
 
 def _cells(vectors: NDArray[np.float32]) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
-    """Give each row's cell, shape (n,), and those it looks into, its own first, shape (n, p)."""
+    """Return each row's cell, shape (n,), and those it looks into, its own first, shape (n, p)."""
     import numpy as np
     from sklearn.cluster import MiniBatchKMeans
 

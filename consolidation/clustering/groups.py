@@ -26,7 +26,7 @@ Conflict = Callable[[int, int], bool]
 def find_groups(
     vectors: NDArray[np.float32], neighbours: Neighbours, similarity: float
 ) -> list[list[int]]:
-    """Give the groups of two or more rows whose average similarity is at least `similarity`.
+    """Return the groups of two or more rows whose average similarity is at least `similarity`.
 
     vectors: float32, shape (n, d), unit length; neighbours: their pairs of at least that
     similarity, and maybe others. What DBSCAN calls noise is in none. A group that is too large
@@ -79,7 +79,7 @@ def split_group(
 
 
 def _clustered(near: Neighbours, similarity: float) -> NDArray[np.bool_]:
-    """Give which rows are in a cluster of DBSCAN's, and not noise, shape (n,).
+    """Return which rows are in a cluster of DBSCAN's, and not noise, shape (n,).
 
     With `min_samples=2` two are a cluster, so nothing is noise but what has no neighbour: a pair
     a row tells as much as all pairs, of which a million rows have tens of millions.
@@ -120,7 +120,7 @@ def _cut(
 
 
 def _by_label(labels: NDArray[np.int32]) -> list[NDArray[np.intp]]:
-    """Give the rows of each label, in the order of labels."""
+    """Return the rows of each label, in the order of labels."""
     import numpy as np
 
     order = np.argsort(labels, kind="stable")
@@ -129,7 +129,7 @@ def _by_label(labels: NDArray[np.int32]) -> list[NDArray[np.intp]]:
 
 
 def _apart(similarities: NDArray[np.float32], conflict: Conflict) -> NDArray[np.bool_]:
-    """Give which pairs must not be in one part, shape (k, k).
+    """Return which pairs must not be in one part, shape (k, k).
 
     Those in conflict; and, for each such pair, third members whose words fit both: they are
     kept away from the one that they are not clearly nearer to. "The bill went up by 5" and "the

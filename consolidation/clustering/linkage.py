@@ -28,7 +28,7 @@ _LOTS = 2_654_435_761, 2_246_822_519, 4_294_967_291
 def linked(
     vectors: NDArray[np.float32], neighbours: Neighbours, similarity: float
 ) -> NDArray[np.int32]:
-    """Give the group of each row, as its lowest row, shape (n,).
+    """Return the group of each row, as its lowest row, shape (n,).
 
     vectors: float32, shape (n, d), unit length; neighbours: all their pairs of at least
     `similarity`. The groups are those of average linkage over all pairs, cut at `similarity`;
@@ -64,7 +64,7 @@ class _Clusters:
         self._keep(self._mean >= similarity)
 
     def roots(self) -> NDArray[np.int32]:
-        """Give the group of each row."""
+        """Return the group of each row."""
         import numpy as np
 
         roots = self._joined
@@ -100,7 +100,7 @@ class _Clusters:
         return True
 
     def _mutual(self) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
-        """Give the pairs of groups of which each is the other's most similar one."""
+        """Return the pairs of groups of which each is the other's most similar one."""
         import numpy as np
 
         best = np.full(len(self._joined), -np.inf, dtype=np.float32)
@@ -122,7 +122,7 @@ class _Clusters:
         return left[chosen], right[chosen]
 
     def _means(self, left: NDArray[np.int32], right: NDArray[np.int32]) -> NDArray[np.float32]:
-        """Give the average similarity of pairs of groups, shape (pairs,)."""
+        """Return the average similarity of pairs of groups, shape (pairs,)."""
         import numpy as np
 
         def portion(part: slice) -> NDArray[np.float32]:
@@ -141,7 +141,7 @@ class _Clusters:
 def _distinct(
     left: NDArray[np.int32], right: NDArray[np.int32], count: int
 ) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
-    """Give each pair of two different ends once, the lower end first, sorted."""
+    """Return each pair of two different ends once, the lower end first, sorted."""
     import numpy as np
 
     key = np.unique(np.minimum(left, right).astype(np.int64) * count + np.maximum(left, right))

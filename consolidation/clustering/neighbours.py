@@ -47,7 +47,7 @@ class Neighbours:
     steps: NDArray[np.uint16]
 
     def __len__(self) -> int:
-        """Give the number of pairs."""
+        """Return the number of pairs."""
         return len(self.left)
 
     @property
@@ -58,11 +58,11 @@ class Neighbours:
         return self.steps * np.float32(STEP)
 
     def at_least(self, similarity: float) -> Neighbours:
-        """Give the pairs whose cosine is at least `similarity`, to the step."""
+        """Return the pairs whose cosine is at least `similarity`, to the step."""
         return self.chosen(self.steps >= in_steps(similarity))
 
     def among(self, rows: NDArray[np.intp]) -> Neighbours:
-        """Give the pairs within some rows, sorted ones, which are numbered anew in their order."""
+        """Return pairs within some rows, sorted ones, which are numbered anew in their order."""
         import numpy as np
 
         place = np.full(self.rows, -1, dtype=np.int32)
@@ -72,13 +72,13 @@ class Neighbours:
         return Neighbours(len(rows), left[within], right[within], self.steps[within])
 
     def chosen(self, some: NDArray[np.bool_ | np.intp]) -> Neighbours:
-        """Give some of the pairs, by a mask or by their places."""
+        """Return some of the pairs, by a mask or by their places."""
         if some.dtype == bool and some.all():
             return self  # of a million rows each copy takes half a gigabyte
         return Neighbours(self.rows, self.left[some], self.right[some], self.steps[some])
 
     def nearest(self, most: int) -> Neighbours:
-        """Give the pairs of which one is among the so many nearest of the other."""
+        """Return the pairs of which one is among the so many nearest of the other."""
         import numpy as np
 
         ends = np.concatenate([self.left, self.right])
@@ -91,14 +91,14 @@ class Neighbours:
         return self.chosen(chosen)
 
     def together(self, others: Neighbours) -> Neighbours:
-        """Give the pairs of both; none is in both."""
+        """Return the pairs of both; none is in both."""
         return _sorted(
             self.rows,
             [(one.left, one.right, one.steps) for one in (self, others)],
         )
 
     def distances(self) -> csr_array:
-        """Give cosine distances as scikit-learn's DBSCAN reads them: symmetric, shape (n, n).
+        """Return cosine distances as scikit-learn's DBSCAN reads them: symmetric, shape (n, n).
 
         No distance is zero, since a sparse zero would mean "no edge".
         """
@@ -113,7 +113,7 @@ class Neighbours:
 
 
 def in_steps(similarity: float) -> int:
-    """Give a similarity in steps of `STEP`."""
+    """Return a similarity in steps of `STEP`."""
     return round(similarity / STEP)
 
 
@@ -123,7 +123,7 @@ def similar_pairs(
     fresh: NDArray[np.intp] | None = None,
     report: Callable[[int, int], None] | None = None,
 ) -> Neighbours:
-    """Give the pairs of rows whose cosine is at least the `reach` of both.
+    """Return the pairs of rows whose cosine is at least the `reach` of both.
 
     vectors: float32, shape (n, d), unit length; reach: one similarity, or float64 of shape (n,).
     With `fresh`, sorted rows, only the pairs that one of those is in. Blocks of a float32 matrix
@@ -159,7 +159,7 @@ def _near(
     ones: NDArray[np.int32],
     others: NDArray[np.int32],
 ) -> _Pairs:
-    """Give the pairs of one block, the lower row of each first."""
+    """Return the pairs of one block, the lower row of each first."""
     import numpy as np
 
     product = (vectors[_view(ones)] @ vectors[_view(others)].T).ravel()
@@ -182,7 +182,7 @@ def _near(
 def cosines(
     vectors: NDArray[np.float32], left: NDArray[np.int32], right: NDArray[np.int32]
 ) -> NDArray[np.float64]:
-    """Give the cosine of each pair of rows, shape (pairs,), the same whatever stands beside it."""
+    """Return each pair of rows' cosine, shape (pairs,), the same whatever stands beside it."""
     import numpy as np
 
     found = np.empty(len(left))
@@ -194,7 +194,7 @@ def cosines(
 
 
 def _view(rows: NDArray[np.int32]) -> NDArray[np.int32] | slice:
-    """Give neighbouring rows as a slice, which copies nothing."""
+    """Return neighbouring rows as a slice, which copies nothing."""
     if rows[-1] - rows[0] == len(rows) - 1:
         return slice(int(rows[0]), int(rows[-1]) + 1)
     return rows

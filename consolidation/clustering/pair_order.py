@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def side_by_side(left: NDArray[np.int32], right: NDArray[np.int32], count: int) -> NDArray[np.intp]:
-    """Give the order of pairs of `count` texts, shape (pairs,).
+    """Return the order of pairs of `count` texts, shape (pairs,).
 
     By the numbers that Cuthill and McKee give the texts (1969, "Reducing the bandwidth of sparse
     symmetric matrices"): those of a pair differ as little as may be.

@@ -47,7 +47,7 @@ def _graph(
     nearest: int,
     similarity: float,
 ) -> csr_array:
-    """Give the distances of near rows, both ways, shape (n, n)."""
+    """Return the distances of near rows, both ways, shape (n, n)."""
     import numpy as np
     from scipy.sparse import csr_array
     from sklearn import config_context
@@ -77,7 +77,7 @@ def _graph(
 
 
 def _parts(graph: csr_array, sizes: Sequence[int], most: int) -> list[list[int]]:
-    """Give the rows that hang together, no part larger than a parcel, rows alone left out."""
+    """Return the rows that hang together, no part larger than a parcel, rows alone left out."""
     import numpy as np
     from scipy.sparse.csgraph import minimum_spanning_tree
     from sklearn.cluster import DBSCAN

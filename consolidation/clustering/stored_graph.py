@@ -45,7 +45,7 @@ class StoredGraph:
     def grown(
         self, hashes: Sequence[str], vectors: NDArray[np.float32], reach: NDArray[np.float64]
     ) -> Neighbours:
-        """Give the near pairs of some texts, comparing only those that the parts do not know.
+        """Return the near pairs of some texts, comparing only those that the parts do not know.
 
         hashes: of the texts, shape (n,); vectors: float32, shape (n, d), unit length; reach: as
         in `similar_pairs`.
@@ -68,7 +68,7 @@ class StoredGraph:
         return old.together(new)
 
     def taken(self) -> tuple[int, tuple[bytes, ...]]:
-        """Give how many of the parts stay, and what is to be kept behind them; this once."""
+        """Return how many of the parts stay, and what is to be kept behind them; this once."""
         added, self._added = self._added, ()
         return self._staying, added
 
@@ -81,7 +81,7 @@ class StoredGraph:
 
 
 def _renumbered(known: _Known, numbers: NDArray[np.int32]) -> Neighbours:
-    """Give the known pairs of the texts that have these numbers, -1 for none."""
+    """Return the known pairs of the texts that have these numbers, -1 for none."""
     import numpy as np
 
     text = np.full(len(known.numbers), -1, dtype=np.int32)
@@ -122,7 +122,7 @@ def _read(parts: Sequence[bytes]) -> _Known:
 def _as_parts(
     signs: Sequence[bytes], pairs: Neighbours, numbers: NDArray[np.int32]
 ) -> tuple[bytes, ...]:
-    """Give new texts and the pairs they are in as parts, the texts in the first of them."""
+    """Return new texts and the pairs they are in as parts, the texts in the first of them."""
     starts = range(0, max(1, len(pairs)), _PAIRS)
     return tuple(
         _packed([] if start else signs, pairs, numbers, slice(start, start + _PAIRS))
@@ -133,7 +133,7 @@ def _as_parts(
 def _packed(
     signs: Sequence[bytes], pairs: Neighbours, numbers: NDArray[np.int32], some: slice
 ) -> bytes:
-    """Give texts and pairs as bytes, in which zlib notices any damage.
+    """Return texts and pairs as bytes, in which zlib notices any damage.
 
     Differences of sorted numbers pack well, and so do numbers that lie byte by byte.
     """

@@ -123,7 +123,7 @@ class Coverage:
         return [at in told for at in range(len(tellers))]
 
     def _nearness(self, said: Reading, teller: Reading) -> float:
-        """Give how near the content words of a sentence have one of another, in the mean."""
+        """Return how near the content words of a sentence have one of another, in the mean."""
         nearest = _nearest(self._words.sense(said), self._words.sense(teller))
         return fmean(nearest) if nearest else 1.0
 

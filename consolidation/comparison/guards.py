@@ -55,12 +55,12 @@ _SWITCHED = re.compile(r"\b(?:turn|switch)\w* (on|off)\b|\b(on|off)(?=\s*(?:[.,;
 
 
 def first_conflict(left: Reading, right: Reading) -> Objection | None:
-    """Give the first conflict between two texts, or None."""
+    """Return the first conflict between two texts, or None."""
     return next((found for found in objections(left, right) if found.conflict), None)
 
 
 def certain_conflict(left: Reading, right: Reading) -> Objection | None:
-    """Give the first conflict that no model may overrule, or None.
+    """Return the first conflict that no model may overrule, or None.
 
     Values that differ are always one. Anything else is only where the two are alike otherwise:
     of two that share few words, nobody knows by rules whether they speak of one thing.
@@ -69,7 +69,7 @@ def certain_conflict(left: Reading, right: Reading) -> Objection | None:
 
 
 def first_difference(left: Reading, right: Reading) -> Objection | None:
-    """Give the first conflict or addition between two texts, or None if they say the same."""
+    """Return the first conflict or addition between two texts, or None if they say the same."""
     return next(objections(left, right), None)
 
 
@@ -79,7 +79,7 @@ def say_the_same(left: Reading, right: Reading) -> bool:
 
 
 def gravest_objection(left: Reading, right: Reading) -> Objection | None:
-    """Give a certain conflict, else a conflict, else a difference, the first of its kind.
+    """Return a certain conflict, else a conflict, else a difference, the first of its kind.
 
     The same as to ask for the three in turn, but that no guard is asked more than once.
     """
@@ -94,7 +94,7 @@ def gravest_objection(left: Reading, right: Reading) -> Objection | None:
 
 
 def strict_conflict(left: Reading, right: Reading) -> Objection | None:
-    """Give a certain conflict, or a denial between texts that have most other words in common."""
+    """Return a certain conflict, or a denial between texts that have most other words in common."""
     alike = _share_in_both(left, right) >= thresholds.ALIKE_TEXTS
     conflicts = (one for one in objections(left, right) if one.conflict)
     return next(
@@ -103,7 +103,7 @@ def strict_conflict(left: Reading, right: Reading) -> Objection | None:
 
 
 def _share_in_both(left: Reading, right: Reading) -> float:
-    """Give the share of the content words of both that both have."""
+    """Return the share of the content words of both that both have."""
     both = len(left.stem_set & right.stem_set)
     either = len(left.stem_set) + len(right.stem_set) - both
     return both / either if either else 1.0
@@ -187,7 +187,7 @@ def _names(left: Reading, right: Reading) -> Iterator[Objection]:
 
 
 def _names_without(reading: Reading, other: Reading) -> list[str]:
-    """Give the names of one text that the other has not, or as a common noun: "the mark"."""
+    """Return the names of one text that the other has not, or as a common noun: "the mark"."""
     common = other.common - reading.common - set(other.names)
     names = dict.fromkeys(reading.names)
     return [name for name in names if not other.mentions(name) or name in common]
@@ -225,7 +225,7 @@ def spelled_by_case(left: Reading, right: Reading) -> Iterator[Objection]:
 
 
 def _reversing(word: str) -> Sequence[str]:
-    """Give what may turn a word into its opposite: "input" is not the opposite of "put"."""
+    """Return what may turn a word into its opposite: "input" is not the opposite of "put"."""
     if len(word) >= lexicon.REVERSIBLE:
         return lexicon.REVERSING
     return lexicon.REVERSING_SHORT if len(word) == lexicon.REVERSIBLE - 1 else ()
@@ -268,7 +268,7 @@ def _affirmed(reading: Reading) -> frozenset[str]:
 
 
 def _shared(left: Reading, right: Reading) -> float:
-    """Give the share of the fewer content words that both have."""
+    """Return the share of the fewer content words that both have."""
     fewer = min(len(left.stem_set), len(right.stem_set))
     return len(left.stem_set & right.stem_set) / fewer if fewer else 1.0
 
@@ -293,7 +293,7 @@ def _exclusive(left: Reading, right: Reading) -> Iterator[Objection]:
 
 @once_a_text
 def _excluding(reading: Reading) -> dict[int, frozenset[str]]:
-    """Give the words of a text that exclude others, by the number of their line."""
+    """Return the words of a text that exclude others, by the number of their line."""
     found: dict[int, set[str]] = {}
     for word in reading.words & _LINES.keys():
         for number in _LINES[word]:
@@ -326,7 +326,7 @@ def _reversed_by_prefix(left: Reading, right: Reading) -> Iterator[Objection]:
 
 @once_a_text
 def _turned_words(reading: Reading) -> dict[str, set[str]]:
-    """Give the words that may turn another one into its opposite, by that other one."""
+    """Return the words that may turn another one into its opposite, by that other one."""
     found: dict[str, set[str]] = {}
     for turned in reading.whole_stems:
         for prefix in lexicon.REVERSING:
@@ -373,7 +373,7 @@ def qualified(left: Reading, right: Reading) -> Iterator[Objection]:
 
 
 def _in_both(left: Sequence[str], right: Sequence[str]) -> tuple[int, int] | None:
-    """Give how many words two have in common at the start, and then at the end."""
+    """Return how many words two have in common at the start, and then at the end."""
     most = min(len(left), len(right))
     start = next((at for at in range(most) if left[at] != right[at]), most)
     ends = range(1, most - start + 1)
@@ -426,7 +426,7 @@ def _wording(left: Reading, right: Reading) -> Iterator[Objection]:
 
 
 def _spare(left: Reading, right: Reading) -> frozenset[str]:
-    """Give the words that make a passive of an active, or "the boat of Ann" of "Ann's boat"."""
+    """Return the words that make a passive of an active, or "the boat of Ann" of "Ann's boat"."""
     spare = _PASSIVE if left.passive != right.passive else frozenset()
     owning, of = zip(*map(_owning_and_of, (left, right)), strict=True)
     turned = owning[0] + of[0] == owning[1] + of[1] and owning != of

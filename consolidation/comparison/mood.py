@@ -128,7 +128,7 @@ def tense(left: Reading, right: Reading) -> Iterator[Objection]:
 
 @once_a_text
 def moods_of(reading: Reading) -> frozenset[str]:
-    """Give the moods that a text is in, by their names."""
+    """Return the moods that a text is in, by their names."""
     found = {
         _NAMED[(match.lastindex or 1) - 1]
         for match in _ANY_MOOD.finditer(reading.said)
@@ -144,7 +144,7 @@ def _before_verb(found: re.Match[str]) -> bool:
 
 
 def _in_their_tense(reading: Reading, verbs: Iterable[str], past: frozenset[str]) -> str:
-    """Give verbs as they stand in a text, for people to read."""
+    """Return verbs as they stand in a text, for people to read."""
     copulas = {"be": ("is", "was"), "do": ("does", "did")}
     words = [
         copulas[verb][verb in past] if verb in copulas else reading.spelled([verb])[0]
@@ -155,7 +155,7 @@ def _in_their_tense(reading: Reading, verbs: Iterable[str], past: frozenset[str]
 
 @once_a_text
 def pasts_of(reading: Reading) -> frozenset[str]:
-    """Give the stems of the verbs that stand in the past tense, as far as words show it.
+    """Return the stems of the verbs that stand in the past tense, as far as words show it.
 
     Of "did Ann sell it", "Ann sold it" and "it was sold by Ann" the same: "sell". Not of "it is
     sold" nor of "it has been sold". A "was" without a participle stands for itself.
@@ -182,7 +182,7 @@ def _participle_behind(tokens: Sequence[Token], at: int) -> str | None:
 
 
 def _verb_behind(tokens: Sequence[Token], at: int) -> str:
-    """Give the verb of a "did": the first word that says something and is no one's name."""
+    """Return the verb of a "did": the first word that says something and is no one's name."""
     for before, later in pairwise(tokens[at : at + 1 + _REACH]):
         named = later.capitalised or before.lower in lexicon.DETERMINERS
         if is_content(later.bare) and not named:

@@ -36,5 +36,5 @@ Guard = Callable[[Reading, Reading], Iterator[Objection]]
 
 
 def listed(words: Iterable[str]) -> str:
-    """Give words as a reason shows them."""
+    """Return words as a reason shows them."""
     return ", ".join(sorted(words))

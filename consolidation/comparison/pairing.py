@@ -62,7 +62,7 @@ class Pair:
         self.left, self.right = map(read, texts) if changed else (left, right)
 
     def unmasked(self, objection: Objection) -> Objection:
-        """Give an objection with the literals as they stand in the texts."""
+        """Return an objection with the literals as they stand in the texts."""
         if not self._contents:
             return objection
         sides = [objection.left, objection.right]
@@ -84,7 +84,7 @@ class Pair:
 
 
 def _name(at: int) -> str:
-    """Give a word that no text has and that no rule knows."""
+    """Return a word that no text has and that no rule knows."""
     return f"zq{_name(at // 26)[2:] if at >= 26 else ''}{_LETTERS[at % 26]}q"
 
 

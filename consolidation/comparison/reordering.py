@@ -54,7 +54,7 @@ def rearranged(left: Reading, right: Reading) -> bool:
 
 
 def _in_one_order(left: Reading, right: Reading) -> tuple[str, str]:
-    """Give both texts with a list that both have sorted: "milk, eggs and bread".
+    """Return both texts with a list that both have sorted: "milk, eggs and bread".
 
     Not with more than one list, nor in what is to be done, where the order may tell something.
     """
@@ -67,7 +67,7 @@ def _in_one_order(left: Reading, right: Reading) -> tuple[str, str]:
 
 @once_a_text
 def _listed(reading: Reading) -> str | None:
-    """Give the only list of a text whose order tells nothing."""
+    """Return the only list of a text whose order tells nothing."""
     if reading.normative or not reading.words.isdisjoint(lexicon.RANKING):
         return None
     found = _LIST.findall(reading.said)
@@ -119,7 +119,7 @@ def _same_line(left: Reading, right: Reading) -> bool:
 
 @once_a_text
 def _parts(reading: Reading) -> frozenset[str]:
-    """Give what stands in a line of a text whichever way it is put.
+    """Return what stands in a line of a text whichever way it is put.
 
     Where it differs, no order makes two texts one, and none need be tried.
     """
@@ -127,20 +127,20 @@ def _parts(reading: Reading) -> frozenset[str]:
 
 
 def _plain(reading: Reading) -> _Line:
-    """Give the line of a text as it stands, but for passives."""
+    """Return the line of a text as it stands, but for passives."""
     return _line(reading, paired_in_order(active_form(reading.tokens)))
 
 
 @once_a_text
 def _plain_lines(reading: Reading) -> tuple[_Line, ...]:
-    """Give the lines of a sentence as it stands, and with the phrase in front of it last."""
+    """Return the lines of a sentence as it stands, and with the phrase in front of it last."""
     forms = fronted_forms(reading.tokens)
     return tuple({_line(reading, paired_in_order(active_form(form))) for form in forms})
 
 
 @once_a_text
 def _lines(reading: Reading) -> tuple[_Line, ...]:
-    """Give the lines of a sentence: one for each way in which its owners may be read."""
+    """Return the lines of a sentence: one for each way in which its owners may be read."""
     return tuple(
         sorted(
             {
@@ -167,7 +167,7 @@ def _line(reading: Reading, tokens: Sequence[Token]) -> _Line:
 
 
 def _places(reading: Reading) -> tuple[frozenset[int], Mapping[int, Sequence[str]]]:
-    """Give where the words stand that are no part of a value, and by their places the values."""
+    """Return where the words stand that are no part of a value, and by their places the values."""
     norms: dict[int, list[str]] = {}
     for value in reading.amounts:
         for at in range(value.start, value.end):
@@ -191,7 +191,7 @@ def _turned(left: _Line, right: _Line) -> bool:
 
 
 def _phrases(line: _Line) -> tuple[_Line, frozenset[_Line], int]:
-    """Give what a line begins with, the phrases behind it, and a mark of their order.
+    """Return what a line begins with, the phrases behind it, and a mark of their order.
 
     Phrases with openers of their own ("in Graz", "with two cats") may change places; of two with
     the same opener nobody knows what each belongs to, and the order counts.
@@ -217,7 +217,7 @@ def _swapped_copula(left: Reading, right: Reading) -> bool:
 
 @once_a_text
 def _sides(reading: Reading) -> tuple[Sequence[Token], Sequence[Token]] | None:
-    """Give what stands before and behind the only "is", where both sides may be of one thing."""
+    """Return what stands before and behind the only "is", where both sides may be of one thing."""
     tokens = reading.tokens
     cuts = [at for at, token in enumerate(tokens) if token.lower in _COPULAS]
     if len(cuts) != 1 or not 0 < cuts[0] < len(tokens) - 1 or is_past_form(tokens[cuts[0] + 1]):

@@ -34,7 +34,7 @@ _OF_DEMANDS = frozenset(
 
 
 def restating(rule: str, texts: Sequence[str], likelihood: Likelihood) -> list[int]:
-    """Give the places of the texts that say no more than a rule does.
+    """Return the places of the texts that say no more than a rule does.
 
     What restates one of these restates the rule, too.
     """
@@ -114,12 +114,12 @@ def _holds(rule: Norm, text: Norm) -> bool:
 
 
 def _in_text(names: set[str], reading: Reading) -> list[str]:
-    """Give names in the order in which a text has them, at the head of a sentence, too."""
+    """Return names in the order in which a text has them, at the head of a sentence, too."""
     return [*dict.fromkeys(token.bare for token in reading.tokens if token.bare in names)]
 
 
 def _marks(reading: Reading) -> frozenset[str]:
-    """Give what says of what, when or how far a demand holds."""
+    """Return what says of what, when or how far a demand holds."""
     found = moods_of(reading) - _OF_DEMANDS
     excepting = {"except"} if EXCEPTING.search(reading.said) else set()
     return frozenset(found | excepting | ({"deictic"} if reading.deictic else set()))
@@ -139,7 +139,7 @@ def _in_one_order(left: Reading, right: Reading) -> bool:
 
 
 def _behind(reading: Reading) -> dict[str, str]:
-    """Give the first content word behind each word that tells two things' order or place."""
+    """Return the first content word behind each word that tells two things' order or place."""
     found: dict[str, str] = {}
     for linking in _LINKING.finditer(reading.said):
         words = read(reading.said[linking.end() :])

@@ -77,7 +77,7 @@ def _same_deed(left: Reading, right: Reading) -> bool:
 
 
 def _deeds(reading: Reading) -> set[str]:
-    """Give the words that may say what someone does: those behind a name and before a "by"."""
+    """Return the words that may say what someone does: those behind a name and before a "by"."""
     tokens = reading.tokens
     found = set()
     for before, token in pairwise(tokens):
@@ -89,7 +89,7 @@ def _deeds(reading: Reading) -> set[str]:
 
 
 def _participants(left: Reading, right: Reading) -> frozenset[str]:
-    """Give those in both texts who might change places."""
+    """Return those in both texts who might change places."""
     shared = left.persons & right.persons
     both_tell = "user" in left.words and "user" in right.words
     return shared | {"user"} if both_tell and (_hands_over(left) or _hands_over(right)) else shared
@@ -107,7 +107,7 @@ def _arrow(order: tuple[str, ...] | None, reading: Reading, shared: frozenset[st
 
 
 def _order(reading: Reading, names: frozenset[str]) -> tuple[str, ...] | None:
-    """Give the names from the one who acts to the one it is done to; None where unclear.
+    """Return the names from the one who acts to the one it is done to; None where unclear.
 
     Only plain sentences are clear: a name, then what it does; or a passive with its "by". A
     clause before the main one, a first name that only owns something, and one who has or lets
@@ -133,7 +133,7 @@ def _order(reading: Reading, names: frozenset[str]) -> tuple[str, ...] | None:
 
 
 def _agent(tokens: Sequence[Token], names: frozenset[str]) -> str | None:
-    """Give the name behind the "by" of a passive; None without one, or with several."""
+    """Return the name behind the "by" of a passive; None without one, or with several."""
     agents = [
         after.bare
         for index, after in enumerate(tokens[1:])
@@ -176,7 +176,7 @@ def _two_exchanged(left: Sequence[str], right: Sequence[str]) -> bool:
 
 
 def _in_common(left: Sequence[str], right: Sequence[str]) -> tuple[list[str], list[str]]:
-    """Give the words that both have, each once, in the order of each."""
+    """Return the words that both have, each once, in the order of each."""
     here, there = set(left), set(right)
     return (
         [word for word in dict.fromkeys(left) if word in there],
@@ -195,7 +195,7 @@ def bindings(left: Reading, right: Reading) -> Iterator[Objection]:
 
 @once_a_text
 def _by_measure(reading: Reading) -> dict[tuple[str, str], list[str]]:
-    """Give the values that could change places, in order: those of one kind and unit."""
+    """Return the values that could change places, in order: those of one kind and unit."""
     found: dict[tuple[str, str], list[str]] = {}
     for value in reading.stated:
         found.setdefault(value.measure, []).append(value.norm)

@@ -63,19 +63,19 @@ class WordVectors:
 
 
 def content_words(reading: Reading) -> list[Token]:
-    """Give the words of a sentence that say something and are no part of a value."""
+    """Return the words of a sentence that say something and are no part of a value."""
     return [token for token in reading.plain if is_content(token.bare)]
 
 
 def stems_in(token: Token) -> frozenset[str]:
-    """Give the stem of a word, and those of its parts if it has a hyphen."""
+    """Return the stem of a word, and those of its parts if it has a hyphen."""
     return frozenset({stem(token.bare), *stems_of(token.bare)})
 
 
 def _sense(
     reading: Reading, spans: Sequence[tuple[int, int]], states: NDArray[np.float32]
 ) -> Sense:
-    """Give each word the mean of its pieces' states; a word beyond the model's reach has none."""
+    """Return each word the mean of its pieces' states; a word beyond the model's reach has none."""
     import numpy as np
 
     tokens = content_words(reading)

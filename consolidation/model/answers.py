@@ -31,7 +31,7 @@ class Unreadable(ValueError):
 
 
 def read_form(form: type[Form], text: str) -> Form:
-    """Give the last JSON object in an answer that is of a form. Raises `Unreadable`.
+    """Return the last JSON object in an answer that is of a form. Raises `Unreadable`.
 
     The last: whoever thinks aloud corrects himself behind.
     """
@@ -53,7 +53,7 @@ def breaks_off(text: str) -> bool:
 
 
 def _objects(text: str) -> tuple[list[dict[str, Any]], bool]:
-    """Give the JSON objects that stand in a text and in no other, and whether it breaks off."""
+    """Return the JSON objects that stand in a text and in no other, and whether it breaks off."""
     said = _without_thoughts(text)
     found: list[dict[str, Any]] = []
     end = 0
@@ -89,7 +89,7 @@ def _ran_out(error: json.JSONDecodeError, text: str) -> bool:
 
 
 def _with_plain_keys(value: Any) -> Any:
-    """Give a value with its keys as forms spell them: small letters, no blanks."""
+    """Return a value with its keys as forms spell them: small letters, no blanks."""
     if isinstance(value, list):
         return [_with_plain_keys(one) for one in value]
     if isinstance(value, dict):

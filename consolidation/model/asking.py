@@ -37,10 +37,10 @@ class Model(Protocol):
         """How long a call may take at the most."""
 
     def price(self, prompt_tokens: int, answer_tokens: int) -> float | None:
-        """Give the price of so many tokens in USD; None if it is not known."""
+        """Return the price of so many tokens in USD; None if it is not known."""
 
     def limit(self, answer_tokens: int) -> int:
-        """Give the most tokens to allow, thoughts included, for an answer of so many."""
+        """Return the most tokens to allow, thoughts included, for an answer of so many."""
 
     def ask(self, call: Call) -> Answer:
         """Ask. Raises `CallFailed`, and what `PendingCall.permit` does."""

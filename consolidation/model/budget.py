@@ -87,7 +87,7 @@ class PendingCall:
         self._ledger.lose(self.estimate)
 
     def seconds_left(self) -> float | None:
-        """Give how long requests may still be sent; None is without limit."""
+        """Return how long requests may still be sent; None is without limit."""
         return self._ledger.seconds_left()
 
 
@@ -143,7 +143,7 @@ class Ledger:
             self._calls -= not pending.requests
 
     def seconds_left(self) -> float | None:
-        """Give how long requests may still be sent; None is without limit."""
+        """Return how long requests may still be sent; None is without limit."""
         if self._budget.seconds is None:
             return None
         return self._budget.seconds - (time.monotonic() - self._began)

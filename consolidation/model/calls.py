@@ -131,7 +131,7 @@ class ServedModel:
         return float(ATTEMPTS * (self._timeout_s + waiting) + _BESIDES_S)
 
     def price(self, prompt_tokens: int, answer_tokens: int) -> float | None:
-        """Give the price of so many tokens in USD; None if litellm knows none for the model."""
+        """Return the price of so many tokens in USD; None if litellm knows none for the model."""
         return self._price(prompt_tokens, answer_tokens) if self._has_price else None
 
     def _price(self, prompt_tokens: int, answer_tokens: int) -> float | None:
@@ -147,7 +147,7 @@ class ServedModel:
         return float(prompt + answer)
 
     def limit(self, answer_tokens: int) -> int:
-        """Give the most tokens to allow for an answer of so many: more if the model thinks."""
+        """Return the most tokens to allow for an answer of so many: more if the model thinks."""
         if not self._thinks:
             return answer_tokens
         return max(_THOUGHTS_TIMES * answer_tokens, answer_tokens + _LEAST_THOUGHTS)
@@ -316,7 +316,7 @@ class ServedModel:
         return most if left is None else max(_SHORTEST_TIMEOUT_S, min(most, left))
 
     def _cost(self, response: Any, prompt_tokens: int, answer_tokens: int) -> float | None:
-        """Give the price of a call in USD; None if litellm knows no price for the model.
+        """Return the price of a call in USD; None if litellm knows no price for the model.
 
         By the name that was asked for: a server may answer under another, that costs less.
         """
@@ -331,7 +331,7 @@ class ServedModel:
         return told if math.isfinite(told) and told >= 0 else None
 
     def _said_by(self, error: Exception) -> str:
-        """Give what an error says, without keys, on one line."""
+        """Return what an error says, without keys, on one line."""
         text = self._clean(str(error).strip() or type(error).__name__)
         # litellm puts its own traceback behind what it says.
         said = text.partition("Traceback (most recent call last)")[0].strip()

@@ -31,13 +31,13 @@ class WithChecker:
         return max(one.patience_s for one in self._of.values())
 
     def price(self, prompt_tokens: int, answer_tokens: int) -> float | None:
-        """Give the price of the dearer; None if one of them is not known."""
+        """Return the price of the dearer; None if one of them is not known."""
         prices = [one.price(prompt_tokens, answer_tokens) for one in self._of.values()]
         known = [one for one in prices if one is not None]
         return max(known) if len(known) == len(prices) else None
 
     def limit(self, answer_tokens: int) -> int:
-        """Give the most tokens to allow for an answer of so many."""
+        """Return the most tokens to allow for an answer of so many."""
         return max(one.limit(answer_tokens) for one in self._of.values())
 
     def ask(self, call: Call) -> Answer:

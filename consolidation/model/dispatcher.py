@@ -73,7 +73,7 @@ class Dispatcher:
             self._send()
 
     def landed(self, seconds: float) -> Iterator[CompletedCall]:
-        """Give what has come, and if nothing has, wait for it so long."""
+        """Yield what has come, and if nothing has, wait for it so long."""
         with suppress(Empty):
             yield self._landed.get(timeout=seconds) if seconds else self._landed.get_nowait()
             while True:
@@ -100,7 +100,7 @@ class Dispatcher:
             start_in_thread(partial(self._call, call))
 
     def _next(self) -> Call | None:
-        """Give the next call, if one may begin, as under way. The caller holds the lock."""
+        """Return the next call, if one may begin, as under way. The caller holds the lock."""
         while self._waiting and len(self._flying) < self._most and not self._closed:
             question = self._waiting[0]
             try:

@@ -21,7 +21,7 @@ from .groups import Group, Suggestion, Suggestions, Unusable
 def before_opinions(
     suggestions: Suggestions, group: Group, suggestion: Suggestion, check: Check
 ) -> Suggestion | None:
-    """Give what a group may do without its faults, if a second opinion is for it; None if nothing.
+    """Return what a group may do without its faults if a second opinion is for it, or None.
 
     Of memories that are the same, what some add is put behind the one that stays, or those stay.
     """
@@ -34,7 +34,7 @@ def before_opinions(
 def after_opinions(
     suggestions: Suggestions, group: Group, suggestion: Suggestion, check: Check
 ) -> Suggestion | None:
-    """Give what a group may do without its faults, and without what no second opinion was for."""
+    """Return what a group may do without its faults, and without what no second opinion was for."""
     if suggestion.kind != "same":
         return _mended(suggestion, check, is_heard=True)
     found = _composed(suggestions, suggestion, check, is_heard=True)
@@ -84,7 +84,7 @@ def _is_sound(claim: Claim, suggestion: Suggestion) -> bool:
 def _composed(
     suggestions: Suggestions, same: Suggestion, check: Check, is_heard: bool
 ) -> Suggestion | None:
-    """Give a new memory for memories that are the same, of which the one that stays misses some.
+    """Return a new memory for memories that are the same, of which the one that stays misses some.
 
     Its sentences come first, and behind them what it does not say. None if that is not worth it.
     """
@@ -96,7 +96,7 @@ def _composed(
 
 
 def _narrowed(suggestions: Suggestions, group: Group, check: Check) -> Suggestion | None:
-    """Give the memory of a group that stands for most others, without those that say more.
+    """Return the memory of a group that stands for most others, without those that say more.
 
     What of it is left to a second opinion must still be heard.
     """
@@ -119,7 +119,7 @@ def _narrowed(suggestions: Suggestions, group: Group, check: Check) -> Suggestio
 def _without_missed(
     suggestions: Suggestions, group: Group, same: Suggestion, check: Check
 ) -> Suggestion | None:
-    """Give memories that are the same without those of which a second opinion misses something."""
+    """Return memories that are the same, without those of which an opinion misses something."""
     ids = tuple(one for one in group.ids if one not in same.missed)
     with suppress(Unusable):
         fewer = replace(_tried(suggestions, replace(group, ids=ids), check), approved=same.approved)
@@ -130,7 +130,7 @@ def _without_missed(
 
 
 def _tried(suggestions: Suggestions, group: Group, check: Check) -> Suggestion:
-    """Give what a group would do, and leave its memories free. Raises `Unusable`."""
+    """Return what a group would do, and leave its memories free. Raises `Unusable`."""
     suggestion = suggestions.of(group, check)
     suggestions.release(suggestion)
     return suggestion
@@ -154,7 +154,7 @@ def _completed(
     missed: Collection[str],
     check: Check,
 ) -> Iterator[Claim]:
-    """Give claims, and the sentences of open sources that none of them tells, each once.
+    """Yield claims, and the sentences of open sources that none of them tells, each once.
 
     The fullest are added first: they tell others. Each source is cited by what tells it.
     missed: of what these say a second opinion found something left out of the claims, so only

@@ -152,7 +152,7 @@ class Group:
         )
 
     def stated(self, ids: Mapping[str, str]) -> StatedGroup:
-        """Give it by other short ids, from those of the memories; what is not there is left out."""
+        """Return it by other short ids; what is not there is left out."""
         return StatedGroup(
             kind=self.kind,  # type: ignore[arg-type]  # it was one of them when it came
             ids=[ids[one] for one in self.ids if one in ids],
@@ -178,7 +178,7 @@ class Suggestions:
         self._taken: set[str] = set()
 
     def of(self, group: Group, check: Check) -> Suggestion:
-        """Give what a group would do. Raises `Unusable`."""
+        """Return what a group would do. Raises `Unusable`."""
         unknown = [one for one in group.ids if one not in self._source]
         if unknown:
             raise Unusable(f"it names an id that was not given: {unknown[0]}")
@@ -302,7 +302,7 @@ class Suggestions:
         return self._suggestion("newer", "update", group.ids, leaving, reason, draft)
 
     def _stages(self, ids: Sequence[str]) -> Iterator[list[Source]]:
-        """Give earlier memories, the latest first, those in a row with one value together."""
+        """Yield earlier memories, the latest first, those in a row with one value together."""
         late_first = in_time([self._source[one] for one in ids])[::-1]
         for _, stage in groupby(late_first, key=lambda one: read(one.text).value_keys):
             yield list(stage)

@@ -31,7 +31,7 @@ class Doubt:
 
 
 def doubts_of(suggestion: Suggestion, faults: Sequence[Fault]) -> list[Doubt]:
-    """Give what is to be asked about a draft that has soft faults, or none."""
+    """Return what is to be asked about a draft that has soft faults, or none."""
     operation = suggestion.proposal.operation
     if operation == "update":
         return list(_endings(suggestion))
@@ -42,7 +42,7 @@ def doubts_of(suggestion: Suggestion, faults: Sequence[Fault]) -> list[Doubt]:
 def standing(
     doubts: Sequence[Doubt], opinions: Sequence[StatedOpinion], check: Check
 ) -> tuple[list[Fault], list[str]]:
-    """Give the faults that stand after the opinions, and the voices that restate a rule.
+    """Return the faults that stand after the opinions, and the voices that restate a rule.
 
     opinions: each with the number of a doubt, from 1. Where other words are to say the same, a
     network must not find that out of the question.

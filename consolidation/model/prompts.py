@@ -190,7 +190,7 @@ Item = Said | Ended
 
 
 def ask_for_opinions(items: Sequence[Item]) -> Messages:
-    """Give the messages that ask whether sentences are said by other texts, too."""
+    """Return the messages that ask whether sentences are said by other texts, too."""
     return [
         {"role": "system", "content": OPINIONS},
         {"role": "user", "content": _fenced("items", list(_item_lines(items)))},
@@ -198,7 +198,7 @@ def ask_for_opinions(items: Sequence[Item]) -> Messages:
 
 
 def _item_lines(items: Sequence[Item]) -> Iterator[str]:
-    """Give items as lines, those in a row by the same texts in one."""
+    """Yield items as lines, those in a row by the same texts in one."""
     numbered = enumerate(items, start=1)
     for (name, texts), several in itertools.groupby(numbered, key=lambda one: _texts_of(one[1])):
         stated = [{"n": number, **_stated(item)} for number, item in several]
@@ -216,17 +216,17 @@ def _stated(item: Item) -> dict[str, Any]:
 
 
 def form_of(messages: Messages) -> Form:
-    """Give the form of the answer that messages ask for."""
+    """Return the form of the answer that messages ask for."""
     return "opinions" if messages[0]["content"] == OPINIONS else "groups"
 
 
 def short_ids(sources: Sequence[Source]) -> dict[str, str]:
-    """Give the short id of each source in a prompt to its own id: m1, m2 ..."""
+    """Return the short id of each source in a prompt to its own id: m1, m2 ..."""
     return {f"m{number}": source.id for number, source in enumerate(sources, start=1)}
 
 
 def ask_about(sources: Sequence[Source], standing: frozenset[str]) -> Messages:
-    """Give the messages that ask about memories, of which some stand as they are."""
+    """Return the messages that ask about memories, of which some stand as they are."""
     return [
         {"role": "system", "content": INSTRUCTIONS},
         {"role": "user", "content": _fenced("memories", _lines(sources, standing))},
@@ -238,7 +238,7 @@ def ask_again(
     standing: frozenset[str],
     faulty: Sequence[tuple[StatedGroup, Sequence[str]]],
 ) -> Messages:
-    """Give the messages that ask once more about groups, each with its faults: they may quote."""
+    """Return the messages that ask once more about groups, each with its faults: they may quote."""
     messages = ask_about(sources, standing)
     listed = [_line(group.model_dump() | {"faults": list(faults)}) for group, faults in faulty]
     messages[-1]["content"] += f"\n{_REPAIR}\n{_fenced('groups', listed)}"
@@ -246,7 +246,7 @@ def ask_again(
 
 
 def ask_for_the_form(messages: Messages, answer: str, fault: str) -> Messages:
-    """Give the messages that ask once more after an answer that could not be read."""
+    """Return the messages that ask once more after an answer that could not be read."""
     listed = _fenced("faults", [_line(fault)])
     again = f"That answer cannot be read:\n{listed}\nAnswer again, with one JSON object."
     return [
@@ -257,7 +257,7 @@ def ask_for_the_form(messages: Messages, answer: str, fault: str) -> Messages:
 
 
 def _lines(sources: Sequence[Source], standing: frozenset[str]) -> Iterator[str]:
-    """Give each memory as a line, below the day on which it was said."""
+    """Yield each memory as a line, below the day on which it was said."""
     day = ""
     for short, source in zip(short_ids(sources), sources, strict=True):
         if source.observed_at[:10] != day:
@@ -268,18 +268,18 @@ def _lines(sources: Sequence[Source], standing: frozenset[str]) -> Iterator[str]
 
 
 def _line(value: Any) -> str:
-    """Give JSON without the blanks, which are paid for."""
+    """Return JSON without the blanks, which are paid for."""
     return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
 
 
 def _fenced(name: str, lines: Iterator[str] | Sequence[str]) -> str:
-    """Give lines of JSON between two marks; "<" as an escape, so that no text can end them."""
+    """Return lines of JSON between two marks; "<" as an escape, so that no text can end them."""
     inside = "\n".join(lines).replace("<", "\\u003c")
     return f"<{name}>\n{inside}\n</{name}>"
 
 
 def schema(form: Form) -> dict[str, Any]:
-    """Give the JSON schema of an answer, as providers of structured output want it."""
+    """Return the JSON schema of an answer, as providers of structured output want it."""
     # Each time a new one: litellm changes it for some providers.
     made: dict[str, Any] = json.loads(_schema_text(form))
     return made

@@ -15,7 +15,7 @@ _LOGGERS = ("LiteLLM", "LiteLLM Router", "LiteLLM Proxy", "openai", "httpx", "ht
 
 
 def load_litellm() -> Any:
-    """Give litellm."""
+    """Return litellm."""
     # Else litellm fetches a price list and reads any .env it finds, at its import.
     os.environ["LITELLM_LOCAL_MODEL_COST_MAP"] = "True"
     os.environ["LITELLM_LOCAL_ANTHROPIC_BETA_HEADERS"] = "True"
@@ -52,7 +52,7 @@ def _follow_no_redirects(litellm: Any) -> None:
 
 
 def status_of(error: BaseException) -> int | None:
-    """Give the status that the server itself sent with an error; None if it sent none.
+    """Return the status that the server itself sent with an error; None if it sent none.
 
     litellm gives each of its own errors a status, whether or not one came.
     """

@@ -81,7 +81,7 @@ class Talk:
                 yield replace(one, usage=part)
 
     def end(self, state: State, why: str | None = None) -> Asked:
-        """Give what became of the question."""
+        """Return what became of the question."""
         conflicts, turned_down = tuple(self.conflicts), tuple(self.turned_down)
         return Asked(self.window, state, why, self.usage, conflicts, turned_down)
 
@@ -129,7 +129,7 @@ class Question(ABC):
 
     @abstractmethod
     def failed(self, state: State, why: str, check: Check) -> Come:
-        """Give what comes of the window without an answer."""
+        """Return what comes of the window without an answer."""
 
     @property
     def most_tokens(self) -> int:
@@ -137,12 +137,12 @@ class Question(ABC):
         return 2 * self.estimate.answer + ANSWER_MARGIN
 
     def kept(self, answers: Answers) -> Answer | None:
-        """Give the answer that was paid for before, if it can be read."""
+        """Return the answer that was paid for before, if it can be read."""
         found = answers.find(self._key)
         return found if found is not None and self.is_readable(found.answer) else None
 
     def to_keep(self, answer: Answer) -> list[KeptAnswer]:
-        """Give what is to be kept of an answer: nothing of one that cannot be read."""
+        """Return what is to be kept of an answer: nothing of one that cannot be read."""
         readable = self.is_readable(answer.answer)
         return [(self._key, self._model, answer)] if readable else []
 
@@ -184,7 +184,7 @@ class GroupsQuestion(Question):
         super().__init__(talk.models.writer, talk, messages, estimate)
 
     def settle(self, text: str, check: Check) -> Come:
-        """Give the groups that may be carried out, and ask on about the others."""
+        """Yield the groups that may be carried out, and ask on about the others."""
         try:
             stated = read_form(prompts.GroupsAnswer, text).groups
         except Unreadable as error:
@@ -203,7 +203,7 @@ class GroupsQuestion(Question):
             yield from _went_on(self.talk, faulty, is_last, check)
 
     def failed(self, state: State, why: str, check: Check) -> Come:
-        """Give what comes of the window without an answer; what was turned down may be mended."""
+        """Yield what comes of the window without an answer; what was turned down may be mended."""
         yield from _without_the_model(self.talk, self._faulty, check, state)
         yield self.talk.end(state, why)
 
@@ -264,7 +264,7 @@ class GroupsQuestion(Question):
     def _without(
         self, wrong: Sequence[str], group: Group, suggestion: Suggestion, check: Check
     ) -> Suggestion:
-        """Give what a group may do without what is wrong with it; itself if that is nothing."""
+        """Return what a group may do without what is wrong with it; itself if that is nothing."""
         suggestions = self.talk.suggestions
         suggestions.release(suggestion)
         found = before_opinions(suggestions, group, suggestion, check)
@@ -298,7 +298,7 @@ class OpinionsQuestion(Question):
         super().__init__(model, talk, messages, estimate)
 
     def settle(self, text: str, check: Check) -> Come:
-        """Give the groups that the opinions are for, and go on with the others."""
+        """Yield the groups that the opinions are for, and go on with the others."""
         try:
             opinions = read_form(prompts.OpinionsAnswer, text).opinions
         except Unreadable as error:
@@ -310,7 +310,7 @@ class OpinionsQuestion(Question):
         yield from _went_on(self.talk, faulty, self._is_last, check)
 
     def failed(self, state: State, why: str, check: Check) -> Come:
-        """Give what comes of the window: nothing that is in doubt is carried out."""
+        """Yield what comes of the window: nothing that is in doubt is carried out."""
         yield from _without_the_model(self.talk, self._faulty, check, state)
         for one in self._doubted:
             yield Written(one.suggestion.proposal, state, why)
@@ -411,7 +411,7 @@ def _conflicts(talk: Talk, group: Group) -> list[Conflict]:
 def _without_the_model(
     talk: Talk, faulty: Sequence[_Faulty], check: Check, state: State = "rejected"
 ) -> Iterator[Written]:
-    """Give what becomes of groups that cannot be used after all.
+    """Yield what becomes of groups that cannot be used after all.
 
     state: of those of which nothing is written; only `rejected` is remembered.
     """
@@ -423,7 +423,7 @@ def _without_the_model(
 
 
 def _settled(talk: Talk, one: _Faulty, check: Check, state: State) -> Written | None:
-    """Give what becomes of a group with faults: without what is at fault, or nothing of it."""
+    """Return what becomes of a group with faults: without what is at fault, or nothing of it."""
     suggestion, why = one.suggestion, "; ".join(one.faults)
     if suggestion is None:
         return None

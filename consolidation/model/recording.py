@@ -68,7 +68,7 @@ class Recording:
 
 
 def question_key(model: str, messages: Messages) -> str:
-    """Give the key of a prompt: the SHA-256 of who is asked and what, as compact JSON."""
+    """Return the key of a prompt: the SHA-256 of who is asked and what, as compact JSON."""
     return hashlib.sha256(json_text([model, messages]).encode()).hexdigest()
 
 
@@ -233,15 +233,15 @@ class ReplayedModel:
         return float("inf") if self._behind is None else self._behind.patience_s
 
     def price(self, prompt_tokens: int, answer_tokens: int) -> float | None:
-        """Give what it costs to ask the model behind it; a recording costs nothing."""
+        """Return what it costs to ask the model behind it; a recording costs nothing."""
         return 0.0 if self._behind is None else self._behind.price(prompt_tokens, answer_tokens)
 
     def limit(self, answer_tokens: int) -> int:
-        """Give the most tokens to allow for an answer of so many."""
+        """Return the most tokens to allow for an answer of so many."""
         return answer_tokens if self._behind is None else self._behind.limit(answer_tokens)
 
     def ask(self, call: Call) -> Answer:
-        """Give the recorded answer. Raises `CallFailed` if nobody knows one."""
+        """Return the recorded answer. Raises `CallFailed` if nobody knows one."""
         known = self._answers.get(question_key(self._name, call.messages))
         if known is not None:
             self.note_kept(call.messages, known)
@@ -311,7 +311,7 @@ class Tape:
         return None if self.recorder is None else self.recorder.problem
 
     def model(self, name: str, opened: Callable[[], Model]) -> Model:
-        """Give the model that goes by the tape; `opened` loads the one that is served."""
+        """Return the model that goes by the tape; `opened` loads the one that is served."""
         behind: Model | None = opened() if self.asks else None
         if behind is not None and self.recorder is not None:
             behind = RecordedModel(name, behind, self.recorder)

@@ -14,7 +14,7 @@ _MOST_SHOWN = 300
 
 
 def content_of(message: Any) -> str:
-    """Give what a model said; some are made to answer by the call of a tool."""
+    """Return what a model said; some are made to answer by the call of a tool."""
     calls = getattr(message, "tool_calls", None) or []
     said = message.content or (calls[0].function.arguments if calls else "")
     # Half a surrogate pair is no UTF-8: no file could hold it, and no question repeat it.
@@ -40,7 +40,7 @@ def _refusal(message: Any) -> str:
 
 
 def retry_after(error: BaseException | None) -> float | None:
-    """Give the seconds that a server asks to wait, None if it does not say."""
+    """Return the seconds that a server asks to wait, None if it does not say."""
     headers = getattr(error, "litellm_response_headers", None) or {}
     text = str(headers.get("retry-after", "")).strip()
     if re.fullmatch(r"\d+(\.\d+)?", text):
@@ -55,7 +55,7 @@ def retry_after(error: BaseException | None) -> float | None:
 
 
 def count_of(told: Any, expected: int) -> int:
-    """Give the tokens that a server tells, or those expected where it tells none that can be."""
+    """Return the tokens that a server tells, or those expected where it tells none that can be."""
     if not isinstance(told, int) or told <= 0:
         return expected
     return min(told, _MOST_TOKENS)

@@ -24,7 +24,7 @@ class Manner:
     temperature: int | None = 0
 
     def simpler(self, refusal: str) -> Manner | None:
-        """Give how to ask after a refusal; None if there is no simpler manner."""
+        """Return how to ask after a refusal; None if there is no simpler manner."""
         if self.temperature is not None and "temperature" in refusal.lower():
             return replace(self, temperature=None)
         left = OUTPUTS[OUTPUTS.index(self.output) + 1 :]
@@ -32,7 +32,7 @@ class Manner:
 
 
 def response_format(output: Output, form: prompts.Form) -> dict[str, Any]:
-    """Give the parameters that ask for a form of answer; none for "none"."""
+    """Return the parameters that ask for a form of answer; none for "none"."""
     if output == "none":
         return {}
     shape = strict(prompts.schema(form))
@@ -43,7 +43,7 @@ def response_format(output: Output, form: prompts.Form) -> dict[str, Any]:
 
 
 def strict(schema: Any) -> Any:
-    """Give a schema in the strict form: every property required, no other one allowed."""
+    """Return a schema in the strict form: every property required, no other one allowed."""
     if isinstance(schema, list):
         return [strict(one) for one in schema]
     if not isinstance(schema, dict):

@@ -102,7 +102,7 @@ class ModelWriter:
     def write(
         self, jobs: Sequence[Job], check: Check, answers: Answers
     ) -> Iterator[Sequence[Written | Asked]]:
-        """Give what comes of the windows, as the answers come. Raises `ModelError`."""
+        """Yield what comes of the windows, as the answers come. Raises `ModelError`."""
         if not jobs:
             return
         self.make_ready()
@@ -197,7 +197,7 @@ class _Session:
                 self._landed.append(_failed(one.question, one.outcome, self._check))
 
     def _settled(self, questions: Iterator[Question], ahead: int) -> list[Written | Asked]:
-        """Give what came of questions, some at once, while others land."""
+        """Return what came of questions, some at once, while others land."""
         found: list[Written | Asked] = []
         while (self._known or self._landed) and len(found) < TOGETHER:
             for one in (self._known or self._landed).popleft():
@@ -211,7 +211,7 @@ class _Session:
 
 
 def _failed(question: Question, error: BaseException, check: Check) -> Come:
-    """Give what becomes of a question that was not answered."""
+    """Return what becomes of a question that was not answered."""
     if not isinstance(error, BudgetSpent | CallFailed):
         raise error
     state: State = "skipped" if isinstance(error, BudgetSpent) else "failed"

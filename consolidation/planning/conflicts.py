@@ -19,7 +19,7 @@ from .memories_with_sayings import memories_with_sayings
 
 
 def standing_conflicts(path: Path, chosen: Sequence[str], now: str) -> list[Conflict]:
-    """Give the conflicts of the tenants named, or of all. Raises `StoreError`.
+    """Return the conflicts of the tenants named, or of all. Raises `StoreError`.
 
     The file is only read, and needs no vectors. What a run would merge or make a rule of first
     is not known here, so it may list a pair more than a run does.
@@ -50,7 +50,7 @@ def standing_conflicts(path: Path, chosen: Sequence[str], now: str) -> list[Conf
 def _named(
     population: Population, disputes: Sequence[Dispute], seen: Sequence[Conflict]
 ) -> Iterator[Conflict]:
-    """Give the conflicts that a model named whose memories still stand, none twice."""
+    """Yield the conflicts that a model named whose memories still stand, none twice."""
     standing: dict[str, Memory] = {}
     for memory in population.memories:
         if memory.status == "active":

@@ -46,7 +46,7 @@ class CoveredMerges:
                 yield planner.merge(survivor, part)
 
     def _near(self) -> dict[int, list[int]]:
-        """Give the open rows near each open row, the nearest first, as many as are looked at."""
+        """Return the open rows near each open row, the nearest first, as many as are looked at."""
         import numpy as np
 
         planner, population = self._planner, self._population
@@ -66,7 +66,7 @@ class CoveredMerges:
         return {row: [other for _, other in sorted(found)] for row, found in near.items()}
 
     def _richest_first(self, near: dict[int, list[int]]) -> list[int]:
-        """Give rows in the order in which it is decided whether they stay."""
+        """Return rows in the order in which it is decided whether they stay."""
         planner, population = self._planner, self._population
 
         def order(row: int) -> tuple[bool, int, str, str]:

@@ -22,7 +22,7 @@ _RULES = "extractive/1"
 
 
 def rules_key(operation: Operation) -> str:
-    """Give the hash of the rules by which a plan's own drafts are composed."""
+    """Return the hash of the rules by which a plan's own drafts are composed."""
     return hashlib.sha256(f"{_RULES} {operation}".encode()).hexdigest()
 
 
@@ -136,12 +136,12 @@ def tells_already(owner: Source, source: Source, teller: Teller = in_the_same_wo
 
 
 def richness(source: Source) -> int:
-    """Give how much a memory tells; values and names weigh more than words."""
+    """Return how much a memory tells; values and names weigh more than words."""
     return sum(unit.richness for unit in _units(source))
 
 
 def in_time(sources: Sequence[Source]) -> list[Source]:
-    """Give sources in the order in which they were said."""
+    """Return sources in the order in which they were said."""
     return sorted(sources, key=lambda one: (one.observed_at, one.id))
 
 
@@ -203,18 +203,18 @@ def _claim(unit: _Unit, told: Sequence[tuple[_Unit, _Unit]]) -> Claim:
 
 
 def _citing(unit: _Unit, told: Sequence[tuple[_Unit, _Unit]]) -> tuple[str, ...]:
-    """Give who says a sentence, and who would only have said it again."""
+    """Return who says a sentence, and who would only have said it again."""
     return tuple(
         sorted({unit.source.id} | {other.source.id for other, teller in told if teller is unit})
     )
 
 
 def ended(text: str) -> str:
-    """Give a text with its full stop."""
+    """Return a text with its full stop."""
     return text if text[-1:] in ".!?\"'”)`" else f"{text}."
 
 
 def dated(source: Source, text: str) -> str:
-    """Give a text with the day on which it was said, where it turns false without it."""
+    """Return a text with the day on which it was said, where it turns false without it."""
     marked = DATE_MARK.match(text) is not None
     return f"[{source.observed_at[:10]}] {text}" if read(text).deictic and not marked else text

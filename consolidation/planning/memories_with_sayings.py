@@ -15,7 +15,7 @@ def memories_with_sayings(
     is_open: Callable[[int], bool],
     sayings: Callable[[Memory], tuple[Saying, ...]] = said_in,
 ) -> list[MemoryWithSayings]:
-    """Give all that a tenant's memories say; what stands in a derived one is not open itself.
+    """Return all that a tenant's memories say; what stands in a derived one is not open itself.
 
     sayings: gives what a memory says, where that was kept and need not be read again.
     """

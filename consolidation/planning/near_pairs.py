@@ -48,7 +48,7 @@ class NearPair:
 
 
 def near_pairs(population: Population, rank: Rank) -> list[NearPair]:
-    """Give the near pairs of active memories, most similar first.
+    """Return the near pairs of active memories, most similar first.
 
     Of memories with one text the first by rank stands for all; those that were stored with other
     names make pairs of their own.
@@ -78,7 +78,7 @@ def near_pairs(population: Population, rank: Rank) -> list[NearPair]:
 
 
 def _twins(population: Population, rank: Rank) -> dict[int, list[list[int]]]:
-    """Give the active rows of each text by rank, those with the same other names together."""
+    """Return the active rows of each text by rank, those with the same other names together."""
     twins: dict[int, list[list[int]]] = {}
     for text, rows in enumerate(population.rows_of):
         active = [row for row in rows if population.memories[row].status == "active"]
@@ -95,7 +95,7 @@ def _twins(population: Population, rank: Rank) -> dict[int, list[list[int]]]:
 def groups_of_same(
     population: Population, pairs: Sequence[NearPair], rank: Rank
 ) -> Iterator[list[int]]:
-    """Give groups in which every two memories say the same, each with its survivor first."""
+    """Yield groups in which every two memories say the same, each with its survivor first."""
     classes = {rows[0]: rows for twins in _twins(population, rank).values() for rows in twins}
     same: dict[int, set[int]] = {}
     for pair in pairs:
@@ -121,7 +121,7 @@ def groups_of_same(
 
 
 def by_rank(population: Population, may_leave: Callable[[int], bool]) -> Rank:
-    """Give the order in which memories survive those that say the same.
+    """Return the order in which memories survive those that say the same.
 
     First one that may not leave, else the most trusted one; of equals a human's, then one that
     already stands for others, so that lineage does not grow by a step a night; then one that says
@@ -146,7 +146,7 @@ def by_rank(population: Population, may_leave: Callable[[int], bool]) -> Rank:
 
 
 def refusals(population: Population, pairs: Sequence[NearPair]) -> list[Refusal]:
-    """Give the near pairs that a guard keeps apart, most similar first, for the report.
+    """Return the near pairs that a guard keeps apart, most similar first, for the report.
 
     A mere addition counts where the two would have been merged without it.
     """
@@ -192,7 +192,7 @@ def _taken_apart(population: Population, left: int, right: int) -> bool:
 
 
 def _told_besides(population: Population, row: int) -> set[str]:
-    """Give the entities that whoever stored a memory named, and its text does not.
+    """Return the entities that whoever stored a memory named, and its text does not.
 
     What the text names is compared with the text: "k8s" and "Kubernetes" are one.
     """

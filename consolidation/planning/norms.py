@@ -50,7 +50,7 @@ _COLUMNS = 1_024
 
 
 def find_norms(texts: Sequence[str], vectors: NDArray[np.float32]) -> list[list[int]]:
-    """Give the groups of texts that demand one thing, by their places.
+    """Return the groups of texts that demand one thing, by their places.
 
     Where many pairs of a group demand the opposite of each other, none of it is settled enough to
     be a rule.
@@ -88,7 +88,7 @@ def _told_apart(vectors: NDArray[np.float32], group: list[int]) -> list[list[int
 
 
 def _settled(alike: NDArray[np.float32], norms: Sequence[Norm]) -> list[int]:
-    """Give the places of those that demand one thing; none where too many are in conflict."""
+    """Return the places of those that demand one thing; none where too many are in conflict."""
     conflicts = {
         (one, other)
         for one, other in combinations(range(len(norms)), 2)
@@ -102,7 +102,7 @@ def _settled(alike: NDArray[np.float32], norms: Sequence[Norm]) -> list[int]:
 
 
 def _of_words(norms: Sequence[Norm]) -> NDArray[np.float32]:
-    """Give a vector of each norm's words and values, of which rare ones weigh more."""
+    """Return a vector of each norm's words and values, of which rare ones weigh more."""
     import numpy as np
 
     keys = [{*norm.words, *map(str, norm.core.value_keys)} for norm in norms]
@@ -144,7 +144,7 @@ def _is_of_demanding(conflict: Objection) -> bool:
 
 
 def rule_drafts(sources: Sequence[Source], likelihood: Likelihood) -> Iterator[Draft]:
-    """Give the voices that may stand for all as a rule, each with its supporters, the best first.
+    """Yield the voices that may stand for all as a rule, each with its supporters, the best first.
 
     A single sentence that demands, each of whose values and names stands in as many supporters as
     a rule needs, and few of whose words stand in fewer: a reason that one voice gave is not the

@@ -64,7 +64,7 @@ def plan_tenant(population: Population, options: PlanOptions) -> Plan:
 
 
 def _settled(proposals: Iterable[Proposal]) -> set[str]:
-    """Give the memories that are superseded whatever a model says."""
+    """Return the memories that are superseded whatever a model says."""
     return {one for each in proposals if not each.waits for one in each.leaving}
 
 

@@ -123,7 +123,7 @@ class Rules:
         return not find_faults(found.draft, sources, "extract")
 
     def _merged_into(self, voicing: list[int], group: list[int]) -> Iterator[int]:
-        """Give the rows of a group that one of its open rows stands for: they are voices, too."""
+        """Yield the rows of a group that one of its open rows stands for: they are voices, too."""
         planner, memories = self._planner, self._population.memories
         standing = set(planner.ids(voicing))
         for row in group:
@@ -159,7 +159,7 @@ class Rules:
         return self._planner.is_open(row) and not asked
 
     def _restating(self, rule: str, rows: Sequence[int]) -> list[str]:
-        """Give the ids of those of the rows that say no more than a rule, and may leave."""
+        """Return the ids of those of the rows that say no more than a rule, and may leave."""
         planner, memories = self._planner, self._population.memories
         able = [
             row for row in rows if planner.may_leave(row) and not self._named_besides(memories[row])
@@ -174,7 +174,7 @@ class Rules:
         return any(name.casefold() not in known for name in named)
 
     def _voicing(self, rule: str, known: list[int], waiting: list[int]) -> list[int]:
-        """Give the rows that voice a rule in sessions that it has no voice of yet."""
+        """Return the rows that voice a rule in sessions that it has no voice of yet."""
         sessions = {self._session(row) for row in known}
         return [
             row

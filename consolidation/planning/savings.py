@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def weighed(results: Iterable[Result], populations: Sequence[Population]) -> list[Result]:
-    """Give results with what they are worth."""
+    """Return results with what they are worth."""
     by_tenant = {population.tenant: population for population in populations}
     return [replace(one, worth=_worth(one, by_tenant[one.proposal.tenant])) for one in results]
 
@@ -25,7 +25,7 @@ def weighed(results: Iterable[Result], populations: Sequence[Population]) -> lis
 def expected_counts(
     before: Counts, proposals: Sequence[Proposal], populations: Sequence[Population]
 ) -> Counts:
-    """Give the counts that proposals lead to if all of them are applied."""
+    """Return the counts that proposals lead to if all of them are applied."""
     by_tenant = {population.tenant: population for population in populations}
     layers = Counter(before.layers)
     superseded, characters, tokens = before.superseded, before.characters, before.tokens
@@ -52,14 +52,14 @@ def _worth(result: Result, population: Population) -> Worth:
 
 
 def _trust(proposal: Proposal, population: Population) -> float:
-    """Give the trust of what results."""
+    """Return the trust of what results."""
     if proposal.survivor is not None:
         return population.memory(proposal.survivor).trust
     return derived_trust(population.memory(one).trust for one in proposal.sources)
 
 
 def _texts(proposal: Proposal, population: Population) -> tuple[list[str], list[str]]:
-    """Give the texts of memories that go, or change, and those that come in their place."""
+    """Return the texts of memories that go, or change, and those that come in their place."""
     going = _contents(proposal.leaving, population)
     if proposal.keeps_text:
         return going, []

@@ -57,7 +57,7 @@ class Syntheses:
             yield from self._growth(self._population.memory(owner), rows)
 
     def undecided(self) -> Iterator[Undecided]:
-        """Give what looks like one thing and cannot be told once without a model."""
+        """Yield what looks like one thing and cannot be told once without a model."""
         for rows in self._left:
             still = [row for row in rows if self._planner.is_open(row)]
             if len(still) > 1:
@@ -98,13 +98,13 @@ class Syntheses:
             yield planner.merge(survivor, leaving)
 
     def _agreeing(self, rows: list[int]) -> list[int]:
-        """Give the rows without those that stand against each other."""
+        """Return the rows without those that stand against each other."""
         planner, opponents = self._planner, self._topic_groups.opponents
         ids = set(planner.ids(rows))
         return [row for row in rows if ids.isdisjoint(opponents.get(planner.id(row), ()))]
 
     def _alike(self, rows: list[int]) -> list[int]:
-        """Give the rows without those that look like others and differ from them in one thing."""
+        """Return the rows without those that look like others and differ from them in one thing."""
         pairs = self._planner.look_alikes(rows)
         while pairs:
             ((most, _),) = Counter(row for pair in pairs for row in pair).most_common(1)
@@ -113,7 +113,7 @@ class Syntheses:
         return rows
 
     def _owners(self, group: list[int]) -> list[Memory]:
-        """Give the memories that were made of parts of the group, of the greatest part first.
+        """Return the memories that were made of parts of the group, of the greatest part first.
 
         One that says what something was before takes in nothing else.
         """

@@ -87,26 +87,26 @@ class TenantPlanner:
         return one.trust >= other.trust and (one.id, other.id) not in self.population.taken_apart
 
     def id(self, row: int) -> str:
-        """Give the id of a row."""
+        """Return the id of a row."""
         return self.population.memories[row].id
 
     def ids(self, rows: Sequence[int]) -> list[str]:
-        """Give the ids of rows."""
+        """Return the ids of rows."""
         return [self.id(row) for row in rows]
 
     def leaving(self, rows: Sequence[int]) -> list[str]:
-        """Give the ids of those of the rows that may be superseded."""
+        """Return the ids of those of the rows that may be superseded."""
         return self.ids([row for row in rows if self.may_leave(row)])
 
     def in_time(self, rows: Sequence[int]) -> list[int]:
-        """Give rows in the order in which they were observed."""
+        """Return rows in the order in which they were observed."""
         memories = self.population.memories
         return sorted(rows, key=lambda row: (memories[row].observed_at, memories[row].id))
 
     def groups(
         self, rows: Iterable[int], similarity: float, conflict: PairGuard
     ) -> Iterator[list[int]]:
-        """Give groups of rows about one thing, those with one text side by side."""
+        """Yield groups of rows about one thing, those with one text side by side."""
         import numpy as np
 
         population = self.population
@@ -254,7 +254,7 @@ def _listed(place: int | None) -> list[int]:
 
 
 def most_common(counts: Counter[str]) -> list[str]:
-    """Give what was counted, the most common first; of equals the first of the alphabet."""
+    """Return what was counted, the most common first; of equals the first of the alphabet."""
     return sorted(counts, key=lambda one: (-counts[one], one))
 
 
@@ -263,7 +263,7 @@ def _in_conflict(guard: PairGuard, readings: Sequence[Reading], one: int, other:
 
 
 def similarities(sources: Sequence[Source]) -> tuple[float, float]:
-    """Give the lowest and the mean similarity of the pairs, to four places."""
+    """Return the lowest and the mean similarity of the pairs, to four places."""
     import numpy as np
 
     vectors = np.stack([source.vector for source in sources])

@@ -14,7 +14,7 @@ _MOST = 3
 
 
 def shared_topics(population: Population, rows: Sequence[int]) -> tuple[str, ...]:
-    """Give what most of the rows mention, most shared first; empty if they share nothing."""
+    """Return what most of the rows mention, most shared first; empty if they share nothing."""
     needed = SHARED_TOPIC * len(rows)
     names = Counter(
         name

@@ -68,7 +68,7 @@ class UpdateProposals:
         return draft if len(read(draft.text).sentences) <= thresholds.MOST_CLAIMS else None
 
     def _widened(self, stages: Sequence[Stage]) -> list[list[str]]:
-        """Give the ids of each value's memories, with other wordings that lie near them."""
+        """Return the ids of each value's memories, with other wordings that lie near them."""
         taken = {one.memory.id for stage in stages for one in stage.told}
         room = thresholds.MOST_SOURCES - len(taken)
         widened = []
@@ -88,7 +88,7 @@ class UpdateProposals:
     def _wordings(
         self, stage: Stage, after: tuple[str, str], until: tuple[str, str] | None
     ) -> Iterator[str]:
-        """Give open memories of the same groups that say nothing else, from `after` until then."""
+        """Yield open memories of the same groups that say nothing else, from `after` until then."""
         population, topic_groups = self._population, self._topic_groups
         rows = (population.row(one.memory.id) for one in stage.told)
         groups = {topic_groups.group_of[row] for row in rows if row in topic_groups.group_of}

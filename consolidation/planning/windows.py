@@ -53,7 +53,7 @@ class Windows:
         self._settled = frozenset(settled)
 
     def plan(self) -> Iterator[Window]:
-        """Give the windows; a memory that nothing lies near is in none."""
+        """Yield the windows; a memory that nothing lies near is in none."""
         memories = self._shown()
         new = [at for at, one in enumerate(memories) if self._is_new(one)]
         if not new or len(memories) < 2:
@@ -80,7 +80,7 @@ class Windows:
             yield self._window(in_time, () if number else alone)
 
     def _shown(self) -> list[Memory]:
-        """Give what may be shown: what is open, and what was made before and may take others in.
+        """Return what may be shown: what is open, and what was made before and may take others in.
 
         Of memories with one text, one.
         """
@@ -133,7 +133,7 @@ class Windows:
         )
 
     def _apart(self, ids: Sequence[str]) -> Iterator[tuple[str, str]]:
-        """Give the pairs that nobody may join, whatever a model says."""
+        """Yield the pairs that nobody may join, whatever a model says."""
         shown = set(ids)
         taken_apart = self._population.taken_apart
         for one in ids:
@@ -143,5 +143,5 @@ class Windows:
 
 
 def _when(memory: Memory) -> tuple[str, str]:
-    """Give the order in which memories are shown: that in which they were said."""
+    """Return the order in which memories are shown: that in which they were said."""
     return memory.observed_at, memory.id

@@ -177,13 +177,13 @@ def _grow(
 
 
 def _parted(proposal: Proposal, sources: Sequence[Memory]) -> tuple[Memory, list[Memory]]:
-    """Give the one that stays, and the others."""
+    """Return the one that stays, and the others."""
     staying = next(memory for memory in sources if memory.id == proposal.survivor)
     return staying, [memory for memory in sources if memory is not staying]
 
 
 def _grown(owner: Memory, others: Sequence[Memory], now: datetime) -> dict[str, Any]:
-    """Give the columns of a derived memory, its text aside, that also speak for what it takes in.
+    """Return the columns of a derived memory, its text aside, that also speak for what it takes in.
 
     Its trust stays: more that says so does not make it surer.
     """
@@ -214,7 +214,7 @@ def _write_index(
 def _names_of(
     text: str, sources: Sequence[Memory], entities: Mapping[str, Sequence[str]]
 ) -> list[str]:
-    """Give the names in a text: those of its sources that stand in it, and those found anew."""
+    """Return the names in a text: those of its sources that stand in it, and those found anew."""
     from slowwave.consolidation.snapshot.entities import names_in
 
     named = {name for memory in sources for name in entities.get(memory.id, ())}
@@ -283,7 +283,7 @@ def _derived(
 
 
 def _derived_id(run: RunContext, proposal: Proposal) -> str:
-    """Give a UUIDv7 whose random part is the proposal's: one run gives one id, whenever made."""
+    """Return a UUIDv7 whose random part is the proposal's: one run gives one id, whenever made."""
     from uuid6 import UUID
 
     milliseconds = int(run.now.timestamp() * 1000)
@@ -292,7 +292,7 @@ def _derived_id(run: RunContext, proposal: Proposal) -> str:
 
 
 def _united(survivor: Memory, others: Sequence[Memory], now: datetime) -> dict[str, Any]:
-    """Give the columns of a survivor that also speak for what it replaces."""
+    """Return the columns of a survivor that also speak for what it replaces."""
     everyone = [survivor, *others]
     metadata = dict(survivor.metadata)
     sessions = _all_sessions(everyone)
@@ -328,7 +328,7 @@ def _all_sessions(memories: Sequence[Memory]) -> list[str]:
 
 
 def _latest_end(memories: Sequence[Memory]) -> str | None:
-    """Give when the last of them expires; None if one never does: no fact may end early."""
+    """Return when the last of them expires; None if one never does: no fact may end early."""
     ends = [memory.expires_at for memory in memories]
     return None if None in ends else max(end for end in ends if end is not None)
 

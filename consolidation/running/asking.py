@@ -30,7 +30,7 @@ def asked_only(
     writer: Writer,
     progress: Progress,
 ) -> Outcome:
-    """Give what a dry run tells, with what the model makes of the windows.
+    """Return what a dry run tells, with what the model makes of the windows.
 
     Answers that lie in the file are taken from there; new ones are not kept but by a recording.
     Raises `ModelError` if the model cannot be asked.
@@ -65,7 +65,7 @@ def _expected(
     results: Sequence[Result],
     populations: Sequence[Population],
 ) -> Counts:
-    """Give the counts to which all that would be applied leads, purging aside."""
+    """Return the counts to which all that would be applied leads, purging aside."""
     done = [one.proposal for one in results if one.state == "planned"]
     before = expected_counts(outcome.before, plan.proposals, populations)
     after = expected_counts(outcome.before, done, populations)

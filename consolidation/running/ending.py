@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 def planned(
     plan: Plan, snapshot: Snapshot, populations: Sequence[Population], purgeable: Purgeable
 ) -> Outcome:
-    """Give what a dry run tells: the plan, and where it would lead."""
+    """Return what a dry run tells: the plan, and where it would lead."""
     planned = [Result(one, "planned") for one in plan.proposals]
     after = expected_counts(snapshot.counts, plan.proposals, populations)
     after = replace(after, superseded=after.superseded - len(purgeable.ids))

@@ -251,7 +251,7 @@ class Run:
     def end_early(self) -> bool:
         """Write down that the run was interrupted before it applied anything.
 
-        Gives whether it had written anything at all.
+        Returns whether it had written anything at all.
         """
         self._find_what_stands(_Done())
         self.end("interrupted", None, {})
@@ -322,7 +322,7 @@ def _moments(several: Sequence[Written]) -> Iterator[Sequence[Written]]:
 
 
 def _disputes(asked: Asked) -> list[Dispute]:
-    """Give the conflicts that a model named by what the memories say."""
+    """Return the conflicts that a model named by what the memories say."""
     window = asked.window
     hash_of = dict(zip(window.memories, window.content_hashes, strict=True))
     return [

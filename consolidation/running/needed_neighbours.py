@@ -38,7 +38,7 @@ def _needed(population: Population, ids: Sequence[str]) -> list[str]:
 
 
 def _family(population: Population, row: int) -> str:
-    """Give the id of the memory that stands for this one by now."""
+    """Return the id of the memory that stands for this one by now."""
     memory, seen = population.memories[row], set[str]()
     while memory.superseded_by is not None and memory.id not in seen:
         seen.add(memory.id)
@@ -50,7 +50,7 @@ def _family(population: Population, row: int) -> str:
 
 
 def _near_active(population: Population, rows: Sequence[int], family: dict[int, str]) -> list[int]:
-    """Give those of the rows that an active memory is near to, but for the one it became."""
+    """Return those of the rows that an active memory is near to, but for the one it became."""
     import numpy as np
 
     memories, chosen = population.memories, np.array(sorted(rows), dtype=np.intp)

@@ -88,7 +88,7 @@ def _wrongly_rejected(outcome: Outcome) -> int:
 
 
 def report_of(outcome: Outcome) -> dict[str, Any]:
-    """Give the counts and the model's use, as they are kept with the run."""
+    """Return the counts and the model's use, as they are kept with the run."""
     return {
         "before": asdict(outcome.before),
         "after": asdict(outcome.after),

@@ -34,8 +34,8 @@ def save_findings(
     first: what the run saw before it did anything; where it changed something since, that takes
     another look. All of it is kept for speed alone, and the run has ended: where the file cannot
     be written, the model not be loaded, or somebody interrupts, it is left for the next run. So it
-    is where another look would take as long as the first, since little was new to that. Gives what
-    went wrong, if anything did.
+    is where another look would take as long as the first, since little was new to that. Returns
+    what went wrong, if anything did.
     """
     interruption.end()
     short = first.cache.size <= _SHORT or first.cache.new >= _MUCH * first.cache.size
@@ -61,7 +61,7 @@ def save_findings(
 
 
 def _awaited(found: Future[Found], interruption: Interruption) -> Found | None:
-    """Give what a look finds once it is there, or None if somebody interrupts."""
+    """Return what a look finds once it is there, or None if somebody interrupts."""
     while not interruption.asked:
         try:
             return found.result(_PATIENCE_S)

@@ -96,7 +96,7 @@ class Surveyor:
         )
 
     def again(self, known: Cache, keeper: Keeper) -> tuple[Plan, Sequence[Population]]:
-        """Give the plan of what is there once a run did what it had planned.
+        """Return the plan of what is there once a run did what it had planned.
 
         known: what the first survey found out. Nobody is asked anything more by this plan.
         """
@@ -114,7 +114,7 @@ class Surveyor:
 def _planned(
     populations: Sequence[Population], options: PlanOptions, progress: Progress
 ) -> dict[str, Plan]:
-    """Give the plan of each tenant that is not at rest."""
+    """Return the plan of each tenant that is not at rest."""
     if not populations:
         return {}  # and nothing is loaded that reads texts
     from slowwave.consolidation.planning.plan import plan_tenant

@@ -23,7 +23,7 @@ _HIDDEN = "***"
 
 
 def without_secrets(text: str, address: str | None = None) -> str:
-    """Give a text without the keys of the environment, and without those in an address.
+    """Return a text without the keys of the environment, and without those in an address.
 
     In the place of a key stands the name of its variable.
     """
@@ -47,7 +47,7 @@ def _in_environment() -> Iterator[tuple[str, str]]:
 
 
 def _in_address(address: str | None) -> Iterator[str]:
-    """Give what in an address lets one in: the password, with its user too, and keys."""
+    """Yield what in an address lets one in: the password, with its user too, and keys."""
     try:
         parts = urlsplit(address or "")
         user, password = parts.username, parts.password
@@ -63,7 +63,7 @@ def _in_address(address: str | None) -> Iterator[str]:
 
 
 def _spell(secret: str) -> Iterator[str]:
-    """Give a secret as it is, and as JSON, addresses and a header of HTTP spell it."""
+    """Yield a secret as it is, and as JSON, addresses and a header of HTTP spell it."""
     yield secret
     yield json.dumps(secret)[1:-1]
     yield quote(secret)

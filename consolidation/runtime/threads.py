@@ -15,7 +15,7 @@ Result = TypeVar("Result")
 
 
 def run_in_thread(work: Callable[[], Result]) -> Result:
-    """Give what a work gives, or raise what it raises; whoever waits can be interrupted."""
+    """Return what a work gives, or raise what it raises; whoever waits can be interrupted."""
     return start_in_thread(work).result()
 
 

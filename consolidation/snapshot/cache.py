@@ -43,7 +43,7 @@ class Cache:
     def recall(
         self, kind: str, texts: Sequence[str], form: Decoder[T], work_out: Callable[[], T]
     ) -> T:
-        """Give what these texts, named by their hashes and in this order, gave before.
+        """Return what these texts, named by their hashes and in this order, gave before.
 
         `work_out` gives it for the first time, or where it is not of this form.
         """
@@ -58,7 +58,7 @@ class Cache:
         return found
 
     def last(self, kind: str, of: str, form: Decoder[T]) -> T | None:
-        """Give what was noted last; None if there is nothing."""
+        """Return what was noted last; None if there is nothing."""
         kept = _read(self._known.get((kind, key_of([of]))), form)
         return None if kept is None else kept[0]
 
@@ -82,7 +82,7 @@ class Cache:
         return len(self._used - self._kept)
 
     def taken(self) -> list[tuple[str, bytes, str]]:
-        """Give what was found out since the beginning, or since this was asked before."""
+        """Return what was found out since the beginning, or since this was asked before."""
         new = sorted(self._used - self._kept)
         self._kept.update(new)
         return [(*place, self._known[place]) for place in new]
@@ -94,18 +94,18 @@ class Cache:
 
 
 def key_of(texts: Iterable[str]) -> bytes:
-    """Give the key of some texts in this order, by their hashes."""
+    """Return the key of some texts in this order, by their hashes."""
     return blake2b(" ".join((rules(), *texts)).encode(), digest_size=_KEY_BYTES).digest()
 
 
 def _written(value: object) -> str:
-    """Give a value as JSON with a sum in front that tells whether it was damaged since."""
+    """Return a value as JSON with a sum in front that tells whether it was damaged since."""
     text = _ENCODER.encode(value)
     return f"{crc32(text):08x}{text.decode()}"
 
 
 def _read(kept: str | None, form: Decoder[T]) -> tuple[T] | None:
-    """Give the value of which `_written` made this; None if it is another by now."""
+    """Return the value of which `_written` made this; None if it is another by now."""
     if kept is None:
         return None
     text = kept[_SUM:].encode()
@@ -119,12 +119,12 @@ def _read(kept: str | None, form: Decoder[T]) -> tuple[T] | None:
 
 @cache
 def rules() -> str:
-    """Give what texts are read by: with other rules nothing that is kept is of use."""
+    """Return what texts are read by: with other rules nothing that is kept is of use."""
     return f"{version('slowwave')}/{hash_of_code(_CODE)}"
 
 
 def hash_of_code(folder: Path) -> str:
-    """Give the hash of a package's modules and weights, by their paths and what stands in them."""
+    """Return the hash of a package's modules and weights, by their paths and contents."""
     found = blake2b(digest_size=_KEY_BYTES)
     for path in sorted((*folder.glob("*.py"), *folder.glob("*/*.py"), *folder.glob("*/*.onnx"))):
         # Each by a hash of its own, so that none runs into the next.

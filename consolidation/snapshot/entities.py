@@ -13,7 +13,7 @@ _NAMING = frozenset({"url", "email", "path", "address", "host", "identifier", "v
 
 
 def names_in(text: str) -> tuple[str, ...]:
-    """Give the entities that a text mentions, as they stand in it, sorted, each once."""
+    """Return the entities that a text mentions, as they stand in it, sorted, each once."""
     reading = read(text)
     found = {value.text.strip("`\"'“”") for value in reading.values if value.kind in _NAMING}
     found |= set(_proper_names(reading))
@@ -21,7 +21,7 @@ def names_in(text: str) -> tuple[str, ...]:
 
 
 def _proper_names(reading: Reading) -> list[str]:
-    """Give the proper names, neighbours joined: "Aunt Beatrix" is one."""
+    """Return the proper names, neighbours joined: "Aunt Beatrix" is one."""
     named = set(reading.names)
     names: list[str] = []
     end = -1

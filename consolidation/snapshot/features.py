@@ -31,7 +31,7 @@ _FORM = Decoder(TextFeatures)
 
 
 def features_of(memory: Memory, cache: Cache) -> TextFeatures:
-    """Give what a memory says."""
+    """Return what a memory says."""
     text = memory.content
     return cache.recall(
         "gist",

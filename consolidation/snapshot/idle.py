@@ -71,7 +71,7 @@ class IdleMarks:
         self._key = _key(model, options)
 
     def look_up(self, chosen: Sequence[str]) -> dict[str, Plan | None]:
-        """Give what stands of each tenant named, or of all; None of one that is not at rest."""
+        """Return what stands of each tenant named, or of all; None of one that is not at rest."""
         with open_reading(self._path) as file:
             return {
                 tenant: _read(read_standing(file, tenant, self._key, self._now))
@@ -85,7 +85,7 @@ class IdleMarks:
         plans: Mapping[str, Plan],
         whole: bool,
     ) -> Found:
-        """Give what is to be kept of a look."""
+        """Return what is to be kept of a look."""
         words = []
         for tenant_rows in snapshot.tenants_rows:
             plan = plans.get(tenant_rows.tenant)

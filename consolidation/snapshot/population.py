@@ -59,7 +59,7 @@ class Population:
         return {memory_id: sentences for memory_id, sentences in found if sentences}
 
     def features(self, memory: Memory) -> TextFeatures:
-        """Give what a memory says, as far as every night asks."""
+        """Return what a memory says, as far as every night asks."""
         if memory.content_hash not in self._features:
             self._features[memory.content_hash] = features_of(memory, self.cache)
         return self._features[memory.content_hash]
@@ -151,19 +151,19 @@ class Population:
         )
 
     def reading(self, row: int) -> Reading:
-        """Give a memory's text, read."""
+        """Return a memory's text, read."""
         return read(self.memories[row].content)
 
     def source(self, row: int) -> Source:
-        """Give an observed memory as a writer sees it."""
+        """Return an observed memory as a writer sees it."""
         return as_source(self.memories[row], self.text_vectors[self.text_of[row]])
 
     def vectors(self, rows: Sequence[int]) -> NDArray[np.float32]:
-        """Give the vectors of some rows, shape (len(rows), d)."""
+        """Return the vectors of some rows, shape (len(rows), d)."""
         return self.text_vectors[self.text_of[rows]]
 
     def sources(self, ids: Sequence[str]) -> list[Source]:
-        """Give memories, observed or derived, as a writer sees them."""
+        """Return memories, observed or derived, as a writer sees them."""
         return [
             self.source(self._rows[one])
             if one in self._rows
@@ -172,11 +172,11 @@ class Population:
         ]
 
     def row(self, memory_id: str) -> int | None:
-        """Give the row of an observed memory, None for a derived one."""
+        """Return the row of an observed memory, None for a derived one."""
         return self._rows.get(memory_id)
 
     def memory(self, memory_id: str) -> Memory:
-        """Give the memory, observed or derived, with this id."""
+        """Return the memory, observed or derived, with this id."""
         row = self._rows.get(memory_id)
         return self._derived[memory_id] if row is None else self.memories[row]
 
@@ -207,5 +207,5 @@ class Population:
 
 
 def as_source(memory: Memory, vector: NDArray[np.float32]) -> Source:
-    """Give a memory as a writer sees it."""
+    """Return a memory as a writer sees it."""
     return Source(memory.id, memory.content, memory.observed_at, vector)

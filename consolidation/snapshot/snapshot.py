@@ -153,7 +153,7 @@ def basis_of(model: str) -> str:
 def read_sound(
     file: MemoryFile, tenant: str, now: str
 ) -> tuple[list[Memory], list[Memory], tuple[str, ...]]:
-    """Give what was observed and what was derived, without the damaged, whose ids come last.
+    """Return what was observed and what was derived, without the damaged, whose ids come last.
 
     What an active damaged memory was made from is left out too: it stands for them still, and
     nothing else is to be made of them.
@@ -173,7 +173,7 @@ def read_sound(
 def sorted_by_length(
     observed: Sequence[Memory], derived: Sequence[Memory]
 ) -> tuple[tuple[Memory, ...], tuple[Memory, ...], tuple[Memory, ...]]:
-    """Give the observed and the derived memories that a night reads, and the active ones beyond.
+    """Return the observed and the derived memories that a night reads, and the active ones beyond.
 
     Reading takes more than linear time, and a text of megabytes must not take the whole night.
     """

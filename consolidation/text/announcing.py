@@ -44,7 +44,7 @@ _EMPHASIS = re.compile(r"(?<![\w*])\*\*(?=[^\s*])([^*\n]+)(?<!\s)\*\*(?![\w*])")
 
 
 def unannounced(text: str) -> str:
-    """Give a text without what announces its statements, and without marks of layout."""
+    """Return a text without what announces its statements, and without marks of layout."""
     text = _EMPHASIS.sub(r"\1", _BULLET.sub("", text)) if _marked(text) else text
     while True:
         plain = _ANNOUNCED.sub("", _TOLD_OF_ONESELF.sub(r"\1", text))

@@ -10,7 +10,7 @@ _Tree = dict[str, "_Tree"]
 
 
 def any_of(words: Iterable[str]) -> str:
-    """Give a pattern that finds the longest of some words that begins at a place."""
+    """Return a pattern that finds the longest of some words that begins at a place."""
     tree: _Tree = {}
     for word in words:
         branch = tree

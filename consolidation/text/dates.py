@@ -13,7 +13,7 @@ NEWEST_MARK = re.compile(rf"\[(?:since|noted) ({_DAY})\] ")
 
 
 def current_part(text: str) -> str:
-    """Give what a text that `compose_update` wrote says of today; all of any other text."""
+    """Return what a text that `compose_update` wrote says of today; all of any other text."""
     marked = NEWEST_MARK.match(text)
     if marked is None:
         return text

@@ -22,7 +22,7 @@ def _words(text: str) -> frozenset[str]:
 
 @lru_cache(maxsize=1)
 def _of_demanding() -> tuple[frozenset[str], frozenset[str]]:
-    """Give the stems of who consents, and of what only frames a demand.
+    """Return the stems of who consents, and of what only frames a demand.
 
     When first asked for: stems need a dictionary that takes a moment to load.
     """
@@ -132,12 +132,12 @@ def orders(reading: Reading) -> bool:
 
 
 def content_of(reading: Reading) -> frozenset[str]:
-    """Give the content words that say what is demanded, those of consent as one."""
+    """Return the content words that say what is demanded, those of consent as one."""
     return frozenset(map(fold, reading.stem_set)) - _of_demanding()[1]
 
 
 def fold(word: str) -> str:
-    """Give a word, or what stands for all words of consent."""
+    """Return a word, or what stands for all words of consent."""
     return _CONSENT if word in _of_demanding()[0] else word
 
 

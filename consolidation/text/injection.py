@@ -186,7 +186,7 @@ _QUOTING = re.compile(r"[\"“”]|\b(?:sa(?:ys|id)|reads?|demands?|asks?|asked|
 
 
 def commands(text: str) -> tuple[str, ...]:
-    """Give the sentences that try to command who reads them, as they stand in the text."""
+    """Return the sentences that try to command who reads them, as they stand in the text."""
     if not _hides_text(text) and not any(map(_has_sign, _readings(text))):
         return ()
     found = tuple(sentence for sentence in read(text).sentences if _is_command(sentence))
@@ -229,7 +229,7 @@ def _hides_text(text: str) -> bool:
 
 
 def _readings(text: str) -> tuple[str, ...]:
-    """Give a text as a model may read it: wide letters narrow, letters for those they look like.
+    """Return a text as a model may read it: wide letters narrow, letters for those they look like.
 
     A mark that no screen shows may stand within a word or between two: without it, or as a blank.
     """

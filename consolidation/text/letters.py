@@ -7,5 +7,5 @@ _ASCII = str.maketrans({"\u0131": "i", "\u0130": "i", "\u017f": "s"})
 
 
 def small(found: str) -> str:
-    """Give what such a pattern found as it stands in a list of words in small letters."""
+    """Return what such a pattern found as it stands in a list of words in small letters."""
     return found.translate(_ASCII).lower()

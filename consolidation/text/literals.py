@@ -53,7 +53,7 @@ class Literal:
 
 
 def find_literals(text: str) -> tuple[Literal, ...]:
-    """Give the literals of a text in its order."""
+    """Return the literals of a text in its order."""
     found = list(_marked(text))
     bare = blanked(text, found)
     calls = [Literal(one.group(), *one.span(), marked=False) for one in _DATA.finditer(bare)]
@@ -68,7 +68,7 @@ def find_literals(text: str) -> tuple[Literal, ...]:
 
 
 def blanked(text: str, taken: Iterable[Literal]) -> str:
-    """Give a text with a sign that is no word in place of literals."""
+    """Return a text with a sign that is no word in place of literals."""
     parts, end = [], 0
     for one in sorted(taken, key=lambda one: one.start):
         parts += [text[end : one.start], _FILLER * (one.end - one.start)]
@@ -155,7 +155,7 @@ def stands_in(content: str, bare: str) -> bool:
 
 
 def masked(text: str, names: dict[str, str]) -> str:
-    """Give a text with a word in place of each literal, marked or not."""
+    """Return a text with a word in place of each literal, marked or not."""
     for one in reversed(find_literals(text)):
         if one.content in names:
             text = f"{text[: one.start]}{names[one.content]}{text[one.end :]}"

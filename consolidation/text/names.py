@@ -26,7 +26,7 @@ _NO_NAMES = (
 
 
 def find_names(tokens: Sequence[Token]) -> list[str]:
-    """Give the words that are names, in lower case, in order."""
+    """Return the words that are names, in lower case, in order."""
     return [
         token.bare
         for index, token in enumerate(tokens)
@@ -38,7 +38,7 @@ def find_names(tokens: Sequence[Token]) -> list[str]:
 
 
 def find_persons(tokens: Sequence[Token], names: frozenset[str]) -> Iterator[str]:
-    """Give those of the names that may be people's, the last of names that stand side by side."""
+    """Yield those of the names that may be people's, the last of names that stand side by side."""
     for before, token, after in zip((None, *tokens), tokens, (*tokens[1:], None), strict=False):
         if token.bare not in names or not _is_plain(token):
             continue

@@ -38,7 +38,7 @@ def _hour(word: str) -> int:
 
 
 def _minutes(found: re.Match[str]) -> str:
-    """Give hours and minutes as minutes."""
+    """Return hours and minutes as minutes."""
     return f"{60 * int(found[1]) + int(found[2])} minutes"
 
 
@@ -315,7 +315,7 @@ _OTHERWISE = frozenset(
 
 
 def normalised(text: str) -> str:
-    """Give a text without announcements, its contractions and spellings brought to one form.
+    """Return a text without announcements, its contractions and spellings brought to one form.
 
     Not what is meant to the letter in it.
     """
@@ -339,7 +339,7 @@ def _normalised(text: str) -> str:
 
 
 def _due(text: str) -> list[int]:
-    """Give the numbers of the rules of which a sign stands in a text."""
+    """Return the numbers of the rules of which a sign stands in a text."""
     signs = set(_SIGN.findall(text.casefold()))
     return sorted({number for sign in signs for number in _BY_SIGN[sign]})
 

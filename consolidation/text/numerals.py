@@ -40,7 +40,7 @@ _LONGEST = 12
 
 
 def norm_of_digits(text: str) -> tuple[str, str]:
-    """Give the form of what `DIGITS` found, in lower case, and of what it is counted by."""
+    """Return the form of what `DIGITS` found, in lower case, and of what it is counted by."""
     parts = _PARTS.fullmatch(text)
     assert parts is not None, text  # noqa: S101 - the two patterns have the same parts
     digits = parts["digits"].replace(",", "")
@@ -55,13 +55,13 @@ def norm_of_digits(text: str) -> tuple[str, str]:
 
 
 def _quantity(number: Decimal, unit: str) -> str:
-    """Give an amount in the base of its unit: 90 minutes and 1.5 hours are both "5400 s"."""
+    """Return an amount in the base of its unit: 90 minutes and 1.5 hours are both "5400 s"."""
     base, share = units.IN_BASE.get(unit, (unit, "1"))
     return f"{(number * Decimal(share)).normalize():f} {base}".strip()
 
 
 def numbers_in_words(tokens: Sequence[Token]) -> Iterator[tuple[str, str, list[Token]]]:
-    """Give the form of each number that stands in words, what it is counted by, and the words."""
+    """Yield the form of each number that stands in words, what it is counted by, and the words."""
     words = [(part, token) for token in tokens for part in token.lower.split("-", _PARTS_OF_A_WORD)]
     index = 0
     while index < len(words):
@@ -80,7 +80,7 @@ def numbers_in_words(tokens: Sequence[Token]) -> Iterator[tuple[str, str, list[T
 
 
 def _read_words(before: str, words: Sequence[str]) -> tuple[str, int]:
-    """Give the number with which words begin, "" for none, and how many of them say it."""
+    """Return the number with which words begin, "" for none, and how many of them say it."""
     if words[0] in _TIMES:
         return str(_TIMES[words[0]]), 1
     if words[0] in ("a", "an") and before in units.MEASURING:
@@ -99,12 +99,12 @@ def _unit(words: Sequence[str]) -> str:
 
 
 def _each(words: Sequence[str]) -> str:
-    """Give the unit of "a week" or "per week", if the words begin with that."""
+    """Return the unit of "a week" or "per week", if the words begin with that."""
     return _unit(words[1:]) if words and words[0] in _EACH else ""
 
 
 def _spelled(words: Sequence[str]) -> tuple[int, int]:
-    """Give the number that the first words spell, and how many of them do."""
+    """Return the number that the first words spell, and how many of them do."""
     total = current = used = 0
     for at, word in enumerate(words):
         if word in lexicon.NUMBER_WORDS:

@@ -44,7 +44,7 @@ def is_thing(token: Token) -> bool:
 
 
 def fronted_forms(tokens: Sequence[Token]) -> Iterator[Sequence[Token]]:
-    """Give a sentence with the phrase in front of it put last, for every length of that phrase."""
+    """Yield a sentence with the phrase in front of it put last, for every length of that phrase."""
     yield tokens
     if tokens and tokens[0].lower in lexicon.PLACING | OF_TIME:
         for end in range(1, min(_LONGEST_PHRASE, len(tokens) - 1) + 1):
@@ -60,7 +60,7 @@ def _fronted_last(tokens: Sequence[Token]) -> Sequence[Token]:
 
 
 def _phrase_end(tokens: Sequence[Token], start: int) -> int:
-    """Give where the words end that follow each other from `start` on, articles in front aside."""
+    """Return where the words end that follow each other from `start` on, but for articles."""
     while start < len(tokens) and tokens[start].lower in lexicon.DETERMINERS:
         start += 1
     first = start
@@ -109,7 +109,7 @@ def is_passive_by(tokens: Sequence[Token], index: int) -> bool:
 
 
 def _participle_before(tokens: Sequence[Token], by: int) -> int | None:
-    """Give where the participle of a passive stands, going by its "by"."""
+    """Return where the participle of a passive stands, going by its "by"."""
     for verb in range(by - 1, max(0, by - _FAR) - 1, -1):
         if tokens[verb].starts_sentence:
             return None
@@ -134,7 +134,7 @@ def paired_in_order(tokens: Sequence[Token]) -> Sequence[Token]:
 
 
 def owner_forms(tokens: Sequence[Token], most: int) -> Iterator[Sequence[Token]]:
-    """Give a sentence with each "A of B" turned into "B A", for every length of A and B.
+    """Yield a sentence with each "A of B" turned into "B A", for every length of A and B.
 
     Which words belong to A and to B only grammar knows; who compares two sentences may try.
     The sentence itself comes first; with more than `most` of them nothing is turned.
@@ -175,7 +175,7 @@ def _owner_first(tokens: Sequence[Token]) -> Sequence[Token]:
 
 
 def _owner_end(tokens: Sequence[Token], start: int) -> int:
-    """Give where an owner ends: one word, or more where names or possessives follow each other."""
+    """Return where an owner ends: one word, or more where names or possessives follow."""
     end = start
     while end < len(tokens) and tokens[end].lower in lexicon.ARTICLES:
         end += 1

@@ -127,7 +127,7 @@ class Reading:
         return name in self.words or stem(name) in self.stem_set
 
     def spelled(self, stems: Iterable[str]) -> list[str]:
-        """Give stems as words that stand here, for people to read."""
+        """Return stems as words that stand here, for people to read."""
         return [self._forms.get(one, one) for one in stems]
 
     @cached_property
@@ -240,7 +240,7 @@ class Reading:
         return frozenset(heads)
 
     def _clause_behind(self, index: int) -> tuple[Token, ...]:
-        """Give the words behind one; none where a mark follows it: "No, trains run"."""
+        """Return the words behind one; none where a mark follows it: "No, trains run"."""
         behind = self.tokens[index + 1 :]
         mark = behind and self._between(self.tokens[index], behind[0]).strip()
         return () if mark else behind

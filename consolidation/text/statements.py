@@ -25,7 +25,7 @@ _COMMON, _ENDING = 4, 4
 
 
 def word_set(text: str) -> frozenset[str]:
-    """Give the words of a list that is written as one text."""
+    """Return the words of a list that is written as one text."""
     return frozenset(text.split())
 
 
@@ -115,22 +115,22 @@ class Statement:
 
     @cached_property
     def reading(self) -> Reading:
-        """Give it read."""
+        """Return it read."""
         return read(self.text)
 
     @property
     def things(self) -> tuple[Thing, ...]:
-        """Give its things in order."""
+        """Return its things in order."""
         return _things_of(self.text)
 
     @cached_property
     def order(self) -> tuple[str, ...]:
-        """Give the same as what they are compared by."""
+        """Return the same as what they are compared by."""
         return tuple(thing.key for thing in self.things)
 
     @cached_property
     def keys(self) -> frozenset[str]:
-        """Give the same without their order."""
+        """Return the same without their order."""
         return frozenset(self.order)
 
     @cached_property
@@ -140,40 +140,40 @@ class Statement:
 
     @cached_property
     def context(self) -> frozenset[str]:
-        """Give its things, and those of the statement before if it goes on with them."""
+        """Return its things, and those of the statement before if it goes on with them."""
         if self.before and (self.goes_on or self.points_back or len(self.keys) < _NEAR):
             return self.keys | Statement(self.before).keys
         return self.keys
 
     @property
     def clauses(self) -> tuple[Clause, ...]:
-        """Give its parts that say one thing each."""
+        """Return its parts that say one thing each."""
         return _clauses_of(self.text)
 
     @property
     def spots(self) -> tuple[tuple[str, int], ...]:
-        """Give its things, each with its place among the words."""
+        """Return its things, each with its place among the words."""
         return _spots_of(self.text)
 
     @property
     def verbs(self) -> frozenset[int]:
-        """Give where its verbs begin in the text."""
+        """Return where its verbs begin in the text."""
         return _verbs_in(self.text)
 
     @property
     def phrases(self) -> tuple[Phrase, ...]:
-        """Give its things by the phrases that they stand in: "on Monday", "with the lid"."""
+        """Return its things by the phrases that they stand in: "on Monday", "with the lid"."""
         return _phrases_of(self.text)
 
     def clause_at(self, place: int) -> int:
-        """Give the number of the clause in which a word stands."""
+        """Return the number of the clause in which a word stands."""
         ends = accumulate(len(clause.tokens) for clause in self.clauses)
         return sum(place >= end for end in ends)
 
 
 @lru_cache(maxsize=2_048)
 def statements_of(text: str) -> tuple[Statement, ...]:
-    """Give the statements of a text in order."""
+    """Return the statements of a text in order."""
     found: list[Statement] = []
     for sentence in read(text).sentences:
         for number, part in enumerate(_SEGMENT_END.split(sentence)):
@@ -248,7 +248,7 @@ def is_known(key: str, known: frozenset[str]) -> bool:
 
 @lru_cache(maxsize=4_096)
 def _by_beginning(known: frozenset[str]) -> dict[str, list[str]]:
-    """Give things by the letters that all stems of one word have in common."""
+    """Return things by the letters that all stems of one word have in common."""
     found: dict[str, list[str]] = {}
     for key in known:
         found.setdefault(key[:_COMMON], []).append(key)
@@ -321,7 +321,7 @@ def _begins_clause(reading: Reading, at: int) -> bool:
 
 
 def _verbs_of(clause: Sequence[Token]) -> list[Token]:
-    """Give the words of a clause that are verbs, going by the word before or by their ending."""
+    """Return the words of a clause that are verbs, going by the word before or by their ending."""
     led = [token for at, token in enumerate(clause) if at and _is_led(clause, at)]
     finite = [token for at, token in enumerate(clause) if _is_finite(clause, at)]
     if not led:

@@ -44,7 +44,7 @@ class Token(NamedTuple):
 
 
 def tokenise(text: str) -> list[Token]:
-    """Give the words of a text in order; marks that end a clause only start the next one."""
+    """Return the words of a text in order; marks that end a clause only start the next one."""
     tokens: list[Token] = []
     fresh = True
     for match in _WORD.finditer(text):
@@ -76,7 +76,7 @@ def _no_article(tokens: Sequence[Token], at: int) -> Token:
 
 @lru_cache(maxsize=65_536)
 def stem(word: str) -> str:
-    """Give the stem of an English word: its lemma (simplemma), cut by Snowball ("Porter2").
+    """Return the stem of an English word: its lemma (simplemma), cut by Snowball ("Porter2").
 
     "Sold" and "sells" come out the same. A comparative does not: "faster" is not "fast".
     """
@@ -87,7 +87,7 @@ def stem(word: str) -> str:
 
 @lru_cache(maxsize=65_536)
 def stems_of(word: str) -> tuple[str, ...]:
-    """Give the stems of a word that says something, each part of a hyphenated one by itself."""
+    """Return the stems of a word that says something, each part of a hyphenated one by itself."""
     parts = word.split("-") if "-" in word else (word,)
     return tuple(stem(part) for part in parts if is_content(part))
 

@@ -150,7 +150,7 @@ class Value:
 
 
 def find_values(text: str, tokens: Sequence[Token]) -> list[Value]:
-    """Give the values that a text states, in its order, each with what it is compared by."""
+    """Return the values that a text states, in its order, each with what it is compared by."""
     found = [*_quoted(text), *_by_pattern(text)]
     taken = covered(value for value in found if value.kind != "quoted")
     free = [token for token in tokens if token.start not in taken]
@@ -159,7 +159,7 @@ def find_values(text: str, tokens: Sequence[Token]) -> list[Value]:
 
 
 def covered(values: Iterable[Value]) -> frozenset[int]:
-    """Give the positions in the text that values take up."""
+    """Return the positions in the text that values take up."""
     return frozenset().union(*(range(value.start, value.end) for value in values))
 
 
@@ -219,7 +219,7 @@ def _norm(kind: str, text: str) -> str:
 
 
 def _date(text: str) -> str:
-    """Give month and day; "3/4" stays as it is, since nobody can say which of the two is which."""
+    """Return month and day; "3/4" stays as it is, since nobody can say which is which."""
     numbers = [int(number) for number in re.findall(r"\d+", text)]
     name = next((word for word in re.findall(r"[a-z]+", text) if word[:3] in _MONTH_NUMBERS), None)
     if name is not None:

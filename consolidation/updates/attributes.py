@@ -101,14 +101,14 @@ _CHANGES: Mapping[str, frozenset[str]] = {
 
 @lru_cache(maxsize=65_536)
 def attribute_of(word: str) -> str:
-    """Give what a word, in lower case, is compared by: its attribute, or else its root."""
+    """Return what a word, in lower case, is compared by: its attribute, or else its root."""
     stemmed = stem(word)
     return _ATTRIBUTES.get(stemmed) or _ATTRIBUTES.get(_root(stemmed)) or _root(stemmed)
 
 
 @lru_cache(maxsize=65_536)
 def changed_by(word: str) -> frozenset[str]:
-    """Give the attributes that a verb of change, in lower case, may give another value."""
+    """Return the attributes that a verb of change, in lower case, may give another value."""
     return _CHANGES.get(stem(word), frozenset())
 
 

@@ -87,7 +87,7 @@ class Change(Struct, frozen=True, array_like=True):
 
 
 def compare(old: Frame, new: Frame) -> Change | None:
-    """Give what `new` says otherwise than `old`; None if they are about two things.
+    """Return what `new` says otherwise than `old`; None if they are about two things.
 
     The two sentences alone decide, so that the answer stands however many memories come.
     """
@@ -111,7 +111,7 @@ def compare(old: Frame, new: Frame) -> Change | None:
 
 
 def _share(of: frozenset[str], shared: frozenset[str]) -> float:
-    """Give the share of some words that others make up, by weight."""
+    """Return the share of some words that others make up, by weight."""
     whole = _weight(of)
     return _weight(of & shared) / whole if whole else 0.0
 
@@ -121,7 +121,7 @@ def _weight(words: frozenset[str]) -> int:
 
 
 def _about(old: Frame, new: Frame, slot: Slot) -> tuple[frozenset[str], frozenset[str]]:
-    """Give what each is about, but for the values."""
+    """Return what each is about, but for the values."""
     # "The first Thursday" and "the second Tuesday" are one slot.
     counting = _ORDINALS if slot.kind == "weekday" else frozenset()
     # Whose daughter it is needs no saying once she has a name.
@@ -247,7 +247,7 @@ def _has_one_value(old: Frame, new: Frame, slot: Slot) -> bool:
 
 
 def _identifying(frame: Frame, value: str) -> str | None:
-    """Give what a sentence says to be this value, where it says nothing else."""
+    """Return what a sentence says to be this value, where it says nothing else."""
     said = cues.CURRENT.sub("", frame.reading.said).strip(" .")
     before, _, after = said.partition(value)
     if not after:
@@ -361,7 +361,7 @@ def _owned_otherwise(old: Frame, new: Frame) -> bool:
 
 
 def _possessed(frame: Frame, name: str) -> frozenset[str]:
-    """Give the words for what somebody has, as they stand behind the name: "Ann's shoe size"."""
+    """Return the words for what somebody has, as they stand behind the name: "Ann's shoe size"."""
     tokens = frame.reading.tokens
     at = next(at for at, one in enumerate(tokens) if one.bare == name and one.possessive)
     behind = takewhile(lambda one: is_content(one.bare), tokens[at + 1 :])
@@ -369,7 +369,7 @@ def _possessed(frame: Frame, name: str) -> frozenset[str]:
 
 
 def _owning(frame: Frame) -> dict[str, bool]:
-    """Give for each name whether everything said of it is about what it has."""
+    """Return for each name whether everything said of it is about what it has."""
     found: dict[str, bool] = {}
     before = ""
     for token in frame.reading.tokens:

@@ -133,13 +133,13 @@ class Frame:
         return found
 
     def _parts(self, token: Token) -> list[str]:
-        """Give what a word is compared by; of "pick-up", each part."""
+        """Return what a word is compared by; of "pick-up", each part."""
         if "-" in token.bare and token.bare not in self.names:
             return [attribute_of(part) for part in token.bare.split("-") if is_content(part)]
         return [self.term_of(token)] if is_content(token.bare) else []
 
     def term_of(self, token: Token) -> str:
-        """Give what a word is compared by: a name by itself, another by its attribute or root.
+        """Return what a word is compared by: a name by itself, another by its attribute or root.
 
         A "week" by how often it makes something: "3 euros a week", "weekly".
         """
@@ -244,7 +244,7 @@ class Frame:
         return {head: frozenset(terms) for head, terms in found.items()}
 
     def spelled(self, terms: Iterable[str]) -> list[str]:
-        """Give terms as words that stand here, in their order."""
+        """Return terms as words that stand here, in their order."""
         places = {term: at for at, term in enumerate(self.terms)}
         return [
             self.terms.get(one, one) for one in sorted(terms, key=lambda one: places.get(one, -1))
@@ -252,7 +252,7 @@ class Frame:
 
 
 def frames_of(text: str) -> list[Frame]:
-    """Give a text's sentences as what they are about."""
+    """Return a text's sentences as what they are about."""
     sentences = (cues.USER_SAID.sub("", one) for one in read(text).sentences)
     return [Frame(one, read(cues.REPORT.sub("", one))) for one in _joined(sentences)]
 
@@ -271,7 +271,7 @@ def says_since_now(text: str) -> bool:
 
 
 def _openers(tokens: Sequence[Token]) -> set[str]:
-    """Give the words at the head of a sentence that a preposition shows to be no names."""
+    """Return the words at the head of a sentence that a preposition shows to be no names."""
     return {
         token.bare
         for token, after in pairwise(tokens)
@@ -307,7 +307,7 @@ def _joined(sentences: Iterable[str]) -> list[str]:
 
 
 def _phrases(tokens: Sequence[Token], joints: frozenset[str]) -> Iterator[tuple[str, list[Token]]]:
-    """Give each joint with the words behind it, up to the next word that joins."""
+    """Yield each joint with the words behind it, up to the next word that joins."""
     for at, token in enumerate(tokens):
         before = tokens[at - 1].lower if at else ""
         if token.lower in joints and before not in cues.COMPOUND:

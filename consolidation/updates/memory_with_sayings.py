@@ -57,5 +57,5 @@ def said_in(memory: Memory) -> tuple[Saying, ...]:
 
 
 def with_sayings(memory: Memory, is_open: bool = True) -> MemoryWithSayings:
-    """Give a memory as the search sees it: what it says of today, sentence by sentence."""
+    """Return a memory as the search sees it: what it says of today, sentence by sentence."""
     return MemoryWithSayings(memory, said_in(memory), is_open)

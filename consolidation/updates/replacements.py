@@ -70,7 +70,7 @@ def _handed_on(
     everyone: Iterable[MemoryWithSayings],
     conflicts: Iterable[Conflict],
 ) -> Iterator[Conflict]:
-    """Give the conflicts that what is superseded has left to what stands for it, each once."""
+    """Yield the conflicts that what is superseded has left to what stands for it, each once."""
     known = {frozenset(one.sources) for one in conflicts}
     standing = _Standing(everyone)
     for pair, doubt in zip(pairs, doubts, strict=True):
@@ -84,7 +84,7 @@ def _handed_on(
 
 
 def _rivals(everyone: Iterable[MemoryWithSayings], searched: Search) -> list[Rivals]:
-    """Give the pairs of memories that are open, or were observed.
+    """Return the pairs of memories that are open, or were observed.
 
     What was observed goes on telling which values a thing had, whatever became of it: else what
     one night sees to be torn the next one would call plain.
@@ -98,7 +98,7 @@ def _rivals(everyone: Iterable[MemoryWithSayings], searched: Search) -> list[Riv
 
 
 def _doubts(pairs: Sequence[Rivals], everyone: Iterable[MemoryWithSayings]) -> list[str | None]:
-    """Give why the texts leave in doubt that the later one of each pair replaces the earlier."""
+    """Return why the texts leave in doubt that the later one of each pair replaces the earlier."""
     doubts = [_doubt(pair) for pair in pairs]
     plain = [pair for pair, why in zip(pairs, doubts, strict=True) if why is None]
     voices = Voices(everyone, plain) if plain else None
@@ -111,7 +111,7 @@ def _doubts(pairs: Sequence[Rivals], everyone: Iterable[MemoryWithSayings]) -> l
 
 
 def _doubt(pair: Rivals) -> str | None:
-    """Give what the two texts themselves leave in doubt."""
+    """Return what the two texts themselves leave in doubt."""
     if pair.change.doubted:
         return "one of them is not sure, or has it from somebody"
     if not pair.change.cued and not (pair.change.single and pair.on_two_days):
@@ -125,7 +125,7 @@ def _doubt(pair: Rivals) -> str | None:
 def _obstacle(
     pair: Rivals, torn: set[MemoryWithSayings], may_leave: Callable[[Memory], bool]
 ) -> str | None:
-    """Give what stands against a change that the two texts tell plainly."""
+    """Return what stands against a change that the two texts tell plainly."""
     if pair.old in torn:
         return "more than one value is said to be the next"
     if not may_leave(pair.old.memory):
@@ -140,7 +140,7 @@ class _Standing:
         self._by_id = {one.memory.id: one for one in everyone}
 
     def carried(self, pair: Rivals) -> Rivals | None:
-        """Give a conflict of memories that are superseded as one of those that stand for them.
+        """Return a conflict of memories that are superseded as one of those that stand for them.
 
         None where nothing is superseded, or nothing else tells the two values now.
         """
@@ -151,7 +151,7 @@ class _Standing:
         return None if old is None or new is None or old is new else replace(pair, old=old, new=new)
 
     def _stands_for(self, one: MemoryWithSayings, keys: frozenset[Key]) -> MemoryWithSayings | None:
-        """Give what stands for a memory and says of today that it has these values."""
+        """Return what stands for a memory and says of today that it has these values."""
         seen: set[str] = set()
         while not one.open:
             successor = self._by_id.get(one.memory.superseded_by or "")
@@ -248,7 +248,7 @@ def _parts(pairs: Sequence[Rivals]) -> list[list[Rivals]]:
 
 
 def _stages(pairs: Sequence[Rivals]) -> list[Stage] | None:
-    """Give the values of one thing, newest first; None if they do not follow one another."""
+    """Return the values of one thing, newest first; None if they do not follow one another."""
     keys: dict[MemoryWithSayings, frozenset[Key]] = {}
     for pair in pairs:
         for one, of in (

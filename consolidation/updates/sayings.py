@@ -98,13 +98,13 @@ class Saying(Struct, frozen=True, array_like=True):
 
 
 def sayings_of(content: str) -> tuple[Saying, ...]:
-    """Give what a memory's text says of today, sentence by sentence."""
+    """Return what a memory's text says of today, sentence by sentence."""
     return tuple(map(_saying, frames_in(content)))
 
 
 @lru_cache(maxsize=_FRAMES)
 def frames_in(content: str) -> tuple[Frame, ...]:
-    """Give the same, read in full."""
+    """Return the same, read in full."""
     return tuple(frames_of(DATE_MARK.sub("", current_part(content))))
 
 

@@ -64,7 +64,7 @@ NOTHING = Search()
 
 
 def search(everyone: Iterable[MemoryWithSayings], earlier: Search = NOTHING) -> Search:
-    """Give all pairs, comparing only what an earlier search did not compare.
+    """Return all pairs, comparing only what an earlier search did not compare.
 
     The answer is that of a search from nothing.
     """
@@ -99,7 +99,7 @@ def search(everyone: Iterable[MemoryWithSayings], earlier: Search = NOTHING) -> 
 
 
 def _common(placed: Sequence[_Placed], leads: Sequence[frozenset[str]]) -> frozenset[str]:
-    """Give the words in more sentences than may lead to each other.
+    """Return the words in more sentences than may lead to each other.
 
     Of what was observed alone: what a run derives must not change what the next one finds.
     """
@@ -128,7 +128,7 @@ def _compared(
 
 
 def _side_by_side(pairs: Sequence[tuple[int, int]], count: int) -> list[tuple[int, int]]:
-    """Give pairs in an order in which few texts have to be read twice."""
+    """Return pairs in an order in which few texts have to be read twice."""
     import numpy as np
 
     if not pairs:
@@ -143,7 +143,7 @@ def _neighbours(
     fresh: Sequence[int],
     common: frozenset[str],
 ) -> Iterator[tuple[int, int]]:
-    """Give the places of an earlier and a later sentence that share a word, one of them fresh.
+    """Yield the places of an earlier and a later sentence that share a word, one of them fresh.
 
     The later one was observed: what a run derives replaces nothing.
     """
@@ -166,7 +166,7 @@ def _neighbours(
 def _postings(
     placed: Sequence[_Placed], leads: Sequence[frozenset[str]], wanted: frozenset[str]
 ) -> tuple[Mapping[str, list[int]], Mapping[str, list[int]]]:
-    """Give for each word the places of what was observed, and of what was derived."""
+    """Return for each word the places of what was observed, and of what was derived."""
     postings: tuple[dict[str, list[int]], dict[str, list[int]]] = ({}, {})
     for place, one in enumerate(placed):
         for word in leads[place] & wanted:

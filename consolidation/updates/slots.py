@@ -59,7 +59,7 @@ class Slot:
 
 
 def slot_of(old: Frame, new: Frame) -> Slot | None:
-    """Give the values that two sentences differ in; None if they differ in more or in none."""
+    """Return the values that two sentences differ in; None if they differ in more or in none."""
     slot = _value_slot(old, new) or _name_slot(old, new) or _place_slot(old, new)
     return slot or _word_slot(old, new) or _denial_slot(old, new) or _phrase_slot(old, new)
 
@@ -127,7 +127,7 @@ def _near(frame: Frame, values: Sequence[Value]) -> bool:
 
 
 def _other_names(old: Frame, new: Frame) -> set[str]:
-    """Give names that only one of them has; what explains a change may name more."""
+    """Return names that only one of them has; what explains a change may name more."""
     here = {name for name in old.names if not new.reading.mentions(name)}
     there = {name for name in new.names if not old.reading.mentions(name)}
     return here if new.cued else here | there
@@ -187,7 +187,7 @@ def _named_at(old: Frame, new: Frame, places: Container[int]) -> list[str]:
 
 
 def _the_named(frame: Frame, names: Sequence[str]) -> list[str]:
-    """Give those names that say who the one of a kind is: "our adviser is Ann Bell in Thun"."""
+    """Return those names that say who the one of a kind is: "our adviser is Ann Bell in Thun"."""
     runs: list[list[str]] = []
     for name in sorted(names, key=lambda one: frame.names[one]):
         if runs and _together(frame, [*runs[-1], name]):
@@ -207,7 +207,7 @@ def _in_full(frame: Frame, names: Sequence[str]) -> bool:
 
 
 def _place_slot(old: Frame, new: Frame) -> Slot | None:
-    """Give an address, of names and a number, for one that somebody moved from."""
+    """Return an address, of names and a number, for one that somebody moved from."""
     here, there = _only(old, new), _only(new, old)
     moved = new.implied & SINGLE if new.cued else new.matter & {"=home"}
     if not here or not there or not moved & old.matter:
@@ -224,7 +224,7 @@ def _place_slot(old: Frame, new: Frame) -> Slot | None:
 
 
 def _only(frame: Frame, other: Frame) -> list[tuple[int, int]]:
-    """Give where the values and names stand that the other does not have."""
+    """Return where the values and names stand that the other does not have."""
     values = [(one.start, one.end) for key, one in frame.values.items() if key not in other.values]
     tokens = [
         frame.reading.tokens[at]
@@ -251,7 +251,7 @@ def _owning(frame: Frame, names: Sequence[str]) -> bool:
 
 
 def _deed(frame: Frame, names: Sequence[str]) -> str | None:
-    """Give what a name does, to go by the verb behind it; None if it does nothing."""
+    """Return what a name does, to go by the verb behind it; None if it does nothing."""
     after = frame.reading.tokens[max(frame.names[name] for name in names) + 1 :]
     # Behind the rest of the name, if it has more.
     verb = next((token for token in after if not token.capitalised), None)
@@ -269,7 +269,7 @@ def _spelled(frame: Frame, names: Sequence[str]) -> str:
 
 
 def stemmed(words: Iterable[str]) -> frozenset[str]:
-    """Give the stems of some words."""
+    """Return the stems of some words."""
     return frozenset(map(stem, words))
 
 
@@ -294,7 +294,7 @@ def _word_slot(old: Frame, new: Frame) -> Slot | None:
 
 
 def _denial_slot(old: Frame, new: Frame) -> Slot | None:
-    """Give what was so, and is no longer: "diesel cars are allowed", "no longer allowed"."""
+    """Return what was so, and is no longer: "diesel cars are allowed", "no longer allowed"."""
     over = _terms_at(new, new.ended) & old.matter
     if not new.ends or old.reading.negators or _other_names(old, new):
         return None
@@ -310,7 +310,7 @@ def _denial_slot(old: Frame, new: Frame) -> Slot | None:
 
 
 def _phrase_slot(old: Frame, new: Frame) -> Slot | None:
-    """Give the word or two in which two sentences differ: "is owned by the platform team".
+    """Return the word or two in which two sentences differ: "is owned by the platform team".
 
     Of a thing that has one of its kind at a time, and behind the verb: in front of it they would
     say of which thing it is told.

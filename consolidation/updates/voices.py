@@ -60,7 +60,7 @@ class Voices:
         )
 
     def _near(self, rivals: Rivals) -> Iterable[int]:
-        """Give the places of those that can tell the earlier value.
+        """Return the places of those that can tell the earlier value.
 
         By its rarest part, or else by the words that it is said of: of these they have one
         besides the most common ones.
@@ -76,7 +76,7 @@ class Voices:
 
 
 def _terms(keys: Iterable[Key]) -> frozenset[str | Key]:
-    """Give what values are found by: a name or a word by itself."""
+    """Return what values are found by: a name or a word by itself."""
     return frozenset(key[1] if key[0] in ("name", "word") else key for key in keys)
 
 

@@ -88,5 +88,5 @@ def _about_one_thing(old: Saying, new: Saying, ended: bool) -> bool:
 
 
 def _certainly(matter: frozenset[str], names: frozenset[str]) -> frozenset[str]:
-    """Give the words that count for what a sentence is about whichever names are the value."""
+    """Return the words that count for what a sentence is about whichever names are the value."""
     return matter - COUNTING - stemmed(names)

@@ -36,7 +36,7 @@ class Embedder(Protocol):
         """Under which the vectors are kept; another name is another space."""
 
     def encode(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        """Give float32 vectors, shape (len(texts), d), unit length. Raises `EmbedderError`."""
+        """Return float32 vectors, shape (len(texts), d), unit length. Raises `EmbedderError`."""
 
 
 class SentenceEmbedder:
@@ -57,7 +57,7 @@ class SentenceEmbedder:
         return self._place
 
     def encode(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        """Give float32 vectors, shape (len(texts), d), unit length. Raises `EmbedderError`."""
+        """Return float32 vectors, shape (len(texts), d), unit length. Raises `EmbedderError`."""
         return run_in_thread(lambda: self._encode(texts))
 
     def _encode(self, texts: Sequence[str]) -> NDArray[np.float32]:
@@ -71,7 +71,7 @@ def encode_portions(
 ) -> Iterator[tuple[list[int], NDArray[np.float32]]]:
     """Encode texts in portions, shortest first, so that no batch is padded more than it must be.
 
-    Gives the positions in `texts` and their vectors, shape (len(positions), d), portion by
+    Returns the positions in `texts` and their vectors, shape (len(positions), d), portion by
     portion; `progress` is told how many are done of how many.
     """
     order = sorted(range(len(texts)), key=lambda at: (len(texts[at]), texts[at]))
@@ -126,7 +126,7 @@ def _encoded(model: Any, texts: Sequence[str]) -> NDArray[np.float32]:
 
 
 def _folder_of(place: str) -> Path:
-    """Give a folder, or where the local cache holds a model of that name."""
+    """Return a folder, or where the local cache holds a model of that name."""
     if Path(place).is_dir():
         return Path(place)
     from huggingface_hub import snapshot_download

@@ -56,7 +56,7 @@ class TextVectors:
             self._take(part, vectors.reshape(len(part), -1))
 
     def of(self, memories: Sequence[Memory]) -> NDArray[np.float32]:
-        """Give the vector of each memory, float32, shape (len(memories), d), unit length."""
+        """Return the vector of each memory, float32, shape (len(memories), d), unit length."""
         import numpy as np
 
         if not memories:

@@ -44,7 +44,7 @@ class MiniLM:
         self._session = session(folder, GRAPH)
 
     def __call__(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        """Give a vector of unit length for each text, shape (len(texts), 384)."""
+        """Return a vector of unit length for each text, shape (len(texts), 384)."""
         import numpy as np
 
         vectors = np.empty((len(texts), _DIMENSIONS), dtype=np.float32)
@@ -56,7 +56,7 @@ class MiniLM:
     def states(
         self, texts: Sequence[str]
     ) -> list[tuple[list[tuple[int, int]], NDArray[np.float32]]]:
-        """Give what the model makes of each word piece before it pools them.
+        """Return what the model makes of each word piece before it pools them.
 
         For each text where its pieces begin and end, in characters (0 and 0 for the marks at both
         ends), and their states, float32, shape (pieces, 384), not of unit length.
@@ -131,7 +131,7 @@ def session(folder: Path, graph: Path) -> Any:
 
 
 def _cores() -> int:
-    """Give how many processor cores this process may use."""
+    """Return how many processor cores this process may use."""
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
@@ -139,7 +139,7 @@ def _cores() -> int:
 
 @cache
 def sound_folder() -> Path:
-    """Give where the packaged model lies. Raises `EmbedderError` if it is not the original.
+    """Return where the packaged model lies. Raises `EmbedderError` if it is not the original.
 
     Looked at once: to hash 90 MB takes a while, and several graphs point into them.
     """

@@ -46,7 +46,7 @@ class PrefetchedVectors:
                 self._at_work = True
 
     def take(self, text: str) -> NDArray[np.float32]:
-        """Give the vector of a text, announced or not. Raises what the embedder raises."""
+        """Return the vector of a text, announced or not. Raises what the embedder raises."""
         self.announce([text])
         try:
             return self._coming[text].result()
@@ -73,7 +73,7 @@ class PrefetchedVectors:
                     one.set_result(vector)
 
     def _next(self) -> dict[str, Future[NDArray[np.float32]]]:
-        """Give what is to be computed together; with nothing left the thread ends."""
+        """Return what is to be computed together; with nothing left the thread ends."""
         with self._lock:
             some = [self._waiting.popleft() for _ in range(min(self._most, len(self._waiting)))]
             self._at_work = bool(some)

@@ -46,7 +46,7 @@ def _read(path: Path) -> Any:
 
 
 def _code_in(value: Any, name: str) -> Iterator[str]:
-    """Give what names code, in a value at any depth."""
+    """Yield what names code, in a value at any depth."""
     if isinstance(value, list):
         for one in value:
             yield from _code_in(one, name)

@@ -50,7 +50,7 @@ _TELLER = re.compile(
 
 
 def lost(reading: Reading, others: Sequence[Reading]) -> Iterator[str]:
-    """Give the values and names of a text that others are to tell and do not.
+    """Return the values and names of a text that others are to tell and do not.
 
     Those may be spelled so that they leave less open.
     """
@@ -62,7 +62,7 @@ def missing(
     others: Sequence[Reading],
     also: Callable[[Reading, Value, Reading], bool] = lambda other, value, reading: False,
 ) -> Iterator[str]:
-    """Give the values and names of a text that stand in none of the others.
+    """Yield the values and names of a text that stand in none of the others.
 
     also: says whether another text has a value in a way that counts, too.
     """
@@ -103,7 +103,7 @@ def _glues(part: str, reading: Reading, other: Reading) -> bool:
 
 
 def _glued(said: str) -> frozenset[str]:
-    """Give the words of letters and digits, those with a gap between the two as well."""
+    """Return the words of letters and digits, those with a gap between the two as well."""
     whole = _GAP.sub("", said).lower()
     return frozenset(re.findall(r"\b[a-z]+\d+\b", whole))
 
@@ -117,7 +117,7 @@ def _is_pronoun(value: Value, reading: Reading) -> bool:
 
 
 def _names(reading: Reading) -> Iterator[str]:
-    """Give the names in a text, without the words that only open a sentence."""
+    """Yield the names in a text, without the words that only open a sentence."""
     with_title = titled(reading)
     teller = _TELLER.match(reading.text)
     opening = [one.bare for one in reading.tokens if one.starts_sentence and _is_proper(one)]
@@ -150,13 +150,13 @@ def _only_opens(token: Token) -> bool:
 
 
 def _rates(reading: Reading) -> set[str]:
-    """Give the units by which something is counted: "2 litres of syrup a week"."""
+    """Return the units by which something is counted: "2 litres of syrup a week"."""
     found = {word.lower() for word in _RATE.findall(reading.said)}
     return {unit for unit, words in _COUNTED_BY.items() if not words.isdisjoint(found)}
 
 
 def _forms(value: Value, reading: Reading) -> Iterator[Value]:
-    """Give a value as it may stand elsewhere: "from 11 to 2 minutes" has 11 minutes."""
+    """Yield a value as it may stand elsewhere: "from 11 to 2 minutes" has 11 minutes."""
     yield value
     if value.kind == "number" and (ranging := _RANGE.match(reading.said[value.end :])):
         yield from read(f"{value.text} {ranging[1]}").values

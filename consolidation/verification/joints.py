@@ -33,7 +33,7 @@ _ADDRESSING = word_set("to from by with for at")
 
 
 def blended(told: Told) -> Iterator[tuple[str, str]]:
-    """Give the pairs of words that a statement joins and no source cited for it does."""
+    """Yield the pairs of words that a statement joins and no source cited for it does."""
     said = told.statement.reading.said
     things = told.statement.things
     for at, (one, other) in enumerate(pairwise(things)):
@@ -51,7 +51,7 @@ def blended(told: Told) -> Iterator[tuple[str, str]]:
 
 
 def _listed_with(things: Sequence[Thing], at: int, said: str) -> list[str]:
-    """Give the thing before one if "and" or "or" joins them: "builds and pipelines failed"."""
+    """Return the thing before one if "and" or "or" joins them: "builds and pipelines failed"."""
     before, one = things[max(0, at - 1)], things[at]
     between = said[before.token.end : one.token.start]
     return [before.key] if between.strip() in ("and", "or") else []
@@ -88,7 +88,7 @@ def _matter(here: Statement, there: Statement) -> float:
 
 
 def addressed(told: Told) -> Iterator[tuple[str, str]]:
-    """Give whom a statement does something to, for or with, and whom its sources name there."""
+    """Yield whom a statement does something to, for or with, and whom its sources name there."""
     theirs: dict[tuple[str, str], list[str]] = {}
     for one in told.cited:
         for way, behind in _addresses(one):
@@ -100,7 +100,7 @@ def addressed(told: Told) -> Iterator[tuple[str, str]]:
 
 
 def _addresses(statement: Statement) -> Iterator[tuple[tuple[str, str], list[str]]]:
-    """Give each word before a preposition with it, and the things behind it."""
+    """Yield each word before a preposition with it, and the things behind it."""
     said = statement.reading.said
     for token in statement.reading.tokens:
         before = [one for one in statement.things if one.token.start < token.start]

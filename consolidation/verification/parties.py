@@ -36,14 +36,14 @@ _Parties = Mapping[str, Mapping[str, frozenset[str]]]
 
 
 def titled(reading: Reading) -> list[str]:
-    """Give the names behind a title: "Mr. Vesk"."""
+    """Return the names behind a title: "Mr. Vesk"."""
     return [found.lower() for found in _TITLED.findall(reading.said)]
 
 
 def turned(
     statement: Statement, source: Statement, told: AbstractSet[str], known: AbstractSet[str]
 ) -> Iterator[str]:
-    """Give who does otherwise in one statement than in the other: "Ann lends, and not Ben".
+    """Yield who does otherwise in one statement than in the other: "Ann lends, and not Ben".
 
     told: all things of the draft; known: all things of the sources.
     """
@@ -133,7 +133,7 @@ def _goes_with(
 
 @once_a_text
 def names_placed(reading: Reading) -> frozenset[str]:
-    """Give the names of which a preposition says how they go with a verb: "to Ann"."""
+    """Return the names of which a preposition says how they go with a verb: "to Ann"."""
     statement = Statement(reading.text)
     return frozenset(
         token.bare
@@ -143,7 +143,7 @@ def names_placed(reading: Reading) -> frozenset[str]:
 
 
 def _before(statement: Statement, at: int) -> str:
-    """Give the preposition of the phrase that a name stands in: "on the cluster Ulm"."""
+    """Return the preposition of the phrase that a name stands in: "on the cluster Ulm"."""
     reading = statement.reading
     tokens = reading.tokens
     while at:
@@ -165,7 +165,7 @@ def _in_phrase(token: Token) -> bool:
 
 
 def _relative(tokens: Sequence[Token], at: int) -> str:
-    """Give how a name goes with the verb of its clause: "Ben, to whom Ann lent it"."""
+    """Return how a name goes with the verb of its clause: "Ben, to whom Ann lent it"."""
     if tokens[at + 1 : at + 2] and tokens[at + 1].lower == "who":
         return "who"
     for place, word in zip(tokens[at + 1 : at + 5], tokens[at + 2 : at + 6], strict=False):
@@ -186,7 +186,7 @@ def _is_passive(tokens: Sequence[Token], verb: int) -> bool:
 
 
 def out_of_order(statement: Statement, sources: Sequence[Statement]) -> Iterator[str]:
-    """Give what comes before another thing here, and behind it in the sources that say which."""
+    """Yield what comes before another thing here, and behind it in the sources that say which."""
     here = _sequence(statement)
     theirs = [one for one in map(_sequence, sources) if one is not None]
     if here is None or any(here[0] & first and here[1] & then for first, then in theirs):
@@ -197,7 +197,7 @@ def out_of_order(statement: Statement, sources: Sequence[Statement]) -> Iterator
 
 
 def _sequence(statement: Statement) -> tuple[frozenset[str], frozenset[str]] | None:
-    """Give what comes first and what then, by the only "before" or "after" of a statement.
+    """Return what comes first and what then, by the only "before" or "after" of a statement.
 
     None where it is denied, and of what stands on both sides.
     """

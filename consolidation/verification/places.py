@@ -25,7 +25,7 @@ _Place = tuple[int, str]
 
 
 def exchanged(sentence: Reading, told: Sequence[Reading]) -> Iterator[tuple[str, str]]:
-    """Give the pairs of a sentence that stand in each other's place, going by sentences told."""
+    """Yield the pairs of a sentence that stand in each other's place, going by sentences told."""
     placed = {stem(name) for one in told for name in names_placed(one)}
     groups = [one - placed for one in _exchangeable(sentence)]
     yield from _misplaced([one for one in groups if len(one) > 1], sentence, told)
@@ -41,7 +41,7 @@ def exchanged(sentence: Reading, told: Sequence[Reading]) -> Iterator[tuple[str,
 def _misplaced(
     groups: Sequence[set[str]], sentence: Reading, told: Sequence[Reading]
 ) -> Iterator[tuple[str, str]]:
-    """Give the pairs of a group that would fit better exchanged, going by the words around them."""
+    """Yield the pairs of a group that would fit better exchanged, by the words around them."""
     if not groups:
         return
     here, there = _places([sentence]), _places(told)
@@ -72,7 +72,7 @@ def _verbs(readings: Sequence[Reading]) -> frozenset[str]:
 
 
 def _exchangeable(sentence: Reading) -> list[set[str]]:
-    """Give what could take each other's place: names, and values of one kind and unit."""
+    """Return what could take each other's place: names, and values of one kind and unit."""
     groups: dict[tuple[str, str], set[str]] = {}
     for value in sentence.measures:
         groups.setdefault(value.measure, set()).add(value.norm)
@@ -83,7 +83,7 @@ def _exchangeable(sentence: Reading) -> list[set[str]]:
 
 
 def _places(readings: Sequence[Reading]) -> dict[str, set[_Place]]:
-    """Give the words around each word, with the side on which they stand."""
+    """Return the words around each word, with the side on which they stand."""
     places: dict[str, set[_Place]] = {}
     for flow in (reading.flow for reading in readings):
         for at, word in enumerate(flow):
@@ -105,7 +105,7 @@ def _fits_better_exchanged(
 
 
 def _exchanged_words(flow: Sequence[str], twin: Sequence[str]) -> Iterator[tuple[str, str]]:
-    """Give two words that changed places in what is the same sentence otherwise."""
+    """Yield two words that changed places in what is the same sentence otherwise."""
     here, there = set(flow), set(twin)
     if len(here & there) < EXCHANGED_IN_A_DRAFT * len(here | there):
         return

@@ -18,7 +18,7 @@ _MARKS = ".!?"
 
 
 def find_unquoted(draft: Draft, sources: Sequence[Source]) -> list[Fault]:
-    """Give what is wrong with a draft of quotations, a sentence each; none if it may be written."""
+    """Return what is wrong with a draft of quotations, a sentence each; [] if nothing is."""
     return [Fault(one) for one in (*_invented(draft, sources), *_lost(draft, sources))]
 
 
@@ -42,5 +42,5 @@ def _lost(draft: Draft, sources: Sequence[Source]) -> Iterator[str]:
 
 
 def _bare(sentence: str) -> str:
-    """Give a sentence without the day on which it was said, and without its last full stop."""
+    """Return a sentence without the day on which it was said, and without its last full stop."""
     return DATE_MARK.sub("", sentence).strip().rstrip(_MARKS)

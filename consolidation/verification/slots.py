@@ -59,7 +59,7 @@ _SINGLING = re.compile(r"[a-z]{3,}est$")
 
 
 def new_in_slots(told: Told) -> Iterator[str]:
-    """Give the words of a statement that fill a slot as no source cited for it does."""
+    """Yield the words of a statement that fill a slot as no source cited for it does."""
     said = told.statement.reading.said
     cited = " ".join(one.reading.said for one in told.cited)
     for slot in _SLOTS:
@@ -72,7 +72,7 @@ def new_in_slots(told: Told) -> Iterator[str]:
 
 
 def singled_out(source: Statement, known: frozenset[str]) -> Iterator[str]:
-    """Give the words of a source that single one out, and that the draft has not: "youngest"."""
+    """Yield the words of a source that single one out, and that the draft has not: "youngest"."""
     for token in source.reading.tokens:
         if _is_superlative(token.lower) and not is_known(stem(token.bare), known):
             yield token.text

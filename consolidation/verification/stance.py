@@ -244,7 +244,7 @@ def counterparts(
     weights: Weights,
     nearly: float = NEARLY_AS_LIKE,
 ) -> list[Statement]:
-    """Give the statements that are most like a statement."""
+    """Return the statements that are most like a statement."""
     scored = [(likeness(statement.keys, one.context, weights), one) for one in others]
     best = max((score for score, _ in scored), default=0.0)
     return [one for score, one in scored if score and score >= nearly * best]
@@ -279,7 +279,7 @@ def _loses(
 
 
 def _head(statement: Statement, at: int) -> frozenset[str]:
-    """Give the thing that a denial denies: the first behind it in its clause."""
+    """Return the thing that a denial denies: the first behind it in its clause."""
     clause = statement.clause_at(at)
     behind = (
         key for key, place in statement.spots if place > at and statement.clause_at(place) == clause
@@ -288,7 +288,7 @@ def _head(statement: Statement, at: int) -> frozenset[str]:
 
 
 def _telling(told: Sequence[Statement], keys: frozenset[str], most: bool) -> list[Statement]:
-    """Give the statements that name half of some things, or only those that name most of them."""
+    """Return the statements that name half of some things, or only those that name most of them."""
     named = [sum(is_known(key, one.context) for key in keys) for one in told]
     least = max(MOST_VOICES * len(keys), max(named, default=0) if most else 0)
     return [one for count, one in zip(named, told, strict=True) if count >= least]
@@ -304,12 +304,12 @@ def _marks_in(text: str, pattern: re.Pattern[str]) -> tuple[int, ...]:
 
 
 def _marks(statement: Statement, pattern: re.Pattern[str]) -> tuple[int, ...]:
-    """Give the places among the words of a statement where a mark stands."""
+    """Return the places among the words of a statement where a mark stands."""
     return _marks_in(statement.text, pattern)
 
 
 def _belonging(statement: Statement, at: int) -> frozenset[str]:
-    """Give the things that a mark belongs to: those near it in its clause, or behind it."""
+    """Return the things that a mark belongs to: those near it in its clause, or behind it."""
     clause = statement.clause_at(at)
     near = [(key, place) for key, place in statement.spots if -_BEFORE <= place - at <= _BEHIND]
     within = [(key, place) for key, place in near if statement.clause_at(place) == clause]

@@ -62,7 +62,7 @@ class Told:
 
     @cached_property
     def made_from(self) -> tuple[Statement, ...]:
-        """Give the statements of which it tells a good part."""
+        """Return the statements of which it tells a good part."""
         return tuple(one for one in self.cited if _shared(one, self.statement) > MADE_FROM)
 
 
@@ -86,7 +86,7 @@ def _same_words(one: Statement, other: Statement) -> bool:
 
 
 def _shared(source: Statement, statement: Statement) -> float:
-    """Give the share of the things of either, verbs aside, that the other names, the larger."""
+    """Return the share of the things of either, verbs aside, that the other names, the larger."""
     return max(
         (len(named & other.keys) / len(named))
         for one, other in ((source, statement), (statement, source))
@@ -136,7 +136,7 @@ class Telling:
                 yield f"loses '{' '.join(spelled)}' of: {source.text}", spelled
 
     def _best_share(self, source: Statement) -> float:
-        """Give the largest share of its things that one statement of the draft names."""
+        """Return the largest share of its things that one statement of the draft names."""
         return max(
             (
                 sum(is_known(key, one.statement.context) for key in source.keys) / len(source.keys)
@@ -166,12 +166,12 @@ class Telling:
         )
 
     def _likest(self, told: Told) -> list[Statement]:
-        """Give the statements that it cites of which it tells most."""
+        """Return the statements that it cites of which it tells most."""
         return counterparts(told.statement, told.cited, self.weights, AS_LIKE_TO_A_CLAIM)
 
 
 def unknown(things: Iterable[Thing], known: frozenset[str]) -> list[Thing]:
-    """Give the things that say something and are not among others, values aside."""
+    """Return the things that say something and are not among others, values aside."""
     return [
         thing
         for thing in things
@@ -182,7 +182,7 @@ def unknown(things: Iterable[Thing], known: frozenset[str]) -> list[Thing]:
 def _unknown_phrases(
     statement: Statement, known: frozenset[str]
 ) -> list[tuple[Phrase, tuple[Thing, ...]]]:
-    """Give the phrases of which not one word is known, with their telling words."""
+    """Return the phrases of which not one word is known, with their telling words."""
     found = []
     for phrase in statement.phrases:
         telling = tuple(thing for thing in phrase.things if thing.key not in carrying())
@@ -193,6 +193,6 @@ def _unknown_phrases(
 
 @cache
 def carrying() -> frozenset[str]:
-    """Give the stems of the words with which one says a thing again."""
+    """Return the stems of the words with which one says a thing again."""
     # Not before it is asked for: the first stem takes a dictionary, and a quiet night has none.
     return frozenset(map(stem, _CARRYING))

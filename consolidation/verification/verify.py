@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 
 def find_faults(draft: Draft, sources: Sequence[Source], operation: Operation) -> list[Fault]:
-    """Give what is wrong with a draft; nothing if it may be written.
+    """Return what is wrong with a draft; nothing if it may be written.
 
     Checks that each claim cites given sources only, that nothing in it is invented or moved to
     where it is not true, that a synthesis loses nothing, that a rule has its supporters, that no
@@ -75,7 +75,7 @@ def find_distance(
     sources: Sequence[Source],
     operation: Operation = "synthesize",
 ) -> list[Fault]:
-    """Give the fault of a draft that lies too far from one of its sources, if there is one.
+    """Return the fault of a draft that lies too far from one of its sources, if there is one.
 
     draft_vector: float32, shape (d,), unit length, of the same model as the sources' vectors. The
     voices of a rule are found by what they demand and may lie far apart: one of them must be near.
@@ -88,7 +88,7 @@ def find_distance(
 
 
 def find_loss(staying: str, leaving: Sequence[str]) -> list[str]:
-    """Give what would be lost if `staying` stood for the texts in `leaving` too."""
+    """Return what would be lost if `staying` stood for the texts in `leaving` too."""
     faults = []
     for text in leaving:
         conflict = certain_conflict(read(staying), read(text))

@@ -67,7 +67,7 @@ def _left_out_of_rule(rule: Reading, readings: Sequence[Reading]) -> Iterator[st
 
 
 def _words_of_most(rule: Reading, readings: Sequence[Reading]) -> list[str]:
-    """Give the words, verbs aside, that nearly all sources of a rule have and the rule has not."""
+    """Return the words, but for verbs, that nearly all sources of a rule have and it has not."""
     words = Counter(word for other in readings for word in other.stem_set)
     verbs = {
         thing.key for other in readings for thing in Statement(other.text).things if thing.is_verb
@@ -84,7 +84,7 @@ def _words_of_most(rule: Reading, readings: Sequence[Reading]) -> list[str]:
 
 
 def _positives(stems: Iterable[str]) -> frozenset[str]:
-    """Give words without what turns them round: "unacknowledged" speaks of what is acknowledged."""
+    """Return words without what reverses them: "unacknowledged" speaks of acknowledging."""
     return frozenset(one.removeprefix("un") for one in stems)
 
 

@@ -37,12 +37,12 @@ def is_verbatim(text: str, others: Sequence[str]) -> bool:
 
 
 def bare(text: str) -> str:
-    """Give a text without the days on which its sentences were said."""
+    """Return a text without the days on which its sentences were said."""
     return DATE_MARK.sub("", text).strip()
 
 
 def words_beyond(text: str, others: Sequence[str]) -> tuple[str, ...]:
-    """Give the content words of a text that none of some others has in any form, as it spells them.
+    """Return the content words of a text that none of some others has in any form.
 
     What only announces a memory ("user mentioned") is left out.
     """
@@ -58,7 +58,7 @@ def words_beyond(text: str, others: Sequence[str]) -> tuple[str, ...]:
 
 
 def new_words(told: Told, spare: int, everything: frozenset[str]) -> Iterator[Token]:
-    """Give the words of a statement that no source cited for it has.
+    """Yield the words of a statement that no source cited for it has.
 
     spare: how many words of those sources its claim has not, whose place they may take.
     everything: the words of all sources of the draft.

@@ -54,7 +54,7 @@ class Check:
             self._announce(proposal.draft.text)
 
     def faults(self, proposal: Proposal, sources: Sequence[Source]) -> list[Fault]:
-        """Give what is wrong with a proposal's draft, beside its sources.
+        """Return what is wrong with a proposal's draft, beside its sources.
 
         It may be written if there is nothing, or if whoever can clears what is soft.
         """
@@ -90,7 +90,7 @@ class Check:
         return any(likelihood(said, one) >= RELATED for one in (*texts, *together))
 
     def restating(self, rule: str, voices: Sequence[str]) -> list[int]:
-        """Give the places of the voices that say no more than a rule, as a model has said."""
+        """Return the places of the voices that say no more than a rule, as a model has said."""
         return [
             at
             for at, voice in enumerate(voices)
@@ -99,7 +99,7 @@ class Check:
         ]
 
     def may_restate(self, rule: str, voices: Sequence[str]) -> list[int]:
-        """Give the places of the voices in which nothing says that they say more than a rule."""
+        """Return the places of the voices in which nothing says that they say more than a rule."""
         return [
             at
             for at, voice in enumerate(voices)

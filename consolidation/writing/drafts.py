@@ -38,7 +38,7 @@ class Drafting:
     def written(
         self, plan: Plan, populations: Sequence[Population], answers: Answers
     ) -> Iterator[Sequence[Written | Asked]]:
-        """Give what is to be carried out, some at once.
+        """Yield what is to be carried out, some at once.
 
         First what is certain; then what a model says of the windows; then, of what waits for that,
         what the model left as it was.
@@ -119,7 +119,7 @@ def _displaced(proposal: Proposal) -> Written:
 
 
 def _texts(proposals: Sequence[Proposal]) -> list[str]:
-    """Give what drafts say, each text once."""
+    """Return what drafts say, each text once."""
     return list(dict.fromkeys(one.draft.text for one in proposals))
 
 
@@ -132,7 +132,7 @@ class KeptAnswers:
         self._now = now
 
     def find(self, key: str) -> Answer | None:
-        """Give the kept answer to a question."""
+        """Return the kept answer to a question."""
         return read_answer(self._file, key)
 
     def keep(self, answers: Sequence[KeptAnswer]) -> None:

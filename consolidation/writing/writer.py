@@ -32,7 +32,7 @@ class Answers(Protocol):
     """The answers that models gave, kept in the file: nothing is paid for twice."""
 
     def find(self, key: str) -> Answer | None:
-        """Give the kept answer to a question."""
+        """Return the kept answer to a question."""
 
     def keep(self, answers: Sequence[KeptAnswer]) -> None:
         """Keep answers, all of them or none."""
@@ -67,7 +67,7 @@ class Writer(Protocol):
     def write(
         self, jobs: Sequence[Job], check: Check, answers: Answers
     ) -> Iterator[Sequence[Written | Asked]]:
-        """Give what comes of the windows, as much at once as there is; then it may have to wait.
+        """Return what comes of the windows, as much at once as there is; then it may have to wait.
 
         A window comes behind the proposals that were made of it. Raises nothing for a single
         failure.
@@ -89,17 +89,17 @@ class ExtractiveWriter:
     def write(
         self, jobs: Sequence[Job], check: Check, answers: Answers
     ) -> Iterator[Sequence[Written | Asked]]:
-        """Give nothing: without a model a plan has no windows."""
+        """Yield nothing: without a model a plan has no windows."""
         yield from ()
 
 
 def portions(several: Sequence[_One], size: int) -> Iterator[Sequence[_One]]:
-    """Give so many at a time."""
+    """Return so many at a time."""
     return (several[start : start + size] for start in range(0, len(several), size))
 
 
 def accepted_or_rejected(proposal: Proposal, sources: Sequence[Source], check: Check) -> Written:
-    """Give a planned draft as accepted, which is yet to be applied, or as rejected with reasons."""
+    """Return a planned draft as accepted, yet to be applied, or as rejected with reasons."""
     faults = check.faults(proposal, sources)
     if faults:
         return Written(proposal, "rejected", "; ".join(one.why for one in faults))

@@ -190,7 +190,7 @@ def swap_pages(data: bytearray, chance: random.Random) -> None:
 
 
 def truncate_at(number: int) -> Damage:
-    """Give a damage that leaves so many pages, beginning again after the last."""
+    """Return a damage that leaves so many pages, beginning again after the last."""
 
     def truncate(data: bytearray, chance: random.Random) -> None:
         del data[(1 + number % (len(data) // PAGE - 1)) * PAGE :]
@@ -203,7 +203,7 @@ def truncate_anywhere(data: bytearray, chance: random.Random) -> None:
 
 
 def flip_among(places: tuple[int, ...]) -> Damage:
-    """Give a damage that hits some of these places."""
+    """Return a damage that hits some of these places."""
 
     def flip(data: bytearray, chance: random.Random) -> None:
         for at in chance.sample(places, chance.choice((1, 1, 3))):

@@ -47,7 +47,7 @@ class Fault:
 
 
 def linked_library() -> str | None:
-    """Give the path of the SQLite that Python uses; None if it is a part of Python itself."""
+    """Return the path of the SQLite that Python uses; None if it is a part of Python itself."""
     maps = Path("/proc/self/maps")
     found = re.search(r"\S*/libsqlite3\.so\S*", maps.read_text()) if maps.exists() else None
     return found.group() if found and sqlite3.sqlite_version else None
@@ -90,7 +90,7 @@ class Disk:
             self._record.write(json.dumps([kind, Path(path).name, *more]) + "\n")
 
     def code(self, kind: str) -> int:
-        """Give what SQLite is told when a touch fails."""
+        """Return what SQLite is told when a touch fails."""
         if kind == "open":
             return _CANTOPEN
         return _FULL if self.fault.what == "full" and kind == "write" else _IOERR[kind]
@@ -118,7 +118,7 @@ class Disk:
 
 
 def _path_of(file: int | str | bytes | os.PathLike[str]) -> str:
-    """Give the whole path of a name or of an open file."""
+    """Return the whole path of a name or of an open file."""
     name = f"/proc/self/fd/{file}" if isinstance(file, int) else os.fsdecode(file)
     return str(Path(name).readlink() if isinstance(file, int) else Path(name).absolute())
 

@@ -69,7 +69,7 @@ class Remembering:
         return self._embedder.name
 
     def encode(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        """Give vectors, shape (len(texts), d)."""
+        """Return vectors, shape (len(texts), d)."""
         new = [text for text in dict.fromkeys(texts) if text not in self._known]
         if new:
             self._known.update(zip(new, self._embedder.encode(new), strict=True))
@@ -118,7 +118,7 @@ class History:
         return NOW + timedelta(days=self.day)
 
     def ids(self, where: str = "1") -> list[str]:
-        """Give memories' ids."""
+        """Return memories' ids."""
         return [
             r["id"] for r in rows(self.path, f"SELECT id FROM memories WHERE {where} ORDER BY 1")
         ]
@@ -212,12 +212,12 @@ class History:
         return next((one for one in self.runs("1") if one not in known), None)
 
     def runs(self, where: str = "outcome <> 'undone'") -> list[str]:
-        """Give the runs, the latest first."""
+        """Return the runs, the latest first."""
         sql = f"SELECT id FROM runs WHERE {where} ORDER BY rowid DESC"
         return [row["id"] for row in rows(self.path, sql)]
 
     def applied(self, run: str | None = None) -> list[tuple[str, str]]:
-        """Give (run, proposal) of what stands, the latest first."""
+        """Return (run, proposal) of what stands, the latest first."""
         sql = (
             "SELECT p.run_id, p.key FROM proposals p JOIN runs r ON r.id = p.run_id "
             "JOIN journal j ON j.run_id = p.run_id AND j.proposal = p.key "
@@ -289,7 +289,7 @@ def copied(path: Path, name: str) -> Path:
 
 
 def problems(path: Path, deleted: frozenset[str] = frozenset()) -> list[str]:
-    """Give what `check` finds, but for what comes of an agent's deleting what stands for others."""
+    """Return what `check` finds, but for what comes of an agent deleting what stands for others."""
     with open_reading(path) as file:
         found = check_file(file).problems
     excused = {f"lineage speaks of {one}, which is gone" for one in deleted}

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 
 def in_tags(text: str) -> str:
-    """Give a text in tag characters, which no screen shows and a model may read."""
+    """Return a text in tag characters, which no screen shows and a model may read."""
     return "".join(chr(0xE0000 + ord(letter)) for letter in text)
 
 
@@ -256,7 +256,7 @@ HALF = "half \ud800 pair"
 
 
 def shapes(size: int) -> dict[str, str]:
-    """Give texts of one size that some pattern might try its luck at in square time."""
+    """Return texts of one size that some pattern might try its luck at in square time."""
     parts = (
         *(
             "a",

@@ -91,7 +91,7 @@ def recorder(answer: Callable[[Request], Response] = lambda _: Response(404)) ->
 
 
 def completion(content: str, **fields: Any) -> str:
-    """Give the body of an answer as OpenAI sends it."""
+    """Return the body of an answer as OpenAI sends it."""
     message = {"role": "assistant", "content": content}
     choice = {"index": 0, "message": message, "finish_reason": "stop"}
     head = {"id": "c1", "object": "chat.completion", "created": 1, "model": "scripted"}

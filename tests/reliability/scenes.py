@@ -136,7 +136,7 @@ def find_problems(path: Path) -> None:
 
 
 def told(path: Path) -> list[tuple[str, str, str]]:
-    """Give what the memories say, whatever their ids; nothing where there is no file."""
+    """Return what the memories say, whatever their ids; nothing where there is no file."""
     return sorted(_by_id(path).values())
 
 
@@ -152,7 +152,7 @@ def _by_id(path: Path) -> dict[str, tuple[str, str, str]]:
 
 
 def _journaled(path: Path) -> dict[str, int]:
-    """Give the applied proposals, with how many rows of the journal each has."""
+    """Return the applied proposals, with how many rows of the journal each has."""
     if not path.exists():
         return {}
     counted = rows(
@@ -164,13 +164,13 @@ def _journaled(path: Path) -> dict[str, int]:
 
 
 def few_memories() -> list[str]:
-    """Give lines with merges, an update and a synthesis: the smoke fixture."""
+    """Return lines with merges, an update and a synthesis: the smoke fixture."""
     lines = [json.loads(line) for line in SMOKE.read_text("utf-8").splitlines()]
     return [json.dumps({"id": f"m-{number}", **line}) for number, line in enumerate(lines)]
 
 
 def more_memories() -> list[str]:
-    """Give some 70 lines of the night fixture: syntheses, rules and updates, too."""
+    """Return some 70 lines of the night fixture: syntheses, rules and updates, too."""
     night = fixture.load("office")
     parts = (night.facts[:5], night.rules[:1], night.updates[:3], night.singles[:4])
     chosen = {one["id"] for part in parts for one in part}

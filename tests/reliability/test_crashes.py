@@ -40,7 +40,7 @@ References = Callable[[str, str], Reference]
 
 @pytest.fixture(scope="module")
 def references(tmp_path_factory: pytest.TempPathFactory) -> References:
-    """Give a command, by name and journal mode, as it ends when nothing goes wrong."""
+    """Provide a command, by name and journal mode, as it ends when nothing goes wrong."""
 
     @functools.cache
     def made(name: str, mode: str) -> Reference:
@@ -52,7 +52,7 @@ def references(tmp_path_factory: pytest.TempPathFactory) -> References:
 
 @pytest.fixture(scope="module")
 def chosen(references: References, rounds: Rounds) -> list[Reference]:
-    """Give every command in both journal modes, or one in each, for a quick look."""
+    """Provide every command in both journal modes, or one in each, for a quick look."""
     every = list(itertools.product(NAMES, MODES))
     return list(itertools.starmap(references, every if rounds(0, 1) else QUICK))
 
@@ -70,7 +70,7 @@ def at_once(tries: Sequence[Callable[[Path], None]]) -> None:
 
 
 def some(most: int, count: int, chance: random.Random) -> list[int]:
-    """Give so many numbers from 1 to `most`, all of them if they are not more."""
+    """Return so many numbers from 1 to `most`, all of them if they are not more."""
     return sorted(chance.sample(range(1, most + 1), min(most, count)))
 
 

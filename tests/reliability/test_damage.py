@@ -52,7 +52,7 @@ def kinds(original: Original) -> dict[str, damage.Damage]:
 
 
 def readable(path: Path) -> dict[str, bytes]:
-    """Give what plain SQL reads of the memories: id and text, row by row."""
+    """Return what plain SQL reads of the memories: id and text, row by row."""
     found = {}
     with closing(sqlite3.connect(path)) as db:
         db.text_factory = bytes
@@ -67,7 +67,7 @@ def readable(path: Path) -> dict[str, bytes]:
 
 
 def sound(path: Path) -> bool:
-    """Give whether SQLite finds nothing wrong."""
+    """Return whether SQLite finds nothing wrong."""
     try:
         with closing(sqlite3.connect(path)) as db:
             db.text_factory = bytes
@@ -77,7 +77,7 @@ def sound(path: Path) -> bool:
 
 
 def jobs(original: Original, path: Path, chance: random.Random) -> list[list[str]]:
-    """Give commands on a file: some of those that look, then some of those that write."""
+    """Return commands on a file: some of those that look, then some of those that write."""
     name, ids = str(path), original.ids
     looks = [
         ["export", name, "--all"],
@@ -103,7 +103,7 @@ def jobs(original: Original, path: Path, chance: random.Random) -> list[list[str
 
 
 def broken(ended: list[Ended]) -> list[str]:
-    """Give the commands that ended in what no command may end in."""
+    """Return the commands that ended in what no command may end in."""
     return [
         f"{one.arguments[0]} {one.arguments[2:]}: {one.code} {one.err}"
         for one in ended

@@ -46,7 +46,7 @@ _DIRECTIONS = frozenset("\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\
 
 
 def never_sent(text: str) -> list[str]:
-    """Give the characters that no terminal may get: control codes, directions, tags."""
+    """Return the characters that no terminal may get: control codes, directions, tags."""
     return [
         f"U+{ord(letter):04X}"
         for letter in text
@@ -83,7 +83,7 @@ def cli(capsys: pytest.CaptureFixture[str]) -> Cli:
 
 
 def everywhere(code: str, number: int) -> list[dict[str, Any]]:
-    """Give two memories that say the same, with a code wherever a text may stand."""
+    """Return two memories that say the same, with a code wherever a text may stand."""
     return [
         {
             "id": f"id-{number:02d}-{copy} {code}",
@@ -102,7 +102,7 @@ def everywhere(code: str, number: int) -> list[dict[str, Any]]:
 
 @pytest.fixture
 def hostile(tmp_path: Path, embedder: SentenceEmbedder) -> Path:
-    """Give a memory file with a name like an escape code that holds every code everywhere."""
+    """Provide a memory file with a name like an escape code that holds every code everywhere."""
     path = tmp_path / "mem\x1b]0;x\x07[red]\u202e.db"
     create_file(path)
     fill(path, [one for at, code in enumerate(CODES) for one in everywhere(code, at)])
@@ -280,12 +280,12 @@ COMMANDING = [
 
 
 def spoiled(**more: Any) -> Responder:
-    """Give a responder that says what is true, with something else beside it."""
+    """Return a responder that says what is true, with something else beside it."""
     return lambda asked: says(faithful(asked) | more)
 
 
 def claiming(*claims: dict[str, Any]) -> Responder:
-    """Give a responder that puts claims of its own in the true ones' place, and approves of it."""
+    """Return a responder that puts its own claims in the true ones' place, and approves of it."""
 
     def respond(asked: Asked) -> Reply:
         if asked.items:
@@ -304,7 +304,7 @@ def same(asked: Asked) -> Reply:
 
 
 def raw(text: str) -> Responder:
-    """Give a responder that says this, whatever it is asked, and does not count it."""
+    """Return a responder that says this, whatever it is asked, and does not count it."""
     completion = says("").body
     assert not isinstance(completion, str)
     choice = completion["choices"][0] | {"message": {"role": "assistant", "content": text}}

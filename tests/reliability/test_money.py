@@ -66,7 +66,7 @@ def _no_keys_of_the_machine(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def six_tenants() -> list[dict[str, Any]]:
-    """Give a pair for each of six tenants: six questions."""
+    """Return a pair for each of six tenants: six questions."""
     return [memory | {"tenant": f"t{at // 2}"} for at, memory in enumerate(near_pairs(6))]
 
 
@@ -74,7 +74,7 @@ def six_tenants() -> list[dict[str, Any]]:
 
 
 def with_usage(**usage: object) -> Reply:
-    """Give an answer whose usage is none; as text, or the server would count it anew."""
+    """Return an answer whose usage is none; as text, or the server would count it anew."""
     choice = {
         "index": 0,
         "message": {"role": "assistant", "content": "{}"},
@@ -111,7 +111,7 @@ BAD: tuple[Reply, ...] = (
 
 
 def failing(chance: random.Random) -> Responder:
-    """Give a responder that fails half of the time, in every way."""
+    """Return a responder that fails half of the time, in every way."""
     lock = threading.Lock()
 
     def respond(asked: Asked) -> Reply:
@@ -286,7 +286,7 @@ def test_a_budget_of_time_ends_a_call_under_way(agent: Agent) -> None:
 
 
 def maintain(path: Path, server: ModelServer, *more: object) -> list[str]:
-    """Give the arguments of a night with a model."""
+    """Return the arguments of a night with a model."""
     model = ("--model", "openai/scripted", "--api-base", server.base, "--concurrency", 1)
     return [str(one) for one in ("maintain", path, "--consolidate", *model, "--json", *more)]
 

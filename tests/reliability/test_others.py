@@ -284,7 +284,7 @@ def test_the_write_lock_is_never_held_for_longer_than_a_moment(
 
 @pytest.fixture(scope="module")
 def ready(tmp_path_factory: pytest.TempPathFactory, embedder: SentenceEmbedder) -> Path:
-    """Give a file that needs no vectors any more."""
+    """Provide a file that needs no vectors any more."""
     return small_night(tmp_path_factory.mktemp("ready") / "memory.db", 60, embedder)
 
 

@@ -39,7 +39,7 @@ class Content:
         self.pending.clear()
 
     def after_loss(self, chance: random.Random) -> bytes:
-        """Give what may be found: any part of what was on its way, in any order."""
+        """Return what may be found: any part of what was on its way, in any order."""
         found = bytearray(self.safe)
         for change in chance.sample(self.pending, len(self.pending)):
             arrived = chance.choice(("all", "none", "torn"))
@@ -145,14 +145,14 @@ def recorded(scene: Scene, folder: Path) -> list[tuple[str, str]]:
 
 
 def everything(path: Path) -> object:
-    """Give all that a file holds, as an agent finds it."""
+    """Return all that a file holds, as an agent finds it."""
     assert rows(path, "PRAGMA integrity_check") == [{"integrity_check": "ok"}]
     tables = rows(path, "SELECT name FROM sqlite_master WHERE type = 'table' ORDER BY name")
     return picture(path, [one["name"] for one in tables])
 
 
 def after_each_commit(touches: list[tuple[str, str]], before: Path, folder: Path) -> list[object]:
-    """Give what the file holds at first, and when each commit has returned."""
+    """Return what the file holds at first, and when each commit has returned."""
     machine = Machine(before)
     states = [everything(machine.as_it_is(folder))]
     for touch in touches:

