@@ -84,7 +84,7 @@ Memories about one topic that tell different things are no group: leave them out
 one group at the most. Kinds:
 
 same: nobody would miss anything if only one stayed. "stay": that one (of equals the plainest). \
-"User said" and another spelling of a value (18:00, six in the evening) are nothing to miss.
+"User said" is nothing to miss.
 joined: all tell one thing, and some add something. "claims": all that they say, each thing once, \
 in as few short sentences as possible, together a fifth shorter than the memories at least: what \
 would only stand behind one another is no group. A memory marked "stands" stays word for word: \
@@ -103,7 +103,8 @@ or neither came later.
 
 A program checks your words. Each content word of a claim must stand in a memory that it cites; \
 only joining words (and, which, it, also, since) may be new. Keep every number, unit, date, time, \
-name, identifier, path and quotation letter for letter, every condition, exception, negation, \
+name, identifier, path and quotation letter for letter (of several spellings of one value, as \
+18:00 and six in the evening, any one), every condition, exception, negation, \
 "must", "should", "may", "all", "only", "usually", who does what to whom, and who said it if that \
 matters. Every detail of every id of the group stands in a claim that cites it: nothing is left \
 out, and no advice or conclusion added. The day on which something was said is not the day on \

@@ -24,6 +24,7 @@ _CALENDAR |= {"Sept": "September", "Mon": "Monday", "Tue": "Tuesday", "Tues": "T
 _CALENDAR |= {"Wed": "Wednesday", "Thu": "Thursday", "Thur": "Thursday", "Thurs": "Thursday"}
 _CALENDAR |= {"Fri": "Friday"}
 del _CALENDAR["May"]  # stands for itself
+_SHORT_DAYS = [one for one, whole in _CALENDAR.items() if whole.lower() in lexicon.WEEKDAYS]
 
 _UNIT = "|".join(sorted((unit for unit in units.UNITS if unit.isalpha()), key=len, reverse=True))
 # The hours of a clock, with minutes or without; a time that is no other number.
@@ -208,7 +209,8 @@ _RULES: tuple[tuple[tuple[str, ...], re.Pattern[str], _Form], ...] = tuple(
             r"\b(\d+) ?(?:h|hrs?|hours?),? ?(?:and )?(\d+) ?(?:m|min|mins|minutes?)\b",
             _minutes,
         ),
-        (("h",), r"\b(\d)h(\d\d)\b", _minutes),
+        (("h",), r"\b(\d) ?h ?(\d\d)\b(?! ?[\w%€])", _minutes),
+        (("h", "hours"), r"\b(\d{1,2}):([0-5]\d) ?(?:h|hrs?|hours)\b", _minutes),
         (("fortnight",), r"\ba fortnight\b", "2 weeks"),
         (
             ("half past",),
@@ -247,6 +249,13 @@ _RULES: tuple[tuple[tuple[str, ...], re.Pattern[str], _Form], ...] = tuple(
             ("-", "\u2013"),
             r"(?<=\d)[-\u2013](?=\d+ ?(?:ms|s|min|h|seconds?|minutes?|hours?|days?|weeks?|%|€)\b)",
             " to ",
+        ),
+        # A number, and no denial.
+        (("no.",), r"\b(?-i:[Nn]o)\. ?(?=[A-Z]{0,4}-?\d)", "number "),
+        (
+            ("/",),
+            rf"(?-i:\b({'|'.join(_SHORT_DAYS)})/({'|'.join(_SHORT_DAYS)})\b)",
+            lambda found: f"{_CALENDAR[found[1]]} and {_CALENDAR[found[2]]}",
         ),
         # How often.
         (("each ",), r"\beach (?!other\b|of\b)", "every "),
