@@ -2,81 +2,88 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from datetime import datetime
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from slowwave.consolidation.planning.savings import expected_counts, weighed
 from slowwave.consolidation.progress import Progress
-from slowwave.consolidation.proposals import Asked, Plan, Result, Usage
-from slowwave.consolidation.runtime.interruption import Interruption, OutOfTime
+from slowwave.consolidation.proposals import Asked, Result, Usage
+from slowwave.consolidation.runtime.interruption import InterruptedEarly, Interruption, OutOfTime
 from slowwave.consolidation.snapshot.snapshot import Snapshot
 from slowwave.consolidation.text.token_count import count_tokens
 from slowwave.store.errors import StoreError
 from slowwave.store.file import open_reading
 from slowwave.store.memories import Counts, count_memories
-from slowwave.store.purge import Purgeable
 
-from .execute import Executed, LookAgain, Run
+from .execute import Executed, Run
 from .outcome import Outcome, report_of, verdict
-from .purge import Purged, carry_out_purge
-
-if TYPE_CHECKING:
-    from slowwave.consolidation.snapshot.population import Population
+from .purge import NOTHING, Purged, carry_out_purge
+from .survey import Survey, Surveyor
 
 
-def planned(
-    plan: Plan, snapshot: Snapshot, populations: Sequence[Population], purgeable: Purgeable
-) -> Outcome:
+def planned(survey: Survey) -> Outcome:
     """Return what a dry run tells: the plan, and where it would lead."""
-    planned = [Result(one, "planned") for one in plan.proposals]
-    after = expected_counts(snapshot.counts, plan.proposals, populations)
+    plan, before, purgeable = survey.plan, survey.snapshot.counts, survey.purgeable or NOTHING
+    after = expected_counts(before, plan.proposals, survey.populations)
     after = replace(after, superseded=after.superseded - len(purgeable.ids))
-    purged = Purged(purgeable.ids, purgeable.kept)
-    results = tuple(weighed(planned, populations))
+    results = weighed((Result(one, "planned") for one in plan.proposals), survey.populations)
     asked = tuple(Asked(one, "planned") for one in plan.windows)
-    return Outcome(plan, results, snapshot.counts, after, Usage(), asked, purged=purged)
+    purged = Purged(purgeable.ids, purgeable.kept)
+    return Outcome(plan, tuple(results), before, after, Usage(), asked, purged=purged)
+
+
+@contextmanager
+def ended_early(run: Run, interruption: Interruption) -> Iterator[None]:
+    """Let an interruption in the block end the run. Raises `InterruptedEarly`."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        interruption.close()
+        with interruption.limited():
+            kept = run.end_early()
+        raise InterruptedEarly(kept) from None
 
 
 def carried_out(
     run: Run,
-    plan: Plan,
-    populations: Sequence[Population],
+    survey: Survey,
+    surveyor: Surveyor,
     progress: Progress,
     interruption: Interruption,
-    look_again: LookAgain,
 ) -> Executed:
     """Carry out a plan; what cannot be told as a result is an error, and the run has failed."""
+    if survey.purgeable is not None and survey.purgeable.ids:
+        run.preflight.check_and_back_up()
+    look_again = partial(surveyor.again, survey.found.cache, run)
     try:
-        return run.carry_out(plan, populations, progress, interruption, look_again)
+        return run.carry_out(survey.plan, survey.populations, progress, interruption, look_again)
     except Exception:
-        run.end("failed", plan.digest, {})
+        run.end("failed", survey.plan.digest, {})
         raise
 
 
 def ended(
-    path: Path,
-    run: Run,
-    plan: Plan,
-    snapshot: Snapshot,
-    executed: Executed,
-    interruption: Interruption,
+    path: Path, run: Run, survey: Survey, executed: Executed, interruption: Interruption
 ) -> Outcome:
     """Count what is there now, and write down how the run ended as far as that can be."""
+    plan, before = survey.plan, survey.snapshot.counts
     with interruption.limited():
         outcome = Outcome(
             plan,
             executed.results,
-            snapshot.counts,
+            before,
             # What others added meanwhile is no work of a run that wrote nothing.
-            _count(path, snapshot) if run.run_id else snapshot.counts,
+            _count(path, survey.snapshot) if run.run_id else before,
             executed.usage,
             executed.asked,
             run.run_id,
             executed.interrupted,
             executed.broken_off,
+            backup=run.preflight.backup,
         )
     try:
         with interruption.limited():
@@ -88,14 +95,12 @@ def ended(
 
 
 def purged_as_well(
-    path: Path,
-    outcome: Outcome,
-    purgeable: Purgeable,
-    snapshot: Snapshot,
-    now: datetime,
-    interruption: Interruption,
+    path: Path, outcome: Outcome, survey: Survey, now: datetime, interruption: Interruption
 ) -> Outcome:
-    """Purge after a run. Raises `StoreError` if nothing at all was changed."""
+    """Purge after a run, if that is wanted. Raises `StoreError` if nothing at all was changed."""
+    purgeable, snapshot = survey.purgeable, survey.snapshot
+    if purgeable is None or outcome.interrupted or outcome.broken_off:
+        return outcome
     try:
         purged = carry_out_purge(path, purgeable, snapshot.tenants, now, interruption)
     except StoreError as error:

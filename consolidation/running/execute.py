@@ -95,7 +95,7 @@ class Run:
         self._embedder = embedder
         self._writer = writer
         self._options = options
-        self._preflight = preflight
+        self.preflight = preflight
         self._begun = False
         # The file that it began in: what came in its place since is another's.
         self._file: Identity | None = None
@@ -266,12 +266,12 @@ class Run:
 
     @contextmanager
     def _writing(self) -> Iterator[MemoryFile]:
-        self._preflight.check_and_back_up()
+        self.preflight.check_and_back_up()
         with open_writing(self._path, self._file) as file:
             self._file = file.identity
             if not self._begun:
                 now = timestamp(self.context.now)
-                backup = {"backup": self._preflight.backup.name} if self._preflight.backup else {}
+                backup = {"backup": self.preflight.backup.name} if self.preflight.backup else {}
                 options = {**self._options, **backup}
                 # Before it is so: whoever is interrupted here asks the file.
                 self._begun = True

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from concurrent.futures import Future
+from dataclasses import replace
 
 from slowwave.consolidation.errors import ConsolidationError
 from slowwave.consolidation.runtime.interruption import Interruption, OutOfTime
@@ -10,6 +11,7 @@ from slowwave.consolidation.runtime.threads import start_in_thread
 from slowwave.consolidation.snapshot.idle import Found
 from slowwave.store.errors import StoreError
 
+from .outcome import Outcome
 from .preflight import Preflight
 from .survey import Surveyor
 
@@ -25,19 +27,33 @@ _MUCH = 0.1
 def save_findings(
     surveyor: Surveyor,
     first: Found,
-    changed: bool,
+    outcome: Outcome,
     preflight: Preflight,
     interruption: Interruption,
-) -> str | None:
+) -> Outcome:
     """Keep what was found out, and let the tenants rest in which nothing is left to do.
 
     first: what the run saw before it did anything; where it changed something since, that takes
     another look. All of it is kept for speed alone, and the run has ended: where the file cannot
     be written, the model not be loaded, or somebody interrupts, it is left for the next run. So it
-    is where another look would take as long as the first, since little was new to that. Returns
-    what went wrong, if anything did.
+    is where another look would take as long as the first, since little was new to that. The
+    outcome says what went wrong, if anything did.
     """
+    if not surveyor.consolidates or outcome.interrupted or outcome.broken_off:
+        return outcome
     interruption.end()
+    not_kept = _saved(surveyor, first, outcome.changed, preflight, interruption)
+    return replace(outcome, not_kept=not_kept)
+
+
+def _saved(
+    surveyor: Surveyor,
+    first: Found,
+    changed: bool,
+    preflight: Preflight,
+    interruption: Interruption,
+) -> str | None:
+    """Save what was found, and return why that was not possible, if it was not."""
     short = first.cache.size <= _SHORT or first.cache.new >= _MUCH * first.cache.size
     try:
         with interruption.limited():

@@ -18,7 +18,10 @@ from slowwave.consolidation.snapshot.idle import Found, IdleMarks
 from slowwave.consolidation.snapshot.snapshot import Keeper, Snapshot, complete, read_snapshot
 from slowwave.consolidation.vectors.embedder import Embedder
 from slowwave.consolidation.writing.writer import Writer
+from slowwave.store.purge import Purgeable
 from slowwave.store.records import timestamp
+
+from .purge import plan_purge
 
 if TYPE_CHECKING:
     from slowwave.consolidation.snapshot.population import Population
@@ -33,6 +36,8 @@ class Survey:
     # Of all tenants.
     plan: Plan
     found: Found
+    # What a purge would delete; None if none is wanted.
+    purgeable: Purgeable | None = None
 
 
 class Surveyor:
@@ -52,8 +57,14 @@ class Surveyor:
         self._options = options
         self._embedder = embedder
         self._writer = writer
+        self._at = now
         self._now = timestamp(now)
         self._progress = progress
+
+    @property
+    def consolidates(self) -> bool:
+        """Whether more than a purge is wanted."""
+        return self._options.consolidate
 
     @without_garbage_collection()
     def survey(self, keeper: Keeper | None = None, cache: Cache | None = None) -> Survey:
@@ -91,9 +102,9 @@ class Surveyor:
         everything = resting | plans
         plan = joined(everything[one] for one in snapshot.tenants if one in everything)
         whole = not options.tenants and not resting
-        return Survey(
-            snapshot, populations, plan, idle_marks.found(snapshot, populations, plans, whole)
-        )
+        found = idle_marks.found(snapshot, populations, plans, whole)
+        purgeable = plan_purge(self._path, populations, self._at) if options.purge else None
+        return Survey(snapshot, populations, plan, found, purgeable)
 
     def again(self, known: Cache, keeper: Keeper) -> tuple[Plan, Sequence[Population]]:
         """Return the plan of what is there once a run did what it had planned.

@@ -1,4 +1,4 @@
-"""A dry run that asks the model: the very proposals of a real run, and nothing written."""
+"""A dry run: the plan of a real run, with or without what a model says, and nothing written."""
 
 from __future__ import annotations
 
@@ -10,19 +10,46 @@ from typing import TYPE_CHECKING
 from slowwave.consolidation.planning.savings import expected_counts, weighed
 from slowwave.consolidation.progress import Progress
 from slowwave.consolidation.proposals import Asked, Plan, Result, Usage
+from slowwave.consolidation.runtime.interruption import InterruptedEarly, Interruption
 from slowwave.consolidation.runtime.threads import run_in_thread
 from slowwave.consolidation.vectors.embedder import Embedder
 from slowwave.consolidation.writing.writer import Writer
 from slowwave.store.file import open_reading
 from slowwave.store.memories import Counts
 
+from .ending import planned
 from .outcome import Outcome
+from .survey import Surveyor
 
 if TYPE_CHECKING:
     from slowwave.consolidation.snapshot.population import Population
 
 
-def asked_only(
+def rehearsed(
+    path: Path,
+    surveyor: Surveyor,
+    embedder: Embedder,
+    writer: Writer,
+    asks: bool,
+    progress: Progress,
+    interruption: Interruption,
+) -> Outcome:
+    """Return the plan, and where it would lead; with `asks` what a model would make of it.
+
+    Raises `InterruptedEarly`.
+    """
+    try:
+        survey = surveyor.survey()
+        outcome = planned(survey)
+        if not asks:
+            return outcome
+        return _asked_only(path, outcome, survey.populations, embedder, writer, progress)
+    except KeyboardInterrupt:
+        interruption.close()
+        raise InterruptedEarly(kept=False) from None
+
+
+def _asked_only(
     path: Path,
     outcome: Outcome,
     populations: Sequence[Population],
