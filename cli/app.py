@@ -148,4 +148,6 @@ def _told(error: typer.TyperException) -> tuple[str, str]:
     command = "slowwave" if context is None else context.command_path
     config = config_of(error)
     where = "" if config is None else f"{config}: "
-    return f"{where}{error.format_message()}", f"See '{command} --help'."
+    # Words of a library that say nothing to a user.
+    said = error.format_message().replace("Value error, ", "")
+    return f"{where}{said}", f"See '{command} --help'."

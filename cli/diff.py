@@ -61,8 +61,13 @@ def _lines(changes: Sequence[Change]) -> Iterator[str]:
 
 
 def _before(changes: Sequence[Change]) -> list[str]:
-    return [f"{one.observed_at[:10]}  {one.before}" for one in changes if one.before is not None]
+    return [_dated(one, one.before) for one in changes if one.before is not None]
 
 
 def _after(changes: Sequence[Change]) -> list[str]:
-    return [f"{one.observed_at[:10]}  {one.after}" for one in changes if one.after is not None]
+    return [_dated(one, one.after) for one in changes if one.after is not None]
+
+
+def _dated(change: Change, text: str) -> str:
+    """Return a text with the day on which it was observed; of what was purged nobody knows that."""
+    return f"{change.observed_at[:10]}  {text}".strip()
