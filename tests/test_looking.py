@@ -12,16 +12,23 @@ from nights import fill, rows, told
 from test_cli import Cli, cli
 from test_plan import TWINS
 
+from slowwave.cli.app import run
+
 __all__ = ["cli"]  # a fixture of test_cli, asked for by name
 
 
+@pytest.fixture(scope="module")
+def after_a_night(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("night") / "memory.db"
+    assert run(["import", str(path), str(readme.SMOKE), "--quiet"]) == 0
+    assert run(["maintain", str(path), "--consolidate", "--quiet"]) == 0
+    return path
+
+
 @pytest.fixture
-def night(memory_file: Path, cli: Cli) -> Path:
+def night(after_a_night: Path, tmp_path: Path) -> Path:
     """Provide the memories of the README after a night."""
-    memory_file.unlink()
-    cli("import", memory_file, readme.SMOKE)
-    cli("maintain", memory_file, "--consolidate")
-    return memory_file
+    return Path(shutil.copy(after_a_night, tmp_path))
 
 
 def run_of(path: Path) -> str:
