@@ -88,6 +88,9 @@ def _ended(command: Callable[[], None], output: Output, caught: Caught) -> int:
         raise
     except (KeyboardInterrupt, OutOfTime) as end:
         return _interrupted(end, caught, output)
+    except typer.Abort:
+        output.error("Nothing was done.", "", Code.FAILED)
+        return Code.FAILED
     except (StoreError, ConsolidationError) as error:
         code = code_of(error)
         obstacles = error.obstacles if isinstance(error, ChangedSince) else ()

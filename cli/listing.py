@@ -28,7 +28,7 @@ def list_(
         str | None, typer.Option(metavar="TEXT", help="Only those whose text has this in it.")
     ] = None,
     limit: Annotated[
-        int, typer.Option(metavar="N", min=0, help="At most so many; 0 for all.")
+        int, typer.Option(metavar="N", min=0, max=10**9, help="At most so many; 0 for all.")
     ] = 50,
     config: ConfigOption = None,
     json: JsonOption = False,

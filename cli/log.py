@@ -131,7 +131,9 @@ def _block(
     memories: dict[str, Memory],
 ) -> Block:
     gone = {each.memory for each in changes if each.proposal == one.key and each.after is None}
-    is_merge = one.operation == "merge"
+    stands = one.draft
+    if one.operation == "merge":
+        stands = dated(memories.get(one.survivor or ""))
     return Block(
         one.operation,
         one.key,
@@ -143,6 +145,7 @@ def _block(
             if each != one.survivor
         ],
         one.why,
-        dated(memories.get(one.survivor or "")) if is_merge else one.draft,
+        # What was not applied, or was taken back, does not stand.
+        stands if one.state == "applied" else None,
         claims,
     )

@@ -50,7 +50,7 @@ class _Chosen:
     @property
     def named(self) -> str:
         """What it is, in words."""
-        of = "run" if len(self.runs) == 1 else f"{len(self.runs)} runs since"
+        of = "run" if len(self.runs) <= 1 else f"{len(self.runs)} runs since"
         run = self.proposal.run_id if self.proposal else self.runs[-1].id
         return f"{counted(self.count, 'proposal', 'proposals')} of {of} {run}"
 

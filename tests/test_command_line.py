@@ -197,3 +197,44 @@ def test_a_quiet_run_that_is_partly_done_says_in_a_line_what_went_wrong(
     assert ended.out == ""
     first, *_ = ended.err.splitlines()
     assert "not answered" in first
+
+
+def test_who_is_asked_and_says_no_has_done_nothing_wrong(
+    filled: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cli("maintain", filled, "--consolidate")
+    run = str(rows(filled, "SELECT id FROM runs")[0]["id"])
+    monkeypatch.setattr("slowwave.cli.undo._MANY", 0)
+    for stream in ("stdin", "stderr"):
+        monkeypatch.setattr(f"sys.{stream}.isatty", lambda: True, raising=False)
+    monkeypatch.setattr("sys.stdin.readline", lambda *_: "n\n", raising=False)
+    monkeypatch.setattr("builtins.input", lambda *_: "n")
+    ended = cli("undo", filled, run)
+    assert ended.code == 1
+    assert "defect" not in ended.err
+    assert rows(filled, "SELECT outcome FROM runs") == [{"outcome": "done"}]
+
+
+def test_one_proposal_that_is_taken_back_is_named_with_its_run(filled: Path, cli: Cli) -> None:
+    done = cli("maintain", filled, "--consolidate", "--json").json
+    taken_back = cli("undo", filled, done["proposals"][0]["id"][:8])
+    assert f"Took back 1 proposal of run {done['run']}." in taken_back.out
+    (planned,) = done["proposals"]
+    assert f"  = {planned['draft']}" not in cli("log", filled, done["run"]).out
+
+
+def test_a_limit_beyond_all_numbers_is_wrong_usage(filled: Path, cli: Cli) -> None:
+    assert cli("list", filled, "--limit", 2**63).code == 2
+
+
+def test_a_closed_stdout_is_one_that_cannot_be_written(filled: Path) -> None:
+    command = 'exec "$@" >&-'
+    ended = subprocess.run(
+        ["/bin/sh", "-c", command, "sh", *SLOWWAVE, "maintain", str(filled), "--consolidate"],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert ended.returncode == 74
+    assert "Traceback" not in ended.stderr
+    assert rows(filled, "SELECT outcome FROM runs") == [{"outcome": "done"}]
