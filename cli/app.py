@@ -6,6 +6,7 @@ import os
 import signal
 import sys
 from collections.abc import Callable
+from contextlib import suppress
 from importlib.metadata import version
 from typing import Annotated, NoReturn
 
@@ -29,8 +30,14 @@ from . import (
     undo,
 )
 from .exits import EPILOG, SHOWS_TRACEBACKS, Code, reporting
-from .output import Output, clean, escape_what_stdout_cannot_spell, unwritable
+from .output import Output, escape_what_stdout_cannot_spell, shortened, unwritable
 from .settings import ConfiguredCommand, config_of
+
+# A mistaken argument is repeated, but not megabytes of it.
+_MOST_SAID = 1_000
+
+# What Typer takes for a yes in the environment.
+_TRUE = frozenset({"1", "true", "t", "yes", "y", "on"})
 
 HELP_OPTIONS = {"help_option_names": ["--help", "-h"]}
 
@@ -107,11 +114,12 @@ def _end_at_once(code: int) -> NoReturn:
     """
     try:
         sys.stdout.flush()
-        sys.stderr.flush()
     except BrokenPipeError:
         pass  # whoever read our output has gone, or was interrupted, too
     except OSError:
         code = code or Code.OUTPUT
+    with suppress(OSError):  # there is no other place to say so
+        sys.stderr.flush()
     os._exit(code)
 
 
@@ -119,13 +127,13 @@ def _refuse_undecodable(arguments: list[str]) -> None:
     """Refuse bytes that are no text: no id, name or memory can hold them."""
     for argument in arguments:
         if any("\ud800" <= letter <= "\udfff" for letter in argument):
-            raise typer.BadParameter(f"{clean(argument)!r} is not valid UTF-8.")
+            raise typer.BadParameter(f"'{shortened(argument, 80)}' is not valid UTF-8.")
 
 
 def run(arguments: list[str]) -> int:
     """Run the command line and give its exit code; wrong usage ends in a sentence, too."""
     # Before its options are read a command cannot know that JSON is wanted.
-    output = Output(json="--json" in arguments, quiet=False)
+    output = Output(json=_wants_json(arguments), quiet=False)
     escape_what_stdout_cannot_spell()
     try:
         _refuse_undecodable(arguments)
@@ -133,13 +141,21 @@ def run(arguments: list[str]) -> int:
     except typer.TyperException as error:
         output.error(*_told(error), Code.USAGE)
         return Code.USAGE
-    except BrokenPipeError:
+    except (BrokenPipeError, SystemExit):
+        # Typer makes the second of the first: whoever read the help has read enough.
         return Code.DONE
     except OSError as error:
         output.error(unwritable(error), "", Code.OUTPUT)
         return Code.OUTPUT
     except (typer.Abort, KeyboardInterrupt):
         return Code.INTERRUPTED
+
+
+def _wants_json(arguments: list[str]) -> bool:
+    """Whether JSON is wanted, as far as that shows before a command reads its options."""
+    if "--no-json" in arguments:
+        return False
+    return "--json" in arguments or os.environ.get("SLOWWAVE_JSON", "").lower() in _TRUE
 
 
 def _told(error: typer.TyperException) -> tuple[str, str]:
@@ -150,4 +166,4 @@ def _told(error: typer.TyperException) -> tuple[str, str]:
     where = "" if config is None else f"{config}: "
     # Words of a library that say nothing to a user.
     said = error.format_message().replace("Value error, ", "")
-    return f"{where}{said}", f"See '{command} --help'."
+    return shortened(f"{where}{said}", _MOST_SAID), f"See '{command} --help'."

@@ -30,12 +30,13 @@ def diff(
     """
     from slowwave.store.changes import read_changes
     from slowwave.store.file import open_reading
-    from slowwave.store.ledger import read_run
+    from slowwave.store.ledger import count_states, read_run
 
     output = Output(json, quiet)
     with open_reading(file) as opened:
         found = read_run(opened, run)
         changes = read_changes(opened, found.id)
+        states = count_states(opened).get(found.id, {})
     output.result(
         {
             "command": "diff",
@@ -44,7 +45,7 @@ def diff(
             "changes": [asdict(one) for one in changes],
         }
     )
-    output.show("\n".join([headline(found), *_lines(changes)]))
+    output.show("\n".join([headline(found, states), *_lines(changes)]))
 
 
 def _lines(changes: Sequence[Change]) -> Iterator[str]:
@@ -53,7 +54,8 @@ def _lines(changes: Sequence[Change]) -> Iterator[str]:
         by_proposal.setdefault(one.proposal, []).append(one)
     for key, several in by_proposal.items():
         yield ""
-        yield f"@@ {clean(key[:12])}"
+        undone = " (undone since)" if several[0].state == "undone" else ""
+        yield f"@@ {clean(key[:12])}{undone}"
         for mark, texts in (("-", _before(several)), ("+", _after(several))):
             yield from (f"{mark} {clean(text)}" for text in texts)
     if not changes:

@@ -73,6 +73,8 @@ def _salvage(file: Path, everything: bool, output: Output, error: UnusableFile) 
         _write(salvage_lines(file, everything, count))
     except UnusableFile:
         raise error from None
+    if not count.saved:
+        raise error
     output.error(
         error.message,
         clean(

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from slowwave.consolidation.proposals import group_numbers
 
-from .output import clean, shortened
-from .telling import MOST_SAID, Telling, counted, dated, in_time, memories_of, said
+from .output import clean
+from .telling import Telling, counted, dated, in_time, memories_of, said, shortened_for_stdout
 
 if TYPE_CHECKING:
     from slowwave.consolidation.proposals import Conflict, Refusal, Undecided
@@ -92,7 +92,7 @@ def undecided_as_text(undecided: Sequence[Undecided], telling: Telling) -> str:
         lines[0] += f" The {len(likeliest)} likeliest:"
     memories = telling.memories(memories_of([one.sources for one in likeliest]))
     for one in likeliest:
-        lines.append(f"  {shortened(f'similarity {one.similarity:.2f}: {one.why}', MOST_SAID)}")
+        lines.append(f"  {shortened_for_stdout(f'similarity {one.similarity:.2f}: {one.why}')}")
         lines += [f"    {dated(memories.get(each))}" for each in in_time(one.sources, memories)]
     return "\n".join(lines)
 
@@ -110,7 +110,7 @@ def refused_as_text(refused: Sequence[Refusal], telling: Telling, everything: bo
         lines[0] += f" {len(shown)} of them (--verbose shows all):"
     memories = telling.memories(memories_of([one.sources for one in shown]))
     for one in shown:
-        lines.append(f"  {shortened(f'{one.guard}: {one.why}', MOST_SAID)}")
+        lines.append(f"  {shortened_for_stdout(f'{one.guard}: {one.why}')}")
         lines += [f"    {said(memories.get(memory_id))}" for memory_id in one.sources]
     return "\n".join(lines)
 

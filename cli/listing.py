@@ -11,7 +11,7 @@ from slowwave.store.records import Kind, Layer
 
 from .output import Output, clean
 from .settings import ConfigOption, FileArgument, JsonOption, QuietOption
-from .telling import counted, said
+from .telling import counted, shortened_for_stdout
 
 _Status = Literal["active", "superseded", "archived", "expired", "any"]
 
@@ -25,7 +25,8 @@ def list_(
         list[str] | None, typer.Option(metavar="NAME", help="Only this tenant; again for more.")
     ] = None,
     contains: Annotated[
-        str | None, typer.Option(metavar="TEXT", help="Only those whose text has this in it.")
+        str | None,
+        typer.Option(metavar="TEXT", help="Only those with this in their text; A to Z as a to z."),
     ] = None,
     limit: Annotated[
         int, typer.Option(metavar="N", min=0, max=10**9, help="At most so many; 0 for all.")
@@ -53,7 +54,8 @@ def list_(
     )
     lines = [
         f"{clean(one.id)}  {clean(one.observed_at[:10])}  "
-        f"{one.layer if one.status == 'active' else one.status:<10}  {said(one)}"
+        f"{one.layer if one.status == 'active' else one.status:<10}  "
+        f"{shortened_for_stdout(one.content)}"
         for one in memories
     ]
     if len(memories) < count:

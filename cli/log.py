@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -13,7 +14,7 @@ from slowwave.store.purge import OPTION
 from .blocks import LEGEND, Block
 from .output import Output, clean
 from .settings import ConfigOption, FileArgument, JsonOption, QuietOption
-from .telling import Telling, counted, dated, in_time, memories_of
+from .telling import Telling, Told, counted, dated, in_time, memories_of
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -21,7 +22,6 @@ if TYPE_CHECKING:
     from slowwave.store.changes import Change
     from slowwave.store.ledger import Decision, Run
     from slowwave.store.lineage import KeptClaim
-    from slowwave.store.records import Memory
 
 # So much of an id names a run that did not begin in the same millisecond as another.
 _SHORT = 13
@@ -39,15 +39,21 @@ def log(
     """List the runs, or show one run with its proposals."""
     from slowwave.store.changes import read_changes
     from slowwave.store.file import open_reading
-    from slowwave.store.ledger import read_decisions, read_run, read_runs
+    from slowwave.store.ledger import count_states, read_decisions, read_run, read_runs
     from slowwave.store.lineage import read_claims_of
 
     output = Output(json, quiet)
     with open_reading(file) as opened:
         if run is None:
-            runs = read_runs(opened)
-            output.result({"command": "log", "file": str(file), "runs": [asdict(r) for r in runs]})
-            output.show(_runs_table(runs) if runs else "No run has changed this file yet.")
+            runs, states = read_runs(opened), count_states(opened)
+            output.result(
+                {
+                    "command": "log",
+                    "file": str(file),
+                    "runs": [asdict(one) | {"states": states.get(one.id, {})} for one in runs],
+                }
+            )
+            output.show(_runs_table(runs, states) if runs else "No run has changed this file yet.")
             return
         found = read_run(opened, run)
         decisions = read_decisions(opened, found.id)
@@ -61,15 +67,23 @@ def log(
         }
     )
     memories = Telling(file).memories(memories_of([one.sources for one in decisions]))
-    lines = [headline(found), f"{counted(len(decisions), 'proposal', 'proposals')}. {LEGEND}"]
+    became = Counter(one.state for one in decisions)
+    lines = [headline(found, became), _what_it_did(found, decisions)]
     for one in decisions:
         lines += _block(one, changes, claims.get(one.key, ()), memories).lines()
     output.show("\n".join(lines))
 
 
-def headline(run: Run) -> str:
-    """Say in a line what a run was and did."""
-    parts = [_started(run), run.outcome, str(_writer_of(run)), *_numbers(run)]
+def _what_it_did(run: Run, decisions: Sequence[Decision]) -> str:
+    if run.options.get(OPTION):
+        purged = (run.report or {}).get("purged")
+        return "" if purged is None else f"{counted(purged, 'memory', 'memories')} purged."
+    return f"{counted(len(decisions), 'proposal', 'proposals')}. {LEGEND}"
+
+
+def headline(run: Run, states: Mapping[str, int]) -> str:
+    """Say in a line what a run was and did; `states` counts what became of its proposals."""
+    parts = [_started(run), outcome_now(run.outcome, states), str(_writer_of(run)), *_numbers(run)]
     return clean(f"Run {run.id}: {', '.join(parts)}.")
 
 
@@ -89,6 +103,14 @@ def _went(run: Run, name: str) -> str:
     return " -> ".join(known) if len(known) == len(counts) else ""
 
 
+def outcome_now(outcome: str, states: Mapping[str, int]) -> str:
+    """Return how a run ended, and how much of it was taken back since."""
+    undone = states.get("undone", 0)
+    if not undone or outcome == "undone":
+        return outcome
+    return f"{outcome}, {undone:,} of {undone + states.get('applied', 0):,} undone"
+
+
 def _started(run: Run) -> str:
     return run.started_at[:19].replace("T", " ")
 
@@ -99,20 +121,21 @@ def _as_json(decision: Decision) -> dict[str, Any]:
     return row
 
 
-def _runs_table(runs: list[Run]) -> Table:
+def _runs_table(runs: Sequence[Run], states: Mapping[str, Mapping[str, int]]) -> Table:
     from rich.table import Table
 
     short = {one.id[:_SHORT] for one in runs}
     most = _SHORT if len(short) == len(runs) else None
     # So narrow that it fits 80 columns.
     table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False)
-    for title in ("run", "started", "outcome"):
+    for title in ("run", "started"):
         table.add_column(title, no_wrap=True)
-    for title in ("memories", "tokens", "writer"):
+    for title in ("outcome", "memories", "tokens", "writer"):
         table.add_column(title)
     for one in runs:
         went = (_went(one, "active") or "?", _went(one, "tokens") or "?")
-        cells = (one.id[:most], _started(one), one.outcome, *went, str(_writer_of(one)))
+        outcome = outcome_now(one.outcome, states.get(one.id, {}))
+        cells = (one.id[:most], _started(one), outcome, *went, str(_writer_of(one)))
         table.add_row(*map(clean, cells))
     return table
 
@@ -128,7 +151,7 @@ def _block(
     one: Decision,
     changes: Sequence[Change],
     claims: Sequence[KeptClaim],
-    memories: dict[str, Memory],
+    memories: dict[str, Told],
 ) -> Block:
     gone = {each.memory for each in changes if each.proposal == one.key and each.after is None}
     stands = one.draft

@@ -34,13 +34,13 @@ if TYPE_CHECKING:
 # a config file for other runs.
 _ASKING = ("model", "replay")
 _NEEDS: tuple[tuple[str, tuple[str, ...]], ...] = (
-    ("exit_code", ("dry_run",)),
     ("api_base", ("model",)),
     ("checker", _ASKING),
     ("record", _ASKING),
-    ("ask", ("dry_run",)),
     ("ask", _ASKING),
 )
+# The same, but a config file for dry runs may have them, and --no-dry-run be said beside it.
+_NEEDS_DRY_RUN = ("ask", "exit_code")
 _IDLE_WITHOUT: dict[str, tuple[str, ...]] = {
     **dict.fromkeys(("concurrency", "max_calls", "max_tokens", "max_cost", "max_time"), _ASKING),
     "keep_backups": ("backup",),
@@ -182,7 +182,11 @@ def maintain(
     if not consolidate and not purge:
         raise typer.BadParameter("Say what is to be done: --consolidate, --purge or both.")
     given = {name for name, value in context.params.items() if value not in (None, False)}
-    for one, others in _NEEDS:
+    needs = [
+        *_NEEDS,
+        *((one, ("dry_run",)) for one in _NEEDS_DRY_RUN if is_on_command_line(context, one)),
+    ]
+    for one, others in needs:
         if one in given and given.isdisjoint(others):
             raise typer.BadParameter(f"{_spelled(one)} goes with {_any_of(others)}.")
     output = Output(json, quiet)
@@ -202,7 +206,7 @@ def maintain(
         include_protected=include_protected,
         reconsider=reconsider,
         full=full,
-        ask=ask,
+        ask=ask and dry_run,
         purge=purge,
         keep_backups=keep_backups if backup else None,
         shown={"only": only, "tenant": tenant or [], "embedder": embedder, "model": writer.model}

@@ -138,7 +138,8 @@ class Output:
     def note(self, text: str) -> None:
         """Write a remark to stderr; not with --quiet."""
         if not self.quiet:
-            console_for(sys.stderr).print(text, markup=False, highlight=False, soft_wrap=True)
+            with _writing_to_stderr():
+                console_for(sys.stderr).print(text, markup=False, highlight=False, soft_wrap=True)
 
     def error(self, message: str, hint: str, code: int, obstacles: Sequence[Obstacle] = ()) -> None:
         """Write an error to stderr, as one JSON object with --json."""
@@ -146,16 +147,28 @@ class Output:
             value = {"format": FORMAT, "error": message, "hint": hint, "code": int(code)}
             if obstacles:
                 value["obstacles"] = [asdict(one) for one in obstacles]
-            sys.stderr.write(jsonlib.dumps(value, ensure_ascii=True) + "\n")
-            return
-        sys.stderr.write(f"Error: {clean(message)}\n")
-        if len(obstacles) > 1:  # of one, the message speaks
-            sys.stderr.write("".join(f"- {clean(one.why)}\n" for one in obstacles[:_SHOWN_FIRST]))
-        if len(obstacles) > _SHOWN_FIRST:
-            more = len(obstacles) - _SHOWN_FIRST
-            sys.stderr.write(f"- and {more} more: --json gives them all.\n")
-        if hint:
-            sys.stderr.write(f"{clean(hint)}\n")
+            lines = [jsonlib.dumps(value, ensure_ascii=True)]
+        else:
+            lines = [f"Error: {clean(message)}"]
+            if len(obstacles) > 1:  # of one, the message speaks
+                lines += [f"- {clean(one.why)}" for one in obstacles[:_SHOWN_FIRST]]
+            if len(obstacles) > _SHOWN_FIRST:
+                more = len(obstacles) - _SHOWN_FIRST
+                lines.append(f"- and {more} more: --json gives them all.")
+            if hint:
+                lines.append(clean(hint))
+        with _writing_to_stderr():
+            sys.stderr.write("".join(f"{line}\n" for line in lines))
+            sys.stderr.flush()
+
+
+@contextmanager
+def _writing_to_stderr() -> Iterator[None]:
+    """Let the block write remarks; where nobody takes them the exit code alone has to tell."""
+    try:
+        yield
+    except OSError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stderr.fileno())
 
 
 def clean(text: str) -> str:

@@ -21,7 +21,7 @@ from .left import (
     undecided_as_text,
 )
 from .output import clean, shortened
-from .telling import Telling, counted, dated, in_time, memories_of
+from .telling import Telling, Told, counted, dated, in_time, memories_of
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -32,7 +32,6 @@ if TYPE_CHECKING:
     from slowwave.consolidation.running.purge import Purged
     from slowwave.consolidation.writing.writer import Writer
     from slowwave.store.memories import Counts
-    from slowwave.store.records import Memory
 
 _MOST_SUSPICIOUS = 5
 # Reasons for which groups of a model's were turned down.
@@ -227,7 +226,7 @@ def _proposals(outcome: Outcome, telling: Telling) -> str:
     return "\n".join(lines)
 
 
-def _block(result: Result, memories: dict[str, Memory]) -> Block:
+def _block(result: Result, memories: dict[str, Told]) -> Block:
     proposal, worth = result.proposal, result.worth
     numbers = ""
     if worth is not None and worth.tokens_after is not None:

@@ -14,6 +14,12 @@ import typer
 from typer.core import TyperCommand, TyperOption
 
 CONFIG_NAME = "slowwave.toml"
+# What TOML has to say for each type of an option; a text for all others.
+_TYPES: dict[object, tuple[str, tuple[type, ...]]] = {
+    bool: ("true or false", (bool,)),
+    float: ("a number", (int, float)),
+    int: ("a whole number", (int,)),
+}
 # Under which a command knows the config file that it has read.
 _READ = "slowwave.config"
 
@@ -22,10 +28,12 @@ class ConfiguredCommand(TyperCommand):
     """A command whose every option has an environment variable and a key in the config file."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
-        """Return each option its variable."""
+        """Give each option its variable, but for those that are said of one call only."""
         super().__init__(*args, **kwargs)
         for option in self.params:
-            if isinstance(option, TyperOption) and option.envvar is None:
+            if not isinstance(option, TyperOption) or option.name not in _CONFIGURED:
+                continue
+            if option.envvar is None:
                 option.envvar = f"SLOWWAVE_{(option.name or '').upper()}"
                 option.show_envvar = True
 
@@ -73,7 +81,11 @@ def _named(context: typer.Context, value: Path | None) -> Path | None:
 def _take(context: typer.Context, path: Path) -> None:
     """Let the values of a config file be the defaults of a command."""
     values = _read(path)
-    options = {one.name: one for one in context.command.params if isinstance(one, TyperOption)}
+    options = {
+        one.name: one
+        for one in context.command.params
+        if isinstance(one, TyperOption) and one.name in KEYS
+    }
     context.default_map = {
         name: _fitting(values[name], options[name], path) for name in values.keys() & options.keys()
     }
@@ -82,21 +94,33 @@ def _take(context: typer.Context, path: Path) -> None:
 
 def _fitting(value: Any, option: TyperOption, path: Path) -> Any:
     """Return one value where an option takes one, and several where it takes several."""
+    values = value if isinstance(value, list) else [value]
+    _refuse_other_types(values, option, path)
     if option.multiple:
-        return value if isinstance(value, list) else [value]
-    if not isinstance(value, list):
-        return value
-    if len(value) == 1:
-        return value[0]
+        return values
+    if len(values) == 1:
+        return values[0]
 
     def refuse() -> NoReturn:
         raise typer.BadParameter(
-            f"{path} has {len(value)} values for {option.name}, and this command takes one: "
+            f"{path} has {len(values)} values for {option.name}, and this command takes one: "
             f"name it with {option.opts[0]}."
         )
 
     # Only where the command line and the environment do not say it.
     return refuse
+
+
+def _refuse_other_types(values: list[Any], option: TyperOption, path: Path) -> None:
+    """Refuse what TOML has another type for: Typer would make 1 of true, and "5" of 5."""
+    what, types = _TYPES.get(option.type_descriptor.annotation, ("a text in quotes", (str,)))
+    for value in values:
+        if type(value) not in types:
+            raise _wrong(path, f"{option.name} is {value!r}, but takes {what}.")
+
+
+def _wrong(path: Path, what: str) -> typer.BadParameter:
+    return typer.BadParameter(what, param_hint=f"'{path}'")
 
 
 def config_of(error: typer.TyperException) -> Path | None:
@@ -120,15 +144,19 @@ def _read(path: Path) -> dict[str, Any]:
     try:
         table = tomllib.loads(path.read_text("utf-8"))
     except OSError as error:
-        raise typer.BadParameter(f"Cannot read {path}: {error.strerror}.") from error
+        raise _wrong(path, f"it cannot be read: {error.strerror}.") from error
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise typer.BadParameter(f"{path} is not valid TOML: {error}.") from error
+        raise _wrong(path, f"it is not valid TOML: {error}.") from error
     values = {key.replace("-", "_"): value for key, value in table.items()}
+    if len(values) < len(table):
+        twice = sorted(key for key in table if "-" in key and key.replace("-", "_") in table)
+        raise _wrong(path, f"it has a key in two spellings: {', '.join(twice)}.")
     unknown = sorted(values.keys() - KEYS)
     if unknown:
-        raise typer.BadParameter(
-            f"{path} has keys that no option goes by: {', '.join(unknown)}. "
-            f"Known are: {', '.join(sorted(KEYS))}."
+        raise _wrong(
+            path,
+            f"it has keys that no option goes by: {', '.join(unknown)}. "
+            f"Known are: {', '.join(sorted(KEYS))}.",
         )
     return values
 
@@ -171,7 +199,8 @@ QuietOption = Annotated[
     bool, typer.Option("--quiet", "-q", help="Write nothing but errors (and JSON with --json).")
 ]
 
-# What slowwave.toml may hold: the names of all options but the one that names the file itself.
+# What slowwave.toml may hold: the names of all options but the one that names the file itself, and
+# those that are said of one call only (what undo takes back, and whether it only rehearses).
 KEYS = frozenset(
     {
         *("all", "api_base", "ask", "backup", "checker", "concurrency"),
@@ -179,7 +208,8 @@ KEYS = frozenset(
         *("importance", "include_protected", "json", "keep_backups", "kind", "layer"),
         *("limit", "max_calls", "max_cost", "max_time", "max_tokens", "model"),
         *("only", "origin", "pin", "purge", "quiet", "reconsider"),
-        *("record", "replay", "session", "since", "skip_invalid", "source"),
+        *("record", "replay", "session", "skip_invalid", "source"),
         *("status", "tag", "tenant", "trust", "vectors", "verbose", "yes"),
     }
 )
+_CONFIGURED = KEYS | {"config"}

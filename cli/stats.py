@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from .log import outcome_now
 from .output import Output, clean
 from .settings import ConfigOption, FileArgument, JsonOption, QuietOption
 
@@ -14,6 +15,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from rich.table import Table
+
+    from slowwave.store.ledger import Run
 
 # So many of the last runs are shown to people.
 _MOST_RUNS = 10
@@ -31,14 +34,20 @@ def stats(
     """Count memories by status and layer, their tokens, and what runs made of that."""
     from slowwave.consolidation.text.token_count import count_tokens
     from slowwave.store.file import open_reading
-    from slowwave.store.ledger import read_runs
+    from slowwave.store.ledger import count_states, read_runs
     from slowwave.store.memories import chosen_tenants, count_by_status, count_memories
 
     with open_reading(file) as opened:
         tenants = chosen_tenants(opened, tenant or ())
         by_status = count_by_status(opened, tenants)
         counts = count_memories(opened, tenants, count_tokens)
-        runs = [_run(vars(one)) for one in read_runs(opened)]
+        states = count_states(opened)
+        runs = [
+            _run(one, states.get(one.id, {}))
+            for one in read_runs(opened)
+            # What a run counted is of its tenants: another choice would be mixed up with it.
+            if not tenant or set(one.options.get("tenant") or ()) == set(tenants)
+        ]
     output = Output(json, quiet)
     output.result(
         {
@@ -57,16 +66,20 @@ def stats(
         output.show("", _by_status(by_status))
     if runs:
         output.show("", _growth(runs[-_MOST_RUNS:]))
+    if len(runs) > _MOST_RUNS:
+        output.show(f"The last {_MOST_RUNS} of {len(runs):,} runs; --json has them all.")
 
 
-def _run(run: Mapping[str, Any]) -> dict[str, Any]:
+def _run(run: Run, states: Mapping[str, int]) -> dict[str, Any]:
     """Return what a run made of how many memories and tokens; None where it does not say."""
-    report = run["report"] or {}
+    report = run.report or {}
     parts = {when: report.get(when) or {} for when in ("before", "after")}
     return {
-        "run": run["id"],
-        "started_at": run["started_at"],
-        "outcome": run["outcome"],
+        "run": run.id,
+        "started_at": run.started_at,
+        "outcome": run.outcome,
+        "states": states,
+        "tenants": run.options.get("tenant") or [],
         **{
             f"{name}_{when}": parts[when].get(name)
             for name in ("active", "tokens")
@@ -96,8 +109,15 @@ def _growth(runs: Sequence[Mapping[str, Any]]) -> Table:
         table.add_column(title)
     for title in ("memories before", "after", "tokens before", "after"):
         table.add_column(title, justify="right")
+    shows_tenants = any(one["tenants"] for one in runs)
+    if shows_tenants:
+        table.add_column("of tenant")
     for one in runs:
         names = ("active_before", "active_after", "tokens_before", "tokens_after")
         numbers = ("?" if one[name] is None else f"{one[name]:,}" for name in names)
-        table.add_row(clean(one["started_at"][:16].replace("T", " ")), one["outcome"], *numbers)
+        outcome = outcome_now(one["outcome"], one["states"])
+        cells = [clean(one["started_at"][:16].replace("T", " ")), outcome, *numbers]
+        if shows_tenants:
+            cells.append(clean(", ".join(one["tenants"]) or "all"))
+        table.add_row(*cells)
     return table

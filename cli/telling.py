@@ -10,16 +10,23 @@ from typing import Protocol
 
 from slowwave.store.errors import StoreError
 from slowwave.store.file import open_reading
+from slowwave.store.lineage import kept_texts
 from slowwave.store.memories import read_memories
-from slowwave.store.records import Memory
 
 from .output import clean, shortened
 
-# So many characters of a text are enough to know which memory it is; what a pipe takes is for more
-# than that, and still no megabytes of one memory.
+# So many characters of a text are enough to know which memory it is.
 MOST_SAID = 200
-MOST_PIPED = 20_000
 _GONE = "(no longer in the file)"
+
+
+@dataclass(frozen=True)
+class Told:
+    """What a report says of one memory."""
+
+    content: str
+    # Empty where nobody knows it any more.
+    observed_at: str
 
 
 @dataclass(frozen=True)
@@ -28,8 +35,8 @@ class Telling:
 
     path: Path
 
-    def memories(self, ids: Iterable[str]) -> dict[str, Memory]:
-        """Return those of the memories that can be read, by their ids.
+    def memories(self, ids: Iterable[str]) -> dict[str, Told]:
+        """Return what can be told of memories, by their ids: of purged ones, what lineage kept.
 
         A report is written after the run: whatever has become of the file, the rest of it is told.
         """
@@ -38,21 +45,31 @@ class Telling:
             return {}
         try:
             with open_reading(self.path) as file:
-                return {memory.id: memory for memory in read_memories(file, wanted)}
+                there = {
+                    one.id: Told(one.content, one.observed_at)
+                    for one in read_memories(file, wanted)
+                }
+                left = kept_texts(file, [one for one in wanted if one not in there])
         except StoreError:
             return {}
+        return there | {one: Told(f"{text} (purged)", "") for one, text in left.items()}
 
 
-def said(memory: Memory | None) -> str:
+def said(memory: Told | None) -> str:
     """Return what a memory says; on a terminal the beginning of it."""
     if memory is None:
         return _GONE
-    return shortened(memory.content, MOST_SAID if sys.stdout.isatty() else MOST_PIPED)
+    return shortened_for_stdout(memory.content)
 
 
-def dated(memory: Memory | None) -> str:
+def shortened_for_stdout(text: str, most: int = MOST_SAID) -> str:
+    """Return a text on one line: on a terminal the beginning, in a pipe or a file all of it."""
+    return shortened(text, most) if sys.stdout.isatty() else clean(text)
+
+
+def dated(memory: Told | None) -> str:
     """Return the beginning of what a memory says, and when that was observed."""
-    return _GONE if memory is None else f"{clean(memory.observed_at[:10])}  {said(memory)}"
+    return _GONE if memory is None else f"{clean(memory.observed_at[:10])}  {said(memory)}".strip()
 
 
 class Signed(Protocol):
@@ -75,7 +92,7 @@ def whose_words(claim: Signed) -> str:
     return f"worded by {claim.written_by}, checked word by word{also}"
 
 
-def in_time(ids: Iterable[str], memories: dict[str, Memory]) -> list[str]:
+def in_time(ids: Iterable[str], memories: dict[str, Told]) -> list[str]:
     """Return ids in the order in which the memories were observed."""
     known = {one: memory.observed_at for one, memory in memories.items()}
     return sorted(set(ids), key=lambda one: (known.get(one, ""), one))

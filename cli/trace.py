@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from .output import Output, clean, shortened
+from .output import Output, clean
 from .settings import ConfigOption, FileArgument, JsonOption, QuietOption
-from .telling import whose_words
+from .telling import shortened_for_stdout, whose_words
 
 if TYPE_CHECKING:
     from rich.tree import Tree
@@ -35,7 +35,7 @@ class _Branch:
     continued: bool = False
 
 
-# So many characters of a memory a person is shown; a program gets all of them.
+# So many characters of a memory are shown on a terminal; a pipe or a program gets all of them.
 _MOST_SHOWN = 20_000
 
 
@@ -84,7 +84,7 @@ def trace(
             }
         )
         return
-    said = shortened(found.content, _MOST_SHOWN)
+    said = shortened_for_stdout(found.content, _MOST_SHOWN)
     state = ", ".join(filter(None, (layer, found.status)))
     tree = Tree(Text(f"{clean(found.id)} ({state}) {said}"))
     _tell(tree, claims)
@@ -102,7 +102,7 @@ def _tell(tree: Tree, claims: Sequence[KeptClaim]) -> None:
     if claims:
         branch = tree.add(Text("says"))
         for one in claims:
-            branch.add(Text(clean(f"{shortened(one.text, 400)} ({whose_words(one)})")))
+            branch.add(Text(clean(f"{shortened_for_stdout(one.text, 400)} ({whose_words(one)})")))
 
 
 def _trees(lineage: Lineage, depth: int) -> list[tuple[str, tuple[_Branch, ...]]]:
@@ -170,7 +170,7 @@ def _add(tree: Tree, branches: tuple[_Branch, ...]) -> None:
 
     for one in branches:
         ancestor = one.ancestor
-        said = shortened(ancestor.content, 400)
+        said = shortened_for_stdout(ancestor.content, 400)
         where = ", shown in another place" if one.seen else ", goes on below" * one.continued
         line = f"{ancestor.operation}: {said} ({ancestor.status}, {ancestor.id}{where})"
         _add(tree.add(Text(clean(line))), one.behind)

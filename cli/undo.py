@@ -63,11 +63,11 @@ def undo(
             metavar="[RUN|PROPOSAL]", help=f"Its id, or at least {_FEWEST} characters of its start."
         ),
     ] = None,
-    since: Annotated[
+    since_run: Annotated[
         str | None,
-        typer.Option(metavar="RUN", help="This run and all later ones, the latest first."),
+        typer.Option("--since", metavar="RUN", help="This run and all later ones, latest first."),
     ] = None,
-    dry_run: Annotated[
+    rehearse: Annotated[
         bool, typer.Option("--dry-run", help="Say whether it can be done, and change nothing.")
     ] = False,
     yes: Annotated[
@@ -81,27 +81,29 @@ def undo(
     from slowwave.store.check import refuse_damaged
     from slowwave.store.file import maintenance_lock, open_writing
 
-    if (which is None) == (since is None):
+    if (which is None) == (since_run is None):
         raise typer.BadParameter("Name a run or a proposal, or say --since RUN.")
     output = Output(json, quiet)
-    with maintenance_lock(file), open_writing(file) as opened:
-        refuse_damaged(opened)
-        chosen = _find(opened, which) if which is not None else _find_since(opened, since or "")
-        if not (dry_run or yes):
-            _ask_first(chosen, output)
-        keys = chosen.undo(opened, dry_run)
+    with open_writing(file) as opened:
+        if not (rehearse or yes):
+            # Before the lock is taken: a question may wait for long.
+            _ask_first(_choose(opened, which, since_run), output)
+        with maintenance_lock(file):
+            refuse_damaged(opened)
+            chosen = _choose(opened, which, since_run)
+            keys = chosen.undo(opened, rehearse)
     output.result(
         {
             "command": "undo",
             "file": str(file),
-            "dry_run": dry_run,
+            "dry_run": rehearse,
             "run": chosen.proposal.run_id if chosen.proposal else chosen.runs[-1].id,
             "runs": [one.id for one in chosen.runs],
             "proposals": keys,
         }
     )
-    if dry_run:
-        output.show(clean(f"Nothing stands in the way of taking back {chosen.named}."))
+    if rehearse:
+        output.show(clean(f"Dry run: nothing stands in the way of taking back {chosen.named}."))
         return
     output.show(clean(f"Took back {chosen.named}."))
     output.note("They will not be proposed again, unless with: maintain --consolidate --reconsider")
@@ -114,6 +116,13 @@ def _ask_first(chosen: _Chosen, output: Output) -> None:
         typer.confirm(f"Take back {chosen.named}?", abort=True, err=True)
 
 
+def _choose(file: MemoryFile, which: str | None, since: str | None) -> _Chosen:
+    chosen = _find(file, which) if which is not None else _find_since(file, since or "")
+    if not chosen.count:
+        raise StoreError(f"Run {chosen.runs[-1].id} applied nothing: nothing to take back.")
+    return chosen
+
+
 def _find(file: MemoryFile, which: str) -> _Chosen:
     run, proposal = _find_run(file, which), _find_proposal(file, which)
     if run is not None and proposal is not None:
@@ -122,10 +131,13 @@ def _find(file: MemoryFile, which: str) -> _Chosen:
         return _Chosen((run,), None, _count(file, [run]))
     if proposal is not None:
         return _Chosen((), proposal, 1)
-    raise NotFound(
-        f"There is no run or proposal '{which}' in {file.path}.",
-        f"Give the whole id, or at least its first {_FEWEST} characters: slowwave log",
-    )
+    raise NotFound(f"There is no run or proposal '{which}' in {file.path}.", _hint(which))
+
+
+def _hint(which: str) -> str:
+    if len(which) < _FEWEST:
+        return f"Give the whole id, or at least its first {_FEWEST} characters."
+    return "'slowwave log' lists the runs, 'slowwave log FILE RUN' the proposals of one."
 
 
 def _find_since(file: MemoryFile, which: str) -> _Chosen:
@@ -133,7 +145,7 @@ def _find_since(file: MemoryFile, which: str) -> _Chosen:
 
     first = _find_run(file, which)
     if first is None:
-        raise NotFound(f"There is no run '{which}' in {file.path}.", "See: slowwave log")
+        raise NotFound(f"There is no run '{which}' in {file.path}.", _hint(which))
     runs = read_runs(file)
     later = [one for one in runs if (one.started_at, one.id) >= (first.started_at, first.id)]
     standing = [one for one in later if one.outcome != "undone" and not _is_purge(one)]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from .file import MemoryFile
@@ -20,6 +20,8 @@ class Change:
     # The active text before and after; None where there was none.
     before: str | None
     after: str | None
+    # What became of the proposal: applied, or undone since.
+    state: str = "applied"
 
 
 @dataclass
@@ -52,7 +54,15 @@ def read_changes(file: MemoryFile, run_id: str) -> list[Change]:
         _change(file, memory, proposal, images, later.get(memory))
         for (memory, proposal), images in found.items()
     )
-    told = (one for one in changes if one is not None)
+    states = {
+        row["key"]: row["state"]
+        for row in file.rows("SELECT key, state FROM proposals WHERE run_id = ?", [run_id])
+    }
+    told = (
+        replace(one, state=states.get(one.proposal, one.state))
+        for one in changes
+        if one is not None
+    )
     return sorted(told, key=lambda one: (one.observed_at, one.memory, one.proposal))
 
 

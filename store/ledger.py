@@ -112,6 +112,14 @@ def read_runs(file: MemoryFile) -> list[Run]:
     return [_run(row) for row in file.rows("SELECT * FROM runs ORDER BY started_at, id")]
 
 
+def count_states(file: MemoryFile) -> dict[str, dict[str, int]]:
+    """Count the proposals of each run by what became of them."""
+    counts: dict[str, dict[str, int]] = {}
+    for row in file.rows("SELECT run_id, state, count(*) AS n FROM proposals GROUP BY 1, 2"):
+        counts.setdefault(row["run_id"], {})[row["state"]] = row["n"]
+    return counts
+
+
 def read_run(file: MemoryFile, prefix: str) -> Run:
     """Return the run whose id is, or starts with, `prefix`. Raises `NotFound`."""
     run_id = match_prefix(file, "runs", "id", prefix, "run")

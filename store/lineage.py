@@ -156,6 +156,17 @@ def find_traced(file: MemoryFile, prefix: str) -> Memory | Ancestor:
     return Ancestor(gone, "", "", content or "", "gone")
 
 
+def kept_texts(file: MemoryFile, ids: Sequence[str]) -> dict[str, str]:
+    """Return what lineage keeps of memories that have left the file, by their ids."""
+    rows = file.db.conn.execute(
+        "SELECT source_id, max(source_content) FROM synthesized_from "
+        "WHERE source_id IN (SELECT value FROM json_each(?)) AND source_content IS NOT NULL "
+        "GROUP BY source_id",
+        [json.dumps(list(ids))],
+    )
+    return dict(rows.fetchall())
+
+
 def trace_sources(file: MemoryFile, memory_id: str) -> Lineage:
     """Return what a memory was made from, to every depth."""
     return _walk(file, memory_id, "derived_id", "source_id")

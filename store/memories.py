@@ -67,11 +67,15 @@ def match_prefix(file: MemoryFile, table: str, column: str, prefix: str, what: s
             f"More than one {what} has an id that starts with '{prefix}'.", "Give more of the id."
         )
     if not found:
-        raise NotFound(
-            f"There is no {what} '{prefix}' in {file.path}.",
-            f"Give the whole id, or at least its first {_SHORTEST_PREFIX} characters.",
-        )
+        raise NotFound(f"There is no {what} '{prefix}' in {file.path}.", _hint(prefix, what))
     return found[0]
+
+
+def _hint(prefix: str, what: str) -> str:
+    if len(prefix) < _SHORTEST_PREFIX:
+        return f"Give the whole id, or at least its first {_SHORTEST_PREFIX} characters."
+    lister = "list --status any" if what == "memory" else "log"
+    return f"'slowwave {lister}' shows what there is."
 
 
 def read_memories(

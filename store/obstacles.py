@@ -11,6 +11,9 @@ from .file import MemoryFile
 from .purge import purged_by
 from .rows import Row, decoded, encoded
 
+# So many characters of a text are shown.
+_LONGEST = 60
+
 
 @dataclass(frozen=True)
 class Obstacle:
@@ -27,6 +30,11 @@ class Obstacle:
     run: str | None
     proposal: str | None
     why: str
+
+    @property
+    def is_purged(self) -> bool:
+        """Whether the row was purged: nothing brings it back."""
+        return self.column is None and self.run is not None and self.proposal is None
 
 
 @dataclass(frozen=True)
@@ -98,8 +106,8 @@ def changed(
 ) -> Obstacle:
     """Say that a column is not what the run left."""
     what = (
-        f"{_row(table, key)} was changed after the run: {column} is {_short(now)} now, "
-        f"the run left {_short(left)}."
+        f"{_row(table, key)} was changed after the run: {column} is {_excerpt(now, left)} now, "
+        f"the run left {_excerpt(left, now)}."
     )
     return _obstacle(table, key, what, by, column=column, now=now, left=left)
 
@@ -152,6 +160,14 @@ def _name(key: Row) -> str:
     return " ".join(str(value) for value in key.values())
 
 
-def _short(value: object) -> str:
-    text = repr(value)
-    return text if len(text) <= 60 else f"{text[:57]}..."
+def _excerpt(value: object, other: object) -> str:
+    """Return a value in words; of a long text the place where the other begins to differ."""
+    if not isinstance(value, str):
+        return "empty" if value is None else str(value)
+    if len(value) <= _LONGEST:
+        return f"'{value}'"
+    same = next((at for at, (a, b) in enumerate(zip(value, str(other), strict=False)) if a != b), 0)
+    start = max(0, min(same - _LONGEST // 3, len(value) - _LONGEST))
+    part = value[start : start + _LONGEST]
+    before, after = "…" * (start > 0), "…" * (start + _LONGEST < len(value))
+    return f"'{before}{part}{after}'"

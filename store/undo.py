@@ -15,6 +15,10 @@ _HINT = (
     "Nothing was undone. What later runs did is undone first, the latest before the others; "
     "else undo the other proposals one by one, or 'restore' single memories."
 )
+_HINT_OF_PURGED = (
+    "Nothing was undone. A backup from before the purge has those memories, and 'slowwave trace' "
+    "what they said; other proposals can be undone one by one."
+)
 
 
 def undo_runs(
@@ -47,6 +51,8 @@ def undo_proposal(
     with _transaction(file, rehearsed):
         _take_back(file, run_id, [key], Images(file, run_id))
         _mark_undone(file, run_id, [key], now)
+        if not _applied(file, run_id):
+            _undo_run(file, run_id, now)  # what it found out, too, and that it is undone
 
 
 @contextmanager
@@ -70,7 +76,8 @@ def _applied(file: MemoryFile, run_id: str) -> list[str]:
 def _take_back(file: MemoryFile, run_id: str, proposals: list[str], images: Images) -> None:
     obstacles = TakeBack(file, run_id, proposals, images).obstacles()
     if obstacles:
-        raise ChangedSince(_said(obstacles), _HINT, obstacles)
+        hint = _HINT_OF_PURGED if any(one.is_purged for one in obstacles) else _HINT
+        raise ChangedSince(_said(obstacles), hint, obstacles)
 
 
 def _said(obstacles: tuple[Obstacle, ...]) -> str:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 from model_server import model_server, refuses
-from nights import fill, rows, told
+from nights import execute, fill, rows, told
 from test_cli import Cli, cli
 from test_model_fallbacks import KEY
 from test_plan import TWINS
@@ -238,3 +238,99 @@ def test_a_closed_stdout_is_one_that_cannot_be_written(filled: Path) -> None:
     assert ended.returncode == 74
     assert "Traceback" not in ended.stderr
     assert rows(filled, "SELECT outcome FROM runs") == [{"outcome": "done"}]
+
+
+def test_stderr_that_nobody_takes_changes_no_exit_code(filled: Path) -> None:
+    for redirected in ("2>/dev/full", "2>&-"):
+        for arguments, code in ((["show", str(filled), "nobody"], 1), (["frob"], 2)):
+            ended = subprocess.run(
+                ["/bin/sh", "-c", f'exec "$@" {redirected}', "sh", *SLOWWAVE, *arguments],
+                capture_output=True,
+                check=False,
+            )
+            assert ended.returncode == code
+
+
+def test_help_that_nobody_reads_to_the_end_is_no_failure() -> None:
+    reads, writes = os.pipe()
+    os.close(reads)
+    ended = subprocess.run(
+        [*SLOWWAVE, "--help"], stdout=writes, stderr=subprocess.PIPE, check=False
+    )
+    os.close(writes)
+    assert (ended.returncode, ended.stderr) == (0, b"")
+
+
+def test_json_that_the_environment_asks_for_holds_for_wrong_usage_too(
+    cli: Cli, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SLOWWAVE_JSON", "1")
+    assert json.loads(cli("list").err)["code"] == 2
+
+
+def test_a_config_for_dry_runs_leaves_undo_as_it_is(filled: Path, cli: Cli) -> None:
+    run = cli("maintain", filled, "--consolidate", "--json").json["run"]
+    filled.with_name("slowwave.toml").write_text("dry_run = true\nexit_code = true\n")
+    assert cli("undo", filled, run, "--json").json["dry_run"] is False
+    assert rows(filled, "SELECT outcome FROM runs") == [{"outcome": "undone"}]
+    again = cli("maintain", filled, "--consolidate", "--reconsider", "--no-dry-run", "--json")
+    assert again.json["dry_run"] is False
+
+
+def test_what_was_taken_back_of_a_run_is_told_wherever_the_run_is(filled: Path, cli: Cli) -> None:
+    fill(filled, told(["Search listens on port 9090.", "Search listens on port 9090"], "other"))
+    done = cli("maintain", filled, "--consolidate", "--json").json
+    first, *others = [one["id"] for one in done["proposals"]]
+    cli("undo", filled, first)
+    part = f"1 of {1 + len(others)} undone"
+    for command in (["log"], ["log", done["run"]], ["diff", done["run"]], ["stats"]):
+        assert part in " ".join(cli(command[0], filled, *command[1:]).out.split())
+    states = {one["state"] for one in cli("diff", filled, done["run"], "--json").json["changes"]}
+    assert states == {"applied", "undone"}
+
+
+def test_a_run_is_undone_once_its_last_proposal_is(filled: Path, cli: Cli) -> None:
+    done = cli("maintain", filled, "--consolidate", "--json").json
+    for one in done["proposals"]:
+        cli("undo", filled, one["id"])
+    assert rows(filled, "SELECT outcome FROM runs") == [{"outcome": "undone"}]
+    ended = cli("undo", filled, done["run"])
+    assert (ended.code, "taken back already" in ended.err) == (1, True)
+
+
+def test_stats_of_a_tenant_leave_out_runs_on_others(filled: Path, cli: Cli) -> None:
+    cli("add", filled, "Ravi prefers tea.", "--tenant", "ravi")
+    cli("maintain", filled, "--consolidate")
+    assert len(cli("stats", filled, "--json").json["runs"]) == 1
+    assert cli("stats", filled, "--tenant", "ravi", "--json").json["runs"] == []
+
+
+def test_the_log_tells_what_purged_memories_said(filled: Path, cli: Cli) -> None:
+    run = cli("maintain", filled, "--consolidate", "--json").json["run"]
+    before = cli("log", filled, run).out
+    execute(filled, "UPDATE runs SET started_at = '2020-01-01T00:00:00.000+00:00'")
+    execute(
+        filled,
+        "UPDATE memories SET superseded_at = '2020-01-01T00:00:00.000+00:00' "
+        "WHERE status = 'superseded'",
+    )
+    purge = cli("maintain", filled, "--purge", "--json").json
+    assert purge["purged"]
+    gone = [line.split("  ")[-1] for line in before.splitlines() if line.startswith("  - ")]
+    after = cli("log", filled, run).out
+    assert gone
+    assert all(text in after for text in gone)
+    assert "no longer in the file" not in after
+
+
+def test_a_file_of_another_kind_is_not_said_to_have_lost_memories(tmp_path: Path, cli: Cli) -> None:
+    (tmp_path / "notes.txt").write_text("Remember the milk.\n" * 50)
+    ended = cli("export", tmp_path / "notes.txt")
+    assert ended.code == 10
+    assert "cannot be read" not in ended.err
+
+
+def test_a_pipe_gets_the_whole_of_a_long_text(memory_file: Path, cli: Cli) -> None:
+    text = "The log says " + "no " * 10_000 + "end."
+    cli("add", memory_file, text)
+    assert text in cli("list", memory_file).out

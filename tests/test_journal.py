@@ -438,7 +438,7 @@ REFUSALS = {
     ),
     "long text edited": (
         f"UPDATE memories SET content = '{'long ' * 50}' WHERE id = 'd'",
-        f"content is '{'long ' * 11}l... now",
+        f"content is '{'long ' * 12}…' now",
     ),
 }
 
