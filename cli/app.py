@@ -18,6 +18,7 @@ from . import (
     conflicts,
     diff,
     export,
+    formats,
     importing,
     init,
     listing,
@@ -66,6 +67,7 @@ COMMANDS: dict[str, Callable[..., None]] = {
     "undo": undo.undo,
     "restore": restore.restore,
     "check": check.check,
+    "formats": formats.formats,
 }
 for name, command in COMMANDS.items():
     app.command(name, cls=ConfiguredCommand, epilog=EPILOG, context_settings=HELP_OPTIONS)(

@@ -5,12 +5,15 @@ from __future__ import annotations
 import typer
 
 from .exits import Code
+from .foreign import FormatOption, StateOption, place_of
 from .output import Output, clean
 from .settings import ConfigOption, FileArgument, JsonOption, QuietOption
 
 
 def check(
     file: FileArgument,
+    format: FormatOption = None,
+    state: StateOption = None,
     config: ConfigOption = None,
     json: JsonOption = False,
     quiet: QuietOption = False,
@@ -19,7 +22,10 @@ def check(
     from slowwave.store.check import check_file
     from slowwave.store.file import open_reading
 
-    with open_reading(file) as opened:
+    with (
+        place_of(file, format, state, writes=False).reading() as memory_file,
+        open_reading(memory_file) as opened,
+    ):
         health = check_file(opened)
     output = Output(json, quiet)
     output.result(

@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from .foreign import FormatOption, StateOption, place_of
 from .left import conflicts_as_json, conflicts_as_text
 from .output import Output, clean
 from .settings import ConfigOption, FileArgument, JsonOption, QuietOption
@@ -18,6 +19,8 @@ def conflicts(
     tenant: Annotated[
         list[str] | None, typer.Option(metavar="NAME", help="Only this tenant; again for more.")
     ] = None,
+    format: FormatOption = None,
+    state: StateOption = None,
     config: ConfigOption = None,
     json: JsonOption = False,
     quiet: QuietOption = False,
@@ -26,16 +29,18 @@ def conflicts(
     from slowwave.consolidation.planning.conflicts import standing_conflicts
     from slowwave.store.records import timestamp
 
-    found = standing_conflicts(file, tuple(tenant or ()), timestamp(datetime.now(UTC)))
     output = Output(json, quiet)
-    output.result(
-        {
-            "command": "conflicts",
-            "file": str(file),
-            "conflicts": conflicts_as_json(found),
-        }
-    )
-    if found:
-        output.show(conflicts_as_text(found, Telling(file)))
-    else:
-        output.show(clean(f"{file}: no conflicts."))
+    with place_of(file, format, state, writes=False).reading() as memory_file:
+        now = timestamp(datetime.now(UTC))
+        found = standing_conflicts(memory_file, tuple(tenant or ()), now)
+        output.result(
+            {
+                "command": "conflicts",
+                "file": str(file),
+                "conflicts": conflicts_as_json(found),
+            }
+        )
+        if found:
+            output.show(conflicts_as_text(found, Telling(memory_file)))
+        else:
+            output.show(clean(f"{file}: no conflicts."))

@@ -7,9 +7,11 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from .foreign import FormatOption, StateOption, place_of
 from .log import headline
 from .output import Output, clean
 from .settings import ConfigOption, FileArgument, JsonOption, QuietOption
+from .telling import day_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -20,6 +22,8 @@ if TYPE_CHECKING:
 def diff(
     file: FileArgument,
     run: Annotated[str, typer.Argument(metavar="RUN", help="Its id, or the start of it.")],
+    format: FormatOption = None,
+    state: StateOption = None,
     config: ConfigOption = None,
     json: JsonOption = False,
     quiet: QuietOption = False,
@@ -33,7 +37,10 @@ def diff(
     from slowwave.store.ledger import count_states, read_run
 
     output = Output(json, quiet)
-    with open_reading(file) as opened:
+    with (
+        place_of(file, format, state, writes=False).reading() as memory_file,
+        open_reading(memory_file) as opened,
+    ):
         found = read_run(opened, run)
         changes = read_changes(opened, found.id)
         states = count_states(opened).get(found.id, {})
@@ -72,4 +79,4 @@ def _after(changes: Sequence[Change]) -> list[str]:
 
 def _dated(change: Change, text: str) -> str:
     """Return a text with the day on which it was observed; of what was purged nobody knows that."""
-    return f"{change.observed_at[:10]}  {text}".strip()
+    return f"{day_of(change.observed_at)}  {text}".strip()

@@ -10,6 +10,7 @@ import typer
 from slowwave.store.errors import UnusableFile
 
 from .exits import Code
+from .foreign import FormatOption, StateOption, place_of
 from .output import Output, clean, harmless_json, writing_to_stdout
 from .settings import ConfigOption, FileArgument, JsonOption, QuietOption
 
@@ -27,6 +28,8 @@ def export(
     vectors: Annotated[
         bool, typer.Option("--vectors", help="With their vectors; an import computes them anew.")
     ] = False,
+    format: FormatOption = None,
+    state: StateOption = None,
     config: ConfigOption = None,
     json: JsonOption = False,
     quiet: QuietOption = False,
@@ -42,7 +45,10 @@ def export(
 
     output = Output(json, quiet)
     try:
-        with open_reading(file) as opened:
+        with (
+            place_of(file, format, state, writes=False).reading() as memory_file,
+            open_reading(memory_file) as opened,
+        ):
             refuse_unreadable(opened)
             _write(export_lines(opened, all, with_vectors=all or vectors))
             spoiled = count_spoiled(opened)

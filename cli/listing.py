@@ -9,9 +9,10 @@ import typer
 
 from slowwave.store.records import Kind, Layer
 
+from .foreign import FormatOption, StateOption, place_of
 from .output import Output, clean
 from .settings import ConfigOption, FileArgument, JsonOption, QuietOption
-from .telling import counted, shortened_for_stdout
+from .telling import counted, day_of, shortened_for_stdout
 
 _Status = Literal["active", "superseded", "archived", "expired", "any"]
 
@@ -31,6 +32,8 @@ def list_(
     limit: Annotated[
         int, typer.Option(metavar="N", min=0, max=10**9, help="At most so many; 0 for all.")
     ] = 50,
+    format: FormatOption = None,
+    state: StateOption = None,
     config: ConfigOption = None,
     json: JsonOption = False,
     quiet: QuietOption = False,
@@ -39,7 +42,10 @@ def list_(
     from slowwave.store.file import open_reading
     from slowwave.store.memories import Wanted, chosen_tenants, list_memories
 
-    with open_reading(file) as opened:
+    with (
+        place_of(file, format, state, writes=False).reading() as memory_file,
+        open_reading(memory_file) as opened,
+    ):
         tenants = chosen_tenants(opened, tenant) if tenant else ()
         wanted = Wanted(None if status == "any" else status, layer, kind, tenants, contains)
         count, memories = list_memories(opened, wanted, limit or -1)
@@ -53,7 +59,7 @@ def list_(
         }
     )
     lines = [
-        f"{clean(one.id)}  {clean(one.observed_at[:10])}  "
+        f"{clean(one.id)}  {day_of(one.observed_at):<10}  "
         f"{one.layer if one.status == 'active' else one.status:<10}  "
         f"{shortened_for_stdout(one.content)}"
         for one in memories

@@ -12,6 +12,7 @@ import typer
 from slowwave.store.purge import OPTION
 
 from .blocks import LEGEND, Block
+from .foreign import FormatOption, StateOption, place_of
 from .output import Output, clean
 from .settings import ConfigOption, FileArgument, JsonOption, QuietOption
 from .telling import Telling, Told, counted, dated, in_time, memories_of
@@ -32,6 +33,8 @@ def log(
     run: Annotated[
         str | None, typer.Argument(metavar="[RUN]", help="Its id, or the start of it.")
     ] = None,
+    format: FormatOption = None,
+    state: StateOption = None,
     config: ConfigOption = None,
     json: JsonOption = False,
     quiet: QuietOption = False,
@@ -43,35 +46,38 @@ def log(
     from slowwave.store.lineage import read_claims_of
 
     output = Output(json, quiet)
-    with open_reading(file) as opened:
-        if run is None:
-            runs, states = read_runs(opened), count_states(opened)
-            output.result(
-                {
-                    "command": "log",
-                    "file": str(file),
-                    "runs": [asdict(one) | {"states": states.get(one.id, {})} for one in runs],
-                }
-            )
-            output.show(_runs_table(runs, states) if runs else "No run has changed this file yet.")
-            return
-        found = read_run(opened, run)
-        decisions = read_decisions(opened, found.id)
-        changes, claims = read_changes(opened, found.id), read_claims_of(opened, found.id)
-    output.result(
-        {
-            "command": "log",
-            "file": str(file),
-            "run": asdict(found),
-            "proposals": [_as_json(one) for one in decisions],
-        }
-    )
-    memories = Telling(file).memories(memories_of([one.sources for one in decisions]))
-    became = Counter(one.state for one in decisions)
-    lines = [headline(found, became), _what_it_did(found, decisions)]
-    for one in decisions:
-        lines += _block(one, changes, claims.get(one.key, ()), memories).lines()
-    output.show("\n".join(lines))
+    with place_of(file, format, state, writes=False).reading() as memory_file:
+        with open_reading(memory_file) as opened:
+            if run is None:
+                runs, states = read_runs(opened), count_states(opened)
+                output.result(
+                    {
+                        "command": "log",
+                        "file": str(file),
+                        "runs": [asdict(one) | {"states": states.get(one.id, {})} for one in runs],
+                    }
+                )
+                output.show(
+                    _runs_table(runs, states) if runs else "No run has changed this file yet."
+                )
+                return
+            found = read_run(opened, run)
+            decisions = read_decisions(opened, found.id)
+            changes, claims = read_changes(opened, found.id), read_claims_of(opened, found.id)
+        output.result(
+            {
+                "command": "log",
+                "file": str(file),
+                "run": asdict(found),
+                "proposals": [_as_json(one) for one in decisions],
+            }
+        )
+        memories = Telling(memory_file).memories(memories_of([one.sources for one in decisions]))
+        became = Counter(one.state for one in decisions)
+        lines = [headline(found, became), _what_it_did(found, decisions)]
+        for one in decisions:
+            lines += _block(one, changes, claims.get(one.key, ()), memories).lines()
+        output.show("\n".join(lines))
 
 
 def _what_it_did(run: Run, decisions: Sequence[Decision]) -> str:

@@ -14,6 +14,7 @@ from slowwave.consolidation.proposals import OPERATIONS, Operation
 from slowwave.consolidation.vectors.embedder import DEFAULT_MODEL, SentenceEmbedder
 from slowwave.store.purge import KEPT_DAYS
 
+from .foreign import FormatOption, StateOption, place_of
 from .night import Night
 from .output import Output
 from .settings import (
@@ -168,6 +169,8 @@ def maintain(
         bool,
         typer.Option("--verbose", help="Show all conflicts, and all pairs that were kept apart."),
     ] = False,
+    format: FormatOption = None,
+    state: StateOption = None,
     config: ConfigOption = None,
     json: JsonOption = False,
     quiet: QuietOption = False,
@@ -215,7 +218,10 @@ def maintain(
     night = Night(
         options, SentenceEmbedder(embedder), writer_of, tape, dry_run, exit_code, verbose, output
     )
-    raise typer.Exit(night.on(files))
+    places = [place_of(file, format, state, writes=not dry_run) for file in files]
+    if backup and any(one.mirror for one in places):
+        raise typer.BadParameter("--backup is for slowwave's own files: undo gives others back.")
+    raise typer.Exit(night.on(places))
 
 
 def _spelled(option: str) -> str:

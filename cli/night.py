@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -18,13 +18,17 @@ from .output import Output, clean
 from .progress import shown_progress
 from .report import as_json, as_text
 from .signals import signals_of_this_command
+from .telling import Telling
 
 if TYPE_CHECKING:
     from slowwave.consolidation.model.recording import Tape
     from slowwave.consolidation.options import CycleOptions
+    from slowwave.consolidation.progress import Progress
     from slowwave.consolidation.running.outcome import Outcome
     from slowwave.consolidation.vectors.embedder import Embedder
     from slowwave.consolidation.writing.writer import Writer
+
+    from .foreign import Place
 
 # Of several files the worst counts: the last of these that any of them ended with.
 _WORSE_AND_WORSE = (
@@ -48,7 +52,7 @@ class Night:
     verbose: bool
     output: Output
 
-    def on(self, files: Sequence[Path]) -> int:
+    def on(self, files: Sequence[Place]) -> int:
         """Maintain the files, one after the other, and give the worst of their exit codes.
 
         With one file an error is raised; of several, it is told, and the others go on.
@@ -68,43 +72,58 @@ class Night:
             self.output.result({"command": "maintain", "files": told})
         return max(codes, key=lambda one: _WORSE_AND_WORSE.index(Code(one)))
 
-    def _told(self, file: Path, told: list[dict[str, Any]]) -> int:
+    def _told(self, file: Place, told: list[dict[str, Any]]) -> int:
         try:
             code, found = self._on(file)
         except (StoreError, ConsolidationError) as error:
             self.output.error(
-                f"{file}: {without_secrets(error.message)}", error.hint, code_of(error)
+                f"{file.named}: {without_secrets(error.message)}", error.hint, code_of(error)
             )
             return code_of(error)
         told.append(found)
         self.output.show("")
         return code
 
-    def _on(self, file: Path) -> tuple[int, dict[str, Any]]:
+    def _on(self, place: Place) -> tuple[int, dict[str, Any]]:
+        writer, signals = self.writer(), signals_of_this_command()
+        with place.reading() if self.dry_run else place.brought_up_to_date() as memory_file:
+            signals.open()
+            with shown_progress(self.output.quiet) as progress:
+                outcome = self._maintained(memory_file, writer, progress)
+            signals.close()
+            unwritten: StoreError | None = None
+            if not self.dry_run:
+                try:
+                    outcome = _without_stale(outcome, place.write_back())
+                except StoreError as error:
+                    unwritten = error
+            found: dict[str, Any] = {}
+            with signals.limited():
+                if self.output.json:
+                    found = as_json(outcome, str(place.named), self.dry_run, writer)
+                elif not self.output.quiet:
+                    telling = Telling(memory_file)
+                    told = outcome, place.named, self.dry_run, writer, telling, self.verbose
+                    self.output.show(*as_text(*told))
+        code = signals.code or _code(outcome, self.dry_run and self.tells_work)
+        if unwritten is not None:
+            code = code or Code.PARTLY
+            self.output.error(unwritten.message, "The next run writes it.", code)
+        return self._with_problems(place.named, outcome, writer, code), found
+
+    def _maintained(self, memory_file: Path, writer: Writer, progress: Progress) -> Outcome:
         from slowwave.consolidation.cycle import run_cycle
 
-        writer, signals = self.writer(), signals_of_this_command()
-        signals.open()
-        with shown_progress(self.output.quiet) as progress:
-            outcome = run_cycle(
-                file,
-                self.options,
-                self.embedder,
-                writer,
-                datetime.now(UTC),
-                self.dry_run,
-                progress,
-                signals,
-            )
-        signals.close()
-        found: dict[str, Any] = {}
-        with signals.limited():
-            if self.output.json:
-                found = as_json(outcome, str(file), self.dry_run, writer)
-            elif not self.output.quiet:
-                self.output.show(*as_text(outcome, file, self.dry_run, writer, self.verbose))
-        code = signals.code or _code(outcome, self.dry_run and self.tells_work)
-        return self._with_problems(file, outcome, writer, code), found
+        return run_cycle(
+            memory_file,
+            self.options,
+            self.embedder,
+            writer,
+            datetime.now(UTC),
+            self.dry_run,
+            progress,
+            signals_of_this_command(),
+        )
 
     def _with_problems(self, file: Path, outcome: Outcome, writer: Writer, code: int) -> int:
         """Tell on stderr what went wrong, and give the exit code."""
@@ -126,6 +145,16 @@ class Night:
                 "The next one finds it out again."
             )
         return code
+
+
+def _without_stale(outcome: Outcome, stale: Collection[str]) -> Outcome:
+    """Return an outcome without what another agent's changes took back when it was written."""
+    why = "the other agent changed a source meanwhile"
+    results = [
+        replace(one, state="stale", why=why) if one.proposal.id in stale else one
+        for one in outcome.results
+    ]
+    return replace(outcome, results=tuple(results)) if stale else outcome
 
 
 def _code(outcome: Outcome, tells_work: bool) -> Code:

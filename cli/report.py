@@ -81,10 +81,14 @@ def as_json(outcome: Outcome, file: str, dry_run: bool, writer: Writer) -> dict[
 
 
 def as_text(
-    outcome: Outcome, file: Path, dry_run: bool, writer: Writer, verbose: bool = False
+    outcome: Outcome,
+    file: Path,
+    dry_run: bool,
+    writer: Writer,
+    telling: Telling,
+    verbose: bool = False,
 ) -> list[RenderableType]:
     """Return an outcome for people: what it is worth, what was done and why, and what is left."""
-    telling = Telling(file)
     plan = outcome.plan
     parts: list[RenderableType] = [_headline(outcome, file, dry_run)]
     if outcome.results:

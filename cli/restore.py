@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from .foreign import FormatOption, StateOption, place_of
 from .output import Output, clean
 from .settings import ConfigOption, FileArgument, JsonOption, QuietOption
 
@@ -14,6 +15,8 @@ from .settings import ConfigOption, FileArgument, JsonOption, QuietOption
 def restore(
     file: FileArgument,
     memory: Annotated[str, typer.Argument(metavar="MEMORY", help="Its id, or the start of it.")],
+    format: FormatOption = None,
+    state: StateOption = None,
     config: ConfigOption = None,
     json: JsonOption = False,
     quiet: QuietOption = False,
@@ -24,7 +27,11 @@ def restore(
     from slowwave.store.memories import restore_memory
     from slowwave.store.records import timestamp
 
-    with maintenance_lock(file), open_writing(file) as opened:
+    with (
+        place_of(file, format, state, writes=True).changing() as memory_file,
+        maintenance_lock(memory_file),
+        open_writing(memory_file) as opened,
+    ):
         refuse_damaged(opened)
         restored = restore_memory(opened, memory, timestamp(datetime.now(UTC)))
     output = Output(json, quiet)

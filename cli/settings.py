@@ -204,12 +204,12 @@ QuietOption = Annotated[
 KEYS = frozenset(
     {
         *("all", "api_base", "ask", "backup", "checker", "concurrency"),
-        *("consolidate", "contains", "dry_run", "embedder", "exit_code", "full"),
+        *("consolidate", "contains", "dry_run", "embedder", "exit_code", "format", "full"),
         *("importance", "include_protected", "json", "keep_backups", "kind", "layer"),
         *("limit", "max_calls", "max_cost", "max_time", "max_tokens", "model"),
         *("only", "origin", "pin", "purge", "quiet", "reconsider"),
         *("record", "replay", "session", "skip_invalid", "source"),
-        *("status", "tag", "tenant", "trust", "vectors", "verbose", "yes"),
+        *("state", "status", "tag", "tenant", "trust", "vectors", "verbose", "yes"),
     }
 )
 _CONFIGURED = KEYS | {"config"}

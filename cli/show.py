@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from .foreign import FormatOption, StateOption, place_of
 from .output import Output, clean
 from .settings import ConfigOption, FileArgument, JsonOption, QuietOption
 
@@ -20,6 +21,8 @@ _APART = ("content", "content_hash", "id")
 def show(
     file: FileArgument,
     memory: Annotated[str, typer.Argument(metavar="MEMORY", help="Its id, or the start of it.")],
+    format: FormatOption = None,
+    state: StateOption = None,
     config: ConfigOption = None,
     json: JsonOption = False,
     quiet: QuietOption = False,
@@ -30,7 +33,10 @@ def show(
     from slowwave.store.memories import read_memory
     from slowwave.store.vectors import vectors_of
 
-    with open_reading(file) as opened:
+    with (
+        place_of(file, format, state, writes=False).reading() as memory_file,
+        open_reading(memory_file) as opened,
+    ):
         found = read_memory(opened, memory)
         names = [name for name, _ in entities_of(opened, found.id)]
         vectors = [model for model, of, _ in vectors_of(opened, found.id)]

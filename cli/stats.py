@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from .foreign import FormatOption, StateOption, place_of
 from .log import outcome_now
 from .output import Output, clean
 from .settings import ConfigOption, FileArgument, JsonOption, QuietOption
@@ -27,6 +28,8 @@ def stats(
     tenant: Annotated[
         list[str] | None, typer.Option(metavar="NAME", help="Only this tenant; again for more.")
     ] = None,
+    format: FormatOption = None,
+    state: StateOption = None,
     config: ConfigOption = None,
     json: JsonOption = False,
     quiet: QuietOption = False,
@@ -37,7 +40,10 @@ def stats(
     from slowwave.store.ledger import count_states, read_runs
     from slowwave.store.memories import chosen_tenants, count_by_status, count_memories
 
-    with open_reading(file) as opened:
+    with (
+        place_of(file, format, state, writes=False).reading() as memory_file,
+        open_reading(memory_file) as opened,
+    ):
         tenants = chosen_tenants(opened, tenant or ())
         by_status = count_by_status(opened, tenants)
         counts = count_memories(opened, tenants, count_tokens)

@@ -12,6 +12,7 @@ from slowwave.store.errors import StoreError
 from slowwave.store.file import open_reading
 from slowwave.store.lineage import kept_texts
 from slowwave.store.memories import read_memories
+from slowwave.store.records import UNDATED
 
 from .output import clean, shortened
 
@@ -69,7 +70,12 @@ def shortened_for_stdout(text: str, most: int = MOST_SAID) -> str:
 
 def dated(memory: Told | None) -> str:
     """Return the beginning of what a memory says, and when that was observed."""
-    return _GONE if memory is None else f"{clean(memory.observed_at[:10])}  {said(memory)}".strip()
+    return _GONE if memory is None else f"{day_of(memory.observed_at)}  {said(memory)}".strip()
+
+
+def day_of(observed_at: str) -> str:
+    """Return the day of a time; nothing where nobody says when it was."""
+    return "" if observed_at == UNDATED else clean(observed_at[:10])
 
 
 class Signed(Protocol):

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from .foreign import FormatOption, StateOption, place_of
 from .output import Output, clean
 from .settings import ConfigOption, FileArgument, JsonOption, QuietOption
 from .telling import shortened_for_stdout, whose_words
@@ -42,6 +43,8 @@ _MOST_SHOWN = 20_000
 def trace(
     file: FileArgument,
     memory: Annotated[str, typer.Argument(metavar="MEMORY", help="Its id, or the start of it.")],
+    format: FormatOption = None,
+    state: StateOption = None,
     config: ConfigOption = None,
     json: JsonOption = False,
     quiet: QuietOption = False,
@@ -59,7 +62,10 @@ def trace(
         trace_sources,
     )
 
-    with open_reading(file) as opened:
+    with (
+        place_of(file, format, state, writes=False).reading() as memory_file,
+        open_reading(memory_file) as opened,
+    ):
         found = find_traced(opened, memory)
         sources, derived = trace_sources(opened, found.id), trace_derived(opened, found.id)
         claims = read_claims(opened, found.id)
@@ -85,8 +91,8 @@ def trace(
         )
         return
     said = shortened_for_stdout(found.content, _MOST_SHOWN)
-    state = ", ".join(filter(None, (layer, found.status)))
-    tree = Tree(Text(f"{clean(found.id)} ({state}) {said}"))
+    shown = ", ".join(filter(None, (layer, found.status)))
+    tree = Tree(Text(f"{clean(found.id)} ({shown}) {said}"))
     _tell(tree, claims)
     _grow(tree, sources, "made from")
     _grow(tree, derived, "made into")

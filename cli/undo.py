@@ -11,6 +11,7 @@ import typer
 
 from slowwave.store.errors import Ambiguous, NotFound, StoreError
 
+from .foreign import FormatOption, StateOption, place_of
 from .output import Output, clean
 from .settings import ConfigOption, FileArgument, JsonOption, QuietOption
 from .telling import counted
@@ -73,6 +74,8 @@ def undo(
     yes: Annotated[
         bool, typer.Option("--yes", help=f"Do not ask, however many; above {_MANY} it is asked.")
     ] = False,
+    format: FormatOption = None,
+    state: StateOption = None,
     config: ConfigOption = None,
     json: JsonOption = False,
     quiet: QuietOption = False,
@@ -84,11 +87,15 @@ def undo(
     if (which is None) == (since_run is None):
         raise typer.BadParameter("Name a run or a proposal, or say --since RUN.")
     output = Output(json, quiet)
-    with open_writing(file) as opened:
+    place = place_of(file, format, state, writes=not rehearse)
+    with (
+        place.reading() if rehearse and place.mirror else place.changing() as memory_file,
+        open_writing(memory_file) as opened,
+    ):
         if not (rehearse or yes):
             # Before the lock is taken: a question may wait for long.
             _ask_first(_choose(opened, which, since_run), output)
-        with maintenance_lock(file):
+        with maintenance_lock(memory_file):
             refuse_damaged(opened)
             chosen = _choose(opened, which, since_run)
             keys = chosen.undo(opened, rehearse)

@@ -17,6 +17,9 @@ Status = Literal["active", "superseded", "archived", "expired"]
 Origin = Literal["human", "agent", "consolidation"]
 # From the least to the most settled.
 LAYERS: tuple[Layer, ...] = get_args(Layer)
+# When something was observed of which nobody says when: files of other agents may hold such
+# memories. It sorts before every day, and no two of them follow one another.
+UNDATED = "1970-01-01T00:00:00+00:00"
 
 
 @dataclass(frozen=True)

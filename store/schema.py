@@ -412,8 +412,37 @@ def version_5(db: Database) -> None:
         db.conn.execute(statement)
 
 
+_VERSION_6 = """
+CREATE TABLE mirrored (
+    -- A row per mirror, only in one of another agent's file: of which format that is.
+    id     INTEGER PRIMARY KEY CHECK (id = 1),
+    format TEXT NOT NULL
+) STRICT;
+
+CREATE TABLE links (
+    -- A row per memory that stands in the other file, and what names it there. It outlives the
+    -- memory, which an undo may delete, until the entry has left the other file.
+    memory_id TEXT PRIMARY KEY NOT NULL,
+    key       TEXT NOT NULL
+) STRICT, WITHOUT ROWID;
+CREATE INDEX links_by_key ON links (key);
+
+CREATE TABLE images (
+    -- A row per memory that left the other file: how it stood there, so that it can come back.
+    memory_id TEXT PRIMARY KEY NOT NULL REFERENCES memories (id) ON DELETE CASCADE,
+    image     TEXT NOT NULL CHECK (json_valid(image))
+) STRICT, WITHOUT ROWID;
+"""
+
+
+def version_6(db: Database) -> None:
+    """Be the mirror of another agent's file."""
+    for statement in _statements(_VERSION_6):
+        db.conn.execute(statement)
+
+
 # Oldest first. One is never edited after a release: a change of the schema is a new function.
-STEPS = (version_1, version_2, version_3, version_4, version_5)
+STEPS = (version_1, version_2, version_3, version_4, version_5, version_6)
 
 
 def newest_version() -> int:

@@ -55,6 +55,23 @@ def undo_proposal(
             _undo_run(file, run_id, now)  # what it found out, too, and that it is undone
 
 
+def take_back_proposal(file: MemoryFile, run_id: str, key: str, now: str) -> None:
+    """Take one applied proposal back within the transaction of the caller.
+
+    Raises `ChangedSince`, with nothing changed by it.
+    """
+    conn = file.db.conn
+    conn.execute("SAVEPOINT taking_back")
+    try:
+        _take_back(file, run_id, [key], Images(file, run_id))
+        _mark_undone(file, run_id, [key], now)
+    except ChangedSince:
+        conn.execute("ROLLBACK TO taking_back")
+        raise
+    finally:
+        conn.execute("RELEASE taking_back")
+
+
 @contextmanager
 def _transaction(file: MemoryFile, rehearsed: bool) -> Iterator[None]:
     """Let the block change the file; after a rehearsal all of it is as it was."""

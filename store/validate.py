@@ -15,6 +15,15 @@ if TYPE_CHECKING:
 MAGIC = b"SQLite format 3\x00"
 
 
+def is_database(path: Path) -> bool:
+    """Whether a file begins as a SQLite file."""
+    try:
+        with path.open("rb") as stream:
+            return stream.read(len(MAGIC)) == MAGIC
+    except OSError:
+        return False
+
+
 def refuse_what_is_no_database(path: Path) -> None:
     """Refuse what is not there or does not begin as a SQLite file. Raises `UnusableFile`.
 
@@ -38,7 +47,8 @@ def refuse_what_is_no_database(path: Path) -> None:
     if start != MAGIC:
         raise UnusableFile(
             f"{path} is not a memory file: it is not a SQLite database.",
-            "Give the path of a file made by 'slowwave init' or 'slowwave import'.",
+            "Give the path of a file made by 'slowwave init' or 'slowwave import', or of another "
+            "agent's memory file: see 'slowwave formats'.",
         )
 
 

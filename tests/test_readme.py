@@ -31,13 +31,31 @@ def test_the_commands_of_the_readme_work_one_after_the_other(
     shutil.copy(readme.SMOKE, tmp_path / "fixtures")
     monkeypatch.chdir(tmp_path)
     example = readme.block(readme.README.read_text("utf-8"), "example")
-    commands = [line[2:] for line in example.splitlines() if line.startswith("$ ")]
+    commands = commands_of(example)
     assert len(commands) == 7
     for command in commands:
         program, *arguments = shlex.split(command)
         assert program == "slowwave"
         ended = cli(*arguments)
         assert (ended.code, ended.err) == (0, ""), command
+
+
+def commands_of(example: str) -> list[str]:
+    return [line[2:] for line in example.splitlines() if line.startswith("$ ")]
+
+
+def test_the_commands_for_another_agents_file_work_one_after_the_other(
+    tmp_path: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    copied, *commands = commands_of(readme.block(readme.README.read_text("utf-8"), "foreign"))
+    program, source, to = copied.split()
+    assert (program, to) == ("cp", ".")
+    shutil.copy(readme.ROOT / source, tmp_path)
+    before = (tmp_path / Path(source).name).read_bytes()
+    ended = [cli(*shlex.split(one)[1:]) for one in commands]
+    assert [one.code for one in ended] == [0, 0, 0]
+    assert len((tmp_path / Path(source).name).read_bytes()) < len(before)
 
 
 def test_every_command_stands_in_the_readme() -> None:

@@ -89,7 +89,7 @@ def printed(parts: Sequence[RenderableType]) -> str:
 
 
 def text_of(path: Path, outcome: Outcome, verbose: bool = False) -> str:
-    return printed(as_text(outcome, path, False, ExtractiveWriter(), verbose))
+    return printed(as_text(outcome, path, False, ExtractiveWriter(), Telling(path), verbose))
 
 
 def active_tokens(path: Path) -> int:
@@ -171,7 +171,7 @@ def test_a_dry_run_with_a_model_says_what_asking_it_would_take(
     shown = question["memories"]
     assert set(shown) <= {one["id"] for one in told(FACT, "fact")}
     assert question["state"] == "planned"
-    said = printed(as_text(planned, memory_file, True, writer))
+    said = printed(as_text(planned, memory_file, True, writer, Telling(memory_file)))
     assert "beside what a model finds" in said
     tokens = f"about {question['estimated_tokens']:,} tokens"
     assert f"{len(shown)} memories that lie near others, in 1 question, {tokens}" in said
@@ -263,7 +263,9 @@ def test_with_a_model_nothing_is_left_to_one(memory_file: Path) -> None:
     writer = ModelWriter(Endpoint("none/none", None))
     left = as_json(outcome, "m", False, writer)["undecided"]
     assert left == {"groups": 0, "memories": 0, "calls": 0, "tokens": 0, "likeliest": []}
-    assert "need a model" not in printed(as_text(outcome, memory_file, False, writer))
+    assert "need a model" not in printed(
+        as_text(outcome, memory_file, False, writer, Telling(memory_file))
+    )
 
 
 def test_where_nothing_is_left_to_a_model_nothing_is_said(memory_file: Path) -> None:

@@ -15,6 +15,7 @@ from typing import Any, Literal, NamedTuple
 from pydantic import BaseModel, ConfigDict, Field
 
 from slowwave.consolidation.proposals import Source
+from slowwave.store.records import UNDATED
 
 Messages = list[dict[str, str]]
 # What several memories may be to each other.
@@ -261,8 +262,9 @@ def _lines(sources: Sequence[Source], standing: frozenset[str]) -> Iterator[str]
     """Yield each memory as a line, below the day on which it was said."""
     day = ""
     for short, source in zip(short_ids(sources), sources, strict=True):
-        if source.observed_at[:10] != day:
-            day = source.observed_at[:10]
+        said = "undated" if source.observed_at == UNDATED else source.observed_at[:10]
+        if said != day:
+            day = said
             yield day
         stands = "stands " if source.id in standing else ""
         yield f"{short} {stands}{_line(source.text)}"

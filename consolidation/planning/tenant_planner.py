@@ -24,7 +24,7 @@ from slowwave.consolidation.proposals import (
 )
 from slowwave.consolidation.snapshot.population import Population
 from slowwave.consolidation.text.reading import Reading, read
-from slowwave.store.records import Memory, content_hash
+from slowwave.store.records import UNDATED, Memory, content_hash
 
 from .estimates import estimate_undecided
 from .extractive import rules_key
@@ -59,9 +59,13 @@ class TenantPlanner:
         # Rows that belong to a rule, rows that leave by a merge or became part of a proposal.
         self.ruled: set[int] = set()
         self.used: set[int] = set()
-        # What commands its reader is never part of a group: only its duplicates become one.
+        # What commands its reader is never part of a group: only its duplicates become one. Nor is
+        # "yesterday" of a day that nobody knows.
         self.readable = [
-            row for row, one in enumerate(population.memories) if one.id not in population.orders
+            row
+            for row, one in enumerate(population.memories)
+            if one.id not in population.orders
+            and not (one.observed_at == UNDATED and population.reading(row).deictic)
         ]
 
     def is_open(self, row: int) -> bool:

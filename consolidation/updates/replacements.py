@@ -112,6 +112,8 @@ def _doubts(pairs: Sequence[Rivals], everyone: Iterable[MemoryWithSayings]) -> l
 
 def _doubt(pair: Rivals) -> str | None:
     """Return what the two texts themselves leave in doubt."""
+    if pair.is_undated:
+        return "nobody says which of them is the later one"
     if pair.change.doubted:
         return "one of them is not sure, or has it from somebody"
     if not pair.change.cued and not (pair.change.single and pair.on_two_days):

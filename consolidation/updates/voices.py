@@ -6,6 +6,8 @@ from bisect import bisect_right
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from slowwave.store.records import UNDATED
+
 from .changes import Change
 from .frames import Key
 from .memory_with_sayings import MemoryWithSayings
@@ -26,6 +28,11 @@ class Rivals:
     def on_two_days(self) -> bool:
         """Whether they were said on two days: of two values told on one, either may be a slip."""
         return self.old.memory.observed_at[:10] != self.new.memory.observed_at[:10]
+
+    @property
+    def is_undated(self) -> bool:
+        """Whether nobody says when one of them was said: the file of another agent may not."""
+        return UNDATED in (self.old.memory.observed_at, self.new.memory.observed_at)
 
     @property
     def fewest(self) -> int:

@@ -1,0 +1,107 @@
+"""FILE as the memory file of another agent: recognised, mirrored, and written back to."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+if TYPE_CHECKING:
+    from slowwave.store.mirror.mirror import Mirror
+
+FormatOption = Annotated[
+    str | None,
+    typer.Option(
+        "--format",
+        metavar="NAME",
+        help="Of which format FILE is, if it is another agent's: see 'slowwave formats'.",
+    ),
+]
+StateOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--state",
+        metavar="PATH",
+        help="Where the mirror of another agent's file lies; by default beside it.",
+    ),
+]
+
+
+@dataclass(frozen=True)
+class Place:
+    """What FILE stands for: a memory file, or the file of another agent with its mirror."""
+
+    named: Path
+    mirror: Mirror | None
+
+    @contextmanager
+    def reading(self) -> Iterator[Path]:
+        """Provide a memory file to read: FILE itself, or what another agent's file says now."""
+        if self.mirror is None:
+            yield self.named
+            return
+        with self.mirror.picture(datetime.now(UTC)) as picture:
+            yield picture.state
+
+    @contextmanager
+    def brought_up_to_date(self) -> Iterator[Path]:
+        """Provide a memory file to change; `write_back` lets the other file say what it says."""
+        if self.mirror is None:
+            yield self.named
+            return
+        self.mirror.make()
+        self.mirror.settle(datetime.now(UTC))
+        yield self.mirror.state
+
+    @contextmanager
+    def changing(self) -> Iterator[Path]:
+        """Provide a memory file to change, and write it back at the end."""
+        with self.brought_up_to_date() as memory_file:
+            yield memory_file
+        self.write_back()
+
+    def write_back(self) -> list[str]:
+        """Write what became of a mirror; give the keys of proposals that are stale by now.
+
+        Raises `StoreError`; the next command that changes something writes it then.
+        """
+        return [] if self.mirror is None else self.mirror.settle(datetime.now(UTC)).stale
+
+
+def place_of(file: Path, format: str | None, state: Path | None, writes: bool) -> Place:
+    """Find out what FILE is. Raises `StoreError`, and wrong usage where it could be several things.
+
+    writes: whether it is to be changed; the first time, its format has to be named.
+    """
+    from slowwave.store.formats.registry import format_named, recognised
+    from slowwave.store.mirror.mirror import Mirror, mirrored_format, state_beside
+    from slowwave.store.validate import is_database
+
+    is_another = os.access(file, os.R_OK) and not is_database(file)
+    if format is None and state is None and not is_another:
+        return Place(file, None)  # the store says what is wrong with it, if anything is
+    state = state or state_beside(file)
+    known = mirrored_format(state)
+    if format is not None and known not in (None, format):
+        raise typer.BadParameter(f"{file} was mirrored as {known} before, in {state}.")
+    name = format or known
+    if name is not None:
+        return Place(file, Mirror(file, format_named(name), state))
+    found = recognised(file)
+    if not found:
+        return Place(file, None)
+    if len(found) > 1:
+        names = " or ".join(one.name for one in found)
+        raise typer.BadParameter(f"{file} may be {names}: say which with --format.")
+    if writes:
+        raise typer.BadParameter(
+            f"{file} looks like {found[0].name}, {found[0].about}. Look at what would be done with "
+            f"--dry-run; to have it done, say once: --format {found[0].name}"
+        )
+    return Place(file, Mirror(file, found[0], state))

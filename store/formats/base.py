@@ -1,0 +1,114 @@
+"""What a format is: which files are of it, what they hold, and how a change gets into one."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, ClassVar
+
+from slowwave.store.errors import UnusableFile
+
+# What a format has to keep of an entry that leaves, so that it can come back to its place: JSON.
+Image = dict[str, Any]
+
+
+class Unreadable(UnusableFile):
+    """A file is not of the format that it is read as, or nothing may be written to it."""
+
+
+@dataclass(frozen=True)
+class Record:
+    """One memory as it stands in a file of another agent."""
+
+    # What names it in this file, as long as nobody edits it.
+    key: str
+    # Nothing is joined across two of these.
+    tenant: str
+    text: str
+    # When it was said, as ISO 8601 in UTC; None where the file does not say.
+    observed_at: str | None = None
+    session: str | None = None
+    origin: str = "agent"
+    pinned: bool = False
+
+
+@dataclass(frozen=True)
+class New:
+    """A text that is to stand in the file."""
+
+    # The memory that says it, by which the caller knows it.
+    memory: str
+    tenant: str
+    text: str
+    # The keys of those in whose place it comes; of several the last one's.
+    replaces: tuple[str, ...] = ()
+    # What was kept when it left; None for what is new.
+    image: Image | None = None
+
+
+@dataclass(frozen=True)
+class Change:
+    """What is to become of a file, all of it or nothing."""
+
+    # Which keys leave, and the memories that they belong to.
+    retire: Mapping[str, str] = field(default_factory=dict)
+    put: Sequence[New] = ()
+
+    def __bool__(self) -> bool:
+        """Whether there is anything to do."""
+        return bool(self.retire or self.put)
+
+
+@dataclass(frozen=True)
+class Written:
+    """Where things are after a change."""
+
+    # The key of each text that was put, by its memory.
+    keys: Mapping[str, str]
+    # What was kept of each entry that left, by its memory.
+    images: Mapping[str, Image]
+    # The new keys of entries that nobody touched, by their old ones, where these are others now.
+    renamed: Mapping[str, str] = field(default_factory=dict)
+
+
+class OpenFile(ABC):
+    """A file of another agent, read once; what is written then is compared with that first."""
+
+    records: Sequence[Record]
+
+    @abstractmethod
+    def prepare(self, change: Change) -> Written:
+        """Work out what a change makes of the file, and write nothing yet.
+
+        Raises `Unreadable` if the file cannot hold it.
+        """
+
+    @abstractmethod
+    def commit(self) -> None:
+        """Write what was prepared, as a whole. Raises `FileHeld` if the file is another by now."""
+
+
+class Format(ABC):
+    """One kind of file."""
+
+    # As --format takes it.
+    name: ClassVar[str]
+    # Whose files these are, and what one memory is, in a line each.
+    about: ClassVar[str]
+    holds: ClassVar[str]
+    # Whether the file says when its memories were told.
+    is_dated: ClassVar[bool] = False
+
+    @abstractmethod
+    def recognises(self, path: Path) -> bool:
+        """Whether a file is of this format, by a look at it."""
+
+    @abstractmethod
+    def opened(self, path: Path, writes: bool) -> AbstractContextManager[OpenFile]:
+        """Open a file, held against its own agent if `writes` and the format has a lock.
+
+        Raises `Unreadable`, or `FileHeld` if its agent does not let go of it.
+        """

@@ -1,0 +1,134 @@
+"""Formats whose files are text, read whole and put in place whole."""
+
+from __future__ import annotations
+
+import os
+import re
+from abc import abstractmethod
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from pathlib import Path
+
+from slowwave.store.errors import FileHeld, StoreError
+from slowwave.store.sidecar import create_beside, remove_file, sync_folder
+
+from .base import Change, Format, New, OpenFile, Unreadable, Written
+from .document import Document, Editor
+
+# A memory file that an agent reads into its prompt is far below that.
+_MOST_BYTES = 64 * 1024 * 1024
+
+
+class TextFormat(Format):
+    """A text file that its agent rewrites as a whole."""
+
+    @abstractmethod
+    def parse(self, text: str, path: Path) -> Document:
+        """Take a file's text apart. Raises `Unreadable`."""
+
+    @abstractmethod
+    def spell(self, new: New, document: Document) -> str:
+        """Return how a text is written in this file. Raises `Unreadable` if it cannot be."""
+
+    def budget_of(self, path: Path) -> int | None:
+        """Return the most characters that the agent takes; None where it takes any number."""
+        return None
+
+    def locked(self, path: Path) -> AbstractContextManager[None]:
+        """Hold the file against its own agent, where that has a lock."""
+        return nullcontext()
+
+    @contextmanager
+    def opened(self, path: Path, writes: bool) -> Iterator[OpenFile]:
+        """Read a file, held if `writes`. Raises `Unreadable` or `FileHeld`."""
+        with self.locked(path) if writes else nullcontext():
+            yield OpenText(self, path)
+
+
+class OpenText(OpenFile):
+    """A text file as it was read."""
+
+    def __init__(self, format: TextFormat, path: Path) -> None:
+        """Read it. Raises `Unreadable`."""
+        self._format = format
+        self._path = path
+        self._bytes = read_bytes(path)
+        self._document = format.parse(_decoded(self._bytes, path), path)
+        if self._document.text.encode() != self._bytes:
+            raise Unreadable(f"{path} cannot be taken apart and put together again as it was.")
+        self.records = self._document.records()
+        self._wanted: bytes | None = None
+
+    def prepare(self, change: Change) -> Written:
+        """Work out the new text, and read that anew to see that it says what it should."""
+        spelled = [self._format.spell(new, self._document) for new in change.put]
+        texts = sorted(
+            [*(one.text for one in self.records if one.key not in change.retire)]
+            + [one.text for one in change.put]
+        )
+        written = Editor(self._document).carry_out(change, spelled)
+        text = self._document.text
+        read_anew = self._format.parse(text, self._path)
+        if sorted(one.text for one in read_anew.records()) != texts:
+            raise Unreadable(f"{self._path} cannot hold what is to stand in it.")
+        budget, before = self._format.budget_of(self._path), len(_decoded(self._bytes, self._path))
+        if budget is not None and len(text) > max(budget, before):
+            raise Unreadable(
+                f"{self._path} would have {len(text)} characters; its agent takes {budget}."
+            )
+        self._wanted = text.encode()
+        return written
+
+    def commit(self) -> None:
+        """Put the new text in the file's place, unless somebody changed it meanwhile."""
+        if self._wanted is None:
+            return
+        path = self._path.resolve()
+        made = create_beside(path, f".{path.name}.slowwave-{os.getpid()}")
+        try:
+            with made.open("wb") as stream:
+                stream.write(self._wanted)
+                stream.flush()
+                os.fsync(stream.fileno())
+            if read_bytes(self._path) != self._bytes:
+                raise FileHeld(
+                    f"{self._path} was changed meanwhile.", "Nothing was written. Try again."
+                )
+            made.replace(path)
+            sync_folder(path.parent)
+        except OSError as error:
+            raise StoreError(
+                f"{self._path} cannot be written: {error.strerror}.", "Nothing was changed in it."
+            ) from error
+        finally:
+            remove_file(made)
+
+
+def read_bytes(path: Path) -> bytes:
+    """Return what a file holds. Raises `Unreadable`."""
+    try:
+        if path.stat().st_size > _MOST_BYTES:
+            raise Unreadable(f"{path} is larger than any agent's memory file.")
+        return path.read_bytes()
+    except OSError as error:
+        raise Unreadable(f"Cannot read {path}: {error.strerror}.") from error
+
+
+def text_of(path: Path) -> str | None:
+    """Return the text of a file; None if it is none, or cannot be read."""
+    try:
+        return _decoded(read_bytes(path), path) if path.is_file() else None
+    except (Unreadable, OSError):
+        return None
+
+
+def _decoded(content: bytes, path: Path) -> str:
+    try:
+        return content.decode()
+    except UnicodeDecodeError:
+        raise Unreadable(f"{path} is not UTF-8 throughout.") from None
+
+
+def lines_of(text: str) -> list[str]:
+    """Return the lines of a text with their ends; a line feed alone ends one."""
+    return re.findall(r"[^\n]*\n|[^\n]+", text)

@@ -1,0 +1,61 @@
+"""Which memory of a mirror is which entry of the other file."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+
+from slowwave.store.file import MemoryFile
+from slowwave.store.formats.base import Image
+
+
+def format_of(file: MemoryFile) -> str | None:
+    """Return the name of the format that a mirror mirrors; None for a file that is none."""
+    name = file.value("SELECT format FROM mirrored")
+    return None if name is None else str(name)
+
+
+def keep_format(file: MemoryFile, name: str) -> None:
+    """Make a new file a mirror, within the transaction of the caller."""
+    file.db.conn.execute("INSERT INTO mirrored (id, format) VALUES (1, ?)", [name])
+
+
+def read_links(file: MemoryFile) -> dict[str, str]:
+    """Return the keys of the entries by their memories."""
+    return dict(file.db.conn.execute("SELECT memory_id, key FROM links ORDER BY 1").fetchall())
+
+
+def link(file: MemoryFile, keys: Mapping[str, str]) -> None:
+    """Say which entries memories are, within the transaction of the caller."""
+    file.db.conn.executemany("INSERT OR REPLACE INTO links VALUES (?, ?)", keys.items())
+
+
+def unlink(file: MemoryFile, memories: Iterable[str]) -> None:
+    """Say that memories are no entries any more, within the transaction of the caller."""
+    file.db.conn.executemany("DELETE FROM links WHERE memory_id = ?", [(one,) for one in memories])
+
+
+def rename(file: MemoryFile, keys: Mapping[str, str]) -> None:
+    """Give entries their new keys, old ones first, within the transaction of the caller."""
+    renamed = {one: keys[key] for one, key in read_links(file).items() if key in keys}
+    link(file, renamed)
+
+
+def keep_images(file: MemoryFile, images: Mapping[str, Image]) -> None:
+    """Keep how entries stood that leave, within the transaction of the caller.
+
+    Not of memories that an undo deleted: they do not come back.
+    """
+    file.db.conn.executemany(
+        "INSERT OR REPLACE INTO images SELECT id, ? FROM memories WHERE id = ?",
+        [(json.dumps(image), memory) for memory, image in images.items()],
+    )
+
+
+def read_images(file: MemoryFile, memories: Iterable[str]) -> dict[str, Image]:
+    """Return how memories stood in the other file when they left it."""
+    rows = file.db.conn.execute(
+        "SELECT memory_id, image FROM images WHERE memory_id IN (SELECT value FROM json_each(?))",
+        [json.dumps(list(memories))],
+    )
+    return {memory: json.loads(image) for memory, image in rows.fetchall()}

@@ -1,0 +1,107 @@
+"""The mirror of another agent's file: made, brought up to date, and written back."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from slowwave.store.errors import UnusableFile
+from slowwave.store.file import create_file, open_as_it_is, open_writing
+from slowwave.store.formats.base import Format, OpenFile
+
+from .links import format_of, keep_format
+from .pull import Pulled, pull
+from .push import due, keep_what_leaves, keep_what_was_written, link_what_is_said_already
+
+_SUFFIX = ".slowwave.db"
+
+
+def state_beside(path: Path) -> Path:
+    """Return where the mirror of a file lies, unless somebody says otherwise: beside it."""
+    real = path.resolve()
+    return real.with_name(f"{real.name}{_SUFFIX}")
+
+
+def mirrored_format(state: Path) -> str | None:
+    """Return the format that a mirror was made for; None without one. Raises `UnusableFile`."""
+    if not state.exists():
+        return None
+    with open_as_it_is(state) as file:
+        name = format_of(file)
+    if name is None:
+        raise UnusableFile(
+            f"{state} is a memory file, but the mirror of no other.",
+            "Name another place with --state.",
+        )
+    return name
+
+
+@dataclass(frozen=True)
+class Mirror:
+    """Another agent's file, and the memory file in which it is mirrored."""
+
+    path: Path
+    format: Format
+    state: Path
+
+    def make(self) -> None:
+        """Make the memory file, if it is not there. Raises `StoreError`."""
+        if self.state.exists():
+            return
+        create_file(self.state)
+        self.state.chmod(0o600)  # it keeps what the other file says no more
+        with open_writing(self.state) as file, file.transaction():
+            keep_format(file, self.format.name)
+
+    @contextmanager
+    def picture(self, now: datetime) -> Iterator[Mirror]:
+        """Provide a copy of the mirror that says what the other file says now.
+
+        Nothing is written beside the other file.
+        """
+        with TemporaryDirectory(prefix="slowwave-") as folder:
+            copy = Mirror(self.path, self.format, Path(folder) / "mirror.db")
+            if self.state.exists():
+                with (
+                    open_as_it_is(self.state) as file,
+                    closing(sqlite3.connect(copy.state)) as target,
+                ):
+                    file.db.conn.backup(target)
+            copy.make()
+            with self.format.opened(self.path, writes=False) as other:
+                copy._pull(other, now)
+            yield copy
+
+    def settle(self, now: datetime) -> Pulled:
+        """Take in what the agent changed, then write what runs made of it.
+
+        What a killed run left is done with it: each step says the same when it is done again.
+        Raises `StoreError`; the mirror is then ahead of the other file, and the next call goes on.
+        """
+        with self.format.opened(self.path, writes=True) as other:
+            pulled = self._pull(other, now)
+            with open_writing(self.state) as file:
+                change = due(file, other.records)
+                if change:
+                    written = other.prepare(change)
+                    with file.transaction():
+                        keep_what_leaves(file, change, written)
+                    other.commit()
+                    with file.transaction():
+                        keep_what_was_written(file, change, written)
+        with (
+            self.format.opened(self.path, writes=False) as other,
+            open_writing(self.state) as file,
+            file.transaction(),
+        ):
+            link_what_is_said_already(file, other.records)
+        return pulled
+
+    def _pull(self, other: OpenFile, now: datetime) -> Pulled:
+        with open_writing(self.state) as file, file.transaction():
+            return pull(file, other.records, now)

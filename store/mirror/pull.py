@@ -1,0 +1,148 @@
+"""What the other file says goes into its mirror; what contradicts a proposal makes it stale."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from slowwave.store.errors import ChangedSince
+from slowwave.store.exchange import new_memory
+from slowwave.store.file import MemoryFile
+from slowwave.store.formats.base import Record
+from slowwave.store.memories import add_memories, read_memories
+from slowwave.store.records import UNDATED, Memory, content_hash, timestamp
+from slowwave.store.undo import take_back_proposal
+
+from .links import link, read_links, unlink
+
+# Ids are made of what a memory says and of which one it is, so that a dry run and the run after it
+# speak of the same ones.
+_NAMESPACE = uuid.UUID("5e5c2a3e-7b1c-5d52-9f2a-1c6f6b0d8a41")
+
+
+@dataclass
+class Pulled:
+    """What a pull changed in the mirror."""
+
+    added: int = 0
+    gone: int = 0
+    # The keys of proposals that were taken back, since their sources are others by now.
+    stale: list[str] = field(default_factory=list)
+
+
+def pull(file: MemoryFile, records: Sequence[Record], now: datetime) -> Pulled:
+    """Let the mirror say what the other file says, within the transaction of the caller."""
+    there = {one.key: one for one in records if _is_memory(one.text)}
+    pulled = Pulled()
+    texts = {(one.tenant, one.text) for one in there.values()}
+    _take_what_is_gone(file, set(there), texts, now, pulled)
+    links = read_links(file)
+    known = set(links.values())
+    waiting = _waiting(file, links)
+    linked: dict[str, str] = {}
+    added: list[Memory] = []
+    counts: dict[tuple[str, str], int] = {}
+    for one in there.values():
+        if one.key in known:
+            continue
+        memory = waiting.pop((one.tenant, one.text), None)
+        if memory is None:
+            made = _memory(file, one, counts, now)
+            added.append(made)
+            memory = made.id
+        linked[memory] = one.key
+    add_memories(file, added)
+    link(file, linked)
+    pulled.added = len(added)
+    return pulled
+
+
+def _is_memory(text: str) -> bool:
+    """Whether a memory file can hold a text: it is not blank, and it is text."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return bool(text.strip()) and "\0" not in text
+
+
+def _take_what_is_gone(
+    file: MemoryFile,
+    keys: set[str],
+    texts: set[tuple[str, str]],
+    now: datetime,
+    pulled: Pulled,
+) -> None:
+    """Archive what the agent deleted; a proposal that was not written yet and used it is stale."""
+    gone = [memory for memory, key in read_links(file).items() if key not in keys]
+    if not gone:
+        return
+    for memory in read_memories(file, gone):
+        if memory.status != "superseded":
+            continue
+        for run_id, key in _unwritten(file, memory.id, texts):
+            try:
+                take_back_proposal(file, run_id, key, timestamp(now))
+                pulled.stale.append(key)
+            except ChangedSince:
+                pass  # a later run rests on it: what it says stays, as after any run
+    unlink(file, gone)
+    still = [one.id for one in read_memories(file, gone) if one.status == "active"]
+    file.db.conn.executemany(
+        "UPDATE memories SET status = 'archived', updated_at = ? WHERE id = ?",
+        [(timestamp(now), one) for one in still],
+    )
+    pulled.gone = len(still)
+
+
+def _unwritten(
+    file: MemoryFile, memory_id: str, texts: set[tuple[str, str]]
+) -> list[tuple[str, str]]:
+    """Return the proposals that superseded a memory, and whose texts are not in the file yet."""
+    rows = file.db.conn.execute(
+        "SELECT DISTINCT j.run_id, j.proposal, m.tenant, m.content FROM journal j "
+        "JOIN proposals p ON p.run_id = j.run_id AND p.key = j.proposal AND p.state = 'applied' "
+        "JOIN memories m ON m.id = coalesce(p.derived, p.survivor) "
+        "LEFT JOIN links l ON l.memory_id = m.id "
+        "WHERE j.table_name = 'memories' AND json_extract(j.row_key, '$.id') = ? "
+        "AND m.status = 'active' AND l.memory_id IS NULL",
+        [memory_id],
+    )
+    return [(run, key) for run, key, tenant, text in rows.fetchall() if (tenant, text) not in texts]
+
+
+def _waiting(file: MemoryFile, links: dict[str, str]) -> dict[tuple[str, str], str]:
+    """Return the active memories that are no entry yet: a killed run may have written them."""
+    return {
+        (one.tenant, one.content): one.id
+        for one in read_memories(file, status="active")
+        if one.id not in links
+    }
+
+
+def _memory(
+    file: MemoryFile, record: Record, counts: dict[tuple[str, str], int], now: datetime
+) -> Memory:
+    """Return a new memory; its id tells it from those that said the same before it."""
+    said = record.tenant, record.text
+    if said not in counts:
+        counts[said] = int(
+            file.value(
+                "SELECT count(*) FROM memories WHERE tenant = ? AND content_hash = ? "
+                "AND generation = 0",
+                [record.tenant, content_hash(record.text)],
+            )
+        )
+    counts[said] += 1
+    fields = {
+        "id": str(uuid.uuid5(_NAMESPACE, f"{record.tenant}\0{record.text}\0{counts[said]}")),
+        "content": record.text,
+        "tenant": record.tenant,
+        "origin": record.origin,
+        "pinned": record.pinned,
+        "session": record.session,
+        "observed_at": record.observed_at or UNDATED,
+    }
+    return new_memory(fields, now)

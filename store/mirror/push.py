@@ -1,0 +1,91 @@
+"""What the mirror says goes into the other file, as one change."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from slowwave.store.file import MemoryFile
+from slowwave.store.formats.base import Change, New, Record, Written
+from slowwave.store.memories import read_memories
+from slowwave.store.records import Memory
+
+from .links import keep_images, link, read_images, read_links, rename, unlink
+
+
+def due(file: MemoryFile, records: Sequence[Record]) -> Change:
+    """Return what the other file lacks of its mirror, and what it has too much."""
+    links = read_links(file)
+    there = {one.key: one for one in records}
+    active = {one.id: one for one in read_memories(file, status="active")}
+    # Of two memories that are one entry, such as a rule and the one that voices it, one is enough.
+    standing = {key for memory, key in links.items() if memory in active}
+    retire = {
+        key: memory
+        for memory, key in links.items()
+        if memory not in active and key in there and key not in standing
+    }
+    changed = {
+        memory: key
+        for memory, key in links.items()
+        if memory in active and key in there and there[key].text != active[memory].content
+    }
+    texts = {(one.tenant, one.text) for one in records if one.key not in retire}
+    put = [
+        one
+        for one in active.values()
+        if one.id not in links and (one.tenant, one.content) not in texts
+    ]
+    images = read_images(file, [one.id for one in put])
+    places = _places(file, put, links, retire)
+    edited = [
+        New(one, active[one].tenant, active[one].content, (key,)) for one, key in changed.items()
+    ]
+    coming = [
+        New(one.id, one.tenant, one.content, places[one.id], images.get(one.id)) for one in put
+    ]
+    return Change(retire | {key: one for one, key in changed.items()}, [*edited, *coming])
+
+
+def _places(
+    file: MemoryFile,
+    put: Sequence[Memory],
+    links: Mapping[str, str],
+    retire: Mapping[str, str],
+) -> dict[str, tuple[str, ...]]:
+    """Return the entries in whose place each text comes: its sources that leave."""
+    places: dict[str, tuple[str, ...]] = {}
+    for one in put:
+        rows = file.db.conn.execute(
+            "SELECT source_id FROM synthesized_from WHERE derived_id = ? ORDER BY 1", [one.id]
+        )
+        keys = [links[source] for (source,) in rows.fetchall() if source in links]
+        places[one.id] = tuple(key for key in keys if key in retire)
+    return places
+
+
+def keep_what_leaves(file: MemoryFile, change: Change, written: Written) -> None:
+    """Keep how the entries stood that leave for good, before the other file is written."""
+    staying = {one.memory for one in change.put}
+    leaving = {one: image for one, image in written.images.items() if one not in staying}
+    keep_images(file, leaving)
+
+
+def keep_what_was_written(file: MemoryFile, change: Change, written: Written) -> None:
+    """Say which entries memories are now, once the other file is written."""
+    unlink(file, change.retire.values())
+    rename(file, written.renamed)
+    link(file, written.keys)
+
+
+def link_what_is_said_already(file: MemoryFile, records: Sequence[Record]) -> None:
+    """Link memories whose text stands in an entry of another one to that entry."""
+    links = read_links(file)
+    keys = {(one.tenant, one.text): one.key for one in records}
+    link(
+        file,
+        {
+            one.id: keys[one.tenant, one.content]
+            for one in read_memories(file, status="active")
+            if one.id not in links and (one.tenant, one.content) in keys
+        },
+    )
