@@ -1,6 +1,7 @@
 # make demo            watch a night on 1,000 memories, from the import to the undo
 # make test            lint, types, layers, tests
 # make test-long       kills, faults, damaged files, hostile texts, many of each: up to an hour
+# make test-formats    other agents' own programs on files that slowwave wrote; needs node, 260 MB
 # make bench           measure time and memory of every stage, up to 100,000 memories; half an hour
 # make bench-peers     the same vectors through scikit-learn and other consolidators, by turns
 # make bench-million   neighbours of 200,000 and 1,000,000 vectors
@@ -17,7 +18,7 @@ DATA   ?= ../shared/data
 
 LOCKS  := locks/base.txt locks/torch.txt locks/cuda.txt
 
-.PHONY: demo test test-long lint bench bench-peers bench-million bench-quality trial-model audit setup clean
+.PHONY: demo test test-long test-formats lint bench bench-peers bench-million bench-quality trial-model audit setup clean
 
 setup: $(VENV)/ready
 
@@ -55,6 +56,19 @@ OFTEN := tests/reliability $(addprefix tests/test_,backup.py benchmarks.py file.
 
 test-long: setup
 	$(BIN)/python -m pytest --long --durations=20 $(OFTEN)
+
+PEERS := build/peers
+
+test-formats: setup $(PEERS)/ready
+	$(BIN)/python -m pytest --peers $(PEERS) tests/test_peers.py
+
+# Each in the version whose files lie in tests/formats/. Claude Code is tried where it lies beside
+# them: npm install --prefix build/peers @anthropic-ai/claude-code-linux-x64@2.1.330
+$(PEERS)/ready:
+	$(PYTHON) -m venv --clear $(PEERS)/hermes
+	$(PEERS)/hermes/bin/python -m pip install --quiet hermes-agent==0.19.0
+	npm install --silent --prefix $(PEERS) @modelcontextprotocol/server-memory@2026.8.31
+	touch $@
 
 bench: setup
 	$(BIN)/python -m benchmarks.speed

@@ -26,6 +26,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
         "--long", action="store_true", help="many rounds instead of a few: make test-long"
     )
+    parser.addoption("--peers", metavar="PATH", help="where other agents are: make test-formats")
 
 
 def pytest_configure(config: pytest.Config) -> None:

@@ -78,6 +78,8 @@ class OpenFile(ABC):
     """A file of another agent, read once; what is written then is compared with that first."""
 
     records: Sequence[Record]
+    # Whether an earlier commit was cut off, so that there is something to write in any case.
+    is_unfinished: bool = False
 
     @abstractmethod
     def prepare(self, change: Change) -> Written:

@@ -16,11 +16,12 @@ GROUP = "slowwave.formats"
 @cache
 def own_formats() -> dict[str, type[Format]]:
     """Return the formats that slowwave brings along, by their names."""
+    from .claude_code import ClaudeCode
     from .hermes import Hermes
     from .markdown import Markdown
     from .server_memory import ServerMemory
 
-    return {one.name: one for one in (ServerMemory, Hermes, Markdown)}
+    return {one.name: one for one in (ServerMemory, Hermes, Markdown, ClaudeCode)}
 
 
 def all_formats() -> dict[str, type[Format]]:

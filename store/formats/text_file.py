@@ -83,25 +83,34 @@ class OpenText(OpenFile):
         """Put the new text in the file's place, unless somebody changed it meanwhile."""
         if self._wanted is None:
             return
-        path = self._path.resolve()
-        made = create_beside(path, f".{path.name}.slowwave-{os.getpid()}")
-        try:
-            with made.open("wb") as stream:
-                stream.write(self._wanted)
-                stream.flush()
-                os.fsync(stream.fileno())
-            if read_bytes(self._path) != self._bytes:
-                raise FileHeld(
-                    f"{self._path} was changed meanwhile.", "Nothing was written. Try again."
-                )
-            made.replace(path)
-            sync_folder(path.parent)
-        except OSError as error:
-            raise StoreError(
-                f"{self._path} cannot be written: {error.strerror}.", "Nothing was changed in it."
-            ) from error
-        finally:
-            remove_file(made)
+        write_in_place(self._path, self._wanted, self._bytes, self._path)
+
+
+def write_in_place(path: Path, content: bytes, expected: bytes | None, like: Path) -> None:
+    """Let a file hold this, whole: another is put in its place.
+
+    expected: what it holds by now, else `FileHeld` is raised; None: there is no file. like: a file
+    of the same folder that has the mode and the owner it is to have.
+    """
+    real = path.resolve()
+    made = real.with_name(f".{real.name}.slowwave-unfinished")
+    remove_file(made)  # what a killed run left
+    create_beside(like, made.name)
+    try:
+        with made.open("wb") as stream:
+            stream.write(content)
+            stream.flush()
+            os.fsync(stream.fileno())
+        if (read_bytes(path) if path.exists() else None) != expected:
+            raise FileHeld(f"{path} was changed meanwhile.", "Nothing was written. Try again.")
+        made.replace(real)
+        sync_folder(real.parent)
+    except OSError as error:
+        raise StoreError(
+            f"{path} cannot be written: {error.strerror}.", "Nothing was changed in it."
+        ) from error
+    finally:
+        remove_file(made)
 
 
 def read_bytes(path: Path) -> bytes:

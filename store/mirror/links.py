@@ -44,12 +44,18 @@ def rename(file: MemoryFile, keys: Mapping[str, str]) -> None:
 def keep_images(file: MemoryFile, images: Mapping[str, Image]) -> None:
     """Keep how entries stood that leave, within the transaction of the caller.
 
-    Not of memories that an undo deleted: they do not come back.
+    Not of memories that an undo deleted, since they do not come back; and the first image counts:
+    a killed run may have taken a part of the entry away.
     """
     file.db.conn.executemany(
-        "INSERT OR REPLACE INTO images SELECT id, ? FROM memories WHERE id = ?",
+        "INSERT OR IGNORE INTO images SELECT id, ? FROM memories WHERE id = ?",
         [(json.dumps(image), memory) for memory, image in images.items()],
     )
+
+
+def drop_images(file: MemoryFile, memories: Iterable[str]) -> None:
+    """Forget how entries stood that are back, within the transaction of the caller."""
+    file.db.conn.executemany("DELETE FROM images WHERE memory_id = ?", [(m,) for m in memories])
 
 
 def read_images(file: MemoryFile, memories: Iterable[str]) -> dict[str, Image]:

@@ -11,7 +11,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from slowwave.store.errors import UnusableFile
-from slowwave.store.file import create_file, open_as_it_is, open_writing
+from slowwave.store.file import create_file, maintenance_lock, open_as_it_is, open_writing
 from slowwave.store.formats.base import Format, OpenFile
 
 from .links import format_of, keep_format
@@ -83,11 +83,11 @@ class Mirror:
         What a killed run left is done with it: each step says the same when it is done again.
         Raises `StoreError`; the mirror is then ahead of the other file, and the next call goes on.
         """
-        with self.format.opened(self.path, writes=True) as other:
+        with maintenance_lock(self.state), self.format.opened(self.path, writes=True) as other:
             pulled = self._pull(other, now)
             with open_writing(self.state) as file:
                 change = due(file, other.records)
-                if change:
+                if change or other.is_unfinished:
                     written = other.prepare(change)
                     with file.transaction():
                         keep_what_leaves(file, change, written)

@@ -9,7 +9,7 @@ from slowwave.store.formats.base import Change, New, Record, Written
 from slowwave.store.memories import read_memories
 from slowwave.store.records import Memory
 
-from .links import keep_images, link, read_images, read_links, rename, unlink
+from .links import drop_images, keep_images, link, read_images, read_links, rename, unlink
 
 
 def due(file: MemoryFile, records: Sequence[Record]) -> Change:
@@ -73,6 +73,7 @@ def keep_what_leaves(file: MemoryFile, change: Change, written: Written) -> None
 def keep_what_was_written(file: MemoryFile, change: Change, written: Written) -> None:
     """Say which entries memories are now, once the other file is written."""
     unlink(file, change.retire.values())
+    drop_images(file, written.keys)
     rename(file, written.renamed)
     link(file, written.keys)
 

@@ -1,0 +1,12 @@
+"""Talks to the real store of Hermes: python hermes.py CALLS; prints what each gives, as JSON."""
+
+import json
+import sys
+
+from tools.memory_tool import MemoryStore
+
+store = MemoryStore()
+store.load_from_disk()
+for name, *arguments in json.loads(sys.argv[1]):
+    found = getattr(store, name)
+    print(json.dumps(found(*arguments) if callable(found) else found))

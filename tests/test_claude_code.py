@@ -1,0 +1,138 @@
+"""A memory folder of Claude Code: files, their index, and their times."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from test_cli import Cli, cli
+from test_foreign import FORMATS, killed
+
+from slowwave.store.formats.registry import recognised
+
+__all__ = ["cli"]  # a fixture of test_cli, asked for by name
+
+SAMPLE = FORMATS / "claude-code" / "memory"
+Content = dict[str, tuple[str, int]]
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """Provide a folder as Claude Code leaves it."""
+    return Path(shutil.copytree(SAMPLE, tmp_path / "project" / "memory"))
+
+
+def content(folder: Path) -> Content:
+    """Return each file with its time; the index is written anew, so it has none."""
+    return {
+        one.name: (one.read_text(), 0 if one.name == "MEMORY.md" else one.stat().st_mtime_ns)
+        for one in sorted(folder.iterdir())
+    }
+
+
+def consolidated(cli: Cli, folder: Path) -> str:
+    ended = cli("maintain", folder, "--consolidate", "--format", "claude-code", "--json")
+    assert ended.code == 0, ended.err
+    return str(ended.json["run"])
+
+
+def index(folder: Path) -> list[str]:
+    return (folder / "MEMORY.md").read_text().splitlines()
+
+
+def test_the_folder_is_recognised_and_another_is_not(folder: Path, tmp_path: Path) -> None:
+    assert [one.name for one in recognised(folder)] == ["claude-code"]
+    assert recognised(tmp_path) == []
+
+
+def test_a_dry_run_leaves_every_file_and_its_time(folder: Path, cli: Cli) -> None:
+    before = content(folder)
+    first, second = (cli("maintain", folder, "--consolidate", "--dry-run", "--json") for _ in "12")
+    assert {one["operation"] for one in first.json["proposals"]} == {"merge", "update"}
+    assert first.out == second.out
+    assert content(folder) == before
+    assert [one.name for one in folder.parent.iterdir()] == ["memory"]
+
+
+def test_the_index_has_a_line_for_each_memory_and_no_other(folder: Path, cli: Cli) -> None:
+    consolidated(cli, folder)
+    files = {one.name for one in folder.glob("*.md")} - {"MEMORY.md", "notes.md"}
+    assert len(files) == len(index(folder)) == 6
+    assert all(any(f"({name})" in line for line in index(folder)) for name in files)
+    made = next(one for one in folder.glob("*.md") if "slowwave: true" in one.read_text())
+    text = made.read_text()
+    assert "  type: project\n  modified: 2026-02-09T09:00:00+00:00\n" in text
+    assert "[since 2026-02-09] Billing listens on port 9090 now." in text
+
+
+def test_what_the_user_is_like_and_what_has_reasons_or_a_link_stays(folder: Path, cli: Cli) -> None:
+    before = content(folder)
+    consolidated(cli, folder)
+    after = content(folder)
+    for name in ("dark-mode.md", "dark-mode-again.md", "second-reader.md", "refunds.md"):
+        assert after[name] == before[name]
+    assert after["notes.md"] == before["notes.md"]
+
+
+def test_the_second_run_writes_nothing(folder: Path, cli: Cli) -> None:
+    consolidated(cli, folder)
+    before = content(folder), (folder / "MEMORY.md").stat().st_mtime_ns
+    assert cli("maintain", folder, "--consolidate", "--json").json["proposals"] == []
+    assert (content(folder), (folder / "MEMORY.md").stat().st_mtime_ns) == before
+
+
+def test_undo_gives_the_files_back_with_their_times(folder: Path, cli: Cli) -> None:
+    before = content(folder)
+    run = consolidated(cli, folder)
+    assert content(folder) != before
+    assert cli("undo", folder, run).code == 0
+    assert content(folder) == before
+
+
+def test_one_proposal_after_the_other_is_undone(folder: Path, cli: Cli) -> None:
+    before = content(folder)
+    run = consolidated(cli, folder)
+    for one in cli("log", folder, run, "--json").json["proposals"]:
+        assert cli("undo", folder, one["id"]).code == 0
+    after = content(folder)
+    assert sorted(index(folder)) == sorted((SAMPLE / "MEMORY.md").read_text().splitlines())
+    assert {**after, "MEMORY.md": 0} == {**before, "MEMORY.md": 0}
+
+
+def test_a_file_that_has_the_name_by_now_stands_in_the_way(folder: Path, cli: Cli) -> None:
+    run = consolidated(cli, folder)
+    name = next(one for one in SAMPLE.glob("*.md") if not (folder / one.name).exists()).name
+    front = (SAMPLE / name).read_text().split("---\n")[1]
+    (folder / name).write_text(f"---\n{front}---\n\nBilling has moved to Oulu.\n")
+    ended = cli("undo", folder, run)
+    assert ended.code == 10
+    assert name in ended.err
+    assert "Oulu" in (folder / name).read_text()
+
+
+def test_a_kill_at_any_step_loses_nothing_and_the_next_run_finishes(
+    folder: Path, cli: Cli, rounds: Callable[[int, int], int]
+) -> None:
+    fresh = texts(folder)
+    command = ["maintain", str(folder), "--consolidate", "--format", "claude-code", "--json"]
+    steps = int(killed(0, command).stderr.split()[-1])
+    after = texts(folder)
+    for at in range(1, steps + 1, rounds(5, 1)):
+        shutil.rmtree(folder.parent)
+        shutil.copytree(SAMPLE, folder)
+        assert killed(at, command).returncode == 9
+        assert cli(*command).code == 0
+        assert texts(folder) == after
+        assert cli(*command).json["proposals"] == []
+        for run in reversed(cli("log", folder, "--json").json["runs"]):
+            if run["states"]:
+                assert cli("undo", folder, run["id"]).code == 0
+        assert texts(folder) == fresh
+
+
+def texts(folder: Path) -> dict[str, str]:
+    """Return what each file says; lines of the index may stand in another order after a kill."""
+    found = {name: text for name, (text, _) in content(folder).items()}
+    return found | {"MEMORY.md": "\n".join(sorted(index(folder)))}
