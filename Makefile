@@ -1,7 +1,7 @@
 # make demo            watch a night on 1,000 memories, from the import to the undo
 # make test            lint, types, layers, tests
 # make test-long       kills, faults, damaged files, hostile texts, many of each: up to an hour
-# make test-formats    other agents' own programs on files that slowwave wrote; needs node, 260 MB
+# make test-formats    other agents' own programs on files that slowwave wrote; needs node, 550 MB
 # make bench           measure time and memory of every stage, up to 100,000 memories; half an hour
 # make bench-peers     the same vectors through scikit-learn and other consolidators, by turns
 # make bench-million   neighbours of 200,000 and 1,000,000 vectors
@@ -58,15 +58,21 @@ test-long: setup
 	$(BIN)/python -m pytest --long --durations=20 $(OFTEN)
 
 PEERS := build/peers
+# One whose sqlite3 can load extensions.
+SYSTEM_PYTHON ?= /usr/bin/python3
 
 test-formats: setup $(PEERS)/ready
 	$(BIN)/python -m pytest --peers $(PEERS) tests/test_peers.py
 
 # Each in the version whose files lie in tests/formats/. Claude Code is tried where it lies beside
-# them: npm install --prefix build/peers @anthropic-ai/claude-code-linux-x64@2.1.330
+# them: npm install --prefix build/peers/claude-code @anthropic-ai/claude-code-linux-x64@2.1.330
 $(PEERS)/ready:
 	$(PYTHON) -m venv --clear $(PEERS)/hermes
 	$(PEERS)/hermes/bin/python -m pip install --quiet hermes-agent==0.19.0
+	$(SYSTEM_PYTHON) -m venv --clear $(PEERS)/mcp-memory-service
+	$(PEERS)/mcp-memory-service/bin/python -m pip install --quiet mcp-memory-service==12.2.0
+	$(PYTHON) -m venv --clear $(PEERS)/langgraph
+	$(PEERS)/langgraph/bin/python -m pip install --quiet langgraph-checkpoint-sqlite==3.1.2
 	npm install --silent --prefix $(PEERS) @modelcontextprotocol/server-memory@2026.8.31
 	touch $@
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -39,6 +38,11 @@ class Place:
 
     named: Path
     mirror: Mirror | None
+
+    @property
+    def takes_texts(self) -> bool:
+        """Whether a run may add texts to it."""
+        return self.mirror is None or self.mirror.format.takes_texts
 
     @contextmanager
     def reading(self) -> Iterator[Path]:
@@ -81,10 +85,9 @@ def place_of(file: Path, format: str | None, state: Path | None, writes: bool) -
     """
     from slowwave.store.formats.registry import format_named, recognised
     from slowwave.store.mirror.mirror import Mirror, mirrored_format, state_beside
-    from slowwave.store.validate import is_database
+    from slowwave.store.validate import is_of_another_program
 
-    is_another = os.access(file, os.R_OK) and not is_database(file)
-    if format is None and state is None and not is_another:
+    if format is None and state is None and not is_of_another_program(file):
         return Place(file, None)  # the store says what is wrong with it, if anything is
     state = state or state_beside(file)
     known = mirrored_format(state)

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from slowwave.consolidation.errors import ConsolidationError
+from slowwave.consolidation.proposals import Operation
 from slowwave.consolidation.runtime.redaction import without_secrets
 from slowwave.store.errors import StoreError
 
@@ -30,6 +31,8 @@ if TYPE_CHECKING:
 
     from .foreign import Place
 
+# What can be done in a file that takes no new texts.
+_WITHOUT_A_NEW_TEXT: frozenset[Operation] = frozenset({"merge"})
 # Of several files the worst counts: the last of these that any of them ended with.
 _WORSE_AND_WORSE = (
     *(Code.DONE, Code.WORK_TO_DO, Code.PARTLY, Code.FAILED, Code.USAGE, Code.HELD),
@@ -89,7 +92,7 @@ class Night:
         with place.reading() if self.dry_run else place.brought_up_to_date() as memory_file:
             signals.open()
             with shown_progress(self.output.quiet) as progress:
-                outcome = self._maintained(memory_file, writer, progress)
+                outcome = self._maintained(memory_file, place.takes_texts, writer, progress)
             signals.close()
             unwritten: StoreError | None = None
             if not self.dry_run:
@@ -111,12 +114,16 @@ class Night:
             self.output.error(unwritten.message, "The next run writes it.", code)
         return self._with_problems(place.named, outcome, writer, code), found
 
-    def _maintained(self, memory_file: Path, writer: Writer, progress: Progress) -> Outcome:
+    def _maintained(
+        self, memory_file: Path, takes_texts: bool, writer: Writer, progress: Progress
+    ) -> Outcome:
         from slowwave.consolidation.cycle import run_cycle
 
+        only = self.options.only if takes_texts else self.options.only & _WITHOUT_A_NEW_TEXT
+        options = replace(self.options, only=only)
         return run_cycle(
             memory_file,
-            self.options,
+            options,
             self.embedder,
             writer,
             datetime.now(UTC),

@@ -15,6 +15,22 @@ if TYPE_CHECKING:
 MAGIC = b"SQLite format 3\x00"
 
 
+def is_of_another_program(path: Path) -> bool:
+    """Whether something can be read there that is no memory file, damaged or not."""
+    if path.is_dir():
+        return True
+    try:
+        with path.open("rb") as stream:
+            header = stream.read(72)
+    except OSError:
+        return False
+    # Where SQLite's file format has the application id.
+    application_id = header[68:72]
+    if not header.startswith(MAGIC):
+        return True
+    return application_id == bytes(4)
+
+
 def is_database(path: Path) -> bool:
     """Whether a file begins as a SQLite file."""
     try:

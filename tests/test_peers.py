@@ -127,8 +127,58 @@ def test_hermes_reads_what_stays_sees_no_drift_and_goes_on(
     assert not any("elm" in one for one in entries)
 
 
+def talk(python: Path, script: str, path: Path, *calls: tuple[object, ...]) -> list[Any]:
+    """Make calls to a real package, and return what each of them gave."""
+    told = run(python / "bin" / "python", SCRIPTS / script, path, json.dumps(calls))
+    return [json.loads(line) for line in told.splitlines()]
+
+
+def test_mcp_memory_service_finds_what_stays_and_goes_on(
+    peers: Path, tmp_path: Path, cli: Cli
+) -> None:
+    python, script = peers / "mcp-memory-service", "memory_service.py"
+    path = tmp_path / "sqlite_vec.db"
+    told = ["Billing listens on port 8080.", "Billing listens on port 8080", "The moon is far"]
+    search = ("retrieve", "billing listens on port")
+    talk(python, script, path, *(("store", text) for text in told))
+    first = consolidated(cli, "mcp-memory-service", path)
+    (found, orphans) = talk(python, script, path, search, ("list_superseded_orphans",))
+    assert sorted(found) in (sorted(told[1:]), sorted([told[0], told[2]]))
+    assert orphans == []
+    stored, again = talk(python, script, path, ("store", "Plays the tuba"), search)
+    assert stored[0] is True
+    assert len(again) == 3
+    consolidated(cli, "mcp-memory-service", path)
+    assert cli("undo", path, first).code == 0
+    (found,) = talk(python, script, path, search)
+    assert sorted(found) == sorted([*told, "Plays the tuba"])
+
+
+def test_langgraph_finds_what_stays_and_goes_on(peers: Path, tmp_path: Path, cli: Cli) -> None:
+    python, script = peers / "langgraph", "langgraph_store.py"
+    path = tmp_path / "store.db"
+    told = {"a": "Billing listens on port 8080.", "b": "Billing listens on port 8080"}
+    puts = [("put", user, key, {"content": text}) for user in "xy" for key, text in told.items()]
+    profile = {"name": "Ravi", "likes": ["tea"]}
+    talk(python, script, path, *puts, ("put", "x", "profile", profile))
+    first = consolidated(cli, "langgraph", path)
+    one, other = talk(python, script, path, ("search", "x"), ("search", "y"))
+    assert len(one) == 2
+    assert len(other) == 1
+    assert one["profile"] == profile
+    (gone,) = told.keys() - one.keys()
+    # The agent tells it again under the same key.
+    talk(python, script, path, ("put", "x", gone, {"content": "Billing listens on port 9090."}))
+    ended = cli("undo", path, first)
+    assert ended.code == 10
+    assert "another" in ended.err
+    (one,) = talk(python, script, path, ("search", "x"))
+    assert one[gone] == {"content": "Billing listens on port 9090."}
+
+
 def test_claude_code_loads_the_index_that_a_run_left(peers: Path, tmp_path: Path, cli: Cli) -> None:
-    claude = peers / "node_modules" / "@anthropic-ai" / "claude-code-linux-x64" / "claude"
+    package = "claude-code/node_modules/@anthropic-ai/claude-code-linux-x64"
+    claude = peers / package / "claude"
     if not claude.exists():
         pytest.skip("made by hand: 364 MB")
     project = tmp_path / "project"

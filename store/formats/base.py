@@ -56,6 +56,8 @@ class Change:
     # Which keys leave, and the memories that they belong to.
     retire: Mapping[str, str] = field(default_factory=dict)
     put: Sequence[New] = ()
+    # The keys of the memories that say what those that leave say, where one memory does.
+    heirs: Mapping[str, str] = field(default_factory=dict)
 
     def __bool__(self) -> bool:
         """Whether there is anything to do."""
@@ -103,6 +105,8 @@ class Format(ABC):
     holds: ClassVar[str]
     # Whether the file says when its memories were told.
     is_dated: ClassVar[bool] = False
+    # Whether texts can be added; else only what another memory says as well can be retired.
+    takes_texts: ClassVar[bool] = True
 
     @abstractmethod
     def recognises(self, path: Path) -> bool:

@@ -18,10 +18,13 @@ def own_formats() -> dict[str, type[Format]]:
     """Return the formats that slowwave brings along, by their names."""
     from .claude_code import ClaudeCode
     from .hermes import Hermes
+    from .langgraph import LangGraph
     from .markdown import Markdown
+    from .mcp_memory_service import McpMemoryService
     from .server_memory import ServerMemory
 
-    return {one.name: one for one in (ServerMemory, Hermes, Markdown, ClaudeCode)}
+    texts = ServerMemory, Hermes, Markdown, ClaudeCode
+    return {one.name: one for one in (*texts, McpMemoryService, LangGraph)}
 
 
 def all_formats() -> dict[str, type[Format]]:

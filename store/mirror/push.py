@@ -43,7 +43,21 @@ def due(file: MemoryFile, records: Sequence[Record]) -> Change:
     coming = [
         New(one.id, one.tenant, one.content, places[one.id], images.get(one.id)) for one in put
     ]
-    return Change(retire | {key: one for one, key in changed.items()}, [*edited, *coming])
+    heirs = _heirs(file, retire, links)
+    return Change(retire | {key: one for one, key in changed.items()}, [*edited, *coming], heirs)
+
+
+def _heirs(file: MemoryFile, retire: Mapping[str, str], links: Mapping[str, str]) -> dict[str, str]:
+    """Return the entries of the memories that superseded those which leave, however long ago."""
+    successors = {one.id: one.superseded_by for one in read_memories(file, list(retire.values()))}
+    heirs: dict[str, str] = {}
+    for key, memory in retire.items():
+        successor = successors.get(memory)
+        while successor is not None and successor not in links:
+            successor = next(iter(read_memories(file, [successor]))).superseded_by
+        if successor is not None:
+            heirs[key] = links[successor]
+    return heirs
 
 
 def _places(

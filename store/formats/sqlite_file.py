@@ -1,0 +1,112 @@
+"""Formats whose files are SQLite databases: rows leave by what the package itself has for that.
+
+Only rows of its agent's own are hidden and brought back; no text is added, since that needs a
+vector of the model that the file was made with, and no file says which one that is.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from abc import abstractmethod
+from collections.abc import Iterator, Mapping
+from contextlib import closing, contextmanager
+from pathlib import Path
+from typing import ClassVar
+
+from slowwave.store.connection import explained, patiently
+from slowwave.store.validate import is_database
+
+from .base import Change, Format, Image, OpenFile, Record, Unreadable, Written
+
+# How long we wait for the agent's own writes, in seconds at a time; `patiently` tries again.
+_SECONDS = 0.2
+
+
+class SqliteFormat(Format):
+    """A database that its agent has open all the while."""
+
+    takes_texts = False
+    is_dated = True
+    # The columns by which its tables are known.
+    tables: ClassVar[Mapping[str, frozenset[str]]]
+
+    @abstractmethod
+    def read(self, db: sqlite3.Connection) -> Iterator[Record]:
+        """Yield the memories that its agent would find. Raises `Unreadable`."""
+
+    @abstractmethod
+    def retire(self, db: sqlite3.Connection, key: str, heir: str | None) -> Image:
+        """Hide a memory from each ordinary read, and give what brings it back.
+
+        heir: the key of the memory that says the same, where there is one.
+        """
+
+    @abstractmethod
+    def bring_back(self, db: sqlite3.Connection, image: Image) -> str:
+        """Undo what `retire` did, and give the memory's key. Raises `Unreadable`."""
+
+    def recognises(self, path: Path) -> bool:
+        """Whether it has the tables."""
+        if not is_database(path):
+            return False
+        try:
+            with closing(_connected(path, "ro")) as db:
+                return self._has_tables(db)
+        except sqlite3.DatabaseError:
+            return False
+
+    def _has_tables(self, db: sqlite3.Connection) -> bool:
+        return all(
+            columns <= {row[1] for row in db.execute(f"PRAGMA table_info({table})")}
+            for table, columns in self.tables.items()
+        )
+
+    @contextmanager
+    def opened(self, path: Path, writes: bool) -> Iterator[OpenFile]:
+        """Open a database; if `writes`, its agent waits until the block has ended."""
+        if not is_database(path):
+            raise Unreadable(f"{path} is not a SQLite database.")
+        with explained(path), closing(_connected(path, "rw" if writes else "ro")) as db:
+            patiently(lambda: db.execute("BEGIN IMMEDIATE" if writes else "BEGIN"))
+            if not self._has_tables(db):
+                raise Unreadable(f"{path} is not a database of {self.about}.")
+            try:
+                yield _OpenDatabase(self, db)
+            finally:
+                if db.in_transaction:
+                    db.execute("ROLLBACK")
+
+
+class _OpenDatabase(OpenFile):
+    """A database within a transaction: nobody else changes it before the end."""
+
+    def __init__(self, format: SqliteFormat, db: sqlite3.Connection) -> None:
+        self._format = format
+        self._db = db
+        self.records = list(format.read(db))
+
+    def prepare(self, change: Change) -> Written:
+        """Do it within the transaction."""
+        keys: dict[str, str] = {}
+        for new in change.put:
+            if new.image is None:
+                raise Unreadable("No text can be added to this file.")
+            keys[new.memory] = self._format.bring_back(self._db, new.image)
+        images = {
+            memory: self._format.retire(self._db, key, change.heirs.get(key))
+            for key, memory in change.retire.items()
+        }
+        return Written(keys, images)
+
+    def commit(self) -> None:
+        """Let others see it."""
+        patiently(lambda: self._db.execute("COMMIT"))
+
+
+def _connected(path: Path, mode: str) -> sqlite3.Connection:
+    return sqlite3.connect(
+        f"{path.absolute().as_uri()}?mode={mode}",
+        uri=True,
+        timeout=_SECONDS,
+        isolation_level=None,
+    )

@@ -1,0 +1,23 @@
+CREATE TABLE store_migrations (
+                    v INTEGER PRIMARY KEY
+                );
+CREATE TABLE store (
+    -- 'prefix' represents the doc's 'namespace'
+    prefix text NOT NULL,
+    key text NOT NULL,
+    value text NOT NULL,
+    created_at TIMESTAMP DEFAULT CURRENT_TIMESTAMP,
+    updated_at TIMESTAMP DEFAULT CURRENT_TIMESTAMP, expires_at TIMESTAMP, ttl_minutes REAL,
+    PRIMARY KEY (prefix, key)
+);
+CREATE INDEX store_prefix_idx ON store (prefix);
+CREATE INDEX idx_store_expires_at ON store (expires_at)
+WHERE expires_at IS NOT NULL;
+INSERT INTO store (prefix,key,value,created_at,updated_at,expires_at,ttl_minutes) VALUES ('memories.ravi','m0',X'7B22636F6E74656E74223A2242696C6C696E67206C697374656E73206F6E20706F727420383038302E227D','2026-11-24 03:59:03','2026-11-24 03:59:03',NULL,NULL);
+INSERT INTO store (prefix,key,value,created_at,updated_at,expires_at,ttl_minutes) VALUES ('memories.ravi','m1',X'7B22636F6E74656E74223A2242696C6C696E67206C697374656E73206F6E20706F72742038303830227D','2026-11-24 03:59:03','2026-11-24 03:59:03',NULL,NULL);
+INSERT INTO store (prefix,key,value,created_at,updated_at,expires_at,ttl_minutes) VALUES ('memories.ravi','m2',X'7B22636F6E74656E74223A22526176692070726566657273207465612E227D','2026-11-24 03:59:03','2026-11-24 03:59:03',NULL,NULL);
+INSERT INTO store (prefix,key,value,created_at,updated_at,expires_at,ttl_minutes) VALUES ('memories.eva','m3',X'7B22636F6E74656E74223A2242696C6C696E67206C697374656E73206F6E20706F727420383038302E227D','2026-11-24 03:59:03','2026-11-24 03:59:03',NULL,NULL);
+INSERT INTO store (prefix,key,value,created_at,updated_at,expires_at,ttl_minutes) VALUES ('memories.ravi','m4',X'7B22636F6E74656E74223A22526566756E6473206E6565642061207365636F6E64207369676E6174757265227D','2026-11-24 03:59:03','2026-11-24 03:59:03',NULL,NULL);
+INSERT INTO store (prefix,key,value,created_at,updated_at,expires_at,ttl_minutes) VALUES ('memories.ravi','m5',X'7B22636F6E74656E74223A22526566756E6473206E6565642061207365636F6E64207369676E61747572652E227D','2026-11-24 03:59:03','2026-11-24 03:59:03',NULL,NULL);
+INSERT INTO store (prefix,key,value,created_at,updated_at,expires_at,ttl_minutes) VALUES ('memories.ravi','s1',X'7B226B696E64223A224D656D6F7279222C22636F6E74656E74223A7B22636F6E74656E74223A2252617669207072656665727320746561227D7D','2026-11-24 03:59:03','2026-11-24 03:59:03',NULL,NULL);
+INSERT INTO store (prefix,key,value,created_at,updated_at,expires_at,ttl_minutes) VALUES ('profiles.ravi','p',X'7B226E616D65223A2252617669222C22636F6E74656E74223A7B226C696B6573223A5B22746561225D7D7D','2026-11-24 03:59:03','2026-11-24 03:59:03',NULL,NULL);

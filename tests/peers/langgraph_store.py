@@ -1,0 +1,20 @@
+"""Talks to the real store of LangGraph: python langgraph_store.py FILE CALLS.
+
+Prints what each call gives; `put` takes a user's name, a key and a value.
+"""
+
+import json
+import sys
+
+from langgraph.store.sqlite import SqliteStore
+
+path, calls = sys.argv[1:]
+with SqliteStore.from_conn_string(path) as store:
+    store.setup()
+    for name, user, *arguments in json.loads(calls):
+        if name == "put":
+            store.put(("memories", user), *arguments)
+            print("null")
+        else:
+            found = store.search(("memories", user), limit=100)
+            print(json.dumps({one.key: one.value for one in found}))
