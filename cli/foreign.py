@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, TypeVar
 
 import typer
 
 if TYPE_CHECKING:
+    from slowwave.store.formats.base import Budget
     from slowwave.store.mirror.mirror import Mirror
 
 FormatOption = Annotated[
@@ -32,6 +33,9 @@ StateOption = Annotated[
 ]
 
 
+Done = TypeVar("Done")
+
+
 @dataclass(frozen=True)
 class Place:
     """What FILE stands for: a memory file, or the file of another agent with its mirror."""
@@ -43,6 +47,10 @@ class Place:
     def takes_texts(self) -> bool:
         """Whether a run may add texts to it."""
         return self.mirror is None or self.mirror.format.takes_texts
+
+    def budget(self) -> Budget | None:
+        """Return how full another agent's file is, where that has a limit."""
+        return None if self.mirror is None else self.mirror.format.budget(self.named)
 
     @contextmanager
     def reading(self) -> Iterator[Path]:
@@ -63,12 +71,23 @@ class Place:
         self.mirror.settle(datetime.now(UTC))
         yield self.mirror.state
 
-    @contextmanager
-    def changing(self) -> Iterator[Path]:
-        """Provide a memory file to change, and write it back at the end."""
+    def change(self, do: Callable[[Path], Done], only_tried: bool = False) -> Done:
+        """Do something to the memory file, and give what comes of it.
+
+        With another agent's file first on a copy, to see whether that file can hold what comes of
+        it. only_tried: leave it at that.
+        """
+        if self.mirror is None:
+            return do(self.named)
+        with self.mirror.picture(datetime.now(UTC)) as copy:
+            done = do(copy.state)
+            copy.refuse_what_does_not_fit()
+        if only_tried:
+            return done
         with self.brought_up_to_date() as memory_file:
-            yield memory_file
+            done = do(memory_file)
         self.write_back()
+        return done
 
     def write_back(self) -> list[str]:
         """Write what became of a mirror; give the keys of proposals that are stale by now.

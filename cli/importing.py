@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json as jsonlib
 import shutil
 import sys
 from collections.abc import Iterator
@@ -32,17 +33,26 @@ def import_(
     skip_invalid: Annotated[
         bool, typer.Option("--skip-invalid", help="Leave out lines that are not valid.")
     ] = False,
+    from_format: Annotated[
+        str | None,
+        typer.Option(
+            "--from", metavar="FORMAT", help="SOURCE is another agent's file: see formats."
+        ),
+    ] = None,
     config: ConfigOption = None,
     json: JsonOption = False,
     quiet: QuietOption = False,
 ) -> None:
-    """Add memories from JSON lines, all of them in one transaction; makes FILE if need be."""
+    """Add memories from JSON lines, all of them in one transaction; makes FILE if need be.
+
+    With --from, from the memory file of another agent, which is only read.
+    """
     from slowwave.store.exchange import import_lines
     from slowwave.store.file import open_or_make
 
     output = Output(json, quiet)
     with (
-        _reading(source) as lines,
+        _reading(source) if from_format is None else _lines_from(source, from_format) as lines,
         open_or_make(file) as opened,
         shown_progress(quiet) as progress,
     ):
@@ -80,6 +90,17 @@ def _reading(source: Path) -> Iterator[Iterator[bytes]]:
             return
         with _all_of(stream, source) as whole:
             yield _lines(whole, source)
+
+
+@contextmanager
+def _lines_from(source: Path, format: str) -> Iterator[Iterator[bytes]]:
+    """Provide the memories of another agent's file as lines."""
+    from slowwave.store.formats.registry import format_named
+    from slowwave.store.mirror.pull import line_of
+
+    with format_named(format).opened(source, writes=False) as other:
+        lines = [line_of(record) for record in other.records]
+    yield (jsonlib.dumps(line).encode() for line in lines if line is not None)
 
 
 @contextmanager

@@ -17,7 +17,7 @@ from slowwave.store.errors import StoreError
 from .exits import Code, code_of
 from .output import Output, clean
 from .progress import shown_progress
-from .report import as_json, as_text
+from .report import as_json, as_text, budget_as_json, budget_as_text
 from .signals import signals_of_this_command
 from .telling import Telling
 
@@ -88,7 +88,7 @@ class Night:
         return code
 
     def _on(self, place: Place) -> tuple[int, dict[str, Any]]:
-        writer, signals = self.writer(), signals_of_this_command()
+        writer, signals, full = self.writer(), signals_of_this_command(), place.budget()
         with place.reading() if self.dry_run else place.brought_up_to_date() as memory_file:
             signals.open()
             with shown_progress(self.output.quiet) as progress:
@@ -104,10 +104,11 @@ class Night:
             with signals.limited():
                 if self.output.json:
                     found = as_json(outcome, str(place.named), self.dry_run, writer)
+                    found |= budget_as_json(full, place.budget())
                 elif not self.output.quiet:
                     telling = Telling(memory_file)
                     told = outcome, place.named, self.dry_run, writer, telling, self.verbose
-                    self.output.show(*as_text(*told))
+                    self.output.show(*as_text(*told), *budget_as_text(full, place.budget()))
         code = signals.code or _code(outcome, self.dry_run and self.tells_work)
         if unwritten is not None:
             code = code or Code.PARTLY

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from slowwave.consolidation.running.outcome import Outcome
     from slowwave.consolidation.running.purge import Purged
     from slowwave.consolidation.writing.writer import Writer
+    from slowwave.store.formats.base import Budget
     from slowwave.store.memories import Counts
 
 _MOST_SUSPICIOUS = 5
@@ -115,6 +116,21 @@ def as_text(
         parts.append(_ending(outcome, file, dry_run))
     # A blank line between them.
     return [line for part in parts for line in (part, "")][:-1]
+
+
+def budget_as_json(before: Budget | None, after: Budget | None) -> dict[str, Any]:
+    """Return how full another agent's file was and is; nothing where it has no limit."""
+    if before is None or after is None:
+        return {}
+    return {"budget": asdict(after) | {"before": before.used}}
+
+
+def budget_as_text(before: Budget | None, after: Budget | None) -> Iterator[str]:
+    """Say how much of what its agent takes a file had, and has."""
+    if before is not None and after is not None:
+        now = "" if after.used == before.used else f", {after.used:,} now"
+        yield ""
+        yield f"Its agent takes {after.most:,} {after.unit}: it had {before.used:,}{now}."
 
 
 def _result(result: Result) -> dict[str, Any]:

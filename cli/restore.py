@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
-from typing import Annotated
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from .foreign import FormatOption, StateOption, place_of
 from .output import Output, clean
 from .settings import ConfigOption, FileArgument, JsonOption, QuietOption
+
+if TYPE_CHECKING:
+    from slowwave.store.records import Memory
 
 
 def restore(
@@ -27,13 +31,12 @@ def restore(
     from slowwave.store.memories import restore_memory
     from slowwave.store.records import timestamp
 
-    with (
-        place_of(file, format, state, writes=True).changing() as memory_file,
-        maintenance_lock(memory_file),
-        open_writing(memory_file) as opened,
-    ):
-        refuse_damaged(opened)
-        restored = restore_memory(opened, memory, timestamp(datetime.now(UTC)))
+    def bring_back(memory_file: Path) -> Memory:
+        with maintenance_lock(memory_file), open_writing(memory_file) as opened:
+            refuse_damaged(opened)
+            return restore_memory(opened, memory, timestamp(datetime.now(UTC)))
+
+    restored = place_of(file, format, state, writes=True).change(bring_back)
     output = Output(json, quiet)
     output.result({"command": "restore", "file": str(file), "id": restored.id})
     output.show(clean(f"Active again: {restored.id} {restored.content}"))

@@ -204,7 +204,16 @@ QuietOption = Annotated[
 KEYS = frozenset(
     {
         *("all", "api_base", "ask", "backup", "checker", "concurrency"),
-        *("consolidate", "contains", "dry_run", "embedder", "exit_code", "format", "full"),
+        *(
+            "consolidate",
+            "contains",
+            "dry_run",
+            "embedder",
+            "exit_code",
+            "format",
+            "from_format",
+            "full",
+        ),
         *("importance", "include_protected", "json", "keep_backups", "kind", "layer"),
         *("limit", "max_calls", "max_cost", "max_time", "max_tokens", "model"),
         *("only", "origin", "pin", "purge", "quiet", "reconsider"),

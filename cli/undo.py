@@ -17,6 +17,8 @@ from .settings import ConfigOption, FileArgument, JsonOption, QuietOption
 from .telling import counted
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from slowwave.store.file import MemoryFile
     from slowwave.store.ledger import Decision, Run
 
@@ -88,17 +90,19 @@ def undo(
         raise typer.BadParameter("Name a run or a proposal, or say --since RUN.")
     output = Output(json, quiet)
     place = place_of(file, format, state, writes=not rehearse)
-    with (
-        place.reading() if rehearse and place.mirror else place.changing() as memory_file,
-        open_writing(memory_file) as opened,
-    ):
-        if not (rehearse or yes):
-            # Before the lock is taken: a question may wait for long.
-            _ask_first(_choose(opened, which, since_run), output)
-        with maintenance_lock(memory_file):
+
+    def take_back(memory_file: Path) -> tuple[_Chosen, list[str]]:
+        with maintenance_lock(memory_file), open_writing(memory_file) as opened:
             refuse_damaged(opened)
             chosen = _choose(opened, which, since_run)
-            keys = chosen.undo(opened, rehearse)
+            # Of another agent's file, a copy of its mirror is changed for that.
+            return chosen, chosen.undo(opened, rehearse and place.mirror is None)
+
+    if not (rehearse or yes):
+        # Before the lock is taken: a question may wait for long.
+        with place.reading() as memory_file, open_writing(memory_file) as opened:
+            _ask_first(_choose(opened, which, since_run), output)
+    chosen, keys = place.change(take_back, only_tried=rehearse)
     output.result(
         {
             "command": "undo",

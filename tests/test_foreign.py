@@ -471,3 +471,45 @@ def test_a_format_that_there_is_not_is_told_with_those_that_there_are(
     ended = cli("maintain", path, "--consolidate", "--format", "frob")
     assert ended.code == 1
     assert "mcp-server-memory" in ended.err
+
+
+def test_a_run_says_how_full_the_file_was_and_is(sample: tuple[str, Path], cli: Cli) -> None:
+    name, path = sample
+    done = cli("maintain", path, "--consolidate", "--format", name, "--json").json
+    if name == "mcp-server-memory":
+        assert "budget" not in done
+        return
+    budget = done["budget"]
+    assert budget["used"] < budget["before"] < budget["most"]
+    unit, most = {"hermes": ("characters", 2_200), "markdown": ("lines", 200)}[name]
+    assert (budget["unit"], budget["most"]) == (unit, most)
+    assert f"Its agent takes {most:,} {unit}" in cli("maintain", path, "--consolidate").out
+
+
+def test_an_undo_that_would_fill_the_file_above_its_limit_is_refused(
+    tmp_path: Path, cli: Cli
+) -> None:
+    shutil.copytree(FORMATS / "hermes", tmp_path / "hermes")
+    path = tmp_path / "hermes" / SAMPLES["hermes"]
+    run = consolidated(cli, "hermes", path)
+    path.write_text(f"{path.read_text()}\n§\n{'The log is long. ' * 200}"[:2_190].rstrip())
+    before = path.read_bytes()
+    ended = cli("undo", path, run)
+    assert ended.code == 10
+    assert "its agent takes 2200" in ended.err
+    assert path.read_bytes() == before
+    assert cli("undo", path, run, "--dry-run").code == 10
+    assert cli("log", path, run, "--json").json["run"]["outcome"] == "done"
+
+
+def test_a_file_of_another_agent_is_imported_and_only_read(
+    sample: tuple[str, Path], tmp_path: Path, cli: Cli
+) -> None:
+    name, path = sample
+    before = path.read_bytes()
+    ended = cli("import", tmp_path / "own.db", path, "--from", name, "--json")
+    assert ended.code == 0
+    memories = cli("list", tmp_path / "own.db", "--json").json
+    assert ended.json["imported"] == memories["count"] > 3
+    assert path.read_bytes() == before
+    assert not state_of(path).exists()

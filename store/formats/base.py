@@ -20,6 +20,15 @@ class Unreadable(UnusableFile):
 
 
 @dataclass(frozen=True)
+class Budget:
+    """How much of a file its agent takes, in characters or lines."""
+
+    used: int
+    most: int
+    unit: str
+
+
+@dataclass(frozen=True)
 class Record:
     """One memory as it stands in a file of another agent."""
 
@@ -111,6 +120,10 @@ class Format(ABC):
     @abstractmethod
     def recognises(self, path: Path) -> bool:
         """Whether a file is of this format, by a look at it."""
+
+    def budget(self, path: Path) -> Budget | None:
+        """Return how much of a file there is, and its agent takes; None without a limit."""
+        return None
 
     @abstractmethod
     def opened(self, path: Path, writes: bool) -> AbstractContextManager[OpenFile]:

@@ -20,7 +20,7 @@ from slowwave.store.errors import FileHeld, StoreError
 from slowwave.store.records import in_utc, timestamp
 from slowwave.store.sidecar import sync_folder
 
-from .base import Change, Format, Image, New, OpenFile, Record, Unreadable, Written
+from .base import Budget, Change, Format, Image, New, OpenFile, Record, Unreadable, Written
 from .text_file import lines_of, read_bytes, write_in_place
 
 INDEX = "MEMORY.md"
@@ -78,6 +78,12 @@ class ClaudeCode(Format):
             return path.is_dir() and any(_files(path))
         except (OSError, Unreadable):
             return False
+
+    def budget(self, path: Path) -> Budget | None:
+        """Count the lines of the index: a session loads no more of it."""
+        index = path / INDEX
+        lines = lines_of(_text(read_bytes(index), index)) if index.exists() else []
+        return Budget(len(lines), _MOST_LINES, "lines")
 
     @contextmanager
     def opened(self, path: Path, writes: bool) -> Iterator[OpenFile]:

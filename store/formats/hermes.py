@@ -12,7 +12,7 @@ from pathlib import Path
 
 from slowwave.store.errors import FileHeld
 
-from .base import New, Unreadable
+from .base import Budget, New, Unreadable
 from .document import Block, Document, Entry
 from .text_file import TextFormat, text_of
 
@@ -59,9 +59,10 @@ class Hermes(TextFormat):
             raise Unreadable("A line with a § alone cannot stand in an entry.")
         return new.text.strip()
 
-    def budget_of(self, path: Path) -> int | None:
-        """Return how many characters the agent takes."""
-        return _BUDGETS.get(path.name)
+    def budget(self, path: Path) -> Budget | None:
+        """Count characters, as the agent's tool does."""
+        most = _BUDGETS.get(path.name)
+        return None if most is None else Budget(len(text_of(path) or ""), most, "characters")
 
     @contextmanager
     def locked(self, path: Path) -> Iterator[None]:

@@ -12,11 +12,12 @@ from dataclasses import dataclass, field
 from datetime import date
 from pathlib import Path
 
-from .base import New, Unreadable
+from .base import Budget, New, Unreadable
 from .document import Block, Document, Entry
 from .text_file import TextFormat, lines_of, text_of
 
 _KNOWN = frozenset({"MEMORY.md", "USER.md", "GEMINI.md"})
+_MOST_CHARACTERS, _MOST_LINES = 4_000, 200
 # Written by people, for the agent to follow.
 _INSTRUCTIONS = frozenset({"CLAUDE.md", "AGENTS.md", "SOUL.md", "README.md", "DREAMS.md"})
 # Of Gemini's file only this section is the agent's.
@@ -56,6 +57,13 @@ class Markdown(TextFormat):
         daily = _DAILY.fullmatch(path.name)
         reader = _Reader(path.name, _start_of(daily[1]) if daily else None)
         return Document(reader.parts(lines_of(text)))
+
+    def budget(self, path: Path) -> Budget | None:
+        """Count what the agent loads: characters of USER.md, lines of MEMORY.md."""
+        text = text_of(path) or ""
+        if path.name == "USER.md":
+            return Budget(len(text), _MOST_CHARACTERS, "characters")
+        return Budget(text.count("\n"), _MOST_LINES, "lines") if path.name == "MEMORY.md" else None
 
     def spell(self, new: New, document: Document) -> str:
         """Return a bullet like those that stand there."""

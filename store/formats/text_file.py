@@ -30,10 +30,6 @@ class TextFormat(Format):
     def spell(self, new: New, document: Document) -> str:
         """Return how a text is written in this file. Raises `Unreadable` if it cannot be."""
 
-    def budget_of(self, path: Path) -> int | None:
-        """Return the most characters that the agent takes; None where it takes any number."""
-        return None
-
     def locked(self, path: Path) -> AbstractContextManager[None]:
         """Hold the file against its own agent, where that has a lock."""
         return nullcontext()
@@ -71,10 +67,11 @@ class OpenText(OpenFile):
         read_anew = self._format.parse(text, self._path)
         if sorted(one.text for one in read_anew.records()) != texts:
             raise Unreadable(f"{self._path} cannot hold what is to stand in it.")
-        budget, before = self._format.budget_of(self._path), len(_decoded(self._bytes, self._path))
-        if budget is not None and len(text) > max(budget, before):
+        before, after = len(_decoded(self._bytes, self._path)), len(text)
+        budget = self._format.budget(self._path)
+        if budget is not None and budget.unit == "characters" and after > max(budget.most, before):
             raise Unreadable(
-                f"{self._path} would have {len(text)} characters; its agent takes {budget}."
+                f"{self._path} would have {after} characters; its agent takes {budget.most}."
             )
         self._wanted = text.encode()
         return written

@@ -77,6 +77,14 @@ class Mirror:
                 copy._pull(other, now)
             yield copy
 
+    def refuse_what_does_not_fit(self) -> None:
+        """Work out what the other file would be, and write nothing. Raises `UnusableFile`."""
+        with (
+            self.format.opened(self.path, writes=True) as other,
+            open_writing(self.state) as file,
+        ):
+            other.prepare(due(file, other.records))
+
     def settle(self, now: datetime) -> Pulled:
         """Take in what the agent changed, then write what runs made of it.
 

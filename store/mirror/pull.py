@@ -136,8 +136,17 @@ def _memory(
             )
         )
     counts[said] += 1
-    fields = {
-        "id": str(uuid.uuid5(_NAMESPACE, f"{record.tenant}\0{record.text}\0{counts[said]}")),
+    told = f"{record.tenant}\0{record.text}\0{counts[said]}"
+    return new_memory(_fields(record) | {"id": str(uuid.uuid5(_NAMESPACE, told))}, now)
+
+
+def line_of(record: Record) -> dict[str, object] | None:
+    """Return an entry as an import takes it; None of what can be no memory."""
+    return _fields(record) if _is_memory(record.text) else None
+
+
+def _fields(record: Record) -> dict[str, object]:
+    return {
         "content": record.text,
         "tenant": record.tenant,
         "origin": record.origin,
@@ -145,4 +154,3 @@ def _memory(
         "session": record.session,
         "observed_at": record.observed_at or UNDATED,
     }
-    return new_memory(fields, now)
