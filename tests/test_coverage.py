@@ -111,6 +111,34 @@ def test_what_limits_or_doubts_tells_no_more_than_that(
     assert gap(coverage, teller, said) is not None
 
 
+@pytest.mark.parametrize(
+    ("said", "teller", "is_told"),
+    [
+        (
+            "Volunteers get a key to the boathouse in the first week.",
+            "Volunteers get a key to the boathouse in the first week if the board has met.",
+            False,
+        ),
+        (
+            "Parcels are handed out at the back door until noon.",
+            "Parcels are handed out at the back door until noon, unless the ramp is iced over.",
+            False,
+        ),
+        # The case is one of something else that it says.
+        (
+            "Explained to yet another customer that a bike left outside the zone costs 15 euros.",
+            "Customers are charged 15 euros when they leave a bike outside the zone; it is dropped "
+            "if they bring it back within five minutes.",
+            True,
+        ),
+    ],
+)
+def test_what_is_so_in_some_case_only_does_not_tell_that_it_is_so(
+    coverage: Coverage, said: str, teller: str, is_told: bool
+) -> None:
+    assert (gap(coverage, said, teller) is None) == is_told
+
+
 def test_what_says_that_something_changed_does_not_tell_what_was_so(coverage: Coverage) -> None:
     now = "Helvi now settles the invoices on the 3rd at 10:00."
     assert gap(coverage, PLAIN, now) == "change"

@@ -1,14 +1,20 @@
 """The nights of 1,000 memories as files of other agents: as much found, and as little lost.
 
-python -m benchmarks.quality.formats        by itself, since no other figure depends on it
+python -m benchmarks.quality.formats [--dream PATH/dream.py]
+With github.com/Da7-Tech/dream, which consolidates Markdown without a model too, beside it: both on
+the first 300 memories of each night, since it takes no 1,000, and on labelled pairs, two a file.
 """
 
 from __future__ import annotations
 
+import argparse
 import json
 import platform
+import subprocess
+import sys
+import tomllib
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -18,7 +24,7 @@ from rich.console import Console
 from rich.table import Table
 
 from fixtures.night import FLAVOURS, Night, Told, lines, load
-from slowwave.consolidation.vectors.embedder import SentenceEmbedder
+from slowwave.consolidation.vectors.embedder import Embedder, SentenceEmbedder
 from slowwave.store.formats.registry import format_named
 from slowwave.store.mirror.mirror import Mirror
 
@@ -26,6 +32,10 @@ from .files import active, memory_file, night, rows
 from .known import holds, keys_of, mixed
 
 Row = dict[str, str]
+
+_PAIRS = Path(__file__).parents[2] / "fixtures" / "quality" / "pairs-held-out.toml"
+# It compares each with each, and gives up at 200,000 comparisons.
+_MOST_OF_DREAM = 300
 
 
 def _server_memory(folder: Path, memories: Sequence[Row]) -> Path:
@@ -90,11 +100,71 @@ def _figures(path: Path, known: Night, texts: Sequence[str]) -> list[str]:
     ]
 
 
+def _bullets(consolidate: Callable[[Path], None], texts: Sequence[str]) -> list[str]:
+    """Return the bullets that are left of some, in a file of their own."""
+    with TemporaryDirectory() as folder:
+        path = _markdown(Path(folder), [{"content": one} for one in texts])
+        consolidate(path)
+        lines = path.read_text("utf-8").splitlines()
+    return [line[2:] for line in lines if line.startswith("- ")]
+
+
+def _side_by_side(dream: Path, embedder: Embedder) -> Iterator[tuple[str, ...]]:
+    """Yield a row for each tool on each file."""
+
+    def theirs(path: Path) -> None:
+        command = [sys.executable, str(dream.resolve()), str(path), "--apply", "--quiet"]
+        options = ["--format", "bullets"]
+        subprocess.run(  # noqa: S603 - the program that the user names
+            [*command, *options], check=True, capture_output=True, cwd=path.parent
+        )
+
+    def ours(path: Path) -> None:
+        _maintained(path, "markdown", path.parent / "state.db", embedder)
+
+    tools = {"dream": theirs, "slowwave": ours}
+    for flavour in FLAVOURS:
+        known = load(flavour)
+        told = [json.loads(line)["content"] for line in lines(known)][:_MOST_OF_DREAM]
+        keys = [one for one in keys_of(known).values() if any(holds(text, one) for text in told)]
+        for name, tool in tools.items():
+            left = _bullets(tool, told)
+            kept = sum(any(holds(text, one) for text in left) for one in keys)
+            characters = f"{sum(map(len, told))} -> {sum(map(len, left))}"
+            yield flavour, name, str(len(left)), characters, f"{kept} of {len(keys)}"
+    pairs = tomllib.loads(_PAIRS.read_text("utf-8"))["pair"]
+    for same in (True, False):
+        some = [(one["left"], one["right"]) for one in pairs if one["same"] is same]
+        for name, tool in tools.items():
+            joined = sum(len(_bullets(tool, one)) < 2 for one in some)
+            what = f"pairs that {'say the same' if same else 'differ'}"
+            yield what, name, f"{joined} of {len(some)} joined", "", ""
+
+
+def _maintained(path: Path, name: str, state: Path, embedder: Embedder) -> Mirror:
+    """Let a night go over another agent's file."""
+    mirror = Mirror(path, format_named(name), state)
+    mirror.make()
+    mirror.settle(datetime.now(UTC))
+    night(mirror.state, embedder)
+    mirror.settle(datetime.now(UTC))
+    return mirror
+
+
 def main() -> None:
     """Print a table: each flavour as a memory file of our own and in each format."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--dream", type=Path, help="its dream.py")
+    dream = parser.parse_args().dream
     embedder = SentenceEmbedder()
     console = Console(width=130)
     console.print(f"Python {platform.python_version()}, {platform.machine()}; one run each")
+    if dream is not None:
+        beside = Table("file", "tool", "left", "characters", "facts kept")
+        for row in _side_by_side(dream, embedder):
+            beside.add_row(*row)
+        console.print(beside)
+        return
     titles = ("night", "as", "memories", "left", "characters", "facts kept", "wrong", "applied")
     table = Table(*titles)
     for flavour in FLAVOURS:
@@ -106,13 +176,8 @@ def main() -> None:
             table.add_row(flavour, "a memory file", *_figures(path, known, texts))
         for name, write in WRITERS.items():
             with TemporaryDirectory() as folder:
-                mirror = Mirror(
-                    write(Path(folder), told), format_named(name), Path(folder) / "state.db"
-                )
-                mirror.make()
-                mirror.settle(datetime.now(UTC))
-                night(mirror.state, embedder)
-                mirror.settle(datetime.now(UTC))
+                path = write(Path(folder), told)
+                mirror = _maintained(path, name, Path(folder) / "state.db", embedder)
                 with mirror.format.opened(mirror.path, writes=False) as other:
                     texts = [one.text for one in other.records]
                 table.add_row(flavour, name, *_figures(mirror.state, known, texts))

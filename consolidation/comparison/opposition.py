@@ -32,6 +32,8 @@ _SEVERAL = frozenset({"quoted", "path", "identifier", "url", "host", "email", "a
 _TO_THE_LETTER = frozenset({"sign", "case", "comma", "literal", "tense"})
 # Moods that limit when or how surely something is so.
 _LIMITING = frozenset({"may", "used to", "almost", "unless", "if", "until", "?"})
+# A case in which alone something is so.
+_CASE = re.compile(r"\b(?:if|unless|provided(?: that)?|in case) (?P<case>[^,;.]+)", re.IGNORECASE)
 # Where a clause may end that says something by itself.
 _CLAUSE_END = re.compile(r",\s+|[;()\u2013\u2014]\s*|\s+(?=(?:so|since|because|and|but)\s)")
 
@@ -78,6 +80,9 @@ def opposed(said: Reading, teller: Reading) -> Gap | None:
         dates = [one.text for one in teller.values if one.kind == "date"]
         if dates:
             return Gap("value", ", ".join(dates))
+    if _adds_a_case(said, teller):
+        # What is so in some case only is not said to be so.
+        return Gap("scope", teller.text)
     against = _against(said, teller)
     if against is not None:
         return against
@@ -124,6 +129,19 @@ def share_an_anchor(said: Reading, teller: Reading) -> bool:
 def limits(reading: Reading) -> frozenset[str]:
     """Find what limits when or how surely a sentence is so."""
     return moods_of(reading) & _LIMITING
+
+
+def _adds_a_case(said: Reading, teller: Reading) -> bool:
+    """Whether a sentence is so in a case only that another says nothing of, in whichever words."""
+    if _CASE.search(teller.text) is None or _CASE.search(said.text):
+        return False
+    clauses = teller.text.split(";")
+    telling = max(clauses, key=lambda one: len(read(one).stem_set & said.stem_set))
+    case = _CASE.search(telling)
+    if case is None:
+        return False
+    named = read(case["case"]).stem_set
+    return len(named - said.stem_set) > len(named) / 2
 
 
 def share_a_subject(said: Reading, teller: Reading) -> bool:
