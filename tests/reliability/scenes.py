@@ -62,7 +62,9 @@ class Reference:
         self.path = scene.copy(folder)
         self.ended = scene.run(self.path)
         assert self.ended.code == 0, self.ended.err
-        self.before = scene.before / "memory.db"
+        # Looked at in a copy: a look lays a log beside the file for a moment, and others may be
+        # copying the scene just then.
+        self.before = scene.copy(folder.with_name("looked at"))
         self.rows_before = _by_id(self.before)
         self.rows_after = _by_id(self.path)
         self.texts_after = told(self.path)
