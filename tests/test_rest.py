@@ -382,7 +382,7 @@ def a_history(path: Path, chance: Random, embedder: Embedder) -> None:
         lambda: change("DELETE FROM embeddings WHERE memory_id = ?"),
         lambda: change(
             "UPDATE embeddings SET vector = (SELECT vector FROM embeddings ORDER BY memory_id "
-            "LIMIT 1 OFFSET ?) WHERE memory_id = ?",
+            "LIMIT 1 OFFSET ? % (SELECT count(*) FROM embeddings)) WHERE memory_id = ?",
             chance.randint(0, 9),
         ),
     ]

@@ -18,9 +18,10 @@ import night as fixture
 import pytest
 from builders import process
 from figures import Figures
-from model_server import Asked, Reply, model_server, oracle
-from nights import execute, fill, night, rows
+from model_server import Asked, Reply, model_server
+from nights import execute, fill, night, rows, told
 from reliability.processes import is_whole, small_night, start
+from test_model_fallbacks import KEY, SHORT, same, stubborn
 
 from slowwave.consolidation.vectors.embedder import SentenceEmbedder
 from slowwave.store.file import create_file
@@ -228,31 +229,28 @@ def test_agents_write_beside_undo_restore_and_import_and_nothing_of_theirs_is_lo
 def test_what_an_agent_changes_while_a_model_thinks_is_stale_and_taken_up_by_the_next_run(
     tmp_path: Path, embedder: SentenceEmbedder, figures: Figures
 ) -> None:
-    path = small_night(tmp_path / "memory.db", 60, embedder)
-    changed: list[str] = []
+    path = tmp_path / "memory.db"
+    create_file(path)
+    fill(path, told([*KEY[:2], SHORT], "key"))
+    night(path, embedder, only=frozenset())
+    changed = f"{SHORT} Since today only."
 
     def answer(asked: Asked) -> Reply:
-        if not changed:
-            changed.append(asked.memories[0]["id"])
-            text = f"{asked.memories[0]['text']} Since today only."
-            ours = "SELECT id FROM memories WHERE content = ?"
-            said = rows(path, ours, asked.memories[0]["text"])[0]["id"]
-            execute(path, "UPDATE memories SET content = ? WHERE id = ?", text, said)
-        return oracle(asked)
+        execute(path, "UPDATE memories SET content = ? WHERE content = ?", changed, SHORT)
+        return stubborn(same(KEY[0]))(asked)
 
     with model_server(answer) as server:
         arguments = ["--consolidate", "--model", "openai/test", "--api-base", server.base, "--json"]
         first = start("maintain", path, *arguments)
         out, err = first.communicate()
         assert first.returncode in (0, 3), err
-        states = [one["state"] for one in json.loads(out)["proposals"]]
-        assert "stale" in states
+        assert [one["state"] for one in json.loads(out)["proposals"]] == ["stale"]
         assert rows(path, "SELECT 1 FROM proposals WHERE state = 'stale'")
         second = start("maintain", path, *arguments)
         out, err = second.communicate()
         assert second.returncode in (0, 3), err
         assert "stale" not in [one["state"] for one in json.loads(out)["proposals"]]
-    assert rows(path, "SELECT 1 FROM memories WHERE content LIKE '% Since today only.'")
+    assert rows(path, "SELECT 1 FROM memories WHERE content = ?", changed)
     assert is_whole(path)
 
 
