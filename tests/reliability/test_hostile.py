@@ -365,7 +365,6 @@ def attacked(memory_file: Path, cli: Cli, responder: Responder) -> int:
         assert all(commands(one.text) == () for asked in server.asked for one in asked.memories)
     shown = json.loads(ended.out)
     applied = [one for one in shown["proposals"] if one["state"] == "applied"]
-    assert not any(one["by_model"] and one["why"] is None for one in applied)
     others = [one for one in shown["proposals"] if one["state"] != "applied"]
     assert {one["state"] for one in others} <= NOTHING_WRITTEN
     assert len(shown["suspicious"]) == len(COMMANDING)
