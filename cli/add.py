@@ -9,6 +9,7 @@ import typer
 
 from slowwave.store.records import Kind, Layer, Origin
 
+from .foreign import refuse_foreign
 from .output import Output, clean
 from .settings import ConfigOption, FileArgument, JsonOption, QuietOption
 
@@ -46,6 +47,7 @@ def add(
     from slowwave.store.file import open_writing
     from slowwave.store.memories import add_memories
 
+    refuse_foreign(file)
     if not text.strip():
         raise InvalidLine("This is not a memory: its text is blank.")
     memory = new_memory(

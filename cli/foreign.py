@@ -97,6 +97,17 @@ class Place:
         return [] if self.mirror is None else self.mirror.settle(datetime.now(UTC)).stale
 
 
+def refuse_foreign(file: Path) -> None:
+    """Refuse another agent's file where only one of slowwave's own makes sense."""
+    from slowwave.store.formats.registry import recognised
+    from slowwave.store.validate import is_of_another_program
+
+    if is_of_another_program(file) and (found := recognised(file)):
+        raise typer.BadParameter(
+            f"{file} looks like {found[0].name}, {found[0].about}: only its own agent adds to it."
+        )
+
+
 def place_of(file: Path, format: str | None, state: Path | None, writes: bool) -> Place:
     """Find out what FILE is. Raises `StoreError`, and wrong usage where it could be several things.
 

@@ -16,6 +16,7 @@ import typer
 
 from slowwave.store.errors import StoreError
 
+from .foreign import refuse_foreign
 from .output import Output, clean
 from .progress import shown_progress
 from .settings import ConfigOption, FileArgument, JsonOption, QuietOption
@@ -50,6 +51,7 @@ def import_(
     from slowwave.store.exchange import import_lines
     from slowwave.store.file import open_or_make
 
+    refuse_foreign(file)
     output = Output(json, quiet)
     with (
         _reading(source) if from_format is None else _lines_from(source, from_format) as lines,

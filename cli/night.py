@@ -113,6 +113,7 @@ class Night:
         if unwritten is not None:
             code = code or Code.PARTLY
             self.output.error(unwritten.message, "The next run writes it.", code)
+            return code, found
         return self._with_problems(place.named, outcome, writer, code), found
 
     def _maintained(

@@ -17,9 +17,9 @@ MAGIC = b"SQLite format 3\x00"
 
 def is_of_another_program(path: Path) -> bool:
     """Whether something can be read there that is no memory file, damaged or not."""
-    if path.is_dir():
-        return True
     try:
+        if not path.is_file():
+            return path.is_dir()
         with path.open("rb") as stream:
             header = stream.read(72)
     except OSError:
@@ -48,6 +48,8 @@ def refuse_what_is_no_database(path: Path) -> None:
     Corrupt An SQLite Database File", 2.2).
     """
     try:
+        if not (path.is_file() or path.is_dir()) and path.exists():
+            raise UnusableFile(f"{path} is a device or a pipe, and no file.")
         with path.open("rb") as stream:
             start = stream.read(len(MAGIC))
     except FileNotFoundError:

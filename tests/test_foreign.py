@@ -513,3 +513,67 @@ def test_a_file_of_another_agent_is_imported_and_only_read(
     assert ended.json["imported"] == memories["count"] > 3
     assert path.read_bytes() == before
     assert not state_of(path).exists()
+
+
+def test_nothing_but_its_own_agent_adds_to_a_file(
+    sample: tuple[str, Path], tmp_path: Path, cli: Cli
+) -> None:
+    name, path = sample
+    before = path.read_bytes()
+    for command in (["add", path, "Plays the tuba"], ["import", path, readme.SMOKE]):
+        ended = cli(*command)
+        assert ended.code == 2
+        assert name in ended.err
+    assert path.read_bytes() == before
+
+
+def test_a_link_to_a_file_is_that_file(sample: tuple[str, Path], tmp_path: Path, cli: Cli) -> None:
+    name, path = sample
+    before = path.read_bytes()
+    consolidated(cli, name, path)
+    linked = tmp_path / "linked.md"
+    linked.symlink_to(path)
+    done = cli("maintain", linked, "--consolidate", "--json").json
+    assert done["proposals"] == []
+    assert linked.is_symlink()
+    run = cli("log", linked, "--json").json["runs"][0]["id"]
+    assert cli("undo", linked, run).code == 0
+    assert linked.is_symlink()
+    assert path.read_bytes() == before
+
+
+def test_a_pipe_is_no_file(tmp_path: Path, cli: Cli) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    for path in (tmp_path / "pipe", Path(os.devnull)):
+        ended = cli("maintain", path, "--consolidate", "--dry-run")
+        assert ended.code == 10
+        assert "no file" in ended.err
+
+
+# Tells a thing after the other, each of them twice, and puts the whole file in place each time.
+AGENT = """
+import json, os, sys, time
+path = sys.argv[1]
+for number in range(100):
+    thing = f"Shed {number // 2} holds the kiln of Ada and {number // 2 + 100} tiles"
+    entity = json.loads(open(path).read())
+    entity["observations"].append(thing + "." * (number % 2))
+    with open(path + ".new", "w") as file:
+        file.write(json.dumps(entity))
+    os.replace(path + ".new", path)
+    time.sleep(0.02)
+"""
+
+
+def test_of_an_agent_that_writes_all_the_while_nothing_is_lost(tmp_path: Path, cli: Cli) -> None:
+    path = tmp_path / "memory.jsonl"
+    entity = {"type": "entity", "name": "sheds", "entityType": "place", "observations": ["Green"]}
+    path.write_text(json.dumps(entity))
+    with subprocess.Popen([sys.executable, "-c", AGENT, str(path)]) as agent:
+        while agent.poll() is None:
+            consolidated(cli, "mcp-server-memory", path)
+    consolidated(cli, "mcp-server-memory", path)
+    now = [one.rstrip(".") for one in json.loads(path.read_text())["observations"]]
+    told = {f"Shed {one} holds the kiln of Ada and {one + 100} tiles" for one in range(50)}
+    assert told < set(now)
+    assert len(now) == len(set(now))

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar
 
-from slowwave.store.errors import UnusableFile
+from slowwave.store.errors import FileHeld, UnusableFile
 
 # What a format has to keep of an entry that leaves, so that it can come back to its place: JSON.
 Image = dict[str, Any]
@@ -17,6 +17,14 @@ Image = dict[str, Any]
 
 class Unreadable(UnusableFile):
     """A file is not of the format that it is read as, or nothing may be written to it."""
+
+
+class ChangedMeanwhile(FileHeld):
+    """The agent changed the file between reading and writing; nothing was written."""
+
+    def __init__(self, path: Path) -> None:
+        """Say which file."""
+        super().__init__(f"{path} was changed meanwhile.", "Nothing was written. Try again.")
 
 
 @dataclass(frozen=True)
@@ -101,7 +109,7 @@ class OpenFile(ABC):
 
     @abstractmethod
     def commit(self) -> None:
-        """Write what was prepared, as a whole. Raises `FileHeld` if the file is another by now."""
+        """Write what was prepared, as a whole. Raises `ChangedMeanwhile`."""
 
 
 class Format(ABC):

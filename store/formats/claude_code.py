@@ -16,11 +16,22 @@ from datetime import UTC, datetime
 from hashlib import sha256
 from pathlib import Path
 
-from slowwave.store.errors import FileHeld, StoreError
+from slowwave.store.errors import StoreError
 from slowwave.store.records import in_utc, timestamp
 from slowwave.store.sidecar import sync_folder
 
-from .base import Budget, Change, Format, Image, New, OpenFile, Record, Unreadable, Written
+from .base import (
+    Budget,
+    Change,
+    ChangedMeanwhile,
+    Format,
+    Image,
+    New,
+    OpenFile,
+    Record,
+    Unreadable,
+    Written,
+)
 from .text_file import lines_of, read_bytes, write_in_place
 
 INDEX = "MEMORY.md"
@@ -145,9 +156,7 @@ class _OpenFolder(OpenFile):
         """Write the new files, then the index, then delete what is retired."""
         now = {one.key for one in _files(self._path)}
         if now != self._files.keys():
-            raise FileHeld(
-                f"{self._path} was changed meanwhile.", "Nothing was written. Try again."
-            )
+            raise ChangedMeanwhile(self._path)
         like = self._path / next(iter(self._files.values())).name
         try:
             for name, (content, modified_ns) in self._new.items():

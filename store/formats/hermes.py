@@ -43,7 +43,7 @@ class Hermes(TextFormat):
 
     def parse(self, text: str, path: Path) -> Document:
         """Take the entries apart; refuse what the agent would not write that way."""
-        block = Block(path.name, _SEPARATOR)
+        block = Block(path.resolve().name, _SEPARATOR)
         if text:
             block.entries = [Entry(one, one) for one in text.split(_SEPARATOR)]
         if any(one.text != one.text.strip() or not one.text for one in block.entries):

@@ -55,7 +55,8 @@ class Markdown(TextFormat):
                 f"{path} holds instructions of people's, not memories.", "It is left alone."
             )
         daily = _DAILY.fullmatch(path.name)
-        reader = _Reader(path.name, _start_of(daily[1]) if daily else None)
+        # The file's own name, whichever link leads to it.
+        reader = _Reader(path.resolve().name, _start_of(daily[1]) if daily else None)
         return Document(reader.parts(lines_of(text)))
 
     def budget(self, path: Path) -> Budget | None:

@@ -9,10 +9,10 @@ from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
 
-from slowwave.store.errors import FileHeld, StoreError
+from slowwave.store.errors import StoreError
 from slowwave.store.sidecar import create_beside, remove_file, sync_folder
 
-from .base import Change, Format, New, OpenFile, Unreadable, Written
+from .base import Change, ChangedMeanwhile, Format, New, OpenFile, Unreadable, Written
 from .document import Document, Editor
 
 # A memory file that an agent reads into its prompt is far below that.
@@ -86,8 +86,8 @@ class OpenText(OpenFile):
 def write_in_place(path: Path, content: bytes, expected: bytes | None, like: Path) -> None:
     """Let a file hold this, whole: another is put in its place.
 
-    expected: what it holds by now, else `FileHeld` is raised; None: there is no file. like: a file
-    of the same folder that has the mode and the owner it is to have.
+    expected: what it holds by now, else `ChangedMeanwhile` is raised; None: there is no file.
+    like: a file of the same folder that has the mode and the owner it is to have.
     """
     real = path.resolve()
     made = real.with_name(f".{real.name}.slowwave-unfinished")
@@ -99,7 +99,7 @@ def write_in_place(path: Path, content: bytes, expected: bytes | None, like: Pat
             stream.flush()
             os.fsync(stream.fileno())
         if (read_bytes(path) if path.exists() else None) != expected:
-            raise FileHeld(f"{path} was changed meanwhile.", "Nothing was written. Try again.")
+            raise ChangedMeanwhile(path)
         made.replace(real)
         sync_folder(real.parent)
     except OSError as error:

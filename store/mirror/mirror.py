@@ -12,13 +12,15 @@ from tempfile import TemporaryDirectory
 
 from slowwave.store.errors import UnusableFile
 from slowwave.store.file import create_file, maintenance_lock, open_as_it_is, open_writing
-from slowwave.store.formats.base import Format, OpenFile
+from slowwave.store.formats.base import ChangedMeanwhile, Format, OpenFile
 
 from .links import format_of, keep_format
 from .pull import Pulled, pull
 from .push import due, keep_what_leaves, keep_what_was_written, link_what_is_said_already
 
 _SUFFIX = ".slowwave.db"
+# How often a change is tried that an agent came in between of.
+_TRIES = 20
 
 
 def state_beside(path: Path) -> Path:
@@ -88,27 +90,43 @@ class Mirror:
     def settle(self, now: datetime) -> Pulled:
         """Take in what the agent changed, then write what runs made of it.
 
-        What a killed run left is done with it: each step says the same when it is done again.
-        Raises `StoreError`; the mirror is then ahead of the other file, and the next call goes on.
+        What a killed run left is done with it: each step says the same when it is done again. So
+        it is done again where the agent writes meanwhile, some times. Raises `StoreError`; the
+        mirror is then ahead of the other file, and the next call goes on.
         """
-        with maintenance_lock(self.state), self.format.opened(self.path, writes=True) as other:
-            pulled = self._pull(other, now)
+        import tenacity
+
+        again = tenacity.Retrying(
+            retry=tenacity.retry_if_exception_type(ChangedMeanwhile),
+            stop=tenacity.stop_after_attempt(_TRIES),
+            wait=tenacity.wait_random(0.01, 0.1),
+            reraise=True,
+        )
+        pulled = Pulled()
+        with maintenance_lock(self.state):
+            again(lambda: pulled.include(self._settled(now)))
+            with (
+                self.format.opened(self.path, writes=False) as other,
+                open_writing(self.state) as file,
+                file.transaction(),
+            ):
+                link_what_is_said_already(file, other.records)
+        return pulled
+
+    def _settled(self, now: datetime) -> Iterator[Pulled]:
+        """Yield what was pulled, then write: what a failure comes after is told, too."""
+        with self.format.opened(self.path, writes=True) as other:
+            yield self._pull(other, now)
             with open_writing(self.state) as file:
                 change = due(file, other.records)
-                if change or other.is_unfinished:
-                    written = other.prepare(change)
-                    with file.transaction():
-                        keep_what_leaves(file, change, written)
-                    other.commit()
-                    with file.transaction():
-                        keep_what_was_written(file, change, written)
-        with (
-            self.format.opened(self.path, writes=False) as other,
-            open_writing(self.state) as file,
-            file.transaction(),
-        ):
-            link_what_is_said_already(file, other.records)
-        return pulled
+                if not change and not other.is_unfinished:
+                    return
+                written = other.prepare(change)
+                with file.transaction():
+                    keep_what_leaves(file, change, written)
+                other.commit()
+                with file.transaction():
+                    keep_what_was_written(file, change, written)
 
     def _pull(self, other: OpenFile, now: datetime) -> Pulled:
         with open_writing(self.state) as file, file.transaction():

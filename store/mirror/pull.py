@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 
@@ -30,6 +30,13 @@ class Pulled:
     gone: int = 0
     # The keys of proposals that were taken back, since their sources are others by now.
     stale: list[str] = field(default_factory=list)
+
+    def include(self, others: Iterable[Pulled]) -> None:
+        """Count what others changed, too."""
+        for one in others:
+            self.added += one.added
+            self.gone += one.gone
+            self.stale += one.stale
 
 
 def pull(file: MemoryFile, records: Sequence[Record], now: datetime) -> Pulled:
