@@ -254,10 +254,10 @@ def test_what_adds_something_tells_the_rest_and_is_not_told_by_it(coverage: Cove
 def test_the_place_of_the_teller_is_given_and_the_same_words_come_first(coverage: Coverage) -> None:
     reworded = read("On the 3rd at 10:00 Helvi settles the invoices, as agreed with the bank.")
     others = [read("The office cat is called Pip."), read("The gate closes at 22:00.")]
-    assert coverage.teller(read(PLAIN), others) is None
-    assert coverage.teller(read(PLAIN), [*others, reworded]) == 2
-    assert coverage.teller(read(PLAIN), [*others, reworded, read(PLAIN)]) == 3
-    assert coverage.teller(read(PLAIN), []) is None
+    assert coverage.find_covering(read(PLAIN), others) is None
+    assert coverage.find_covering(read(PLAIN), [*others, reworded]) == 2
+    assert coverage.find_covering(read(PLAIN), [*others, reworded, read(PLAIN)]) == 3
+    assert coverage.find_covering(read(PLAIN), []) is None
 
 
 def test_what_is_lacking_is_said_in_words_for_a_person(coverage: Coverage) -> None:
@@ -271,8 +271,8 @@ def test_what_only_two_sentences_together_say_is_not_told(coverage: Coverage) ->
         "Helvi settles the invoices from the shared account.",
         "The invoices are settled by Helvi on the 3rd at 10:00.",
     ]
-    assert coverage.teller(read(whole), [read(part) for part in parts]) is None
-    composed = compose_synthesis(sources(whole, *parts), coverage.teller)
+    assert coverage.find_covering(read(whole), [read(part) for part in parts]) is None
+    composed = compose_synthesis(sources(whole, *parts), coverage.find_covering)
     assert whole in composed.draft.text
     assert "m1" not in composed.told_by
 
@@ -280,7 +280,7 @@ def test_what_only_two_sentences_together_say_is_not_told(coverage: Coverage) ->
 @given(st.one_of(st.sampled_from(WORDINGS), st.text(min_size=1)))
 def test_a_text_always_tells_itself(coverage: Coverage, text: str) -> None:
     assert coverage.gap(read(text), read(text)) is None
-    assert coverage.teller(read(text), [read(text)]) == 0
+    assert coverage.find_covering(read(text), [read(text)]) == 0
 
 
 @given(st.data())
@@ -292,8 +292,8 @@ def test_another_sentence_behind_the_teller_never_makes_it_tell_less(
     source, owner = sources(said, standing)
     more = data.draw(st.sampled_from(WORDINGS))
     longer = replace(owner, text=f"{standing} {more}")
-    if tells_already(owner, source, coverage.teller):
-        assert tells_already(longer, source, coverage.teller)
+    if tells_already(owner, source, coverage.find_covering):
+        assert tells_already(longer, source, coverage.find_covering)
     readings = [read(standing)]
-    if coverage.teller(read(said), readings) is not None:
-        assert coverage.teller(read(said), [*readings, read(more)]) is not None
+    if coverage.find_covering(read(said), readings) is not None:
+        assert coverage.find_covering(read(said), [*readings, read(more)]) is not None

@@ -39,7 +39,7 @@ class Pair(Struct, frozen=True):
 
 def _tells(coverage: Coverage, teller: str, said: str) -> bool:
     kept = [read(one) for one in read(teller).sentences]
-    return all(coverage.teller(read(one), kept) is not None for one in read(said).sentences)
+    return all(coverage.find_covering(read(one), kept) is not None for one in read(said).sentences)
 
 
 def main(arguments: Sequence[str]) -> int:

@@ -53,7 +53,7 @@ class Coverage:
         self._words = WordVectors()
         self._entailment = Entailment()
 
-    def teller(self, said: Reading, kept: Sequence[Reading]) -> int | None:
+    def find_covering(self, said: Reading, kept: Sequence[Reading]) -> int | None:
         """Find the first of some sentences that says all that another says, by its place.
 
         Raises `EmbedderError`.
@@ -116,10 +116,10 @@ class Coverage:
         # Together they take half the time that they take one after the other.
         self._words.prepare([said, *tellers] if tellers else ())
         near = [self._nearness(said, one) for one in tellers]
-        limits = [_limit(said, one) for one in tellers]
-        asked = [at for at, one in enumerate(near) if one >= limits[at].words]
+        needed = [_limit(said, one) for one in tellers]
+        asked = [at for at, one in enumerate(near) if one >= needed[at].words]
         likely = self._entailment.likelihoods((said.text, tellers[at].text) for at in asked)
-        told = {at for at, one in zip(asked, likely, strict=True) if one >= limits[at].likelihood}
+        told = {at for at, one in zip(asked, likely, strict=True) if one >= needed[at].likelihood}
         return [at in told for at in range(len(tellers))]
 
     def _nearness(self, said: Reading, teller: Reading) -> float:

@@ -88,11 +88,11 @@ def opposed(said: Reading, teller: Reading) -> Gap | None:
         return against
     if len(said.stem_set) < thresholds.FEWEST_WORDS:
         return Gap("scope", said.text)
-    hinge = _hinge(said, teller)
-    return Gap("parties", hinge) if hinge is not None else None
+    pivot = _pivot_word(said, teller)
+    return Gap("parties", pivot) if pivot is not None else None
 
 
-def first_stand(left: Reading, right: Reading) -> Objection | None:
+def first_blocking_conflict(left: Reading, right: Reading) -> Objection | None:
     """Find the first conflict between two texts that keeps them out of one memory.
 
     A mood is none: "the tests run" and "the tests should run" may stand side by side, since
@@ -186,7 +186,7 @@ def _against(said: Reading, teller: Reading) -> Gap | None:
     return next((Gap("conflict", one.why) for one in found), None)
 
 
-def _hinge(said: Reading, teller: Reading) -> str | None:
+def _pivot_word(said: Reading, teller: Reading) -> str | None:
     """Find the one word on which it hangs who does what to whom.
 
     Its neighbours have changed sides: "a calls b" and "b calls a". Or it is all that a sentence

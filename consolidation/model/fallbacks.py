@@ -168,7 +168,7 @@ def _completed(
     said = [(one, sentence) for one in open_ones for sentence in read(one.text).sentences]
     for source, sentence in sorted(said, key=lambda one: -len(one[1])):
         reading = read(sentence)
-        place = check.teller(reading, kept)
+        place = check.find_covering(reading, kept)
         is_missed = source.id in missed and not is_verbatim(sentence, said_so)
         if is_missed and place is not None and place < len(sound):
             place = None

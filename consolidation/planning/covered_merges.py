@@ -91,7 +91,7 @@ class CoveredMerges:
 
     def _tells(self, teller: int, row: int) -> bool:
         source = self._population.source
-        return tells_already(source(teller), source(row), self._planner.teller)
+        return tells_already(source(teller), source(row), self._planner.find_covering)
 
 
 def _parts(rows: list[int], most: int) -> list[list[int]]:

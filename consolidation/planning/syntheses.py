@@ -72,7 +72,7 @@ class Syntheses:
         planner = self._planner
         while len(rows) > 1:
             composed = compose_synthesis(
-                self._population.sources(planner.ids(rows)), planner.teller
+                self._population.sources(planner.ids(rows)), planner.find_covering
             )
             written = list(self._synthesis(rows, composed))
             yield from written
@@ -142,7 +142,7 @@ class Syntheses:
 
     def _tells(self, owner: Memory, source: Source) -> bool:
         (standing,) = self._population.sources([owner.id])
-        return tells_already(standing, source, self._planner.teller)
+        return tells_already(standing, source, self._planner.find_covering)
 
     def _was_taken_out(self, survivor: str, row: int) -> bool:
         """Whether someone took a memory out again of the one that it would be merged into."""
@@ -168,7 +168,7 @@ class Syntheses:
         # What is told already takes no room: else a second night would find some.
         (standing,) = self._population.sources([owner.id])
         sources = self._population.sources(self._planner.ids(guests))
-        grown = compose_growth(standing, sources, self._planner.teller)
+        grown = compose_growth(standing, sources, self._planner.find_covering)
         return len(grown.claims) <= thresholds.MOST_CLAIMS
 
     def _growth(self, owner: Memory, rows: list[int]) -> Iterator[Proposal]:
@@ -176,7 +176,7 @@ class Syntheses:
         planner, population = self._planner, self._population
         ids = planner.ids(rows)
         standing, sources = population.sources([owner.id])[0], population.sources(ids)
-        quoted = compose_growth(standing, sources, planner.teller)
+        quoted = compose_growth(standing, sources, planner.find_covering)
         leaving = population.sources(planner.leaving(rows))
         if not _adds_little(quoted, standing, leaving):
             planner.used.difference_update(rows)

@@ -143,7 +143,7 @@ class TenantPlanner:
         for part in population.cache.recall(kind, hashes, _PARTS, work_out):
             yield [group[at] for at in part]
 
-    def teller(self, said: Reading, kept: Sequence[Reading]) -> int | None:
+    def find_covering(self, said: Reading, kept: Sequence[Reading]) -> int | None:
         """Find a sentence that says all that another says, by its place; None if there is none.
 
         What was found in an earlier night is not looked for again.
@@ -152,7 +152,7 @@ class TenantPlanner:
             return None
         hashes = [content_hash(text) for text in (said.text, *(one.text for one in kept))]
         found = self.population.cache.recall(
-            "teller", hashes, _PLACE, lambda: _listed(self._coverage.teller(said, kept))
+            "teller", hashes, _PLACE, lambda: _listed(self._coverage.find_covering(said, kept))
         )
         return found[0] if found else None
 

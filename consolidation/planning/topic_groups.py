@@ -8,7 +8,7 @@ from itertools import permutations
 from msgspec.json import Decoder
 
 from slowwave.consolidation import thresholds
-from slowwave.consolidation.comparison.opposition import first_stand
+from slowwave.consolidation.comparison.opposition import first_blocking_conflict
 from slowwave.consolidation.updates.replacements import Found, find_updates
 from slowwave.consolidation.updates.search import NOTHING, Search
 
@@ -33,7 +33,7 @@ class TopicGroups:
         """Groups of rows about one thing, rules aside."""
         planner = self._planner
         rows = [row for row in planner.readable if row not in planner.ruled]
-        return list(planner.groups(rows, thresholds.SYNTHESIZE_SIMILARITY, first_stand))
+        return list(planner.groups(rows, thresholds.SYNTHESIZE_SIMILARITY, first_blocking_conflict))
 
     @cached_property
     def group_of(self) -> dict[int | None, int]:

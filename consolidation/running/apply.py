@@ -64,7 +64,7 @@ def apply_written(
     elif result is None and proposal.survivor is not None and vector is not None:
         result = _grow(file, run, written, vector, sources, entities)
     elif result is None and vector is not None:
-        result = _derive(file, run, written, vector, sources, entities)
+        result = _insert_derived(file, run, written, vector, sources, entities)
     if result is None:
         raise ValueError(f"a {proposal.operation} without a vector cannot be applied")
     record(file, run, result)
@@ -123,7 +123,7 @@ def _merge(
     entities: Mapping[str, Sequence[str]],
 ) -> Result:
     proposal = written.proposal
-    survivor, _ = _parted(proposal, sources)
+    survivor, _ = _split_survivor(proposal, sources)
     others = [memory for memory in sources if memory.id in proposal.leaving]
     _update(file, run, proposal, survivor, _united(survivor, others, run.now))
     names = {name for memory in others for name in entities.get(memory.id, ())}
@@ -139,7 +139,7 @@ def _support(
 ) -> Result:
     """Let a rule take in what says no more, and rest on more evidence; not a word of it changes."""
     proposal = written.proposal
-    rule, others = _parted(proposal, sources)
+    rule, others = _split_survivor(proposal, sources)
     _update(file, run, proposal, rule, _grown(rule, others, run.now))
     _add_edges(file, run, proposal, rule.id, others)
     leaving = [memory for memory in others if memory.id in proposal.leaving]
@@ -158,7 +158,7 @@ def _grow(
 ) -> Result:
     """Let a derived memory take others in: it keeps its id, and its row says more."""
     proposal, draft = written.proposal, written.proposal.draft
-    owner, others = _parted(proposal, sources)
+    owner, others = _split_survivor(proposal, sources)
     text, of = draft.text, content_hash(draft.text)
     columns = _grown(owner, others, run.now) | {"content": text, "content_hash": of}
     _update(file, run, proposal, owner, columns)
@@ -176,7 +176,7 @@ def _grow(
     return Result(proposal, "applied", written.why)
 
 
-def _parted(proposal: Proposal, sources: Sequence[Memory]) -> tuple[Memory, list[Memory]]:
+def _split_survivor(proposal: Proposal, sources: Sequence[Memory]) -> tuple[Memory, list[Memory]]:
     """Return the one that stays, and the others."""
     staying = next(memory for memory in sources if memory.id == proposal.survivor)
     return staying, [memory for memory in sources if memory is not staying]
@@ -222,7 +222,7 @@ def _names_of(
     return sorted(kept | set(names_in(text)))
 
 
-def _derive(
+def _insert_derived(
     file: MemoryFile,
     run: RunContext,
     written: Written,
@@ -231,7 +231,7 @@ def _derive(
     entities: Mapping[str, Sequence[str]],
 ) -> Result:
     proposal = written.proposal
-    derived = _derived(run, proposal, proposal.draft, sources)
+    derived = _build_memory(run, proposal, proposal.draft, sources)
     row = to_row(derived)
     insert_row(file, run.run_id, proposal.id, "memories", row, {"id": derived.id})
     blob = to_blob(vector)
@@ -246,7 +246,7 @@ def _derive(
     return Result(proposal, "applied", written.why, derived=derived.id)
 
 
-def _derived(
+def _build_memory(
     run: RunContext, proposal: Proposal, draft: Draft, sources: Sequence[Memory]
 ) -> Memory:
     kinds = Counter(memory.kind for memory in sources)

@@ -193,7 +193,7 @@ class Run:
             answers = self._kept_answers(file)
             for some in self._drafting.written(plan, done.populations, answers):
                 written = [one for one in some if isinstance(one, Written)]
-                for part in _moments(written):
+                for part in _batches(written):
                     done.last = part
                     self._settle_part(file, part, done)
                     progress.stage("applying", len(done.results), len(plan.proposals))
@@ -304,7 +304,7 @@ def _by_id(results: Iterable[Result]) -> dict[str, Result]:
     return {one.proposal.id: one for one in results}
 
 
-def _moments(several: Sequence[Written]) -> Iterator[Sequence[Written]]:
+def _batches(several: Sequence[Written]) -> Iterator[Sequence[Written]]:
     """Part proposals so that no transaction keeps others waiting for more than a moment.
 
     One that is larger by itself is not parted: it is carried out whole or not at all.

@@ -77,7 +77,8 @@ CURRENCIES = frozenset(_SPELLINGS["money"])
 # What may stand in front of a number: the sign of a currency, or its code.
 CURRENCY_SIGNS = "".join(one for one, name in UNITS.items() if name in CURRENCIES and len(one) == 1)
 CURRENCY_CODES = tuple(name.lower() for name in _SPELLINGS["money"])
-# Units that are whole shares or multiples of another: the base, and how much of it one is.
+# Units that are a multiple of another of the same system, exactly: the base, and how much of it one
+# is. Nothing is converted between systems: a mile is no number of metres that anybody wrote.
 IN_BASE = {
     **{"ms": ("s", "0.001"), "min": ("s", "60"), "h": ("s", "3600"), "d": ("s", "86400")},
     **{"wk": ("s", "604800"), "yr": ("mo", "12")},

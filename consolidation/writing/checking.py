@@ -67,9 +67,9 @@ class Check:
             return found
         return [*found, *find_distance(vector, sources, proposal.operation)]
 
-    def teller(self, said: Reading, kept: Sequence[Reading]) -> int | None:
+    def find_covering(self, said: Reading, kept: Sequence[Reading]) -> int | None:
         """Find a sentence that says all that another says, by its place; None if there is none."""
-        return self._coverage.teller(said, kept)
+        return self._coverage.find_covering(said, kept)
 
     def may_be_newer(self, one: str, other: str) -> bool:
         """Whether two texts may give two values of one thing, as far as a model may be believed.
