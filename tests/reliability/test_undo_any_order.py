@@ -123,17 +123,7 @@ def _is_true(obstacle: Obstacle, history: History) -> bool:
         return False  # nobody changes lineage in these histories
     now = rows(history.path, "SELECT * FROM memories WHERE id = ?", obstacle.row)
     if obstacle.column is None and obstacle.run is None:
-        if not now:
-            return (obstacle.row, "") in history.by_hand
-        # What a memory stood for that somebody deleted was handed on to this one.
-        handed_on = rows(
-            history.path,
-            "SELECT json_extract(after, '$.superseded_by') AS by FROM memories JOIN journal "
-            "ON table_name = 'memories' AND json_extract(row_key, '$.id') = id "
-            "WHERE superseded_by = ?",
-            obstacle.row,
-        )
-        return any(one["by"] in history.deleted for one in handed_on)
+        return not now and (obstacle.row, "") in history.by_hand
     if obstacle.column is not None and now[0][obstacle.column] != obstacle.now:
         return False
     if obstacle.run is None:
