@@ -136,6 +136,30 @@ def leaning(memory_id: str, other: str, superseded: bool, by: Change | None) -> 
     return _obstacle("memories", {"id": memory_id}, f"{did} after the run.", by)
 
 
+def passed_on(file: MemoryFile, memory_id: str, other: str) -> Obstacle | None:
+    """Say that another memory leans on this one since the one that stood for it was deleted.
+
+    None if it did not come about so. No run deletes a memory that stands for others.
+    """
+    before = file.value(
+        "SELECT json_extract(j.after, '$.superseded_by') FROM journal j "
+        "JOIN runs r ON r.id = j.run_id "
+        "JOIN proposals p ON p.run_id = j.run_id AND p.key = proposal "
+        "WHERE state = 'applied' AND table_name = 'memories' AND row_key = ? "
+        "AND json_extract(j.after, '$.superseded_by') IS NOT NULL "
+        "ORDER BY r.rowid DESC, sequence DESC LIMIT 1",
+        [encoded({"id": other})],
+    )
+    is_there = file.value("SELECT count(*) FROM memories WHERE id = ?", [before])
+    if before in (None, memory_id) or is_there:
+        return None
+    what = (
+        f"Memory {other} passed to memory {memory_id} after the run, since memory {before}, "
+        "which stood for it, was deleted."
+    )
+    return _obstacle("memories", {"id": memory_id}, what, None)
+
+
 def _obstacle(
     table: str,
     key: Row,

@@ -8,7 +8,7 @@ from typing import Any
 from .errors import UnusableFile
 from .file import MemoryFile
 from .images import FOUND, Images
-from .obstacles import Change, Obstacle, Since, changed, gone, leaning
+from .obstacles import Change, Obstacle, Since, changed, gone, leaning, passed_on
 from .records import content_hash
 from .rows import Columns, Row, current_row, decoded, delete_row, set_columns
 
@@ -108,7 +108,9 @@ class TakeBack:
         superseded = [row[0] for row in found]
         for other in superseded:
             since = self._since.of(sequence, "memories", {"id": other})
-            yield leaning(memory_id, other, True, _who(since, "superseded_by", memory_id))
+            by = _who(since, "superseded_by", memory_id)
+            passed = passed_on(self._file, memory_id, other) if by is None else None
+            yield passed or leaning(memory_id, other, True, by)
         edges = conn.execute(
             "SELECT source_id FROM synthesized_from WHERE derived_id = ?", [memory_id]
         )

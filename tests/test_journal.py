@@ -733,6 +733,20 @@ def test_what_a_later_run_changed_names_that_run_and_goes_after_it(
     assert picture(after_a_night, TABLES) == the_day_before
 
 
+def test_a_memory_that_passed_on_since_its_successor_was_deleted_is_told_so(
+    after_a_night: Path,
+) -> None:
+    later_change(after_a_night, "e", {"status": "superseded", "superseded_by": "b"})
+    execute(after_a_night, "DELETE FROM memories WHERE id = 'b'")
+    with pytest.raises(ChangedSince) as raised:
+        undo(after_a_night)
+    assert {one.why for one in raised.value.obstacles} == {
+        "Memory b was deleted after the run. No run did that, but an agent or a person.",
+        "Memory e passed to memory d after the run, since memory b, which stood for it, was "
+        "deleted. No run did that, but an agent or a person.",
+    }
+
+
 def test_a_run_that_is_undone_is_blamed_for_nothing(after_a_night: Path) -> None:
     later_change(after_a_night, "d", {"content": "mine"})
     undo(after_a_night, "run-2")

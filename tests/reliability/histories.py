@@ -185,6 +185,9 @@ class History:
     def delete(self) -> None:
         """Let an agent delete a memory."""
         for memory in self._some(1):
+            # What it stood for passes to the one that stands for it.
+            stood_for = rows(self.path, "SELECT id FROM memories WHERE superseded_by = ?", memory)
+            self.by_hand |= {(row["id"], "superseded_by") for row in stood_for}
             execute(self.path, "DELETE FROM memories WHERE id = ?", memory)
             self.written.pop(memory, None)
             self.by_hand.add((memory, ""))

@@ -123,7 +123,7 @@ def _is_true(obstacle: Obstacle, history: History) -> bool:
         return False  # nobody changes lineage in these histories
     now = rows(history.path, "SELECT * FROM memories WHERE id = ?", obstacle.row)
     if obstacle.column is None and obstacle.run is None:
-        return not now and (obstacle.row, "") in history.by_hand
+        return _has_passed(obstacle, history) if now else (obstacle.row, "") in history.by_hand
     if obstacle.column is not None and now[0][obstacle.column] != obstacle.now:
         return False
     if obstacle.run is None:
@@ -137,6 +137,14 @@ def _is_true(obstacle: Obstacle, history: History) -> bool:
         f'%"{obstacle.row}"%',
     )
     return bool(stands) and obstacle.run in obstacle.why
+
+
+def _has_passed(obstacle: Obstacle, history: History) -> bool:
+    """Say whether the one that leans on a memory does so since an agent deleted another."""
+    leaning = rows(history.path, "SELECT id FROM memories WHERE superseded_by = ?", obstacle.row)
+    told = [row["id"] for row in leaning if f"Memory {row['id']} passed to" in obstacle.why]
+    deleted = any(f"since memory {one}, " in obstacle.why for one in history.deleted)
+    return deleted and bool(told) and (told[0], "superseded_by") in history.by_hand
 
 
 def _unwind(history: History, figures: Figures) -> None:
