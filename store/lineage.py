@@ -7,10 +7,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from .errors import NotFound, UnusableFile
+from .errors import NotFound
 from .file import MemoryFile
 from .memories import match_prefix, read_memory
-from .records import SAVE, Memory, kept_list
+from .records import Memory
 
 
 @dataclass(frozen=True)
@@ -111,7 +111,7 @@ def read_claims(file: MemoryFile, memory_id: str) -> list[KeptClaim]:
     claims: list[KeptClaim] = []
     for text, model in rows:
         before = {one.text: one for one in claims if one.written_by is not None}
-        stated = [_kept_claim(one, model) for one in _claims(text, memory_id)]
+        stated = [_kept_claim(one, model) for one in json.loads(text)]
         claims = [before.get(one.text, one) if one.written_by is None else one for one in stated]
     return claims
 
@@ -124,17 +124,9 @@ def read_claims_of(file: MemoryFile, run_id: str) -> dict[str, list[KeptClaim]]:
         [run_id],
     )
     return {
-        proposal: [_kept_claim(one, model) for one in _claims(claims, proposal)]
+        proposal: [_kept_claim(one, model) for one in json.loads(claims)]
         for proposal, claims, model in rows
     }
-
-
-def _claims(text: str, of: str) -> list[dict[str, Any]]:
-    """Return the claims of a memory or a proposal. Raises `UnusableFile` if they are none."""
-    found = kept_list(text, "the claims", of)
-    if not all(isinstance(one, dict) for one in found):
-        raise UnusableFile(f"The file is damaged: the claims of {of} are none.", SAVE)
-    return found
 
 
 def _kept_claim(stated: dict[str, Any], model: str | None) -> KeptClaim:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from .errors import Ambiguous, NotFound, StoreError, UnusableFile
+from .errors import Ambiguous, NotFound, StoreError
 from .file import MemoryFile
-from .records import COLUMNS, LAYERS, SAVE, Memory, from_row, from_values, to_row
+from .records import COLUMNS, LAYERS, Memory, from_row, from_values, to_row
 
 SELECT = f"SELECT {', '.join(COLUMNS)} FROM memories"
 _INSERT = (
@@ -171,12 +171,8 @@ def read_derived(file: MemoryFile, tenant: str) -> list[Memory]:
 
 
 def tenants(file: MemoryFile) -> list[str]:
-    """Return the tenants that have memories, sorted. Raises `UnusableFile` if one has no name."""
-    found = [row["tenant"] for row in file.rows("SELECT DISTINCT tenant FROM memories ORDER BY 1")]
-    if not all(isinstance(one, str) for one in found):
-        # SQLite reads them from an index, which may be damaged where the rows are not.
-        raise UnusableFile(f"{file.path} is damaged: a tenant has no name.", SAVE)
-    return found
+    """Return the tenants that have memories, sorted."""
+    return [row["tenant"] for row in file.rows("SELECT DISTINCT tenant FROM memories ORDER BY 1")]
 
 
 def chosen_tenants(file: MemoryFile, chosen: Sequence[str]) -> list[str]:
