@@ -11,7 +11,7 @@ from .connection import connected, is_sealed
 from .errors import UnusableFile
 from .file import MemoryFile, schema_version
 from .memories import SELECT
-from .records import SAVE, Memory, content_hash, from_row, kept_list, kept_object
+from .records import SAVE, Memory, content_hash, from_row, kept_claims, kept_list, kept_object
 from .rows import Columns, decoded
 from .schema import fresh_parts, parts_of
 from .vectors import from_blob, is_sound
@@ -22,7 +22,7 @@ _VALUES = ("CHECK constraint failed", "NULL value in", "non-")
 _JSON: dict[str, dict[str, Callable[[object, str, str], object]]] = {
     "runs": {"options": kept_object, "report": kept_object},
     "proposals": {"sources": kept_list, "numbers": kept_object},
-    "derivations": {"claims": kept_list},
+    "derivations": {"claims": kept_claims},
 }
 
 # A problem's name, and a query that gives a line of text for each row that has it.

@@ -10,7 +10,7 @@ from typing import Any
 from .errors import NotFound
 from .file import MemoryFile
 from .memories import match_prefix, read_memory
-from .records import Memory
+from .records import Memory, kept_claims
 
 
 @dataclass(frozen=True)
@@ -101,7 +101,7 @@ class KeptClaim:
 def read_claims(file: MemoryFile, memory_id: str) -> list[KeptClaim]:
     """Return the statements of a memory, as the last run that changed it left them.
 
-    What stood in it before it grew was worded by whoever worded it then.
+    What stood in it before it grew was worded by whoever worded it then. Raises `UnusableFile`.
     """
     rows = file.db.conn.execute(
         "SELECT claims, CASE writer WHEN 'model' THEN model END FROM derivations "
@@ -111,29 +111,38 @@ def read_claims(file: MemoryFile, memory_id: str) -> list[KeptClaim]:
     claims: list[KeptClaim] = []
     for text, model in rows:
         before = {one.text: one for one in claims if one.written_by is not None}
-        stated = [_kept_claim(one, model) for one in json.loads(text)]
+        stated = _kept_claims(text, model, f"memory {memory_id}")
         claims = [before.get(one.text, one) if one.written_by is None else one for one in stated]
     return claims
 
 
 def read_claims_of(file: MemoryFile, run_id: str) -> dict[str, list[KeptClaim]]:
-    """Return the statements of each text that a run wrote, by the keys of its proposals."""
+    """Return the statements of each text that a run wrote, by the keys of its proposals.
+
+    Raises `UnusableFile`.
+    """
     rows = file.db.conn.execute(
         "SELECT proposal, claims, CASE writer WHEN 'model' THEN model END FROM derivations "
         "WHERE run_id = ? AND operation <> 'merge'",
         [run_id],
     )
     return {
-        proposal: [_kept_claim(one, model) for one in json.loads(claims)]
+        proposal: _kept_claims(claims, model, f"proposal {proposal}")
         for proposal, claims, model in rows
     }
 
 
-def _kept_claim(stated: dict[str, Any], model: str | None) -> KeptClaim:
-    # Until schema version 5 nothing was said of a single claim.
-    writer = stated.get("written_by", model)
-    sources = tuple(stated.get("sources", ()))
-    return KeptClaim(stated.get("text", ""), sources, writer, stated.get("checked_by"))
+def _kept_claims(text: object, model: str | None, where: str) -> list[KeptClaim]:
+    return [
+        KeptClaim(
+            str(one.get("text", "")),
+            tuple(map(str, one.get("sources", ()))),
+            # Until schema version 5 nothing was said of a single claim.
+            one.get("written_by", model),
+            one.get("checked_by"),
+        )
+        for one in kept_claims(text, "the claims", where)
+    ]
 
 
 def find_traced(file: MemoryFile, prefix: str) -> Memory | Ancestor:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from .errors import Ambiguous, NotFound, StoreError
 from .file import MemoryFile
-from .records import COLUMNS, LAYERS, Memory, from_row, from_values, to_row
+from .records import COLUMNS, LAYERS, Memory, from_row, from_values, kept_text, to_row
 
 SELECT = f"SELECT {', '.join(COLUMNS)} FROM memories"
 _INSERT = (
@@ -171,8 +171,9 @@ def read_derived(file: MemoryFile, tenant: str) -> list[Memory]:
 
 
 def tenants(file: MemoryFile) -> list[str]:
-    """Return the tenants that have memories, sorted."""
-    return [row["tenant"] for row in file.rows("SELECT DISTINCT tenant FROM memories ORDER BY 1")]
+    """Return the tenants that have memories, sorted. Raises `UnusableFile`."""
+    rows = file.rows("SELECT DISTINCT tenant FROM memories ORDER BY 1")
+    return [kept_text(row["tenant"], "the tenant", "a memory") for row in rows]
 
 
 def chosen_tenants(file: MemoryFile, chosen: Sequence[str]) -> list[str]:

@@ -175,6 +175,13 @@ def from_values(values: tuple[Any, ...]) -> Memory:
     return Memory(*kept)
 
 
+def kept_text(value: object, what: str, where: str) -> str:
+    """Return a text that the file keeps. Raises `UnusableFile` if it is none."""
+    if not isinstance(value, str):
+        raise UnusableFile(f"The file is damaged: {what} of {where}: no text.", SAVE)
+    return value
+
+
 def kept_object(text: object, what: str, where: str) -> dict[str, Any]:
     """Return a JSON object that the file keeps. Raises `UnusableFile` if it is none."""
     found = _json(text)
@@ -188,6 +195,14 @@ def kept_list(text: object, what: str, where: str) -> list[Any]:
     found = _json(text)
     if not isinstance(found, list):
         raise _unreadable(what, where, "array")
+    return found
+
+
+def kept_claims(text: object, what: str, where: str) -> list[dict[str, Any]]:
+    """Return the statements of a text that the file keeps. Raises `UnusableFile` if it is none."""
+    found = kept_list(text, what, where)
+    if not all(isinstance(one, dict) and isinstance(one.get("sources", []), list) for one in found):
+        raise _unreadable(what, where, "array of statements")
     return found
 
 

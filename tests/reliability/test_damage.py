@@ -312,6 +312,9 @@ SPOILED_ROWS = {
     "report that is no JSON": ("UPDATE runs SET report = '{'", "log", 10),
     "options": ("UPDATE runs SET options = '[]'", "log", 10),
     "sources": ("UPDATE proposals SET sources = '{'", "log RUN", 10),
+    "claims": ("UPDATE derivations SET claims = '[{'", "log RUN", 10),
+    "claims of a memory": ("UPDATE derivations SET claims = '[{'", "trace MADE", 10),
+    "claims that are none": ("UPDATE derivations SET claims = '[1]'", "trace MADE", 10),
     "journal's table": ("UPDATE journal SET table_name = 'memoriez'", "undo RUN", 10),
     "journal's key": ("UPDATE journal SET row_key = '{\"jd\": 1}'", "undo RUN", 10),
     "journal's blob": ("UPDATE journal SET after = '{\"a\": {}}'", "undo RUN", 10),
@@ -334,9 +337,30 @@ def test_what_cannot_be_a_row_is_a_sentence(
     with closing(sqlite3.connect(path)) as db, db:
         db.execute("PRAGMA ignore_check_constraints = ON")
         db.execute(sql)
-    name, *rest = command.replace("RUN", original.ids["run"]).split()
+    command = command.replace("RUN", original.ids["run"]).replace("MADE", original.ids["made"])
+    name, *rest = command.split()
     more = ["--consolidate", "--dry-run"] if name == "maintain" else []
     assert run([name, str(path), *rest, *more]) == code
     assert "defect" not in capsys.readouterr().err
     if code == 10:
         assert run(["check", str(path)]) == 10
+
+
+def test_a_tenant_that_is_none_in_a_damaged_index_is_a_sentence(
+    original: Original, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = copied(original.path, tmp_path / "copy")
+    with closing(sqlite3.connect(path)) as db:
+        # The index by which tenants are looked up says NULL where the table says otherwise.
+        db.execute("PRAGMA writable_schema = ON")
+        sql = "UPDATE sqlite_schema SET sql = replace(sql, ?, ?) WHERE name = 'memories_by_status'"
+        db.execute(sql, ["(tenant,", "(superseded_by,"])
+        db.commit()
+    with closing(sqlite3.connect(path)) as db:
+        db.execute("REINDEX memories_by_status")
+        db.execute("PRAGMA writable_schema = ON")
+        db.execute(sql, ["(superseded_by,", "(tenant,"])
+        db.commit()
+    for command in (["maintain", str(path), "--consolidate", "--dry-run"], ["stats", str(path)]):
+        assert run(command) == 10
+        assert "The file is damaged: the tenant of a memory" in capsys.readouterr().err
