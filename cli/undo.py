@@ -98,7 +98,7 @@ def undo(
             # Of another agent's file, a copy of its mirror is changed for that.
             return chosen, chosen.undo(opened, rehearse and place.mirror is None)
 
-    if not (rehearse or yes):
+    if not (rehearse or yes) and _sees_questions(output):
         # Before the lock is taken: a question may wait for long.
         with place.reading() as memory_file, open_writing(memory_file) as opened:
             _ask_first(_choose(opened, which, since_run), output)
@@ -120,10 +120,14 @@ def undo(
     output.note("They will not be proposed again, unless with: maintain --consolidate --reconsider")
 
 
+def _sees_questions(output: Output) -> bool:
+    """Whether a person sits there."""
+    return sys.stdin.isatty() and sys.stderr.isatty() and not output.json and not output.quiet
+
+
 def _ask_first(chosen: _Chosen, output: Output) -> None:
     """Ask a person before much is taken back; a program means what it says."""
-    is_seen = sys.stdin.isatty() and sys.stderr.isatty() and not output.json and not output.quiet
-    if chosen.count > _MANY and is_seen:
+    if chosen.count > _MANY:
         typer.confirm(f"Take back {chosen.named}?", abort=True, err=True)
 
 
