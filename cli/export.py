@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from itertools import chain
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -23,7 +24,7 @@ def export(
     file: FileArgument,
     all: Annotated[
         bool,
-        typer.Option("--all", help="Every status, and all vectors: an import gives the same."),
+        typer.Option("--all", help="Everything, runs too: an import gives the same file."),
     ] = False,
     vectors: Annotated[
         bool, typer.Option("--vectors", help="With their vectors; an import computes them anew.")
@@ -36,12 +37,14 @@ def export(
 ) -> None:
     """Write the active memories as JSON lines to stdout; --json changes nothing about them.
 
-    Runs and decisions stay behind: a copy of the file, or a backup, has those. Of a damaged file
-    what can be read is written, and the exit code is 10.
+    With --all also the others, their vectors, and what runs did and decided, so that a run can be
+    undone in the file that an import makes. Of a damaged file what can be read is written, and the
+    exit code is 10.
     """
     from slowwave.store.check import count_spoiled, refuse_unreadable
     from slowwave.store.exchange import export_lines
     from slowwave.store.file import open_reading
+    from slowwave.store.history import history_lines
 
     output = Output(json, quiet)
     try:
@@ -50,7 +53,12 @@ def export(
             open_reading(memory_file) as opened,
         ):
             refuse_unreadable(opened)
-            _write(export_lines(opened, all, with_vectors=all or vectors))
+            _write(
+                chain(
+                    export_lines(opened, all, with_vectors=all or vectors),
+                    history_lines(opened) if all else (),
+                )
+            )
             spoiled = count_spoiled(opened)
     except UnusableFile as error:
         _salvage(file, all, output, error)

@@ -13,6 +13,7 @@ from typing import Any
 from .entities import entities_of, keep_entities
 from .errors import InvalidLine
 from .file import MemoryFile
+from .history import History, parse_history
 from .jsonl import DEFAULTS, parse_line, reason_of
 from .lineage import add_edges, edges_into
 from .memories import add_memories, read_memories
@@ -21,6 +22,9 @@ from .vectors import dimensions_of, keep_vectors, numbers_of, to_blob, vectors_o
 
 # How many lines are written by one statement: enough to be fast, few enough to stay small.
 _BATCH = 1_000
+_HISTORY_LEFT_OUT = (
+    "it and those like it tell what runs did, which only a new file can take; the memories came in"
+)
 
 
 @dataclass(frozen=True)
@@ -60,9 +64,11 @@ def import_lines(
 
     `progress` is told the number of lines read so far. Returns how many memories were added and
     the lines left out. Raises `InvalidLine` at the first bad line, with nothing added, unless
-    such lines are to be skipped.
+    such lines are to be skipped. What runs did goes into a new file only; elsewhere its lines are
+    left out, told of as one.
     """
     reader = _Reader(file, timestamp(now))
+    history = History(file)
     added = 0
     skipped: list[Skipped] = []
 
@@ -78,20 +84,23 @@ def import_lines(
     numbered = enumerate(_without_mark(lines), start=1)
     with file.transaction():
         while batch := list(islice(numbered, _BATCH)):
-            good = []
             for number, line in batch:
                 try:
-                    if line.strip():
-                        good.append(reader.parse(number, line))
+                    if (row := parse_history(line)) is not None:
+                        added += reader.write()
+                        history.add(number, row)
+                    elif line.strip():
+                        reader.parse(number, line)
+                        history.memory_follows()
                 except ValueError as error:
                     refuse(number, error)
-            _write(file, good)
-            reader.written()
-            added += len(good)
+            added += reader.write()
             progress(batch[-1][0])
         for number, reason in reader.leave_out_orphans():
             refuse(number, reason)
             added -= 1
+    if history.left_out is not None:
+        skipped.append(Skipped(history.left_out, _HISTORY_LEFT_OUT))
     return added, sorted(skipped, key=lambda one: one.line)
 
 
@@ -119,12 +128,12 @@ class _Reader:
         self._file = file
         self._now = now
         self._dimensions = dimensions_of(file)
-        # Ids of lines that are not in the file yet.
-        self._unwritten: set[str] = set()
+        # What lines said that is not in the file yet, by id.
+        self._unwritten: dict[str, _Parsed] = {}
         self._successors: list[tuple[int, str, str]] = []
 
-    def parse(self, number: int, text: bytes) -> _Parsed:
-        """Return what a line says. Raises ValueError with the reason if it is not valid."""
+    def parse(self, number: int, text: bytes) -> None:
+        """Take in what a line says. Raises ValueError with the reason if it is not valid."""
         line = parse_line(text)
         memory = line.memory(self._now)
         if memory.id in self._unwritten or _knows(self._file, memory.id):
@@ -140,14 +149,18 @@ class _Reader:
         blobs = {model: to_blob(vector) for model, vector in vectors.items()}
         # From here on the line is good, and later ones are held to what it says.
         self._dimensions |= {model: len(vector) for model, vector in vectors.items()}
-        self._unwritten.add(memory.id)
+        self._unwritten[memory.id] = _Parsed(
+            memory, tuple(line.entities), blobs, line.edges(memory.id)
+        )
         if memory.superseded_by is not None:
             self._successors.append((number, memory.id, memory.superseded_by))
-        return _Parsed(memory, tuple(line.entities), blobs, line.edges(memory.id))
 
-    def written(self) -> None:
-        """Take note that the file has all lines so far."""
+    def write(self) -> int:
+        """Write what lines have said since the last time, and say how many memories that is."""
+        _write(self._file, list(self._unwritten.values()))
+        written = len(self._unwritten)
         self._unwritten.clear()
+        return written
 
     def leave_out_orphans(self) -> Iterator[tuple[int, ValueError]]:
         """Delete what is superseded by a memory that never came, and give the lines."""

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from nights import execute, fill, of_one_thing, rows, told
+from nights import execute, fill, of_one_thing, picture, rows, told
 from test_plan import TWINS
 
 from slowwave.cli.app import COMMANDS, run
@@ -385,6 +385,83 @@ def test_what_is_exported_and_imported_is_the_same_file(filled: Path, cli: Cli) 
     assert cli("export", copy, "--all").out == lines
     assert cli("check", copy).code == 0
     assert cli("maintain", copy, "--consolidate", "--dry-run", "--exit-code").code == 0
+
+
+def test_a_run_can_be_undone_in_the_file_that_an_import_of_everything_makes(
+    filled: Path, cli: Cli
+) -> None:
+    before = picture(filled)
+    cli("maintain", filled, "--consolidate")
+    source = filled.with_name("all.jsonl")
+    source.write_text(cli("export", filled, "--all").out)
+    copy = filled.with_name("copy.db")
+    assert cli("import", copy, source, "--json").json["skipped"] == []
+    held = ("runs", "proposals", "journal", "derivations", "entities", "memory_entities")
+    for path_of in ("log", "stats"):
+        assert cli(path_of, copy, "--json").json | {"file": ""} == (
+            cli(path_of, filled, "--json").json | {"file": ""}
+        )
+    assert picture(copy, held) == picture(filled, held)
+    assert cli("undo", copy, rows(copy, "SELECT id FROM runs")[0]["id"]).code == 0
+    assert picture(copy) == before
+    assert rows(copy, "SELECT * FROM embeddings WHERE run_id IS NOT NULL") == []
+
+
+def test_what_runs_did_stays_out_of_a_file_that_holds_memories_and_that_is_said(
+    filled: Path, cli: Cli
+) -> None:
+    cli("maintain", filled, "--consolidate")
+    source = filled.with_name("all.jsonl")
+    source.write_text(cli("export", filled, "--all").out)
+    other = filled.with_name("other.db")
+    cli("init", other)
+    cli("add", other, "The tide table hangs in the harbour office.")
+    imported = cli("import", other, source, "--json")
+    assert imported.code == 0
+    (left_out,) = imported.json["skipped"]
+    assert "only a new file" in left_out["reason"]
+    assert rows(other, "SELECT * FROM runs") == []
+    assert len(rows(other, "SELECT id FROM memories")) == imported.json["imported"] + 1
+
+
+def test_the_lines_of_two_files_come_in_together_with_the_runs_of_the_first(
+    filled: Path, cli: Cli
+) -> None:
+    cli("maintain", filled, "--consolidate")
+    second = filled.with_name("second.db")
+    cli("init", second)
+    cli("add", second, "The tide table hangs in the harbour office of Kalmar.")
+    cli("add", second, "The tide table hangs in the harbour office of Kalmar.")
+    cli("maintain", second, "--consolidate")
+    source = filled.with_name("both.jsonl")
+    source.write_text(cli("export", filled, "--all").out + cli("export", second, "--all").out)
+    both = filled.with_name("both.db")
+    imported = cli("import", both, source, "--json").json
+    assert len(imported["skipped"]) == 1
+    assert picture(both, ("runs",)) == picture(filled, ("runs",))
+    assert cli("check", both).code == 0
+
+
+@pytest.mark.parametrize(
+    ("line", "why"),
+    [
+        ('{"table": "secrets", "row": {}}', "no history in a table named"),
+        ('{"table": "runs", "row": {"id": "r"}}', "does not fit into runs"),
+        ('{"table": "runs", "row": {"colour": "red"}}', "no such columns"),
+        ('{"table": "journal", "row": {"run_id": {"hex": "zz"}}}', "cannot be read"),
+        ('{"table": "runs", "row": []}', "cannot be read"),
+        ('{"table": ["runs"], "row": {}}', "no history in a table named"),
+    ],
+)
+def test_a_line_of_history_that_is_none_stops_the_import_and_is_named(
+    line: str, why: str, tmp_path: Path, cli: Cli
+) -> None:
+    source = tmp_path / "odd.jsonl"
+    source.write_text('{"content": "A fact."}\n' + line + "\n")
+    ended = cli("import", tmp_path / "new.db", source)
+    assert ended.code != 0
+    assert "Line 2" in ended.err
+    assert why in ended.err
 
 
 def test_export_gives_the_active_memories_alone(filled: Path, cli: Cli) -> None:

@@ -1,0 +1,137 @@
+"""What runs did and decided, as JSON lines beside the memories: so that undo works elsewhere."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+from .errors import UnusableFile
+from .file import MemoryFile
+from .records import json_text
+from .rows import Columns, Row, add_rows, decoded, encoded, set_columns
+
+# What a file holds besides memories, vectors and lineage, and each table's order: no row speaks of
+# one that comes later. What may be emptied at any time is left out, and so is what only the
+# mirror of another agent's file has.
+_WHOLE = {
+    "runs": "rowid",  # which of two runs came later
+    "proposals": "run_id, key",
+    "journal": "run_id, sequence",
+    "derivations": "memory_id, run_id, proposal",
+    "answers": "key",
+    "asked": "tenant, content_hash, key",
+    "disputes": "tenant, earlier_hash, later_hash",
+    "entities": "id",
+    "memory_entities": "memory_id, entity_id",
+    "entity_scans": "memory_id",
+}
+# A memory's line holds its vectors, but not which run computed them.
+_COMPUTED = "embeddings"
+_OF_A_VECTOR = "memory_id, model"
+
+
+class HistoryRow(NamedTuple):
+    """One row of what runs did."""
+
+    table: str
+    row: dict[str, Any]
+
+
+def history_lines(file: MemoryFile) -> Iterator[str]:
+    """Yield a JSON line for each row of what runs did: `{"table": NAME, "row": {...}}`.
+
+    None of a file in which no run has been.
+    """
+    if not _has_runs(file):
+        return
+    for table, order in _WHOLE.items():
+        for row in file.rows(f"SELECT * FROM {table} ORDER BY {order}"):
+            yield _line(table, row)
+    for row in file.rows(
+        f"SELECT {_OF_A_VECTOR}, run_id FROM {_COMPUTED} WHERE run_id IS NOT NULL "
+        f"ORDER BY {_OF_A_VECTOR}"
+    ):
+        yield _line(_COMPUTED, row)
+
+
+def _line(table: str, row: Row) -> str:
+    return json_text({"table": table, "row": json.loads(encoded(row))})
+
+
+def parse_history(line: bytes) -> HistoryRow | None:
+    """Return the row of a line; None if it is a memory's. Raises ValueError with the reason."""
+    if b'"table"' not in line or b'"row"' not in line:  # without parsing 100,000 of them twice
+        return None
+    fields = json.loads(line)
+    if not isinstance(fields, dict) or fields.keys() != {"table", "row"}:
+        return None
+    table, row = fields["table"], fields["row"]
+    if table not in (*_WHOLE, _COMPUTED):
+        raise ValueError(f"there is no history in a table named {table!r:.60}")
+    try:
+        return HistoryRow(table, decoded(json_text(row)))
+    except UnusableFile as error:
+        raise ValueError("row: cannot be read") from error
+
+
+class History:
+    """Takes in the history of one file, whose memories come in the same transaction."""
+
+    def __init__(self, file: MemoryFile) -> None:
+        """Take a file to which nothing has been added in this transaction yet."""
+        self._file = file
+        self._columns = Columns(file)
+        self._can_take = not _has_runs(file) and not _has_memories(file)
+        self._emptied: set[str] = set()
+        # The number of the first line that was not taken in.
+        self.left_out: int | None = None
+
+    def memory_follows(self) -> None:
+        """Take note of a memory's line: after rows of history it begins another file's lines."""
+        self._can_take = self._can_take and not self._emptied
+
+    def add(self, number: int, of: HistoryRow) -> None:
+        """Add the row of a line within the transaction, after the memories that came before it.
+
+        In a new file, the rows of one other: ids of names and runs would be mixed up elsewhere.
+        Raises ValueError if the file cannot hold it.
+        """
+        if not self._can_take:
+            self.left_out = self.left_out or number
+            return
+        try:
+            self._columns.refuse_unknown(of.table, of.row)
+            if of.table == _COMPUTED:
+                key = {name: of.row.get(name) for name in _OF_A_VECTOR.split(", ")}
+                set_columns(self._file, _COMPUTED, key, {"run_id": of.row.get("run_id")})
+            else:
+                self._empty(of.table)
+                add_rows(self._file, of.table, [of.row])
+        except UnusableFile as error:
+            raise ValueError(f"row: {of.table} has no such columns") from error
+        except _DOES_NOT_FIT as error:
+            raise ValueError(f"row: does not fit into {of.table} ({error})") from error
+
+    def _empty(self, table: str) -> None:
+        """Drop what the lines of memories put there: it says less, as who found a name."""
+        if table not in self._emptied:
+            self._emptied.add(table)
+            self._file.db.conn.execute(f"DELETE FROM {table}")
+
+
+def _has_runs(file: MemoryFile) -> bool:
+    return file.value("SELECT 1 FROM runs LIMIT 1") is not None
+
+
+def _has_memories(file: MemoryFile) -> bool:
+    return file.value("SELECT 1 FROM memories LIMIT 1") is not None
+
+
+_DOES_NOT_FIT = (
+    sqlite3.IntegrityError,
+    sqlite3.InterfaceError,
+    sqlite3.ProgrammingError,
+    OverflowError,
+)
