@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal, cast
+from typing import TYPE_CHECKING, Annotated, cast
 
 import typer
 
@@ -24,11 +23,10 @@ from .settings import (
     QuietOption,
     is_on_command_line,
 )
+from .writers import make_tape, make_writer
 
 if TYPE_CHECKING:
-    from slowwave.consolidation.model.calls import Endpoint
-    from slowwave.consolidation.model.recording import Tape
-    from slowwave.consolidation.writing.writer import Writer
+    from slowwave.consolidation.evaluation.guard import Guard
 
 
 # What makes no sense without one of some others, and what only has no effect then: it may stand in
@@ -45,6 +43,8 @@ _NEEDS_DRY_RUN = ("ask", "exit_code")
 _IDLE_WITHOUT: dict[str, tuple[str, ...]] = {
     **dict.fromkeys(("concurrency", "max_calls", "max_tokens", "max_cost", "max_time"), _ASKING),
     "keep_backups": ("backup",),
+    "guard": ("consolidate",),
+    "guard_limit": ("guard",),
     "reconsider": ("consolidate",),
     "full": ("consolidate",),
 }
@@ -162,6 +162,18 @@ def maintain(
         bool,
         typer.Option("--full", help="Look at everything anew, whatever earlier runs found out."),
     ] = False,
+    guard: Annotated[
+        str | None,
+        typer.Option(
+            metavar="QUESTIONS|self",
+            help="Measure recall on a copy first, by questions (see 'slowwave eval') or by the "
+            "memories' own words, and leave out what would lower it.",
+        ),
+    ] = None,
+    guard_limit: Annotated[
+        float,
+        typer.Option(metavar="SHARE", min=0, max=1, help="How far recall@10 may fall."),
+    ] = 0.01,
     exit_code: Annotated[
         bool, typer.Option("--exit-code", help="With --dry-run: end with 4 if there is work to do.")
     ] = False,
@@ -192,6 +204,8 @@ def maintain(
     for one, others in needs:
         if one in given and given.isdisjoint(others):
             raise typer.BadParameter(f"{_spelled(one)} goes with {_any_of(others)}.")
+    if guard is not None and dry_run and not ask and not given.isdisjoint(_ASKING):
+        raise typer.BadParameter("In a dry run --guard goes with --ask: what is measured is asked.")
     output = Output(json, quiet)
     for one, others in _IDLE_WITHOUT.items():
         if is_on_command_line(context, one) and given.isdisjoint(others):
@@ -199,8 +213,8 @@ def maintain(
     from slowwave.consolidation.options import CycleOptions
 
     limits = (max_calls, max_tokens, max_cost, max_time)
-    tape = _tape(record, replay, dry_run and not ask)
-    writer_of = partial(_writer, model, api_base, checker, concurrency, limits, tape)
+    tape = make_tape(record, replay, dry_run and not ask)
+    writer_of = partial(make_writer, model, api_base, checker, concurrency, limits, tape)
     writer = writer_of()
     options = CycleOptions(
         consolidate=consolidate,
@@ -216,12 +230,29 @@ def maintain(
         | ({} if writer.checker == writer.model else {"checker": writer.checker}),
     )
     night = Night(
-        options, SentenceEmbedder(embedder), writer_of, tape, dry_run, exit_code, verbose, output
+        options,
+        SentenceEmbedder(embedder),
+        writer_of,
+        tape,
+        dry_run,
+        exit_code,
+        verbose,
+        _guard(guard, guard_limit),
+        output,
     )
     places = [place_of(file, format, state, writes=not dry_run) for file in files]
     if backup and any(one.mirror for one in places):
         raise typer.BadParameter("--backup is for slowwave's own files: undo gives others back.")
     raise typer.Exit(night.on(places))
+
+
+def _guard(questions: str | None, limit: float) -> Guard | None:
+    if questions is None:
+        return None
+    from slowwave.consolidation.evaluation.guard import Guard
+    from slowwave.consolidation.evaluation.questions import read_questions
+
+    return Guard(None if questions == "self" else read_questions(Path(questions)), limit)
 
 
 def _spelled(option: str) -> str:
@@ -240,50 +271,3 @@ def _operations(only: str) -> frozenset[Operation]:
             f"--only takes some of {','.join(OPERATIONS)}, not '{','.join(unknown)}'."
         )
     return frozenset(cast("list[Operation]", chosen))
-
-
-def _writer(
-    model: str | None,
-    api_base: str | None,
-    checker: str | None,
-    concurrency: int,
-    limits: tuple[int | None, int | None, float | None, float | None],
-    tape: Tape | None,
-) -> Writer:
-    if model is None and tape is not None and tape.recording is not None:
-        model = tape.recording.model
-    if model is None:
-        from slowwave.consolidation.writing.writer import ExtractiveWriter
-
-        return ExtractiveWriter()
-    from slowwave.consolidation.model.budget import Budget
-    from slowwave.consolidation.model.calls import Endpoint
-    from slowwave.consolidation.model.writer import ModelWriter
-
-    # What is answered from a recording takes nothing but time.
-    asks = tape is None or tape.asks
-    budget = Budget(*limits) if asks else Budget(seconds=limits[-1])
-    endpoint = Endpoint(model, api_base)
-    return ModelWriter(endpoint, concurrency, budget, tape, _checker(checker, endpoint))
-
-
-def _checker(name: str | None, endpoint: Endpoint) -> Endpoint | Literal["same", "none"]:
-    """Return who checks; a key or an address is of one provider, and goes to no other."""
-    if name is None or name == endpoint.model:
-        return "same"
-    if name == "none":
-        return "none"
-    provider = endpoint.model.partition("/")[0]
-    at = endpoint.api_base if name.partition("/")[0] == provider else None
-    return replace(endpoint, model=name, api_base=at)
-
-
-def _tape(record: Path | None, replay: Path | None, dry_run: bool) -> Tape | None:
-    """Open the files of answers; a dry run asks nothing, and writes to none of them."""
-    if record is None and replay is None:
-        return None
-    from slowwave.consolidation.model.recording import Tape, open_tape, read_recording
-
-    if dry_run:
-        return Tape(recording=None if replay is None else read_recording(replay))
-    return open_tape(record, replay)

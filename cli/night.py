@@ -17,11 +17,13 @@ from slowwave.store.errors import StoreError
 from .exits import Code, code_of
 from .output import Output, clean
 from .progress import shown_progress
+from .recall_guard import guard_as_json, guard_as_text
 from .report import as_json, as_text, budget_as_json, budget_as_text
 from .signals import signals_of_this_command
 from .telling import Telling
 
 if TYPE_CHECKING:
+    from slowwave.consolidation.evaluation.guard import Guard, Verdict
     from slowwave.consolidation.model.recording import Tape
     from slowwave.consolidation.options import CycleOptions
     from slowwave.consolidation.progress import Progress
@@ -53,6 +55,8 @@ class Night:
     # Whether a dry run that finds work ends with a code of its own.
     tells_work: bool
     verbose: bool
+    # What recall is measured by before anything is applied; None: it is not.
+    guard: Guard | None
     output: Output
 
     def on(self, files: Sequence[Place]) -> int:
@@ -92,7 +96,11 @@ class Night:
         with place.reading() if self.dry_run else place.brought_up_to_date() as memory_file:
             signals.open()
             with shown_progress(self.output.quiet) as progress:
-                outcome = self._maintained(memory_file, place.takes_texts, writer, progress)
+                options = self._options(place.takes_texts)
+                verdict = self._verdict(memory_file, options, progress)
+                if verdict is not None:
+                    options = verdict.options
+                outcome = self._maintained(memory_file, options, writer, progress)
             signals.close()
             unwritten: StoreError | None = None
             if not self.dry_run:
@@ -104,11 +112,15 @@ class Night:
             with signals.limited():
                 if self.output.json:
                     found = as_json(outcome, str(place.named), self.dry_run, writer)
-                    found |= budget_as_json(full, place.budget())
+                    found |= budget_as_json(full, place.budget()) | guard_as_json(verdict)
                 elif not self.output.quiet:
                     telling = Telling(memory_file)
                     told = outcome, place.named, self.dry_run, writer, telling, self.verbose
-                    self.output.show(*as_text(*told), *budget_as_text(full, place.budget()))
+                    self.output.show(
+                        *as_text(*told),
+                        *budget_as_text(full, place.budget()),
+                        *guard_as_text(verdict),
+                    )
         code = signals.code or _code(outcome, self.dry_run and self.tells_work)
         if unwritten is not None:
             code = code or Code.PARTLY
@@ -116,13 +128,35 @@ class Night:
             return code, found
         return self._with_problems(place.named, outcome, writer, code), found
 
+    def _options(self, takes_texts: bool) -> CycleOptions:
+        only = self.options.only if takes_texts else self.options.only & _WITHOUT_A_NEW_TEXT
+        return replace(self.options, only=only)
+
+    def _verdict(
+        self, memory_file: Path, options: CycleOptions, progress: Progress
+    ) -> Verdict | None:
+        """Try the night on copies first, if recall is to be guarded."""
+        if self.guard is None:
+            return None
+        from slowwave.consolidation.evaluation.guard import tried_first
+
+        return tried_first(
+            memory_file,
+            options,
+            self.embedder,
+            self.writer,
+            datetime.now(UTC),
+            self.guard,
+            keeps_answers=not self.dry_run,
+            progress=progress,
+            interruption=signals_of_this_command(),
+        )
+
     def _maintained(
-        self, memory_file: Path, takes_texts: bool, writer: Writer, progress: Progress
+        self, memory_file: Path, options: CycleOptions, writer: Writer, progress: Progress
     ) -> Outcome:
         from slowwave.consolidation.cycle import run_cycle
 
-        only = self.options.only if takes_texts else self.options.only & _WITHOUT_A_NEW_TEXT
-        options = replace(self.options, only=only)
         return run_cycle(
             memory_file,
             options,

@@ -40,6 +40,7 @@ _STAGES = {
     "planning": "comparing texts",
     "asking": "waiting for the model",
     "applying": "writing to the file",
+    "searching": "searching",
 }
 
 

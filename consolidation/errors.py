@@ -21,3 +21,7 @@ class RecordingError(ConsolidationError):
 
 class ModelError(ConsolidationError):
     """The model cannot be asked at all: nothing was called."""
+
+
+class QuestionsError(ConsolidationError):
+    """The questions that recall is to be measured with cannot be read."""

@@ -18,6 +18,8 @@ class CycleOptions:
     tenants: tuple[str, ...] = ()
     only: frozenset[Operation] = frozenset(OPERATIONS)
     include_protected: bool = False
+    # Proposals that are not to be made, by their ids: recall would fall.
+    left_out: frozenset[str] = frozenset()
     # Propose again what was rejected, declined or undone before.
     reconsider: bool = False
     # Look at everything anew, whatever earlier runs found out.
@@ -42,5 +44,7 @@ class PlanOptions:
     asked: frozenset[tuple[str, str]] = frozenset()
     only: frozenset[Operation] = frozenset(OPERATIONS)
     include_protected: bool = False
-    # The keys of decisions that stand.
+    # Proposals that are not to be made this time.
+    left_out: frozenset[str] = frozenset()
+    # The keys of decisions that stand, and of what is left out.
     remembered: frozenset[str] = frozenset()

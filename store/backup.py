@@ -39,7 +39,7 @@ def back_up(path: Path, now: datetime, keep: int) -> Path:
         remove_file(unfinished)  # what a killed run left
         create_beside(real, unfinished.name)
         try:
-            _copy(path, unfinished)
+            copy_whole(path, unfinished)
             done = _free_name(real, now)
             _put_in_place(unfinished, done)
         except BaseException:
@@ -74,7 +74,8 @@ def _is_ours(path: Path) -> bool:
     return header.startswith(MAGIC) and header[68:72] == APPLICATION_ID.to_bytes(4, "big")
 
 
-def _copy(path: Path, to: Path) -> None:
+def copy_whole(path: Path, to: Path) -> None:
+    """Copy a memory file as it is at one moment, and compare the copy. Raises `StoreError`."""
     with open_as_it_is(path) as file:
         source = file.db.conn
         expected = fingerprint(source)  # from here on one picture of the file is read

@@ -167,6 +167,15 @@ def read_answer(file: MemoryFile, key: str) -> Answer | None:
     return next((Answer(**row) for row in rows), None)
 
 
+def read_answers(file: MemoryFile) -> list[KeptAnswer]:
+    """Return all that models answered, as `keep_answers` takes it."""
+    rows = file.db.conn.execute(
+        "SELECT key, model, answer, prompt_tokens, completion_tokens, cost_usd FROM answers "
+        "ORDER BY key"
+    )
+    return [(key, model, Answer(*answer)) for key, model, *answer in rows]
+
+
 def keep_answers(file: MemoryFile, answers: Sequence[KeptAnswer], now: str) -> None:
     """Keep what a model answered, in one transaction."""
     with file.transaction():

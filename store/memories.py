@@ -170,6 +170,17 @@ def read_derived(file: MemoryFile, tenant: str) -> list[Memory]:
     return list(map(from_values, rows))
 
 
+def read_recallable(file: MemoryFile, tenant: str) -> list[Memory]:
+    """Return all memories of a tenant but archived ones, in the order of ids.
+
+    What was superseded is still a key of what replaced it, and tells what was so in its time.
+    """
+    rows = file.db.conn.execute(
+        f"{SELECT} WHERE tenant = ? AND status <> 'archived' ORDER BY id", [tenant]
+    )
+    return list(map(from_values, rows))
+
+
 def tenants(file: MemoryFile) -> list[str]:
     """Return the tenants that have memories, sorted. Raises `UnusableFile`."""
     rows = file.rows("SELECT DISTINCT tenant FROM memories ORDER BY 1")

@@ -97,7 +97,8 @@ class Surveyor:
         )
         chosen = self._chosen()
         if not options.reconsider:
-            chosen = replace(chosen, remembered=snapshot.remembered, asked=snapshot.asked)
+            decided = snapshot.remembered | options.left_out
+            chosen = replace(chosen, remembered=decided, asked=snapshot.asked)
         plans = _planned(populations, chosen, self._progress) if options.consolidate else {}
         everything = resting | plans
         plan = joined(everything[one] for one in snapshot.tenants if one in everything)
@@ -119,6 +120,8 @@ class Surveyor:
             model_key=self._writer.key,
             only=self._options.only,
             include_protected=self._options.include_protected,
+            left_out=self._options.left_out,
+            remembered=self._options.left_out,
         )
 
 

@@ -1,0 +1,53 @@
+"""What the guard of recall found, for people and for programs."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from .output import clean
+from .telling import counted
+
+if TYPE_CHECKING:
+    from slowwave.consolidation.evaluation.guard import Verdict
+
+
+def guard_as_json(verdict: Verdict | None) -> dict[str, Any]:
+    """Return what was found, under a key of its own; nothing without a guard."""
+    if verdict is None:
+        return {}
+    return {
+        "guard": {
+            "questions": verdict.questions,
+            "limit": verdict.limit,
+            "recall@10": {
+                "before": round(verdict.before, 4),
+                "unguarded": round(verdict.unguarded, 4),
+                "guarded": round(verdict.guarded, 4),
+            },
+            "left_out": [
+                {"id": one.id, "operation": one.operation, "sources": list(one.sources)}
+                for one in verdict.left_out
+            ],
+        }
+    }
+
+
+def guard_as_text(verdict: Verdict | None) -> list[str]:
+    """Return what was found, in words."""
+    if verdict is None:
+        return []
+    asked = counted(verdict.questions, "question", "questions")
+    lines = [
+        f"Guarded by {asked}: recall@10 {verdict.before:.3f} before, {verdict.guarded:.3f} after "
+        "(tried on a copy)."
+    ]
+    if verdict.left_out:
+        count = counted(len(verdict.left_out), "proposal", "proposals")
+        lines.append(
+            f"Left out: {count}; with them recall@10 would be {verdict.unguarded:.3f}, and it may "
+            f"fall by {verdict.limit:g}:"
+        )
+        lines += [
+            clean(f"- {one.operation} {one.id[:12]}: {one.reason}") for one in verdict.left_out
+        ]
+    return ["", *lines]

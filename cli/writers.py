@@ -1,0 +1,63 @@
+"""Who writes a night's drafts, as the options of a command say."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+if TYPE_CHECKING:
+    from slowwave.consolidation.model.calls import Endpoint
+    from slowwave.consolidation.model.recording import Tape
+    from slowwave.consolidation.writing.writer import Writer
+
+
+def make_writer(
+    model: str | None,
+    api_base: str | None,
+    checker: str | None,
+    concurrency: int,
+    limits: tuple[int | None, int | None, float | None, float | None],
+    tape: Tape | None,
+) -> Writer:
+    """Return who writes: the model that is named or was recorded, or the built-in writer.
+
+    limits: calls, tokens, USD and seconds at the most.
+    """
+    if model is None and tape is not None and tape.recording is not None:
+        model = tape.recording.model
+    if model is None:
+        from slowwave.consolidation.writing.writer import ExtractiveWriter
+
+        return ExtractiveWriter()
+    from slowwave.consolidation.model.budget import Budget
+    from slowwave.consolidation.model.calls import Endpoint
+    from slowwave.consolidation.model.writer import ModelWriter
+
+    # What is answered from a recording takes nothing but time.
+    asks = tape is None or tape.asks
+    budget = Budget(*limits) if asks else Budget(seconds=limits[-1])
+    endpoint = Endpoint(model, api_base)
+    return ModelWriter(endpoint, concurrency, budget, tape, _checker(checker, endpoint))
+
+
+def _checker(name: str | None, endpoint: Endpoint) -> Endpoint | Literal["same", "none"]:
+    """Return who checks; a key or an address is of one provider, and goes to no other."""
+    if name is None or name == endpoint.model:
+        return "same"
+    if name == "none":
+        return "none"
+    provider = endpoint.model.partition("/")[0]
+    at = endpoint.api_base if name.partition("/")[0] == provider else None
+    return replace(endpoint, model=name, api_base=at)
+
+
+def make_tape(record: Path | None, replay: Path | None, dry_run: bool) -> Tape | None:
+    """Open the files of answers; a dry run asks nothing, and writes to none of them."""
+    if record is None and replay is None:
+        return None
+    from slowwave.consolidation.model.recording import Tape, open_tape, read_recording
+
+    if dry_run:
+        return Tape(recording=None if replay is None else read_recording(replay))
+    return open_tape(record, replay)

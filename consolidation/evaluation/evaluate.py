@@ -1,0 +1,81 @@
+"""What recall gains or loses by a night: figures before and after, and how sure they are."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
+
+from slowwave.consolidation.running.outcome import Outcome
+
+from .measures import Measures, mean
+from .trial import Trial, Trials
+
+# Resamples of a bootstrap: enough for the second decimal.
+_RESAMPLES = 2_000
+
+
+@dataclass(frozen=True)
+class Difference:
+    """How much higher a measure is after the night: the mean, and its 95 % interval."""
+
+    mean: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """A file measured before and after a night."""
+
+    questions: int
+    # Questions that nothing in the file answers, or that are of other tenants.
+    left_out: int
+    memories_before: int
+    memories_after: int
+    before: Measures
+    # By what stands in the hits' texts; and with a derived memory counted as all of its sources.
+    after: Measures
+    by_lineage: Measures
+    # Of each measure, by its name.
+    differences: dict[str, Difference]
+    outcome: Outcome
+
+
+def evaluated(trials: Trials, trial: Trial) -> Evaluation:
+    """Compare a night that was tried with the file as it was."""
+    before, after = trials.before, trial.after
+    return Evaluation(
+        len(trials.questions),
+        trials.left_out,
+        before.memories,
+        after.memories,
+        mean(before.by_text),
+        mean(after.by_text),
+        mean(after.by_lineage),
+        {
+            field.name: _difference(
+                [getattr(one, field.name) for one in before.by_text],
+                [getattr(one, field.name) for one in after.by_text],
+            )
+            for field in fields(Measures)
+        },
+        trial.outcome,
+    )
+
+
+def _difference(before: Sequence[float], after: Sequence[float]) -> Difference:
+    """Return the mean difference of pairs with its bootstrap percentile interval (Efron 1979)."""
+    import numpy as np
+    from scipy.stats import bootstrap
+
+    gains = np.subtract(after, before)
+    if not len(gains):
+        return Difference(0.0, 0.0, 0.0)
+    mean_gain = float(gains.mean())
+    if len(gains) < 2 or not gains.any():
+        return Difference(mean_gain, mean_gain, mean_gain)
+    found = bootstrap(
+        (gains,), np.mean, n_resamples=_RESAMPLES, method="percentile", rng=np.random.default_rng(0)
+    )
+    interval = found.confidence_interval
+    return Difference(mean_gain, float(interval.low), float(interval.high))

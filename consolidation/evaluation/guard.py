@@ -1,0 +1,143 @@
+"""Which proposals a night must leave out so that recall does not fall."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from pathlib import Path
+
+from slowwave.consolidation.errors import QuestionsError
+from slowwave.consolidation.options import CycleOptions
+from slowwave.consolidation.progress import Progress
+from slowwave.consolidation.proposals import Proposal
+from slowwave.consolidation.runtime.interruption import Interruption
+from slowwave.consolidation.vectors.embedder import Embedder
+from slowwave.consolidation.writing.writer import Writer
+from slowwave.store.file import open_writing
+from slowwave.store.ledger import KeptAnswer, keep_answers
+from slowwave.store.records import timestamp
+
+from .measures import MANY, Measures, mean
+from .questions import Question
+from .trial import Trial, Trials
+
+# So often proposals are left out before all are: each time is a night on a copy.
+_ROUNDS = 5
+
+
+@dataclass(frozen=True)
+class Guard:
+    """What recall is measured by, and how far it may fall."""
+
+    # None lets the memories of the file ask for themselves.
+    asked: Sequence[Question] | None
+    # Of the mean of recall@10.
+    limit: float
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What a guard found: how far recall of ten falls, and what had to be left out for that."""
+
+    left_out: tuple[Proposal, ...]
+    # The mean of recall@10 before, after the whole night, and after what is let through.
+    before: float
+    unguarded: float
+    guarded: float
+    questions: int
+    limit: float
+    # Of the night that is let through.
+    options: CycleOptions
+    # What a model answered meanwhile.
+    answers: Sequence[KeptAnswer]
+
+
+def tried_first(
+    path: Path,
+    options: CycleOptions,
+    embedder: Embedder,
+    writer: Callable[[], Writer],
+    now: datetime,
+    guard: Guard,
+    keeps_answers: bool,
+    progress: Progress,
+    interruption: Interruption,
+) -> Verdict:
+    """Try a night on copies of a file, and say what of it may be done.
+
+    keeps_answers: whether what a model answers is put into the file, so that the night that
+    follows asks nothing twice; nothing else is written. Raises `QuestionsError` if no question can
+    be answered from the file, and what `run_cycle` raises.
+    """
+    trials = Trials(path, guard.asked, embedder, now, options.tenants, progress)
+    if not trials.questions:
+        raise QuestionsError(
+            f"Nothing in {path} answers any of {trials.left_out} questions.",
+            "Nothing was changed: recall cannot be guarded without questions.",
+        )
+    verdict = let_through(trials, options, writer, guard.limit, interruption)
+    if keeps_answers and verdict.answers:
+        with open_writing(path) as file:
+            keep_answers(file, verdict.answers, timestamp(now))
+    return verdict
+
+
+def let_through(
+    trials: Trials,
+    options: CycleOptions,
+    writer: Callable[[], Writer],
+    limit: float,
+    interruption: Interruption,
+) -> Verdict:
+    """Try the night on copies until recall@10 falls by no more than `limit`.
+
+    Each time, what is to blame for the questions that lost is left out; after `_ROUNDS` times,
+    everything is.
+    """
+    before = _recall(trials.before.by_text)
+    left_out: dict[str, Proposal] = {}
+    trial = trials.night(options, writer(), interruption)
+    unguarded = guarded = _recall(trial.after.by_text)
+    tried = 1
+    while before - guarded > limit and _applied(trial):
+        blamed = list(_blamed(trials, trial)) if tried < _ROUNDS else []
+        left_out |= {one.id: one for one in blamed or _applied(trial)}
+        options = replace(options, left_out=frozenset(left_out))
+        trial = trials.night(options, writer(), interruption)
+        guarded = _recall(trial.after.by_text)
+        tried += 1
+    return Verdict(
+        tuple(left_out.values()),
+        before,
+        unguarded,
+        guarded,
+        len(trials.questions),
+        limit,
+        options,
+        trial.answers,
+    )
+
+
+def _recall(measured: Sequence[Measures]) -> float:
+    return mean(measured).recall_at_10
+
+
+def _applied(trial: Trial) -> list[Proposal]:
+    return [one.proposal for one in trial.outcome.results if one.state == "applied"]
+
+
+def _blamed(trials: Trials, trial: Trial) -> Iterator[Proposal]:
+    """Yield what took a question's evidence away, or else what came before it in the hits."""
+    for at, question in enumerate(trials.questions):
+        if trial.after.by_text[at].recall_at_10 >= trials.before.by_text[at].recall_at_10:
+            continue
+        evidence = set(question.evidence_ids)
+        took = [one for one in _applied(trial) if evidence & set(one.leaving)]
+        if took:
+            yield from took
+            continue
+        known = {hit.memory.id for hit in trials.before.hits[at][:MANY]}
+        new = [hit for hit in trial.after.hits[at][:MANY] if hit.memory.id not in known]
+        made_of = {source for hit in new for source in (hit.memory.id, *hit.sources)}
+        yield from (one for one in _applied(trial) if made_of & set(one.sources))

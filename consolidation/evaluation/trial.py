@@ -1,0 +1,184 @@
+"""A night on a copy of a file, and what the same questions find before and after it."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+
+from slowwave.consolidation.cycle import run_cycle
+from slowwave.consolidation.options import CycleOptions
+from slowwave.consolidation.progress import Progress
+from slowwave.consolidation.recall.index import RecallIndex, read_recallable_of
+from slowwave.consolidation.recall.search import Filter, Hit, Wish, search
+from slowwave.consolidation.running.outcome import Outcome
+from slowwave.consolidation.runtime.interruption import InterruptedEarly, Interruption
+from slowwave.consolidation.vectors.embedder import Embedder
+from slowwave.consolidation.writing.writer import Writer
+from slowwave.store.backup import copy_whole
+from slowwave.store.file import bring_up_to_date, open_reading, open_writing
+from slowwave.store.ledger import KeptAnswer, keep_answers, read_answers
+from slowwave.store.lineage import kept_texts
+from slowwave.store.records import Memory, timestamp
+
+from .evidence import keeps_facts
+from .measures import LOOKED_AT, Answer, Measures, measure
+from .questions import Question, questions_of
+
+
+@dataclass(frozen=True)
+class Searched:
+    """What a file found for each question, in the order of the questions."""
+
+    # Active memories.
+    memories: int
+    hits: Sequence[Sequence[Hit]]
+    # By what stands in the hits' texts, and by lineage alone.
+    by_text: Sequence[Measures]
+    by_lineage: Sequence[Measures]
+
+
+@dataclass(frozen=True)
+class Trial:
+    """A night that was tried."""
+
+    after: Searched
+    outcome: Outcome
+    # What a model answered in it, so that nobody asks that again.
+    answers: Sequence[KeptAnswer]
+
+
+class Trials:
+    """Nights on copies of one file, measured by the same questions.
+
+    The file itself is read once, and never written.
+    """
+
+    def __init__(
+        self,
+        path: Path,
+        asked: Sequence[Question] | None,
+        embedder: Embedder,
+        now: datetime,
+        tenants: Sequence[str] = (),
+        progress: Progress | None = None,
+    ) -> None:
+        """Measure the file as it is. asked: None lets its memories ask for themselves.
+
+        Questions without evidence in the file are left out, and so are those of other tenants than
+        those named. Raises `StoreError` and `EmbedderError`.
+        """
+        self._path = path
+        self._embedder = embedder
+        self._now = now
+        self._tenants = tenants
+        self._progress = progress or Progress()
+        self._answers: Sequence[KeptAnswer] = ()
+        with self._copy() as copy:
+            index = self._index(copy)
+            texts = {one.id: one.content for one in index.memories}
+            wanted = questions_of(_active(index, timestamp(now))) if asked is None else asked
+            gone = {one for each in wanted for one in each.evidence_ids} - texts.keys()
+            with open_reading(copy) as file:
+                self._texts: Mapping[str, str] = texts | kept_texts(file, sorted(gone))
+            self.questions = [
+                known
+                for question in wanted
+                if question.tenant is None or not tenants or question.tenant in tenants
+                for known in self._answerable(question)
+            ]
+            self.left_out = len(wanted) - len(self.questions)
+            self.before = self._searched(index)
+
+    def night(
+        self,
+        options: CycleOptions,
+        writer: Writer,
+        interruption: Interruption | None = None,
+    ) -> Trial:
+        """Run a night on a copy, and measure that.
+
+        Raises what `run_cycle` does, and `InterruptedEarly`. What a model answered in an earlier
+        trial is not asked again.
+        """
+        with self._copy() as copy:
+            if self._answers:
+                with open_writing(copy) as file:
+                    keep_answers(file, self._answers, timestamp(self._now))
+            outcome = run_cycle(
+                copy,
+                options,
+                self._embedder,
+                writer,
+                self._now,
+                progress=self._progress,
+                interruption=interruption,
+            )
+            if outcome.interrupted:
+                raise InterruptedEarly(kept=False)
+            with open_reading(copy) as file:
+                self._answers = read_answers(file)
+            return Trial(self._searched(self._index(copy)), outcome, self._answers)
+
+    @contextmanager
+    def _copy(self) -> Iterator[Path]:
+        with tempfile.TemporaryDirectory(prefix="slowwave-") as folder:
+            copy = Path(folder) / "memory.db"
+            copy_whole(self._path, copy)
+            bring_up_to_date(copy)
+            yield copy
+
+    def _index(self, copy: Path) -> RecallIndex:
+        recallable = read_recallable_of(copy, self._tenants, self._embedder.name)
+        return RecallIndex(recallable, self._embedder, self._progress)
+
+    def _answerable(self, question: Question) -> Iterator[Question]:
+        known = tuple(one for one in question.evidence_ids if one in self._texts)
+        if known:
+            yield question.model_copy(update={"evidence_ids": known})
+
+    def _searched(self, index: RecallIndex) -> Searched:
+        now = timestamp(self._now)
+        hits: list[list[Hit]] = []
+        for question in self.questions:
+            tenants = self._tenants if question.tenant is None else (question.tenant,)
+            wish = Wish(question.question, LOOKED_AT, Filter(tenants))
+            hits.append(search(index, wish, now))
+            self._progress.stage("searching", len(hits), len(self.questions))
+        return Searched(
+            len(_active(index, now)),
+            hits,
+            self._measured(hits, self._holds_its_facts),
+            self._measured(hits, lambda _, __: True),
+        )
+
+    def _measured(
+        self, hits: Sequence[Sequence[Hit]], holds: Callable[[str, Hit], bool]
+    ) -> list[Measures]:
+        measured = []
+        for question, found in zip(self.questions, hits, strict=True):
+            wanted = set(question.evidence_ids)
+            answers = [
+                Answer(
+                    hit.memory.content,
+                    frozenset(
+                        one
+                        for one in wanted & {hit.memory.id, *hit.sources}
+                        if one == hit.memory.id or holds(one, hit)
+                    ),
+                    hit.memory.id in question.stale_ids,
+                )
+                for hit in found
+            ]
+            measured.append(measure(answers, wanted))
+        return measured
+
+    def _holds_its_facts(self, source: str, hit: Hit) -> bool:
+        return keeps_facts(self._texts[source], hit.memory.content)
+
+
+def _active(index: RecallIndex, now: str) -> list[Memory]:
+    return [one for one in index.memories if one.status == "active" and not one.expired(now)]

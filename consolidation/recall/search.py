@@ -1,0 +1,218 @@
+"""A question to hits: vectors and words, fused, and what the user wishes of their order."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from slowwave.consolidation.text.lexicon import FUNCTION
+from slowwave.consolidation.text.tokens import tokenise
+from slowwave.consolidation.thresholds import (
+    AS_RELEVANT,
+    RELEVANCE_SHARE,
+    RELEVANCE_TO_NOVELTY,
+    VECTOR_SHARE,
+)
+from slowwave.store.records import Memory
+
+from .index import RecallIndex
+from .keys import NOWHERE
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+# Of so many times the hits wanted those are chosen that repeat each other least.
+_POOL = 5
+
+
+@dataclass(frozen=True)
+class Filter:
+    """Which memories may be hits; None and () stand for any."""
+
+    tenants: Sequence[str] = ()
+    kind: str | None = None
+    layer: str | None = None
+    # One of these.
+    tags: Sequence[str] = ()
+    # When it was observed, as ISO 8601 in UTC: from then on, and until then.
+    since: str | None = None
+    until: str | None = None
+
+    @property
+    def is_open(self) -> bool:
+        """Whether any memory may be a hit."""
+        return self == Filter()
+
+    def lets_through(self, memory: Memory) -> bool:
+        """Whether a memory may be a hit."""
+        return (
+            (not self.tenants or memory.tenant in self.tenants)
+            and self.kind in (None, memory.kind)
+            and self.layer in (None, memory.layer)
+            and (not self.tags or not set(self.tags).isdisjoint(memory.tags))
+            and (self.since is None or self.since <= memory.observed_at)
+            and (self.until is None or memory.observed_at <= self.until)
+        )
+
+
+@dataclass(frozen=True)
+class Wish:
+    """What is asked, and how the answer is to be."""
+
+    text: str
+    limit: int = 10
+    filter: Filter = Filter()
+    # The moment of which it is asked, as ISO 8601 in UTC; None for now.
+    as_of: str | None = None
+    # How fast what is old counts less: by exp(-recency x hours); None: age does not count.
+    recency: float | None = None
+    # Whether hits that repeat each other stand back.
+    diverse: bool = False
+
+
+@dataclass(frozen=True)
+class Hit:
+    """A memory that was found, and why."""
+
+    memory: Memory
+    # What it was ranked by, before its age and what it repeats.
+    relevance: float
+    cosine: float
+    # The place of its key by words alone, from 1 on, None if it has none of them; and by vectors.
+    by_words: int | None
+    by_vectors: int
+    # The text that was found: its own, or one that it took the place of.
+    key: Memory
+    # The ids of what it was made from, to every depth.
+    sources: tuple[str, ...]
+
+
+def search(index: RecallIndex, wish: Wish, now: str) -> list[Hit]:
+    """Return the memories that fit a question best, best first. Raises `EmbedderError`.
+
+    Relevance is `VECTOR_SHARE` of the cosine and the rest of BM25 as a share of the best text's; a
+    memory is as relevant as the best of its keys.
+    """
+    import numpy as np
+
+    if not index.memories or wish.limit < 1:
+        return []
+    holders = _allowed(index, wish, now)
+    allowed = np.flatnonzero(holders != NOWHERE)
+    if not len(allowed):
+        return []
+    cosines = index.vectors @ index.embedder.encode([wish.text])[0]
+    by_words = np.zeros(len(cosines), dtype=np.float32)
+    rows, scores = index.words.scores(words_of(wish.text))
+    by_words[rows] = scores
+    best = float(by_words[allowed].max())
+    relevance = VECTOR_SHARE * cosines + (1.0 - VECTOR_SHARE) * by_words / (best or 1.0)
+    pool = wish.limit * _POOL if wish.diverse or wish.recency is not None else wish.limit
+    found = list(_best_keys(holders, relevance, allowed, pool))
+    keys = np.array(found, dtype=np.intp)
+    order = _ordered(index, holders[keys], relevance[keys], wish, now)
+    return [
+        Hit(
+            index.memories[holders[key]],
+            float(relevance[key]),
+            float(cosines[key]),
+            1 + int((by_words[allowed] > by_words[key]).sum()) if by_words[key] > 0 else None,
+            1 + int((cosines[allowed] > cosines[key]).sum()),
+            index.memories[key],
+            index.sources_of(int(holders[key])),
+        )
+        for key in keys[order[: wish.limit]].tolist()
+    ]
+
+
+def words_of(text: str) -> list[str]:
+    """Return the words of a question that are worth looking for; all of them if none is."""
+    words = [token.bare for token in tokenise(text)]
+    telling = [one for one in words if one.partition("'")[0] not in FUNCTION]
+    return list(dict.fromkeys(telling or words))
+
+
+def _allowed(index: RecallIndex, wish: Wish, now: str) -> NDArray[np.intp]:
+    """Return where each text leads, shape (n,); `NOWHERE` too if that may not be a hit."""
+    import numpy as np
+
+    holders = index.current(now) if wish.as_of is None else index.past(wish.as_of)
+    if wish.filter.is_open:
+        return holders
+    passing = np.fromiter(map(wish.filter.lets_through, index.memories), bool, len(holders))
+    return np.where(passing[holders] & (holders != NOWHERE), holders, NOWHERE)
+
+
+def _best_keys(
+    holders: NDArray[np.intp],
+    relevance: NDArray[np.float32],
+    allowed: NDArray[np.intp],
+    most: int,
+) -> Iterator[int]:
+    """Yield the best key of each of the `most` most relevant memories, best first."""
+    import numpy as np
+
+    met: set[int] = set()
+    size = min(len(allowed), most * 2)
+    while True:
+        values = -relevance[allowed]
+        part = np.argpartition(values, size - 1)[:size]
+        # Of equals the one that comes first in the file.
+        part = allowed[part[np.lexsort((part, values[part]))]]
+        holding = holders[part]
+        _, firsts = np.unique(holding, return_index=True)
+        if len(firsts) >= most or size == len(allowed):
+            break
+        size = min(len(allowed), size * 4)
+    for key in part.tolist():
+        if holders[key] not in met:
+            met.add(int(holders[key]))
+            yield key
+            if len(met) == most:
+                return
+
+
+def _ordered(
+    index: RecallIndex,
+    places: NDArray[np.intp],
+    relevance: NDArray[np.float32],
+    wish: Wish,
+    now: str,
+) -> list[int]:
+    """Return the order of hits, by relevance or as the wish has it; layer and trust break ties."""
+    import numpy as np
+
+    scores = relevance
+    if wish.recency is not None:
+        moment = np.datetime64((wish.as_of or now)[:19])
+        hours = (moment - index.observed[places]) / np.timedelta64(1, "h")
+        fresh = np.exp(-wish.recency * np.maximum(hours, 0.0))
+        aged = RELEVANCE_SHARE * relevance + (1.0 - RELEVANCE_SHARE) * fresh
+        scores = aged.astype(np.float32)
+    rounded = np.round(scores / AS_RELEVANT)
+    order = np.lexsort((-index.trusts[places], -index.layers[places], -rounded))
+    if not wish.diverse:
+        return [int(one) for one in order]
+    return _diverse(index.vectors[places], scores, order, wish.limit)
+
+
+def _diverse(
+    vectors: NDArray[np.float32],
+    scores: NDArray[np.float32],
+    order: NDArray[np.intp],
+    most: int,
+) -> list[int]:
+    """Return hits so that each repeats little of those before it (maximal marginal relevance)."""
+    import numpy as np
+
+    left: list[int] = order.tolist()
+    chosen: list[int] = []
+    repeated = np.zeros(len(vectors), dtype=np.float32)
+    while left and len(chosen) < most:
+        worth = RELEVANCE_TO_NOVELTY * scores[left] - (1.0 - RELEVANCE_TO_NOVELTY) * repeated[left]
+        best = left.pop(int(np.argmax(worth)))
+        chosen.append(best)
+        repeated = np.maximum(repeated, vectors @ vectors[best])
+    return chosen

@@ -1,0 +1,267 @@
+"""Recall before and after a night, measured on a copy; and what a guard leaves out for it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from nights import NOW, fill, night, of_one_thing, picture, rows, told
+from test_cli import Cli, cli
+
+from slowwave.consolidation.errors import QuestionsError
+from slowwave.consolidation.evaluation.evaluate import evaluated
+from slowwave.consolidation.evaluation.evidence import keeps_facts
+from slowwave.consolidation.evaluation.guard import let_through
+from slowwave.consolidation.evaluation.measures import Answer, measure
+from slowwave.consolidation.evaluation.questions import Question, questions_of, read_questions
+from slowwave.consolidation.evaluation.trial import Trials
+from slowwave.consolidation.options import CycleOptions
+from slowwave.consolidation.proposals import Proposal
+from slowwave.consolidation.runtime.interruption import Interruption
+from slowwave.consolidation.vectors.embedder import SentenceEmbedder
+from slowwave.consolidation.writing.writer import ExtractiveWriter
+from slowwave.store.file import open_reading
+from slowwave.store.memories import read_memories
+
+__all__ = ["cli"]  # a fixture of test_cli, asked for by name
+
+OTHERS = [
+    "Ines waters the plants on the third floor.",
+    "The coffee machine is descaled by the caretaker.",
+    "Parking permits are handed out at the front desk.",
+]
+
+
+@pytest.fixture
+def filled(memory_file: Path) -> Path:
+    fill(memory_file, [*told(of_one_thing(), "oncall"), *told(OTHERS, "other")])
+    return memory_file
+
+
+def asked(question: str, *evidence: str, **fields: object) -> Question:
+    return Question.model_validate(
+        {"id": question, "question": question, "evidence_ids": evidence, **fields}
+    )
+
+
+def an_answer(*held: str, text: str = "x") -> Answer:
+    return Answer(text, frozenset(held))
+
+
+def test_the_measures_of_one_question_are_those_of_the_field() -> None:
+    found = measure([an_answer(), an_answer("a"), an_answer("a"), an_answer("b")], {"a", "b"})
+    assert (found.recall_at_5, found.all_at_10, found.mrr) == (1.0, 1.0, 0.5)
+    # Gains at ranks 2 and 4 of at most ranks 1 and 2.
+    assert found.ndcg_at_10 == pytest.approx((0.6309 + 0.4307) / (1 + 0.6309), abs=1e-3)
+
+
+def test_what_does_not_fit_into_the_tokens_makes_room_for_what_does() -> None:
+    long = " ".join(["word"] * 600)
+    found = measure([an_answer("a", text=long), an_answer("b")], {"a", "b"})
+    assert (found.recall_in_500_tokens, found.recall_in_1000_tokens) == (0.5, 1.0)
+
+
+@given(
+    st.lists(st.frozensets(st.sampled_from("abc")), max_size=20),
+    st.frozensets(st.sampled_from("abc"), min_size=1),
+)
+def test_every_measure_but_tokens_is_a_share(
+    held: list[frozenset[str]], evidence: frozenset[str]
+) -> None:
+    found = measure([Answer("x", one & evidence) for one in held], evidence)
+    shares = {name: value for name, value in vars(found).items() if name != "tokens_at_10"}
+    assert all(0.0 <= value <= 1.0 for value in shares.values()), shares
+
+
+@pytest.mark.parametrize(
+    ("source", "text", "kept"),
+    [
+        ("Port 8080 is open.", "Port 8080 is open on web-1. It was opened in May.", True),
+        ("Port 8080 is open.", "Port 9090 is open.", False),
+        ("Marta opens the office.", "The office is opened at eight.", False),
+        ("Marta opens the office.", "Marta opens the office at eight.", True),
+    ],
+)
+def test_a_text_holds_a_source_s_facts_if_its_values_names_and_words_stand_there(
+    source: str, text: str, kept: bool
+) -> None:
+    assert keeps_facts(source, text) is kept
+
+
+def test_a_file_is_measured_on_a_copy_and_stays_as_it_is(
+    filled: Path, embedder: SentenceEmbedder
+) -> None:
+    before = filled.read_bytes()
+    question = asked("Who carries the pager at weekends?", *(f"oncall-{n:02d}" for n in range(8)))
+    trials = Trials(filled, [question, asked("Nobody knows", "absent")], embedder, NOW)
+    found = evaluated(trials, trials.night(CycleOptions(), ExtractiveWriter()))
+    assert filled.read_bytes() == before
+    assert (found.questions, found.left_out) == (1, 1)
+    assert found.memories_after < found.memories_before == 11
+    # Eight tellings do not fit among five hits; one memory that was made of them does.
+    assert found.before.recall_at_5 < 1.0 == found.by_lineage.recall_at_5
+    assert found.after.tokens_at_10 < found.before.tokens_at_10
+
+
+def test_the_night_that_is_tried_is_the_night_that_would_run(
+    filled: Path, embedder: SentenceEmbedder
+) -> None:
+    trials = Trials(filled, None, embedder, NOW)
+    tried = trials.night(CycleOptions(), ExtractiveWriter()).outcome
+    done = night(filled, embedder)
+    assert [one.proposal.id for one in tried.results] == [one.proposal.id for one in done.results]
+
+
+def test_an_old_value_that_is_handed_over_as_what_is_so_counts_as_stale(
+    memory_file: Path, embedder: SentenceEmbedder
+) -> None:
+    backups = [
+        "The backup of the wiki runs at 02:30 every night.",
+        "The backup of the wiki now runs at 03:30 every night.",
+    ]
+    fill(memory_file, told([*backups, *OTHERS], "m"))
+    question = asked("When is the wiki backed up?", "m-01", stale_ids=["m-00"])
+    trials = Trials(memory_file, [question], embedder, NOW)
+    found = evaluated(trials, trials.night(CycleOptions(), ExtractiveWriter()))
+    assert (found.before.stale_at_10, found.after.stale_at_10) == (1.0, 0.0)
+    assert found.after.recall_at_10 == 1.0
+
+
+def test_the_memories_of_a_file_ask_for_themselves_by_their_rarest_words(filled: Path) -> None:
+    with open_reading(filled) as file:
+        memories = list(read_memories(file))
+    questions = {one.id: one for one in questions_of(memories)}
+    assert set(questions) == {one.id for one in memories}
+    words = questions["other-00"].question.split()
+    assert len(words) == 4
+    assert set(words) < {"ines", "waters", "plants", "third", "floor"}
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        ("{", "no JSON"),
+        ("[]", "dictionary"),
+        ('{"id": "q", "question": "x"}', "evidence_ids"),
+        ('{"id": "q", "question": "", "evidence_ids": []}', "question"),
+        ('{"id": 1, "question": "x", "evidence_ids": ["a"]}', "id"),
+    ],
+)
+def test_a_line_that_is_no_question_is_named_with_its_number(
+    line: str, said: str, tmp_path: Path
+) -> None:
+    path = tmp_path / "questions.jsonl"
+    path.write_text(f'{{"id": "a", "question": "b", "evidence_ids": ["c"]}}\n\n{line}\n')
+    with pytest.raises(QuestionsError, match=rf"Line 3 of .*{said}"):
+        read_questions(path)
+
+
+def test_a_guard_that_nothing_speaks_against_lets_the_night_through(
+    filled: Path, embedder: SentenceEmbedder
+) -> None:
+    trials = Trials(filled, None, embedder, NOW)
+    found = let_through(trials, CycleOptions(), ExtractiveWriter, 0.5, Interruption())
+    assert (found.left_out, found.options) == ((), CycleOptions())
+
+
+def harmful(path: Path, embedder: SentenceEmbedder) -> Question:
+    """Return a question whose evidence a night puts into other words, as text alone sees it."""
+    went = [one for one in night_plan(path, embedder) if one.operation == "synthesize"]
+    return asked("Who has the pager?", *went[0].leaving)
+
+
+def night_plan(path: Path, embedder: SentenceEmbedder) -> list[Proposal]:
+    return [one.proposal for one in night(path, embedder, dry_run=True).results]
+
+
+def test_a_guard_leaves_out_the_proposal_that_lowers_recall_and_nothing_else(
+    filled: Path, embedder: SentenceEmbedder
+) -> None:
+    fill(filled, told(["The lift is out of order.", "The lift is out of order."], "twin"))
+    question = harmful(filled, embedder)
+    trials = Trials(filled, [question], embedder, NOW)
+    found = let_through(trials, CycleOptions(), ExtractiveWriter, 0.01, Interruption())
+    assert found.unguarded < found.before - 0.01
+    assert found.guarded >= found.before - 0.01
+    assert {one.operation for one in found.left_out} == {"synthesize"}
+    done = night(filled, embedder, left_out=found.options.left_out)
+    assert [one.proposal.operation for one in done.results] == ["merge"]
+
+
+def test_what_a_guard_left_out_is_proposed_again_without_one(
+    filled: Path, embedder: SentenceEmbedder
+) -> None:
+    planned = night_plan(filled, embedder)
+    night(filled, embedder, left_out=frozenset(one.id for one in planned))
+    night(filled, embedder, left_out=frozenset(one.id for one in planned))
+    assert [one.id for one in night_plan(filled, embedder)] == [one.id for one in planned]
+
+
+def write_questions(path: Path, *questions: Question) -> Path:
+    path.write_text("".join(f"{one.model_dump_json()}\n" for one in questions), "utf-8")
+    return path
+
+
+def test_eval_prints_a_table_and_in_json_what_scripts_rely_on(
+    filled: Path, tmp_path: Path, cli: Cli
+) -> None:
+    questions = write_questions(
+        tmp_path / "q.jsonl", asked("Who waters the plants?", "other-00"), asked("?", "absent")
+    )
+    shown = cli("eval", filled, questions)
+    assert (shown.code, "recall@10" in shown.out) == (0, True)
+    found = cli("eval", filled, questions, "--json").json
+    assert (found["format"], found["questions"], found["left_out"]) == (1, 1, 1)
+    for when in ("before", "after"):
+        assert found[when].keys() >= {
+            *("memories", "recall@5", "recall@10", "all@10", "mrr", "ndcg@10", "tokens@10"),
+            "recall@1000tokens",
+        }
+    assert "recall@10" in found["after"]["by_lineage"]
+    assert found["difference"]["recall@10"].keys() == {"mean", "low", "high"}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code"), [([], 2), (["absent.jsonl"], 1), (["--self", "absent.jsonl"], 2)]
+)
+def test_eval_says_what_is_wrong_with_its_questions(
+    arguments: list[str], code: int, filled: Path, cli: Cli
+) -> None:
+    ended = cli("eval", filled, *arguments)
+    assert (ended.code, ended.out) == (code, "")
+    assert ended.err.startswith("Error: ")
+
+
+def test_maintain_with_a_guard_says_what_it_left_out_and_leaves_it(
+    filled: Path, tmp_path: Path, embedder: SentenceEmbedder, cli: Cli
+) -> None:
+    questions = write_questions(tmp_path / "q.jsonl", harmful(filled, embedder))
+    shown = cli("maintain", filled, "--consolidate", "--guard", questions, "--dry-run")
+    assert "Left out: 1 proposal; with them recall@10 would be" in shown.out
+    done = cli("maintain", filled, "--consolidate", "--guard", questions, "--json")
+    assert done.code == 0
+    assert [one["operation"] for one in done.json["guard"]["left_out"]] == ["synthesize"]
+    assert done.json["proposals"] == []
+    assert rows(filled, "SELECT count(*) AS n FROM memories WHERE status = 'active'") == [{"n": 11}]
+
+
+def test_a_guarded_dry_run_writes_nothing(filled: Path, cli: Cli) -> None:
+    before = picture(filled)
+    first = cli("maintain", filled, "--consolidate", "--guard", "self", "--dry-run", "--json")
+    second = cli("maintain", filled, "--consolidate", "--guard", "self", "--dry-run", "--json")
+    assert (first.code, first.out) == (0, second.out)
+    assert picture(filled) == before
+    assert json.loads(first.out)["guard"]["questions"] == 11
+
+
+def test_a_guard_without_an_answerable_question_stops_the_night(
+    filled: Path, tmp_path: Path, cli: Cli
+) -> None:
+    questions = write_questions(tmp_path / "q.jsonl", asked("?", "absent"))
+    before = picture(filled)
+    ended = cli("maintain", filled, "--consolidate", "--guard", questions)
+    assert (ended.code, picture(filled)) == (1, before)
+    assert "Nothing in " in ended.err
