@@ -79,8 +79,9 @@ class Hit:
     memory: Memory
     # What it was ranked by, before its age and what it repeats.
     relevance: float
+    # Of the nearest of its keys.
     cosine: float
-    # The place of its key by words alone, from 1 on, None if it has none of them; and by vectors.
+    # Its rank by words alone, from 1 on, None if it has none of them; and by vectors.
     by_words: int | None
     by_vectors: int
     # The text that was found: its own, or one that it took the place of.
@@ -113,18 +114,38 @@ def search(index: RecallIndex, wish: Wish, now: str) -> list[Hit]:
     found = list(_best_keys(holders, relevance, allowed, pool))
     keys = np.array(found, dtype=np.intp)
     order = _ordered(index, holders[keys], relevance[keys], wish, now)
+    vector_ranks, word_ranks = (
+        _Ranks(values[allowed], holders[allowed], len(holders)) for values in (cosines, by_words)
+    )
     return [
         Hit(
-            index.memories[holders[key]],
+            index.memories[place],
             float(relevance[key]),
-            float(cosines[key]),
-            1 + int((by_words[allowed] > by_words[key]).sum()) if by_words[key] > 0 else None,
-            1 + int((cosines[allowed] > cosines[key]).sum()),
+            vector_ranks.best(place),
+            word_ranks.of(place) if word_ranks.best(place) > 0 else None,
+            vector_ranks.of(place),
             index.memories[key],
-            index.sources_of(int(holders[key])),
+            index.sources_of(place),
         )
         for key in keys[order[: wish.limit]].tolist()
+        for place in [int(holders[key])]
     ]
+
+
+class _Ranks:
+    """How memories rank by one measure, each by the best of its keys."""
+
+    def __init__(self, values: NDArray[np.float32], holders: NDArray[np.intp], places: int) -> None:
+        import numpy as np
+
+        self._best = np.full(places, -np.inf, dtype=np.float32)
+        np.maximum.at(self._best, holders, values)
+
+    def best(self, place: int) -> float:
+        return float(self._best[place])
+
+    def of(self, place: int) -> int:
+        return 1 + int((self._best > self._best[place]).sum())
 
 
 def words_of(text: str) -> list[str]:
