@@ -240,10 +240,7 @@ ENTAILED_WITH_A_MODEL = 0.50
 # apart 7 of 84 (8); on life-held-out, which it was not chosen on, 245 of 342 (212) and 4 of 84 (5).
 SAME_TO_A_MODEL = 0.10
 
-# The same for a newer value of the same that does not say that something changed; and without its
-# values it must be as likely as what is called the same. Of such updates on four hand-written lives
-# 30 of 47 pass (32 if only this is asked), of pairs that must stay apart 25 of 212 (43).
-# And for a sentence of a model's draft that has other words than its sources, or the other way
+# The same for a sentence of a model's draft that has other words than its sources, or the other way
 # round: of 26 honest ones of a real model none is less likely, of 30 wrong ones five are; of 83
 # sentences of their sources that were told in other words five are.
 RELATED = 0.01

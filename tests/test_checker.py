@@ -10,7 +10,7 @@ import pytest
 from model_server import Asked, Reply, group, groups, model_server, opinions, says
 from nights import told
 from test_cli import Cli, Ended, cli
-from test_model_writer import Agent
+from test_model_writer import NEWER, Agent
 
 from slowwave.consolidation.model.calls import Endpoint, open_model
 from slowwave.consolidation.model.checker import WithChecker
@@ -121,11 +121,13 @@ def test_the_report_and_trace_say_whose_words_a_sentence_has(cli: Cli, agent: Ag
 
 
 def test_trace_says_what_stands_word_for_word_in_its_sources(cli: Cli, agent: Agent) -> None:
-    agent.server.responder = lambda asked: says(
-        groups(group("newer", asked.memories, asked.memories[1:]))
-        if not asked.items
-        else opinions(asked)
-    )
+    agent.remember(told(NEWER, "choir"))
+
+    def newer(asked: Asked) -> Reply:
+        choir = [one for one in asked.memories if one.text in NEWER]
+        return says(groups(group("newer", choir, choir[1:])))
+
+    agent.server.responder = newer
     ended = maintained(cli, agent)
     claims = [one for proposal in ended.json["proposals"] for one in proposal["claims"]]
     assert claims

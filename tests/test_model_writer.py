@@ -400,6 +400,28 @@ def newer(memories: list[Shown]) -> dict[str, Any]:
     return group("newer", memories, memories[-1:])
 
 
+UNANNOUNCED = (
+    "The newsletter of the choir is written by the treasurer.",
+    "The newsletter of the choir is in the hands of the secretary.",
+)
+
+
+def test_what_a_model_takes_for_newer_and_no_word_announces_is_a_conflict_and_stays(
+    agent: Agent,
+) -> None:
+    agent.remember(told(UNANNOUNCED, "choir"))
+    agent.server.responder = grouping(newer)
+    outcome = agent.sleep()
+    assert by_model(outcome) == []
+    (conflict,) = outcome.conflicts
+    assert conflict.values == UNANNOUNCED
+    assert "nothing in it says that anything changed" in conflict.why
+    assert len(agent.server.asked) == 1
+    assert agent.rows("SELECT DISTINCT status FROM memories") == [{"status": "active"}]
+    assert agent.sleep().results == ()
+    assert len(agent.server.asked) == 1
+
+
 def test_what_a_model_sees_conflict_is_told_and_stays(agent: Agent) -> None:
     agent.remember(told(NEWER, "choir"))
     before = agent.picture()

@@ -40,6 +40,14 @@ class Unusable(Exception):
     """A group that cannot be used as it is. Its message says why, for the model to mend it."""
 
 
+class Unannounced(Unusable):
+    """Memories that a model takes for newer, and that do not say that anything changed.
+
+    A person has to say which is true. Of such groups in a model's honest answers about two lives 9
+    were updates and 7 contradictions.
+    """
+
+
 @dataclass(frozen=True)
 class Suggestion:
     """A group of a model's answer, by the memories' own ids, and what it would do."""
@@ -279,7 +287,7 @@ class Suggestions:
         ]
         return (*kept, *added)
 
-    def _newer(self, group: Group, check: Check) -> Suggestion:
+    def _newer(self, group: Group, _check: Check) -> Suggestion:
         """Let later memories say what is so now, and the others what was so before."""
         now = [one for one in group.stay if one in group.ids]
         before = [one for one in group.ids if one not in now]
@@ -290,11 +298,13 @@ class Suggestions:
         said = {one: self._source[one].observed_at for one in group.ids}
         if min(said[one] for one in now) <= max(said[one] for one in before):
             raise Unusable("the newest value was not said after all the others")
-        for one in now:
-            _refuse_unsettled(self._source[one].text)
         texts = [self._source[one].text for one in now]
-        for one in before:
-            _refuse_another_thing(texts, self._source[one].text, check)
+        for text in texts:
+            _refuse_unsettled(text)
+        if not any(cues.CUE.search(text) for text in texts):
+            for one in before:
+                _refuse_another_thing(texts, self._source[one].text)
+            raise Unannounced("nothing in it says that anything changed")
         stages = [[self._source[one] for one in now], *self._stages(before)]
         draft = compose_update(stages)
         leaving = [one for one in group.ids if one in self._window.may_leave]
@@ -384,19 +394,12 @@ class Suggestions:
         return Suggestion(kind, proposal, tuple(in_time(sources)))
 
 
-def _refuse_another_thing(now: Sequence[str], before: str, check: Check) -> None:
-    """Refuse as a newer value what is about another thing, and does not say that it changed.
-
-    What a model takes for one and no rule can tell apart, a network that reads both may.
-    """
-    if any(cues.CUE.search(text) for text in now):
-        return
+def _refuse_another_thing(now: Sequence[str], before: str) -> None:
+    """Refuse as another value what is about another thing, by the names that both have."""
     here, there = (frozenset(read(" ".join(some)).names) for some in (now, [before]))
     if here - there and there - here:
         one, other = sorted(here - there)[0], sorted(there - here)[0]
         raise Unusable(f"'{one}' and '{other}' are two things: {before}")
-    if not any(check.may_be_newer(before, one) for one in now):
-        raise Unusable(f"this seems to be about something else: {before}")
 
 
 def _refuse_unsettled(text: str) -> None:

@@ -41,7 +41,7 @@ from . import prompts
 from .answers import Unreadable, read_form
 from .checker import Models
 from .fallbacks import after_opinions, before_opinions
-from .groups import Group, Suggestion, Suggestions, Unusable
+from .groups import Group, Suggestion, Suggestions, Unannounced, Unusable
 from .opinions import Doubt, doubts_of, standing
 from .prompts import Form, Messages, StatedGroup, StatedOpinion
 
@@ -232,6 +232,9 @@ class GroupsQuestion(Question):
                 continue
             try:
                 suggestion = self.talk.suggestions.of(group, check)
+            except Unannounced:
+                self.talk.conflicts += _conflicts(self.talk, group)
+                continue
             except Unusable as error:
                 # There is nothing to ask about a group of no memory that was shown.
                 if set(group.ids).isdisjoint(self._ids.values()):
@@ -391,6 +394,12 @@ def _shown(talk: Talk, faulty: Sequence[_Faulty]) -> tuple[Source, ...]:
     return tuple(source for source in talk.job.sources if source.id in named)
 
 
+_WHY = {
+    "conflict": "a model says that both cannot be true",
+    "newer": "a model takes the later one for newer, and nothing in it says that anything changed",
+}
+
+
 def _conflicts(talk: Talk, group: Group) -> list[Conflict]:
     by_id = {source.id: source for source in talk.job.sources}
     known = sorted(
@@ -402,7 +411,7 @@ def _conflicts(talk: Talk, group: Group) -> list[Conflict]:
             talk.window.tenant,
             "statement",
             (earlier.text, later.text),
-            "a model says that both cannot be true",
+            _WHY[group.kind],
         )
         for earlier, later in pairwise(known)
     ]

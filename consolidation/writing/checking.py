@@ -71,14 +71,6 @@ class Check:
         """Find a sentence that says all that another says, by its place; None if there is none."""
         return self._coverage.find_covering(said, kept)
 
-    def may_be_newer(self, one: str, other: str) -> bool:
-        """Whether two texts may give two values of one thing, as far as a model may be believed.
-
-        One may tell the other, however unlikely that is; without their values they are the same.
-        """
-        related = self._likelier(one, other) >= RELATED
-        return related and self.may_be_same(_without_values(one), _without_values(other))
-
     def may_be_same(self, one: str, other: str) -> bool:
         """Whether either of two texts may tell the other, as far as a model may be believed."""
         return self._likelier(one, other) >= SAME_TO_A_MODEL
@@ -147,16 +139,6 @@ class Check:
     @cached_property
     def _coverage(self) -> Coverage:
         return Coverage()
-
-
-def _without_values(text: str) -> str:
-    """Put a sign that says nothing in the place of each value."""
-    parts, at = [], 0
-    for value in sorted(read(text).values, key=lambda one: one.start):
-        if value.start >= at:
-            parts += [text[at : value.start], "X"]
-            at = value.end
-    return "".join([*parts, text[at:]])
 
 
 def _with_sentences(text: str) -> list[str]:
