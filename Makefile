@@ -5,6 +5,7 @@
 # make bench           measure time and memory of every stage, up to 100,000 memories; half an hour
 # make bench-peers     the same vectors through scikit-learn and other consolidators, by turns
 # make bench-million   neighbours of 200,000 and 1,000,000 vectors
+# make bench-recall    what is found before and after a night, and how fast in 100,000 memories
 # make bench-quality   measure how good the decisions are; with MODEL=... API_BASE=... a model, too
 # make trial-model     a night with a real, very small model on this machine; MEMORIES=200 of them
 # make audit           is a version known to be vulnerable, is one installed that is not locked?
@@ -13,12 +14,12 @@
 PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
-# What make bench-quality reads besides the fixtures, where it is there.
+# What make bench-quality and make bench-recall read besides the fixtures, where it is there.
 DATA   ?= ../shared/data
 
 LOCKS  := locks/base.txt locks/torch.txt locks/cuda.txt
 
-.PHONY: demo test test-long test-formats lint bench bench-peers bench-million bench-quality trial-model audit setup clean
+.PHONY: demo test test-long test-formats lint bench bench-peers bench-million bench-quality bench-recall trial-model audit setup clean
 
 setup: $(VENV)/ready
 
@@ -88,6 +89,10 @@ bench-million: setup
 
 bench-quality: setup
 	$(BIN)/python -m benchmarks.quality --data '$(DATA)' $(if $(MODEL),--model '$(MODEL)') $(if $(API_BASE),--api-base '$(API_BASE)')
+
+bench-recall: setup
+	$(BIN)/python -m benchmarks.recall --data '$(DATA)'
+	$(BIN)/python -m benchmarks.speed.recalls
 
 # An environment of its own: nothing of it is needed for anything else. The server is built here, in
 # ten minutes or so with a C++ compiler; of the package of the weights only the one file is read.

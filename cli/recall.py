@@ -22,7 +22,7 @@ from .telling import day_of, shortened_for_stdout
 
 if TYPE_CHECKING:
     from slowwave.consolidation.recall.block import Block
-    from slowwave.consolidation.recall.search import Hit
+    from slowwave.consolidation.recall.hit import Hit
 
 _BlockFormat = Literal["text", "json", "messages"]
 
@@ -95,8 +95,9 @@ def recall(
     Superseded texts still find what took their place. Nothing is written.
     """
     from slowwave.consolidation.recall.block import BlockWish, compose_block
+    from slowwave.consolidation.recall.filter import Filter
     from slowwave.consolidation.recall.index import RecallIndex, read_recallable_of
-    from slowwave.consolidation.recall.search import Filter, Wish, search
+    from slowwave.consolidation.recall.search import Wish, search
     from slowwave.store.records import timestamp
 
     if not query.strip():
@@ -168,6 +169,7 @@ def _hit_as_json(hit: Hit) -> dict[str, Any]:
         "by_vectors": hit.by_vectors,
         "key": {"id": hit.key.id, "content": hit.key.content, "status": hit.key.status},
         "sources": list(hit.sources),
+        "later": None if hit.later is None else hit.later.id,
     }
 
 
@@ -188,6 +190,8 @@ def _why(hit: Hit) -> str:
     parts = [f"relevance {hit.relevance:.2f}: {words}, {_nth(hit.by_vectors)} by vectors"]
     if hit.key.id != hit.memory.id:
         parts.append(f"found by what it replaced: {shortened_for_stdout(hit.key.content, 200)}")
+    if hit.later is not None:
+        parts.append(f"an older value than {clean(hit.later.id)} gives")
     if hit.sources:
         parts.append(f"made from {len(hit.sources)}")
     return "; ".join(parts)

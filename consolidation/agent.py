@@ -26,8 +26,10 @@ from slowwave.store.undo import undo_runs
 from .cycle import run_cycle
 from .options import CycleOptions
 from .recall.block import Block, BlockWish, compose_block, estimated_tokens
+from .recall.filter import Filter
+from .recall.hit import Hit
 from .recall.index import RecallIndex, read_recallable_of
-from .recall.search import Filter, Hit, Wish, search
+from .recall.search import Wish, search
 from .running.outcome import Outcome
 from .vectors.embedder import Embedder, SentenceEmbedder
 from .writing.writer import ExtractiveWriter, Writer

@@ -8,11 +8,15 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Iterable, Sequence
+from math import log
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
+
+# What FTS5 takes for a word of more than half of the texts.
+_LEAST_RARITY = 1e-6
 
 
 class WordIndex:
@@ -26,7 +30,10 @@ class WordIndex:
             "CREATE VIRTUAL TABLE texts USING fts5"
             "(text, content='', tokenize='porter unicode61 remove_diacritics 2')"
         )
-        self._db.executemany("INSERT INTO texts (rowid, text) VALUES (?, ?)", enumerate(texts))
+        cursor = self._db.executemany(
+            "INSERT INTO texts (rowid, text) VALUES (?, ?)", enumerate(texts)
+        )
+        self._size = cursor.rowcount if cursor.rowcount > 0 else 0
 
     def scores(self, words: Sequence[str]) -> tuple[NDArray[np.intp], NDArray[np.float32]]:
         """Return the numbers of the texts with one of these words, and how well each fits.
@@ -37,15 +44,32 @@ class WordIndex:
 
         if not words:
             return np.empty(0, np.intp), np.empty(0, np.float32)
-        # In quotation marks nothing in a word is an operator; one of several parts is a phrase.
-        quoted = (word.replace("\0", " ").replace('"', '""') for word in words)
-        wanted = " OR ".join(f'"{word}"' for word in quoted)
         found = self._db.execute(
-            "SELECT rowid, -bm25(texts) FROM texts WHERE texts MATCH ?", [wanted]
+            "SELECT rowid, -bm25(texts) FROM texts WHERE texts MATCH ?",
+            [" OR ".join(map(_quoted, words))],
         ).fetchall()
         pairs = np.array(found, dtype=np.float64).reshape(-1, 2)
         return pairs[:, 0].astype(np.intp), pairs[:, 1].astype(np.float32)
 
+    def full_score(self, words: Sequence[str]) -> float:
+        """Return what a text of average length scores that has each of these words once.
+
+        The sum of their inverse document frequencies, as FTS5 has them; a word of no text counts
+        as the rarest.
+        """
+        return sum(map(self._rarity, words))
+
+    def _rarity(self, word: str) -> float:
+        (with_it,) = self._db.execute(
+            "SELECT count(*) FROM texts WHERE texts MATCH ?", [_quoted(word)]
+        ).fetchone()
+        return max(log((self._size - with_it + 0.5) / (with_it + 0.5)), _LEAST_RARITY)
+
     def close(self) -> None:
         """Let the index go."""
         self._db.close()
+
+
+def _quoted(word: str) -> str:
+    """Return a word in quotation marks: nothing in it is an operator, and its parts a phrase."""
+    return '"{}"'.format(word.replace("\0", " ").replace('"', '""'))

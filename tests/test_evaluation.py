@@ -123,11 +123,13 @@ def test_an_old_value_that_is_handed_over_as_what_is_so_counts_as_stale(
         "The backup of the wiki now runs at 03:30 every night.",
     ]
     fill(memory_file, told([*backups, *OTHERS], "m"))
-    question = asked("When is the wiki backed up?", "m-01", stale_ids=["m-00"])
-    trials = Trials(memory_file, [question], embedder, NOW)
-    found = evaluated(trials, trials.night(CycleOptions(), ExtractiveWriter()))
-    assert (found.before.stale_at_10, found.after.stale_at_10) == (1.0, 0.0)
-    assert found.after.recall_at_10 == 1.0
+    # Of the last one nothing says that it is an older value of anything.
+    for stale, handed_over in (("m-00", 0.0), ("m-04", 1.0)):
+        question = asked("When is the wiki backed up?", "m-01", stale_ids=[stale])
+        trials = Trials(memory_file, [question], embedder, NOW)
+        found = evaluated(trials, trials.night(CycleOptions(), ExtractiveWriter()))
+        assert (found.before.stale_at_10, found.after.stale_at_10) == (handed_over, handed_over)
+        assert found.after.recall_at_10 == 1.0
 
 
 def test_the_memories_of_a_file_ask_for_themselves_by_their_rarest_words(filled: Path) -> None:
@@ -167,10 +169,12 @@ def test_a_guard_that_nothing_speaks_against_lets_the_night_through(
     assert (found.left_out, found.options) == ((), CycleOptions())
 
 
-def harmful(path: Path, embedder: SentenceEmbedder) -> Question:
-    """Return a question whose evidence a night puts into other words, as text alone sees it."""
-    went = [one for one in night_plan(path, embedder) if one.operation == "synthesize"]
-    return asked("Who has the pager?", *went[0].leaving)
+# The network finds that the second says all of the first, in other words.
+RETOLD = [
+    "Lead time for a laptop: three weeks.",
+    "Between ordering a laptop for a new hire and getting it you have to reckon with three weeks.",
+]
+HARMED = Question(id="q", question="laptop lead time", evidence_ids=("laptop-00",))
 
 
 def night_plan(path: Path, embedder: SentenceEmbedder) -> list[Proposal]:
@@ -180,15 +184,14 @@ def night_plan(path: Path, embedder: SentenceEmbedder) -> list[Proposal]:
 def test_a_guard_leaves_out_the_proposal_that_lowers_recall_and_nothing_else(
     filled: Path, embedder: SentenceEmbedder
 ) -> None:
-    fill(filled, told(["The lift is out of order.", "The lift is out of order."], "twin"))
-    question = harmful(filled, embedder)
-    trials = Trials(filled, [question], embedder, NOW)
+    fill(filled, told(RETOLD, "laptop"))
+    trials = Trials(filled, [HARMED], embedder, NOW)
     found = let_through(trials, CycleOptions(), ExtractiveWriter, 0.01, Interruption())
     assert found.unguarded < found.before - 0.01
     assert found.guarded >= found.before - 0.01
-    assert {one.operation for one in found.left_out} == {"synthesize"}
+    assert [one.sources for one in found.left_out] == [("laptop-00", "laptop-01")]
     done = night(filled, embedder, left_out=found.options.left_out)
-    assert [one.proposal.operation for one in done.results] == ["merge"]
+    assert [one.proposal.operation for one in done.results] == ["synthesize"]
 
 
 def test_what_a_guard_left_out_is_proposed_again_without_one(
@@ -238,14 +241,16 @@ def test_eval_says_what_is_wrong_with_its_questions(
 def test_maintain_with_a_guard_says_what_it_left_out_and_leaves_it(
     filled: Path, tmp_path: Path, embedder: SentenceEmbedder, cli: Cli
 ) -> None:
-    questions = write_questions(tmp_path / "q.jsonl", harmful(filled, embedder))
+    fill(filled, told(RETOLD, "laptop"))
+    questions = write_questions(tmp_path / "q.jsonl", HARMED)
     shown = cli("maintain", filled, "--consolidate", "--guard", questions, "--dry-run")
     assert "Left out: 1 proposal; with them recall@10 would be" in shown.out
     done = cli("maintain", filled, "--consolidate", "--guard", questions, "--json")
     assert done.code == 0
-    assert [one["operation"] for one in done.json["guard"]["left_out"]] == ["synthesize"]
-    assert done.json["proposals"] == []
-    assert rows(filled, "SELECT count(*) AS n FROM memories WHERE status = 'active'") == [{"n": 11}]
+    assert [one["operation"] for one in done.json["guard"]["left_out"]] == ["merge"]
+    assert [one["operation"] for one in done.json["proposals"]] == ["synthesize"]
+    active = rows(filled, "SELECT id FROM memories WHERE status = 'active'")
+    assert {"id": "laptop-00"} in active
 
 
 def test_a_guarded_dry_run_writes_nothing(filled: Path, cli: Cli) -> None:

@@ -12,8 +12,10 @@ from hypothesis import strategies as st
 from nights import NOW, execute, fill, night, of_one_thing, told
 
 from slowwave.consolidation.recall.block import BlockWish, compose_block
+from slowwave.consolidation.recall.filter import Filter
+from slowwave.consolidation.recall.hit import Hit
 from slowwave.consolidation.recall.index import RecallIndex, read_recallable_of
-from slowwave.consolidation.recall.search import Filter, Hit, Wish, search, words_of
+from slowwave.consolidation.recall.search import Wish, search, words_of
 from slowwave.consolidation.vectors.embedder import SentenceEmbedder
 from slowwave.store.records import timestamp
 from slowwave.store.words import WordIndex
@@ -66,6 +68,23 @@ def test_an_old_value_is_told_as_old_and_never_comes_back_by_itself(
     assert {one.memory.status for one in found} == {"active"}
     assert found[0].memory.content.startswith("[since 2026-02-02] ")
     assert BACKUPS[0] not in {one.memory.content for one in found}
+
+
+def test_of_two_values_that_both_stand_the_later_comes_first_and_the_older_says_so(
+    memory_file: Path, embedder: SentenceEmbedder
+) -> None:
+    # No word of the second says that anything changed: a night leaves both.
+    values = [
+        "The newsletter is signed off by Severin.",
+        "The newsletter is signed off by Annelore.",
+    ]
+    fill(memory_file, told([*values, *OTHERS], "m"))
+    night(memory_file, embedder)
+    first, second = hits(memory_file, embedder, "Does Severin sign off the newsletter?")[:2]
+    assert (first.memory.id, first.later) == ("m-01", None)
+    assert (second.memory.id, second.later) == ("m-00", first.memory)
+    block = block_of(memory_file, embedder, "Does Severin sign off the newsletter?")
+    assert f"[working, 2026-02-01, an older value] {values[0]}" in block
 
 
 @pytest.mark.parametrize(

@@ -53,7 +53,7 @@ def evaluated(trials: Trials, trial: Trial) -> Evaluation:
         mean(after.by_text),
         mean(after.by_lineage),
         {
-            field.name: _difference(
+            field.name: difference(
                 [getattr(one, field.name) for one in before.by_text],
                 [getattr(one, field.name) for one in after.by_text],
             )
@@ -63,7 +63,7 @@ def evaluated(trials: Trials, trial: Trial) -> Evaluation:
     )
 
 
-def _difference(before: Sequence[float], after: Sequence[float]) -> Difference:
+def difference(before: Sequence[float], after: Sequence[float]) -> Difference:
     """Return the mean difference of pairs with its bootstrap percentile interval (Efron 1979)."""
     import numpy as np
     from scipy.stats import bootstrap

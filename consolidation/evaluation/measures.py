@@ -11,7 +11,8 @@ from slowwave.consolidation.text.token_count import count_tokens
 # So many hits are looked at, and what fits into so many tokens of context, of this many hits.
 FEW, MANY = 5, 10
 BUDGETS = (500, 1_000)
-LOOKED_AT = 50
+# Of short memories so many are needed to fill the larger budget.
+LOOKED_AT = 200
 
 
 @dataclass(frozen=True)

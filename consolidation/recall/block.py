@@ -108,9 +108,11 @@ def compose_block(
     worths = {**WORTHS, **block.worths}
     asked = {stem(word) for word in words_of(wish.text)}
     found = list(_candidates(index, wish, now))
-    suspicious = tuple(one.id for one in found if commands(one.content))
+    suspicious = tuple(one.id for one, _ in found if commands(one.content))
     lines = [
-        _line(memory, asked, worths, tokens_of) for memory in found if memory.id not in suspicious
+        _line(memory, is_old, asked, worths, tokens_of)
+        for memory, is_old in found
+        if memory.id not in suspicious
     ]
     # Of equals what was found first stays first.
     lines.sort(key=lambda line: -line.score)
@@ -119,27 +121,31 @@ def compose_block(
     return replace(whole, tokens=tokens_of(whole.text))
 
 
-def _candidates(index: RecallIndex, wish: Wish, now: str) -> Iterable[Memory]:
-    """Return what was found, and behind it the rest of the core."""
+def _candidates(index: RecallIndex, wish: Wish, now: str) -> Iterable[tuple[Memory, bool]]:
+    """Return what was found, and behind it the rest of the core; and whether its value is old."""
     hits = search(index, replace(wish, limit=_CONSIDERED), now)
-    found = {hit.memory.id: hit.memory for hit in hits}
+    found = {hit.memory.id: (hit.memory, hit.later is not None) for hit in hits}
     if wish.as_of is None and wish.filter.layer in (None, "core"):
         core = (one for one in index.memories if one.layer == "core" and one.status == "active")
         standing = (one for one in core if not one.expired(now))
         found |= {
-            one.id: one for one in standing if one.id not in found and wish.filter.lets_through(one)
+            one.id: (one, False)
+            for one in standing
+            if one.id not in found and wish.filter.lets_through(one)
         }
     return found.values()
 
 
 def _line(
     memory: Memory,
+    is_old: bool,
     asked: set[str],
     worths: Mapping[str, float],
     tokens_of: Callable[[str], int],
 ) -> Line:
     label = "context" if memory.kind == "context" and memory.layer != "core" else memory.layer
-    text = f"[{label}] {_FENCE.sub('&lt;', ' '.join(memory.content.split()))}"
+    said = f", {memory.observed_at[:10]}, an older value" if is_old else ""
+    text = f"[{label}{said}] {_FENCE.sub('&lt;', ' '.join(memory.content.split()))}"
     words = {stem(token.bare) for token in tokenise(memory.content)}
     share = len(asked & words) / len(asked) if asked else 0.0
     score = WORTH_SHARE * worths[label] + (1.0 - WORTH_SHARE) * share

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from slowwave.consolidation.progress import Progress
 from slowwave.consolidation.vectors.embedder import Embedder
 from slowwave.consolidation.vectors.matrix import TextVectors
+from slowwave.store.asked import Dispute, read_disputes
 from slowwave.store.file import open_reading
 from slowwave.store.idle import changes_of
 from slowwave.store.lineage import Edge, KeptClaim, read_claims_of_updates, read_edges
@@ -19,6 +20,7 @@ from slowwave.store.records import LAYERS, Memory
 from slowwave.store.vectors import read_vectors
 from slowwave.store.words import WordIndex
 
+from .filter import Filter
 from .keys import current_holders, holders_at
 
 if TYPE_CHECKING:
@@ -35,6 +37,8 @@ class Recallable:
     # Of each memory that tells what was so before.
     claims: Mapping[str, Sequence[KeptClaim]]
     vectors: TextVectors
+    # The conflicts that a model named.
+    disputes: tuple[Dispute, ...]
     # Per tenant, how often something had changed by then.
     changes: Mapping[str, int]
 
@@ -54,6 +58,7 @@ def read_recallable_of(path: Path, chosen: Sequence[str], model: str) -> Recalla
             TextVectors(
                 memories, (one for tenant in tenants for one in read_vectors(file, model, tenant))
             ),
+            tuple(one for tenant in tenants for one in read_disputes(file, tenant)),
             {tenant: changes_of(file, tenant) for tenant in tenants},
         )
 
@@ -81,6 +86,7 @@ class RecallIndex:
         self._recallable = recallable
         self._current = lru_cache(maxsize=1)(self._current_holders)
         self._past = lru_cache(maxsize=8)(self._holders_at)
+        self.passing = lru_cache(maxsize=64)(self._passing)
 
     def _count(self, rows: Sequence[tuple[str, str, bytes]]) -> None:
         """Count computed vectors and let them go: a search only reads."""
@@ -94,6 +100,12 @@ class RecallIndex:
     def past(self, moment: str) -> NDArray[np.intp]:
         """Return the place that each text leads to at an earlier moment, shape (n,)."""
         return self._past(moment)
+
+    def _passing(self, wanted: Filter) -> NDArray[np.bool_]:
+        """Say of each memory whether a filter lets it through, shape (n,)."""
+        import numpy as np
+
+        return np.fromiter(map(wanted.lets_through, self.memories), bool, len(self.memories))
 
     def _current_holders(self, hour: str) -> NDArray[np.intp]:
         import numpy as np
@@ -128,6 +140,11 @@ class RecallIndex:
         import numpy as np
 
         return np.array([one.trust for one in self.memories], dtype=np.float32)
+
+    @property
+    def disputes(self) -> Sequence[Dispute]:
+        """The conflicts that a model named."""
+        return self._recallable.disputes
 
     @property
     def changes(self) -> Mapping[str, int]:

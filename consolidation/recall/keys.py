@@ -31,14 +31,16 @@ def current_holders(memories: Sequence[Memory], edges: Iterable[Edge], now: str)
         yield from made_of_it.get(memory.id, ())
 
     def holder(place: int) -> int:
+        # Depth first: what replaced a memory, and what replaced that, before what else it was
+        # made into (it may be evidence of a rule, too).
         waiting, seen = [place], {place}
         while waiting:
-            memory = memories[waiting.pop(0)]
+            memory = memories[waiting.pop()]
             if memory.status == "active" and not memory.expired(now):
                 return places[memory.id]
             if memory.status == "superseded":
                 after = [places[one] for one in lead(memory) if one in places]
-                waiting += [one for one in after if one not in seen]
+                waiting += [one for one in reversed(after) if one not in seen]
                 seen.update(after)
         return NOWHERE
 

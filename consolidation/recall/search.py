@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from slowwave.consolidation.text.lexicon import FUNCTION
@@ -13,11 +13,14 @@ from slowwave.consolidation.thresholds import (
     RELEVANCE_SHARE,
     RELEVANCE_TO_NOVELTY,
     VECTOR_SHARE,
+    WORDS_FOUND,
 )
-from slowwave.store.records import Memory
 
+from .filter import Filter
+from .hit import Hit
 from .index import RecallIndex
 from .keys import NOWHERE
+from .later_values import behind_later_values
 
 if TYPE_CHECKING:
     import numpy as np
@@ -28,42 +31,12 @@ _POOL = 5
 
 
 @dataclass(frozen=True)
-class Filter:
-    """Which memories may be hits; None and () stand for any."""
-
-    tenants: Sequence[str] = ()
-    kind: str | None = None
-    layer: str | None = None
-    # One of these.
-    tags: Sequence[str] = ()
-    # When it was observed, as ISO 8601 in UTC: from then on, and until then.
-    since: str | None = None
-    until: str | None = None
-
-    @property
-    def is_open(self) -> bool:
-        """Whether any memory may be a hit."""
-        return self == Filter()
-
-    def lets_through(self, memory: Memory) -> bool:
-        """Whether a memory may be a hit."""
-        return (
-            (not self.tenants or memory.tenant in self.tenants)
-            and self.kind in (None, memory.kind)
-            and self.layer in (None, memory.layer)
-            and (not self.tags or not set(self.tags).isdisjoint(memory.tags))
-            and (self.since is None or self.since <= memory.observed_at)
-            and (self.until is None or memory.observed_at <= self.until)
-        )
-
-
-@dataclass(frozen=True)
 class Wish:
     """What is asked, and how the answer is to be."""
 
     text: str
     limit: int = 10
-    filter: Filter = Filter()
+    filter: Filter = field(default_factory=Filter)
     # The moment of which it is asked, as ISO 8601 in UTC; None for now.
     as_of: str | None = None
     # How fast what is old counts less: by exp(-recency x hours); None: age does not count.
@@ -72,28 +45,19 @@ class Wish:
     diverse: bool = False
 
 
-@dataclass(frozen=True)
-class Hit:
-    """A memory that was found, and why."""
-
-    memory: Memory
-    # What it was ranked by, before its age and what it repeats.
-    relevance: float
-    # Of the nearest of its keys.
-    cosine: float
-    # Its rank by words alone, from 1 on, None if it has none of them; and by vectors.
-    by_words: int | None
-    by_vectors: int
-    # The text that was found: its own, or one that it took the place of.
-    key: Memory
-    # The ids of what it was made from, to every depth.
-    sources: tuple[str, ...]
-
-
 def search(index: RecallIndex, wish: Wish, now: str) -> list[Hit]:
+    """Return the memories that fit a question best, best first, later values before older ones.
+
+    Raises `EmbedderError`.
+    """
+    return behind_later_values(ranked(index, wish, now), index.disputes)
+
+
+def ranked(index: RecallIndex, wish: Wish, now: str) -> list[Hit]:
     """Return the memories that fit a question best, best first. Raises `EmbedderError`.
 
-    Relevance is `VECTOR_SHARE` of the cosine and the rest of BM25 as a share of the best text's; a
+    Relevance is `VECTOR_SHARE` of the cosine and the rest of BM25 as a share of the best text's or,
+    where that has little of the question, of what a text with `WORDS_FOUND` of it would have. A
     memory is as relevant as the best of its keys.
     """
     import numpy as np
@@ -106,10 +70,11 @@ def search(index: RecallIndex, wish: Wish, now: str) -> list[Hit]:
         return []
     cosines = index.vectors @ index.embedder.encode([wish.text])[0]
     by_words = np.zeros(len(cosines), dtype=np.float32)
-    rows, scores = index.words.scores(words_of(wish.text))
+    words = words_of(wish.text)
+    rows, scores = index.words.scores(words)
     by_words[rows] = scores
-    best = float(by_words[allowed].max())
-    relevance = VECTOR_SHARE * cosines + (1.0 - VECTOR_SHARE) * by_words / (best or 1.0)
+    best = max(float(by_words[allowed].max()), WORDS_FOUND * index.words.full_score(words)) or 1.0
+    relevance = VECTOR_SHARE * cosines + (1.0 - VECTOR_SHARE) * by_words / best
     pool = wish.limit * _POOL if wish.diverse or wish.recency is not None else wish.limit
     found = list(_best_keys(holders, relevance, allowed, pool))
     keys = np.array(found, dtype=np.intp)
@@ -162,7 +127,7 @@ def _allowed(index: RecallIndex, wish: Wish, now: str) -> NDArray[np.intp]:
     holders = index.current(now) if wish.as_of is None else index.past(wish.as_of)
     if wish.filter.is_open:
         return holders
-    passing = np.fromiter(map(wish.filter.lets_through, index.memories), bool, len(holders))
+    passing = index.passing(wish.filter)
     return np.where(passing[holders] & (holders != NOWHERE), holders, NOWHERE)
 
 

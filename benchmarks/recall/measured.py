@@ -1,0 +1,206 @@
+"""One night on memories that questions are asked of: what is found before, after, and plainly."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields
+
+from benchmarks.quality.bench import Json
+from benchmarks.quality.files import NOW, memory_file
+from benchmarks.quality.known import holds
+from slowwave.consolidation.evaluation.evaluate import (
+    Difference,
+    Evaluation,
+    difference,
+    evaluated,
+)
+from slowwave.consolidation.evaluation.measures import Answer, Measures, mean, measure
+from slowwave.consolidation.evaluation.questions import Question
+from slowwave.consolidation.evaluation.trial import Trial, Trials, is_stale
+from slowwave.consolidation.options import CycleOptions
+from slowwave.consolidation.recall.hit import Hit
+from slowwave.consolidation.recall.index import RecallIndex, read_recallable_of
+from slowwave.consolidation.vectors.embedder import Embedder
+from slowwave.consolidation.writing.writer import ExtractiveWriter
+
+from .baselines import Plain
+from .sets import Asked
+
+AFTER = "after"
+BEFORE, BY_TEXT, BY_LINEAGE = "before", f"{AFTER}, by text", f"{AFTER}, by lineage"
+# Where it is known what a text must hold to say what each of its sources said.
+BY_KEYS = f"{AFTER}, by known keys"
+VECTORS, WORDS, RANKS = "vectors alone", "BM25 alone", "ranks fused"
+# What is compared with what: a night with no night, and our search with plain ones, before it.
+PAIRS = {
+    "by text - before": (BY_TEXT, BEFORE),
+    "by keys - before": (BY_KEYS, BEFORE),
+    "before - fused": (BEFORE, RANKS),
+    "before - vectors": (BEFORE, VECTORS),
+}
+STALE = "stale_at_10"
+
+
+@dataclass(frozen=True)
+class Result:
+    """What the questions found, each way: a `Measures` a question, in their order."""
+
+    name: str
+    # Without those that nothing in the file answers.
+    questions: Sequence[Question]
+    left_out: int
+    memories_before: int
+    memories_after: int
+    ways: Mapping[str, Sequence[Measures]]
+    seconds: float
+
+    def figures(self) -> Json:
+        """Return all of it as JSON."""
+        return {
+            "questions": len(self.questions),
+            "left out": self.left_out,
+            "memories before": self.memories_before,
+            "memories after": self.memories_after,
+            **{way: self.means(way) for way in self.ways},
+            **{
+                pair: {name: vars(self.difference(pair, name)) for name in NAMES}
+                for pair in self.pairs()
+            },
+            "recall_at_10 by type": self.by_type("recall_at_10"),
+            "questions about an old value": len(self._about_old()),
+            "seconds": round(self.seconds, 1),
+        }
+
+    def means(self, way: str) -> dict[str, float | None]:
+        """Return the mean of each measure; of stale ones over the questions with an old value."""
+        whole = vars(mean(self.ways[way]))
+        return whole | {STALE: self._stale(way)}
+
+    def pairs(self) -> list[str]:
+        """Return what can be compared here."""
+        return [pair for pair, ways in PAIRS.items() if set(ways) <= self.ways.keys()]
+
+    def difference(self, pair: str, name: str) -> Difference:
+        """Return how much higher a measure is, one way than the other, of the same questions."""
+        one, other = (self.ways[way] for way in PAIRS[pair])
+        places = self._about_old() if name == STALE else range(len(self.questions))
+        return difference(
+            [getattr(other[at], name) for at in places], [getattr(one[at], name) for at in places]
+        )
+
+    def by_type(self, name: str) -> dict[str, dict[str, float]]:
+        """Return the mean of a measure for each type of question, each way, and their number."""
+        kinds = [one.type or "" for one in self.questions]
+        return {
+            kind: {"questions": count}
+            | {
+                way: sum(
+                    getattr(one, name)
+                    for one, other in zip(self.ways[way], kinds, strict=True)
+                    if other == kind
+                )
+                / count
+                for way in self.ways
+            }
+            for kind, count in sorted(Counter(kinds).items())
+        }
+
+    def _about_old(self) -> list[int]:
+        return [at for at, one in enumerate(self.questions) if one.stale_ids]
+
+    def _stale(self, way: str) -> float | None:
+        places = self._about_old()
+        if not places:
+            return None
+        return sum(self.ways[way][at].stale_at_10 for at in places) / len(places)
+
+
+NAMES = tuple(field.name for field in fields(Measures))
+
+
+def measured(asked: Asked, embedder: Embedder) -> Result:
+    """Run a night on a copy, as `slowwave eval` does, and the plain searches on the file before."""
+    began = time.monotonic()
+    with memory_file(asked.lines) as path:
+        trials = Trials(path, asked.questions, embedder, NOW)
+        trial = trials.night(CycleOptions(), ExtractiveWriter())
+        plain = Plain(RecallIndex(read_recallable_of(path, (), embedder.name), embedder))
+        searches = {
+            VECTORS: plain.by_vectors,
+            WORDS: plain.by_words,
+            RANKS: plain.by_ranks,
+        }
+        result = Result(
+            asked.name,
+            trials.questions,
+            trials.left_out,
+            trials.before.memories,
+            trial.after.memories,
+            {
+                BEFORE: trials.before.by_text,
+                BY_TEXT: trial.after.by_text,
+                **_by_keys(asked, trials, trial),
+                BY_LINEAGE: trial.after.by_lineage,
+                **{
+                    way: plain.measured(trials.questions, search)
+                    for way, search in searches.items()
+                },
+            },
+            time.monotonic() - began,
+        )
+    _agrees(result, evaluated(trials, trial))
+    return result
+
+
+def together(name: str, results: Sequence[Result]) -> Result:
+    """Put the questions of several files into one result: each was asked of its own file.
+
+    results: all measured in the same ways, at least one.
+    """
+    return Result(
+        name,
+        [one for result in results for one in result.questions],
+        sum(one.left_out for one in results),
+        sum(one.memories_before for one in results),
+        sum(one.memories_after for one in results),
+        {way: [each for one in results for each in one.ways[way]] for way in results[0].ways},
+        sum(one.seconds for one in results),
+    )
+
+
+def _by_keys(asked: Asked, trials: Trials, trial: Trial) -> dict[str, list[Measures]]:
+    """Measure the night by what must stand in a text, where that is known of every question.
+
+    A derived memory holds what its source said if it has the keys of what is asked for.
+    """
+    if not asked.keys:
+        return {}
+    return {
+        BY_KEYS: [
+            measure(
+                [_answer(hit, question, asked.keys[question.id]) for hit in hits],
+                set(question.evidence_ids),
+            )
+            for question, hits in zip(trials.questions, trial.after.hits, strict=True)
+        ]
+    }
+
+
+def _answer(hit: Hit, question: Question, keys: Sequence[str]) -> Answer:
+    own = {hit.memory.id}
+    told = own | set(hit.sources) if holds(hit.memory.content, keys) else own
+    return Answer(
+        hit.memory.content,
+        frozenset(told & set(question.evidence_ids)),
+        is_stale(hit, question),
+    )
+
+
+def _agrees(result: Result, evaluation: Evaluation) -> None:
+    """Make sure that these are the figures that `slowwave eval` prints."""
+    ours = vars(mean(result.ways[BY_TEXT]))
+    theirs = vars(evaluation.after)
+    if ours != theirs:
+        raise AssertionError(f"{result.name}: {ours} is not what `evaluated` says: {theirs}")
