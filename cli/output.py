@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType
 
-    from slowwave.store.obstacles import Obstacle
+    from slowwave.store.undo.obstacles import Obstacle
 
 FORMAT = 1
 _WIDTH = 120

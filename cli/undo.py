@@ -42,7 +42,7 @@ class _Chosen:
     def undo(self, file: MemoryFile, rehearsed: bool) -> list[str]:
         """Take it back, or only find out whether that can be done; give the proposals' keys."""
         from slowwave.store.records import timestamp
-        from slowwave.store.undo import undo_proposal, undo_runs
+        from slowwave.store.undo.undo import undo_proposal, undo_runs
 
         now = timestamp(datetime.now(UTC))
         if self.proposal is None:

@@ -71,7 +71,7 @@ from slowwave.consolidation.vectors.embedder import SentenceEmbedder
 from slowwave.store.file import open_writing
 from slowwave.store.ledger import Answer
 from slowwave.store.records import timestamp
-from slowwave.store.undo import undo_runs
+from slowwave.store.undo.undo import undo_runs
 
 KEY = "sk-test-31415926535897932384"
 TOMORROW = NOW + timedelta(days=1)

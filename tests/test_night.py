@@ -20,7 +20,7 @@ from slowwave.store.check import check_file
 from slowwave.store.exchange import import_lines
 from slowwave.store.file import create_file, open_reading, open_writing
 from slowwave.store.records import timestamp
-from slowwave.store.undo import undo_runs
+from slowwave.store.undo.undo import undo_runs
 
 # For tests that hold the first of the three nights to more than the others.
 assistant_only = pytest.mark.parametrize("ran", ["assistant"], indirect=True)

@@ -12,7 +12,7 @@ from slowwave.consolidation.comparison.restating import restates, restating
 from slowwave.consolidation.vectors.embedder import SentenceEmbedder
 from slowwave.store.file import open_writing
 from slowwave.store.records import timestamp
-from slowwave.store.undo import undo_runs
+from slowwave.store.undo.undo import undo_runs
 
 FRIDAYS = [
     "No deploys on Fridays.",

@@ -30,7 +30,7 @@ from slowwave.consolidation.vectors.embedder import Embedder, SentenceEmbedder
 from slowwave.consolidation.writing.writer import ExtractiveWriter
 from slowwave.store.errors import ChangedSince
 from slowwave.store.file import create_file, open_writing
-from slowwave.store.undo import undo_runs
+from slowwave.store.undo.undo import undo_runs
 
 
 @cache

@@ -9,11 +9,11 @@ from slowwave.consolidation.proposals import Conflict
 from slowwave.consolidation.snapshot.population import Population
 from slowwave.consolidation.snapshot.snapshot import read_sound, sorted_by_length
 from slowwave.consolidation.updates.replacements import find_updates
-from slowwave.store.asked import Dispute, read_disputes
 from slowwave.store.file import open_reading
 from slowwave.store.lineage import read_edges
 from slowwave.store.memories import chosen_tenants
 from slowwave.store.records import Memory
+from slowwave.store.shown_to_model import Dispute, read_disputes
 
 from .memories_with_sayings import memories_with_sayings
 

@@ -18,7 +18,6 @@ from slowwave.consolidation.runtime.interruption import Interruption
 from slowwave.consolidation.runtime.threads import run_in_thread
 from slowwave.consolidation.vectors.embedder import Embedder
 from slowwave.consolidation.writing.writer import Answers, Writer
-from slowwave.store.asked import Dispute, keep_asked, keep_disputes
 from slowwave.store.entities import forget_found, keep_entities, keep_scans
 from slowwave.store.errors import FileHeld, StoreError, UnusableFile
 from slowwave.store.file import Identity, MemoryFile, open_reading, open_writing
@@ -29,6 +28,7 @@ from slowwave.store.ledger import (
     read_decision,
 )
 from slowwave.store.records import new_id, timestamp
+from slowwave.store.shown_to_model import Dispute, keep_asked, keep_disputes
 from slowwave.store.vectors import keep_vectors
 
 from .apply import RunContext, apply_written, record

@@ -20,7 +20,7 @@ from msgspec.json import Decoder, encode
 
 from slowwave.consolidation.options import PlanOptions
 from slowwave.consolidation.proposals import Conflict, Plan, Refusal, Suspicion, TooLong, Undecided
-from slowwave.store.cache import forget_memos, keep_memos
+from slowwave.store.cache import forget_cached, keep_cached
 from slowwave.store.file import open_reading, open_writing
 from slowwave.store.idle import keep_standing, read_standing
 from slowwave.store.memories import chosen_tenants
@@ -102,7 +102,7 @@ class IdleMarks:
             for tenant, staying, parts in found.graphs:
                 if parts:
                     keep_parts(file, tenant, self._basis, staying, parts)
-            keep_memos(file, found.cache.taken())
+            keep_cached(file, found.cache.taken())
 
     def keep_words(self, found: Found) -> None:
         """Let the tenants rest in which nothing is left to do, and nothing has changed.
@@ -114,7 +114,7 @@ class IdleMarks:
                 report = _written(word.plan)
                 keep_standing(file, word.tenant, self._key, word.changes, word.until, report)
             if found.whole:
-                forget_memos(file, found.cache.outdated)
+                forget_cached(file, found.cache.outdated)
 
 
 def _key(model: str, options: PlanOptions) -> str:

@@ -19,8 +19,7 @@ from slowwave.consolidation.thresholds import (
 )
 from slowwave.consolidation.vectors.embedder import Embedder
 from slowwave.consolidation.vectors.matrix import TextVectors
-from slowwave.store.asked import read_asked
-from slowwave.store.cache import read_memos
+from slowwave.store.cache import read_cached
 from slowwave.store.check import part_spoiled
 from slowwave.store.entities import read_entities, read_scans
 from slowwave.store.file import MemoryFile, open_reading
@@ -36,6 +35,7 @@ from slowwave.store.memories import (
 )
 from slowwave.store.neighbours import read_parts
 from slowwave.store.records import Memory
+from slowwave.store.shown_to_model import read_asked
 from slowwave.store.vectors import read_vectors
 
 from .cache import Cache, rules
@@ -130,7 +130,7 @@ def read_snapshot(
             for observed, derived, damaged in [read_sound(file, tenant, now)]
         )
         if cache is None:
-            cache = Cache(read_memos(file) if wanted and not full else None)
+            cache = Cache(read_cached(file) if wanted and not full else None)
         return Snapshot(
             tuple(tenants),
             tenants_rows,
