@@ -8,10 +8,10 @@ from typing import Annotated
 import typer
 
 from .foreign import FormatOption, StateOption, place_of
-from .left import conflicts_as_json, conflicts_as_text
+from .leftovers import conflicts_as_json, conflicts_as_text
+from .memory_texts import MemoryTexts
 from .output import Output, clean
 from .settings import ConfigOption, FileArgument, JsonOption, QuietOption
-from .telling import Telling
 
 
 def conflicts(
@@ -41,6 +41,6 @@ def conflicts(
             }
         )
         if found:
-            output.show(conflicts_as_text(found, Telling(memory_file)))
+            output.show(conflicts_as_text(found, MemoryTexts(memory_file)))
         else:
             output.show(clean(f"{file}: no conflicts."))

@@ -9,9 +9,9 @@ import typer
 
 from .foreign import FormatOption, StateOption, place_of
 from .log import headline
+from .memory_texts import day_of
 from .output import Output, clean
 from .settings import ConfigOption, FileArgument, JsonOption, QuietOption
-from .telling import day_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

@@ -11,11 +11,11 @@ import typer
 
 from slowwave.store.purge import OPTION
 
-from .blocks import LEGEND, Block
+from .blocks import LEGEND, ProposalBlock
 from .foreign import FormatOption, StateOption, place_of
+from .memory_texts import MemoryTexts, ShownMemory, counted, dated, in_time, memories_of
 from .output import Output, clean
 from .settings import ConfigOption, FileArgument, JsonOption, QuietOption
-from .telling import Telling, Told, counted, dated, in_time, memories_of
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -72,7 +72,9 @@ def log(
                 "proposals": [_as_json(one) for one in decisions],
             }
         )
-        memories = Telling(memory_file).memories(memories_of([one.sources for one in decisions]))
+        memories = MemoryTexts(memory_file).memories(
+            memories_of([one.sources for one in decisions])
+        )
         became = Counter(one.state for one in decisions)
         lines = [headline(found, became), _what_it_did(found, decisions)]
         for one in decisions:
@@ -157,13 +159,13 @@ def _block(
     one: Decision,
     changes: Sequence[Change],
     claims: Sequence[KeptClaim],
-    memories: dict[str, Told],
-) -> Block:
+    memories: dict[str, ShownMemory],
+) -> ProposalBlock:
     gone = {each.memory for each in changes if each.proposal == one.key and each.after is None}
     stands = one.draft
     if one.operation == "merge":
         stands = dated(memories.get(one.survivor or ""))
-    return Block(
+    return ProposalBlock(
         one.operation,
         one.key,
         one.state,

@@ -27,7 +27,7 @@ from .settings import (
 
 if TYPE_CHECKING:
     from slowwave.consolidation.model.calls import Endpoint
-    from slowwave.consolidation.model.recording import Tape
+    from slowwave.consolidation.model.recording import Recordings
     from slowwave.consolidation.writing.writer import Writer
 
 
@@ -199,8 +199,8 @@ def maintain(
     from slowwave.consolidation.options import CycleOptions
 
     limits = (max_calls, max_tokens, max_cost, max_time)
-    tape = _tape(record, replay, dry_run and not ask)
-    writer_of = partial(_writer, model, api_base, checker, concurrency, limits, tape)
+    recordings = _recordings(record, replay, dry_run and not ask)
+    writer_of = partial(_writer, model, api_base, checker, concurrency, limits, recordings)
     writer = writer_of()
     options = CycleOptions(
         consolidate=consolidate,
@@ -216,7 +216,14 @@ def maintain(
         | ({} if writer.checker == writer.model else {"checker": writer.checker}),
     )
     night = Night(
-        options, SentenceEmbedder(embedder), writer_of, tape, dry_run, exit_code, verbose, output
+        options,
+        SentenceEmbedder(embedder),
+        writer_of,
+        recordings,
+        dry_run,
+        exit_code,
+        verbose,
+        output,
     )
     places = [place_of(file, format, state, writes=not dry_run) for file in files]
     if backup and any(one.mirror for one in places):
@@ -248,10 +255,10 @@ def _writer(
     checker: str | None,
     concurrency: int,
     limits: tuple[int | None, int | None, float | None, float | None],
-    tape: Tape | None,
+    recordings: Recordings | None,
 ) -> Writer:
-    if model is None and tape is not None and tape.recording is not None:
-        model = tape.recording.model
+    if model is None and recordings is not None and recordings.recording is not None:
+        model = recordings.recording.model
     if model is None:
         from slowwave.consolidation.writing.writer import ExtractiveWriter
 
@@ -261,10 +268,10 @@ def _writer(
     from slowwave.consolidation.model.writer import ModelWriter
 
     # What is answered from a recording takes nothing but time.
-    asks = tape is None or tape.asks
+    asks = recordings is None or recordings.asks
     budget = Budget(*limits) if asks else Budget(seconds=limits[-1])
     endpoint = Endpoint(model, api_base)
-    return ModelWriter(endpoint, concurrency, budget, tape, _checker(checker, endpoint))
+    return ModelWriter(endpoint, concurrency, budget, recordings, _checker(checker, endpoint))
 
 
 def _checker(name: str | None, endpoint: Endpoint) -> Endpoint | Literal["same", "none"]:
@@ -278,12 +285,12 @@ def _checker(name: str | None, endpoint: Endpoint) -> Endpoint | Literal["same",
     return replace(endpoint, model=name, api_base=at)
 
 
-def _tape(record: Path | None, replay: Path | None, dry_run: bool) -> Tape | None:
+def _recordings(record: Path | None, replay: Path | None, dry_run: bool) -> Recordings | None:
     """Open the files of answers; a dry run asks nothing, and writes to none of them."""
     if record is None and replay is None:
         return None
-    from slowwave.consolidation.model.recording import Tape, open_tape, read_recording
+    from slowwave.consolidation.model.recording import Recordings, open_recordings, read_recording
 
     if dry_run:
-        return Tape(recording=None if replay is None else read_recording(replay))
-    return open_tape(record, replay)
+        return Recordings(recording=None if replay is None else read_recording(replay))
+    return open_recordings(record, replay)

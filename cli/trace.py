@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from .foreign import FormatOption, StateOption, place_of
+from .memory_texts import shortened_for_stdout, whose_words
 from .output import Output, clean
 from .settings import ConfigOption, FileArgument, JsonOption, QuietOption
-from .telling import shortened_for_stdout, whose_words
 
 if TYPE_CHECKING:
     from rich.tree import Tree

@@ -12,9 +12,9 @@ import typer
 from slowwave.store.errors import Ambiguous, NotFound, StoreError
 
 from .foreign import FormatOption, StateOption, place_of
+from .memory_texts import counted
 from .output import Output, clean
 from .settings import ConfigOption, FileArgument, JsonOption, QuietOption
-from .telling import counted
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -55,7 +55,7 @@ from slowwave.consolidation.model import prompts
 from slowwave.consolidation.model.asking import Call, Model
 from slowwave.consolidation.model.calls import ATTEMPTS, Endpoint
 from slowwave.consolidation.model.prompts import Form
-from slowwave.consolidation.model.recording import Tape
+from slowwave.consolidation.model.recording import Recordings
 from slowwave.consolidation.model.structured import response_format
 from slowwave.consolidation.model.writer import Budget, ModelWriter
 from slowwave.consolidation.planning.estimates import (
@@ -63,8 +63,7 @@ from slowwave.consolidation.planning.estimates import (
     TOKENS_OF_OPINIONS,
     Estimate,
 )
-from slowwave.consolidation.proposals import Asked as Ended
-from slowwave.consolidation.proposals import Operation, Result, Source
+from slowwave.consolidation.proposals import AskedWindow, Operation, Result, Source
 from slowwave.consolidation.running.outcome import Outcome
 from slowwave.consolidation.text.reading import read
 from slowwave.consolidation.vectors.embedder import SentenceEmbedder
@@ -184,11 +183,11 @@ class Agent:
         concurrency: int = 1,
         budget: Budget | None = None,
         timeout_s: float = 20.0,
-        tape: Tape | None = None,
+        recordings: Recordings | None = None,
     ) -> ModelWriter:
         """Return a writer that asks the server, and waits next to nothing before another try."""
         endpoint = Endpoint(model, self.server.base, timeout_s, first_wait_s=0.001)
-        return ModelWriter(endpoint, concurrency, budget, tape)
+        return ModelWriter(endpoint, concurrency, budget, recordings)
 
     def sleep(
         self, writer: ModelWriter | None = None, now: datetime = NOW, **options: Any
@@ -258,7 +257,7 @@ def only_result(outcome: Outcome) -> Result:
     return result
 
 
-def only_question(outcome: Outcome) -> Ended:
+def only_question(outcome: Outcome) -> AskedWindow:
     """Return what became of the only question."""
     (asked,) = outcome.asked
     return asked
@@ -1912,7 +1911,7 @@ def test_no_text_can_leave_its_fence(tail: str) -> None:
     source = Source("hostile", f"The pump is old. {tail}", timestamp(NOW), np.ones(1, np.float32))
     stated = prompts.StatedGroup(kind="same", ids=["m1"], stay=[], claims=[])
     faulty = [(stated, [f"leaves out: {tail}"])]
-    said = prompts.Said(source.text, (tail,), ("old",))
+    said = prompts.SentenceToJudge(source.text, (tail,), ("old",))
     shown, again, doubted = (
         Asked({}, {"messages": messages})
         for messages in (
@@ -2072,7 +2071,7 @@ def beginning(asked: Asked) -> str:
 
 
 @dataclass(frozen=True)
-class Watching(Tape):
+class Watching(Recordings):
     """Notes what each call was estimated to take."""
 
     noted: list[Estimate] = field(default_factory=list)
@@ -2110,13 +2109,13 @@ def test_the_estimate_of_tokens_is_within_a_fifth_of_what_is_asked_and_answered(
 ) -> None:
     agent.remember(memories())
     agent.server.responder = responder
-    tape = Watching()
+    recordings = Watching()
     outcome = agent.sleep(
-        ModelWriter(Endpoint("openai/scripted", agent.server.base), 1, None, tape)
+        ModelWriter(Endpoint("openai/scripted", agent.server.base), 1, None, recordings)
     )
     (window,) = outcome.plan.windows
-    assert window.tokens == tape.noted[0].total
-    for estimate, (asked, said) in zip(tape.noted, agent.server.taken, strict=True):
+    assert window.tokens == recordings.noted[0].total
+    for estimate, (asked, said) in zip(recordings.noted, agent.server.taken, strict=True):
         assert estimate.total == pytest.approx(asked + said, rel=0.2)
 
 
@@ -2124,13 +2123,13 @@ def test_the_estimates_of_a_night_come_to_what_the_night_takes(agent: Agent) -> 
     texts = {fact["id"]: fact["wordings"][:4] for fact in _NIGHT.facts}
     texts |= {rule["id"]: rule["voicings"][:8] for rule in _NIGHT.rules}
     agent.remember([one for name, said in texts.items() for one in told(said, name)])
-    tape = Watching()
+    recordings = Watching()
     outcome = agent.sleep(
-        ModelWriter(Endpoint("openai/scripted", agent.server.base), 4, None, tape)
+        ModelWriter(Endpoint("openai/scripted", agent.server.base), 4, None, recordings)
     )
     assert {one.proposal.operation for one in by_model(outcome)} >= {"merge", "synthesize"}
     assert len(outcome.asked) > 1
-    estimated = sum(one.total for one in tape.noted)
+    estimated = sum(one.total for one in recordings.noted)
     used = outcome.usage.prompt_tokens + outcome.usage.completion_tokens
     assert 0.8 <= estimated / used <= 1.25
     assert outcome.usage.calls == len(agent.server.asked)

@@ -14,7 +14,7 @@ from slowwave.consolidation.snapshot.entities import names_in
 from slowwave.consolidation.text import normalise
 from slowwave.consolidation.text.normalise import normalised
 from slowwave.consolidation.text.reading import read
-from slowwave.consolidation.updates.sayings import sayings_of
+from slowwave.consolidation.updates.sentence_features import sentence_features
 
 
 @pytest.mark.parametrize(
@@ -108,7 +108,7 @@ def test_letters_that_a_pattern_takes_for_others_end_no_reading(text: str) -> No
     text = odd(text)
     assert first_difference(read(text), read(f"{text} Tea is at four.")) is not None
     assert all(name in text for name in names_in(text))
-    assert len(sayings_of(text)) <= len(read(text).sentences)
+    assert len(sentence_features(text)) <= len(read(text).sentences)
 
 
 def test_a_word_with_a_turkish_letter_is_the_unit_that_a_pattern_takes_it_for() -> None:

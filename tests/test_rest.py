@@ -408,7 +408,7 @@ def test_what_a_look_read_is_free_as_soon_as_nobody_needs_it(
 ) -> None:
     options, writer = CycleOptions(full=True), ExtractiveWriter()
     survey = Surveyor(settled, options, embedder, writer, NOW, Progress()).survey()
-    read = [ref(one) for one in survey.populations]
+    read = [ref(one) for one in survey.views]
     gc.disable()
     try:
         del survey

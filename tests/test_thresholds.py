@@ -16,7 +16,7 @@ NUMBER = re.compile(r"[A-Z_]+ = ")
 NO_DECISIONS = {
     # Rounding: how exact a similarity is stored, and what keeps a division from zero.
     "clustering/neighbours.py": {1e-4, 2e-6, 0.5},
-    "planning/norms.py": {1e-6, 0.5},
+    "planning/demand_groups.py": {1e-6, 0.5},
     # A distance of nothing would be no edge of a sparse graph.
     "clustering/parcels.py": {1e-6},
     # When it is quicker to compare all anew. What is found is the same.

@@ -29,7 +29,7 @@ from .opposition import (
     share_a_subject,
     share_an_anchor,
 )
-from .word_vectors import Sense, WordVectors
+from .word_vectors import SentenceVectors, WordVectors
 
 
 class _Limit(NamedTuple):
@@ -124,7 +124,7 @@ class Coverage:
 
     def _nearness(self, said: Reading, teller: Reading) -> float:
         """Return how near the content words of a sentence have one of another, in the mean."""
-        nearest = _nearest(self._words.sense(said), self._words.sense(teller))
+        nearest = _nearest(self._words.vectors(said), self._words.vectors(teller))
         return fmean(nearest) if nearest else 1.0
 
 
@@ -144,7 +144,7 @@ def _share_words(said: Reading, teller: Reading) -> bool:
     return 2 * len(said.stem_set & teller.stem_set) >= most > 0
 
 
-def _nearest(here: Sense, there: Sense) -> tuple[float, ...]:
+def _nearest(here: SentenceVectors, there: SentenceVectors) -> tuple[float, ...]:
     """Find how near each word of one sentence lies to one of another; the same stem is 1."""
     if not len(there.words):
         return (0.0,) * len(here.words)

@@ -25,7 +25,7 @@ from slowwave.consolidation.text.values import Value
 
 from . import mood, roles
 from .objections import Guard, Objection, listed
-from .pairing import Pair, literals
+from .pairing import TextPair, literals
 from .reordering import rearranged
 
 __all__ = [
@@ -112,12 +112,12 @@ def _share_in_both(left: Reading, right: Reading) -> float:
 def objections(left: Reading, right: Reading) -> Iterator[Objection]:
     if left.said == right.said:
         return
-    pair = Pair(left, right)
+    pair = TextPair(left, right)
     for objection in _ungraded(pair.left, pair.right):
         yield pair.unmasked(_graded(objection, pair))
 
 
-def _graded(objection: Objection, pair: Pair) -> Objection:
+def _graded(objection: Objection, pair: TextPair) -> Objection:
     """Doubt a conflict of words between two texts that share few of them otherwise."""
     shared = _share_in_both(pair.left, pair.right)
     certain = objection.guard not in _OF_WORDS or shared >= thresholds.ALIKE_TEXTS

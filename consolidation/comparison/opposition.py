@@ -14,7 +14,7 @@ from itertools import zip_longest
 
 from slowwave.consolidation import thresholds
 from slowwave.consolidation.text.cues import CUE, NO_MORE
-from slowwave.consolidation.text.demands import norm_of
+from slowwave.consolidation.text.demands import demand_of
 from slowwave.consolidation.text.english import is_english
 from slowwave.consolidation.text.reading import Reading, read
 
@@ -213,7 +213,7 @@ def _denies(said: Reading, teller: Reading) -> bool:
     """
     if bool(said.negators) == bool(teller.negators) and not _deny_others(said, teller):
         return False
-    one, other = norm_of(said.text), norm_of(teller.text)
+    one, other = demand_of(said.text), demand_of(teller.text)
     return not (one.plain and other.plain and one.turned == other.turned)
 
 

@@ -47,7 +47,7 @@ def _holds(reading: Reading, content: str) -> bool:
     return content in reading.literal_contents or stands_in(content, reading.unmarked)
 
 
-class Pair:
+class TextPair:
     """Two texts in which what both have in two spellings stands in one."""
 
     def __init__(self, left: Reading, right: Reading) -> None:

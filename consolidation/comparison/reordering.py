@@ -13,7 +13,9 @@ from functools import cache
 from itertools import pairwise
 
 from slowwave.consolidation.text import lexicon
-from slowwave.consolidation.text.order import (
+from slowwave.consolidation.text.reading import Reading, once_a_text, read
+from slowwave.consolidation.text.tokens import Token, is_past_form, stem, stems_of
+from slowwave.consolidation.text.word_order import (
     OF_TIME,
     active_form,
     fronted_forms,
@@ -21,8 +23,6 @@ from slowwave.consolidation.text.order import (
     owner_forms,
     paired_in_order,
 )
-from slowwave.consolidation.text.reading import Reading, once_a_text, read
-from slowwave.consolidation.text.tokens import Token, is_past_form, stem, stems_of
 
 # A sentence as what it is made of: stems of words that say something, values, words that join.
 _Line = tuple[str, ...]

@@ -13,9 +13,9 @@ from itertools import pairwise
 
 from slowwave.consolidation import thresholds
 from slowwave.consolidation.text import lexicon
-from slowwave.consolidation.text.order import is_passive_by
 from slowwave.consolidation.text.reading import Reading, once_a_text
 from slowwave.consolidation.text.tokens import Token, stem
+from slowwave.consolidation.text.word_order import is_passive_by
 
 from .objections import Objection, listed
 

@@ -17,7 +17,7 @@ from .asking import Call, CallFailed, ModelRefuses
 from .prompts import Messages
 from .provider import load_litellm, status_of
 from .responses import content_of, count_of, retry_after, why_without
-from .structured import Manner, response_format
+from .structured import RequestStyle, response_format
 
 if TYPE_CHECKING:
     import tenacity
@@ -62,7 +62,7 @@ _LETTERS_OF_A_TOKEN = 16
 
 
 @dataclass(frozen=True)
-class _Said:
+class _Response:
     """What a server answered to one request."""
 
     answer: Answer
@@ -119,7 +119,7 @@ class ServedModel:
         # None: litellm finds the provider's own in the environment.
         self._key = key
         self._thinks = _thinks(endpoint.model, litellm)
-        self._manner = Manner(temperature=None if self._thinks else 0)
+        self._manner = RequestStyle(temperature=None if self._thinks else 0)
         self._timeout_s = endpoint.timeout_s * (_THOUGHTS_TIMES if self._thinks else 1)
         # To find that out takes as long as a price, and is wanted with each call.
         self._has_price = self._price(1, 1) is not None
@@ -226,7 +226,7 @@ class ServedModel:
             reraise=True,
         )
 
-    def _ask_in_any_manner(self, call: Call, manners: list[Manner]) -> _Said:
+    def _ask_in_any_manner(self, call: Call, manners: list[RequestStyle]) -> _Response:
         errors = self._litellm.exceptions
         while True:
             try:
@@ -249,9 +249,9 @@ class ServedModel:
         said = _SAID_OF_THE_QUESTION.search(str(error)) is not None
         return said or isinstance(error, of_the_question) or _refuses_all(error)
 
-    def _ask_once(self, call: Call, manner: Manner) -> _Said:
+    def _ask_once(self, call: Call, style: RequestStyle) -> _Response:
         call.pending.permit()
-        response = self._response(call, manner)
+        response = self._response(call, style)
         if not response.choices:
             call.pending.lose()
             raise CallFailed("the model sent no answer")
@@ -267,7 +267,7 @@ class ServedModel:
             call.pending.waste(_usage(answer))
             raise CallFailed(self._clean(without))
         cut_off = choice.finish_reason == "length" or len(content) > most or breaks_off(said)
-        return _Said(answer, cut_off)
+        return _Response(answer, cut_off)
 
     def _tokens(self, call: Call, response: Any, answered: bool) -> tuple[int, int]:
         usage, expected = getattr(response, "usage", None), call.pending.estimate
@@ -276,7 +276,7 @@ class ServedModel:
             count_of(getattr(usage, "completion_tokens", None), expected.answer if answered else 0),
         )
 
-    def _response(self, call: Call, manner: Manner) -> Any:
+    def _response(self, call: Call, style: RequestStyle) -> Any:
         from openai import OpenAIError
 
         try:
@@ -287,11 +287,11 @@ class ServedModel:
                 api_key=self._key,
                 timeout=self._timeout(call),
                 max_tokens=call.pending.most_tokens,
-                temperature=manner.temperature,
+                temperature=style.temperature,
                 max_retries=0,
                 num_retries=0,
                 drop_params=True,
-                **response_format(manner.output, call.form),
+                **response_format(style.output, call.form),
                 **self._window(call),
             )
         except OpenAIError as error:

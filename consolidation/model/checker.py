@@ -18,7 +18,7 @@ class Models:
     checker: str | None
 
 
-class WithChecker:
+class ModelWithChecker:
     """A model that has another one give the second opinions."""
 
     def __init__(self, writer: Model, checker: Model) -> None:

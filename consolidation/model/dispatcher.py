@@ -47,7 +47,7 @@ class Dispatcher:
         self._lock = Lock()
         self._waiting: deque[Question] = deque()
         self._flying: dict[PendingCall, Question] = {}
-        self._landed: SimpleQueue[CompletedCall] = SimpleQueue()
+        self._completed: SimpleQueue[CompletedCall] = SimpleQueue()
         # Why nothing is asked any more.
         self.refused: str | None = None
         self._closed = False
@@ -72,12 +72,12 @@ class Dispatcher:
                 self._waiting.append(question)
             self._send()
 
-    def landed(self, seconds: float) -> Iterator[CompletedCall]:
+    def completed(self, seconds: float) -> Iterator[CompletedCall]:
         """Yield what has come, and if nothing has, wait for it so long."""
         with suppress(Empty):
-            yield self._landed.get(timeout=seconds) if seconds else self._landed.get_nowait()
+            yield self._completed.get(timeout=seconds) if seconds else self._completed.get_nowait()
             while True:
-                yield self._landed.get_nowait()
+                yield self._completed.get_nowait()
 
     def give_up_what_takes_too_long(self) -> None:
         """Wait no longer for calls whose time is over; a thread ends when its server lets go."""
@@ -112,7 +112,7 @@ class Dispatcher:
                 # Those under way may leave room: they count with the most they can take.
                 if self._flying:
                     return None
-                self._landed.put(CompletedCall(self._waiting.popleft(), spent, Usage()))
+                self._completed.put(CompletedCall(self._waiting.popleft(), spent, Usage()))
             else:
                 self._flying[pending] = self._waiting.popleft()
                 return Call(question.form, question.messages, pending)
@@ -147,7 +147,7 @@ class Dispatcher:
                 outcome = BudgetSpent(_REFUSED_BEFORE)
         # An answer that did not come may be charged for: nobody here knows how much.
         used = replace(used, cost_usd=None) if pending.lost else used
-        self._landed.put(CompletedCall(self._flying.pop(pending), outcome, used))
+        self._completed.put(CompletedCall(self._flying.pop(pending), outcome, used))
 
     def _overdue(self, pending: PendingCall) -> BudgetSpent | CallFailed | None:
         out_of_time = self._ledger.out_of_time()

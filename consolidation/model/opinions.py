@@ -17,7 +17,7 @@ from slowwave.consolidation.verification.words import bare, is_verbatim, words_b
 from slowwave.consolidation.writing.checking import Check
 
 from .groups import Suggestion
-from .prompts import Ended, Item, Said, StatedOpinion
+from .prompts import EndedText, Item, SentenceToJudge, StatedOpinion
 
 
 @dataclass(frozen=True)
@@ -39,7 +39,7 @@ def doubts_of(suggestion: Suggestion, faults: Sequence[Fault]) -> list[Doubt]:
     return [*_claims(suggestion, faults), *losses]
 
 
-def standing(
+def faults_after_opinions(
     doubts: Sequence[Doubt], opinions: Sequence[StatedOpinion], check: Check
 ) -> tuple[list[Fault], list[str]]:
     """Return the faults that stand after the opinions, and the voices that restate a rule.
@@ -52,7 +52,7 @@ def standing(
     for number, doubt in enumerate(doubts, start=1):
         objection = _objection(doubt.item, by_number.get(number))
         item, fault = doubt.item, doubt.fault
-        if objection is None and isinstance(item, Said) and item.words:
+        if objection is None and isinstance(item, SentenceToJudge) and item.words:
             objection = None if check.may_tell(item.by, item.said) else "it is out of the question"
         if doubt.is_of_a_voice:
             restating += [fault.source] if objection is None and fault.source else []
@@ -66,7 +66,7 @@ def _voices(suggestion: Suggestion) -> Iterator[Doubt]:
     for source in suggestion.sources:
         if source.id in suggestion.voices:
             said = bare(source.text)
-            item = Said(said, rule, words_beyond(said, rule))
+            item = SentenceToJudge(said, rule, words_beyond(said, rule))
             yield Doubt(item, Fault(f"says more: {said}", source=source.id), is_of_a_voice=True)
 
 
@@ -78,7 +78,7 @@ def _claims(suggestion: Suggestion, faults: Sequence[Fault]) -> Iterator[Doubt]:
             said = bare(claim.text)
             why = f"says what its sources do not: {claim.text}"
             fault = next((one for one in faults if one.claim == at), Fault(why, at))
-            yield Doubt(Said(said, cited, words_beyond(said, cited)), fault)
+            yield Doubt(SentenceToJudge(said, cited, words_beyond(said, cited)), fault)
 
 
 def _losses(suggestion: Suggestion, faults: Sequence[Fault]) -> Iterator[Doubt]:
@@ -93,7 +93,7 @@ def _losses(suggestion: Suggestion, faults: Sequence[Fault]) -> Iterator[Doubt]:
             if is_open and sentence not in asked and not is_verbatim(sentence, whole):
                 asked.add(sentence)
                 fault = Fault(f"leaves something out of: {sentence}", source=source.id)
-                yield Doubt(Said(sentence, whole, words), fault)
+                yield Doubt(SentenceToJudge(sentence, whole, words), fault)
 
 
 def _endings(suggestion: Suggestion) -> Iterator[Doubt]:
@@ -103,7 +103,7 @@ def _endings(suggestion: Suggestion) -> Iterator[Doubt]:
     for source in suggestion.sources:
         if source.id not in newest:
             why = f"is not replaced by a newer value: {source.text}"
-            yield Doubt(Ended(source.text, now), Fault(why, source=source.id))
+            yield Doubt(EndedText(source.text, now), Fault(why, source=source.id))
 
 
 def _objection(item: Item, opinion: StatedOpinion | None) -> str | None:
@@ -112,7 +112,7 @@ def _objection(item: Item, opinion: StatedOpinion | None) -> str | None:
         return "that was not confirmed: it may be said as it is, or nearer to its sources"
     if not opinion.told:
         return "so says a second opinion"
-    if isinstance(item, Ended):
+    if isinstance(item, EndedText):
         return None
     by = " ".join(item.by)
     means = {one.word.casefold(): one.means for one in opinion.words}

@@ -173,7 +173,7 @@ Aino.","words":["need","approval"]}]}
 "means":"confirm"}]},{"n":2,"told":false,"words":[]}]}"""
 
 
-class Said(NamedTuple):
+class SentenceToJudge(NamedTuple):
     """A sentence, the texts that are to say it too, and the words of it that they have not."""
 
     said: str
@@ -181,14 +181,14 @@ class Said(NamedTuple):
     words: tuple[str, ...]
 
 
-class Ended(NamedTuple):
+class EndedText(NamedTuple):
     """A text, and later ones by which it no longer holds."""
 
     was: str
     now: tuple[str, ...]
 
 
-Item = Said | Ended
+Item = SentenceToJudge | EndedText
 
 
 def ask_for_opinions(items: Sequence[Item]) -> Messages:
@@ -208,11 +208,11 @@ def _item_lines(items: Sequence[Item]) -> Iterator[str]:
 
 
 def _texts_of(item: Item) -> tuple[str, tuple[str, ...]]:
-    return ("by", item.by) if isinstance(item, Said) else ("now", item.now)
+    return ("by", item.by) if isinstance(item, SentenceToJudge) else ("now", item.now)
 
 
 def _stated(item: Item) -> dict[str, Any]:
-    if isinstance(item, Said):
+    if isinstance(item, SentenceToJudge):
         return {"said": item.said, "words": item.words}
     return {"was": item.was}
 

@@ -293,7 +293,7 @@ class RecordedModel:
 
 
 @dataclass(frozen=True)
-class Tape:
+class Recordings:
     """What a run is to record, and to answer from: either, or both."""
 
     recorder: Recorder | None = None
@@ -321,8 +321,8 @@ class Tape:
         return behind
 
 
-def open_tape(record: Path | None, replay: Path | None) -> Tape:
+def open_recordings(record: Path | None, replay: Path | None) -> Recordings:
     """Open what is to be recorded to and replayed from. Raises `RecordingError`."""
     recording = None if replay is None else read_recording(replay)
     missing = None if replay is None else _Missing(replay.with_name(f"{replay.name}.missing"))
-    return Tape(None if record is None else Recorder(record), recording, missing)
+    return Recordings(None if record is None else Recorder(record), recording, missing)

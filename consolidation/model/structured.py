@@ -16,14 +16,14 @@ _NOT_IN_STRICT = ("title", "description", "default", "minLength", "maxLength")
 
 
 @dataclass(frozen=True)
-class Manner:
+class RequestStyle:
     """How a server wants to be asked."""
 
     output: Output = OUTPUTS[0]
     # None: the server's own, since models that think refuse any other.
     temperature: int | None = 0
 
-    def simpler(self, refusal: str) -> Manner | None:
+    def simpler(self, refusal: str) -> RequestStyle | None:
         """Return how to ask after a refusal; None if there is no simpler manner."""
         if self.temperature is not None and "temperature" in refusal.lower():
             return replace(self, temperature=None)

@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from functools import partial
 from typing import Literal
 
-from slowwave.consolidation.proposals import Asked, State, Usage, Written
+from slowwave.consolidation.proposals import AskedWindow, CheckedProposal, State, Usage
 from slowwave.consolidation.writing.checking import Check
 from slowwave.consolidation.writing.writer import TOGETHER, Answers, Job
 from slowwave.store.ledger import Answer
@@ -23,11 +23,11 @@ from . import prompts
 from .asking import CallFailed, Model
 from .budget import Budget, BudgetSpent, Ledger
 from .calls import Endpoint, open_model
-from .checker import Models, WithChecker
+from .checker import Models, ModelWithChecker
 from .dispatcher import Dispatcher
 from .groups import Suggestions
-from .questions import Come, GroupsQuestion, Question, Talk
-from .recording import Tape
+from .questions import Come, GroupsQuestion, Question, WindowDialogue
+from .recording import Recordings
 
 # How often it is looked whether a call takes too long.
 _TICK_S = 0.2
@@ -46,7 +46,7 @@ class ModelWriter:
         endpoint: Endpoint,
         concurrency: int = 4,
         budget: Budget | None = None,
-        tape: Tape | None = None,
+        recordings: Recordings | None = None,
         checker: Endpoint | Literal["same", "none"] = "same",
     ) -> None:
         """Take where the model is, how many calls may be under way, and what they may use.
@@ -56,7 +56,7 @@ class ModelWriter:
         """
         self._endpoint = endpoint
         self._checker = checker
-        self._tape = tape or Tape()
+        self._recordings = recordings or Recordings()
         self._concurrency = concurrency
         self._budget = budget or Budget()
         self._opened: Model | None = None
@@ -94,14 +94,14 @@ class ModelWriter:
         if self._opened is None:
             self._opened = self._open(self._endpoint)
             if isinstance(self._checker, Endpoint) and self._checker != self._endpoint:
-                self._opened = WithChecker(self._opened, self._open(self._checker))
+                self._opened = ModelWithChecker(self._opened, self._open(self._checker))
 
     def _open(self, endpoint: Endpoint) -> Model:
-        return self._tape.model(endpoint.model, partial(open_model, endpoint))
+        return self._recordings.model(endpoint.model, partial(open_model, endpoint))
 
     def write(
         self, jobs: Sequence[Job], check: Check, answers: Answers
-    ) -> Iterator[Sequence[Written | Asked]]:
+    ) -> Iterator[Sequence[CheckedProposal | AskedWindow]]:
         """Yield what comes of the windows, as the answers come. Raises `ModelError`."""
         if not jobs:
             return
@@ -109,7 +109,9 @@ class ModelWriter:
         assert self._opened is not None  # noqa: S101 - make_ready has set it
         models = Models(self._endpoint.model, self.checker)
         questions = (
-            GroupsQuestion(Talk(job, Suggestions(job.window, job.sources, self.key), models))
+            GroupsQuestion(
+                WindowDialogue(job, Suggestions(job.window, job.sources, self.key), models)
+            )
             for job in jobs
         )
         ledger = Ledger(self._budget, self._opened.price)
@@ -145,16 +147,18 @@ class _Session:
         self._again: deque[Question] = deque()
         # What came of questions, and was not looked at yet: of those answered before, of others.
         self._known: deque[Come] = deque()
-        self._landed: deque[Come] = deque()
+        self._completed: deque[Come] = deque()
 
-    def run(self, questions: Iterator[Question], ahead: int) -> Iterator[Sequence[Written | Asked]]:
+    def run(
+        self, questions: Iterator[Question], ahead: int
+    ) -> Iterator[Sequence[CheckedProposal | AskedWindow]]:
         """Ask all questions, and give what came of them, as much at once as has come."""
         try:
             while True:
                 self._feed(questions, ahead)
                 at_rest = self._dispatcher.at_rest
-                self._take_in(0 if self._known or self._landed or at_rest else _TICK_S)
-                if self._known or self._landed:
+                self._take_in(0 if self._known or self._completed or at_rest else _TICK_S)
+                if self._known or self._completed:
                     yield self._settled(questions, ahead)
                 elif at_rest:
                     return
@@ -184,23 +188,25 @@ class _Session:
     def _take_in(self, seconds: float) -> None:
         """Keep every answer that has come: it is paid for, and the next moment may be the last."""
         self._dispatcher.give_up_what_takes_too_long()
-        landed = list(self._dispatcher.landed(seconds))
-        answered = [(one, one.outcome) for one in landed if isinstance(one.outcome, Answer)]
+        completed = list(self._dispatcher.completed(seconds))
+        answered = [(one, one.outcome) for one in completed if isinstance(one.outcome, Answer)]
         kept = [kept for one, answer in answered for kept in one.question.to_keep(answer)]
         if kept:
             self._answers.keep(kept)
-        for one in landed:
+        for one in completed:
             one.question.charge(one.used)
             if isinstance(one.outcome, Answer):
-                self._landed.append(one.question.settle(one.outcome.answer, self._check))
+                self._completed.append(one.question.settle(one.outcome.answer, self._check))
             else:
-                self._landed.append(_failed(one.question, one.outcome, self._check))
+                self._completed.append(_failed(one.question, one.outcome, self._check))
 
-    def _settled(self, questions: Iterator[Question], ahead: int) -> list[Written | Asked]:
+    def _settled(
+        self, questions: Iterator[Question], ahead: int
+    ) -> list[CheckedProposal | AskedWindow]:
         """Return what came of questions, some at once, while others land."""
-        found: list[Written | Asked] = []
-        while (self._known or self._landed) and len(found) < TOGETHER:
-            for one in (self._known or self._landed).popleft():
+        found: list[CheckedProposal | AskedWindow] = []
+        while (self._known or self._completed) and len(found) < TOGETHER:
+            for one in (self._known or self._completed).popleft():
                 if isinstance(one, Question):
                     self._again.append(one)
                 else:

@@ -13,11 +13,11 @@ from msgspec.json import Decoder
 from slowwave.consolidation import thresholds
 from slowwave.consolidation.comparison.restating import restating
 from slowwave.consolidation.proposals import Claim, Draft, Proposal
-from slowwave.consolidation.text.demands import may_demand, norm_of
+from slowwave.consolidation.text.demands import demand_of, may_demand
 from slowwave.consolidation.verification.verify import find_faults
 from slowwave.store.records import Memory
 
-from .norms import find_norms, rule_drafts, supports
+from .demand_groups import find_demand_groups, rule_drafts, supports
 from .tenant_planner import TenantPlanner, most_common
 
 # The texts of each group, by their places among those that may demand something.
@@ -42,14 +42,14 @@ class Rules:
     def __init__(self, planner: TenantPlanner) -> None:
         """Take the plan as it is so far."""
         self._planner = planner
-        self._population = planner.population
+        self._population = planner.view
 
     def propose(self) -> Iterator[Proposal]:
         """Propose new rules, and what rules that there are take in."""
-        planner, population = self._planner, self._population
+        planner, view = self._planner, self._population
         for group in self.groups:
             rules = Counter(
-                population.evidence[one] for one in planner.ids(group) if one in population.evidence
+                view.evidence[one] for one in planner.ids(group) if one in view.evidence
             )
             if rules:
                 planner.ruled.update(group)
@@ -63,41 +63,40 @@ class Rules:
         return list(self._groups())
 
     def _groups(self) -> Iterator[list[int]]:
-        planner, population = self._planner, self._population
+        planner, view = self._planner, self._population
         texts = sorted(
             {
-                int(population.text_of[row])
+                int(view.text_of[row])
                 for row in planner.readable
-                if population.normative[population.text_of[row]]
-                or may_demand(population.memories[row].content)
+                if view.normative[view.text_of[row]] or may_demand(view.memories[row].content)
             }
         )
         if len(texts) < 2:
             return
-        firsts = [population.memories[population.rows_of[text][0]] for text in texts]
-        vectors = population.text_vectors[texts]
+        firsts = [view.memories[view.rows_of[text][0]] for text in texts]
+        vectors = view.text_vectors[texts]
         hashes = [one.content_hash for one in firsts]
-        found = population.cache.recall(
+        found = view.cache.recall(
             "norms",
             [*hashes, hashlib.sha256(vectors.tobytes()).hexdigest()],
             _GROUPS,
-            lambda: find_norms([one.content for one in firsts], vectors),
+            lambda: find_demand_groups([one.content for one in firsts], vectors),
         )
         readable = set(planner.readable)
         for group in found:
-            rows = (row for at in group for row in population.rows_of[texts[at]])
+            rows = (row for at in group for row in view.rows_of[texts[at]])
             yield sorted(readable.intersection(rows))
 
     def _rule(self, group: list[int]) -> Iterator[Proposal]:
-        planner, population = self._planner, self._population
+        planner, view = self._planner, self._population
         voicing = [row for row in group if planner.is_open(row)]
         told = sorted({*voicing, *self._merged_into(voicing, group)})
-        plain = sum(norm_of(population.memories[row].content).plain for row in told)
+        plain = sum(demand_of(view.memories[row].content).plain for row in told)
         sessions = {self._session(row) for row in told}
         enough = plain >= thresholds.EXTRACT_SOURCES and len(voicing) > 1
         if not enough or len(sessions) < thresholds.EXTRACT_SESSIONS:
             return
-        drafts = rule_drafts(population.sources(planner.ids(told)), planner.likelihood)
+        drafts = rule_drafts(view.sources(planner.ids(told)), planner.likelihood)
         resting = (self._resting(draft.claims[0], voicing) for draft in drafts)
         found = next((one for one in resting if self._is_sound(one)), None)
         if found is None:
@@ -136,11 +135,11 @@ class Rules:
 
     def _more_evidence(self, rule_id: str, group: list[int]) -> Iterator[Proposal]:
         """Let a rule take in what says no more, and rest on voices of new sessions."""
-        planner, population = self._planner, self._population
+        planner, view = self._planner, self._population
         waiting = planner.in_time([row for row in group if self._is_new(row)])
-        if not waiting or rule_id in population.orders:
+        if not waiting or rule_id in view.orders:
             return
-        rule = population.memory(rule_id)
+        rule = view.memory(rule_id)
         leaving = self._restating(rule.content, waiting)
         staying = [row for row in waiting if planner.id(row) not in leaving]
         voicing = self._voicing(rule.content, self._evidence_of[rule_id], staying)

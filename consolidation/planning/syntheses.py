@@ -28,7 +28,7 @@ class Syntheses:
     def __init__(self, planner: TenantPlanner, topic_groups: TopicGroups) -> None:
         """Take the plan as it is so far."""
         self._planner = planner
-        self._population = planner.population
+        self._population = planner.view
         self._topic_groups = topic_groups
         # Rows that join a memory made before, by its id.
         self._joining: dict[str, list[int]] = {}
@@ -117,12 +117,10 @@ class Syntheses:
 
         One that says what something was before takes in nothing else.
         """
-        population = self._population
-        owners = Counter(
-            population.owners[one] for one in self._planner.ids(group) if one in population.owners
-        )
-        made = (population.memory(one) for one in most_common(owners))
-        closed = population.updates.union(population.orders)
+        view = self._population
+        owners = Counter(view.owners[one] for one in self._planner.ids(group) if one in view.owners)
+        made = (view.memory(one) for one in most_common(owners))
+        closed = view.updates.union(view.orders)
         return [memory for memory in made if memory.id not in closed]
 
     def _told_already(self, owners: list[Memory], fresh: list[int]) -> Iterator[Proposal]:
@@ -173,11 +171,11 @@ class Syntheses:
 
     def _growth(self, owner: Memory, rows: list[int]) -> Iterator[Proposal]:
         """Let a memory made before take members in; what stands in it stays word for word."""
-        planner, population = self._planner, self._population
+        planner, view = self._planner, self._population
         ids = planner.ids(rows)
-        standing, sources = population.sources([owner.id])[0], population.sources(ids)
+        standing, sources = view.sources([owner.id])[0], view.sources(ids)
         quoted = compose_growth(standing, sources, planner.find_covering)
-        leaving = population.sources(planner.leaving(rows))
+        leaving = view.sources(planner.leaving(rows))
         if not _adds_little(quoted, standing, leaving):
             planner.used.difference_update(rows)
             return
@@ -188,11 +186,11 @@ class Syntheses:
             f"{len(ids)} of the same matter, with something new",
             survivor=owner.id,
             draft=quoted,
-            topics=shared_topics(population, rows),
+            topics=shared_topics(view, rows),
         )
 
     def _synthesis(self, rows: list[int], composed: Composition) -> Iterator[Proposal]:
-        planner, population = self._planner, self._population
+        planner, view = self._planner, self._population
         ids = planner.ids(rows)
         if len(rows) < thresholds.SYNTHESIZE_SOURCES:
             return
@@ -200,10 +198,10 @@ class Syntheses:
             planner.used.update(rows)
             return
         leaving = planner.leaving(rows)
-        if not is_shorter(composed.draft, population.sources(leaving)):
+        if not is_shorter(composed.draft, view.sources(leaving)):
             return
         staying = set(ids) - composed.told_by.keys()
-        topics = shared_topics(population, rows)
+        topics = shared_topics(view, rows)
         if topics and len(staying) > 1:
             planner.used.update(rows)
             reason = f"{len(rows)} memories share {', '.join(topics)}"

@@ -47,7 +47,7 @@ class Windows:
         memories about which there is nothing left to ask, since rules were certain.
         """
         self._planner = planner
-        self._population = planner.population
+        self._population = planner.view
         self._opponents = topic_groups.opponents
         self._demands = demands
         self._settled = frozenset(settled)
@@ -84,14 +84,14 @@ class Windows:
 
         Of memories with one text, one.
         """
-        population = self._population
+        view = self._population
         observed = [
             one
-            for row, one in enumerate(population.memories)
-            if population.is_fresh(row) and one.id not in self._settled
+            for row, one in enumerate(view.memories)
+            if view.is_fresh(row) and one.id not in self._settled
         ]
-        closed = self._settled.union(population.updates, population.orders)
-        made = [one for one in population.derived if one.layer == "stable" and one.id not in closed]
+        closed = self._settled.union(view.updates, view.orders)
+        made = [one for one in view.derived if one.layer == "stable" and one.id not in closed]
         firsts: dict[str, Memory] = {}
         for one in (*observed, *made):
             firsts.setdefault(one.content_hash, one)
@@ -109,14 +109,14 @@ class Windows:
         return np.stack([one.vector for one in self._population.sources([m.id for m in memories])])
 
     def _window(self, memories: Sequence[Memory], alone: tuple[str, ...]) -> Window:
-        planner, population = self._planner, self._population
+        planner, view = self._planner, self._population
         ids = [one.id for one in memories]
         hashes = tuple(one.content_hash for one in memories)
-        estimate = estimate_window(population.sources(ids))
-        parts = [population.tenant, planner.options.model_key, hashes]
+        estimate = estimate_window(view.sources(ids))
+        parts = [view.tenant, planner.options.model_key, hashes]
         return Window(
             id=hashlib.sha256(json_text(parts).encode()).hexdigest()[:32],
-            tenant=population.tenant,
+            tenant=view.tenant,
             memories=tuple(ids),
             content_hashes=hashes,
             alone=alone,
@@ -124,7 +124,7 @@ class Windows:
             # Without a session, what was said on one day counts as one occasion.
             sessions=tuple(one.session or one.observed_at[:10] for one in memories),
             may_leave=frozenset(one.id for one in memories if planner.may_be_replaced(one)),
-            standing=frozenset(one for one in ids if population.row(one) is None),
+            standing=frozenset(one for one in ids if view.row(one) is None),
             apart=frozenset(self._apart(ids)),
             operations=planner.options.only,
             decided=planner.options.remembered,

@@ -10,10 +10,10 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from slowwave.consolidation.proposals import (
+    CheckedProposal,
     Draft,
     Proposal,
     Result,
-    Written,
     derived_trust,
 )
 from slowwave.store.entities import keep_entities, keep_scans, unite_entities
@@ -44,7 +44,7 @@ class RunContext:
 def apply_written(
     file: MemoryFile,
     run: RunContext,
-    written: Written,
+    written: CheckedProposal,
     vector: NDArray[np.float32] | None,
     entities: Mapping[str, Sequence[str]],
 ) -> Result:
@@ -118,7 +118,7 @@ def _stale(proposal: Proposal, sources: Sequence[Memory]) -> Result | None:
 def _merge(
     file: MemoryFile,
     run: RunContext,
-    written: Written,
+    written: CheckedProposal,
     sources: Sequence[Memory],
     entities: Mapping[str, Sequence[str]],
 ) -> Result:
@@ -135,7 +135,7 @@ def _merge(
 
 
 def _support(
-    file: MemoryFile, run: RunContext, written: Written, sources: Sequence[Memory]
+    file: MemoryFile, run: RunContext, written: CheckedProposal, sources: Sequence[Memory]
 ) -> Result:
     """Let a rule take in what says no more, and rest on more evidence; not a word of it changes."""
     proposal = written.proposal
@@ -151,7 +151,7 @@ def _support(
 def _grow(
     file: MemoryFile,
     run: RunContext,
-    written: Written,
+    written: CheckedProposal,
     vector: NDArray[np.float32],
     sources: Sequence[Memory],
     entities: Mapping[str, Sequence[str]],
@@ -225,7 +225,7 @@ def _names_of(
 def _insert_derived(
     file: MemoryFile,
     run: RunContext,
-    written: Written,
+    written: CheckedProposal,
     vector: NDArray[np.float32],
     sources: Sequence[Memory],
     entities: Mapping[str, Sequence[str]],
@@ -376,7 +376,7 @@ def _add_edges(
 
 
 def _add_derivation(
-    file: MemoryFile, run: RunContext, proposal: Proposal, memory_id: str, written: Written
+    file: MemoryFile, run: RunContext, proposal: Proposal, memory_id: str, written: CheckedProposal
 ) -> None:
     claims = [asdict(one) for one in proposal.draft.claims]
     row = {

@@ -10,12 +10,17 @@ from typing import TYPE_CHECKING
 
 from slowwave.consolidation.options import CycleOptions, PlanOptions
 from slowwave.consolidation.progress import Progress
-from slowwave.consolidation.proposals import Plan, joined
+from slowwave.consolidation.proposals import Plan, join_plans
 from slowwave.consolidation.runtime.garbage import without_garbage_collection
 from slowwave.consolidation.runtime.threads import run_in_thread
 from slowwave.consolidation.snapshot.cache import Cache
-from slowwave.consolidation.snapshot.idle import Found, IdleMarks
-from slowwave.consolidation.snapshot.snapshot import Keeper, Snapshot, complete, read_snapshot
+from slowwave.consolidation.snapshot.idle import Findings, IdleMarks
+from slowwave.consolidation.snapshot.snapshot import (
+    FindingsKeeper,
+    Snapshot,
+    complete,
+    read_snapshot,
+)
 from slowwave.consolidation.vectors.embedder import Embedder
 from slowwave.consolidation.writing.writer import Writer
 from slowwave.store.purge import Purgeable
@@ -24,7 +29,7 @@ from slowwave.store.records import timestamp
 from .purge import plan_purge
 
 if TYPE_CHECKING:
-    from slowwave.consolidation.snapshot.population import Population
+    from slowwave.consolidation.snapshot.tenant_view import TenantView
 
 
 @dataclass(frozen=True)
@@ -32,10 +37,10 @@ class Survey:
     """What was seen of a file."""
 
     snapshot: Snapshot
-    populations: Sequence[Population]
+    views: Sequence[TenantView]
     # Of all tenants.
     plan: Plan
-    found: Found
+    found: Findings
     # What a purge would delete; None if none is wanted.
     purgeable: Purgeable | None = None
 
@@ -67,7 +72,7 @@ class Surveyor:
         return self._options.consolidate
 
     @without_garbage_collection()
-    def survey(self, keeper: Keeper | None = None, cache: Cache | None = None) -> Survey:
+    def survey(self, keeper: FindingsKeeper | None = None, cache: Cache | None = None) -> Survey:
         """Read, compute what is missing, and plan.
 
         keeper: takes what was computed; cache: of an earlier survey of this run. Raises
@@ -88,7 +93,7 @@ class Surveyor:
             options.full and cache is None,
             self._writer.key,
         )
-        populations = complete(
+        views = complete(
             # What a purge alone lacks of vectors is computed and not kept: it is not its work.
             snapshot,
             self._embedder,
@@ -98,21 +103,21 @@ class Surveyor:
         chosen = self._chosen()
         if not options.reconsider:
             chosen = replace(chosen, remembered=snapshot.remembered, asked=snapshot.asked)
-        plans = _planned(populations, chosen, self._progress) if options.consolidate else {}
+        plans = _planned(views, chosen, self._progress) if options.consolidate else {}
         everything = resting | plans
-        plan = joined(everything[one] for one in snapshot.tenants if one in everything)
+        plan = join_plans(everything[one] for one in snapshot.tenants if one in everything)
         whole = not options.tenants and not resting
-        found = idle_marks.found(snapshot, populations, plans, whole)
-        purgeable = plan_purge(self._path, populations, self._at) if options.purge else None
-        return Survey(snapshot, populations, plan, found, purgeable)
+        found = idle_marks.found(snapshot, views, plans, whole)
+        purgeable = plan_purge(self._path, views, self._at) if options.purge else None
+        return Survey(snapshot, views, plan, found, purgeable)
 
-    def again(self, known: Cache, keeper: Keeper) -> tuple[Plan, Sequence[Population]]:
+    def again(self, known: Cache, keeper: FindingsKeeper) -> tuple[Plan, Sequence[TenantView]]:
         """Return the plan of what is there once a run did what it had planned.
 
         known: what the first survey found out. Nobody is asked anything more by this plan.
         """
         survey = self.survey(keeper, known)
-        return replace(survey.plan, windows=()), survey.populations
+        return replace(survey.plan, windows=()), survey.views
 
     def _chosen(self) -> PlanOptions:
         return PlanOptions(
@@ -123,19 +128,19 @@ class Surveyor:
 
 
 def _planned(
-    populations: Sequence[Population], options: PlanOptions, progress: Progress
+    views: Sequence[TenantView], options: PlanOptions, progress: Progress
 ) -> dict[str, Plan]:
     """Return the plan of each tenant that is not at rest."""
-    if not populations:
+    if not views:
         return {}  # and nothing is loaded that reads texts
     from slowwave.consolidation.planning.plan import plan_tenant
 
     def plan() -> dict[str, Plan]:
         plans: dict[str, Plan] = {}
-        for one in populations:
-            progress.stage("planning", len(plans), len(populations))
+        for one in views:
+            progress.stage("planning", len(plans), len(views))
             plans[one.tenant] = plan_tenant(one, options)
-        progress.stage("planning", len(populations), len(populations))
+        progress.stage("planning", len(views), len(views))
         return plans
 
     return run_in_thread(plan)

@@ -41,10 +41,10 @@ from slowwave.store.vectors import read_vectors
 from .cache import Cache, rules
 
 if TYPE_CHECKING:
-    from .population import Population
+    from .tenant_view import TenantView
 
 
-class Keeper(Protocol):
+class FindingsKeeper(Protocol):
     """Writes what was computed into the file, where there is one to write to."""
 
     def keep_vectors(self, vectors: Sequence[tuple[str, str, bytes]]) -> None:
@@ -187,8 +187,8 @@ def sorted_by_length(
 
 
 def complete(
-    snapshot: Snapshot, embedder: Embedder, keeper: Keeper | None, progress: Progress
-) -> list[Population]:
+    snapshot: Snapshot, embedder: Embedder, keeper: FindingsKeeper | None, progress: Progress
+) -> list[TenantView]:
     """Compute what is missing, keep it if there is a keeper, and give the populations.
 
     A text that several memories share is encoded once. Raises `EmbedderError`.
@@ -205,7 +205,9 @@ def complete(
     ]
 
 
-def _names(tenant_rows: TenantRows, keeper: Keeper | None, cache: Cache) -> dict[str, list[str]]:
+def _names(
+    tenant_rows: TenantRows, keeper: FindingsKeeper | None, cache: Cache
+) -> dict[str, list[str]]:
     from .features import features_of
 
     new = [
@@ -223,14 +225,14 @@ def _names(tenant_rows: TenantRows, keeper: Keeper | None, cache: Cache) -> dict
 
 def _population(
     tenant_rows: TenantRows, snapshot: Snapshot, names: dict[str, list[str]], progress: Progress
-) -> Population:
-    from .population import Population
+) -> TenantView:
+    from .tenant_view import TenantView
 
     derived = snapshot.vectors.of(tenant_rows.derived)
     texts: dict[str, Memory] = {}
     for memory in tenant_rows.observed:
         texts.setdefault(memory.content_hash, memory)
-    return Population(
+    return TenantView(
         tenant=tenant_rows.tenant,
         memories=tenant_rows.observed,
         text_vectors=snapshot.vectors.of(list(texts.values())),

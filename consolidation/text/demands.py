@@ -74,7 +74,7 @@ EXCEPTING = re.compile(r"\b(?:except\w*|only|apart|but|other than|even)\b", re.I
 
 
 @dataclass(frozen=True)
-class Norm:
+class Demand:
     """A text as what it demands."""
 
     text: str
@@ -107,9 +107,9 @@ class Norm:
 
 
 @lru_cache(maxsize=4_096)
-def norm_of(text: str) -> Norm:
+def demand_of(text: str) -> Demand:
     """Take a text as what it demands; the same text is taken once."""
-    return Norm(text)
+    return Demand(text)
 
 
 def may_demand(text: str) -> bool:

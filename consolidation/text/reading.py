@@ -18,9 +18,9 @@ from .announcing import unannounced
 from .literals import Literal, around_literals, blanked, find_literals
 from .names import find_names, find_persons
 from .normalise import normalised
-from .order import in_active_order, is_passive_by, is_thing
 from .tokens import Token, is_content, stem, stems_of, tokenise
 from .values import Value, covered, find_values
+from .word_order import in_active_order, is_passive_by, is_thing
 
 # A sentence ends at its mark, with the quote or bracket behind it, before a capital; or at a line.
 # Looked for where blanks begin, so that a long run of them takes no square time.

@@ -148,7 +148,7 @@ class Frame:
         return stem(token.bare) if token.bare in self.names else attribute_of(token.bare)
 
     @cached_property
-    def matter(self) -> frozenset[str]:
+    def topic_terms(self) -> frozenset[str]:
         """The words that say what it is about, names among them, as what they are compared by."""
         return frozenset(self.terms)
 

@@ -41,11 +41,11 @@ def titled(reading: Reading) -> list[str]:
 
 
 def turned(
-    statement: Statement, source: Statement, told: AbstractSet[str], known: AbstractSet[str]
+    statement: Statement, source: Statement, draft_keys: AbstractSet[str], known: AbstractSet[str]
 ) -> Iterator[str]:
     """Yield who does otherwise in one statement than in the other: "Ann lends, and not Ben".
 
-    told: all things of the draft; known: all things of the sources.
+    draft_keys: all things of the draft; known: all things of the sources.
     """
     # At the head of a sentence only the other text may show that a word is a name.
     names = frozenset(
@@ -53,7 +53,7 @@ def turned(
     )
     here, there = _parties(statement, names), _parties(source, names)
     pairs = [(verb, verb) for verb in sorted(here.keys() & there.keys())]
-    new, lost = sorted(here.keys() - known), sorted(there.keys() - told)
+    new, lost = sorted(here.keys() - known), sorted(there.keys() - draft_keys)
     if len(new) == len(lost) == 1:
         # Another word for the same: "gave" where the source says "handed".
         pairs.append((new[0], lost[0]))

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 
 from slowwave.consolidation.errors import EmbedderError
 from slowwave.consolidation.planning.extractive import in_time
-from slowwave.consolidation.proposals import Asked, Plan, Proposal, Source, Written
-from slowwave.consolidation.snapshot.population import Population
+from slowwave.consolidation.proposals import AskedWindow, CheckedProposal, Plan, Proposal, Source
+from slowwave.consolidation.snapshot.tenant_view import TenantView
 from slowwave.consolidation.vectors.embedder import BATCH, Embedder
 from slowwave.consolidation.vectors.prefetch import PrefetchedVectors
 from slowwave.store.file import MemoryFile
@@ -36,21 +36,21 @@ class Drafting:
         self.vectors: dict[str, NDArray[np.float32]] = {}
 
     def written(
-        self, plan: Plan, populations: Sequence[Population], answers: Answers
-    ) -> Iterator[Sequence[Written | Asked]]:
+        self, plan: Plan, views: Sequence[TenantView], answers: Answers
+    ) -> Iterator[Sequence[CheckedProposal | AskedWindow]]:
         """Yield what is to be carried out, some at once.
 
         First what is certain; then what a model says of the windows; then, of what waits for that,
         what the model left as it was.
         """
-        by_tenant = {population.tenant: population for population in populations}
+        by_tenant = {view.tenant: view for view in views}
         at_once = [one for one in plan.proposals if not one.waits]
         waiting = [one for one in plan.proposals if one.waits]
         yield from self._of_the_plan(at_once, by_tenant)
         taken: set[str] = set()
         for some in self._of_windows(plan, by_tenant, answers):
             for one in some:
-                if isinstance(one, Written) and one.state == "planned":
+                if isinstance(one, CheckedProposal) and one.state == "planned":
                     taken.update(one.proposal.sources)
             yield some
         left = [one for one in waiting if taken.isdisjoint(one.sources)]
@@ -58,10 +58,10 @@ class Drafting:
         yield from self._of_the_plan(left, by_tenant)
 
     def _of_the_plan(
-        self, proposals: Sequence[Proposal], by_tenant: Mapping[str, Population]
-    ) -> Iterator[Sequence[Written]]:
+        self, proposals: Sequence[Proposal], by_tenant: Mapping[str, TenantView]
+    ) -> Iterator[Sequence[CheckedProposal]]:
         """Check what the plan holds the draft of; that needs no model."""
-        yield [Written(one, "planned") for one in proposals if one.keeps_text]
+        yield [CheckedProposal(one, "planned") for one in proposals if one.keeps_text]
         composed = [one for one in proposals if not one.keeps_text]
         if composed:
             self._refuse_another_space(_sources_of(composed[0], by_tenant)[0])
@@ -79,8 +79,8 @@ class Drafting:
                 ]
 
     def _of_windows(
-        self, plan: Plan, by_tenant: Mapping[str, Population], answers: Answers
-    ) -> Iterator[Sequence[Written | Asked]]:
+        self, plan: Plan, by_tenant: Mapping[str, TenantView], answers: Answers
+    ) -> Iterator[Sequence[CheckedProposal | AskedWindow]]:
         if not plan.windows:
             return
         jobs = [
@@ -110,12 +110,12 @@ class Drafting:
             )
 
 
-def _sources_of(proposal: Proposal, by_tenant: Mapping[str, Population]) -> list[Source]:
+def _sources_of(proposal: Proposal, by_tenant: Mapping[str, TenantView]) -> list[Source]:
     return in_time(by_tenant[proposal.tenant].sources(proposal.sources))
 
 
-def _displaced(proposal: Proposal) -> Written:
-    return Written(proposal, "declined", "a model grouped its memories otherwise")
+def _displaced(proposal: Proposal) -> CheckedProposal:
+    return CheckedProposal(proposal, "declined", "a model grouped its memories otherwise")
 
 
 def _texts(proposals: Sequence[Proposal]) -> list[str]:
