@@ -16,7 +16,7 @@ from .settings import ConfigOption, FileArgument, JsonOption, QuietOption
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from slowwave.store.changes import Change
+    from slowwave.store.changes import TextChange
 
 
 def diff(
@@ -55,8 +55,8 @@ def diff(
     output.show("\n".join([headline(found, states), *_lines(changes)]))
 
 
-def _lines(changes: Sequence[Change]) -> Iterator[str]:
-    by_proposal: dict[str, list[Change]] = {}
+def _lines(changes: Sequence[TextChange]) -> Iterator[str]:
+    by_proposal: dict[str, list[TextChange]] = {}
     for one in changes:
         by_proposal.setdefault(one.proposal, []).append(one)
     for key, several in by_proposal.items():
@@ -69,14 +69,14 @@ def _lines(changes: Sequence[Change]) -> Iterator[str]:
         yield "It changed no active memory."
 
 
-def _before(changes: Sequence[Change]) -> list[str]:
+def _before(changes: Sequence[TextChange]) -> list[str]:
     return [_dated(one, one.before) for one in changes if one.before is not None]
 
 
-def _after(changes: Sequence[Change]) -> list[str]:
+def _after(changes: Sequence[TextChange]) -> list[str]:
     return [_dated(one, one.after) for one in changes if one.after is not None]
 
 
-def _dated(change: Change, text: str) -> str:
+def _dated(change: TextChange, text: str) -> str:
     """Return a text with the day on which it was observed; of what was purged nobody knows that."""
     return f"{day_of(change.observed_at)}  {text}".strip()

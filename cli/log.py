@@ -20,7 +20,7 @@ from .settings import ConfigOption, FileArgument, JsonOption, QuietOption
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from slowwave.store.changes import Change
+    from slowwave.store.changes import TextChange
     from slowwave.store.ledger import Decision, Run
     from slowwave.store.lineage import KeptClaim
 
@@ -157,7 +157,7 @@ def _writer_of(run: Run) -> object:
 
 def _block(
     one: Decision,
-    changes: Sequence[Change],
+    changes: Sequence[TextChange],
     claims: Sequence[KeptClaim],
     memories: dict[str, ShownMemory],
 ) -> ProposalBlock:

@@ -15,7 +15,7 @@ from slowwave.consolidation.runtime.interruption import Interruption
 _EVERY_S = 0.25
 
 
-class Caught(Interruption):
+class CaughtSignals(Interruption):
     """Knows the signal that came first, as a number; None if none did."""
 
     number: int | None = None
@@ -37,13 +37,13 @@ class Caught(Interruption):
         self.remind()
 
 
-_CAUGHT: ContextVar[Caught] = ContextVar("caught")
+_CAUGHT: ContextVar[CaughtSignals] = ContextVar("caught")
 
 
 @contextmanager
-def caught_signals() -> Iterator[Caught]:
+def caught_signals() -> Iterator[CaughtSignals]:
     """Turn SIGINT and SIGTERM into KeyboardInterrupt, once, and remember which it was."""
-    caught = Caught()
+    caught = CaughtSignals()
     handlers = {
         signal.SIGINT: caught.hear,
         signal.SIGTERM: caught.hear,
@@ -70,6 +70,6 @@ def _tell_unraisable(one: sys.UnraisableHookArgs) -> None:
         sys.__unraisablehook__(one)
 
 
-def signals_of_this_command() -> Caught:
+def signals_of_this_command() -> CaughtSignals:
     """Return what the signals to the command that is running are told to."""
     return _CAUGHT.get()

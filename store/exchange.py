@@ -67,7 +67,7 @@ def import_lines(
     such lines are to be skipped. What runs did goes into a new file only; elsewhere its lines are
     left out, told of as one.
     """
-    reader = _Reader(file, timestamp(now))
+    reader = _LineReader(file, timestamp(now))
     history = History(file)
     added = 0
     skipped: list[Skipped] = []
@@ -121,7 +121,7 @@ def export_lines(file: MemoryFile, everything: bool, with_vectors: bool = True) 
         yield json_text(_exported(file, memory, everything, with_vectors))
 
 
-class _Reader:
+class _LineReader:
     """Turns lines into values, and knows what earlier lines and the file have said."""
 
     def __init__(self, file: MemoryFile, now: str) -> None:

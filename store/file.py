@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from .connection import connected, explained, moved, patiently
 from .errors import StoreError, UnusableFile
 from .lock import maintenance_lock as maintenance_lock
-from .migrate import apply_steps, rehearse
+from .migrate import apply_steps, try_on_copy
 from .schema import APPLICATION_ID, migrations, newest_version
 from .sidecar import create_beside as create_beside
 from .sidecar import put_in_place, size_of
@@ -155,7 +155,7 @@ def open_writing(path: Path, same_as: Identity | None = None) -> Iterator[Memory
             raise moved(path)
         is_older = migrations().pending(file.db) != []
         if is_older:
-            rehearse(path, file.db)
+            try_on_copy(path, file.db)
         file.db.conn.execute("COMMIT")  # it only read
         # What was committed outlasts a loss of power. SQLite may be built for less; and without a
         # log, FULL does not sync the folder that the journal was deleted from, and it may be back.

@@ -49,7 +49,7 @@ from model_server import (
 from nights import NOW, execute, fill, night, picture, rows, told
 
 from slowwave.consolidation.comparison.coverage import Coverage
-from slowwave.consolidation.comparison.restating import restating
+from slowwave.consolidation.comparison.restating import find_restating
 from slowwave.consolidation.errors import ModelError
 from slowwave.consolidation.model import prompts
 from slowwave.consolidation.model.asking import Call, Model
@@ -331,7 +331,7 @@ def test_a_model_merges_synthesizes_and_extracts_in_one_night_that_costs_two_cal
     assert [status[memory["id"]] for memory in a_pair()] == ["superseded", "active"]
     (rule,) = agent.rows("SELECT * FROM memories WHERE layer = 'core'")
     texts = [memory["content"] for memory in a_rule()]
-    again = restating(rule["content"], texts, Coverage().likelihood)
+    again = find_restating(rule["content"], texts, Coverage().likelihood)
     assert again
     for at, memory in enumerate(a_rule()):
         assert at not in again or status[memory["id"]] == "superseded"

@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 
 from slowwave.consolidation.comparison.guards import first_difference
 from slowwave.consolidation.snapshot.entities import names_in
-from slowwave.consolidation.text import normalise
-from slowwave.consolidation.text.normalise import normalised
+from slowwave.consolidation.text.normalise import _RULES, normalise
 from slowwave.consolidation.text.reading import read
 from slowwave.consolidation.updates.sentence_features import sentence_features
 
@@ -74,13 +73,11 @@ def test_two_that_look_alike_and_mean_something_else_do(one: str, other: str) ->
 
 @given(st.text(max_size=60))
 def test_a_text_in_its_one_form_stays_as_it_is(text: str) -> None:
-    once = normalised(text)
-    assert normalised(normalised(once)) == normalised(once)
+    once = normalise(text)
+    assert normalise(normalise(once)) == normalise(once)
 
 
-@pytest.mark.parametrize(
-    ("signs", "pattern"), [(signs, pattern) for signs, pattern, _ in normalise._RULES]
-)
+@pytest.mark.parametrize(("signs", "pattern"), [(signs, pattern) for signs, pattern, _ in _RULES])
 @settings(max_examples=5, suppress_health_check=[HealthCheck.filter_too_much])
 @given(data=st.data())
 def test_nothing_that_is_spelled_otherwise_is_without_its_sign(

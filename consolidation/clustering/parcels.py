@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 _WORKING_MEMORY = 64
 
 
-def parcels(
+def make_parcels(
     vectors: NDArray[np.float32],
     new: Sequence[int],
     together: Sequence[Sequence[int]],

@@ -22,12 +22,12 @@ from .guards import say_the_same
 from .opposition import (
     WHY,
     Gap,
-    affirmed,
     differ_in_a_thing,
-    limits,
-    opposed,
+    find_opposition,
+    limiting_phrases,
     share_a_subject,
     share_an_anchor,
+    without_other_denials,
 )
 from .word_vectors import SentenceVectors, WordVectors
 
@@ -58,11 +58,11 @@ class Coverage:
 
         Raises `EmbedderError`.
         """
-        tellers = [affirmed(one, said) for one in kept]
+        tellers = [without_other_denials(one, said) for one in kept]
         same = next((at for at, one in enumerate(tellers) if say_the_same(one, said)), None)
         if same is not None:
             return same
-        open_to = [at for at, one in enumerate(tellers) if opposed(said, one) is None]
+        open_to = [at for at, one in enumerate(tellers) if find_opposition(said, one) is None]
         told = self._entailed(said, [tellers[at] for at in open_to])
         return next((at for at, is_so in zip(open_to, told, strict=True) if is_so), None)
 
@@ -71,10 +71,10 @@ class Coverage:
 
         Raises `EmbedderError`.
         """
-        teller = affirmed(teller, said)
+        teller = without_other_denials(teller, said)
         if say_the_same(teller, said):
             return None
-        gap = opposed(said, teller)
+        gap = find_opposition(said, teller)
         if gap is None and not any(self._entailed(said, [teller])):
             gap = Gap("words", said.text)
         return gap
@@ -133,7 +133,7 @@ def _limit(said: Reading, teller: Reading) -> _Limit:
 
     Less where a value carries the fact and the teller does not limit it; more of one subject.
     """
-    if share_an_anchor(said, teller) and limits(teller) <= limits(said):
+    if share_an_anchor(said, teller) and limiting_phrases(teller) <= limiting_phrases(said):
         return _ANCHORED
     return _STRICT if share_a_subject(said, teller) else _PLAIN
 

@@ -65,7 +65,7 @@ WHY = {
 
 
 @lru_cache(maxsize=65_536)
-def opposed(said: Reading, teller: Reading) -> Gap | None:
+def find_opposition(said: Reading, teller: Reading) -> Gap | None:
     """Find what no network may overrule: values, names, denials, changes, persons, conflicts."""
     if not (is_english(said) and is_english(teller)):
         return Gap("language", said.text)
@@ -126,7 +126,7 @@ def share_an_anchor(said: Reading, teller: Reading) -> bool:
     return any(one.kind in _ANCHORS and teller.holds(one) for one in said.values)
 
 
-def limits(reading: Reading) -> frozenset[str]:
+def limiting_phrases(reading: Reading) -> frozenset[str]:
     """Find what limits when or how surely a sentence is so."""
     return moods_of(reading) & _LIMITING
 
@@ -149,7 +149,7 @@ def share_a_subject(said: Reading, teller: Reading) -> bool:
     return said.stems[:1] == teller.stems[:1] or not _parties(said, teller) <= {"user"}
 
 
-def affirmed(reading: Reading, said: Reading) -> Reading:
+def without_other_denials(reading: Reading, said: Reading) -> Reading:
     """Leave the clauses of a sentence out that deny something else than what another says.
 
     "Port 80, not 8080" says "port 80"; "the files stay, they are not deleted" does not say that

@@ -12,8 +12,8 @@ from dataclasses import replace
 from itertools import count
 
 from slowwave.consolidation.text import lexicon
-from slowwave.consolidation.text.literals import masked, stands_in
-from slowwave.consolidation.text.normalise import normalised
+from slowwave.consolidation.text.literals import mask_literals, stands_in
+from slowwave.consolidation.text.normalise import normalise
 from slowwave.consolidation.text.reading import Reading, read
 from slowwave.consolidation.text.tokens import is_past_form, is_verb, stem, tokenise
 
@@ -80,7 +80,7 @@ class TextPair:
             return left.bare, right.bare
         names = {content: _name(at) for at, content in zip(count(), both, strict=False)}
         self._contents = {name: content for content, name in names.items()}
-        return masked(left.bare, names), masked(right.bare, names)
+        return mask_literals(left.bare, names), mask_literals(right.bare, names)
 
 
 def _name(at: int) -> str:
@@ -129,14 +129,14 @@ def _is_deed(text: str) -> bool:
 
 
 def _first_word(text: str) -> str:
-    return normalised(text).partition(" ")[0].lower()
+    return normalise(text).partition(" ")[0].lower()
 
 
 def _as_order(text: str, other: str) -> str:
     """Put "images must be tagged" as the order that the other text gives: "tag images"."""
     if "be " not in text:
         return text
-    found = _MUST_BE.match(normalised(text))
+    found = _MUST_BE.match(normalise(text))
     verb = other.partition(" ")[0].lower()
     if found is None or not verb or stem(found[2]) != stem(verb):
         return text

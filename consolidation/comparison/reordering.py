@@ -13,7 +13,7 @@ from functools import cache
 from itertools import pairwise
 
 from slowwave.consolidation.text import lexicon
-from slowwave.consolidation.text.reading import Reading, once_a_text, read
+from slowwave.consolidation.text.reading import Reading, cached_per_text, read
 from slowwave.consolidation.text.tokens import Token, is_past_form, stem, stems_of
 from slowwave.consolidation.text.word_order import (
     OF_TIME,
@@ -65,7 +65,7 @@ def _in_one_order(left: Reading, right: Reading) -> tuple[str, str]:
     return left.said.replace(here, items), right.said.replace(there, items)
 
 
-@once_a_text
+@cached_per_text
 def _listed(reading: Reading) -> str | None:
     """Return the only list of a text whose order tells nothing."""
     if reading.normative or not reading.words.isdisjoint(lexicon.RANKING):
@@ -117,7 +117,7 @@ def _same_line(left: Reading, right: Reading) -> bool:
     )
 
 
-@once_a_text
+@cached_per_text
 def _parts(reading: Reading) -> frozenset[str]:
     """Return what stands in a line of a text whichever way it is put.
 
@@ -131,14 +131,14 @@ def _plain(reading: Reading) -> _Line:
     return _line(reading, paired_in_order(active_form(reading.tokens)))
 
 
-@once_a_text
+@cached_per_text
 def _plain_lines(reading: Reading) -> tuple[_Line, ...]:
     """Return the lines of a sentence as it stands, and with the phrase in front of it last."""
     forms = fronted_forms(reading.tokens)
     return tuple({_line(reading, paired_in_order(active_form(form))) for form in forms})
 
 
-@once_a_text
+@cached_per_text
 def _lines(reading: Reading) -> tuple[_Line, ...]:
     """Return the lines of a sentence: one for each way in which its owners may be read."""
     return tuple(
@@ -215,7 +215,7 @@ def _swapped_copula(left: Reading, right: Reading) -> bool:
     )
 
 
-@once_a_text
+@cached_per_text
 def _sides(reading: Reading) -> tuple[Sequence[Token], Sequence[Token]] | None:
     """Return what stands before and behind the only "is", where both sides may be of one thing."""
     tokens = reading.tokens

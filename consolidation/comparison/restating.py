@@ -11,7 +11,13 @@ import re
 from collections.abc import Callable, Sequence
 
 from slowwave.consolidation.text import lexicon
-from slowwave.consolidation.text.demands import EXCEPTING, Demand, demand_of, fold, is_framing
+from slowwave.consolidation.text.demands import (
+    EXCEPTING,
+    Demand,
+    demand_of,
+    is_framing,
+    unify_consent,
+)
 from slowwave.consolidation.text.reading import Reading, read
 from slowwave.consolidation.thresholds import ENTAILED_DEMAND, FEWEST_WORDS
 
@@ -33,7 +39,7 @@ _OF_DEMANDS = frozenset(
 )
 
 
-def restating(rule: str, texts: Sequence[str], likelihood: Likelihood) -> list[int]:
+def find_restating(rule: str, texts: Sequence[str], likelihood: Likelihood) -> list[int]:
     """Return the places of the texts that say no more than a rule does.
 
     What restates one of these restates the rule, too.
@@ -143,6 +149,6 @@ def _behind(reading: Reading) -> dict[str, str]:
     found: dict[str, str] = {}
     for linking in _LINKING.finditer(reading.said):
         words = read(reading.said[linking.end() :])
-        first = next((one for one in map(fold, words.stems) if not is_framing(one)), "")
+        first = next((one for one in map(unify_consent, words.stems) if not is_framing(one)), "")
         found[(linking[1] or linking[2]).lower()] = first
     return found

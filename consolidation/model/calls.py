@@ -16,7 +16,7 @@ from .answers import breaks_off
 from .asking import Call, CallFailed, ModelRefuses
 from .prompts import Messages
 from .provider import load_litellm, status_of
-from .responses import content_of, count_of, retry_after, why_without
+from .responses import retry_after, text_of_response, token_count_of, why_unusable
 from .structured import RequestStyle, response_format
 
 if TYPE_CHECKING:
@@ -258,11 +258,11 @@ class ServedModel:
         choice = response.choices[0]
         # A server that keeps to no limit must not fill the file.
         most = call.pending.most_tokens * _LETTERS_OF_A_TOKEN
-        content = content_of(choice.message)
+        content = text_of_response(choice.message)
         said = self._clean(content[:most])
         tokens = self._tokens(call, response, bool(content))
         answer = Answer(said, *tokens, self._cost(response, *tokens))
-        without = why_without(choice, content)
+        without = why_unusable(choice, content)
         if without is not None:
             call.pending.waste(_usage(answer))
             raise CallFailed(self._clean(without))
@@ -272,8 +272,10 @@ class ServedModel:
     def _tokens(self, call: Call, response: Any, answered: bool) -> tuple[int, int]:
         usage, expected = getattr(response, "usage", None), call.pending.estimate
         return (
-            count_of(getattr(usage, "prompt_tokens", None), expected.prompt),
-            count_of(getattr(usage, "completion_tokens", None), expected.answer if answered else 0),
+            token_count_of(getattr(usage, "prompt_tokens", None), expected.prompt),
+            token_count_of(
+                getattr(usage, "completion_tokens", None), expected.answer if answered else 0
+            ),
         )
 
     def _response(self, call: Call, style: RequestStyle) -> Any:

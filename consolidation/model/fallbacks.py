@@ -9,7 +9,7 @@ from collections.abc import Collection, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
 
-from slowwave.consolidation.planning.extractive import dated, ended
+from slowwave.consolidation.planning.extractive import with_date, with_full_stop
 from slowwave.consolidation.proposals import Claim, Draft, Source
 from slowwave.consolidation.text.reading import Reading, read
 from slowwave.consolidation.verification.words import is_verbatim
@@ -18,7 +18,7 @@ from slowwave.consolidation.writing.checking import Check
 from .groups import Group, Suggestion, Suggestions, Unusable
 
 
-def before_opinions(
+def fallback_before_opinions(
     suggestions: Suggestions, group: Group, suggestion: Suggestion, check: Check
 ) -> Suggestion | None:
     """Return what a group may do without its faults if a second opinion is for it, or None.
@@ -31,7 +31,7 @@ def before_opinions(
     return found or _narrowed(suggestions, group, check)
 
 
-def after_opinions(
+def fallback_after_opinions(
     suggestions: Suggestions, group: Group, suggestion: Suggestion, check: Check
 ) -> Suggestion | None:
     """Return what a group may do without its faults, and without what no second opinion was for."""
@@ -174,7 +174,7 @@ def _completed(
             place = None
         if place is None:
             place = len(claims)
-            claims.append(Claim(dated(source, ended(sentence)), (source.id,)))
+            claims.append(Claim(with_date(source, with_full_stop(sentence)), (source.id,)))
             kept.append(reading)
         tellers.setdefault(source.id, place)
     cited = {one for claim in claims for one in claim.sources}

@@ -11,7 +11,7 @@ from itertools import combinations, groupby
 from typing import TYPE_CHECKING
 
 from slowwave.consolidation.comparison.guards import strict_conflict
-from slowwave.consolidation.planning.extractive import compose_update, in_time, is_shorter
+from slowwave.consolidation.planning.extractive import compose_update, is_shorter, sorted_by_time
 from slowwave.consolidation.planning.tenant_planner import similarities
 from slowwave.consolidation.proposals import (
     Claim,
@@ -303,7 +303,7 @@ class Suggestions:
 
     def _stages(self, ids: Sequence[str]) -> Iterator[list[Source]]:
         """Yield earlier memories, the latest first, those in a row with one value together."""
-        late_first = in_time([self._source[one] for one in ids])[::-1]
+        late_first = sorted_by_time([self._source[one] for one in ids])[::-1]
         for _, stage in groupby(late_first, key=lambda one: read(one.text).value_keys):
             yield list(stage)
 
@@ -381,7 +381,7 @@ class Suggestions:
             draft=draft,
             by_model=True,
         )
-        return Suggestion(kind, proposal, tuple(in_time(sources)))
+        return Suggestion(kind, proposal, tuple(sorted_by_time(sources)))
 
 
 def _refuse_another_thing(now: Sequence[str], before: str, check: Check) -> None:

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from slowwave.consolidation.text import lexicon
 from slowwave.consolidation.text.reading import read
 from slowwave.consolidation.verification.faults import Fault
-from slowwave.consolidation.verification.words import bare, is_verbatim, words_beyond
+from slowwave.consolidation.verification.words import is_verbatim, without_days, words_beyond
 from slowwave.consolidation.writing.checking import Check
 
 from .groups import Suggestion
@@ -62,20 +62,20 @@ def faults_after_opinions(
 
 
 def _voices(suggestion: Suggestion) -> Iterator[Doubt]:
-    rule = (bare(suggestion.proposal.draft.text),)
+    rule = (without_days(suggestion.proposal.draft.text),)
     for source in suggestion.sources:
         if source.id in suggestion.voices:
-            said = bare(source.text)
+            said = without_days(source.text)
             item = SentenceToJudge(said, rule, words_beyond(said, rule))
             yield Doubt(item, Fault(f"says more: {said}", source=source.id), is_of_a_voice=True)
 
 
 def _claims(suggestion: Suggestion, faults: Sequence[Fault]) -> Iterator[Doubt]:
-    texts = {source.id: bare(source.text) for source in suggestion.sources}
+    texts = {source.id: without_days(source.text) for source in suggestion.sources}
     for at, claim in enumerate(suggestion.proposal.draft.claims):
         cited = tuple(texts[one] for one in claim.sources)
         if not is_verbatim(claim.text, cited):
-            said = bare(claim.text)
+            said = without_days(claim.text)
             why = f"says what its sources do not: {claim.text}"
             fault = next((one for one in faults if one.claim == at), Fault(why, at))
             yield Doubt(SentenceToJudge(said, cited, words_beyond(said, cited)), fault)
@@ -83,11 +83,11 @@ def _claims(suggestion: Suggestion, faults: Sequence[Fault]) -> Iterator[Doubt]:
 
 def _losses(suggestion: Suggestion, faults: Sequence[Fault]) -> Iterator[Doubt]:
     """Ask of the sentences of the sources that have a word which the draft has not, each once."""
-    whole = (bare(suggestion.proposal.draft.text),)
+    whole = (without_days(suggestion.proposal.draft.text),)
     soft = {one.source for one in faults if one.claim is None}
     asked: set[str] = set()
     for source in suggestion.sources:
-        for sentence in read(bare(source.text)).sentences:
+        for sentence in read(without_days(source.text)).sentences:
             words = words_beyond(sentence, whole)
             is_open = words or source.id in soft
             if is_open and sentence not in asked and not is_verbatim(sentence, whole):

@@ -40,7 +40,7 @@ from slowwave.store.records import json_text
 from . import prompts
 from .answers import UnreadableAnswer, read_form
 from .checker import Models
-from .fallbacks import after_opinions, before_opinions
+from .fallbacks import fallback_after_opinions, fallback_before_opinions
 from .groups import Group, Suggestion, Suggestions, Unusable
 from .opinions import Doubt, doubts_of, faults_after_opinions
 from .prompts import Form, Messages, StatedGroup, StatedOpinion
@@ -76,7 +76,7 @@ class WindowDialogue:
     def shared(self, several: Sequence[CheckedProposal]) -> Iterator[CheckedProposal]:
         """Share out over several proposals what was used since others came of the window."""
         if several:
-            parts, self.unshared = share(self.unshared, len(several)), Usage()
+            parts, self.unshared = share_usage(self.unshared, len(several)), Usage()
             for one, part in zip(several, parts, strict=True):
                 yield replace(one, usage=part)
 
@@ -269,7 +269,7 @@ class GroupsQuestion(Question):
         """Return what a group may do without what is wrong with it; itself if that is nothing."""
         suggestions = self.dialogue.suggestions
         suggestions.release(suggestion)
-        found = before_opinions(suggestions, group, suggestion, check)
+        found = fallback_before_opinions(suggestions, group, suggestion, check)
         return suggestions.taken(suggestion if found is None else found.turned_down(wrong))
 
     def _is_wanted(self, proposal: Proposal) -> bool:
@@ -438,14 +438,14 @@ def _settled(
     suggestion, why = one.suggestion, "; ".join(one.faults)
     if suggestion is None:
         return None
-    found = after_opinions(dialogue.suggestions, one.group, suggestion, check)
+    found = fallback_after_opinions(dialogue.suggestions, one.group, suggestion, check)
     if found is None:
         return CheckedProposal(suggestion.proposal, state, why)
     found = found.turned_down(one.faults)
     return CheckedProposal(_signed(dialogue, found), "planned", found.why)
 
 
-def share(used: Usage, count: int) -> list[Usage]:
+def share_usage(used: Usage, count: int) -> list[Usage]:
     """Share out what calls took over what came of them, to the last token.
 
     Requests and kept answers cannot be divided: they stand with the first.

@@ -19,10 +19,10 @@ from slowwave.consolidation.clustering.groups import find_groups, split_group
 from slowwave.consolidation.clustering.neighbours import similar_pairs
 from slowwave.consolidation.comparison.guards import Objection, certain_conflict
 from slowwave.consolidation.comparison.mood import permission
-from slowwave.consolidation.comparison.restating import Likelihood, restating
+from slowwave.consolidation.comparison.restating import Likelihood, find_restating
 from slowwave.consolidation.proposals import Claim, Draft, Source
 from slowwave.consolidation.text import lexicon
-from slowwave.consolidation.text.demands import EXCEPTING, Demand, demand_of, is_framing, orders
+from slowwave.consolidation.text.demands import EXCEPTING, Demand, demand_of, is_framing, is_order
 from slowwave.consolidation.text.reading import Reading, read
 from slowwave.consolidation.text.tokens import stem
 from slowwave.consolidation.thresholds import (
@@ -34,7 +34,7 @@ from slowwave.consolidation.thresholds import (
     OPPOSED_VOICES,
 )
 
-from .extractive import dated, ended
+from .extractive import with_date, with_full_stop
 
 if TYPE_CHECKING:
     import numpy as np
@@ -154,7 +154,7 @@ def rule_drafts(sources: Sequence[Source], likelihood: Likelihood) -> Iterator[D
     candidates = []
     for chosen in sources:
         rule = demand_of(chosen.text)
-        if len(rule.whole.sentences) != 1 or not orders(rule.whole):
+        if len(rule.whole.sentences) != 1 or not is_order(rule.whole):
             continue
         supporters = [one for one in sources if supports(chosen.text, one)]
         if len(supporters) >= EXTRACT_SOURCES:
@@ -165,13 +165,13 @@ def rule_drafts(sources: Sequence[Source], likelihood: Likelihood) -> Iterator[D
     texts = [one.text for one in sources]
     likeliest = sorted(candidates, key=lambda one: one[0])
     asked = [
-        (-len(restating(chosen.text, texts, likelihood)), chosen, supporters)
+        (-len(find_restating(chosen.text, texts, likelihood)), chosen, supporters)
         for _, chosen, supporters in likeliest[:_ASKED_VOICES]
     ]
     rest = [(0, chosen, supporters) for _, chosen, supporters in likeliest[_ASKED_VOICES:]]
     for _, chosen, supporters in sorted(asked, key=lambda one: one[0]) + rest:
         ids = tuple(sorted(source.id for source in supporters))
-        yield Draft((Claim(dated(chosen, ended(chosen.text.strip())), ids),))
+        yield Draft((Claim(with_date(chosen, with_full_stop(chosen.text.strip())), ids),))
 
 
 def _announced(reading: Reading) -> bool:

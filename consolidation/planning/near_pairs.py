@@ -10,7 +10,7 @@ from typing import Any
 
 from msgspec.json import Decoder
 
-from slowwave.consolidation.clustering.pair_order import side_by_side
+from slowwave.consolidation.clustering.pair_order import order_pairs_by_text
 from slowwave.consolidation.comparison.guards import Objection, gravest_objection
 from slowwave.consolidation.proposals import Refusal
 from slowwave.consolidation.snapshot.tenant_view import TenantView
@@ -60,7 +60,7 @@ def near_pairs(view: TenantView, rank: Rank) -> list[NearPair]:
     active[list(classes)] = True
     near = view.neighbours.at_least(PAIR_SIMILARITY)
     near = near.chosen(active[near.left] & active[near.right]).nearest(MOST_NEAR)
-    near = near.chosen(side_by_side(near.left, near.right, near.rows))
+    near = near.chosen(order_pairs_by_text(near.left, near.right, near.rows))
     found = [
         (similarity, *sorted((classes[left][0][0], classes[right][0][0])))
         for left, right, similarity in zip(

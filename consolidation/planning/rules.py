@@ -11,7 +11,7 @@ from typing import NamedTuple
 from msgspec.json import Decoder
 
 from slowwave.consolidation import thresholds
-from slowwave.consolidation.comparison.restating import restating
+from slowwave.consolidation.comparison.restating import find_restating
 from slowwave.consolidation.proposals import Claim, Draft, Proposal
 from slowwave.consolidation.text.demands import demand_of, may_demand
 from slowwave.consolidation.verification.verify import find_faults
@@ -164,7 +164,7 @@ class Rules:
             row for row in rows if planner.may_leave(row) and not self._named_besides(memories[row])
         ]
         texts = [memories[row].content for row in able]
-        return planner.ids([able[at] for at in restating(rule, texts, planner.likelihood)])
+        return planner.ids([able[at] for at in find_restating(rule, texts, planner.likelihood)])
 
     def _named_besides(self, memory: Memory) -> bool:
         """Whether whoever stored a memory named what its text does not: a rule would lose that."""

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from slowwave.consolidation.snapshot.tenant_view import TenantView
 
 
-def weighed(results: Iterable[Result], views: Sequence[TenantView]) -> list[Result]:
+def with_savings(results: Iterable[Result], views: Sequence[TenantView]) -> list[Result]:
     """Return results with what they are worth."""
     by_tenant = {view.tenant: view for view in views}
     return [replace(one, worth=_worth(one, by_tenant[one.proposal.tenant])) for one in results]

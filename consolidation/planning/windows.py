@@ -12,7 +12,7 @@ import hashlib
 from collections.abc import Collection, Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from slowwave.consolidation.clustering.parcels import parcels
+from slowwave.consolidation.clustering.parcels import make_parcels
 from slowwave.consolidation.proposals import Window
 from slowwave.consolidation.text.token_count import count_tokens
 from slowwave.consolidation.thresholds import (
@@ -64,7 +64,7 @@ class Windows:
             [place_of[one] for one in self._planner.ids(group) if one in place_of]
             for group in self._demands
         ]
-        laid = parcels(
+        laid = make_parcels(
             self._vectors(memories),
             new,
             together,

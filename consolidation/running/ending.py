@@ -9,7 +9,7 @@ from datetime import datetime
 from functools import partial
 from pathlib import Path
 
-from slowwave.consolidation.planning.savings import expected_counts, weighed
+from slowwave.consolidation.planning.savings import expected_counts, with_savings
 from slowwave.consolidation.progress import Progress
 from slowwave.consolidation.proposals import AskedWindow, Result, Usage
 from slowwave.consolidation.runtime.interruption import InterruptedEarly, Interruption, OutOfTime
@@ -30,7 +30,7 @@ def planned_outcome(survey: Survey) -> Outcome:
     plan, before, purgeable = survey.plan, survey.snapshot.counts, survey.purgeable or NOTHING
     after = expected_counts(before, plan.proposals, survey.views)
     after = replace(after, superseded=after.superseded - len(purgeable.ids))
-    results = weighed((Result(one, "planned") for one in plan.proposals), survey.views)
+    results = with_savings((Result(one, "planned") for one in plan.proposals), survey.views)
     asked = tuple(AskedWindow(one, "planned") for one in plan.windows)
     purged = Purged(purgeable.ids, purgeable.kept)
     return Outcome(plan, tuple(results), before, after, Usage(), asked, purged=purged)

@@ -11,7 +11,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
-from slowwave.consolidation.planning.savings import weighed
+from slowwave.consolidation.planning.savings import with_savings
 from slowwave.consolidation.progress import Progress
 from slowwave.consolidation.proposals import (
     AskedWindow,
@@ -182,7 +182,7 @@ class RunInFile:
         left = [one for one in plan.proposals if one.id not in results]
         state: State = "failed" if broken_off else "skipped"
         why = broken_off.message if broken_off else "the run was interrupted"
-        results |= _by_id(weighed((Result(one, state, why) for one in left), views))
+        results |= _by_id(with_savings((Result(one, state, why) for one in left), views))
         unasked = {one.id: AskedWindow(one, state, why) for one in plan.windows}
         others = [one for key, one in results.items() if key not in planned]
         return Executed(
@@ -253,7 +253,7 @@ class RunInFile:
                 if decision is not None:
                     state = cast("State", decision.state)
                     result = Result(last.proposal, state, decision.why, decision.derived)
-                    done.results |= _by_id(weighed([result], done.views))
+                    done.results |= _by_id(with_savings([result], done.views))
 
     def end_early(self) -> bool:
         """Write down that the run was interrupted before it applied anything.
@@ -304,7 +304,7 @@ class RunInFile:
                 results.append(result)
         for one in several:
             self._drafting.vectors.pop(one.proposal.id, None)
-        return _by_id(weighed(results, views))
+        return _by_id(with_savings(results, views))
 
 
 def _by_id(results: Iterable[Result]) -> dict[str, Result]:

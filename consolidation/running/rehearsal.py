@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from slowwave.consolidation.planning.savings import expected_counts, weighed
+from slowwave.consolidation.planning.savings import expected_counts, with_savings
 from slowwave.consolidation.progress import Progress
 from slowwave.consolidation.proposals import AskedWindow, Plan, Result, Usage
 from slowwave.consolidation.runtime.interruption import InterruptedEarly, Interruption
@@ -79,7 +79,7 @@ def _asked_only(
                     results[one.proposal.id] = Result(one.proposal, one.state, one.why)
     return replace(
         outcome,
-        results=tuple(weighed(results.values(), views)),
+        results=tuple(with_savings(results.values(), views)),
         after=_expected(outcome, plan, list(results.values()), views),
         usage=sum((one.usage for one in asked), start=Usage()),
         asked=tuple(asked),

@@ -18,7 +18,7 @@ from slowwave.consolidation.snapshot.idle import Findings, IdleMarks
 from slowwave.consolidation.snapshot.snapshot import (
     FindingsKeeper,
     Snapshot,
-    complete,
+    compute_missing,
     read_snapshot,
 )
 from slowwave.consolidation.vectors.embedder import Embedder
@@ -93,7 +93,7 @@ class Surveyor:
             options.full and cache is None,
             self._writer.key,
         )
-        views = complete(
+        views = compute_missing(
             # What a purge alone lacks of vectors is computed and not kept: it is not its work.
             snapshot,
             self._embedder,

@@ -186,7 +186,7 @@ def sorted_by_length(
     return short[0], short[1], tuple(one for one in long if one.status == "active")
 
 
-def complete(
+def compute_missing(
     snapshot: Snapshot, embedder: Embedder, keeper: FindingsKeeper | None, progress: Progress
 ) -> list[TenantView]:
     """Compute what is missing, keep it if there is a keeper, and give the populations.

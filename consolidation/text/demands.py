@@ -98,7 +98,7 @@ class Demand:
     @cached_property
     def words(self) -> frozenset[str]:
         """The content words of the demand."""
-        return content_of(self.core)
+        return demanded_words(self.core)
 
     @cached_property
     def turned(self) -> bool:
@@ -124,19 +124,19 @@ def _is_plain(reading: Reading) -> bool:
     return demands and not _RELEASES.search(reading.said)
 
 
-def orders(reading: Reading) -> bool:
+def is_order(reading: Reading) -> bool:
     """Whether it demands in so many words: it opens with an imperative, or says "must"."""
     imperative = reading.normative and reading.words.isdisjoint(lexicon.NORMATIVE)
     demands = imperative or _DEMANDS.search(reading.said) is not None
     return demands and _is_plain(reading)
 
 
-def content_of(reading: Reading) -> frozenset[str]:
+def demanded_words(reading: Reading) -> frozenset[str]:
     """Return the content words that say what is demanded, those of consent as one."""
-    return frozenset(map(fold, reading.stem_set)) - _of_demanding()[1]
+    return frozenset(map(unify_consent, reading.stem_set)) - _of_demanding()[1]
 
 
-def fold(word: str) -> str:
+def unify_consent(word: str) -> str:
     """Return a word, or what stands for all words of consent."""
     return _CONSENT if word in _of_demanding()[0] else word
 

@@ -11,7 +11,7 @@ import re
 from collections.abc import Callable
 
 from . import lexicon, units
-from .announcing import unannounced
+from .announcing import without_announcements
 from .anyof import any_of
 from .case_folding import fold_case
 from .literals import around_literals
@@ -323,7 +323,7 @@ _OTHERWISE = frozenset(
 )
 
 
-def normalised(text: str) -> str:
+def normalise(text: str) -> str:
     """Return a text without announcements, its contractions and spellings brought to one form.
 
     Not what is meant to the letter in it.
@@ -332,7 +332,7 @@ def normalised(text: str) -> str:
 
 
 def _normalised(text: str) -> str:
-    text = unannounced(text)
+    text = without_announcements(text)
     due = _due(text)
     while due:
         number, *due = due

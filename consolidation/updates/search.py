@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from msgspec import Struct
 
-from slowwave.consolidation.clustering.pair_order import side_by_side
+from slowwave.consolidation.clustering.pair_order import order_pairs_by_text
 from slowwave.consolidation.thresholds import COMMON_WORD
 
 from .changes import ValueChange, compare
@@ -134,7 +134,7 @@ def _side_by_side(pairs: Sequence[tuple[int, int]], count: int) -> list[tuple[in
     if not pairs:
         return []
     earlier, later = np.array(pairs, dtype=np.int32).T
-    return [pairs[at] for at in side_by_side(earlier, later, count).tolist()]
+    return [pairs[at] for at in order_pairs_by_text(earlier, later, count).tolist()]
 
 
 def _neighbours(

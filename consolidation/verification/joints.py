@@ -32,7 +32,7 @@ _NAMING = re.compile(r"(?:['’]s)?[ \"'`“]*(?:of (?:the )?)?(?:Dr|Mr|Mrs|Ms)?
 _ADDRESSING = word_set("to from by with for at")
 
 
-def blended(stated: ClaimStatement) -> Iterator[tuple[str, str]]:
+def find_blended(stated: ClaimStatement) -> Iterator[tuple[str, str]]:
     """Yield the pairs of words that a statement joins and no source cited for it does."""
     said = stated.statement.reading.said
     things = stated.statement.things
@@ -87,7 +87,7 @@ def _matter(here: Statement, there: Statement) -> float:
     return len(one & other) / shorter if shorter else 0.0
 
 
-def addressed(stated: ClaimStatement) -> Iterator[tuple[str, str]]:
+def find_other_addressees(stated: ClaimStatement) -> Iterator[tuple[str, str]]:
     """Yield whom a statement does something to, for or with, and whom its sources name there."""
     theirs: dict[tuple[str, str], list[str]] = {}
     for one in stated.cited:

@@ -13,7 +13,7 @@ from collections.abc import Set as AbstractSet
 from itertools import combinations
 
 from slowwave.consolidation.text import lexicon
-from slowwave.consolidation.text.reading import Reading, once_a_text
+from slowwave.consolidation.text.reading import Reading, cached_per_text
 from slowwave.consolidation.text.statements import Statement, Thing, word_set
 from slowwave.consolidation.text.tokens import Token, is_content, is_past_form
 
@@ -40,7 +40,7 @@ def titled(reading: Reading) -> list[str]:
     return [found.lower() for found in _TITLED.findall(reading.said)]
 
 
-def turned(
+def find_role_changes(
     statement: Statement, source: Statement, draft_keys: AbstractSet[str], known: AbstractSet[str]
 ) -> Iterator[str]:
     """Yield who does otherwise in one statement than in the other: "Ann lends, and not Ben".
@@ -131,7 +131,7 @@ def _goes_with(
         yield ahead[-1][1].key, "whom"
 
 
-@once_a_text
+@cached_per_text
 def names_placed(reading: Reading) -> frozenset[str]:
     """Return the names of which a preposition says how they go with a verb: "to Ann"."""
     statement = Statement(reading.text)
@@ -185,7 +185,7 @@ def _is_passive(tokens: Sequence[Token], verb: int) -> bool:
     return is_past_form(tokens[verb]) and any(token.lower in _BE for token in before)
 
 
-def out_of_order(statement: Statement, sources: Sequence[Statement]) -> Iterator[str]:
+def find_out_of_order(statement: Statement, sources: Sequence[Statement]) -> Iterator[str]:
     """Yield what comes before another thing here, and behind it in the sources that say which."""
     here = _sequence(statement)
     theirs = [one for one in map(_sequence, sources) if one is not None]

@@ -24,7 +24,7 @@ _NEAR = 2
 _Place = tuple[int, str]
 
 
-def exchanged(sentence: Reading, cited: Sequence[Reading]) -> Iterator[tuple[str, str]]:
+def find_swapped(sentence: Reading, cited: Sequence[Reading]) -> Iterator[tuple[str, str]]:
     """Yield the pairs of words that stand in each other's place, compared with the cited."""
     placed = {stem(name) for one in cited for name in names_placed(one)}
     groups = [one - placed for one in _exchangeable(sentence)]

@@ -13,10 +13,12 @@ from slowwave.consolidation.thresholds import EXTRACT_SOURCES, MOST_VOICES, NEAR
 
 from .alignment import Alignment
 from .stance import denies_unlike_most, lost_by_most
-from .words import bare
+from .words import without_days
 
 
-def unsupported(draft: Draft, known: Mapping[str, Source], alignment: Alignment) -> Iterator[str]:
+def find_unsupported(
+    draft: Draft, known: Mapping[str, Source], alignment: Alignment
+) -> Iterator[str]:
     """Find what keeps a rule from being what its sources say."""
     if len(draft.claims) != 1:
         yield "a rule is one claim"
@@ -28,10 +30,10 @@ def unsupported(draft: Draft, known: Mapping[str, Source], alignment: Alignment)
     if len(readings) < enough:
         yield f"only {len(readings)} sources support the rule; {enough} must"
         return
-    yield from _voiced_by_few(read(bare(claim.text)), readings)
+    yield from _voiced_by_few(read(without_days(claim.text)), readings)
     changed = [stated.statement for stated in alignment.statements if not stated.word_for_word]
     if changed:
-        yield from _left_out_of_rule(read(bare(claim.text)), readings)
+        yield from _left_out_of_rule(read(without_days(claim.text)), readings)
     # What all voices of a rule name is what it is about, and weighs as much as the rest.
     evenly = dict.fromkeys(alignment.weights, 1.0)
     texts = list(alignment.texts.values())

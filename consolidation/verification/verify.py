@@ -21,15 +21,15 @@ from slowwave.consolidation.thresholds import DRAFT_SIMILARITY
 
 from .alignment import Alignment, ClaimStatement
 from .closed_classes import new_closed_words, singled_out
-from .days import misdated
-from .details import lost, missing
+from .days import find_misdated
+from .details import lost_details, missing_details
 from .faults import Fault
-from .joints import addressed, blended
-from .parties import out_of_order, turned
-from .places import exchanged
-from .rule_support import unsupported
+from .joints import find_blended, find_other_addressees
+from .parties import find_out_of_order, find_role_changes
+from .places import find_swapped
+from .rule_support import find_unsupported
 from .stance import affirmed, denials_lost, denied_otherwise, moods_lost, on_whose_word
-from .words import bare, is_hard, new_words
+from .words import is_hard, new_words, without_days
 
 if TYPE_CHECKING:
     import numpy as np
@@ -49,8 +49,8 @@ def find_faults(draft: Draft, sources: Sequence[Source], operation: Operation) -
     if faults:
         return faults
     alignment = Alignment(
-        [(bare(claim.text), claim.sources) for claim in draft.claims],
-        {source.id: bare(source.text) for source in sources},
+        [(without_days(claim.text), claim.sources) for claim in draft.claims],
+        {source.id: without_days(source.text) for source in sources},
     )
     for at, claim in enumerate(draft.claims):
         cited = [known[one] for one in claim.sources]
@@ -61,7 +61,7 @@ def find_faults(draft: Draft, sources: Sequence[Source], operation: Operation) -
         faults += [Fault(why, stated.claim, words=words) for why, words in _misjoined(stated)]
         faults += [Fault(why, stated.claim) for why in _turned_or_denied(alignment, stated)]
     if operation == "extract":
-        faults += [Fault(why, claim=0) for why in unsupported(draft, known, alignment)]
+        faults += [Fault(why, claim=0) for why in find_unsupported(draft, known, alignment)]
     else:
         faults += _lost(draft, sources, alignment)
     faults += [Fault(why) for why in obeyed([one.statement for one in changed], alignment.sources)]
@@ -94,7 +94,7 @@ def find_loss(staying: str, leaving: Sequence[str]) -> list[str]:
         conflict = certain_conflict(read(staying), read(text))
         if conflict is not None:
             faults.append(f"the two differ in a {conflict.guard}: {conflict.why}")
-        faults += [f"loses {one}" for one in lost(read(text), [read(staying)])]
+        faults += [f"loses {one}" for one in lost_details(read(text), [read(staying)])]
     return faults
 
 
@@ -111,11 +111,11 @@ def _structure(draft: Draft, known: Mapping[str, Source]) -> Iterator[Fault]:
 
 def _invented(claim: Claim, cited: Sequence[Source]) -> Iterator[str]:
     """Find the days, values and names of a claim that no source gives."""
-    yield from misdated(claim, cited)
+    yield from find_misdated(claim, cited)
     # On what day a source was said may be told within the claim.
     days = [read(source.observed_at[:10]) for source in cited]
-    readings = [read(bare(source.text)) for source in cited]
-    for invented in missing(read(bare(claim.text)), [*readings, *days]):
+    readings = [read(without_days(source.text)) for source in cited]
+    for invented in missing_details(read(without_days(claim.text)), [*readings, *days]):
         yield f"invents {invented}"
 
 
@@ -132,12 +132,12 @@ def _misjoined(stated: ClaimStatement) -> Iterator[tuple[str, tuple[str, ...]]]:
     said = stated.statement.text
     for word in new_closed_words(stated):
         yield f"says '{word}' where no source that it cites does: {said}", (word,)
-    for one, other in blended(stated):
+    for one, other in find_blended(stated):
         yield (
             f"joins '{one}' and '{other}', which no source that it cites does: {said}",
             (one, other),
         )
-    for one, other in addressed(stated):
+    for one, other in find_other_addressees(stated):
         yield f"names '{one}' where its sources name '{other}': {said}", (one,)
 
 
@@ -145,12 +145,12 @@ def _turned_or_denied(alignment: Alignment, stated: ClaimStatement) -> Iterator[
     """Find who does what otherwise, and what is denied here or there alone."""
     known = alignment.weights.keys()
     for source in stated.made_from:
-        for why in turned(stated.statement, source, stated.claimed, known):
+        for why in find_role_changes(stated.statement, source, stated.claimed, known):
             yield f"turns round who does what: {why}"
-    for why in out_of_order(stated.statement, stated.made_from):
+    for why in find_out_of_order(stated.statement, stated.made_from):
         yield f"turns round what comes first: {why}"
     reading = stated.statement.reading
-    for one, other in exchanged(reading, [source.reading for source in stated.cited]):
+    for one, other in find_swapped(reading, [source.reading for source in stated.cited]):
         yield f"has '{one}' and '{other}' in each other's place"
     beside = [(stated.statement, stated.cited)]
     yield from denied_otherwise(beside, alignment.weights)
@@ -165,7 +165,7 @@ def _lost(draft: Draft, sources: Sequence[Source], alignment: Alignment) -> Iter
     for source in sources:
         if source.id not in cited:
             yield Fault(f"leaves out a source: {source.text}", source=source.id)
-        for one in lost(read(source.text), readings):
+        for one in lost_details(read(source.text), readings):
             yield Fault(f"loses {one}", source=source.id)
         changed = [
             one for one in alignment.texts[source.id] if not alignment.has_word_for_word(one)

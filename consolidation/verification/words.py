@@ -33,10 +33,10 @@ _ENDS = ".!?"
 
 def is_verbatim(text: str, others: Sequence[str]) -> bool:
     """Whether one of some texts has a text word for word."""
-    return any(bare(text).rstrip(_ENDS) in bare(other) for other in others)
+    return any(without_days(text).rstrip(_ENDS) in without_days(other) for other in others)
 
 
-def bare(text: str) -> str:
+def without_days(text: str) -> str:
     """Return a text without the days on which its sentences were said."""
     return DATE_MARK.sub("", text).strip()
 
@@ -114,10 +114,10 @@ def _is_told(stated: ClaimStatement, replacing: bool) -> bool:
     if not is_english(stated.statement.reading):
         return False
     least = TOLD_IN_OTHER_WORDS if replacing else TOLD_IN_MORE_WORDS
-    return likelihood(stated.statement.text, stated.texts) >= least
+    return likelihood_of_support(stated.statement.text, stated.texts) >= least
 
 
-def likelihood(said: str, tellers: Sequence[str]) -> float:
+def likelihood_of_support(said: str, tellers: Sequence[str]) -> float:
     """Say how likely the network finds it that one of some texts, or all together, says it.
 
     Raises `EmbedderError` if the packaged model is damaged.

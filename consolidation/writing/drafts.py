@@ -8,7 +8,7 @@ from itertools import zip_longest
 from typing import TYPE_CHECKING
 
 from slowwave.consolidation.errors import EmbedderError
-from slowwave.consolidation.planning.extractive import in_time
+from slowwave.consolidation.planning.extractive import sorted_by_time
 from slowwave.consolidation.proposals import AskedWindow, CheckedProposal, Plan, Proposal, Source
 from slowwave.consolidation.snapshot.tenant_view import TenantView
 from slowwave.consolidation.vectors.embedder import BATCH, Embedder
@@ -111,7 +111,7 @@ class Drafting:
 
 
 def _sources_of(proposal: Proposal, by_tenant: Mapping[str, TenantView]) -> list[Source]:
-    return in_time(by_tenant[proposal.tenant].sources(proposal.sources))
+    return sorted_by_time(by_tenant[proposal.tenant].sources(proposal.sources))
 
 
 def _displaced(proposal: Proposal) -> CheckedProposal:
