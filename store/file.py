@@ -5,9 +5,10 @@ from __future__ import annotations
 import secrets
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
 from .connection import connected, explained, moved, patiently
@@ -22,6 +23,9 @@ from .validate import refuse_what_is_no_database, refuse_what_is_not_ours
 
 if TYPE_CHECKING:
     from sqlite_utils import Database
+
+# So many pages are copied at a time.
+_PAGES = 5_000
 
 # The device and the number of a file on it.
 Identity = tuple[int, int]
@@ -163,6 +167,23 @@ def open_writing(path: Path, same_as: Identity | None = None) -> Iterator[Memory
         if is_older:
             _bring_up_to_date(file)
         yield file
+
+
+@contextmanager
+def open_copy(path: Path) -> Iterator[MemoryFile]:
+    """Open a copy of a memory file for writing, to try a change of which nothing is to stay.
+
+    The file itself is only read: its folder may be closed, and another run may hold it. What is
+    said of the copy names the file. Raises `UnusableFile`.
+    """
+    with TemporaryDirectory(prefix="slowwave-") as folder:
+        copy = Path(folder) / "copy.db"
+        copy.touch()
+        with open_as_it_is(path) as file, connected(copy, "rw") as target:
+            # Some pages at a time: between them Ctrl-C is heard.
+            file.db.conn.backup(target.conn, pages=_PAGES, progress=lambda *_: None)
+        with open_writing(copy) as file:
+            yield replace(file, path=path, identity=None)
 
 
 def _bring_up_to_date(file: MemoryFile) -> None:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Sequence
 
 from slowwave.store.errors import ChangedSince
 from slowwave.store.file import MemoryFile
@@ -22,16 +21,13 @@ _HINT_OF_PURGED = (
 )
 
 
-def undo_runs(
-    file: MemoryFile, run_ids: Sequence[str], now: str, rehearsed: bool = False
-) -> list[str]:
+def undo_runs(file: MemoryFile, run_ids: Sequence[str], now: str) -> list[str]:
     """Take back all that runs did, in one transaction, and return the keys of their proposals.
 
     run_ids: the latest first. Raises `ChangedSince`, with nothing changed, if rows are not what
-    a run left; it says of each which one, and who changed it. rehearsed: only find out whether it
-    can be done, and leave everything as it is.
+    a run left; it says of each which one, and who changed it.
     """
-    with _transaction(file, rehearsed):
+    with file.transaction():
         return [key for run_id in run_ids for key in _undo_run(file, run_id, now)]
 
 
@@ -45,11 +41,9 @@ def _undo_run(file: MemoryFile, run_id: str, now: str) -> list[str]:
     return keys
 
 
-def undo_proposal(
-    file: MemoryFile, run_id: str, key: str, now: str, rehearsed: bool = False
-) -> None:
+def undo_proposal(file: MemoryFile, run_id: str, key: str, now: str) -> None:
     """Take one applied proposal back, in one transaction. Raises `ChangedSince`."""
-    with _transaction(file, rehearsed):
+    with file.transaction():
         _take_back(file, run_id, [key], BeforeImages(file, run_id))
         _mark_undone(file, run_id, [key], now)
         if not _applied(file, run_id):
@@ -71,19 +65,6 @@ def take_back_proposal(file: MemoryFile, run_id: str, key: str, now: str) -> Non
         raise
     finally:
         conn.execute("RELEASE taking_back")
-
-
-@contextmanager
-def _transaction(file: MemoryFile, rehearsed: bool) -> Iterator[None]:
-    """Let the block change the file; after a rehearsal all of it is as it was."""
-    with suppress(_Rehearsed), file.transaction():
-        yield
-        if rehearsed:
-            raise _Rehearsed
-
-
-class _Rehearsed(Exception):
-    """Ends a transaction of which nothing is to stay."""
 
 
 def _applied(file: MemoryFile, run_id: str) -> list[str]:
