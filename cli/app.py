@@ -31,6 +31,7 @@ from . import (
     undo,
 )
 from .exits import EPILOG, SHOWS_TRACEBACKS, Code, reporting
+from .interpreter import prepare_process
 from .output import Output, escape_what_stdout_cannot_spell, shortened, unwritable
 from .settings import ConfiguredCommand, config_of
 
@@ -134,6 +135,7 @@ def _refuse_undecodable(arguments: list[str]) -> None:
 
 def run(arguments: list[str]) -> int:
     """Run the command line and give its exit code; wrong usage ends in a sentence, too."""
+    prepare_process()
     # Before its options are read a command cannot know that JSON is wanted.
     output = Output(json=_wants_json(arguments), quiet=False)
     escape_what_stdout_cannot_spell()

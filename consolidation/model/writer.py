@@ -7,10 +7,8 @@ asked about once, and once more about those of its groups that cannot be used.
 from __future__ import annotations
 
 import hashlib
-import sys
 from collections import deque
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
 from functools import partial
 from typing import Literal
 
@@ -31,9 +29,6 @@ from .recording import Recordings
 
 # How often it is looked whether a call takes too long.
 _TICK_S = 0.2
-# How long a thread may go on before another has its turn. A call needs ten turns or so on its way
-# out and back; with Python's own 5 ms each of them waits while drafts are checked.
-_TURN_S = 0.001
 
 
 class ModelWriter:
@@ -118,19 +113,7 @@ class ModelWriter:
         self._dispatcher = Dispatcher(self._opened, ledger, self._concurrency)
         session = _Session(self._opened, self._dispatcher, check, answers)
         # So many wait ready for their call that none waits for what is done between two looks.
-        with _short_turns():
-            yield from session.run(questions, 4 * self._concurrency)
-
-
-@contextmanager
-def _short_turns() -> Iterator[None]:
-    """Let threads take turns more often than Python has them do by itself."""
-    before = sys.getswitchinterval()
-    sys.setswitchinterval(_TURN_S)
-    try:
-        yield
-    finally:
-        sys.setswitchinterval(before)
+        yield from session.run(questions, 4 * self._concurrency)
 
 
 class _Session:

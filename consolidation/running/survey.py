@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING
 from slowwave.consolidation.options import CycleOptions, PlanOptions
 from slowwave.consolidation.progress import Progress
 from slowwave.consolidation.proposals import Plan, join_plans
-from slowwave.consolidation.runtime.garbage import without_garbage_collection
 from slowwave.consolidation.runtime.threads import run_in_thread
 from slowwave.consolidation.snapshot.cache import Cache
 from slowwave.consolidation.snapshot.idle import Findings, IdleMarks
@@ -71,7 +70,6 @@ class Surveyor:
         """Whether more than a purge is wanted."""
         return self._options.consolidate
 
-    @without_garbage_collection()
     def survey(self, keeper: FindingsKeeper | None = None, cache: Cache | None = None) -> Survey:
         """Read, compute what is missing, and plan.
 
