@@ -127,7 +127,7 @@ def _order(reading: Reading, names: frozenset[str]) -> tuple[str, ...] | None:
     after = tokens[spots[0] + 1].lower if spots[0] + 1 < len(tokens) else ""
     if any(token.lower in lexicon.SUBORDINATORS for token in tokens[: spots[0]]):
         return None
-    if first.possessive or after in lexicon.HANDING_ON:
+    if first.possessive or after in lexicon.CONTROL_VERBS:
         return None
     return tuple(sorted(order)) if _conjoined(tokens, spots) else order
 
