@@ -18,7 +18,7 @@ def main() -> None:
 
 
 def _open_what_is_closed() -> None:
-    """Put something in the place of closed standard streams: no file is to get their numbers.
+    """Replace closed standard streams, so that no file gets their numbers.
 
     Nothing is read from stdin then, stdout refuses what is written to it, stderr drops it.
     """

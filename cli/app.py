@@ -95,7 +95,7 @@ def _root(
         ),
     ] = False,
 ) -> None:
-    """Take what stands before a command."""
+    """Take the options that stand before a command."""
     SHOWS_TRACEBACKS.set(debug)
 
 
@@ -118,7 +118,7 @@ def _end_at_once(code: int) -> NoReturn:
     try:
         sys.stdout.flush()
     except BrokenPipeError:
-        pass  # whoever read our output has gone, or was interrupted, too
+        pass  # the reader of our output has gone, or was interrupted, too
     except OSError:
         code = code or Code.OUTPUT
     with suppress(OSError):  # there is no other place to say so
@@ -146,7 +146,7 @@ def run(arguments: list[str]) -> int:
         output.error(*_told(error), Code.USAGE)
         return Code.USAGE
     except (BrokenPipeError, SystemExit):
-        # Typer makes the second of the first: whoever read the help has read enough.
+        # Typer makes the second of the first: the reader of the help has read enough.
         return Code.DONE
     except OSError as error:
         output.error(unwritable(error), "", Code.OUTPUT)

@@ -25,7 +25,10 @@ def conflicts(
     json: JsonOption = False,
     quiet: QuietOption = False,
 ) -> None:
-    """List memories that give one thing two values, where neither plainly replaces the other."""
+    """List memories that give one thing two values.
+
+    Only those of which neither plainly replaces the other.
+    """
     from slowwave.consolidation.planning.conflicts import standing_conflicts
     from slowwave.store.records import timestamp
 

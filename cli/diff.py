@@ -28,7 +28,7 @@ def diff(
     json: JsonOption = False,
     quiet: QuietOption = False,
 ) -> None:
-    """Show the active memories that a run took away (-) and those that it wrote (+).
+    """Show the texts that a run took away (-) and wrote (+).
 
     Memories are shown proposal by proposal, in the order in which they were observed.
     """

@@ -63,7 +63,7 @@ SHOWS_TRACEBACKS: ContextVar[bool] = ContextVar("shows_tracebacks", default=Fals
 
 
 def reporting(command: Callable[Parameters, None]) -> Callable[Parameters, None]:
-    """Let the errors of a command, which takes `json` and `quiet`, end in a sentence and a code.
+    """Turn the errors of a command, which takes `json` and `quiet`, into a sentence and a code.
 
     So do signals, and a stdout that nothing can be written to, whatever the command is about.
     """

@@ -90,7 +90,7 @@ def _what_it_did(run: Run, decisions: Sequence[Decision]) -> str:
 
 
 def headline(run: Run, states: Mapping[str, int]) -> str:
-    """Say in a line what a run was and did; `states` counts what became of its proposals."""
+    """Describe a run in a line; `states` counts what became of its proposals."""
     parts = [_started(run), outcome_now(run.outcome, states), str(_writer_of(run)), *_numbers(run)]
     return clean(f"Run {run.id}: {', '.join(parts)}.")
 

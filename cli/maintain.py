@@ -175,10 +175,11 @@ def maintain(
     json: JsonOption = False,
     quiet: QuietOption = False,
 ) -> None:
-    """Consolidate memory files: duplicates into one, similar memories into knowledge.
+    """Consolidate memory files: the dream cycle; or purge them.
 
-    Of several files each is maintained by itself, and the worst exit code counts. A budget is of
-    one file. A slowwave.toml beside the first of them is for all.
+    Duplicates become one, similar memories knowledge, old values give way to new ones. Of several
+    files each is maintained by itself, and the worst exit code counts. A budget is of one file. A
+    slowwave.toml beside the first of them is for all.
     """
     if not files:
         raise typer.BadParameter("Name the memory file, or set SLOWWAVE_FILE.")

@@ -91,7 +91,7 @@ class Signed(Protocol):
 
 
 def whose_words(claim: Signed) -> str:
-    """Say whose words a statement has, and who was for it."""
+    """Return who worded a statement, and who confirmed it."""
     if claim.written_by is None:
         return "word for word from its sources"
     also = "" if claim.checked_by is None else f" and by {claim.checked_by}"

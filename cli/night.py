@@ -135,7 +135,7 @@ class Night:
         )
 
     def _with_problems(self, file: Path, outcome: Outcome, writer: Writer, code: int) -> int:
-        """Tell on stderr what went wrong, and give the exit code."""
+        """Report on stderr what went wrong, and return the exit code."""
         output, recordings = self.output, self.recordings
         if recordings is not None and recordings.problem is not None:
             code = code or Code.PARTLY
@@ -181,7 +181,7 @@ def _code(outcome: Outcome, tells_work: bool) -> Code:
 
 
 def _what_went_wrong(file: Path, outcome: Outcome) -> tuple[str, str]:
-    """Say in a line what a quiet run would have told, and where to read more."""
+    """Return in a line what a quiet run would have reported, and where to read more."""
     wrong = [one for one in outcome.results if one.state in ("failed", "skipped", "rejected")]
     unanswered = [one for one in outcome.asked if one.state in ("failed", "skipped")]
     counts = [

@@ -25,7 +25,10 @@ def restore(
     json: JsonOption = False,
     quiet: QuietOption = False,
 ) -> None:
-    """Make one superseded, archived or expired memory active again; its lineage stays."""
+    """Make a superseded, archived or expired memory active.
+
+    Its lineage stays.
+    """
     from slowwave.store.memories import restore_memory
     from slowwave.store.records import timestamp
 

@@ -26,14 +26,14 @@ class CaughtSignals(Interruption):
         return 128 + self.number if self.number is not None and self.counts else None
 
     def hear(self, number: int, frame: FrameType | None) -> None:
-        """Take a signal. The first one decides about the exit code."""
+        """Handle a signal. The first one decides about the exit code."""
         if self.number is None:
             self.number = number
             signal.setitimer(signal.ITIMER_REAL, _EVERY_S, _EVERY_S)
         self.ask()
 
     def hear_again(self, number: int, frame: FrameType | None) -> None:
-        """Take the tick of the clock that the first signal has set going."""
+        """Handle the timer that the first signal has started."""
         self.remind()
 
 

@@ -80,7 +80,10 @@ def undo(
     json: JsonOption = False,
     quiet: QuietOption = False,
 ) -> None:
-    """Take a run, or one proposal, back: the memories are to the bit what they were before."""
+    """Take back a run or a proposal.
+
+    The memories are then, to the bit, what they were before.
+    """
     from slowwave.store.file import open_writing
 
     if (which is None) == (since_run is None):
