@@ -133,7 +133,7 @@ class _LineReader:
         self._successors: list[tuple[int, str, str]] = []
 
     def parse(self, number: int, text: bytes) -> None:
-        """Take in what a line says. Raises ValueError with the reason if it is not valid."""
+        """Read a line. Raises ValueError with the reason if it is not valid."""
         line = parse_line(text)
         memory = line.memory(self._now)
         if memory.id in self._unwritten or _knows(self._file, memory.id):
@@ -201,7 +201,7 @@ def _exported(
     vectors = [
         {"model": model, "vector": numbers_of(blob)}
         for model, of, blob in (vectors_of(file, memory.id) if with_vectors else ())
-        if of == memory.content_hash  # else the text has changed since
+        if of == memory.content_hash  # otherwise the text has changed since
     ]
     if vectors:
         kept["embedding_model"], kept["embedding"] = vectors[0].values()
@@ -214,7 +214,7 @@ def _exported(
 
 
 def _without_defaults(kept: dict[str, Any]) -> dict[str, Any]:
-    """Leave out what an import would put there by itself, so that people can read a line."""
+    """Remove the defaults that an import fills in, so that people can read a line."""
     return {
         name: value
         for name, value in kept.items()

@@ -127,7 +127,7 @@ def open_as_it_is(path: Path) -> Iterator[MemoryFile]:
 
 
 def migration_due(path: Path) -> bool:
-    """Say whether the file has an older schema. Raises `UnusableFile`."""
+    """Whether the file has an older schema. Raises `UnusableFile`."""
     with open_as_it_is(path) as file:
         return migrations().pending(file.db) != []
 

@@ -23,7 +23,7 @@ def read_idle_report(file: MemoryFile, tenant: str, key: str, now: str) -> bytes
 def keep_idle_report(
     file: MemoryFile, tenant: str, key: str, changes: int, until: str | None, report: bytes
 ) -> None:
-    """Let a report stand, unless something has changed since it was found."""
+    """Keep a report, unless something has changed since it was made."""
     with file.transaction():
         if changes_of(file, tenant) == changes:
             file.db.conn.execute(

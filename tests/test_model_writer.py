@@ -1758,21 +1758,6 @@ def test_a_call_begins_as_soon_as_another_ends_and_waits_for_nobody_who_looks_at
     assert agent.server.peak <= 2
 
 
-def test_threads_have_their_usual_turns_again_when_all_calls_are_made(agent: Agent) -> None:
-    agent.remember(facts(1))
-    usual = sys.getswitchinterval()
-    turns = []
-
-    def respond(asked: Asked) -> Reply:
-        turns.append(sys.getswitchinterval())
-        return oracle(asked)
-
-    agent.server.responder = respond
-    assert states(agent.sleep()) == {"applied": 1}
-    assert turns[0] < usual
-    assert sys.getswitchinterval() == usual
-
-
 def test_the_thread_that_ends_a_call_makes_the_next(agent: Agent) -> None:
     agent.remember(facts(4))
     there: list[set[int]] = []

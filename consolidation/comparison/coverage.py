@@ -67,7 +67,7 @@ class Coverage:
         return next((at for at, is_so in zip(open_to, told, strict=True) if is_so), None)
 
     def gap(self, said: Reading, teller: Reading) -> Gap | None:
-        """Say what one sentence does not say of another; None if it says all of it.
+        """Return what one sentence lacks of another; None if it says all of it.
 
         Raises `EmbedderError`.
         """
@@ -80,12 +80,12 @@ class Coverage:
         return gap
 
     def lacking(self, said: Reading, teller: Reading) -> str:
-        """Say in a few words what of one text another one does not say."""
+        """Return in a few words what one text says and another does not."""
         gap = self.gap(said, teller)
         return WHY[gap.kind].format(gap.said) if gap is not None else "told in other words"
 
     def likelihood(self, said: str, teller: str) -> float:
-        """Say how likely the network finds it that one text says all that another says.
+        """Return how likely the network finds it that one text says all that another says.
 
         Raises `EmbedderError`.
         """
@@ -129,7 +129,7 @@ class Coverage:
 
 
 def _limit(said: Reading, teller: Reading) -> _Limit:
-    """Say what it takes to be told.
+    """Return the limit from which on a sentence counts as told.
 
     Less where a value carries the fact and the teller does not limit it; more of one subject.
     """

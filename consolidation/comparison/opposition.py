@@ -150,7 +150,7 @@ def share_a_subject(said: Reading, teller: Reading) -> bool:
 
 
 def without_other_denials(reading: Reading, said: Reading) -> Reading:
-    """Leave the clauses of a sentence out that deny something else than what another says.
+    """Remove the clauses that deny something else than what another sentence says.
 
     "Port 80, not 8080" says "port 80"; "the files stay, they are not deleted" does not say that
     they are deleted.
@@ -161,7 +161,7 @@ def without_other_denials(reading: Reading, said: Reading) -> Reading:
 
 
 def _against(said: Reading, teller: Reading) -> Gap | None:
-    """Find what keeps one sentence from telling another, whoever finds it told."""
+    """Find what keeps one sentence from telling another, whatever a network says."""
     if _changes(teller) and not _changes(said):
         return Gap("change", teller.text)
     if _denies(said, teller):

@@ -127,7 +127,7 @@ def _parts(reading: Reading) -> frozenset[str]:
 
 
 def _plain(reading: Reading) -> _Line:
-    """Return the line of a text as it stands, but for passives."""
+    """Return the words of a text in order, passives turned."""
     return _line(reading, paired_in_order(active_form(reading.tokens)))
 
 

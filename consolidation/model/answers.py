@@ -33,7 +33,7 @@ class UnreadableAnswer(ValueError):
 def read_form(form: type[Form], text: str) -> Form:
     """Return the last JSON object in an answer that is of a form. Raises `UnreadableAnswer`.
 
-    The last: whoever thinks aloud corrects himself behind.
+    The last one: a model that thinks aloud corrects itself later.
     """
     objects, broken = _objects(text)
     if broken or not text.strip():
@@ -50,7 +50,7 @@ def read_form(form: type[Form], text: str) -> Form:
 
 
 def breaks_off(text: str) -> bool:
-    """Say whether an answer ends within its JSON, or within its thoughts."""
+    """Whether an answer ends within its JSON, or within its thoughts."""
     return _objects(text)[1]
 
 
@@ -75,7 +75,7 @@ def _objects(text: str) -> tuple[list[dict[str, Any]], bool]:
 
 
 def _without_thoughts(text: str) -> str:
-    """Leave out what a model thought before it answered; all of it where it thought to the end."""
+    """Remove what a model thought before it answered: everything, if it never answered."""
     begun = _THOUGHTS.match(text)
     if begun is not None:
         return text[begun.end() :].partition(f"</{begun[1]}>")[2]

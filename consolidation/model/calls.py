@@ -1,4 +1,4 @@
-"""Calls of a served model through litellm: its manner, retries, prices, and what may go wrong."""
+"""Calls of a served model through litellm: request style, retries, prices, possible failures."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ _SAID_TO_REFUSE_ALL = re.compile(
     r"api key not valid|invalid api key",
     re.IGNORECASE,
 )
-# Refusals of what is asked, not of how: no other manner would mend them. litellm knows some.
+# Refusals of what is asked, not of how: no other style would mend them. litellm knows some.
 _SAID_OF_THE_QUESTION = re.compile(
     r"content[ _](policy|filter|management)|safety system|moderation|"
     r"(context|input|prompt)\b.{0,40}\b(length|size|window|limit|too long)|"
@@ -50,7 +50,7 @@ _SAID_OF_THE_QUESTION = re.compile(
     re.IGNORECASE,
 )
 # A refusal of how it is asked: llama-cpp-python's server sends it as a defect of its own, with 500.
-_SAID_OF_THE_MANNER = re.compile(r"response_format|json_schema")
+_SAID_OF_THE_STYLE = re.compile(r"response_format|json_schema")
 # A model that thinks does so before it answers, and is charged for it: OpenAI advises to begin
 # with a reserve of 25,000 tokens; what is asked here is a page long.
 _THOUGHTS_TIMES = 4
@@ -110,16 +110,16 @@ def _missing_keys(endpoint: Endpoint, litellm: Any) -> list[str]:
 
 
 class ServedModel:
-    """Asks one model; remembers the manner that its server understood."""
+    """Asks one model; remembers the style that its server understood."""
 
     def __init__(self, endpoint: Endpoint, litellm: Any, key: str | None) -> None:
-        """Take where it is; `open_model` is the way to one."""
+        """Take the endpoint; use `open_model` to make one."""
         self._endpoint = endpoint
         self._litellm = litellm
         # None: litellm finds the provider's own in the environment.
         self._key = key
         self._thinks = _thinks(endpoint.model, litellm)
-        self._manner = RequestStyle(temperature=None if self._thinks else 0)
+        self._style = RequestStyle(temperature=None if self._thinks else 0)
         self._timeout_s = endpoint.timeout_s * (_THOUGHTS_TIMES if self._thinks else 1)
         # To find that out takes as long as a price, and is wanted with each call.
         self._has_price = self._price(1, 1) is not None
@@ -177,13 +177,13 @@ class ServedModel:
 
     def _whole_answer(self, call: Call) -> Answer:
         """Ask, and once more with twice the limit if the answer is cut off."""
-        # A manner that was refused is not tried again with this call.
-        manners = [self._manner]
-        said = self._retrying(call)(self._ask_in_any_manner, call, manners)
+        # A style that was refused is not tried again with this call.
+        styles = [self._style]
+        said = self._retrying(call)(self._ask_in_any_style, call, styles)
         if said.cut_off:
             call.pending.waste(_usage(said.answer))
             call.pending.raise_limit()
-            said = self._retrying(call)(self._ask_in_any_manner, call, manners)
+            said = self._retrying(call)(self._ask_in_any_style, call, styles)
         if said.cut_off:
             call.pending.waste(_usage(said.answer))
             most = call.pending.most_tokens
@@ -226,25 +226,25 @@ class ServedModel:
             reraise=True,
         )
 
-    def _ask_in_any_manner(self, call: Call, manners: list[RequestStyle]) -> _Response:
+    def _ask_in_any_style(self, call: Call, styles: list[RequestStyle]) -> _Response:
         errors = self._litellm.exceptions
         while True:
             try:
-                said = self._ask_once(call, manners[-1])
+                said = self._ask_once(call, styles[-1])
             except (errors.BadRequestError, errors.InternalServerError) as error:
-                simpler = manners[-1].simpler(str(error))
-                if simpler is None or self._is_beyond_manners(error):
+                simpler = styles[-1].simpler(str(error))
+                if simpler is None or self._is_beyond_style(error):
                     raise
-                manners.append(simpler)
+                styles.append(simpler)
             else:
-                self._manner = manners[-1]
+                self._style = styles[-1]
                 return said
 
-    def _is_beyond_manners(self, error: Exception) -> bool:
-        """Say whether a refusal is of the question itself, or of every question, or is none."""
+    def _is_beyond_style(self, error: Exception) -> bool:
+        """Whether no other style of request would help: the question or the caller is refused."""
         errors = self._litellm.exceptions
         if isinstance(error, errors.InternalServerError):
-            return _SAID_OF_THE_MANNER.search(str(error)) is None
+            return _SAID_OF_THE_STYLE.search(str(error)) is None
         of_the_question = errors.ContentPolicyViolationError, errors.ContextWindowExceededError
         said = _SAID_OF_THE_QUESTION.search(str(error)) is not None
         return said or isinstance(error, of_the_question) or _refuses_all(error)
@@ -344,7 +344,7 @@ class ServedModel:
 
 
 def _thinks(model: str, litellm: Any) -> bool:
-    """Say whether a model thinks before it answers, unasked."""
+    """Whether a model thinks before it answers, unasked."""
     # Claude does so only if it is told to, and that is not done here.
     return "claude" not in model and bool(litellm.supports_reasoning(model))
 

@@ -28,7 +28,7 @@ _REFUSED_BEFORE = "not asked, since the model refuses every call"
 
 @dataclass(frozen=True)
 class CompletedCall:
-    """A question that is under way no more: its answer, or why there is none."""
+    """A question that is no longer under way: its answer, or why there is none."""
 
     question: Question
     outcome: Answer | BaseException
@@ -64,7 +64,7 @@ class Dispatcher:
             return not self._waiting and not self._flying
 
     def ask(self, question: Question, first: bool = False) -> None:
-        """Let a question wait for its call, before all others or behind them."""
+        """Queue a question, first or last."""
         with self._lock:
             if first:
                 self._waiting.appendleft(question)
@@ -91,11 +91,11 @@ class Dispatcher:
             self._send()
 
     def close(self) -> None:
-        """Send nothing more. Without the lock: whoever was interrupted may hold it still."""
+        """Send nothing more. Without the lock: an interrupted thread may still hold it."""
         self._closed = True
 
     def _send(self) -> None:
-        """Let as many calls begin as may be under way. The caller holds the lock."""
+        """Start as many calls as may be under way. The caller holds the lock."""
         while (call := self._next()) is not None:
             start_in_thread(partial(self._call, call))
 
@@ -128,14 +128,14 @@ class Dispatcher:
             except BaseException as error:  # noqa: BLE001 - it is told where the answer would be
                 outcome = error
             with self._lock:
-                if call.pending in self._flying:  # else it was given up
+                if call.pending in self._flying:  # otherwise it was given up
                     self._complete(call.pending, outcome)
                 call = self._next()
                 # Of a budget one call may leave room for several.
                 self._send()
 
     def _complete(self, pending: PendingCall, outcome: Answer | BaseException) -> None:
-        """Put what a call took into the books. The caller holds the lock."""
+        """Record what a call used. The caller holds the lock."""
         answer = None if isinstance(outcome, BaseException) else outcome
         last = _used(pending.requests, answer)
         self._ledger.end(pending, last)

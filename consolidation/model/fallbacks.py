@@ -42,7 +42,7 @@ def fallback_after_opinions(
 
 
 def _mended(suggestion: Suggestion, check: Check, is_heard: bool) -> Suggestion | None:
-    """Let the sources' own sentences stand for what was turned down.
+    """Replace the claims that were turned down by the sources' own sentences.
 
     Claims at fault go, and the sentences of what they cite come, and those of which something is
     lost. None if that does not pass the check, or is not enough shorter than what goes for it.

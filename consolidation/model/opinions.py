@@ -97,7 +97,7 @@ def _losses(suggestion: Suggestion, faults: Sequence[Fault]) -> Iterator[Doubt]:
 
 
 def _endings(suggestion: Suggestion) -> Iterator[Doubt]:
-    """Ask of each earlier memory whether it is over."""
+    """Find which earlier memories no longer hold."""
     newest = suggestion.proposal.draft.claims[0].sources
     now = tuple(one.text for one in suggestion.sources if one.id in newest)
     for source in suggestion.sources:
@@ -107,7 +107,7 @@ def _endings(suggestion: Suggestion) -> Iterator[Doubt]:
 
 
 def _objection(item: Item, opinion: StatedOpinion | None) -> str | None:
-    """Say why an opinion clears nothing; None if it does."""
+    """Return why an opinion clears nothing; None if it does."""
     if opinion is None:
         return "that was not confirmed: it may be said as it is, or nearer to its sources"
     if not opinion.told:

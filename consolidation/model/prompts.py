@@ -295,7 +295,7 @@ def _schema_text(form: Form) -> str:
 
 
 def _whole(shape: Any, parts: dict[str, Any]) -> Any:
-    """Put parts in the places that refer to them."""
+    """Insert parts in the places that refer to them."""
     if isinstance(shape, list):
         return [_whole(one, parts) for one in shape]
     if not isinstance(shape, dict):

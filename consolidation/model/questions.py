@@ -88,7 +88,7 @@ class WindowDialogue:
 
 @dataclass(frozen=True)
 class _Faulty:
-    """A group that cannot be used as it stands, and why; what it would do, if it can be told."""
+    """A group that cannot be used, and why; and what it would do, if that is known."""
 
     group: Group
     faults: tuple[str, ...]
@@ -116,7 +116,7 @@ class Question(ABC):
     def __init__(
         self, model: str, dialogue: WindowDialogue, messages: Messages, estimate: Estimate
     ) -> None:
-        """Take who is asked what, and what that will take."""
+        """Take the model, the messages, and the estimated tokens."""
         self.dialogue = dialogue
         self.messages = messages
         self.estimate = estimate
@@ -224,7 +224,7 @@ class GroupsQuestion(Question):
     def _sorted_out(
         self, stated: Sequence[StatedGroup], check: Check
     ) -> tuple[list[Suggestion], list[_Doubted], list[_Faulty]]:
-        """Part the groups: those to be carried out, those to ask an opinion on, and the others."""
+        """Split the groups: to be carried out, to ask an opinion on, and unusable."""
         suggested: list[tuple[Group, Suggestion]] = []
         faulty: list[_Faulty] = []
         for one in stated:
@@ -325,7 +325,7 @@ def _weighed(
     opinions: Sequence[StatedOpinion],
     check: Check,
 ) -> tuple[list[Suggestion], list[_Faulty]]:
-    """Part the groups by second opinions: those that these are for, and the others.
+    """Split the groups by second opinions: those confirmed, and the others.
 
     opinions: on all doubts of all groups in a row, by their numbers from 1.
     """
@@ -381,7 +381,7 @@ def _usable(
 
 
 def _signed(dialogue: WindowDialogue, suggestion: Suggestion) -> Proposal:
-    """Say of each claim that no source says word for word who worded it, and who was for it."""
+    """Note for each claim that no source says word for word who worded it and who confirmed it."""
     proposal = suggestion.proposal
     texts = {source.id: source.text for source in suggestion.sources}
     claims = tuple(

@@ -22,7 +22,7 @@ def text_of_response(message: Any) -> str:
 
 
 def why_unusable(choice: Any, content: str) -> str | None:
-    """Say why there is nothing in an answer that could be used; None if there may be."""
+    """Return why nothing in an answer can be used; None if something may be."""
     refusal = _refusal(choice.message)
     if refusal:
         return f"the model will not answer: {refusal.splitlines()[0][:_MOST_SHOWN]}"

@@ -24,7 +24,7 @@ class RequestStyle:
     temperature: int | None = 0
 
     def simpler(self, refusal: str) -> RequestStyle | None:
-        """Return how to ask after a refusal; None if there is no simpler manner."""
+        """Return how to ask after a refusal; None if there is no simpler style."""
         if self.temperature is not None and "temperature" in refusal.lower():
             return replace(self, temperature=None)
         left = OUTPUTS[OUTPUTS.index(self.output) + 1 :]

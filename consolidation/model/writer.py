@@ -44,7 +44,7 @@ class ModelWriter:
         recordings: Recordings | None = None,
         checker: Endpoint | Literal["same", "none"] = "same",
     ) -> None:
-        """Take where the model is, how many calls may be under way, and what they may use.
+        """Take the endpoint, how many calls may be under way, and the budget.
 
         With a tape answers are recorded, or come from a recording. checker: who gives the second
         opinions; with none, what needs one counts as turned down.
@@ -135,7 +135,7 @@ class _Session:
     def run(
         self, questions: Iterator[Question], ahead: int
     ) -> Iterator[Sequence[CheckedProposal | AskedWindow]]:
-        """Ask all questions, and give what came of them, as much at once as has come."""
+        """Ask all questions and yield what came of them, in the portions in which it comes."""
         try:
             while True:
                 self._feed(questions, ahead)
@@ -146,11 +146,11 @@ class _Session:
                 elif at_rest:
                     return
         finally:
-            # Whoever is interrupted pays for nothing more.
+            # After an interruption nothing more is paid for.
             self._dispatcher.close()
 
     def _feed(self, questions: Iterator[Question], ahead: int) -> None:
-        """Let questions wait for their call that nobody has answered before."""
+        """Queue the questions that were not answered before."""
         while self._again:
             self._ask(self._again.popleft(), first=True)
         while self._dispatcher.waiting < ahead and len(self._known) < ahead:

@@ -20,9 +20,9 @@ class CoveredMerges:
     """
 
     def __init__(self, planner: TenantPlanner, topic_groups: TopicGroups) -> None:
-        """Take the plan as it is so far."""
+        """Take the planner of the tenant, with what is planned so far."""
         self._planner = planner
-        self._population = planner.view
+        self._view = planner.view
         self._topic_groups = topic_groups
 
     def propose(self) -> Iterator[Proposal]:
@@ -49,7 +49,7 @@ class CoveredMerges:
         """Return the open rows near each open row, the nearest first, as many as are looked at."""
         import numpy as np
 
-        planner, view = self._planner, self._population
+        planner, view = self._planner, self._view
         rows = {one for one in planner.readable if planner.is_open(one)} - planner.ruled
         open_texts = np.zeros(len(view.rows_of), dtype=bool)
         open_texts[view.text_of[sorted(rows)]] = True
@@ -67,7 +67,7 @@ class CoveredMerges:
 
     def _richest_first(self, near: dict[int, list[int]]) -> list[int]:
         """Return rows in the order in which it is decided whether they stay."""
-        planner, view = self._planner, self._population
+        planner, view = self._planner, self._view
 
         def order(row: int) -> tuple[bool, int, str, str]:
             memory = view.memories[row]
@@ -90,7 +90,7 @@ class CoveredMerges:
         return not against and self._planner.may_stand_for(teller, row)
 
     def _tells(self, teller: int, row: int) -> bool:
-        source = self._population.source
+        source = self._view.source
         return tells_already(source(teller), source(row), self._planner.find_covering)
 
 

@@ -71,7 +71,7 @@ def find_demand_groups(texts: Sequence[str], vectors: NDArray[np.float32]) -> li
 
 
 def _told_apart(vectors: NDArray[np.float32], group: list[int]) -> list[list[int]]:
-    """Part a group in which two rules stand clear of each other, each with voices enough.
+    """Split a group in which there are clearly two rules, each with enough voices.
 
     In a file with few demands, what two rules on one topic share weighs as much as what
     they do not share.

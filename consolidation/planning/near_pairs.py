@@ -190,7 +190,7 @@ def _taken_apart(view: TenantView, left: int, right: int) -> bool:
 
 
 def _told_besides(view: TenantView, row: int) -> set[str]:
-    """Return the entities that whoever stored a memory named, and its text does not.
+    """Return the entities that a memory was stored with, and that its text does not mention.
 
     What the text names is compared with the text: "k8s" and "Kubernetes" are one.
     """

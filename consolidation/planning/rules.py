@@ -40,13 +40,13 @@ class Rules:
     """
 
     def __init__(self, planner: TenantPlanner) -> None:
-        """Take the plan as it is so far."""
+        """Take the planner of the tenant, with what is planned so far."""
         self._planner = planner
-        self._population = planner.view
+        self._view = planner.view
 
     def propose(self) -> Iterator[Proposal]:
         """Propose new rules, and what rules that there are take in."""
-        planner, view = self._planner, self._population
+        planner, view = self._planner, self._view
         for group in self.groups:
             rules = Counter(
                 view.evidence[one] for one in planner.ids(group) if one in view.evidence
@@ -63,7 +63,7 @@ class Rules:
         return list(self._groups())
 
     def _groups(self) -> Iterator[list[int]]:
-        planner, view = self._planner, self._population
+        planner, view = self._planner, self._view
         texts = sorted(
             {
                 int(view.text_of[row])
@@ -88,7 +88,7 @@ class Rules:
             yield sorted(readable.intersection(rows))
 
     def _rule(self, group: list[int]) -> Iterator[Proposal]:
-        planner, view = self._planner, self._population
+        planner, view = self._planner, self._view
         voicing = [row for row in group if planner.is_open(row)]
         told = sorted({*voicing, *self._merged_into(voicing, group)})
         plain = sum(demand_of(view.memories[row].content).plain for row in told)
@@ -118,24 +118,24 @@ class Rules:
 
     def _is_sound(self, found: _Found) -> bool:
         """Whether the check of drafts will let a rule pass: what it turns down is not planned."""
-        sources = self._population.sources(found.ids)
+        sources = self._view.sources(found.ids)
         return not find_faults(found.draft, sources, "extract")
 
     def _merged_into(self, voicing: list[int], group: list[int]) -> Iterator[int]:
         """Yield the rows of a group that one of its open rows stands for: they are voices, too."""
-        planner, memories = self._planner, self._population.memories
+        planner, memories = self._planner, self._view.memories
         standing = set(planner.ids(voicing))
         for row in group:
             successor = memories[row].superseded_by
             while successor is not None and successor not in standing:
-                next_row = self._population.row(successor)
+                next_row = self._view.row(successor)
                 successor = None if next_row is None else memories[next_row].superseded_by
             if row in planner.used or successor is not None:
                 yield row
 
     def _more_evidence(self, rule_id: str, group: list[int]) -> Iterator[Proposal]:
-        """Let a rule take in what says no more, and rest on voices of new sessions."""
-        planner, view = self._planner, self._population
+        """Propose that a rule takes in what says no more, and rests on voices of new sessions."""
+        planner, view = self._planner, self._view
         waiting = planner.in_time([row for row in group if self._is_new(row)])
         if not waiting or rule_id in view.orders:
             return
@@ -153,13 +153,13 @@ class Rules:
 
     def _is_new(self, row: int) -> bool:
         """Whether a voice is open, and no model was shown it and left it out of the rule."""
-        memory = self._population.memories[row]
+        memory = self._view.memories[row]
         asked = (memory.tenant, memory.content_hash) in self._planner.options.asked
         return self._planner.is_open(row) and not asked
 
     def _restating(self, rule: str, rows: Sequence[int]) -> list[str]:
         """Return the ids of those of the rows that say no more than a rule, and may leave."""
-        planner, memories = self._planner, self._population.memories
+        planner, memories = self._planner, self._view.memories
         able = [
             row for row in rows if planner.may_leave(row) and not self._named_besides(memories[row])
         ]
@@ -167,9 +167,9 @@ class Rules:
         return planner.ids([able[at] for at in find_restating(rule, texts, planner.likelihood)])
 
     def _named_besides(self, memory: Memory) -> bool:
-        """Whether whoever stored a memory named what its text does not: a rule would lose that."""
-        known = {name.casefold() for name in self._population.features(memory).names}
-        named = self._population.entities.get(memory.id, ())
+        """Whether a memory was stored with names that its text lacks: a rule would lose them."""
+        known = {name.casefold() for name in self._view.features(memory).names}
+        named = self._view.entities.get(memory.id, ())
         return any(name.casefold() not in known for name in named)
 
     def _voicing(self, rule: str, known: list[int], waiting: list[int]) -> list[int]:
@@ -178,25 +178,25 @@ class Rules:
         return [
             row
             for row in waiting
-            if self._session(row) not in sessions and supports(rule, self._population.source(row))
+            if self._session(row) not in sessions and supports(rule, self._view.source(row))
         ][: max(0, thresholds.MOST_EVIDENCE - len(known))]
 
     @cached_property
     def _evidence_of(self) -> dict[str, list[int]]:
         """The rows that each rule rests on."""
         rows: dict[str, list[int]] = {}
-        for row, memory in enumerate(self._population.memories):
-            if memory.id in self._population.evidence:
-                rows.setdefault(self._population.evidence[memory.id], []).append(row)
+        for row, memory in enumerate(self._view.memories):
+            if memory.id in self._view.evidence:
+                rows.setdefault(self._view.evidence[memory.id], []).append(row)
         return rows
 
     def _session(self, row: int) -> str:
-        memory = self._population.memories[row]
+        memory = self._view.memories[row]
         # Without a session, what was said on one day counts as one occasion.
         return memory.session or memory.observed_at[:10]
 
     def _most_central(self, rows: list[int], most: int) -> list[int]:
-        vectors = self._population.vectors(rows)
+        vectors = self._view.vectors(rows)
         near = vectors @ vectors.T
         order = sorted(range(len(rows)), key=lambda at: (-near[at].sum(), rows[at]))
         return sorted(rows[at] for at in order[:most])

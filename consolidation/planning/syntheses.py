@@ -26,9 +26,9 @@ class Syntheses:
     """What becomes one memory, or joins one that was made before."""
 
     def __init__(self, planner: TenantPlanner, topic_groups: TopicGroups) -> None:
-        """Take the plan as it is so far."""
+        """Take the planner of the tenant, with what is planned so far."""
         self._planner = planner
-        self._population = planner.view
+        self._view = planner.view
         self._topic_groups = topic_groups
         # Rows that join a memory made before, by its id.
         self._joining: dict[str, list[int]] = {}
@@ -54,7 +54,7 @@ class Syntheses:
                 yield from self._told_once(part)
         for owner in sorted(self._joining):
             rows = planner.in_time(self._joining[owner])
-            yield from self._growth(self._population.memory(owner), rows)
+            yield from self._growth(self._view.memory(owner), rows)
 
     def undecided(self) -> Iterator[Undecided]:
         """Yield what looks like one thing and cannot be told once without a model."""
@@ -72,7 +72,7 @@ class Syntheses:
         planner = self._planner
         while len(rows) > 1:
             composed = compose_synthesis(
-                self._population.sources(planner.ids(rows)), planner.find_covering
+                self._view.sources(planner.ids(rows)), planner.find_covering
             )
             written = list(self._synthesis(rows, composed))
             yield from written
@@ -117,7 +117,7 @@ class Syntheses:
 
         One that says what something was before takes in nothing else.
         """
-        view = self._population
+        view = self._view
         owners = Counter(view.owners[one] for one in self._planner.ids(group) if one in view.owners)
         made = (view.memory(one) for one in most_common(owners))
         closed = view.updates.union(view.orders)
@@ -128,7 +128,7 @@ class Syntheses:
         planner = self._planner
         known: dict[str, list[int]] = {}
         for row in filter(planner.may_leave, fresh):
-            source = self._population.source(row)
+            source = self._view.source(row)
             teller = next((one for one in owners if self._tells(one, source)), None)
             if teller is not None and not self._was_taken_out(teller.id, row):
                 known.setdefault(teller.id, []).append(row)
@@ -139,15 +139,15 @@ class Syntheses:
             yield planner.proposal("merge", [owner, *ids], ids, reason, survivor=owner)
 
     def _tells(self, owner: Memory, source: Source) -> bool:
-        (standing,) = self._population.sources([owner.id])
+        (standing,) = self._view.sources([owner.id])
         return tells_already(standing, source, self._planner.find_covering)
 
     def _was_taken_out(self, survivor: str, row: int) -> bool:
         """Whether someone took a memory out again of the one that it would be merged into."""
-        return (survivor, self._planner.id(row)) in self._population.taken_apart
+        return (survivor, self._planner.id(row)) in self._view.taken_apart
 
     def _seated(self, owners: list[Memory], fresh: list[int]) -> list[int]:
-        """Let the first memory with room take fresh members in; give those that find none."""
+        """Add fresh members to the first memory with room; return those that found none."""
         waiting = []
         for row in fresh:
             home = next((one.id for one in owners if self._has_room(one, row)), None)
@@ -163,15 +163,15 @@ class Syntheses:
         # One seat is the owner's: a proposal has so many sources at the most.
         if len(guests) >= thresholds.MOST_SOURCES:
             return False
-        # What is told already takes no room: else a second night would find some.
-        (standing,) = self._population.sources([owner.id])
-        sources = self._population.sources(self._planner.ids(guests))
+        # What is told already takes no room; otherwise a second night would find some.
+        (standing,) = self._view.sources([owner.id])
+        sources = self._view.sources(self._planner.ids(guests))
         grown = compose_growth(standing, sources, self._planner.find_covering)
         return len(grown.claims) <= thresholds.MOST_CLAIMS
 
     def _growth(self, owner: Memory, rows: list[int]) -> Iterator[Proposal]:
-        """Let a memory made before take members in; what stands in it stays word for word."""
-        planner, view = self._planner, self._population
+        """Propose that an earlier derived memory takes members in; its text stays word for word."""
+        planner, view = self._planner, self._view
         ids = planner.ids(rows)
         standing, sources = view.sources([owner.id])[0], view.sources(ids)
         quoted = compose_growth(standing, sources, planner.find_covering)
@@ -190,7 +190,7 @@ class Syntheses:
         )
 
     def _synthesis(self, rows: list[int], composed: Composition) -> Iterator[Proposal]:
-        planner, view = self._planner, self._population
+        planner, view = self._planner, self._view
         ids = planner.ids(rows)
         if len(rows) < thresholds.SYNTHESIZE_SOURCES:
             return

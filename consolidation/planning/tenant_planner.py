@@ -157,7 +157,7 @@ class TenantPlanner:
         return found[0] if found else None
 
     def likelihood(self, said: str, teller: str) -> float:
-        """Say how likely it is that one text says all that another says.
+        """Return how likely it is that one text says all that another says.
 
         What was found in an earlier night is not looked for again.
         """
@@ -176,7 +176,7 @@ class TenantPlanner:
         return [(rows[one], rows[other]) for one, other in found]
 
     def undecided(self, rows: Sequence[int]) -> Undecided:
-        """Say which memories look like one thing, and what the first lacks of the second."""
+        """Return which memories look like one thing, and what the first lacks of the second."""
         sources = self.view.sources(self.ids(rows))
         _, mean = similarities(sources)
         return Undecided(
@@ -188,7 +188,7 @@ class TenantPlanner:
         )
 
     def _lacking(self, here: Source, there: Source) -> str:
-        """Say what of one memory another one does not say."""
+        """Return what one memory says and another does not."""
         hashes = [content_hash(one.text) for one in (here, there)]
         return self.view.cache.recall(
             "lacking",

@@ -25,7 +25,7 @@ class TopicGroups:
     """
 
     def __init__(self, planner: TenantPlanner) -> None:
-        """Take the plan as it is so far."""
+        """Take the planner of the tenant, with what is planned so far."""
         self._planner = planner
 
     @cached_property

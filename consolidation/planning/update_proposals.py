@@ -19,9 +19,9 @@ class UpdateProposals:
     """The values of things that were replaced by newer ones."""
 
     def __init__(self, planner: TenantPlanner, topic_groups: TopicGroups) -> None:
-        """Take the plan as it is so far."""
+        """Take the planner of the tenant, with what is planned so far."""
         self._planner = planner
-        self._population = planner.view
+        self._view = planner.view
         self._topic_groups = topic_groups
 
     def propose(self) -> Iterator[Proposal]:
@@ -30,7 +30,7 @@ class UpdateProposals:
             yield from self._update(replacement)
 
     def _update(self, replacement: Replacement) -> Iterator[Proposal]:
-        planner, view = self._planner, self._population
+        planner, view = self._planner, self._view
         owners = [one.memory.id for one in replacement.told if one.memory.id in view.updates]
         oldest = {one.memory.id for one in replacement.stages[-1].told}
         # What was said before it has no place in a text that stands in order of time.
@@ -59,11 +59,11 @@ class UpdateProposals:
 
     def _draft(self, owners: list[str], stages: list[list[str]]) -> Draft | None:
         """Write what is so now and what was before; None if it has no place to stand."""
-        sources = [self._population.sources(stage) for stage in stages if stage]
+        sources = [self._view.sources(stage) for stage in stages if stage]
         if not owners:
             return compose_update(sources)
-        newer = self._population.sources(stages[-2])
-        owner = self._population.sources(owners)[0]
+        newer = self._view.sources(stages[-2])
+        owner = self._view.sources(owners)[0]
         draft = compose_next_update(owner, sources, newer)
         return draft if len(read(draft.text).sentences) <= thresholds.MOST_CLAIMS else None
 
@@ -89,7 +89,7 @@ class UpdateProposals:
         self, stage: StatedValue, after: tuple[str, str], until: tuple[str, str] | None
     ) -> Iterator[str]:
         """Yield open memories of the same groups that say nothing else, from `after` until then."""
-        view, topic_groups = self._population, self._topic_groups
+        view, topic_groups = self._view, self._topic_groups
         rows = (view.row(one.memory.id) for one in stage.told)
         groups = {topic_groups.group_of[row] for row in rows if row in topic_groups.group_of}
         for number in sorted(groups):

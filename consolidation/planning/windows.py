@@ -41,13 +41,13 @@ class Windows:
         demands: Sequence[Sequence[int]],
         settled: Collection[str],
     ) -> None:
-        """Take the plan as it is.
+        """Take the planner of the tenant.
 
         demands: groups of rows that demand one thing, which may lie far apart. settled: ids of
         memories about which there is nothing left to ask, since rules were certain.
         """
         self._planner = planner
-        self._population = planner.view
+        self._view = planner.view
         self._opponents = topic_groups.opponents
         self._demands = demands
         self._settled = frozenset(settled)
@@ -84,7 +84,7 @@ class Windows:
 
         Of memories with one text, one.
         """
-        view = self._population
+        view = self._view
         observed = [
             one
             for row, one in enumerate(view.memories)
@@ -100,16 +100,16 @@ class Windows:
     def _is_new(self, memory: Memory) -> bool:
         """Whether no model was shown it; what was made before is only ever shown beside others."""
         asked = self._planner.options.asked
-        observed = self._population.row(memory.id) is not None
+        observed = self._view.row(memory.id) is not None
         return observed and (memory.tenant, memory.content_hash) not in asked
 
     def _vectors(self, memories: Sequence[Memory]) -> NDArray[np.float32]:
         import numpy as np
 
-        return np.stack([one.vector for one in self._population.sources([m.id for m in memories])])
+        return np.stack([one.vector for one in self._view.sources([m.id for m in memories])])
 
     def _window(self, memories: Sequence[Memory], alone: tuple[str, ...]) -> Window:
-        planner, view = self._planner, self._population
+        planner, view = self._planner, self._view
         ids = [one.id for one in memories]
         hashes = tuple(one.content_hash for one in memories)
         estimate = estimate_window(view.sources(ids))
@@ -135,7 +135,7 @@ class Windows:
     def _apart(self, ids: Sequence[str]) -> Iterator[tuple[str, str]]:
         """Yield the pairs that nobody may join, whatever a model says."""
         shown = set(ids)
-        taken_apart = self._population.taken_apart
+        taken_apart = self._view.taken_apart
         for one in ids:
             others = self._opponents.get(one, set()) & shown
             others |= {other for other in shown if (one, other) in taken_apart}

@@ -38,7 +38,7 @@ def planned_outcome(survey: Survey) -> Outcome:
 
 @contextmanager
 def end_if_interrupted(run: RunInFile, interruption: Interruption) -> Iterator[None]:
-    """Let an interruption in the block end the run. Raises `InterruptedEarly`."""
+    """End the run if the block is interrupted. Raises `InterruptedEarly`."""
     try:
         yield
     except KeyboardInterrupt:

@@ -234,7 +234,7 @@ class RunInFile:
         try:
             done.results |= self._settle(file, part, done.views)
         except (FileHeld, UnusableFile):
-            raise  # whoever else comes would meet the same, and wait as long for it
+            raise  # every other write would wait as long, and fail in the same way
         except StoreError:
             # One of them cannot be written; what comes before it can.
             if len(part) == 1:
@@ -243,7 +243,7 @@ class RunInFile:
                 done.results |= self._settle(file, [one], done.views)
 
     def _find_what_stands(self, done: _Done) -> None:
-        """Ask the file what stands in it: between a commit and a note of it there is a gap."""
+        """Look up what was applied: an interruption may come between a commit and its record."""
         if not self._begun:
             return
         with open_reading(self._path) as file:
@@ -280,7 +280,7 @@ class RunInFile:
                 now = timestamp(self.context.now)
                 backup = {"backup": self.preflight.backup.name} if self.preflight.backup else {}
                 options = {**self._options, **backup}
-                # Before it is so: whoever is interrupted here asks the file.
+                # Before it is true: if this is interrupted, the file is asked.
                 self._begun = True
                 begin_run(file, self.context.run_id, now, version("slowwave"), options)
             yield file
@@ -312,7 +312,7 @@ def _by_id(results: Iterable[Result]) -> dict[str, Result]:
 
 
 def _batches(several: Sequence[CheckedProposal]) -> Iterator[Sequence[CheckedProposal]]:
-    """Part proposals so that no transaction keeps others waiting for more than a moment.
+    """Split proposals into transactions that keep others waiting for a moment only.
 
     One that is larger by itself is not parted: it is carried out whole or not at all.
     """

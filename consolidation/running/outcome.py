@@ -55,7 +55,7 @@ class Outcome:
 
 
 def verdict(outcome: Outcome) -> Literal["done", "partial", "failed", "interrupted"]:
-    """Say in a word how a run ended.
+    """Return in a word how a run ended.
 
     A failed or skipped proposal makes it partial, and failed if nothing was applied. What a writer
     declined, what was stale, and a model's draft that did not pass the check did not go wrong. A

@@ -42,7 +42,7 @@ class Purged:
 
 
 def plan_purge(path: Path, views: Sequence[TenantView], now: datetime) -> Purgeable:
-    """Say what a purge of these tenants would delete."""
+    """Return what a purge of these tenants would delete."""
     with open_reading(path) as file:
         purgeable = find_purgeable(file, [one.tenant for one in views], now)
     return spare_neighbours(purgeable, views)

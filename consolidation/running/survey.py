@@ -56,7 +56,7 @@ class Surveyor:
         now: datetime,
         progress: Progress,
     ) -> None:
-        """Take where to look, and with what."""
+        """Take the file, the options, and what is needed to read and plan."""
         self._path = path
         self._options = options
         self._embedder = embedder

@@ -105,7 +105,7 @@ class IdleMarks:
             keep_cached(file, found.cache.taken())
 
     def keep_idle_marks(self, found: Findings) -> None:
-        """Let the tenants rest in which nothing is left to do, and nothing has changed.
+        """Mark the tenants as idle in which nothing is left to do, and nothing has changed.
 
         What nobody asked for in the whole look is forgotten.
         """

@@ -146,7 +146,7 @@ def read_snapshot(
 
 
 def basis_of(model: str) -> str:
-    """Say what a graph depends on besides the texts and their vectors."""
+    """Return what a graph depends on besides the texts and their vectors."""
     return f"{rules()} {model} {EXTRACT_SIMILARITY} {SYNTHESIZE_SIMILARITY} {STEP}"
 
 
@@ -200,7 +200,7 @@ def compute_missing(
 
     snapshot.vectors.complete(embedder, keep, progress)
     return [
-        _population(tenant_rows, snapshot, _names(tenant_rows, keeper, snapshot.cache), progress)
+        _view(tenant_rows, snapshot, _names(tenant_rows, keeper, snapshot.cache), progress)
         for tenant_rows in snapshot.tenants_rows
     ]
 
@@ -223,7 +223,7 @@ def _names(
     return names
 
 
-def _population(
+def _view(
     tenant_rows: TenantRows, snapshot: Snapshot, names: dict[str, list[str]], progress: Progress
 ) -> TenantView:
     from .tenant_view import TenantView

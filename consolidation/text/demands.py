@@ -108,7 +108,7 @@ class Demand:
 
 @lru_cache(maxsize=4_096)
 def demand_of(text: str) -> Demand:
-    """Take a text as what it demands; the same text is taken once."""
+    """Return what a text demands, computed once for each text."""
     return Demand(text)
 
 
@@ -119,7 +119,7 @@ def may_demand(text: str) -> bool:
 
 def _is_plain(reading: Reading) -> bool:
     demands = reading.normative or _DEMANDS.search(reading.said) is not None
-    # Whoever asks a question demands an answer, and nothing of anyone else.
+    # A question demands an answer, and nothing else.
     demands = demands and "?" not in reading.text
     return demands and not _RELEASES.search(reading.said)
 

@@ -133,7 +133,7 @@ def _chunks(text: str) -> Iterator[Literal]:
 
 
 def _out_of_sentence(chunk: str) -> tuple[int, str]:
-    """Take off what belongs to the sentence: its full stop, brackets that begin or end in it."""
+    """Strip what belongs to the sentence: its full stop, brackets that begin or end in it."""
     before = 0
     while True:
         plain = chunk.rstrip(_STOPS)

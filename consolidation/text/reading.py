@@ -174,7 +174,7 @@ class Reading:
 
     @cached_property
     def signs(self) -> Counter[str]:
-        """The signs that say something by themselves, each as often as it stands there."""
+        """The signs that say something by themselves, as often as they occur."""
         return Counter(found.group().strip() for found in _SIGN.finditer(self.said))
 
     @cached_property
@@ -370,7 +370,7 @@ _Found = TypeVar("_Found")
 
 
 def cached_per_text(find: Callable[[Reading], _Found]) -> Callable[[Reading], _Found]:
-    """Let something be found once in each text, for all the others that it is compared with.
+    """Cache what a function finds in a text, for all the others that it is compared with.
 
     It is kept with the reading, as the properties of a reading are.
     """

@@ -197,7 +197,7 @@ class Replacement:
 
 
 def grouped(conflicts: Sequence[Conflict]) -> list[list[Conflict]]:
-    """Put conflicts that have a memory in common together: they are about one thing."""
+    """Group conflicts that share a memory: they are about one thing."""
     groups: dict[str, list[Conflict]] = {}
     for conflict in conflicts:
         met = [groups[one] for one in conflict.sources if one in groups]
@@ -235,7 +235,7 @@ def _conflict(pair: ValuePair, why: str) -> Conflict:
 
 
 def _parts(pairs: Sequence[ValuePair]) -> list[list[ValuePair]]:
-    """Put pairs that have a memory in common together, in the order of their last pairs."""
+    """Group pairs that share a memory, in the order of their last pairs."""
     if not pairs:
         return []
     import numpy as np

@@ -46,7 +46,7 @@ class Restatements:
     """What was observed, to be found by the words and values that some pairs ask for."""
 
     def __init__(self, everyone: Iterable[DatedMemory], asking: Sequence[ValuePair]) -> None:
-        """Take everyone, and the pairs that will be asked about."""
+        """Take all memories, and the pairs that will be asked about."""
         self._all = sorted((one for one in everyone if one.observed), key=lambda one: one.moment)
         self._moments = [one.moment for one in self._all]
         asked = frozenset().union(*(one.core | _terms(one.change.old_keys) for one in asking))

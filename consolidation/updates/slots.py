@@ -18,7 +18,7 @@ from slowwave.consolidation.thresholds import MOST_VALUE_WORDS, SHARED_MATTER, W
 from .attributes import SINGLE, attribute_of
 from .frames import Frame, Key
 
-# That somebody does now what another did: else two people may well do the same.
+# That somebody does now what another did; otherwise two people may well do the same.
 _SUCCEEDED = re.compile(
     r"\b(?:taken over|took over|takes over|replaced|replaces|succeeded|succeeds|instead of)\b", re.I
 )

@@ -89,7 +89,7 @@ def packaged_model() -> MiniLM:
 
 
 def batches(lengths: Sequence[int]) -> Iterator[list[int]]:
-    """Part positions into batches of texts of like length, so that little is padded."""
+    """Split positions into batches of texts of similar length, so that little is padded."""
     batch: list[int] = []
     for at in sorted(range(len(lengths)), key=lengths.__getitem__):
         if batch and (len(batch) + 1) * lengths[at] > _TOKENS:

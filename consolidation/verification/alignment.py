@@ -113,7 +113,7 @@ class Alignment:
         return any(_same_words(one.statement, source) for one in self.statements)
 
     def lost(self, source: Statement) -> Iterator[tuple[str, tuple[str, ...]]]:
-        """Say what of a statement of a source the draft has not, and in which words.
+        """Yield what the draft lacks of a statement of a source, and its words.
 
         Phrases of which it has no word, and statements of which it has hardly any.
         """

@@ -1,4 +1,4 @@
-"""Who does what to whom, in a statement of a draft and in the statement it was made from.
+"""Who does what to whom, in a statement of a draft and in that of a source.
 
 Each name is taken with the verb that it goes with, and how: it acts, it is acted upon, or it
 stands behind "from", "with" or "for". "Ann lent Ben the saw", "Ann lent the saw to Ben", "Ben was

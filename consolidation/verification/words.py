@@ -118,7 +118,7 @@ def _is_told(stated: ClaimStatement, replacing: bool) -> bool:
 
 
 def likelihood_of_support(said: str, tellers: Sequence[str]) -> float:
-    """Say how likely the network finds it that one of some texts, or all together, says it.
+    """Return how likely the network finds it that some texts, one or all together, say it.
 
     Raises `EmbedderError` if the packaged model is damaged.
     """

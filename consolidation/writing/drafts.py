@@ -26,10 +26,10 @@ if TYPE_CHECKING:
 
 
 class Drafting:
-    """Gives what a plan writes, each draft checked, and has a model asked about its windows."""
+    """Yields what a plan writes, each draft checked, and has a model asked about its windows."""
 
     def __init__(self, embedder: Embedder, writer: Writer) -> None:
-        """Take who writes, and what turns drafts into vectors."""
+        """Take the embedder for drafts, and the writer."""
         self._embedder = embedder
         self._writer = writer
         # Of drafts that passed the check, by proposal: to be kept with the memory.

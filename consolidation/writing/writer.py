@@ -39,7 +39,7 @@ class Answers(Protocol):
 
 
 class Writer(Protocol):
-    """Says what is to become of windows."""
+    """Decides what becomes of windows."""
 
     @property
     def name(self) -> str:

@@ -41,7 +41,7 @@ class BeforeImages:
                 self._scanned_again[decoded(key)["memory_id"]] = row["run_id"]
 
     def put_back(self, sequence: int, table: str, key: Row, image: Row) -> None:
-        """Put one image where it belongs now."""
+        """Restore one image, to the row or to the run that it belongs to now."""
         if table == "memory_entities":
             self._put_back_mention(sequence, key, image)
         elif not set_columns(self._file, table, {**key, "run_id": self._run_id}, image):

@@ -22,7 +22,7 @@ class Obstacle:
     table: str
     # The row's key, its parts with a space between them: of a memory, its id.
     row: str
-    # None: the row itself is gone, or another leans on it.
+    # None: the row itself is gone, or another depends on it.
     column: str | None
     now: Any
     left: Any
@@ -104,7 +104,7 @@ class LaterChanges:
 def column_changed(
     table: str, key: Row, column: str, now: object, left: object, by: LaterChange | None
 ) -> Obstacle:
-    """Say that a column is not what the run left."""
+    """Return the obstacle that a column is not what the run left."""
     what = (
         f"{_row(table, key)} was changed after the run: {column} is {_excerpt(now, left)} now, "
         f"the run left {_excerpt(left, now)}."
@@ -113,7 +113,7 @@ def column_changed(
 
 
 def memory_gone(file: MemoryFile, memory_id: str) -> Obstacle:
-    """Say that a memory is not there any more."""
+    """Return the obstacle that a memory is no longer there."""
     purge = purged_by(file, memory_id)
     if purge is None:
         what = f"Memory {memory_id} was deleted after the run."
@@ -127,7 +127,7 @@ def memory_gone(file: MemoryFile, memory_id: str) -> Obstacle:
 
 
 def memory_needed(memory_id: str, other: str, superseded: bool, by: LaterChange | None) -> Obstacle:
-    """Say that another memory leans on this one: it was superseded by it, or taken in."""
+    """Return the obstacle that another memory depends on this one, which took it in."""
     did = (
         f"Memory {other} was superseded by memory {memory_id}"
         if superseded
@@ -137,7 +137,7 @@ def memory_needed(memory_id: str, other: str, superseded: bool, by: LaterChange 
 
 
 def memory_passed_on(file: MemoryFile, memory_id: str, other: str) -> Obstacle | None:
-    """Say that another memory leans on this one since the one that stood for it was deleted.
+    """Return the obstacle that another memory depends on this one since a third was deleted.
 
     None if it did not come about so. No run deletes a memory that stands for others.
     """

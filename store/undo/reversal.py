@@ -179,7 +179,7 @@ class Reversal:
     def _pass_to_next_run(
         self, since: list[LaterChange], column: str, was: object, left: object
     ) -> None:
-        """Let the next run that changed a column give back what was before this one."""
+        """Make the next run that changed a column restore the value from before this one."""
         following = next((one for one in since if column in one.after), None)
         if following is not None:
             self._file.db.conn.execute(
