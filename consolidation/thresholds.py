@@ -281,3 +281,16 @@ AS_LIKE = 0.8
 # and what so many have, it must not leave out; a word of nearly all of them is what it is about.
 MOST_VOICES = 0.5
 NEARLY_ALL_VOICES = 0.75
+
+# Of the voices that may become a rule, so many are compared with all others by the network, to see
+# how many say no more than they do: those with the fewest words of their own. Set by hand.
+ASKED_VOICES = 8
+
+# With more literals than this in common, a text is a listing, and its words tell little besides.
+# Set by hand.
+MOST_MASKED = 50
+
+# With more sentences, or more owners ("the door of the shed of Ann") in one, no order of them is
+# tried: nobody would see at once that two such texts are the same. Set by hand.
+MOST_SENTENCES = 5
+MOST_OWNERS = 2

@@ -16,6 +16,7 @@ from slowwave.consolidation.text.literals import mask_literals, stands_in
 from slowwave.consolidation.text.normalise import normalise
 from slowwave.consolidation.text.reading import Reading, read
 from slowwave.consolidation.text.tokens import is_past_form, is_verb, stem, tokenise
+from slowwave.consolidation.thresholds import MOST_MASKED
 
 from .objections import Objection
 
@@ -26,8 +27,6 @@ _ACRONYM = re.compile(r"(?<![\w-])[A-Z]{3,5}(?![\w-])")
 # "We never", but not "we use": that is no order.
 _SUBJECT = re.compile(r"^(?:(?:the )?user |we (?=do not|don['’]t|never))", re.IGNORECASE)
 _MUST_BE = re.compile(r"^([^.;:,!?]+?) must be ([a-z]+)\b(.*)$", re.DOTALL)
-# With more literals than this, a text is a listing, and its words tell little besides.
-_MOST_MASKED = 50
 _LETTERS = "abcdefghijklmnopqrstuvwxyz"
 
 
@@ -76,7 +75,7 @@ class TextPair:
             for content in dict.fromkeys((*left.literal_contents, *right.literal_contents))
             if _holds(left, content) and _holds(right, content)
         ]
-        if len(both) > _MOST_MASKED:
+        if len(both) > MOST_MASKED:
             return left.bare, right.bare
         names = {content: _name(at) for at, content in zip(count(), both, strict=False)}
         self._contents = {name: content for content, name in names.items()}

@@ -23,6 +23,7 @@ from slowwave.consolidation.text.word_order import (
     owner_forms,
     paired_in_order,
 )
+from slowwave.consolidation.thresholds import MOST_OWNERS, MOST_SENTENCES
 
 # A sentence as what it is made of: stems of words that say something, values, words that join.
 _Line = tuple[str, ...]
@@ -44,8 +45,6 @@ _COPULAS = frozenset({"is", "are", "was", "were"})
 _DEFINITE = lexicon.POSSESSIVES | {"the"}
 # Three words or more in a row: "milk, eggs and bread".
 _LIST = re.compile(r"(?<=[a-z] )(?:[\w.+#-]+, )+[\w.+#-]+,? (?:and|or) [\w.+#-]*\w")
-# With more sentences, or more owners in one, nobody would see at once that it is the same.
-_MOST_SENTENCES, _MOST_OWNERS = 5, 2
 
 
 def rearranged(left: Reading, right: Reading) -> bool:
@@ -82,7 +81,7 @@ def _rearranged(left: Reading, right: Reading) -> bool:
     alike = _parts(left) == _parts(right)
     if alike and (_plain(left) in _lines(right) or _plain(right) in _lines(left)):
         return True
-    if len(left.sentences) != len(right.sentences) or len(left.sentences) > _MOST_SENTENCES:
+    if len(left.sentences) != len(right.sentences) or len(left.sentences) > MOST_SENTENCES:
         return False
     if len(left.sentences) == 1:
         return _same_sentence(left, right)
@@ -145,7 +144,7 @@ def _lines(reading: Reading) -> tuple[_Line, ...]:
         sorted(
             {
                 _line(reading, paired_in_order(active_form(form)))
-                for tokens in owner_forms(reading.tokens, _MOST_OWNERS)
+                for tokens in owner_forms(reading.tokens, MOST_OWNERS)
                 for form in fronted_forms(tokens)
             }
         )
@@ -238,7 +237,7 @@ def _named(tokens: Sequence[Token]) -> _Line:
 
 
 def _bare(tokens: Sequence[Token]) -> set[_Line]:
-    forms = owner_forms(tokens, _MOST_OWNERS)
+    forms = owner_forms(tokens, MOST_OWNERS)
     return {_named(form) for form in forms}
 
 

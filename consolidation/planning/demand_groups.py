@@ -27,6 +27,7 @@ from slowwave.consolidation.text.reading import Reading, read
 from slowwave.consolidation.text.tokens import stem
 from slowwave.consolidation.thresholds import (
     ALIKE_VOICES,
+    ASKED_VOICES,
     CLEAR_SIMILARITY,
     CONTESTED_DEMANDS,
     DEMAND_SIMILARITY,
@@ -42,8 +43,6 @@ if TYPE_CHECKING:
 
 # What these object to is how it is demanded, which is told by how often it is turned round.
 _DEMANDING_GUARDS = frozenset({"negation", "mood"})
-# Of the voices that may become a rule, so many are asked how many others say no more.
-_ASKED_VOICES = 8
 # Into so many columns the words of demands are folded, at random but always the same: without a
 # vocabulary, memory does not grow with it.
 _COLUMNS = 1_024
@@ -166,9 +165,9 @@ def rule_drafts(sources: Sequence[Source], likelihood: Likelihood) -> Iterator[D
     likeliest = sorted(candidates, key=lambda one: one[0])
     asked = [
         (-len(find_restating(chosen.text, texts, likelihood)), chosen, supporters)
-        for _, chosen, supporters in likeliest[:_ASKED_VOICES]
+        for _, chosen, supporters in likeliest[:ASKED_VOICES]
     ]
-    rest = [(0, chosen, supporters) for _, chosen, supporters in likeliest[_ASKED_VOICES:]]
+    rest = [(0, chosen, supporters) for _, chosen, supporters in likeliest[ASKED_VOICES:]]
     for _, chosen, supporters in sorted(asked, key=lambda one: one[0]) + rest:
         ids = tuple(sorted(source.id for source in supporters))
         yield Draft((Claim(with_date(chosen, with_full_stop(chosen.text.strip())), ids),))
