@@ -106,7 +106,7 @@ class Window:
     # Those that may be superseded.
     may_leave: frozenset[str]
     # Those that were made before: they may take others in, and stay word for word.
-    standing: frozenset[str]
+    derived: frozenset[str]
     # Pairs that nobody may join: a rule is certain that they differ, or a person took them apart.
     apart: frozenset[tuple[str, str]]
     operations: frozenset[Operation]

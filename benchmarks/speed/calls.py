@@ -165,7 +165,7 @@ def _windows(view: TenantView) -> Iterator[Window]:
             trusts=tuple(one.trust for one in shown),
             sessions=ids,
             may_leave=frozenset(ids),
-            standing=frozenset(),
+            derived=frozenset(),
             apart=frozenset(),
             operations=frozenset(OPERATIONS),
             decided=frozenset(),

@@ -3,7 +3,8 @@
 DBSCAN finds what hangs together, but chains: at a distance of 0.30 its largest cluster held 756
 of 2,541 real memories. Average linkage cut at the same distance, inside each of its clusters,
 equals average linkage over everything and scored best against labelled groups; the conflicts that
-the guards find are then kept apart inside each of those.
+the guards find are then kept apart inside each of those. With two as its least cluster, DBSCAN
+drops only what has no neighbour at all: it spares average linkage the rows that stand alone.
 """
 
 from __future__ import annotations

@@ -244,7 +244,7 @@ class Suggestions:
         """
         if not group.claims:
             raise Unusable("it says nothing: it has no claims")
-        cited = {one for claim in group.claims for one in claim.sources} | self._window.standing
+        cited = {one for claim in group.claims for one in claim.sources} | self._window.derived
         ids = [one for one in group.ids if one in cited]
         if len(ids) < _FEWEST:
             raise Unusable("its claims cite fewer than two of its memories")
@@ -252,10 +252,10 @@ class Suggestions:
 
     def _compose(self, ids: Sequence[str], claims: Sequence[Claim]) -> Suggestion:
         self._refuse_apart(ids)
-        standing = [one for one in ids if one in self._window.standing]
-        if len(standing) > 1:
+        derived = [one for one in ids if one in self._window.derived]
+        if len(derived) > 1:
             raise Unusable("two of its memories stand as they are")
-        survivor = standing[0] if standing else None
+        survivor = derived[0] if derived else None
         leaving = [one for one in ids if one != survivor and one in self._window.may_leave]
         if len(leaving) + bool(survivor) < _FEWEST:
             raise Unusable("its memories may not be superseded")
@@ -285,7 +285,7 @@ class Suggestions:
         before = [one for one in group.ids if one not in now]
         if not now or not before:
             raise Unusable("it does not say which memories give the newest value, and which do not")
-        if not self._window.standing.isdisjoint(group.ids):
+        if not self._window.derived.isdisjoint(group.ids):
             raise Unusable("a memory that stands cannot be part of it")
         said = {one: self._source[one].observed_at for one in group.ids}
         if min(said[one] for one in now) <= max(said[one] for one in before):
@@ -321,7 +321,7 @@ class Suggestions:
                 raise Unusable("fewer than two of its memories only restate the rule")
             group = replace(group, ids=ids, claims=(replace(claim, sources=ids),))
             return self._joined(group, check)
-        if not self._window.standing.isdisjoint(group.ids):
+        if not self._window.derived.isdisjoint(group.ids):
             raise Unusable("a memory that stands cannot be part of it")
         leaving = [one for one in restating if one in self._window.may_leave]
         draft = Draft((replace(claim, sources=tuple(sorted(group.ids))),))

@@ -227,21 +227,21 @@ def short_ids(sources: Sequence[Source]) -> dict[str, str]:
     return {f"m{number}": source.id for number, source in enumerate(sources, start=1)}
 
 
-def ask_about(sources: Sequence[Source], standing: frozenset[str]) -> Messages:
+def ask_about(sources: Sequence[Source], derived: frozenset[str]) -> Messages:
     """Return the messages that ask about memories, of which some stand as they are."""
     return [
         {"role": "system", "content": INSTRUCTIONS},
-        {"role": "user", "content": _fenced("memories", _lines(sources, standing))},
+        {"role": "user", "content": _fenced("memories", _lines(sources, derived))},
     ]
 
 
 def ask_again(
     sources: Sequence[Source],
-    standing: frozenset[str],
+    derived: frozenset[str],
     faulty: Sequence[tuple[StatedGroup, Sequence[str]]],
 ) -> Messages:
     """Return the messages that ask once more about groups, each with its faults: they may quote."""
-    messages = ask_about(sources, standing)
+    messages = ask_about(sources, derived)
     listed = [_line(group.model_dump() | {"faults": list(faults)}) for group, faults in faulty]
     messages[-1]["content"] += f"\n{_REPAIR}\n{_fenced('groups', listed)}"
     return messages
@@ -258,7 +258,7 @@ def ask_for_the_form(messages: Messages, answer: str, fault: str) -> Messages:
     ]
 
 
-def _lines(sources: Sequence[Source], standing: frozenset[str]) -> Iterator[str]:
+def _lines(sources: Sequence[Source], derived: frozenset[str]) -> Iterator[str]:
     """Yield each memory as a line, below the day on which it was said."""
     day = ""
     for short, source in zip(short_ids(sources), sources, strict=True):
@@ -266,7 +266,7 @@ def _lines(sources: Sequence[Source], standing: frozenset[str]) -> Iterator[str]
         if said != day:
             day = said
             yield day
-        stands = "stands " if source.id in standing else ""
+        stands = "stands " if source.id in derived else ""
         yield f"{short} {stands}{_line(source.text)}"
 
 

@@ -210,15 +210,15 @@ class GroupsQuestion(Question):
         yield self.dialogue.end(state, why)
 
     def _asked(self, dialogue: WindowDialogue) -> tuple[Messages, Estimate]:
-        standing = dialogue.window.standing
+        derived = dialogue.window.derived
         if not self._faulty:
-            messages = prompts.ask_about(self._sources, standing)
+            messages = prompts.ask_about(self._sources, derived)
             return messages, estimate_window(self._sources)
         short = {own: short for short, own in self._ids.items()}
         groups = [(one.group.stated(short), one.faults) for one in self._faulty]
         claims = [claim.text for one in self._faulty for claim in one.group.claims]
         faults = [why for one in self._faulty for why in one.faults]
-        messages = prompts.ask_again(self._sources, standing, groups)
+        messages = prompts.ask_again(self._sources, derived, groups)
         return messages, estimate_again(self._sources, len(groups), [*claims, *faults])
 
     def _sorted_out(

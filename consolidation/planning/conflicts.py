@@ -51,13 +51,13 @@ def _named(
     view: TenantView, disputes: Sequence[Dispute], seen: Sequence[Conflict]
 ) -> Iterator[Conflict]:
     """Yield the conflicts that a model named whose memories still stand, none twice."""
-    standing: dict[str, Memory] = {}
+    active: dict[str, Memory] = {}
     for memory in view.memories:
         if memory.status == "active":
-            standing.setdefault(memory.content_hash, memory)
+            active.setdefault(memory.content_hash, memory)
     known = {frozenset(one.sources) for one in seen}
     for one in disputes:
-        earlier, later = standing.get(one.earlier_hash), standing.get(one.later_hash)
+        earlier, later = active.get(one.earlier_hash), active.get(one.later_hash)
         if earlier and later and frozenset((earlier.id, later.id)) not in known:
             texts = (earlier.content, later.content)
             yield Conflict((earlier.id, later.id), one.tenant, "statement", texts, one.why)

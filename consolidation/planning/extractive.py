@@ -80,11 +80,11 @@ def compose_growth(
     owner: Source, sources: Sequence[Source], teller: Teller = in_the_same_words
 ) -> Draft:
     """Write the owner's text again, word for word, and behind it what the sources add to it."""
-    standing = _standing(owner)
-    added, told = _chosen(sources, standing, teller)
+    owner_units = _units_of_owner(owner)
+    added, told = _chosen(sources, owner_units, teller)
     kept = [
         Claim(sentence, _citing(unit, told))
-        for sentence, unit in zip(read(owner.text).sentences, standing, strict=True)
+        for sentence, unit in zip(read(owner.text).sentences, owner_units, strict=True)
     ]
     return Draft((*kept, *(_claim(unit, told) for unit in added)))
 
@@ -131,8 +131,8 @@ def compose_next_update(
 
 def tells_already(owner: Source, source: Source, teller: Teller = in_the_same_words) -> bool:
     """Whether one memory tells all that another tells."""
-    standing = _standing(owner)
-    return all(_told_by(unit, standing, teller) is not None for unit in _units(source))
+    owner_units = _units_of_owner(owner)
+    return all(_told_by(unit, owner_units, teller) is not None for unit in _units(source))
 
 
 def richness(source: Source) -> int:
@@ -146,14 +146,14 @@ def sorted_by_time(sources: Sequence[Source]) -> list[Source]:
 
 
 def _chosen(
-    sources: Sequence[Source], standing: Sequence[_Unit], teller: Teller
+    sources: Sequence[Source], owner_units: Sequence[_Unit], teller: Teller
 ) -> tuple[list[_Unit], list[tuple[_Unit, _Unit]]]:
     """Choose the sentences to keep besides those that stand; say who tells what is left out."""
     units = [unit for source in sorted_by_time(sources) for unit in _units(source)]
     places = {unit: at for at, unit in enumerate(units)}
     kept: list[_Unit] = []
     # What tells one that tells it tells it, too: whom each sentence is left out for.
-    teller_of = {unit: unit for unit in standing}
+    teller_of = {unit: unit for unit in owner_units}
     for unit in sorted(units, key=lambda one: (-one.richness, len(one.reading.text), places[one])):
         by = _told_by(unit, list(teller_of), teller)
         if by is None:
@@ -188,7 +188,7 @@ def _units(source: Source) -> list[_Unit]:
     return [_Unit(source, read(sentence)) for sentence in read(source.text).sentences]
 
 
-def _standing(owner: Source) -> list[_Unit]:
+def _units_of_owner(owner: Source) -> list[_Unit]:
     """Read a memory made before, each sentence as of the day that stands in front of it."""
     units = []
     for sentence in read(owner.text).sentences:

@@ -125,7 +125,7 @@ def by_rank(view: TenantView, may_leave: Callable[[int], bool]) -> Rank:
     already stands for others, so that lineage does not grow by a step a night; then one that says
     it plainly, without "User said that" in front; then the newest.
     """
-    standing = {edge.derived_id for edge in view.edges if edge.operation == "merge"}
+    survivors = {edge.derived_id for edge in view.edges if edge.operation == "merge"}
 
     def rank(row: int) -> tuple[bool, float, bool, bool, bool, float, str]:
         memory = view.memories[row]
@@ -134,7 +134,7 @@ def by_rank(view: TenantView, may_leave: Callable[[int], bool]) -> Rank:
             may_leave(row),
             -memory.trust,
             memory.origin != "human",
-            memory.id not in standing,
+            memory.id not in survivors,
             view.reading(row).announced,
             newest,
             memory.id,

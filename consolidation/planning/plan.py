@@ -1,4 +1,4 @@
-"""Populations to a plan: everything that a run will do, decided before it does anything.
+"""Tenants to a plan: everything that a run will do, decided before it does anything.
 
 A pure function of what the file holds. What was observed is clustered, whatever became of it
 since: superseded memories keep their place, so that the clusters of a second run are those of

@@ -124,10 +124,10 @@ class Rules:
     def _merged_into(self, voicing: list[int], group: list[int]) -> Iterator[int]:
         """Yield the rows of a group that one of its open rows stands for: they are voices, too."""
         planner, memories = self._planner, self._view.memories
-        standing = set(planner.ids(voicing))
+        open_ids = set(planner.ids(voicing))
         for row in group:
             successor = memories[row].superseded_by
-            while successor is not None and successor not in standing:
+            while successor is not None and successor not in open_ids:
                 next_row = self._view.row(successor)
                 successor = None if next_row is None else memories[next_row].superseded_by
             if row in planner.used or successor is not None:

@@ -44,17 +44,19 @@ class Syntheses:
         planner = self._planner
         for group in self._topic_groups.groups:
             # Of all, whatever became of them since: so the next night leaves out the same.
-            fresh = [row for row in self._alike(group) if planner.is_open(row)]
-            fresh = planner.in_time(self._agreeing(fresh))
+            fresh = [row for row in self._without_look_alikes(group) if planner.is_open(row)]
+            fresh = planner.in_time(self._without_opponents(fresh))
             owners = self._owners(group)
             if owners:
-                yield from self._told_already(owners, fresh)
-                fresh = self._seated(owners, [row for row in fresh if planner.is_open(row)])
+                yield from self._propose_merges_into_owners(owners, fresh)
+                fresh = self._assign_to_owners(
+                    owners, [row for row in fresh if planner.is_open(row)]
+                )
             for part in _even_parts(fresh, thresholds.MOST_SOURCES):
-                yield from self._told_once(part)
+                yield from self._propose_for_group(part)
         for owner in sorted(self._joining):
             rows = planner.in_time(self._joining[owner])
-            yield from self._growth(self._view.memory(owner), rows)
+            yield from self._propose_growth(self._view.memory(owner), rows)
 
     def undecided(self) -> Iterator[Undecided]:
         """Yield what looks like one thing and cannot be told once without a model."""
@@ -63,7 +65,7 @@ class Syntheses:
             if len(still) > 1:
                 yield self._planner.undecided(still)
 
-    def _told_once(self, rows: list[int]) -> Iterator[Proposal]:
+    def _propose_for_group(self, rows: list[int]) -> Iterator[Proposal]:
         """Propose what tells some rows once: a memory of which others say no more, or a new one.
 
         Merges leave fewer rows, of which a synthesis may then be worth it: so the next night finds
@@ -74,18 +76,18 @@ class Syntheses:
             composed = compose_synthesis(
                 self._view.sources(planner.ids(rows)), planner.find_covering
             )
-            written = list(self._synthesis(rows, composed))
+            written = list(self._propose_synthesis(rows, composed))
             yield from written
             if written or not planner.is_open(rows[0]):
                 return
-            merges = list(self._merges(rows, composed))
+            merges = list(self._propose_merges(rows, composed))
             yield from merges
             if not merges:
                 self._left.append(rows)
                 return
             rows = [row for row in rows if planner.is_open(row)]
 
-    def _merges(self, rows: list[int], composed: Composition) -> Iterator[Proposal]:
+    def _propose_merges(self, rows: list[int], composed: Composition) -> Iterator[Proposal]:
         """Merge memories into the one that tells all that they say."""
         planner = self._planner
         row_of = {planner.id(row): row for row in rows}
@@ -97,13 +99,13 @@ class Syntheses:
         for survivor, leaving in into.items():
             yield planner.merge(survivor, leaving)
 
-    def _agreeing(self, rows: list[int]) -> list[int]:
+    def _without_opponents(self, rows: list[int]) -> list[int]:
         """Return the rows without those that stand against each other."""
         planner, opponents = self._planner, self._topic_groups.opponents
         ids = set(planner.ids(rows))
         return [row for row in rows if ids.isdisjoint(opponents.get(planner.id(row), ()))]
 
-    def _alike(self, rows: list[int]) -> list[int]:
+    def _without_look_alikes(self, rows: list[int]) -> list[int]:
         """Return the rows without those that look like others and differ from them in one thing."""
         pairs = self._planner.look_alikes(rows)
         while pairs:
@@ -123,7 +125,9 @@ class Syntheses:
         closed = view.updates.union(view.orders)
         return [memory for memory in made if memory.id not in closed]
 
-    def _told_already(self, owners: list[Memory], fresh: list[int]) -> Iterator[Proposal]:
+    def _propose_merges_into_owners(
+        self, owners: list[Memory], fresh: list[int]
+    ) -> Iterator[Proposal]:
         """Merge what a memory made before tells already into it."""
         planner = self._planner
         known: dict[str, list[int]] = {}
@@ -139,14 +143,14 @@ class Syntheses:
             yield planner.proposal("merge", [owner, *ids], ids, reason, survivor=owner)
 
     def _tells(self, owner: Memory, source: Source) -> bool:
-        (standing,) = self._view.sources([owner.id])
-        return tells_already(standing, source, self._planner.find_covering)
+        (owner_source,) = self._view.sources([owner.id])
+        return tells_already(owner_source, source, self._planner.find_covering)
 
     def _was_taken_out(self, survivor: str, row: int) -> bool:
         """Whether someone took a memory out again of the one that it would be merged into."""
         return (survivor, self._planner.id(row)) in self._view.taken_apart
 
-    def _seated(self, owners: list[Memory], fresh: list[int]) -> list[int]:
+    def _assign_to_owners(self, owners: list[Memory], fresh: list[int]) -> list[int]:
         """Add fresh members to the first memory with room; return those that found none."""
         waiting = []
         for row in fresh:
@@ -164,19 +168,19 @@ class Syntheses:
         if len(guests) >= thresholds.MOST_SOURCES:
             return False
         # What is told already takes no room; otherwise a second night would find some.
-        (standing,) = self._view.sources([owner.id])
+        (owner_source,) = self._view.sources([owner.id])
         sources = self._view.sources(self._planner.ids(guests))
-        grown = compose_growth(standing, sources, self._planner.find_covering)
+        grown = compose_growth(owner_source, sources, self._planner.find_covering)
         return len(grown.claims) <= thresholds.MOST_CLAIMS
 
-    def _growth(self, owner: Memory, rows: list[int]) -> Iterator[Proposal]:
+    def _propose_growth(self, owner: Memory, rows: list[int]) -> Iterator[Proposal]:
         """Propose that an earlier derived memory takes members in; its text stays word for word."""
         planner, view = self._planner, self._view
         ids = planner.ids(rows)
-        standing, sources = view.sources([owner.id])[0], view.sources(ids)
-        quoted = compose_growth(standing, sources, planner.find_covering)
+        owner_source, sources = view.sources([owner.id])[0], view.sources(ids)
+        quoted = compose_growth(owner_source, sources, planner.find_covering)
         leaving = view.sources(planner.leaving(rows))
-        if not _adds_little(quoted, standing, leaving):
+        if not _adds_little(quoted, owner_source, leaving):
             planner.used.difference_update(rows)
             return
         yield planner.proposal(
@@ -189,7 +193,7 @@ class Syntheses:
             topics=shared_topics(view, rows),
         )
 
-    def _synthesis(self, rows: list[int], composed: Composition) -> Iterator[Proposal]:
+    def _propose_synthesis(self, rows: list[int], composed: Composition) -> Iterator[Proposal]:
         planner, view = self._planner, self._view
         ids = planner.ids(rows)
         if len(rows) < thresholds.SYNTHESIZE_SOURCES:
@@ -215,9 +219,9 @@ class Syntheses:
             )
 
 
-def _adds_little(draft: Draft, standing: Source, leaving: Sequence[Source]) -> bool:
+def _adds_little(draft: Draft, owner_source: Source, leaving: Sequence[Source]) -> bool:
     """Whether what a memory takes in is enough shorter than what goes for it."""
-    added = len(draft.text) - len(standing.text)
+    added = len(draft.text) - len(owner_source.text)
     return added <= thresholds.SHORTER * sum(len(source.text) for source in leaving)
 
 

@@ -124,7 +124,7 @@ class Windows:
             # Without a session, what was said on one day counts as one occasion.
             sessions=tuple(one.session or one.observed_at[:10] for one in memories),
             may_leave=frozenset(one.id for one in memories if planner.may_be_replaced(one)),
-            standing=frozenset(one for one in ids if view.row(one) is None),
+            derived=frozenset(one for one in ids if view.row(one) is None),
             apart=frozenset(self._apart(ids)),
             operations=planner.options.only,
             decided=planner.options.remembered,

@@ -198,7 +198,7 @@ class RunInFile:
             run_in_thread(self._writer.make_ready)
         with self._writing() as file:
             answers = self._kept_answers(file)
-            for some in self._drafting.written(plan, done.views, answers):
+            for some in self._drafting.checked_drafts(plan, done.views, answers):
                 written = [one for one in some if isinstance(one, CheckedProposal)]
                 for part in _batches(written):
                     done.last = part

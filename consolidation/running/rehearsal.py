@@ -70,7 +70,7 @@ def _asked_only(
     asked: list[AskedWindow] = []
     with open_reading(path) as file:
         drafting = Drafting(embedder, writer)
-        for some in drafting.written(plan, views, KeptAnswers(file)):
+        for some in drafting.checked_drafts(plan, views, KeptAnswers(file)):
             for one in some:
                 if isinstance(one, AskedWindow):
                     asked.append(one)

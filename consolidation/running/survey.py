@@ -78,15 +78,21 @@ class Surveyor:
         """
         options = self._options
         idle_marks = IdleMarks(self._path, self._embedder.name, self._chosen(), self._now)
-        anew = options.full or options.reconsider or options.purge or not options.consolidate
-        standing = idle_marks.look_up(options.tenants)
-        resting = {} if anew else {one: plan for one, plan in standing.items() if plan is not None}
+        looks_at_all = (
+            options.full or options.reconsider or options.purge or not options.consolidate
+        )
+        idle_plans = idle_marks.look_up(options.tenants)
+        idle = (
+            {}
+            if looks_at_all
+            else {one: plan for one, plan in idle_plans.items() if plan is not None}
+        )
         snapshot = read_snapshot(
             self._path,
             options.tenants,
             self._embedder.name,
             self._now,
-            resting,
+            idle,
             cache,
             options.full and cache is None,
             self._writer.key,
@@ -102,9 +108,9 @@ class Surveyor:
         if not options.reconsider:
             chosen = replace(chosen, remembered=snapshot.remembered, asked=snapshot.asked)
         plans = _planned(views, chosen, self._progress) if options.consolidate else {}
-        everything = resting | plans
-        plan = join_plans(everything[one] for one in snapshot.tenants if one in everything)
-        whole = not options.tenants and not resting
+        plan_of = idle | plans
+        plan = join_plans(plan_of[one] for one in snapshot.tenants if one in plan_of)
+        whole = not options.tenants and not idle
         found = idle_marks.found(snapshot, views, plans, whole)
         purgeable = plan_purge(self._path, views, self._at) if options.purge else None
         return Survey(snapshot, views, plan, found, purgeable)

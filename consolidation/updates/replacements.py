@@ -72,9 +72,9 @@ def _handed_on(
 ) -> Iterator[Conflict]:
     """Yield the conflicts that what is superseded has left to what stands for it, each once."""
     known = {frozenset(one.sources) for one in conflicts}
-    standing = _Standing(everyone)
+    successors = _Successors(everyone)
     for pair, doubt in zip(pairs, doubts, strict=True):
-        carried = None if doubt is None else standing.carried(pair)
+        carried = None if doubt is None else successors.carried(pair)
         if carried is None or doubt is None:
             continue
         conflict = _conflict(carried, doubt)
@@ -140,7 +140,7 @@ def _obstacle(
     return None
 
 
-class _Standing:
+class _Successors:
     """Memories as they are found by the ids of those that they stand for."""
 
     def __init__(self, everyone: Iterable[DatedMemory]) -> None:

@@ -35,7 +35,7 @@ class Drafting:
         # Of drafts that passed the check, by proposal: to be kept with the memory.
         self.vectors: dict[str, NDArray[np.float32]] = {}
 
-    def written(
+    def checked_drafts(
         self, plan: Plan, views: Sequence[TenantView], answers: Answers
     ) -> Iterator[Sequence[CheckedProposal | AskedWindow]]:
         """Yield what is to be carried out, some at once.
@@ -46,18 +46,18 @@ class Drafting:
         by_tenant = {view.tenant: view for view in views}
         at_once = [one for one in plan.proposals if not one.waits]
         waiting = [one for one in plan.proposals if one.waits]
-        yield from self._of_the_plan(at_once, by_tenant)
+        yield from self._check_planned(at_once, by_tenant)
         taken: set[str] = set()
-        for some in self._of_windows(plan, by_tenant, answers):
+        for some in self._ask_about_windows(plan, by_tenant, answers):
             for one in some:
                 if isinstance(one, CheckedProposal) and one.state == "planned":
                     taken.update(one.proposal.sources)
             yield some
         left = [one for one in waiting if taken.isdisjoint(one.sources)]
-        yield [_displaced(one) for one in waiting if not taken.isdisjoint(one.sources)]
-        yield from self._of_the_plan(left, by_tenant)
+        yield [_declined(one) for one in waiting if not taken.isdisjoint(one.sources)]
+        yield from self._check_planned(left, by_tenant)
 
-    def _of_the_plan(
+    def _check_planned(
         self, proposals: Sequence[Proposal], by_tenant: Mapping[str, TenantView]
     ) -> Iterator[Sequence[CheckedProposal]]:
         """Check what the plan holds the draft of; that needs no model."""
@@ -78,7 +78,7 @@ class Drafting:
                     accepted_or_rejected(one, _sources_of(one, by_tenant), check) for one in some
                 ]
 
-    def _of_windows(
+    def _ask_about_windows(
         self, plan: Plan, by_tenant: Mapping[str, TenantView], answers: Answers
     ) -> Iterator[Sequence[CheckedProposal | AskedWindow]]:
         if not plan.windows:
@@ -114,7 +114,7 @@ def _sources_of(proposal: Proposal, by_tenant: Mapping[str, TenantView]) -> list
     return sorted_by_time(by_tenant[proposal.tenant].sources(proposal.sources))
 
 
-def _displaced(proposal: Proposal) -> CheckedProposal:
+def _declined(proposal: Proposal) -> CheckedProposal:
     return CheckedProposal(proposal, "declined", "a model grouped its memories otherwise")
 
 
