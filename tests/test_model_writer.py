@@ -1306,12 +1306,10 @@ def test_a_server_that_asks_for_patience_is_given_it(agent: Agent) -> None:
 
 def test_no_more_patience_is_had_than_the_budget_of_time_allows(agent: Agent) -> None:
     agent.remember(a_fact())
-    agent.server.responder = in_turn(refuses(503, retry_after="20"))
-    began = time.monotonic()
+    agent.server.responder = in_turn(refuses(503, retry_after="3600"))
     question = only_question(agent.sleep(agent.writer(budget=Budget(seconds=1.0))))
     assert (question.state, question.why) == ("skipped", "the budget of 1 seconds is used up")
     assert len(agent.server.asked) == 1
-    assert time.monotonic() - began < 15.0
 
 
 def test_one_failed_call_does_not_keep_the_others_from_being_applied(agent: Agent) -> None:
