@@ -147,7 +147,7 @@ def _ask_alone(endpoint: Endpoint, view: TenantView, concurrency: int) -> None:
         suggestions = Suggestions(one, job.sources, "")
         models = Models(endpoint.model, endpoint.model)
         dispatcher.ask(GroupsQuestion(WindowDialogue(job, suggestions, models)))
-    while not dispatcher.at_rest:
+    while not dispatcher.is_idle:
         list(dispatcher.completed(seconds=0.1))
 
 

@@ -58,7 +58,7 @@ class Dispatcher:
         return len(self._waiting)
 
     @property
-    def at_rest(self) -> bool:
+    def is_idle(self) -> bool:
         """Whether nothing waits and nothing is under way; what came of it may lie there still."""
         with self._lock:
             return not self._waiting and not self._flying

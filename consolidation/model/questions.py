@@ -105,7 +105,7 @@ class _Doubted:
 
 
 # What comes of a question: proposals, the end of a window, or what is to be asked next.
-Come = Iterator["CheckedProposal | AskedWindow | Question"]
+NextSteps = Iterator["CheckedProposal | AskedWindow | Question"]
 
 
 class Question(ABC):
@@ -126,11 +126,11 @@ class Question(ABC):
         self._key = _key(model, messages)
 
     @abstractmethod
-    def settle(self, text: str, check: Check) -> Come:
+    def handle_answer(self, text: str, check: Check) -> NextSteps:
         """Read the answer, and give what came of it, or what to ask next."""
 
     @abstractmethod
-    def failed(self, state: State, why: str, check: Check) -> Come:
+    def handle_failure(self, state: State, why: str, check: Check) -> NextSteps:
         """Return what comes of the window without an answer."""
 
     @property
@@ -160,10 +160,10 @@ class Question(ABC):
         """Note what was used for it."""
         self.dialogue.charge(used)
 
-    def _unread(self, text: str, why: str, check: Check) -> Come:
+    def _ask_for_form(self, text: str, why: str, check: Check) -> NextSteps:
         """Ask once more for the form."""
         if self._is_repeated:
-            yield from self.failed("failed", why, check)
+            yield from self.handle_failure("failed", why, check)
             return
         self._is_repeated = True
         self.messages = prompts.ask_for_the_form(self.messages, text, why)
@@ -185,28 +185,28 @@ class GroupsQuestion(Question):
         messages, estimate = self._asked(dialogue)
         super().__init__(dialogue.models.writer, dialogue, messages, estimate)
 
-    def settle(self, text: str, check: Check) -> Come:
+    def handle_answer(self, text: str, check: Check) -> NextSteps:
         """Yield the groups that may be carried out, and ask on about the others."""
         try:
             stated = read_form(prompts.GroupsAnswer, text).groups
         except UnreadableAnswer as error:
-            yield from self._unread(text, str(error), check)
+            yield from self._ask_for_form(text, str(error), check)
             return
-        usable, doubted, faulty = self._sorted_out(stated, check)
+        usable, doubted, faulty = self._split_groups(stated, check)
         checker = self.dialogue.models.checker
         if checker is None:
-            approved, turned_down = _weighed(self.dialogue, doubted, (), check)
+            approved, turned_down = _split_by_opinions(self.dialogue, doubted, (), check)
             usable, doubted, faulty = usable + approved, [], faulty + turned_down
         yield from _usable(self.dialogue, usable)
         is_last = bool(self._faulty)
         if doubted and checker is not None:
             yield OpinionsQuestion(checker, self.dialogue, doubted, faulty, is_last)
         else:
-            yield from _went_on(self.dialogue, faulty, is_last, check)
+            yield from _ask_again_or_fall_back(self.dialogue, faulty, is_last, check)
 
-    def failed(self, state: State, why: str, check: Check) -> Come:
+    def handle_failure(self, state: State, why: str, check: Check) -> NextSteps:
         """Yield what comes of the window without an answer; what was turned down may be mended."""
-        yield from _without_the_model(self.dialogue, self._faulty, check, state)
+        yield from _fall_back(self.dialogue, self._faulty, check, state)
         yield self.dialogue.end(state, why)
 
     def _asked(self, dialogue: WindowDialogue) -> tuple[Messages, Estimate]:
@@ -221,7 +221,7 @@ class GroupsQuestion(Question):
         messages = prompts.ask_again(self._sources, derived, groups)
         return messages, estimate_again(self._sources, len(groups), [*claims, *faults])
 
-    def _sorted_out(
+    def _split_groups(
         self, stated: Sequence[StatedGroup], check: Check
     ) -> tuple[list[Suggestion], list[_Doubted], list[_Faulty]]:
         """Split the groups: to be carried out, to ask an opinion on, and unusable."""
@@ -299,27 +299,27 @@ class OpinionsQuestion(Question):
         estimate = estimate_opinions(messages[-1]["content"], len(items))
         super().__init__(model, dialogue, messages, estimate)
 
-    def settle(self, text: str, check: Check) -> Come:
+    def handle_answer(self, text: str, check: Check) -> NextSteps:
         """Yield the groups that the opinions are for, and go on with the others."""
         try:
             opinions = read_form(prompts.OpinionsAnswer, text).opinions
         except UnreadableAnswer as error:
-            yield from self._unread(text, str(error), check)
+            yield from self._ask_for_form(text, str(error), check)
             return
-        usable, turned_down = _weighed(self.dialogue, self._doubted, opinions, check)
+        usable, turned_down = _split_by_opinions(self.dialogue, self._doubted, opinions, check)
         faulty = [*self._faulty, *turned_down]
         yield from _usable(self.dialogue, usable)
-        yield from _went_on(self.dialogue, faulty, self._is_last, check)
+        yield from _ask_again_or_fall_back(self.dialogue, faulty, self._is_last, check)
 
-    def failed(self, state: State, why: str, check: Check) -> Come:
+    def handle_failure(self, state: State, why: str, check: Check) -> NextSteps:
         """Yield what comes of the window: nothing that is in doubt is carried out."""
-        yield from _without_the_model(self.dialogue, self._faulty, check, state)
+        yield from _fall_back(self.dialogue, self._faulty, check, state)
         for one in self._doubted:
             yield CheckedProposal(one.suggestion.proposal, state, why)
         yield self.dialogue.end(state, why)
 
 
-def _weighed(
+def _split_by_opinions(
     dialogue: WindowDialogue,
     doubted: Sequence[_Doubted],
     opinions: Sequence[StatedOpinion],
@@ -341,13 +341,13 @@ def _weighed(
         if faults:
             why = tuple(fault.why for fault in faults)
             dialogue.suggestions.release(one.suggestion)
-            turned_down.append(_Faulty(one.group, why, _heard(one, faults)))
+            turned_down.append(_Faulty(one.group, why, _with_opinions(one, faults)))
         else:
             usable.append(one.suggestion.joined_by(restating))
     return usable, turned_down
 
 
-def _heard(one: _Doubted, faults: Sequence[Fault]) -> Suggestion:
+def _with_opinions(one: _Doubted, faults: Sequence[Fault]) -> Suggestion:
     """Note what a second opinion is against, and what it is for."""
     claims = one.suggestion.proposal.draft.claims
     doubted = frozenset(fault.claim for fault in faults if fault.claim is not None)
@@ -362,14 +362,14 @@ def _key(model: str, messages: Messages) -> str:
     return hashlib.sha256(f"{model}\n{asked}".encode()).hexdigest()
 
 
-def _went_on(
+def _ask_again_or_fall_back(
     dialogue: WindowDialogue, faulty: Sequence[_Faulty], is_last: bool, check: Check
-) -> Come:
+) -> NextSteps:
     """Ask once more about groups that cannot be used, or do without the model."""
     if faulty and not is_last:
         yield GroupsQuestion(dialogue, faulty)
         return
-    yield from _without_the_model(dialogue, faulty, check)
+    yield from _fall_back(dialogue, faulty, check)
     yield dialogue.end("applied")
 
 
@@ -417,7 +417,7 @@ def _conflicts(dialogue: WindowDialogue, group: Group) -> list[Conflict]:
     ]
 
 
-def _without_the_model(
+def _fall_back(
     dialogue: WindowDialogue, faulty: Sequence[_Faulty], check: Check, state: State = "rejected"
 ) -> Iterator[CheckedProposal]:
     """Yield what becomes of groups that cannot be used after all.
@@ -425,13 +425,13 @@ def _without_the_model(
     state: of those of which nothing is written; only `rejected` is remembered.
     """
     dialogue.turned_down += [why for one in faulty if not one.suggestion for why in one.faults]
-    found = [_settled(dialogue, one, check, state) for one in faulty]
+    found = [_after_fallback(dialogue, one, check, state) for one in faulty]
     settled = [one for one in found if one is not None]
     yield from (one for one in settled if one.state != "planned")
     yield from dialogue.shared([one for one in settled if one.state == "planned"])
 
 
-def _settled(
+def _after_fallback(
     dialogue: WindowDialogue, one: _Faulty, check: Check, state: State
 ) -> CheckedProposal | None:
     """Return what becomes of a group with faults: without what is at fault, or nothing of it."""

@@ -24,7 +24,7 @@ from .calls import Endpoint, open_model
 from .checker import Models, ModelWithChecker
 from .dispatcher import Dispatcher
 from .groups import Suggestions
-from .questions import Come, GroupsQuestion, Question, WindowDialogue
+from .questions import GroupsQuestion, NextSteps, Question, WindowDialogue
 from .recording import Recordings
 
 # How often it is looked whether a call takes too long.
@@ -129,8 +129,8 @@ class _Session:
         # What is to be asked once more.
         self._again: deque[Question] = deque()
         # What came of questions, and was not looked at yet: of those answered before, of others.
-        self._known: deque[Come] = deque()
-        self._completed: deque[Come] = deque()
+        self._known: deque[NextSteps] = deque()
+        self._completed: deque[NextSteps] = deque()
 
     def run(
         self, questions: Iterator[Question], ahead: int
@@ -139,11 +139,11 @@ class _Session:
         try:
             while True:
                 self._feed(questions, ahead)
-                at_rest = self._dispatcher.at_rest
-                self._take_in(0 if self._known or self._completed or at_rest else _TICK_S)
+                is_idle = self._dispatcher.is_idle
+                self._collect(0 if self._known or self._completed or is_idle else _TICK_S)
                 if self._known or self._completed:
-                    yield self._settled(questions, ahead)
-                elif at_rest:
+                    yield self._next_portion(questions, ahead)
+                elif is_idle:
                     return
         finally:
             # After an interruption nothing more is paid for.
@@ -166,9 +166,9 @@ class _Session:
         else:
             self._model.note_kept(question.messages, kept)
             question.charge(Usage(cached=1))
-            self._known.append(question.settle(kept.answer, self._check))
+            self._known.append(question.handle_answer(kept.answer, self._check))
 
-    def _take_in(self, seconds: float) -> None:
+    def _collect(self, seconds: float) -> None:
         """Keep every answer that has come: it is paid for, and the next moment may be the last."""
         self._dispatcher.give_up_what_takes_too_long()
         completed = list(self._dispatcher.completed(seconds))
@@ -179,11 +179,11 @@ class _Session:
         for one in completed:
             one.question.charge(one.used)
             if isinstance(one.outcome, Answer):
-                self._completed.append(one.question.settle(one.outcome.answer, self._check))
+                self._completed.append(one.question.handle_answer(one.outcome.answer, self._check))
             else:
                 self._completed.append(_failed(one.question, one.outcome, self._check))
 
-    def _settled(
+    def _next_portion(
         self, questions: Iterator[Question], ahead: int
     ) -> list[CheckedProposal | AskedWindow]:
         """Return what came of questions, some at once, while others land."""
@@ -194,14 +194,14 @@ class _Session:
                     self._again.append(one)
                 else:
                     found.append(one)
-            self._take_in(0)
+            self._collect(0)
             self._feed(questions, ahead)
         return found
 
 
-def _failed(question: Question, error: BaseException, check: Check) -> Come:
+def _failed(question: Question, error: BaseException, check: Check) -> NextSteps:
     """Return what becomes of a question that was not answered."""
     if not isinstance(error, BudgetSpent | CallFailed):
         raise error
     state: State = "skipped" if isinstance(error, BudgetSpent) else "failed"
-    return question.failed(state, str(error), check)
+    return question.handle_failure(state, str(error), check)
