@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import os
 import signal
 import sys
@@ -12,9 +11,6 @@ def main() -> None:
     """Run the command line and end the process with its exit code."""
     # Before and after a command listens, Ctrl-C ends the process without a traceback.
     signal.signal(signal.SIGINT, signal.SIG_DFL)
-    # A night makes much and lets little go: to search all of it for garbage so often takes a part
-    # of a dry run.
-    gc.set_threshold(100_000, 20, 100)
     _open_what_is_closed()
     from .app import main as run
 
@@ -22,7 +18,7 @@ def main() -> None:
 
 
 def _open_what_is_closed() -> None:
-    """Put something in the place of closed standard streams: no file is to get their numbers.
+    """Replace closed standard streams, so that no file gets their numbers.
 
     Nothing is read from stdin then, stdout refuses what is written to it, stderr drops it.
     """

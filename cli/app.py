@@ -33,6 +33,7 @@ from . import (
     undo,
 )
 from .exits import EPILOG, SHOWS_TRACEBACKS, Code, reporting
+from .interpreter import prepare_process
 from .output import Output, escape_what_stdout_cannot_spell, shortened, unwritable
 from .settings import ConfiguredCommand, config_of
 
@@ -98,7 +99,7 @@ def _root(
         ),
     ] = False,
 ) -> None:
-    """Take what stands before a command."""
+    """Take the options that stand before a command."""
     SHOWS_TRACEBACKS.set(debug)
 
 
@@ -121,7 +122,7 @@ def _end_at_once(code: int) -> NoReturn:
     try:
         sys.stdout.flush()
     except BrokenPipeError:
-        pass  # whoever read our output has gone, or was interrupted, too
+        pass  # the reader of our output has gone, or was interrupted, too
     except OSError:
         code = code or Code.OUTPUT
     with suppress(OSError):  # there is no other place to say so
@@ -138,6 +139,7 @@ def _refuse_undecodable(arguments: list[str]) -> None:
 
 def run(arguments: list[str]) -> int:
     """Run the command line and give its exit code; wrong usage ends in a sentence, too."""
+    prepare_process()
     # Before its options are read a command cannot know that JSON is wanted.
     output = Output(json=_wants_json(arguments), quiet=False)
     escape_what_stdout_cannot_spell()
@@ -148,7 +150,7 @@ def run(arguments: list[str]) -> int:
         output.error(*_told(error), Code.USAGE)
         return Code.USAGE
     except (BrokenPipeError, SystemExit):
-        # Typer makes the second of the first: whoever read the help has read enough.
+        # Typer makes the second of the first: the reader of the help has read enough.
         return Code.DONE
     except OSError as error:
         output.error(unwritable(error), "", Code.OUTPUT)

@@ -6,14 +6,14 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from .memory_texts import Signed, counted, whose_words
 from .output import clean
-from .telling import Signed, counted, whose_words
 
 LEGEND = "What goes has a -, what stays as it is a *, what stands then a =."
 
 
 @dataclass(frozen=True)
-class Block:
+class ProposalBlock:
     """What is shown of one proposal."""
 
     operation: str

@@ -18,7 +18,10 @@ def check(
     json: JsonOption = False,
     quiet: QuietOption = False,
 ) -> None:
-    """Look whether the file is whole: integrity, references, lineage, hashes, vectors."""
+    """Check whether the file is whole.
+
+    Integrity, references, lineage, hashes, vectors.
+    """
     from slowwave.store.check import check_file
     from slowwave.store.file import open_reading
 

@@ -8,10 +8,10 @@ from typing import Annotated
 import typer
 
 from .foreign import FormatOption, StateOption, place_of
-from .left import conflicts_as_json, conflicts_as_text
+from .leftovers import conflicts_as_json, conflicts_as_text
+from .memory_texts import MemoryTexts
 from .output import Output, clean
 from .settings import ConfigOption, FileArgument, JsonOption, QuietOption
-from .telling import Telling
 
 
 def conflicts(
@@ -25,7 +25,10 @@ def conflicts(
     json: JsonOption = False,
     quiet: QuietOption = False,
 ) -> None:
-    """List memories that give one thing two values, where neither plainly replaces the other."""
+    """List memories that give one thing two values.
+
+    Only those of which neither plainly replaces the other.
+    """
     from slowwave.consolidation.planning.conflicts import standing_conflicts
     from slowwave.store.records import timestamp
 
@@ -41,6 +44,6 @@ def conflicts(
             }
         )
         if found:
-            output.show(conflicts_as_text(found, Telling(memory_file)))
+            output.show(conflicts_as_text(found, MemoryTexts(memory_file)))
         else:
             output.show(clean(f"{file}: no conflicts."))

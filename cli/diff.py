@@ -9,14 +9,14 @@ import typer
 
 from .foreign import FormatOption, StateOption, place_of
 from .log import headline
+from .memory_texts import day_of
 from .output import Output, clean
 from .settings import ConfigOption, FileArgument, JsonOption, QuietOption
-from .telling import day_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from slowwave.store.changes import Change
+    from slowwave.store.changes import TextChange
 
 
 def diff(
@@ -28,7 +28,7 @@ def diff(
     json: JsonOption = False,
     quiet: QuietOption = False,
 ) -> None:
-    """Show the active memories that a run took away (-) and those that it wrote (+).
+    """Show the texts that a run took away (-) and wrote (+).
 
     Memories are shown proposal by proposal, in the order in which they were observed.
     """
@@ -55,8 +55,8 @@ def diff(
     output.show("\n".join([headline(found, states), *_lines(changes)]))
 
 
-def _lines(changes: Sequence[Change]) -> Iterator[str]:
-    by_proposal: dict[str, list[Change]] = {}
+def _lines(changes: Sequence[TextChange]) -> Iterator[str]:
+    by_proposal: dict[str, list[TextChange]] = {}
     for one in changes:
         by_proposal.setdefault(one.proposal, []).append(one)
     for key, several in by_proposal.items():
@@ -69,14 +69,14 @@ def _lines(changes: Sequence[Change]) -> Iterator[str]:
         yield "It changed no active memory."
 
 
-def _before(changes: Sequence[Change]) -> list[str]:
+def _before(changes: Sequence[TextChange]) -> list[str]:
     return [_dated(one, one.before) for one in changes if one.before is not None]
 
 
-def _after(changes: Sequence[Change]) -> list[str]:
+def _after(changes: Sequence[TextChange]) -> list[str]:
     return [_dated(one, one.after) for one in changes if one.after is not None]
 
 
-def _dated(change: Change, text: str) -> str:
+def _dated(change: TextChange, text: str) -> str:
     """Return a text with the day on which it was observed; of what was purged nobody knows that."""
     return f"{day_of(change.observed_at)}  {text}".strip()

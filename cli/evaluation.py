@@ -16,7 +16,7 @@ from .output import Output, clean
 from .progress import shown_progress
 from .settings import ConfigOption, FileArgument, JsonOption, QuietOption
 from .signals import signals_of_this_command
-from .writers import make_tape, make_writer
+from .writers import make_recordings, make_writer
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -78,9 +78,9 @@ def eval_(
 
     asked = None if questions is None else read_questions(questions)
     output = Output(json, quiet)
-    tape = make_tape(None, replay, dry_run=False)
+    recordings = make_recordings(None, replay, dry_run=False)
     limits = (None, None, max_cost, None)
-    writer = make_writer(model, api_base, None, _CALLS_AT_ONCE, limits, tape)
+    writer = make_writer(model, api_base, None, _CALLS_AT_ONCE, limits, recordings)
     signals = signals_of_this_command()
     tenants = tuple(tenant or ())
     with (

@@ -19,7 +19,7 @@ from slowwave.consolidation.runtime.redaction import without_secrets
 from slowwave.store.errors import ChangedSince, FileHeld, StoreError, UnusableFile
 
 from .output import Output, stdout_of_this_command, unwritable
-from .signals import Caught, caught_signals
+from .signals import CaughtSignals, caught_signals
 
 Parameters = ParamSpec("Parameters")
 
@@ -63,7 +63,7 @@ SHOWS_TRACEBACKS: ContextVar[bool] = ContextVar("shows_tracebacks", default=Fals
 
 
 def reporting(command: Callable[Parameters, None]) -> Callable[Parameters, None]:
-    """Let the errors of a command, which takes `json` and `quiet`, end in a sentence and a code.
+    """Turn the errors of a command, which takes `json` and `quiet`, into a sentence and a code.
 
     So do signals, and a stdout that nothing can be written to, whatever the command is about.
     """
@@ -78,7 +78,7 @@ def reporting(command: Callable[Parameters, None]) -> Callable[Parameters, None]
     return wrapped
 
 
-def _ended(command: Callable[[], None], output: Output, caught: Caught) -> int:
+def _ended(command: Callable[[], None], output: Output, caught: CaughtSignals) -> int:
     """Run a command and give its exit code; wrong usage is left to the caller."""
     try:
         command()
@@ -107,7 +107,7 @@ def _ended(command: Callable[[], None], output: Output, caught: Caught) -> int:
     return Code.DONE
 
 
-def _interrupted(end: BaseException, caught: Caught, output: Output) -> int:
+def _interrupted(end: BaseException, caught: CaughtSignals, output: Output) -> int:
     caught.close()
     code = caught.code or Code.INTERRUPTED
     message, hint = getattr(end, "message", "Interrupted."), getattr(end, "hint", "")

@@ -35,11 +35,11 @@ def export(
     json: JsonOption = False,
     quiet: QuietOption = False,
 ) -> None:
-    """Write the active memories as JSON lines to stdout; --json changes nothing about them.
+    """Write the active memories as JSON lines to stdout.
 
-    With --all also the others, their vectors, and what runs did and decided, so that a run can be
-    undone in the file that an import makes. Of a damaged file what can be read is written, and the
-    exit code is 10.
+    --json changes nothing about them. With --all also the others, their vectors, and what runs did
+    and decided, so that a run can be undone in the file that an import makes. Of a damaged file
+    what can be read is written, and the exit code is 10.
     """
     from slowwave.store.check import count_spoiled, refuse_unreadable
     from slowwave.store.exchange import export_lines

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated, TypeVar
 import typer
 
 if TYPE_CHECKING:
+    from slowwave.store.file import MemoryFile
     from slowwave.store.formats.base import Budget
     from slowwave.store.mirror.mirror import Mirror
 
@@ -71,22 +72,31 @@ class Place:
         self.mirror.settle(datetime.now(UTC))
         yield self.mirror.state
 
-    def change(self, do: Callable[[Path], Done], only_tried: bool = False) -> Done:
-        """Do something to the memory file, and give what comes of it.
+    def change(self, do: Callable[[MemoryFile], Done]) -> Done:
+        """Do something to the memory file, and return what comes of it.
 
-        With another agent's file first on a copy, to see whether that file can hold what comes of
-        it. only_tried: leave it at that.
+        With another agent's file it is rehearsed first, to see whether that file can hold it.
         """
         if self.mirror is None:
-            return do(self.named)
-        with self.mirror.picture(datetime.now(UTC)) as copy:
-            done = do(copy.state)
-            copy.refuse_what_does_not_fit()
-        if only_tried:
-            return done
+            return _changed(self.named, do)
+        self.rehearse(do)
         with self.brought_up_to_date() as memory_file:
-            done = do(memory_file)
+            done = _changed(memory_file, do)
         self.write_back()
+        return done
+
+    def rehearse(self, do: Callable[[MemoryFile], Done]) -> Done:
+        """Do something to a copy of the memory file, and return what comes of it."""
+        from slowwave.store.check import refuse_damaged
+        from slowwave.store.file import open_copy
+
+        if self.mirror is None:
+            with open_copy(self.named) as file:
+                refuse_damaged(file)
+                return do(file)
+        with self.mirror.picture(datetime.now(UTC)) as copy:
+            done = _changed(copy.state, do)
+            copy.refuse_what_does_not_fit()
         return done
 
     def write_back(self) -> list[str]:
@@ -95,6 +105,16 @@ class Place:
         Raises `StoreError`; the next command that changes something writes it then.
         """
         return [] if self.mirror is None else self.mirror.settle(datetime.now(UTC)).stale
+
+
+def _changed(memory_file: Path, do: Callable[[MemoryFile], Done]) -> Done:
+    """Do something to a memory file that no other run may touch meanwhile."""
+    from slowwave.store.check import refuse_damaged
+    from slowwave.store.file import maintenance_lock, open_writing
+
+    with maintenance_lock(memory_file), open_writing(memory_file) as file:
+        refuse_damaged(file)
+        return do(file)
 
 
 def refuse_foreign(file: Path) -> None:

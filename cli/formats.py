@@ -20,7 +20,10 @@ def formats(
     json: JsonOption = False,
     quiet: QuietOption = False,
 ) -> None:
-    """List the memory files of other agents that slowwave knows, or say which one a file is."""
+    """List the other agents' files that can be maintained.
+
+    With PATH, say which of them it is.
+    """
     from slowwave.store.formats.registry import all_formats, recognised
 
     known = [kind() for kind in all_formats().values()] if path is None else recognised(path)

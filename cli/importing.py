@@ -44,9 +44,10 @@ def import_(
     json: JsonOption = False,
     quiet: QuietOption = False,
 ) -> None:
-    """Add memories from JSON lines, all of them in one transaction; makes FILE if need be.
+    """Add memories from JSON lines; makes FILE if need be.
 
-    With --from, from the memory file of another agent, which is only read.
+    All of them are added in one transaction. With --from they come from the memory file of another
+    agent, which is only read.
     """
     from slowwave.store.exchange import import_lines
     from slowwave.store.file import open_or_make
@@ -107,7 +108,7 @@ def _lines_from(source: Path, format: str) -> Iterator[Iterator[bytes]]:
 
 @contextmanager
 def _all_of(stream: IO[bytes], source: Path) -> Iterator[IO[bytes]]:
-    """Wait for all that a pipe brings: whoever writes into it must not keep the file locked."""
+    """Wait for all that a pipe brings: a slow writer must not keep the file locked."""
     with SpooledTemporaryFile(_IN_MEMORY) as whole:
         with _readable(source):
             shutil.copyfileobj(stream, whole)

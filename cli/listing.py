@@ -10,9 +10,9 @@ import typer
 from slowwave.store.records import Kind, Layer
 
 from .foreign import FormatOption, StateOption, place_of
+from .memory_texts import counted, day_of, shortened_for_stdout
 from .output import Output, clean
 from .settings import ConfigOption, FileArgument, JsonOption, QuietOption
-from .telling import counted, day_of, shortened_for_stdout
 
 _Status = Literal["active", "superseded", "archived", "expired", "any"]
 

@@ -11,16 +11,16 @@ import typer
 
 from slowwave.store.purge import OPTION
 
-from .blocks import LEGEND, Block
+from .blocks import LEGEND, ProposalBlock
 from .foreign import FormatOption, StateOption, place_of
+from .memory_texts import MemoryTexts, ShownMemory, counted, dated, in_time, memories_of
 from .output import Output, clean
 from .settings import ConfigOption, FileArgument, JsonOption, QuietOption
-from .telling import Telling, Told, counted, dated, in_time, memories_of
 
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from slowwave.store.changes import Change
+    from slowwave.store.changes import TextChange
     from slowwave.store.ledger import Decision, Run
     from slowwave.store.lineage import KeptClaim
 
@@ -72,7 +72,9 @@ def log(
                 "proposals": [_as_json(one) for one in decisions],
             }
         )
-        memories = Telling(memory_file).memories(memories_of([one.sources for one in decisions]))
+        memories = MemoryTexts(memory_file).memories(
+            memories_of([one.sources for one in decisions])
+        )
         became = Counter(one.state for one in decisions)
         lines = [headline(found, became), _what_it_did(found, decisions)]
         for one in decisions:
@@ -88,7 +90,7 @@ def _what_it_did(run: Run, decisions: Sequence[Decision]) -> str:
 
 
 def headline(run: Run, states: Mapping[str, int]) -> str:
-    """Say in a line what a run was and did; `states` counts what became of its proposals."""
+    """Describe a run in a line; `states` counts what became of its proposals."""
     parts = [_started(run), outcome_now(run.outcome, states), str(_writer_of(run)), *_numbers(run)]
     return clean(f"Run {run.id}: {', '.join(parts)}.")
 
@@ -155,15 +157,15 @@ def _writer_of(run: Run) -> object:
 
 def _block(
     one: Decision,
-    changes: Sequence[Change],
+    changes: Sequence[TextChange],
     claims: Sequence[KeptClaim],
-    memories: dict[str, Told],
-) -> Block:
+    memories: dict[str, ShownMemory],
+) -> ProposalBlock:
     gone = {each.memory for each in changes if each.proposal == one.key and each.after is None}
     stands = one.draft
     if one.operation == "merge":
         stands = dated(memories.get(one.survivor or ""))
-    return Block(
+    return ProposalBlock(
         one.operation,
         one.key,
         one.state,

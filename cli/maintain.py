@@ -23,7 +23,7 @@ from .settings import (
     QuietOption,
     is_on_command_line,
 )
-from .writers import make_tape, make_writer
+from .writers import make_recordings, make_writer
 
 if TYPE_CHECKING:
     from slowwave.consolidation.evaluation.guard import Guard
@@ -187,10 +187,11 @@ def maintain(
     json: JsonOption = False,
     quiet: QuietOption = False,
 ) -> None:
-    """Consolidate memory files: duplicates into one, similar memories into knowledge.
+    """Consolidate memory files: the dream cycle; or purge them.
 
-    Of several files each is maintained by itself, and the worst exit code counts. A budget is of
-    one file. A slowwave.toml beside the first of them is for all.
+    Duplicates become one, similar memories knowledge, old values give way to new ones. Of several
+    files each is maintained by itself, and the worst exit code counts. A budget is of one file. A
+    slowwave.toml beside the first of them is for all.
     """
     if not files:
         raise typer.BadParameter("Name the memory file, or set SLOWWAVE_FILE.")
@@ -213,8 +214,8 @@ def maintain(
     from slowwave.consolidation.options import CycleOptions
 
     limits = (max_calls, max_tokens, max_cost, max_time)
-    tape = make_tape(record, replay, dry_run and not ask)
-    writer_of = partial(make_writer, model, api_base, checker, concurrency, limits, tape)
+    recordings = make_recordings(record, replay, dry_run and not ask)
+    writer_of = partial(make_writer, model, api_base, checker, concurrency, limits, recordings)
     writer = writer_of()
     options = CycleOptions(
         consolidate=consolidate,
@@ -233,7 +234,7 @@ def maintain(
         options,
         SentenceEmbedder(embedder),
         writer_of,
-        tape,
+        recordings,
         dry_run,
         exit_code,
         verbose,

@@ -15,16 +15,16 @@ from slowwave.consolidation.runtime.redaction import without_secrets
 from slowwave.store.errors import StoreError
 
 from .exits import Code, code_of
+from .memory_texts import MemoryTexts
 from .output import Output, clean
 from .progress import shown_progress
 from .recall_guard import guard_as_json, guard_as_text
 from .report import as_json, as_text, budget_as_json, budget_as_text
 from .signals import signals_of_this_command
-from .telling import Telling
 
 if TYPE_CHECKING:
     from slowwave.consolidation.evaluation.guard import Guard, Verdict
-    from slowwave.consolidation.model.recording import Tape
+    from slowwave.consolidation.model.recording import Recordings
     from slowwave.consolidation.options import CycleOptions
     from slowwave.consolidation.progress import Progress
     from slowwave.consolidation.running.outcome import Outcome
@@ -50,7 +50,7 @@ class Night:
     embedder: Embedder
     # A new one for each file: budgets are of one.
     writer: Callable[[], Writer]
-    tape: Tape | None
+    recordings: Recordings | None
     dry_run: bool
     # Whether a dry run that finds work ends with a code of its own.
     tells_work: bool
@@ -114,8 +114,8 @@ class Night:
                     found = as_json(outcome, str(place.named), self.dry_run, writer)
                     found |= budget_as_json(full, place.budget()) | guard_as_json(verdict)
                 elif not self.output.quiet:
-                    telling = Telling(memory_file)
-                    told = outcome, place.named, self.dry_run, writer, telling, self.verbose
+                    memory_texts = MemoryTexts(memory_file)
+                    told = outcome, place.named, self.dry_run, writer, memory_texts, self.verbose
                     self.output.show(
                         *as_text(*told),
                         *budget_as_text(full, place.budget()),
@@ -169,11 +169,11 @@ class Night:
         )
 
     def _with_problems(self, file: Path, outcome: Outcome, writer: Writer, code: int) -> int:
-        """Tell on stderr what went wrong, and give the exit code."""
-        output, tape = self.output, self.tape
-        if tape is not None and tape.problem is not None:
+        """Report on stderr what went wrong, and return the exit code."""
+        output, recordings = self.output, self.recordings
+        if recordings is not None and recordings.problem is not None:
             code = code or Code.PARTLY
-            output.error(tape.problem, "The answers are kept in the memory file.", code)
+            output.error(recordings.problem, "The answers are kept in the memory file.", code)
         if outcome.broken_off:
             output.error(outcome.broken_off.message, outcome.broken_off.hint, code)
         elif writer.refused is not None:
@@ -215,7 +215,7 @@ def _code(outcome: Outcome, tells_work: bool) -> Code:
 
 
 def _what_went_wrong(file: Path, outcome: Outcome) -> tuple[str, str]:
-    """Say in a line what a quiet run would have told, and where to read more."""
+    """Return in a line what a quiet run would have reported, and where to read more."""
     wrong = [one for one in outcome.results if one.state in ("failed", "skipped", "rejected")]
     unanswered = [one for one in outcome.asked if one.state in ("failed", "skipped")]
     counts = [

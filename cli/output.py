@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType
 
-    from slowwave.store.obstacles import Obstacle
+    from slowwave.store.undo.obstacles import Obstacle
 
 FORMAT = 1
 _WIDTH = 120
@@ -66,13 +66,13 @@ class Stdout:
 
     @contextmanager
     def writing(self) -> Iterator[None]:
-        """Let the block write; where that fails, it and what comes later goes nowhere."""
+        """Run a block that writes; after a failure, nothing more is written."""
         try:
             yield
             sys.stdout.flush()
         except OSError as error:
             self.error = error
-            # What is left in the buffer, too: else Python complains when it flushes that.
+            # What is left in the buffer, too; otherwise Python complains when it flushes that.
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
@@ -90,17 +90,17 @@ def stdout_of_this_command() -> Iterator[Stdout]:
 
 
 def writing_to_stdout() -> AbstractContextManager[None]:
-    """Let the block write to stdout; that it cannot is told when the command has ended."""
+    """Run a block that writes to stdout; a failure is reported when the command has ended."""
     return _STDOUT.get().writing()
 
 
 def unwritable(error: OSError) -> str:
-    """Say why nothing can be written to stdout."""
+    """Return why nothing can be written to stdout."""
     return f"Cannot write to stdout: {error.strerror}."
 
 
 def escape_what_stdout_cannot_spell() -> None:
-    """Let letters beyond the terminal's encoding be escapes that JSON has, too."""
+    """Write letters that the terminal's encoding lacks as escapes that JSON has, too."""
     codecs.register_error("slowwave", _spelled)
     if isinstance(sys.stdout, TextIOWrapper):
         sys.stdout.reconfigure(errors="slowwave")
@@ -164,7 +164,7 @@ class Output:
 
 @contextmanager
 def _writing_to_stderr() -> Iterator[None]:
-    """Let the block write remarks; where nobody takes them the exit code alone has to tell."""
+    """Run a block that writes to stderr; if nobody reads that, the exit code alone has to tell."""
     try:
         yield
     except OSError:
@@ -193,7 +193,7 @@ def console_for(stream: Any) -> Console:
 
     class _Console(Console):
         def on_broken_pipe(self) -> None:
-            """Leave it to the command how it ends; rich would end it with 1."""
+            """Raise, so that the command decides how it ends: rich would exit with 1."""
             raise
 
     # A file or a pipe has no width of its own: one that tables can be read in.

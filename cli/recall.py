@@ -14,11 +14,11 @@ from slowwave.consolidation.vectors.embedder import DEFAULT_MODEL, SentenceEmbed
 from slowwave.store.records import Kind, Layer
 
 from .foreign import FormatOption, StateOption, place_of
+from .memory_texts import day_of, shortened_for_stdout
 from .moments import end_of, start_of
 from .output import Output, clean
 from .progress import shown_progress
 from .settings import ConfigOption, FileArgument, JsonOption, QuietOption
-from .telling import day_of, shortened_for_stdout
 
 if TYPE_CHECKING:
     from slowwave.consolidation.recall.block import Block

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from .memory_texts import counted
 from .output import clean
-from .telling import counted
 
 if TYPE_CHECKING:
     from slowwave.consolidation.evaluation.guard import Verdict

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 from slowwave.consolidation.thresholds import MOST_CHARACTERS
 
-from .blocks import LEGEND, Block
-from .left import (
+from .blocks import LEGEND, ProposalBlock
+from .leftovers import (
     MOST_SHOWN,
     conflicts_as_json,
     conflicts_as_text,
@@ -20,14 +20,14 @@ from .left import (
     undecided_as_json,
     undecided_as_text,
 )
+from .memory_texts import MemoryTexts, ShownMemory, counted, dated, in_time, memories_of
 from .output import clean, shortened
-from .telling import Telling, Told, counted, dated, in_time, memories_of
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
     from rich.table import Table
 
-    from slowwave.consolidation.proposals import Asked, Result, Suspicion, TooLong
+    from slowwave.consolidation.proposals import AskedWindow, Result, Suspicion, TooLong
     from slowwave.consolidation.running.outcome import Outcome
     from slowwave.consolidation.running.purge import Purged
     from slowwave.consolidation.writing.writer import Writer
@@ -86,23 +86,23 @@ def as_text(
     file: Path,
     dry_run: bool,
     writer: Writer,
-    telling: Telling,
+    memory_texts: MemoryTexts,
     verbose: bool = False,
 ) -> list[RenderableType]:
     """Return an outcome for people: what it is worth, what was done and why, and what is left."""
     plan = outcome.plan
     parts: list[RenderableType] = [_headline(outcome, file, dry_run)]
     if outcome.results:
-        parts += [_counts(outcome.before, outcome.after), _proposals(outcome, telling)]
+        parts += [_counts(outcome.before, outcome.after), _proposals(outcome, memory_texts)]
     if outcome.asked:
         parts.append(_questions(outcome.asked))
     if outcome.conflicts:
         most = None if verbose else MOST_SHOWN
-        parts.append(conflicts_as_text(outcome.conflicts, telling, most))
+        parts.append(conflicts_as_text(outcome.conflicts, memory_texts, most))
     if plan.undecided and writer.model is None:
-        parts.append(undecided_as_text(plan.undecided, telling))
+        parts.append(undecided_as_text(plan.undecided, memory_texts))
     if plan.refused and (outcome.results or verbose):
-        parts.append(refused_as_text(plan.refused, telling, verbose))
+        parts.append(refused_as_text(plan.refused, memory_texts, verbose))
     if plan.suspicious:
         parts.append(_suspicions(plan.suspicious))
     if plan.too_long:
@@ -159,7 +159,7 @@ def _result(result: Result) -> dict[str, Any]:
     }
 
 
-def _question(asked: Asked) -> dict[str, Any]:
+def _question(asked: AskedWindow) -> dict[str, Any]:
     window = asked.window
     return {
         "id": window.id,
@@ -172,7 +172,7 @@ def _question(asked: Asked) -> dict[str, Any]:
     }
 
 
-def _questions(asked: Sequence[Asked]) -> str:
+def _questions(asked: Sequence[AskedWindow]) -> str:
     """Say what a model was, or would be, asked, and what went wrong with that."""
     from slowwave.consolidation.planning.estimates import FOLLOW_UPS
 
@@ -233,9 +233,9 @@ def _counts(before: Counts, after: Counts) -> Table:
     return table
 
 
-def _proposals(outcome: Outcome, telling: Telling) -> str:
+def _proposals(outcome: Outcome, memory_texts: MemoryTexts) -> str:
     results = outcome.results
-    memories = telling.memories(memories_of([one.proposal.sources for one in results]))
+    memories = memory_texts.memories(memories_of([one.proposal.sources for one in results]))
     operations = Counter(one.proposal.operation for one in results)
     of_each = ", ".join(f"{count:,} {name}" for name, count in operations.most_common())
     lines = [
@@ -246,7 +246,7 @@ def _proposals(outcome: Outcome, telling: Telling) -> str:
     return "\n".join(lines)
 
 
-def _block(result: Result, memories: dict[str, Told]) -> Block:
+def _block(result: Result, memories: dict[str, ShownMemory]) -> ProposalBlock:
     proposal, worth = result.proposal, result.worth
     numbers = ""
     if worth is not None and worth.tokens_after is not None:
@@ -256,7 +256,7 @@ def _block(result: Result, memories: dict[str, Told]) -> Block:
     survivor = proposal.survivor
     done = result.state in ("planned", "applied")
     stands = dated(memories.get(survivor or "")) if proposal.keeps_text else proposal.draft.text
-    return Block(
+    return ProposalBlock(
         proposal.operation,
         proposal.id,
         result.state,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -13,6 +12,7 @@ from .output import Output, clean
 from .settings import ConfigOption, FileArgument, JsonOption, QuietOption
 
 if TYPE_CHECKING:
+    from slowwave.store.file import MemoryFile
     from slowwave.store.records import Memory
 
 
@@ -25,16 +25,15 @@ def restore(
     json: JsonOption = False,
     quiet: QuietOption = False,
 ) -> None:
-    """Make one superseded, archived or expired memory active again; its lineage stays."""
-    from slowwave.store.check import refuse_damaged
-    from slowwave.store.file import maintenance_lock, open_writing
+    """Make a superseded, archived or expired memory active.
+
+    Its lineage stays.
+    """
     from slowwave.store.memories import restore_memory
     from slowwave.store.records import timestamp
 
-    def bring_back(memory_file: Path) -> Memory:
-        with maintenance_lock(memory_file), open_writing(memory_file) as opened:
-            refuse_damaged(opened)
-            return restore_memory(opened, memory, timestamp(datetime.now(UTC)))
+    def bring_back(opened: MemoryFile) -> Memory:
+        return restore_memory(opened, memory, timestamp(datetime.now(UTC)))
 
     restored = place_of(file, format, state, writes=True).change(bring_back)
     output = Output(json, quiet)

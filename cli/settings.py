@@ -28,7 +28,7 @@ class ConfiguredCommand(TyperCommand):
     """A command whose every option has an environment variable and a key in the config file."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
-        """Give each option its variable, but for those that are said of one call only."""
+        """Give each option an environment variable, unless it concerns a single call."""
         super().__init__(*args, **kwargs)
         for option in self.params:
             if not isinstance(option, TyperOption) or option.name not in _CONFIGURED:
@@ -38,7 +38,7 @@ class ConfiguredCommand(TyperCommand):
                 option.show_envvar = True
 
     def make_parser(self, ctx: Any) -> Any:
-        """Let --no-... take back what the environment or a config file switches on."""
+        """Add a --no-... for what the environment or a config file switches on."""
         parser = super().make_parser(ctx)
         for option in self.params:
             if isinstance(option, TyperOption) and option.is_bool_flag:
@@ -79,7 +79,7 @@ def _named(context: typer.Context, value: Path | None) -> Path | None:
 
 
 def _take(context: typer.Context, path: Path) -> None:
-    """Let the values of a config file be the defaults of a command."""
+    """Make the values of a config file the defaults of a command."""
     values = _read(path)
     options = {
         one.name: one
@@ -175,7 +175,7 @@ FileArgument = Annotated[
 FilesArgument = Annotated[
     list[Path] | None,
     typer.Argument(
-        metavar="[FILE]...",
+        metavar="FILE...",
         help="The memory file, or several.",
         envvar="SLOWWAVE_FILE",
         is_eager=True,

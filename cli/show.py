@@ -27,7 +27,10 @@ def show(
     json: JsonOption = False,
     quiet: QuietOption = False,
 ) -> None:
-    """Show all that the file says about one memory; where it came from says trace."""
+    """Show all that the file says about one memory.
+
+    Where it came from is shown by trace.
+    """
     from slowwave.store.entities import entities_of
     from slowwave.store.file import open_reading
     from slowwave.store.memories import read_memory

@@ -15,7 +15,7 @@ from slowwave.consolidation.runtime.interruption import Interruption
 _EVERY_S = 0.25
 
 
-class Caught(Interruption):
+class CaughtSignals(Interruption):
     """Knows the signal that came first, as a number; None if none did."""
 
     number: int | None = None
@@ -26,24 +26,24 @@ class Caught(Interruption):
         return 128 + self.number if self.number is not None and self.counts else None
 
     def hear(self, number: int, frame: FrameType | None) -> None:
-        """Take a signal. The first one decides about the exit code."""
+        """Handle a signal. The first one decides about the exit code."""
         if self.number is None:
             self.number = number
             signal.setitimer(signal.ITIMER_REAL, _EVERY_S, _EVERY_S)
         self.ask()
 
     def hear_again(self, number: int, frame: FrameType | None) -> None:
-        """Take the tick of the clock that the first signal has set going."""
+        """Handle the timer that the first signal has started."""
         self.remind()
 
 
-_CAUGHT: ContextVar[Caught] = ContextVar("caught")
+_CAUGHT: ContextVar[CaughtSignals] = ContextVar("caught")
 
 
 @contextmanager
-def caught_signals() -> Iterator[Caught]:
+def caught_signals() -> Iterator[CaughtSignals]:
     """Turn SIGINT and SIGTERM into KeyboardInterrupt, once, and remember which it was."""
-    caught = Caught()
+    caught = CaughtSignals()
     handlers = {
         signal.SIGINT: caught.hear,
         signal.SIGTERM: caught.hear,
@@ -70,6 +70,6 @@ def _tell_unraisable(one: sys.UnraisableHookArgs) -> None:
         sys.__unraisablehook__(one)
 
 
-def signals_of_this_command() -> Caught:
+def signals_of_this_command() -> CaughtSignals:
     """Return what the signals to the command that is running are told to."""
     return _CAUGHT.get()

@@ -34,7 +34,10 @@ def stats(
     json: JsonOption = False,
     quiet: QuietOption = False,
 ) -> None:
-    """Count memories by status and layer, their tokens, and what runs made of that."""
+    """Count memories and tokens, and how they grew run by run.
+
+    Memories are counted by status and layer.
+    """
     from slowwave.consolidation.text.token_count import count_tokens
     from slowwave.store.file import open_reading
     from slowwave.store.ledger import count_states, read_runs

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from .foreign import FormatOption, StateOption, place_of
+from .memory_texts import shortened_for_stdout, whose_words
 from .output import Output, clean
 from .settings import ConfigOption, FileArgument, JsonOption, QuietOption
-from .telling import shortened_for_stdout, whose_words
 
 if TYPE_CHECKING:
     from rich.tree import Tree
@@ -26,7 +26,7 @@ _DEPTH_OF_TEXT = 12
 
 @dataclass(frozen=True)
 class _Branch:
-    """A memory where it stands in a tree, with what lies behind it."""
+    """A memory at its place in a tree, with what lies behind it."""
 
     ancestor: Ancestor
     behind: tuple[_Branch, ...] = ()
@@ -49,7 +49,10 @@ def trace(
     json: JsonOption = False,
     quiet: QuietOption = False,
 ) -> None:
-    """Show where a memory came from, and what was made from it, to every depth."""
+    """Show where a memory came from and what was made from it.
+
+    To every depth, with the words of what is no longer in the file.
+    """
     from rich.text import Text
     from rich.tree import Tree
 
@@ -102,7 +105,7 @@ def trace(
 
 
 def _tell(tree: Tree, claims: Sequence[KeptClaim]) -> None:
-    """Say of each statement whose words it is, and who was for it."""
+    """Yield for each statement who worded it, and who confirmed it."""
     from rich.text import Text
 
     if claims:

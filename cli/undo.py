@@ -12,13 +12,11 @@ import typer
 from slowwave.store.errors import Ambiguous, NotFound, StoreError
 
 from .foreign import FormatOption, StateOption, place_of
+from .memory_texts import counted
 from .output import Output, clean
 from .settings import ConfigOption, FileArgument, JsonOption, QuietOption
-from .telling import counted
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from slowwave.store.file import MemoryFile
     from slowwave.store.ledger import Decision, Run
 
@@ -39,15 +37,15 @@ class _Chosen:
     # How many proposals that is.
     count: int
 
-    def undo(self, file: MemoryFile, rehearsed: bool) -> list[str]:
-        """Take it back, or only find out whether that can be done; give the proposals' keys."""
+    def undo(self, file: MemoryFile) -> list[str]:
+        """Take it back, and return the proposals' keys."""
         from slowwave.store.records import timestamp
-        from slowwave.store.undo import undo_proposal, undo_runs
+        from slowwave.store.undo.undo import undo_proposal, undo_runs
 
         now = timestamp(datetime.now(UTC))
         if self.proposal is None:
-            return undo_runs(file, [one.id for one in self.runs], now, rehearsed)
-        undo_proposal(file, self.proposal.run_id, self.proposal.key, now, rehearsed)
+            return undo_runs(file, [one.id for one in self.runs], now)
+        undo_proposal(file, self.proposal.run_id, self.proposal.key, now)
         return [self.proposal.key]
 
     @property
@@ -82,27 +80,26 @@ def undo(
     json: JsonOption = False,
     quiet: QuietOption = False,
 ) -> None:
-    """Take a run, or one proposal, back: the memories are to the bit what they were before."""
-    from slowwave.store.check import refuse_damaged
-    from slowwave.store.file import maintenance_lock, open_writing
+    """Take back a run or a proposal.
+
+    The memories are then, to the bit, what they were before.
+    """
+    from slowwave.store.file import open_writing
 
     if (which is None) == (since_run is None):
         raise typer.BadParameter("Name a run or a proposal, or say --since RUN.")
     output = Output(json, quiet)
     place = place_of(file, format, state, writes=not rehearse)
 
-    def take_back(memory_file: Path) -> tuple[_Chosen, list[str]]:
-        with maintenance_lock(memory_file), open_writing(memory_file) as opened:
-            refuse_damaged(opened)
-            chosen = _choose(opened, which, since_run)
-            # Of another agent's file, a copy of its mirror is changed for that.
-            return chosen, chosen.undo(opened, rehearse and place.mirror is None)
+    def take_back(opened: MemoryFile) -> tuple[_Chosen, list[str]]:
+        chosen = _choose(opened, which, since_run)
+        return chosen, chosen.undo(opened)
 
     if not (rehearse or yes) and _sees_questions(output):
         # Before the lock is taken: a question may wait for long.
         with place.reading() as memory_file, open_writing(memory_file) as opened:
             _ask_first(_choose(opened, which, since_run), output)
-    chosen, keys = place.change(take_back, only_tried=rehearse)
+    chosen, keys = place.rehearse(take_back) if rehearse else place.change(take_back)
     output.result(
         {
             "command": "undo",

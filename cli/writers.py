@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Literal
 
 if TYPE_CHECKING:
     from slowwave.consolidation.model.calls import Endpoint
-    from slowwave.consolidation.model.recording import Tape
+    from slowwave.consolidation.model.recording import Recordings
     from slowwave.consolidation.writing.writer import Writer
 
 
@@ -18,14 +18,14 @@ def make_writer(
     checker: str | None,
     concurrency: int,
     limits: tuple[int | None, int | None, float | None, float | None],
-    tape: Tape | None,
+    recordings: Recordings | None,
 ) -> Writer:
     """Return who writes: the model that is named or was recorded, or the built-in writer.
 
     limits: calls, tokens, USD and seconds at the most.
     """
-    if model is None and tape is not None and tape.recording is not None:
-        model = tape.recording.model
+    if model is None and recordings is not None and recordings.recording is not None:
+        model = recordings.recording.model
     if model is None:
         from slowwave.consolidation.writing.writer import ExtractiveWriter
 
@@ -35,10 +35,10 @@ def make_writer(
     from slowwave.consolidation.model.writer import ModelWriter
 
     # What is answered from a recording takes nothing but time.
-    asks = tape is None or tape.asks
+    asks = recordings is None or recordings.asks
     budget = Budget(*limits) if asks else Budget(seconds=limits[-1])
     endpoint = Endpoint(model, api_base)
-    return ModelWriter(endpoint, concurrency, budget, tape, _checker(checker, endpoint))
+    return ModelWriter(endpoint, concurrency, budget, recordings, _checker(checker, endpoint))
 
 
 def _checker(name: str | None, endpoint: Endpoint) -> Endpoint | Literal["same", "none"]:
@@ -52,12 +52,12 @@ def _checker(name: str | None, endpoint: Endpoint) -> Endpoint | Literal["same",
     return replace(endpoint, model=name, api_base=at)
 
 
-def make_tape(record: Path | None, replay: Path | None, dry_run: bool) -> Tape | None:
+def make_recordings(record: Path | None, replay: Path | None, dry_run: bool) -> Recordings | None:
     """Open the files of answers; a dry run asks nothing, and writes to none of them."""
     if record is None and replay is None:
         return None
-    from slowwave.consolidation.model.recording import Tape, open_tape, read_recording
+    from slowwave.consolidation.model.recording import Recordings, open_recordings, read_recording
 
     if dry_run:
-        return Tape(recording=None if replay is None else read_recording(replay))
-    return open_tape(record, replay)
+        return Recordings(recording=None if replay is None else read_recording(replay))
+    return open_recordings(record, replay)

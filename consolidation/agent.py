@@ -21,7 +21,7 @@ from slowwave.store.idle import changes_of
 from slowwave.store.lineage import Lineage, find_traced, trace_derived, trace_sources
 from slowwave.store.memories import add_memories, tenants
 from slowwave.store.records import timestamp
-from slowwave.store.undo import undo_runs
+from slowwave.store.undo.undo import undo_runs
 
 from .cycle import run_cycle
 from .options import CycleOptions

@@ -13,11 +13,11 @@ from slowwave.store.file import maintenance_lock
 
 from .options import CycleOptions
 from .progress import Progress
-from .running.ending import carried_out, ended, ended_early, purged_as_well
-from .running.execute import Run
+from .running.ending import carry_out_plan, close_run, end_if_interrupted, purge_after_run
+from .running.execute import RunInFile
 from .running.outcome import Outcome
 from .running.preflight import Preflight
-from .running.rehearsal import rehearsed
+from .running.rehearsal import rehearse
 from .running.save_findings import save_findings
 from .running.survey import Surveyor
 from .runtime.interruption import Interruption
@@ -45,16 +45,16 @@ def run_cycle(
     interruption = interruption or Interruption()
     surveyor = Surveyor(path, options, embedder, writer, now, progress)
     if dry_run:
-        return rehearsed(path, surveyor, embedder, writer, options.ask, progress, interruption)
+        return rehearse(path, surveyor, embedder, writer, options.ask, progress, interruption)
     with maintenance_lock(path):
         preflight = Preflight(path, options.keep_backups, now)
-        run = Run(path, embedder, writer, now, options.shown, preflight)
-        with ended_early(run, interruption):
+        run = RunInFile(path, embedder, writer, now, options.shown, preflight)
+        with end_if_interrupted(run, interruption):
             preflight.bring_up_to_date()
             survey = surveyor.survey(run)
-            executed = carried_out(run, survey, surveyor, progress, interruption)
-        outcome = ended(path, run, survey, executed, interruption)
-        outcome = purged_as_well(path, outcome, survey, now, interruption)
+            executed = carry_out_plan(run, survey, surveyor, progress, interruption)
+        outcome = close_run(path, run, survey, executed, interruption)
+        outcome = purge_after_run(path, outcome, survey, now, interruption)
         found = survey.found
         # The next survey needs the room.
         del survey

@@ -1,4 +1,4 @@
-"""How far a run is, told to whoever listens: the engine itself never prints."""
+"""How far a run is, reported to a listener: the engine itself never prints."""
 
 from __future__ import annotations
 

@@ -106,7 +106,7 @@ class Window:
     # Those that may be superseded.
     may_leave: frozenset[str]
     # Those that were made before: they may take others in, and stay word for word.
-    standing: frozenset[str]
+    derived: frozenset[str]
     # Pairs that nobody may join: a rule is certain that they differ, or a person took them apart.
     apart: frozenset[tuple[str, str]]
     operations: frozenset[Operation]
@@ -212,7 +212,7 @@ class Plan:
         return hashlib.sha256(json_text(parts).encode()).hexdigest()
 
 
-def joined(plans: Iterable[Plan]) -> Plan:
+def join_plans(plans: Iterable[Plan]) -> Plan:
     """Return the plans of several tenants as one."""
     all_of = list(plans)
     return Plan(
@@ -251,7 +251,7 @@ State = Literal[
 
 
 @dataclass(frozen=True)
-class Written:
+class CheckedProposal:
     """A proposal with its draft checked: to be applied, or the state and why it is not."""
 
     proposal: Proposal
@@ -262,7 +262,7 @@ class Written:
 
 
 @dataclass(frozen=True)
-class Asked:
+class AskedWindow:
     """A window and what became of the question: `applied` if it was answered."""
 
     window: Window
@@ -276,7 +276,7 @@ class Asked:
 
 
 @dataclass(frozen=True)
-class Worth:
+class Savings:
     """What a proposal is worth: the text that it is about, before and after."""
 
     # Of all its sources.
@@ -296,7 +296,7 @@ class Result:
     why: str | None = None
     # The memory that was made; of what stays, `proposal.survivor` tells.
     derived: str | None = None
-    worth: Worth | None = None
+    worth: Savings | None = None
 
 
 def group_numbers(conflicts: Sequence[Conflict]) -> list[int]:

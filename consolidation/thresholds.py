@@ -34,7 +34,7 @@ SYNTHESIZE_SIMILARITY = 0.60
 EXTRACT_SIMILARITY = 0.55
 
 # The average of two cosines, of sentences and of the words that say what is demanded, from which
-# on norms demand one thing. On the three flavours of the night fixture and two hand-written lives,
+# on they demand one thing. On the three flavours of the night fixture and two hand-written lives,
 # of 43 rules 40 are found at 0.28, with no stranger among their voices; sentences alone find as
 # many at 0.40, with 21 strangers, and words alone fewer.
 DEMAND_SIMILARITY = 0.28
@@ -57,14 +57,14 @@ ALIKE_VOICES = 0.8
 # The same where one forbids what the other asks for.
 OPPOSED_VOICES = 0.75
 
-# Two parts of a group of norms whose members are this similar, each with as many as a rule needs,
+# Two parts of a group of demands whose members are this similar, each with as many as a rule needs,
 # are two rules: on the night fixture no rule has two such parts.
 CLEAR_SIMILARITY = 0.60
 
-# The share of the pairs of a group of norms that may be in conflict for it still to be one rule. On
-# the night fixture groups of a rule have at most 0.023 (misread ones), those about what is so for
-# one and not for another 0.036 and more.
-CONTESTED_NORMS = 0.03
+# The share of the pairs of a group of demands that may be in conflict for it still to be one rule.
+# On the night fixture groups of a rule have at most 0.023 (misread ones), those about what is so
+# for one and not for another 0.036 and more.
+CONTESTED_DEMANDS = 0.03
 
 # The most sentences of a memory that takes others in: as many as one proposal has sources, so that
 # it stays what a person can check at a glance, and one vector can still stand for it.
@@ -163,7 +163,7 @@ SHORTEST_KNOWN = 3
 # 26 are found now and 10 listed as conflicts; nothing else is taken for one, and nothing in 1,136
 # memories of real conversations.
 CUED_MATTER = 0.5
-TURNED_MATTER = 0.4
+TURNED_TOPIC = 0.4
 PLAIN_MATTER = 0.65
 
 # What an attribute ("costs", "lives") weighs in these shares, and what any other word does: an
@@ -176,7 +176,7 @@ ATTRIBUTE_WEIGHT = 9
 WORD_WEIGHT = 10
 
 # The share of what the earlier memory is about that makes up for words that only the later has.
-WHOLE_MATTER = 0.7
+WHOLE_TOPIC = 0.7
 
 # The most words that are one value; more of them are another statement.
 MOST_VALUE_WORDS = 4
@@ -315,3 +315,16 @@ REPEATED_LINE = 0.8
 # this share of all its words. It is for measuring recall only. After a night on the three of 1,000
 # it is so of 94, 87 and 92 % of the sources (at 0.8 of 64, 51 and 58 %), which all told the same.
 FACTS_KEPT = 0.5
+
+# Of the voices that may become a rule, so many are compared with all others by the network, to see
+# how many say no more than they do: those with the fewest words of their own. Set by hand.
+ASKED_VOICES = 8
+
+# With more literals than this in common, a text is a listing, and its words tell little besides.
+# Set by hand.
+MOST_MASKED = 50
+
+# With more sentences, or more owners ("the door of the shed of Ann") in one, no order of them is
+# tried: nobody would see at once that two such texts are the same. Set by hand.
+MOST_SENTENCES = 5
+MOST_OWNERS = 2

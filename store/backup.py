@@ -30,7 +30,7 @@ Fingerprint = tuple[dict[str, int], str]
 def back_up(path: Path, now: datetime, keep: int) -> Path:
     """Make a verified backup beside the file itself, and remove the oldest beyond `keep`.
 
-    To be called by whoever holds the maintenance lock. In WAL mode, agents read and write
+    The caller holds the maintenance lock. In WAL mode, agents read and write
     meanwhile. Raises `StoreError`, with no half backup left.
     """
     real = path.resolve()
@@ -65,7 +65,7 @@ def backups_of(path: Path) -> list[Path]:
 
 
 def _is_ours(path: Path) -> bool:
-    """Say whether a file of such a name is a memory file: what else is called so stays."""
+    """Whether a file of such a name is a memory file: others with it are left alone."""
     if not path.is_file():
         return False
     with path.open("rb") as stream:

@@ -14,13 +14,13 @@ _PORTION = 2_000
 T = TypeVar("T")
 
 
-def read_memos(file: MemoryFile) -> dict[tuple[str, bytes], str]:
+def read_cached(file: MemoryFile) -> dict[tuple[str, bytes], str]:
     """Return the value of each (kind, key)."""
     rows = file.db.conn.execute("SELECT kind, key, value FROM memos")
     return {(kind, key): value for kind, key, value in rows}
 
 
-def keep_memos(file: MemoryFile, memos: Iterable[tuple[str, bytes, str]]) -> None:
+def keep_cached(file: MemoryFile, memos: Iterable[tuple[str, bytes, str]]) -> None:
     """Keep (kind, key, value), in short transactions."""
     for part in _portions(memos):
         with file.transaction():
@@ -31,7 +31,7 @@ def keep_memos(file: MemoryFile, memos: Iterable[tuple[str, bytes, str]]) -> Non
             )
 
 
-def forget_memos(file: MemoryFile, places: Iterable[tuple[str, bytes]]) -> None:
+def forget_cached(file: MemoryFile, places: Iterable[tuple[str, bytes]]) -> None:
     """Drop what is kept under (kind, key), in short transactions."""
     for part in _portions(places):
         with file.transaction():

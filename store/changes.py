@@ -10,7 +10,7 @@ from .rows import decoded
 
 
 @dataclass(frozen=True)
-class Change:
+class TextChange:
     """One memory whose text became active, stopped being so, or is another since a proposal."""
 
     memory: str
@@ -33,7 +33,7 @@ class _Images:
     after: dict[str, Any]
 
 
-def read_changes(file: MemoryFile, run_id: str) -> list[Change]:
+def read_changes(file: MemoryFile, run_id: str) -> list[TextChange]:
     """Return what a run changed, in the order in which the memories were observed.
 
     Also of a run that was taken back since: what it had done then.
@@ -68,7 +68,7 @@ def read_changes(file: MemoryFile, run_id: str) -> list[Change]:
 
 def _change(
     file: MemoryFile, memory: str, proposal: str, images: _Images, later: str | None
-) -> Change | None:
+) -> TextChange | None:
     """Return what became of a memory; None if what agents read of it is as it was.
 
     later: what a later run found it to say, if one changed that.
@@ -83,7 +83,7 @@ def _change(
     if before == after:
         return None
     known = {**now, **images.after}
-    return Change(
+    return TextChange(
         memory, proposal, known.get("tenant", ""), known.get("observed_at", ""), before, after
     )
 

@@ -126,7 +126,7 @@ def refuse_unreadable(file: MemoryFile) -> None:
 
 
 def part_spoiled(file: MemoryFile, memories: Iterable[Memory]) -> tuple[list[Memory], list[Memory]]:
-    """Part memories into those whose text is what it was, and those whose text was spoiled.
+    """Split memories into those whose text is intact and those whose text was spoiled.
 
     Spoiled is what does not fit its hash, or is not UTF-8: not by an agent's edit, since then the
     hash goes.
@@ -198,7 +198,7 @@ def _journal(file: MemoryFile) -> list[Problem]:
 
 
 def _schema(file: MemoryFile) -> list[Problem]:
-    """Look for what a new file has; what an agent added of its own is its own."""
+    """Check that all parts of a new file are there; what an agent added is its own affair."""
     kept = parts_of(file.db)
     problems = []
     for part, columns in fresh_parts().items():

@@ -63,7 +63,7 @@ def is_sealed(path: Path) -> bool:
 
 
 def patiently(step: Callable[[], Result]) -> Result:
-    """Take a step, again and again as long as others are in the way, up to the time-out.
+    """Repeat a step as long as others are in the way, up to the time-out.
 
     For steps that may be repeated: to begin a transaction, to begin to read, and to commit, which
     SQLite refuses without a log as long as others read.
@@ -82,7 +82,7 @@ def patiently(step: Callable[[], Result]) -> Result:
 
 @contextmanager
 def explained(path: Path) -> Iterator[None]:
-    """Let what SQLite says of the file end in a `StoreError`."""
+    """Turn SQLite's errors about the file into `StoreError`s."""
     try:
         yield
     except sqlite3.DatabaseError as error:
@@ -149,7 +149,7 @@ def _explain(error: sqlite3.DatabaseError, path: Path) -> StoreError:
 
 
 def moved(path: Path) -> UnusableFile:
-    """Say that the file which was opened is no longer what stands at its path."""
+    """Return the error that another file stands at the path of the one that was opened."""
     return UnusableFile(
         f"{path} was removed or replaced while it was in use.",
         "Nothing was written to what stands there now. Run the command again.",

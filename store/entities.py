@@ -36,7 +36,7 @@ def keep_entities(
 def unite_entities(
     file: MemoryFile, run_id: str, proposal: str, memory: Memory, names: Iterable[str]
 ) -> None:
-    """Let a memory mention these names too, journaled, in the transaction of the caller."""
+    """Add names to those that a memory mentions, journaled, in the transaction of the caller."""
     known = {name for name, _ in entities_of(file, memory.id)}
     new = sorted(set(names) - known)
     conn = file.db.conn

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from .obstacles import Obstacle
+    from .undo.obstacles import Obstacle
 
 
 class StoreError(Exception):

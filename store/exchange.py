@@ -67,7 +67,7 @@ def import_lines(
     such lines are to be skipped. What runs did goes into a new file only; elsewhere its lines are
     left out, told of as one.
     """
-    reader = _Reader(file, timestamp(now))
+    reader = _LineReader(file, timestamp(now))
     history = History(file)
     added = 0
     skipped: list[Skipped] = []
@@ -121,7 +121,7 @@ def export_lines(file: MemoryFile, everything: bool, with_vectors: bool = True) 
         yield json_text(_exported(file, memory, everything, with_vectors))
 
 
-class _Reader:
+class _LineReader:
     """Turns lines into values, and knows what earlier lines and the file have said."""
 
     def __init__(self, file: MemoryFile, now: str) -> None:
@@ -133,7 +133,7 @@ class _Reader:
         self._successors: list[tuple[int, str, str]] = []
 
     def parse(self, number: int, text: bytes) -> None:
-        """Take in what a line says. Raises ValueError with the reason if it is not valid."""
+        """Read a line. Raises ValueError with the reason if it is not valid."""
         line = parse_line(text)
         memory = line.memory(self._now)
         if memory.id in self._unwritten or _knows(self._file, memory.id):
@@ -201,7 +201,7 @@ def _exported(
     vectors = [
         {"model": model, "vector": numbers_of(blob)}
         for model, of, blob in (vectors_of(file, memory.id) if with_vectors else ())
-        if of == memory.content_hash  # else the text has changed since
+        if of == memory.content_hash  # otherwise the text has changed since
     ]
     if vectors:
         kept["embedding_model"], kept["embedding"] = vectors[0].values()
@@ -214,7 +214,7 @@ def _exported(
 
 
 def _without_defaults(kept: dict[str, Any]) -> dict[str, Any]:
-    """Leave out what an import would put there by itself, so that people can read a line."""
+    """Remove the defaults that an import fills in, so that people can read a line."""
     return {
         name: value
         for name, value in kept.items()

@@ -5,15 +5,16 @@ from __future__ import annotations
 import secrets
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
 from .connection import connected, explained, moved, patiently
 from .errors import StoreError, UnusableFile
 from .lock import maintenance_lock as maintenance_lock
-from .migrate import apply_steps, rehearse
+from .migrate import apply_steps, try_on_copy
 from .schema import APPLICATION_ID, migrations, newest_version
 from .sidecar import create_beside as create_beside
 from .sidecar import put_in_place, size_of
@@ -22,6 +23,9 @@ from .validate import refuse_what_is_no_database, refuse_what_is_not_ours
 
 if TYPE_CHECKING:
     from sqlite_utils import Database
+
+# So many pages are copied at a time.
+_PAGES = 5_000
 
 # The device and the number of a file on it.
 Identity = tuple[int, int]
@@ -123,7 +127,7 @@ def open_as_it_is(path: Path) -> Iterator[MemoryFile]:
 
 
 def migration_due(path: Path) -> bool:
-    """Say whether the file has an older schema. Raises `UnusableFile`."""
+    """Whether the file has an older schema. Raises `UnusableFile`."""
     with open_as_it_is(path) as file:
         return migrations().pending(file.db) != []
 
@@ -155,7 +159,7 @@ def open_writing(path: Path, same_as: Identity | None = None) -> Iterator[Memory
             raise moved(path)
         is_older = migrations().pending(file.db) != []
         if is_older:
-            rehearse(path, file.db)
+            try_on_copy(path, file.db)
         file.db.conn.execute("COMMIT")  # it only read
         # What was committed outlasts a loss of power. SQLite may be built for less; and without a
         # log, FULL does not sync the folder that the journal was deleted from, and it may be back.
@@ -163,6 +167,23 @@ def open_writing(path: Path, same_as: Identity | None = None) -> Iterator[Memory
         if is_older:
             _bring_up_to_date(file)
         yield file
+
+
+@contextmanager
+def open_copy(path: Path) -> Iterator[MemoryFile]:
+    """Open a copy of a memory file for writing, to try a change of which nothing is to stay.
+
+    The file itself is only read: its folder may be closed, and another run may hold it. What is
+    said of the copy names the file. Raises `UnusableFile`.
+    """
+    with TemporaryDirectory(prefix="slowwave-") as folder:
+        copy = Path(folder) / "copy.db"
+        copy.touch()
+        with open_as_it_is(path) as file, connected(copy, "rw") as target:
+            # Some pages at a time: between them Ctrl-C is heard.
+            file.db.conn.backup(target.conn, pages=_PAGES, progress=lambda *_: None)
+        with open_writing(copy) as file:
+            yield replace(file, path=path, identity=None)
 
 
 def _bring_up_to_date(file: MemoryFile) -> None:

@@ -80,7 +80,7 @@ class History:
     """Takes in the history of one file, whose memories come in the same transaction."""
 
     def __init__(self, file: MemoryFile) -> None:
-        """Take a file to which nothing has been added in this transaction yet."""
+        """Expect a file to which nothing has been added in this transaction yet."""
         self._file = file
         self._columns = Columns(file)
         self._can_take = not _has_runs(file) and not _has_memories(file)
@@ -89,7 +89,7 @@ class History:
         self.left_out: int | None = None
 
     def memory_follows(self) -> None:
-        """Take note of a memory's line: after rows of history it begins another file's lines."""
+        """Note that a memory's line came: after rows of history it begins another file's lines."""
         self._can_take = self._can_take and not self._emptied
 
     def add(self, number: int, of: HistoryRow) -> None:

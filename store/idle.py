@@ -10,7 +10,7 @@ def changes_of(file: MemoryFile, tenant: str) -> int:
     return int(file.value("SELECT count FROM changes WHERE tenant = ?", [tenant]) or 0)
 
 
-def read_standing(file: MemoryFile, tenant: str, key: str, now: str) -> bytes | None:
+def read_idle_report(file: MemoryFile, tenant: str, key: str, now: str) -> bytes | None:
     """Return the report that still stands for these options; None if there is none."""
     report = file.value(
         "SELECT report FROM standing WHERE tenant = ? AND key = ? AND changes = ? "
@@ -20,10 +20,10 @@ def read_standing(file: MemoryFile, tenant: str, key: str, now: str) -> bytes | 
     return report if isinstance(report, bytes) else None
 
 
-def keep_standing(
+def keep_idle_report(
     file: MemoryFile, tenant: str, key: str, changes: int, until: str | None, report: bytes
 ) -> None:
-    """Let a report stand, unless something has changed since it was found."""
+    """Keep a report, unless something has changed since it was made."""
     with file.transaction():
         if changes_of(file, tenant) == changes:
             file.db.conn.execute(

@@ -133,7 +133,7 @@ def read_decisions(file: MemoryFile, run_id: str) -> list[Decision]:
 
 
 def has_run(file: MemoryFile, run_id: str) -> bool:
-    """Say whether a run has begun, as far as the file knows."""
+    """Whether a run has begun, as far as the file knows."""
     return file.value("SELECT 1 FROM runs WHERE id = ?", [run_id]) is not None
 
 

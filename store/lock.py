@@ -20,7 +20,7 @@ def maintenance_lock(path: Path) -> Iterator[None]:
     """
     import filelock
 
-    refuse_what_is_no_database(path)  # else a wrong name would leave a lock behind
+    refuse_what_is_no_database(path)  # otherwise a wrong name would leave a lock behind
     try:
         lock = filelock.FileLock(_lock_file(path), mode=mode_of(path))
         lock.acquire(blocking=False)

@@ -28,7 +28,7 @@ def apply_steps(db: Database) -> None:
     db.conn.execute(f"PRAGMA user_version = {len(steps.applied(db)):d}")
 
 
-def rehearse(path: Path, db: Database) -> None:
+def try_on_copy(path: Path, db: Database) -> None:
     """Take the steps on a copy of what `db` reads, and see that nothing is lost by it.
 
     Raises `UnusableFile` if the file is damaged, and `StoreError` if the steps cannot be taken.

@@ -84,7 +84,7 @@ class Needs:
     """
 
     def __init__(self, file: MemoryFile, now: datetime) -> None:
-        """Look up nothing yet."""
+        """Read nothing yet."""
         self._file = file
         self.limit = timestamp(now - timedelta(days=KEPT_DAYS))
         self._seen: int | None = None
@@ -92,7 +92,7 @@ class Needs:
         self._undo: set[str] = set()
 
     def reason(self, row: dict[str, Any]) -> str | None:
-        """Say what needs a row; None if nothing does."""
+        """Return what needs a row; None if nothing does."""
         if row["pinned"]:
             return "pinned"
         if row["id"] in self._review:
@@ -112,7 +112,7 @@ class Needs:
 
 
 def find_purgeable(file: MemoryFile, tenants: Sequence[str], now: datetime) -> Purgeable:
-    """Say which superseded memories of the tenants may leave the file for good."""
+    """Return which superseded memories of the tenants may be deleted."""
     chosen = "AND tenant IN (SELECT value FROM json_each(?)) ORDER BY id"
     rows = file.rows(f"{_SUPERSEDED} {chosen}", [json_text(tenants)])
     reasons = {row["id"]: why for row, why in _judged(list(rows), Needs(file, now))}

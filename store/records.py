@@ -176,14 +176,14 @@ def from_values(values: tuple[Any, ...]) -> Memory:
 
 
 def kept_text(value: object, what: str, where: str) -> str:
-    """Return a text that the file keeps. Raises `UnusableFile` if it is none."""
+    """Return a text that the file keeps. Raises `UnusableFile` if it is not a text."""
     if not isinstance(value, str):
         raise UnusableFile(f"The file is damaged: {what} of {where}: no text.", SAVE)
     return value
 
 
 def kept_object(text: object, what: str, where: str) -> dict[str, Any]:
-    """Return a JSON object that the file keeps. Raises `UnusableFile` if it is none."""
+    """Return a JSON object that the file keeps. Raises `UnusableFile` if it is not one."""
     found = _json(text)
     if not isinstance(found, dict):
         raise _unreadable(what, where, "object")
@@ -191,7 +191,7 @@ def kept_object(text: object, what: str, where: str) -> dict[str, Any]:
 
 
 def kept_list(text: object, what: str, where: str) -> list[Any]:
-    """Return a JSON array that the file keeps. Raises `UnusableFile` if it is none."""
+    """Return a JSON array that the file keeps. Raises `UnusableFile` if it is not one."""
     found = _json(text)
     if not isinstance(found, list):
         raise _unreadable(what, where, "array")
@@ -199,7 +199,7 @@ def kept_list(text: object, what: str, where: str) -> list[Any]:
 
 
 def kept_claims(text: object, what: str, where: str) -> list[dict[str, Any]]:
-    """Return the statements of a text that the file keeps. Raises `UnusableFile` if it is none."""
+    """Return the statements of a text that the file keeps. Raises `UnusableFile` if damaged."""
     found = kept_list(text, what, where)
     if not all(isinstance(one, dict) and isinstance(one.get("sources", []), list) for one in found):
         raise _unreadable(what, where, "array of statements")

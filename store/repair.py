@@ -27,7 +27,7 @@ _VERSIONS = (b"\x01\x01", b"\x02\x02")
 
 
 def with_sound_header(path: Path) -> bool:
-    """Say whether the parts of the header by which SQLite reads are as we write them."""
+    """Whether the parts of the header by which SQLite reads are as we write them."""
     with path.open("rb") as stream:
         head = stream.read(_HEADER)
     return (

@@ -110,7 +110,7 @@ class Columns:
     """The columns of a file's tables, each table looked up once."""
 
     def __init__(self, file: MemoryFile) -> None:
-        """Look up nothing yet."""
+        """Read nothing yet."""
         self._file = file
         self._known: dict[str, frozenset[str]] = {}
 

@@ -144,7 +144,7 @@ class _View:
         self._most_rows = size // _LEAST_BYTES + 1_000
 
     def has_memories(self) -> bool:
-        """Say whether at least one row of memories has an id and a text."""
+        """Whether at least one row of memories has an id and a text."""
         return any(
             self._row(_MEMORIES, key, "id, content") for key in islice(self._found(_MEMORIES), 50)
         )
@@ -333,7 +333,7 @@ def _importable(fields: Row) -> Row | None:
 
 
 def _is_memory(row: Row) -> bool:
-    """Say whether this is a row of memories, and not of what once stood in its place."""
+    """Whether this is a row of memories, and not of what stood in its place before."""
     return any(_is_date(row.get(name)) for name in ("observed_at", "created_at", "updated_at"))
 
 
@@ -345,7 +345,7 @@ def _is_date(value: object) -> bool:
 
 
 def _is_partly(row: Row) -> bool:
-    """Say whether columns are missing, or the text is not what its hash was made from."""
+    """Whether columns are missing, or the text is not what its hash was made from."""
     if len(row) < len(COLUMNS):
         return True
     try:

@@ -228,12 +228,12 @@ def version_1(db: Database) -> None:
 
 
 def version_2(db: Database) -> None:
-    """Let an operation be an update.
+    """Allow an operation to be an update.
 
     SQLite cannot change a CHECK: each table is made anew beside the old one, filled, and given
     the indexes and triggers that it had, an agent's own among them.
     """
-    # Else the rename would go on into the triggers and views that speak of the table.
+    # Otherwise the rename would go on into the triggers and views that speak of the table.
     db.conn.execute("PRAGMA legacy_alter_table = ON")
     try:
         for table in _WITH_OPERATIONS:

@@ -90,7 +90,7 @@ def put_in_place(made: Path, path: Path) -> None:
 
 
 def sync_folder(folder: Path) -> None:
-    """Let a name that was given or taken in this folder outlast a loss of power."""
+    """Sync a folder, so that a rename or removal in it survives a loss of power."""
     try:
         opened = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
     except PermissionError:

@@ -49,7 +49,7 @@ def from_blob(blob: bytes) -> NDArray[np.float32]:
 
 
 def is_sound(blob: object) -> bool:
-    """Say whether this is a kept vector: float32, finite, of unit length."""
+    """Whether this is a kept vector: float32, finite, of unit length."""
     import numpy as np
 
     if not isinstance(blob, bytes) or not blob or len(blob) % 4:
@@ -61,7 +61,7 @@ def is_sound(blob: object) -> bool:
 
 
 def of_unit_length(vectors: NDArray[np.float32]) -> NDArray[np.bool_]:
-    """Say of each row, shape (n, d), whether `is_sound` would say so of its blob."""
+    """Return for each row, shape (n, d), whether `is_sound` holds for its blob."""
     import numpy as np
 
     with np.errstate(over="ignore", invalid="ignore"):

@@ -10,12 +10,15 @@ import pytest
 from figures import Figures
 from hypothesis import settings
 
+from slowwave.cli.interpreter import prepare_process
 from slowwave.consolidation.vectors.embedder import SentenceEmbedder
 from slowwave.store.file import create_file
 
 # The same examples every time, and no clock: a slow machine must not fail a test.
 settings.register_profile("slowwave", deadline=None, derandomize=True)
 settings.load_profile("slowwave")
+# As in every process of the command: no test fetches anything or tells anybody about itself.
+prepare_process()
 
 
 _FIGURES = pytest.StashKey[Figures]()

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from importlib.metadata import version
 from pathlib import Path
 from shutil import copytree
 
 import pytest
 
 from slowwave import consolidation
-from slowwave.consolidation.snapshot.cache import hash_of_code, rules
+from slowwave.consolidation.snapshot.cache import LIBRARIES, hash_of_code, rules
 
 PACKAGE = Path(consolidation.__path__[0])
 
@@ -19,3 +20,8 @@ def test_a_rule_that_changes_makes_other_keys(module: str, tmp_path: Path) -> No
     assert rules().endswith(hash_of_code(copy))
     (copy / module).write_text(f"{(copy / module).read_text('utf-8')}\n", "utf-8")
     assert not rules().endswith(hash_of_code(copy))
+
+
+@pytest.mark.parametrize("library", LIBRARIES)
+def test_another_version_of_a_library_that_reads_texts_makes_other_keys(library: str) -> None:
+    assert f"{library} {version(library)}" in rules()

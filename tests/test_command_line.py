@@ -15,6 +15,8 @@ from test_cli import Cli, cli
 from test_model_fallbacks import KEY
 from test_plan import TWINS
 
+from slowwave.store.file import maintenance_lock
+
 __all__ = ["cli"]  # a fixture of test_cli, asked for by name
 
 SLOWWAVE = [sys.executable, "-m", "slowwave.cli"]
@@ -287,6 +289,25 @@ def test_what_was_taken_back_of_a_run_is_told_wherever_the_run_is(filled: Path, 
         assert part in " ".join(cli(command[0], filled, *command[1:]).out.split())
     states = {one["state"] for one in cli("diff", filled, done["run"], "--json").json["changes"]}
     assert states == {"applied", "undone"}
+
+
+def test_an_undo_is_rehearsed_while_another_run_holds_the_file(filled: Path, cli: Cli) -> None:
+    run = cli("maintain", filled, "--consolidate", "--json").json["run"]
+    before = rows(filled, "SELECT * FROM memories")
+    with maintenance_lock(filled):
+        ended = cli("undo", filled, run, "--dry-run")
+        assert cli("undo", filled, run).code == 11
+    assert (ended.code, ended.err) == (0, "")
+    assert rows(filled, "SELECT * FROM memories") == before
+    assert rows(filled, "SELECT outcome FROM runs") == [{"outcome": "done"}]
+
+
+def test_a_rehearsed_undo_is_refused_as_the_undo_would_be(filled: Path, cli: Cli) -> None:
+    run = cli("maintain", filled, "--consolidate", "--json").json["run"]
+    execute(filled, "DELETE FROM memories WHERE status = 'superseded'")
+    rehearsed = cli("undo", filled, run, "--dry-run")
+    assert rehearsed.code == 1
+    assert rehearsed.err == cli("undo", filled, run).err
 
 
 def test_a_run_is_undone_once_its_last_proposal_is(filled: Path, cli: Cli) -> None:

@@ -16,7 +16,7 @@ from slowwave.store.check import check_file
 from slowwave.store.errors import ChangedSince, FileHeld
 from slowwave.store.file import maintenance_lock, open_reading, open_writing
 from slowwave.store.records import timestamp
-from slowwave.store.undo import undo_proposal, undo_runs
+from slowwave.store.undo.undo import undo_proposal, undo_runs
 
 
 def undo(path: Path, run_id: str | None) -> None:

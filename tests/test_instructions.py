@@ -81,15 +81,13 @@ def test_a_flag_hides_no_text() -> None:
     assert commands(f"The match is in England {tags}\U000e007f.")
 
 
-def test_texts_are_searched_for_orders_in_little_time(
+def test_no_ordinary_text_is_taken_for_one_that_gives_orders(
     rounds: Callable[[int, int], int], figures: Figures
 ) -> None:
     told = [one.text for flavour in fixture.FLAVOURS for one in fixture.load(flavour).told]
     count = rounds(10_000, 100_000)
     texts = [f"{number}: {told[number % len(told)]}" for number in range(count)]
     start = time.process_time()
-    for text in texts:
-        commands(text)
+    assert [text for text in texts if commands(text)] == []
     used = time.process_time() - start
     figures.reach(f"CPU ms to search {count:,} texts for orders", round(used * 1000))
-    assert used < 10

@@ -39,7 +39,7 @@ from slowwave.store.file import MemoryFile, create_file, open_reading, open_writ
 from slowwave.store.journal import insert_row, update_row
 from slowwave.store.memories import read_memory, restore_memory
 from slowwave.store.records import content_hash, to_row
-from slowwave.store.undo import undo_proposal, undo_runs
+from slowwave.store.undo.undo import undo_proposal, undo_runs
 from slowwave.store.vectors import keep_vectors, to_blob
 
 RUN = "run-1"

@@ -6,14 +6,23 @@ import re
 
 import night
 import pytest
-from hypothesis import assume, given
+from builders import a_memory
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
+from texts import draft, sources
 
-from slowwave.consolidation.comparison.guards import certain_conflict, say_the_same
+from slowwave.consolidation.comparison.guards import (
+    certain_conflict,
+    gravest_objection,
+    say_the_same,
+)
 from slowwave.consolidation.comparison.mood import moods_of
 from slowwave.consolidation.text import lexicon
 from slowwave.consolidation.text.reading import read
 from slowwave.consolidation.text.tokens import stem
+from slowwave.consolidation.updates.dated_memory import dated_memory
+from slowwave.consolidation.updates.replacements import find_updates
+from slowwave.consolidation.verification.verify import find_faults
 
 TEXTS = sorted({told.text for told in night.load().told})
 WORDS = sorted({word for text in TEXTS for word in re.findall(r"\b[a-z]{3,}\b", text)})
@@ -149,3 +158,68 @@ def test_two_ways_to_write_one_thing_are_one(one: str, other: str) -> None:
 def test_what_an_allergy_is_to_is_no_plan() -> None:
     assert moods_of(read("The allergy is to celery.")) == frozenset()
     assert moods_of(read("The plan is to wait.")) == {"will"}
+
+
+@given(st.sampled_from(TEXTS), st.sampled_from(TEXTS))
+def test_an_objection_to_a_pair_is_one_whichever_text_comes_first(one: str, other: str) -> None:
+    left, right = read(one), read(other)
+    assert (gravest_objection(left, right) is None) is (gravest_objection(right, left) is None)
+    assert (certain_conflict(left, right) is None) is (certain_conflict(right, left) is None)
+
+
+NIGHTS = [night.load(flavour) for flavour in night.FLAVOURS]
+CHANGES = [(one["old"], one["new"]) for each in NIGHTS for one in each.updates]
+
+
+def updates(old: str, new: str, swapped: bool = False) -> tuple[list[tuple[str, ...]], int]:
+    """Return the values that were found to replace each other, and how many are in conflict."""
+    memories = [
+        dated_memory(a_memory(name, text, observed_at=f"2026-{month}-05T12:00:00+00:00"))
+        for name, text, month in (("old", old, "01"), ("new", new, "02"))
+    ]
+    found = find_updates(memories[::-1] if swapped else memories, lambda _: True)
+    return [one.values for one in found.replacements], len(found.conflicts)
+
+
+@settings(max_examples=40)
+@given(st.sampled_from(CHANGES))
+def test_an_update_is_found_in_whichever_order_memories_are_read(
+    change: tuple[str, str],
+) -> None:
+    assert updates(*change) == updates(*change, swapped=True)
+
+
+@settings(max_examples=40)
+@given(st.sampled_from(CHANGES))
+def test_of_two_values_the_one_that_was_said_later_is_the_newest(change: tuple[str, str]) -> None:
+    old, new = change
+    found, again = updates(old, new)[0], updates(new, old)[0]
+    assert not found or not again or found[0][0] != again[0][0]
+
+
+@settings(max_examples=40)
+@given(st.sampled_from(CHANGES))
+def test_what_announces_both_texts_changes_no_update(change: tuple[str, str]) -> None:
+    assume(not any(re.match(r"\W|\d|(?:Note|User|The user|We|I|My)\b", one) for one in change))
+    old, new = change
+    assert updates(f"Note: {old}", f"Note: {new}") == updates(old, new)
+
+
+@given(st.sampled_from(TEXTS))
+def test_a_draft_that_quotes_an_announced_source_without_that_is_faithful(text: str) -> None:
+    assume(not re.match(r"\W|\d|(?:Note|User|The user|We|I)\b", text))
+    given_sources = sources(f"Note: {text}", "The kettle in the hall is green.")
+    quoted = draft((text, [1]), ("The kettle in the hall is green.", [2]))
+    announced = draft((f"Note: {text}", [1]), ("The kettle in the hall is green.", [2]))
+    found = [
+        [(one.claim, one.soft) for one in find_faults(each, given_sources, "synthesize")]
+        for each in (quoted, announced)
+    ]
+    assert found[0] == found[1]
+
+
+@given(st.sampled_from(TEXTS))
+def test_a_denial_that_a_draft_adds_to_its_source_is_a_fault(text: str) -> None:
+    denied, found = re.subn(r"\b(is|are|was|were|must|can|should) ", r"\1 not ", text, count=1)
+    assume(found)
+    assert find_faults(draft((denied, [1])), sources(text), "update") != []

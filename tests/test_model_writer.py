@@ -49,13 +49,13 @@ from model_server import (
 from nights import NOW, execute, fill, night, picture, rows, told
 
 from slowwave.consolidation.comparison.coverage import Coverage
-from slowwave.consolidation.comparison.restating import restating
+from slowwave.consolidation.comparison.restating import find_restating
 from slowwave.consolidation.errors import ModelError
 from slowwave.consolidation.model import prompts
 from slowwave.consolidation.model.asking import Call, Model
 from slowwave.consolidation.model.calls import ATTEMPTS, Endpoint
 from slowwave.consolidation.model.prompts import Form
-from slowwave.consolidation.model.recording import Tape
+from slowwave.consolidation.model.recording import Recordings
 from slowwave.consolidation.model.structured import response_format
 from slowwave.consolidation.model.writer import Budget, ModelWriter
 from slowwave.consolidation.planning.estimates import (
@@ -63,15 +63,14 @@ from slowwave.consolidation.planning.estimates import (
     TOKENS_OF_OPINIONS,
     Estimate,
 )
-from slowwave.consolidation.proposals import Asked as Ended
-from slowwave.consolidation.proposals import Operation, Result, Source
+from slowwave.consolidation.proposals import AskedWindow, Operation, Result, Source
 from slowwave.consolidation.running.outcome import Outcome
 from slowwave.consolidation.text.reading import read
 from slowwave.consolidation.vectors.embedder import SentenceEmbedder
 from slowwave.store.file import open_writing
 from slowwave.store.ledger import Answer
 from slowwave.store.records import timestamp
-from slowwave.store.undo import undo_runs
+from slowwave.store.undo.undo import undo_runs
 
 KEY = "sk-test-31415926535897932384"
 TOMORROW = NOW + timedelta(days=1)
@@ -184,11 +183,11 @@ class Agent:
         concurrency: int = 1,
         budget: Budget | None = None,
         timeout_s: float = 20.0,
-        tape: Tape | None = None,
+        recordings: Recordings | None = None,
     ) -> ModelWriter:
         """Return a writer that asks the server, and waits next to nothing before another try."""
         endpoint = Endpoint(model, self.server.base, timeout_s, first_wait_s=0.001)
-        return ModelWriter(endpoint, concurrency, budget, tape)
+        return ModelWriter(endpoint, concurrency, budget, recordings)
 
     def sleep(
         self, writer: ModelWriter | None = None, now: datetime = NOW, **options: Any
@@ -258,7 +257,7 @@ def only_result(outcome: Outcome) -> Result:
     return result
 
 
-def only_question(outcome: Outcome) -> Ended:
+def only_question(outcome: Outcome) -> AskedWindow:
     """Return what became of the only question."""
     (asked,) = outcome.asked
     return asked
@@ -332,7 +331,7 @@ def test_a_model_merges_synthesizes_and_extracts_in_one_night_that_costs_two_cal
     assert [status[memory["id"]] for memory in a_pair()] == ["superseded", "active"]
     (rule,) = agent.rows("SELECT * FROM memories WHERE layer = 'core'")
     texts = [memory["content"] for memory in a_rule()]
-    again = restating(rule["content"], texts, Coverage().likelihood)
+    again = find_restating(rule["content"], texts, Coverage().likelihood)
     assert again
     for at, memory in enumerate(a_rule()):
         assert at not in again or status[memory["id"]] == "superseded"
@@ -1329,12 +1328,10 @@ def test_a_server_that_asks_for_patience_is_given_it(agent: Agent) -> None:
 
 def test_no_more_patience_is_had_than_the_budget_of_time_allows(agent: Agent) -> None:
     agent.remember(a_fact())
-    agent.server.responder = in_turn(refuses(503, retry_after="20"))
-    began = time.monotonic()
+    agent.server.responder = in_turn(refuses(503, retry_after="3600"))
     question = only_question(agent.sleep(agent.writer(budget=Budget(seconds=1.0))))
     assert (question.state, question.why) == ("skipped", "the budget of 1 seconds is used up")
     assert len(agent.server.asked) == 1
-    assert time.monotonic() - began < 15.0
 
 
 def test_one_failed_call_does_not_keep_the_others_from_being_applied(agent: Agent) -> None:
@@ -1781,21 +1778,6 @@ def test_a_call_begins_as_soon_as_another_ends_and_waits_for_nobody_who_looks_at
     assert agent.server.peak <= 2
 
 
-def test_threads_have_their_usual_turns_again_when_all_calls_are_made(agent: Agent) -> None:
-    agent.remember(facts(1))
-    usual = sys.getswitchinterval()
-    turns = []
-
-    def respond(asked: Asked) -> Reply:
-        turns.append(sys.getswitchinterval())
-        return oracle(asked)
-
-    agent.server.responder = respond
-    assert states(agent.sleep()) == {"applied": 1}
-    assert turns[0] < usual
-    assert sys.getswitchinterval() == usual
-
-
 def test_the_thread_that_ends_a_call_makes_the_next(agent: Agent) -> None:
     agent.remember(facts(4))
     there: list[set[int]] = []
@@ -1934,7 +1916,7 @@ def test_no_text_can_leave_its_fence(tail: str) -> None:
     source = Source("hostile", f"The pump is old. {tail}", timestamp(NOW), np.ones(1, np.float32))
     stated = prompts.StatedGroup(kind="same", ids=["m1"], stay=[], claims=[])
     faulty = [(stated, [f"leaves out: {tail}"])]
-    said = prompts.Said(source.text, (tail,), ("old",))
+    said = prompts.SentenceToJudge(source.text, (tail,), ("old",))
     shown, again, doubted = (
         Asked({}, {"messages": messages})
         for messages in (
@@ -2094,7 +2076,7 @@ def beginning(asked: Asked) -> str:
 
 
 @dataclass(frozen=True)
-class Watching(Tape):
+class Watching(Recordings):
     """Notes what each call was estimated to take."""
 
     noted: list[Estimate] = field(default_factory=list)
@@ -2132,13 +2114,13 @@ def test_the_estimate_of_tokens_is_within_a_fifth_of_what_is_asked_and_answered(
 ) -> None:
     agent.remember(memories())
     agent.server.responder = responder
-    tape = Watching()
+    recordings = Watching()
     outcome = agent.sleep(
-        ModelWriter(Endpoint("openai/scripted", agent.server.base), 1, None, tape)
+        ModelWriter(Endpoint("openai/scripted", agent.server.base), 1, None, recordings)
     )
     (window,) = outcome.plan.windows
-    assert window.tokens == tape.noted[0].total
-    for estimate, (asked, said) in zip(tape.noted, agent.server.taken, strict=True):
+    assert window.tokens == recordings.noted[0].total
+    for estimate, (asked, said) in zip(recordings.noted, agent.server.taken, strict=True):
         assert estimate.total == pytest.approx(asked + said, rel=0.2)
 
 
@@ -2146,13 +2128,13 @@ def test_the_estimates_of_a_night_come_to_what_the_night_takes(agent: Agent) -> 
     texts = {fact["id"]: fact["wordings"][:4] for fact in _NIGHT.facts}
     texts |= {rule["id"]: rule["voicings"][:8] for rule in _NIGHT.rules}
     agent.remember([one for name, said in texts.items() for one in told(said, name)])
-    tape = Watching()
+    recordings = Watching()
     outcome = agent.sleep(
-        ModelWriter(Endpoint("openai/scripted", agent.server.base), 4, None, tape)
+        ModelWriter(Endpoint("openai/scripted", agent.server.base), 4, None, recordings)
     )
     assert {one.proposal.operation for one in by_model(outcome)} >= {"merge", "synthesize"}
     assert len(outcome.asked) > 1
-    estimated = sum(one.total for one in tape.noted)
+    estimated = sum(one.total for one in recordings.noted)
     used = outcome.usage.prompt_tokens + outcome.usage.completion_tokens
     assert 0.8 <= estimated / used <= 1.25
     assert outcome.usage.calls == len(agent.server.asked)

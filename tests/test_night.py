@@ -12,7 +12,7 @@ import pytest
 from nights import AGENTS_TABLES, night, picture, rows
 
 from slowwave.consolidation.comparison.coverage import Coverage
-from slowwave.consolidation.comparison.restating import restating
+from slowwave.consolidation.comparison.restating import find_restating
 from slowwave.consolidation.running.outcome import Outcome
 from slowwave.consolidation.text.dates import DATE_MARK
 from slowwave.consolidation.vectors.embedder import SentenceEmbedder
@@ -20,7 +20,7 @@ from slowwave.store.check import check_file
 from slowwave.store.exchange import import_lines
 from slowwave.store.file import create_file, open_reading, open_writing
 from slowwave.store.records import timestamp
-from slowwave.store.undo import undo_runs
+from slowwave.store.undo.undo import undo_runs
 
 # For tests that hold the first of the three nights to more than the others.
 assistant_only = pytest.mark.parametrize("ran", ["assistant"], indirect=True)
@@ -200,7 +200,7 @@ def test_each_rule_rests_on_five_memories_and_replaces_only_what_says_it_again(r
             derived,
         )
         texts = [voice["content"] for voice in voices]
-        again = restating(rule["content"], texts, Coverage().likelihood)
+        again = find_restating(rule["content"], texts, Coverage().likelihood)
         gone = [at for at, voice in enumerate(voices) if voice["superseded_by"] == derived]
         assert gone == again
         stays = [at for at, voice in enumerate(voices) if voice["status"] == "active"]

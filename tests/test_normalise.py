@@ -11,10 +11,9 @@ from hypothesis import strategies as st
 
 from slowwave.consolidation.comparison.guards import first_difference
 from slowwave.consolidation.snapshot.entities import names_in
-from slowwave.consolidation.text import normalise
-from slowwave.consolidation.text.normalise import normalised
+from slowwave.consolidation.text.normalise import _RULES, normalise
 from slowwave.consolidation.text.reading import read
-from slowwave.consolidation.updates.sayings import sayings_of
+from slowwave.consolidation.updates.sentence_features import sentence_features
 
 
 @pytest.mark.parametrize(
@@ -74,13 +73,11 @@ def test_two_that_look_alike_and_mean_something_else_do(one: str, other: str) ->
 
 @given(st.text(max_size=60))
 def test_a_text_in_its_one_form_stays_as_it_is(text: str) -> None:
-    once = normalised(text)
-    assert normalised(normalised(once)) == normalised(once)
+    once = normalise(text)
+    assert normalise(normalise(once)) == normalise(once)
 
 
-@pytest.mark.parametrize(
-    ("signs", "pattern"), [(signs, pattern) for signs, pattern, _ in normalise._RULES]
-)
+@pytest.mark.parametrize(("signs", "pattern"), [(signs, pattern) for signs, pattern, _ in _RULES])
 @settings(max_examples=5, suppress_health_check=[HealthCheck.filter_too_much])
 @given(data=st.data())
 def test_nothing_that_is_spelled_otherwise_is_without_its_sign(
@@ -108,7 +105,7 @@ def test_letters_that_a_pattern_takes_for_others_end_no_reading(text: str) -> No
     text = odd(text)
     assert first_difference(read(text), read(f"{text} Tea is at four.")) is not None
     assert all(name in text for name in names_in(text))
-    assert len(sayings_of(text)) <= len(read(text).sentences)
+    assert len(sentence_features(text)) <= len(read(text).sentences)
 
 
 def test_a_word_with_a_turkish_letter_is_the_unit_that_a_pattern_takes_it_for() -> None:

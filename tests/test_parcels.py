@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from slowwave.consolidation.clustering.parcels import parcels
+from slowwave.consolidation.clustering.parcels import make_parcels
 
 NEAR = 0.4
 
@@ -27,37 +27,37 @@ def around(middle: int, count: int) -> list[list[float]]:
 
 def test_what_lies_near_is_together_and_what_nothing_lies_near_is_in_none() -> None:
     vectors = unit([*around(0, 3), *around(1, 3), *around(2, 1)])
-    found = parcels(vectors, range(7), [], [1] * 7, 6, NEAR, 3)
+    found = make_parcels(vectors, range(7), [], [1] * 7, 6, NEAR, 3)
     assert sorted(map(sorted, found)) == [[0, 1, 2], [3, 4, 5]]
 
 
 def test_small_parts_share_a_parcel() -> None:
     vectors = unit([*around(0, 2), *around(1, 2)])
-    assert [sorted(one) for one in parcels(vectors, range(4), [], [1] * 4, 6, NEAR, 4)] == [
+    assert [sorted(one) for one in make_parcels(vectors, range(4), [], [1] * 4, 6, NEAR, 4)] == [
         [0, 1, 2, 3]
     ]
 
 
 def test_rows_that_belong_together_are_laid_together_however_far_apart_they_lie() -> None:
     vectors = unit([*around(0, 1), *around(1, 1)])
-    assert parcels(vectors, range(2), [], [1, 1], 6, NEAR, 4) == []
-    assert [sorted(one) for one in parcels(vectors, range(2), [[0, 1]], [1, 1], 6, NEAR, 4)] == [
-        [0, 1]
-    ]
+    assert make_parcels(vectors, range(2), [], [1, 1], 6, NEAR, 4) == []
+    assert [
+        sorted(one) for one in make_parcels(vectors, range(2), [[0, 1]], [1, 1], 6, NEAR, 4)
+    ] == [[0, 1]]
 
 
 def test_what_was_shown_before_is_laid_beside_something_new_only() -> None:
     vectors = unit([*around(0, 2), *around(1, 2)])
-    assert [sorted(one) for one in parcels(vectors, [0], [], [1] * 4, 6, NEAR, 9)] == [[0, 1]]
+    assert [sorted(one) for one in make_parcels(vectors, [0], [], [1] * 4, 6, NEAR, 9)] == [[0, 1]]
 
 
 def test_a_row_that_no_parcel_has_room_for_joins_its_nearest_all_the_same() -> None:
-    found = parcels(unit(around(0, 3)), range(3), [], [1] * 3, 6, NEAR, 2)
+    found = make_parcels(unit(around(0, 3)), range(3), [], [1] * 3, 6, NEAR, 2)
     assert [sorted(one) for one in found] == [[0, 1, 2]]
 
 
 def test_no_parcel_takes_in_more_than_one_row_beyond_its_size() -> None:
-    found = parcels(unit(around(0, 12)), range(12), [], [3] * 12, 11, NEAR, 5)
+    found = make_parcels(unit(around(0, 12)), range(12), [], [3] * 12, 11, NEAR, 5)
     assert max(3 * len(one) for one in found) <= 5 + 3
 
 
@@ -75,7 +75,7 @@ def test_a_row_is_in_one_parcel_at_the_most_and_no_parcel_is_much_too_large(
     rows: list[list[float]], most: int
 ) -> None:
     vectors = unit(rows)
-    found = parcels(vectors, range(len(rows)), [], [1] * len(rows), 6, NEAR, most)
+    found = make_parcels(vectors, range(len(rows)), [], [1] * len(rows), 6, NEAR, most)
     laid = [row for parcel in found for row in parcel]
     assert len(set(laid)) == len(laid)
     assert all(len(parcel) <= most + 1 for parcel in found)

@@ -15,7 +15,7 @@ from slowwave.consolidation.vectors.embedder import SentenceEmbedder
 from slowwave.store.check import check_file
 from slowwave.store.file import create_file, open_reading, open_writing
 from slowwave.store.records import timestamp
-from slowwave.store.undo import undo_proposal, undo_runs
+from slowwave.store.undo.undo import undo_proposal, undo_runs
 
 KNOWN = fixture.load()
 FACTS = {fact["id"]: fact["wordings"] for fact in KNOWN.facts}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import random
+import re
 import signal
 import subprocess
 import sys
@@ -148,3 +149,18 @@ def test_a_command_waits_for_nothing_that_a_library_would_do_at_the_end(tmp_path
     )
     assert ended.returncode == 0
     assert "memory.db" in ended.stdout
+
+
+SETTINGS = re.compile(
+    r"os\.environ\[[^]]+\] =|os\.environ\.(?:setdefault|update|pop)|os\.putenv"
+    r"|\bgc\.|sys\.set\w+\(|signal\.signal"
+)
+
+
+@pytest.mark.parametrize("folder", ["consolidation", "store"])
+def test_only_the_command_line_makes_settings_of_the_process(folder: str) -> None:
+    found = {
+        path.name: SETTINGS.findall(path.read_text("utf-8"))
+        for path in (Path(__file__).parents[1] / folder).rglob("*.py")
+    }
+    assert {name: made for name, made in found.items() if made} == {}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import json
 import os
 import subprocess
 import sys
@@ -67,3 +68,22 @@ def test_what_writes_says_that_it_cannot(command: str, closed: Path) -> None:
     assert "cannot" in ended.stderr.casefold()
     assert "Traceback" not in ended.stderr
     assert closed.read_bytes() == before
+
+
+def test_an_undo_is_rehearsed_in_a_folder_that_cannot_be_written(memory_file: Path) -> None:
+    fill(memory_file, told(TWINS, "twin"))
+    done = json.loads(slowwave("maintain", memory_file, "--consolidate", "--json").stdout)
+    before = memory_file.read_bytes()
+    memory_file.chmod(0o444)
+    memory_file.parent.chmod(0o555)
+    try:
+        beside = {one.name for one in memory_file.parent.iterdir()}
+        rehearsed = slowwave("undo", memory_file, done["run"], "--dry-run")
+        nothing = slowwave("undo", memory_file, "no-such-run", "--dry-run")
+        assert {one.name for one in memory_file.parent.iterdir()} == beside
+    finally:
+        memory_file.parent.chmod(0o755)
+    assert (rehearsed.returncode, rehearsed.stderr) == (0, "")
+    assert "nothing stands in the way" in rehearsed.stdout
+    assert f"in {memory_file}." in nothing.stderr
+    assert memory_file.read_bytes() == before

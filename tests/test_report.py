@@ -14,9 +14,9 @@ from rich.console import Console, RenderableType
 from test_cli import Cli, cli
 from test_plan import FACTS, PORT, TWINS
 
-from slowwave.cli.left import conflicts_as_json, conflicts_as_text
+from slowwave.cli.leftovers import conflicts_as_json, conflicts_as_text
+from slowwave.cli.memory_texts import MemoryTexts
 from slowwave.cli.report import as_json, as_text
-from slowwave.cli.telling import Telling
 from slowwave.consolidation.model.calls import Endpoint
 from slowwave.consolidation.model.writer import ModelWriter
 from slowwave.consolidation.planning import plan as planner
@@ -89,7 +89,7 @@ def printed(parts: Sequence[RenderableType]) -> str:
 
 
 def text_of(path: Path, outcome: Outcome, verbose: bool = False) -> str:
-    return printed(as_text(outcome, path, False, ExtractiveWriter(), Telling(path), verbose))
+    return printed(as_text(outcome, path, False, ExtractiveWriter(), MemoryTexts(path), verbose))
 
 
 def active_tokens(path: Path) -> int:
@@ -171,7 +171,7 @@ def test_a_dry_run_with_a_model_says_what_asking_it_would_take(
     shown = question["memories"]
     assert set(shown) <= {one["id"] for one in told(FACT, "fact")}
     assert question["state"] == "planned"
-    said = printed(as_text(planned, memory_file, True, writer, Telling(memory_file)))
+    said = printed(as_text(planned, memory_file, True, writer, MemoryTexts(memory_file)))
     assert "beside what a model finds" in said
     tokens = f"about {question['estimated_tokens']:,} tokens"
     assert f"{len(shown)} memories that lie near others, in 1 question, {tokens}" in said
@@ -264,7 +264,7 @@ def test_with_a_model_nothing_is_left_to_one(memory_file: Path) -> None:
     left = as_json(outcome, "m", False, writer)["undecided"]
     assert left == {"groups": 0, "memories": 0, "calls": 0, "tokens": 0, "likeliest": []}
     assert "need a model" not in printed(
-        as_text(outcome, memory_file, False, writer, Telling(memory_file))
+        as_text(outcome, memory_file, False, writer, MemoryTexts(memory_file))
     )
 
 
@@ -400,7 +400,7 @@ def test_each_memory_in_conflict_is_shown_once_with_its_text_and_date(memory_fil
             for at, one in enumerate("abcdxy")
         ),
     )
-    said = conflicts_as_text(CONFLICTS, Telling(memory_file))
+    said = conflicts_as_text(CONFLICTS, MemoryTexts(memory_file))
     assert said.splitlines() == [
         "In conflict, and left as they are: 6 memories about 2 things.",
         "  1. port: a! against b!; nothing says so",
@@ -414,7 +414,7 @@ def test_each_memory_in_conflict_is_shown_once_with_its_text_and_date(memory_fil
         "     2026-02-15  y says so. (y)",
         "     2026-02-16  x says so. (x)",
     ]
-    shorter = conflicts_as_text(CONFLICTS, Telling(memory_file), 1)
+    shorter = conflicts_as_text(CONFLICTS, MemoryTexts(memory_file), 1)
     assert "2. host" not in shorter
     assert shorter.endswith("all of them with: slowwave conflicts")
 

@@ -30,7 +30,7 @@ from slowwave.consolidation.vectors.embedder import Embedder, SentenceEmbedder
 from slowwave.consolidation.writing.writer import ExtractiveWriter
 from slowwave.store.errors import ChangedSince
 from slowwave.store.file import create_file, open_writing
-from slowwave.store.undo import undo_runs
+from slowwave.store.undo.undo import undo_runs
 
 
 @cache
@@ -408,7 +408,7 @@ def test_what_a_look_read_is_free_as_soon_as_nobody_needs_it(
 ) -> None:
     options, writer = CycleOptions(full=True), ExtractiveWriter()
     survey = Surveyor(settled, options, embedder, writer, NOW, Progress()).survey()
-    read = [ref(one) for one in survey.populations]
+    read = [ref(one) for one in survey.views]
     gc.disable()
     try:
         del survey

@@ -16,7 +16,7 @@ NUMBER = re.compile(r"[A-Z_]+ = ")
 NO_DECISIONS = {
     # Rounding: how exact a similarity is stored, and what keeps a division from zero.
     "clustering/neighbours.py": {1e-4, 2e-6, 0.5},
-    "planning/norms.py": {1e-6, 0.5},
+    "planning/demand_groups.py": {1e-6, 0.5},
     # A distance of nothing would be no edge of a sparse graph.
     "clustering/parcels.py": {1e-6},
     # When it is quicker to compare all anew. What is found is the same.
@@ -24,7 +24,7 @@ NO_DECISIONS = {
     # Seconds to wait, and what is worth storing for the next night.
     "running/save_findings.py": {0.05, 0.1},
     "model/calls.py": {0.1, 2.0, 30.0, 60.0},
-    "model/writer.py": {0.2, 0.001},
+    "model/writer.py": {0.2},
     # How far an estimate of tokens may be exceeded: of money, not of memories.
     "model/budget.py": {1.25},
 }

@@ -18,8 +18,8 @@ from test_cli import Cli, cli
 from slowwave.consolidation.planning.extractive import compose_next_update, compose_update
 from slowwave.consolidation.proposals import Source
 from slowwave.consolidation.text.dates import current_part
-from slowwave.consolidation.updates.memory_with_sayings import with_sayings
-from slowwave.consolidation.updates.replacements import Found, find_updates, grouped
+from slowwave.consolidation.updates.dated_memory import dated_memory
+from slowwave.consolidation.updates.replacements import Updates, find_updates, grouped
 from slowwave.consolidation.vectors.embedder import SentenceEmbedder
 from slowwave.store.check import check_file
 from slowwave.store.exchange import export_lines, import_lines
@@ -27,7 +27,7 @@ from slowwave.store.file import create_file, open_reading, open_writing
 from slowwave.store.lineage import trace_sources
 from slowwave.store.records import timestamp
 from slowwave.store.schema import newest_version
-from slowwave.store.undo import undo_runs
+from slowwave.store.undo.undo import undo_runs
 
 __all__ = ["cli"]  # the fixture
 
@@ -500,13 +500,13 @@ UNSURE = [
 ]
 
 
-def found_in(old: str, new: str) -> Found:
+def found_in(old: str, new: str) -> Updates:
     texts = {"old": (old, "2026-01-05"), "new": (new, "2026-02-09")}
     memories = [
         a_memory(one, text, observed_at=f"{day}T12:00:00+00:00")
         for one, (text, day) in texts.items()
     ]
-    return find_updates([with_sayings(one) for one in memories], lambda _: True)
+    return find_updates([dated_memory(one) for one in memories], lambda _: True)
 
 
 @pytest.mark.parametrize(("old", "new"), OTHERWISE)
@@ -529,7 +529,7 @@ def test_the_newer_of_two_values_replaces_the_older(old: str, new: str) -> None:
 
 @pytest.mark.parametrize(("old", "new"), SCOPED)
 def test_what_holds_in_one_place_or_case_alone_ends_nothing(old: str, new: str) -> None:
-    assert found_in(old, new) == Found((), ())
+    assert found_in(old, new) == Updates((), ())
 
 
 @pytest.mark.parametrize(("old", "new"), [ONE_AT_A_TIME[0], ONE_AT_A_TIME[3]])
@@ -539,7 +539,7 @@ def test_two_values_that_were_told_on_one_day_are_a_conflict(old: str, new: str)
         a_memory(one, text, observed_at=f"{moment}:00+00:00")
         for one, (text, moment) in moments.items()
     ]
-    found = find_updates([with_sayings(one) for one in memories], lambda _: True)
+    found = find_updates([dated_memory(one) for one in memories], lambda _: True)
     assert (found.replacements, len(found.conflicts)) == ((), 1)
 
 
@@ -550,7 +550,7 @@ def test_three_values_in_a_row_are_one_history_and_no_conflict() -> None:
         a_memory(f"m{day}", text, observed_at=f"2026-01-0{day}T12:00:00+00:00")
         for day, text in enumerate(texts, start=1)
     ]
-    found = find_updates([with_sayings(one) for one in memories], lambda _: True)
+    found = find_updates([dated_memory(one) for one in memories], lambda _: True)
     assert [one.values for one in found.replacements] == [("5.9.3", "5.9.0", "5.8.2")]
     assert found.conflicts == ()
 
@@ -567,7 +567,7 @@ def test_conflicts_about_one_thing_stand_together() -> None:
         a_memory(f"m{day}", text, observed_at=f"2026-01-0{day}T12:00:00+00:00")
         for day, text in enumerate(texts, start=1)
     ]
-    found = find_updates([with_sayings(one) for one in memories], lambda _: True)
+    found = find_updates([dated_memory(one) for one in memories], lambda _: True)
     assert [
         sorted({memory for one in group for memory in one.sources})
         for group in grouped(found.conflicts)
@@ -602,7 +602,7 @@ def test_a_day_is_a_beginning_only_where_somebody_says_so(newest: str, mark: str
 
 @pytest.mark.parametrize(("old", "new"), ALIKE)
 def test_what_only_looks_alike_replaces_nothing(old: str, new: str) -> None:
-    assert found_in(old, new) == Found((), ())
+    assert found_in(old, new) == Updates((), ())
 
 
 @pytest.mark.parametrize(("old", "new"), UNSURE)

@@ -16,11 +16,15 @@ from test_updates import ALIKE, CHANGED, OTHERWISE, UNSURE
 
 from slowwave.consolidation.thresholds import COMMON_WORD
 from slowwave.consolidation.updates.changes import compare
-from slowwave.consolidation.updates.memory_with_sayings import MemoryWithSayings, with_sayings
+from slowwave.consolidation.updates.dated_memory import DatedMemory, dated_memory
+from slowwave.consolidation.updates.prefilter import worth_comparing
 from slowwave.consolidation.updates.replacements import find_updates
-from slowwave.consolidation.updates.sayings import Saying, frames_in, sayings_of
 from slowwave.consolidation.updates.search import NOTHING, Search, search
-from slowwave.consolidation.updates.worth import worth_comparing
+from slowwave.consolidation.updates.sentence_features import (
+    SentenceFeatures,
+    frames_in,
+    sentence_features,
+)
 
 UPDATES = [
     text
@@ -35,17 +39,17 @@ NEW = "The default branch of the firmware repository was renamed, it is called m
 FILLER = "The default branch of the firmware repository is also called {}."
 
 
-def said(number: int, text: str, day: int = 1, generation: int = 0) -> MemoryWithSayings:
+def said(number: int, text: str, day: int = 1, generation: int = 0) -> DatedMemory:
     moment = f"2026-02-{day:02d}T09:00:00+00:00"
     memory = a_memory(f"m-{number:03d}", text, observed_at=moment, generation=generation)
-    return with_sayings(memory)
+    return dated_memory(memory)
 
 
-def fillers(count: int) -> list[MemoryWithSayings]:
+def fillers(count: int) -> list[DatedMemory]:
     return [said(100 + number, FILLER.format(f"x{number}")) for number in range(count)]
 
 
-def unread(told: MemoryWithSayings) -> MemoryWithSayings:
+def unread(told: DatedMemory) -> DatedMemory:
     """Return a memory of which the text is gone: to read it would give no sentence at all."""
     return replace(told, memory=replace(told.memory, content=""))
 
@@ -76,9 +80,9 @@ NIGHTS = st.lists(
 @given(NIGHTS)
 @settings(max_examples=30)
 def test_a_search_that_goes_on_finds_what_a_search_from_nothing_finds(
-    nights: list[tuple[list[MemoryWithSayings], int]],
+    nights: list[tuple[list[DatedMemory], int]],
 ) -> None:
-    known, standing = NOTHING, dict[str, MemoryWithSayings]()
+    known, standing = NOTHING, dict[str, DatedMemory]()
     words = fillers(COMMON_WORD + 2)
     for changed, count in nights:
         # One in three of those that stood goes.
@@ -111,9 +115,11 @@ def test_what_was_searched_before_is_not_read_again() -> None:
 def test_only_what_shares_a_word_with_a_new_memory_is_read() -> None:
     known = [said(number, text) for number, text in enumerate([*UPDATES, OLD])]
     new = said(901, NEW, day=9)
-    words = new.sayings[0].leads
-    others = [unread(one) for one in known if all(words.isdisjoint(of.leads) for of in one.sayings)]
-    near = [one for one in known if any(words & of.leads for of in one.sayings)]
+    words = new.sentences[0].leads
+    others = [
+        unread(one) for one in known if all(words.isdisjoint(of.leads) for of in one.sentences)
+    ]
+    near = [one for one in known if any(words & of.leads for of in one.sentences)]
     assert len(others) > len(near) > 0
     found = search([*others, *near, new], search(known))
     assert found == search([*known, new])
@@ -161,8 +167,10 @@ def test_what_is_kept_of_a_search_and_of_a_text_comes_back_as_it_was() -> None:
     assert found.pairs
     assert by_json(found) == found
     for text in UPDATES:
-        kept = msgspec.json.encode(sayings_of(text))
-        assert msgspec.json.decode(kept, type=tuple[Saying, ...]) == sayings_of(text)
+        kept = msgspec.json.encode(sentence_features(text))
+        assert msgspec.json.decode(kept, type=tuple[SentenceFeatures, ...]) == sentence_features(
+            text
+        )
 
 
 def test_no_pair_is_passed_over_that_gives_one_thing_two_values(
@@ -171,14 +179,14 @@ def test_no_pair_is_passed_over_that_gives_one_thing_two_values(
     spoken = [
         pair
         for text in [*UPDATES, *NEARS][: rounds(100, 1_000)]
-        for pair in zip(sayings_of(text), frames_in(text), strict=True)
+        for pair in zip(sentence_features(text), frames_in(text), strict=True)
     ]
     # Each with each, and those of which one may well replace the other.
     pairs = [*permutations(spoken, 2)]
     for earlier, later in [*CHANGED, *OTHERWISE, *UNSURE, *ALIKE]:
-        sayings = (*sayings_of(earlier), *sayings_of(later))
+        sentences = (*sentence_features(earlier), *sentence_features(later))
         frames = (*frames_in(earlier), *frames_in(later))
-        pairs += permutations(zip(sayings, frames, strict=True), 2)
+        pairs += permutations(zip(sentences, frames, strict=True), 2)
     found = 0
     for (old, before), (new, after) in pairs:
         # Only where they share a word would a search compare them.

@@ -18,7 +18,7 @@ from slowwave.consolidation.planning.extractive import compose_synthesis
 from slowwave.consolidation.proposals import Claim, Draft, Operation, Source
 from slowwave.consolidation.text.reading import read
 from slowwave.consolidation.thresholds import EXTRACT_SOURCES
-from slowwave.consolidation.verification.details import lost
+from slowwave.consolidation.verification.details import lost_details
 from slowwave.consolidation.verification.faults import Fault
 from slowwave.consolidation.verification.verify import find_distance, find_faults, find_loss
 
@@ -634,7 +634,7 @@ def _renamed(text: str, name: str) -> str:
     ],
 )
 def test_a_value_in_a_spelling_that_leaves_less_open_is_not_lost(said: str, draft: str) -> None:
-    assert list(lost(read(said), [read(draft)])) == []
+    assert list(lost_details(read(said), [read(draft)])) == []
 
 
 @pytest.mark.parametrize(
@@ -648,4 +648,4 @@ def test_a_value_in_a_spelling_that_leaves_less_open_is_not_lost(said: str, draf
     ],
 )
 def test_another_value_is_no_other_spelling(said: str, draft: str) -> None:
-    assert list(lost(read(said), [read(draft)])) != []
+    assert list(lost_details(read(said), [read(draft)])) != []

@@ -14,7 +14,7 @@ from texts import sources
 from slowwave.consolidation.comparison.guards import first_difference, gravest_objection
 from slowwave.consolidation.comparison.reordering import rearranged
 from slowwave.consolidation.planning.extractive import compose_synthesis
-from slowwave.consolidation.text.reading import Reading, once_a_text
+from slowwave.consolidation.text.reading import Reading, cached_per_text
 from slowwave.consolidation.text.statements import statements_of
 from slowwave.consolidation.verification.verify import find_faults
 
@@ -87,7 +87,7 @@ def test_no_pattern_is_made_to_tell_a_pair_of_texts_apart() -> None:
 def test_what_is_found_in_a_text_is_found_once_for_all_that_it_is_compared_with() -> None:
     found: list[str] = []
 
-    @once_a_text
+    @cached_per_text
     def words(reading: Reading) -> int:
         found.append(reading.text)
         return len(reading.words)

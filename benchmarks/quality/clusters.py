@@ -10,14 +10,14 @@ from sklearn.metrics import adjusted_rand_score, v_measure_score
 
 from slowwave.consolidation.clustering.groups import find_groups, split_group
 from slowwave.consolidation.comparison.guards import first_conflict
-from slowwave.consolidation.snapshot.population import Population
+from slowwave.consolidation.snapshot.tenant_view import TenantView
 from slowwave.consolidation.text.reading import Reading
 from slowwave.consolidation.thresholds import SYNTHESIZE_SIMILARITY
 
 from .bench import Bench, Json
 from .known import fact_of
 from .nights import flavours, known_of
-from .populations import population
+from .tenant_views import view
 
 PARAPHRASES = "paraphrase groups"
 
@@ -27,7 +27,7 @@ def run(bench: Bench) -> Json:
     results = {}
     for name, texts, labels in _sets(bench):
         bench.say(f"clusters: {name}")
-        groups = _groups(population(texts, bench.embedder))
+        groups = _groups(view(texts, bench.embedder))
         results[name] = _agreement(groups, labels)
     bench.embedder.keep()
     return results
@@ -53,7 +53,7 @@ def _sets(bench: Bench) -> Iterator[tuple[str, list[str], list[str]]]:
         yield PARAPHRASES, [note for note, _ in notes], [label for _, label in notes]
 
 
-def _groups(among: Population) -> list[list[int]]:
+def _groups(among: TenantView) -> list[list[int]]:
     """Return the groups of rows that the planner makes its syntheses from."""
     found = []
     for group in find_groups(among.text_vectors, among.neighbours, SYNTHESIZE_SIMILARITY):

@@ -9,13 +9,13 @@ from dataclasses import dataclass
 from rich.table import Table
 
 from slowwave.consolidation.planning.plan import make_plan
-from slowwave.consolidation.proposals import Window, Written
+from slowwave.consolidation.proposals import CheckedProposal, Window
 from slowwave.consolidation.writing.writer import ExtractiveWriter, Job, Writer
 
 from .bench import Bench, Json
 from .oracle import OracleWriter
-from .populations import Answers, check_with, options, population
 from .rates import rate_of, shown
+from .tenant_views import Answers, check_with, options, view
 
 OWN = ("pairs-tuned", "pairs-held-out")
 SHARED = "shared pairs"
@@ -78,20 +78,22 @@ def sample(pairs: list[Pair], size: int) -> list[Pair]:
     return chance.sample(pairs, min(size, len(pairs)))
 
 
-def merged(bench: Bench, pairs: Sequence[Pair], writer: Writer) -> tuple[list[bool], list[Written]]:
+def merged(
+    bench: Bench, pairs: Sequence[Pair], writer: Writer
+) -> tuple[list[bool], list[CheckedProposal]]:
     """Return which pairs became one memory, and what came of those that the writer was shown."""
-    populations = [population([one.left, one.right], bench.embedder) for one in pairs]
+    views = [view([one.left, one.right], bench.embedder) for one in pairs]
     chosen = options(writer)
-    plans = [make_plan([one], chosen) for one in populations]
+    plans = [make_plan([one], chosen) for one in views]
     # The same two texts may stand in the file twice; a window's id is made of the texts.
     jobs = {
         window.id: Job(window, tuple(one.sources(window.memories)))
-        for one, plan in zip(populations, plans, strict=True)
+        for one, plan in zip(views, plans, strict=True)
         for window in plan.windows
     }
     check = check_with(bench.embedder)
     answered = writer.write(list(jobs.values()), check, Answers())
-    written = [one for some in answered for one in some if isinstance(one, Written)]
+    written = [one for some in answered for one in some if isinstance(one, CheckedProposal)]
     became = {one.proposal.source_hashes for one in written if one.state == "planned"}
     joined = [
         bool(plan.proposals) or any(_texts(one) in became for one in plan.windows) for plan in plans

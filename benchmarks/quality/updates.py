@@ -34,7 +34,7 @@ Became = Literal["replaced", "conflict", "merged", "left alone"]
 
 
 @dataclass(frozen=True)
-class Found:
+class Updates:
     """What became of an old and a new value."""
 
     became: Became
@@ -119,7 +119,7 @@ def _from_adversarial(bench: Bench, shared: Sequence[Json]) -> Json:
     return {kind: _counted(each) for kind, each in found.items()}
 
 
-def _in_a_file(bench: Bench, pair: Mapping[str, str]) -> Found:
+def _in_a_file(bench: Bench, pair: Mapping[str, str]) -> Updates:
     """Return what becomes of two memories that are all that a file holds."""
     memories = [
         {
@@ -140,9 +140,9 @@ def _in_a_file(bench: Bench, pair: Mapping[str, str]) -> Found:
 
         text = _replacing(path, "old")
         if text is None:
-            return Found(_left(path, ("old", "new"), conflicts))
+            return Updates(_left(path, ("old", "new"), conflicts))
         dated = f"[{pair['old_date'][:10]} until " in text
-        return Found("replaced", tells(current_part(text), "new"), dated and tells(text, "old"))
+        return Updates("replaced", tells(current_part(text), "new"), dated and tells(text, "old"))
 
 
 def _moment(date: str) -> str:
@@ -162,11 +162,11 @@ def _planted(bench: Bench, flavour: str) -> Json:
             pair = ids[update["id"], "old"], ids[update["id"], "new"]
             text = _replacing(path, pair[0])
             if text is None:
-                found.append(Found(_left(path, pair, conflicts)))
+                found.append(Updates(_left(path, pair, conflicts)))
                 continue
             told = holds(current_part(text), update["new_keys"])
             kept = holds(text, update["old_keys"]) and " until " in text
-            found.append(Found("replaced", told, kept))
+            found.append(Updates("replaced", told, kept))
         return _counted(found)
 
 
@@ -217,7 +217,7 @@ def _stands_in(path: Path, memory: str, standing: set[str]) -> Any:
     return memory
 
 
-def _counted(found: Sequence[Found]) -> Json:
+def _counted(found: Sequence[Updates]) -> Json:
     replaced = [one for one in found if one.became == "replaced"]
     others: tuple[Became, ...] = ("conflict", "merged", "left alone")
     return {

@@ -29,15 +29,15 @@ from slowwave.consolidation.model.calls import Endpoint, open_model
 from slowwave.consolidation.model.checker import Models
 from slowwave.consolidation.model.dispatcher import Dispatcher
 from slowwave.consolidation.model.groups import Suggestions
-from slowwave.consolidation.model.questions import GroupsQuestion, Talk
+from slowwave.consolidation.model.questions import GroupsQuestion, WindowDialogue
 from slowwave.consolidation.model.writer import ModelWriter
 from slowwave.consolidation.planning.estimates import estimate_window
 from slowwave.consolidation.progress import Progress
-from slowwave.consolidation.proposals import OPERATIONS, Plan, Window, joined
-from slowwave.consolidation.running.execute import Run
+from slowwave.consolidation.proposals import OPERATIONS, Plan, Window, join_plans
+from slowwave.consolidation.running.execute import RunInFile
 from slowwave.consolidation.running.preflight import Preflight
 from slowwave.consolidation.runtime.interruption import Interruption
-from slowwave.consolidation.snapshot.population import Population
+from slowwave.consolidation.snapshot.tenant_view import TenantView
 from slowwave.consolidation.vectors.embedder import Embedder, SentenceEmbedder
 from slowwave.consolidation.writing.writer import Job
 from slowwave.store.exchange import new_memory
@@ -79,11 +79,11 @@ def measure(
     embedder = embedder or SentenceEmbedder()
     memories = _memories(proposals)
     vectors = embedder.encode([one.content for one in memories])
-    population = Population("default", tuple(memories), vectors, {}, (), {}, ())
+    view = TenantView("default", tuple(memories), vectors, {}, (), {}, ())
     with _server(seconds, proposals) as alone:
-        _ask_alone(_endpoint(alone), population, concurrency)
+        _ask_alone(_endpoint(alone), view, concurrency)
     with _server(seconds, proposals) as beside:
-        stage = _night(_endpoint(beside), population, concurrency, embedder)
+        stage = _night(_endpoint(beside), view, concurrency, embedder)
     return {
         "proposals": proposals,
         "concurrency": concurrency,
@@ -118,9 +118,7 @@ def _memories(proposals: int) -> list[Memory]:
     ]
 
 
-def _night(
-    endpoint: Endpoint, population: Population, concurrency: int, embedder: Embedder
-) -> _Stage:
+def _night(endpoint: Endpoint, view: TenantView, concurrency: int, embedder: Embedder) -> _Stage:
     """Carry out a plan of questions in a file that holds its memories."""
     writer = ModelWriter(endpoint, concurrency)
     writer.make_ready()
@@ -128,36 +126,36 @@ def _night(
         path = Path(folder) / "memory.db"
         create_file(path)
         with open_writing(path) as file, file.transaction():
-            add_memories(file, population.memories)
-        run = Run(path, embedder, writer, _NOW, {}, Preflight(path, None, _NOW))
-        plan = Plan((), (), windows=tuple(_windows(population)))
+            add_memories(file, view.memories)
+        run = RunInFile(path, embedder, writer, _NOW, {}, Preflight(path, None, _NOW))
+        plan = Plan((), (), windows=tuple(_windows(view)))
         began, worked = time.monotonic(), time.process_time()
         executed = run.carry_out(
-            plan, [population], Progress(), Interruption(), lambda: (joined(()), [])
+            plan, [view], Progress(), Interruption(), lambda: (join_plans(()), [])
         )
         seconds, processor_s = time.monotonic() - began, time.process_time() - worked
     applied = Counter(one.state for one in executed.results)["applied"]
     return _Stage(applied, seconds, processor_s)
 
 
-def _ask_alone(endpoint: Endpoint, population: Population, concurrency: int) -> None:
+def _ask_alone(endpoint: Endpoint, view: TenantView, concurrency: int) -> None:
     """Ask the same questions, and do nothing with the answers."""
     model = open_model(endpoint)
     dispatcher = Dispatcher(model, Ledger(Budget(), model.price), concurrency)
-    for one in _windows(population):
-        job = Job(one, tuple(population.sources(one.memories)))
+    for one in _windows(view):
+        job = Job(one, tuple(view.sources(one.memories)))
         suggestions = Suggestions(one, job.sources, "")
         models = Models(endpoint.model, endpoint.model)
-        dispatcher.ask(GroupsQuestion(Talk(job, suggestions, models)))
-    while not dispatcher.at_rest:
-        list(dispatcher.landed(seconds=0.1))
+        dispatcher.ask(GroupsQuestion(WindowDialogue(job, suggestions, models)))
+    while not dispatcher.is_idle:
+        list(dispatcher.completed(seconds=0.1))
 
 
-def _windows(population: Population) -> Iterator[Window]:
-    for start in range(0, len(population.memories), len(_WAYS)):
-        shown = population.memories[start : start + len(_WAYS)]
+def _windows(view: TenantView) -> Iterator[Window]:
+    for start in range(0, len(view.memories), len(_WAYS)):
+        shown = view.memories[start : start + len(_WAYS)]
         ids = tuple(one.id for one in shown)
-        estimate = estimate_window(population.sources(ids))
+        estimate = estimate_window(view.sources(ids))
         yield Window(
             id=f"window-{start}",
             tenant="default",
@@ -167,7 +165,7 @@ def _windows(population: Population) -> Iterator[Window]:
             trusts=tuple(one.trust for one in shown),
             sessions=ids,
             may_leave=frozenset(ids),
-            standing=frozenset(),
+            derived=frozenset(),
             apart=frozenset(),
             operations=frozenset(OPERATIONS),
             decided=frozenset(),

@@ -63,7 +63,7 @@ def in_threads(function: Callable[[T], U], items: Sequence[T]) -> Iterator[U]:
     """Yield the function of each item, in order, as many at once as there are processors.
 
     Matrix products within take one thread each: that is faster than one after the other with
-    all. No more is begun than is asked for, so that whoever stops asking need not wait.
+    all. No more is begun than is asked for, so that a caller who stops need not wait.
     """
     if len(items) < 2:
         yield from map(function, items)

@@ -3,7 +3,8 @@
 DBSCAN finds what hangs together, but chains: at a distance of 0.30 its largest cluster held 756
 of 2,541 real memories. Average linkage cut at the same distance, inside each of its clusters,
 equals average linkage over everything and scored best against labelled groups; the conflicts that
-the guards find are then kept apart inside each of those.
+the guards find are then kept apart inside each of those. With two as its least cluster, DBSCAN
+drops only what has no neighbour at all: it spares average linkage the rows that stand alone.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from slowwave.consolidation.thresholds import CONTESTED_MARGIN, CUTTING_STEP, LARGEST_GROUP
 
-from .linkage import linked
+from .linkage import link_groups
 from .neighbours import STEP, Neighbours
 
 if TYPE_CHECKING:
@@ -38,7 +39,7 @@ def find_groups(
     if not len(near):
         return []
     inside = _clustered(near, similarity)
-    group = linked(vectors, near.chosen(inside[near.left]), similarity)
+    group = link_groups(vectors, near.chosen(inside[near.left]), similarity)
     parts = (part for part in _by_label(group) if len(part) > 1)
     return sorted(
         found.tolist() for part in parts for found in _cut(vectors, near, np.sort(part), similarity)
@@ -110,7 +111,7 @@ def _cut(
     if higher >= 1.0:  # nearly one text many times over: any cut is as good as another
         return np.array_split(rows, -(-len(rows) // LARGEST_GROUP))
     within = near.among(rows)
-    parts = _by_label(linked(vectors[rows], within, higher))
+    parts = _by_label(link_groups(vectors[rows], within, higher))
     return [
         rows[found]
         for part in parts

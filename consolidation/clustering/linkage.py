@@ -25,7 +25,7 @@ _PORTION = 8_192
 _LOTS = 2_654_435_761, 2_246_822_519, 4_294_967_291
 
 
-def linked(
+def link_groups(
     vectors: NDArray[np.float32], neighbours: Neighbours, similarity: float
 ) -> NDArray[np.int32]:
     """Return the group of each row, as its lowest row, shape (n,).

@@ -13,7 +13,9 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 
-def side_by_side(left: NDArray[np.int32], right: NDArray[np.int32], count: int) -> NDArray[np.intp]:
+def order_pairs_by_text(
+    left: NDArray[np.int32], right: NDArray[np.int32], count: int
+) -> NDArray[np.intp]:
     """Return the order of pairs of `count` texts, shape (pairs,).
 
     By the numbers that Cuthill and McKee give the texts (1969, "Reducing the bandwidth of sparse

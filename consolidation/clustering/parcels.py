@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 _WORKING_MEMORY = 64
 
 
-def parcels(
+def make_parcels(
     vectors: NDArray[np.float32],
     new: Sequence[int],
     together: Sequence[Sequence[int]],
@@ -26,7 +26,7 @@ def parcels(
     similarity: float,
     most: int,
 ) -> list[list[int]]:
-    """Lay rows into parcels of at most `most` in size, each with what lies nearest to it.
+    """Distribute rows over parcels of at most `most` in size, near rows together.
 
     vectors: float32, shape (n, d), unit length. Each of the rows `new` is laid with its `nearest`
     rows of at least `similarity`, by cosine; so are the rows of each list in `together`. DBSCAN on
@@ -112,7 +112,7 @@ def _parts(graph: csr_array, sizes: Sequence[int], most: int) -> list[list[int]]
 
 
 def _packed(parts: Sequence[list[int]], sizes: Sequence[int], most: int) -> list[list[int]]:
-    """Put parts into parcels, each into the first that has room for it."""
+    """Put each part into the first parcel that has room for it."""
     filled: list[tuple[int, list[int]]] = []
     for part in parts:
         size = sum(sizes[row] for row in part)

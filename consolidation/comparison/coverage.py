@@ -22,14 +22,14 @@ from .guards import say_the_same
 from .opposition import (
     WHY,
     Gap,
-    affirmed,
     differ_in_a_thing,
-    limits,
-    opposed,
+    find_opposition,
+    limiting_phrases,
     share_a_subject,
     share_an_anchor,
+    without_other_denials,
 )
-from .word_vectors import Sense, WordVectors
+from .word_vectors import SentenceVectors, WordVectors
 
 
 class _Limit(NamedTuple):
@@ -58,34 +58,34 @@ class Coverage:
 
         Raises `EmbedderError`.
         """
-        tellers = [affirmed(one, said) for one in kept]
+        tellers = [without_other_denials(one, said) for one in kept]
         same = next((at for at, one in enumerate(tellers) if say_the_same(one, said)), None)
         if same is not None:
             return same
-        open_to = [at for at, one in enumerate(tellers) if opposed(said, one) is None]
+        open_to = [at for at, one in enumerate(tellers) if find_opposition(said, one) is None]
         told = self._entailed(said, [tellers[at] for at in open_to])
         return next((at for at, is_so in zip(open_to, told, strict=True) if is_so), None)
 
     def gap(self, said: Reading, teller: Reading) -> Gap | None:
-        """Say what one sentence does not say of another; None if it says all of it.
+        """Return what one sentence lacks of another; None if it says all of it.
 
         Raises `EmbedderError`.
         """
-        teller = affirmed(teller, said)
+        teller = without_other_denials(teller, said)
         if say_the_same(teller, said):
             return None
-        gap = opposed(said, teller)
+        gap = find_opposition(said, teller)
         if gap is None and not any(self._entailed(said, [teller])):
             gap = Gap("words", said.text)
         return gap
 
     def lacking(self, said: Reading, teller: Reading) -> str:
-        """Say in a few words what of one text another one does not say."""
+        """Return in a few words what one text says and another does not."""
         gap = self.gap(said, teller)
         return WHY[gap.kind].format(gap.said) if gap is not None else "told in other words"
 
     def likelihood(self, said: str, teller: str) -> float:
-        """Say how likely the network finds it that one text says all that another says.
+        """Return how likely the network finds it that one text says all that another says.
 
         Raises `EmbedderError`.
         """
@@ -124,16 +124,16 @@ class Coverage:
 
     def _nearness(self, said: Reading, teller: Reading) -> float:
         """Return how near the content words of a sentence have one of another, in the mean."""
-        nearest = _nearest(self._words.sense(said), self._words.sense(teller))
+        nearest = _nearest(self._words.vectors(said), self._words.vectors(teller))
         return fmean(nearest) if nearest else 1.0
 
 
 def _limit(said: Reading, teller: Reading) -> _Limit:
-    """Say what it takes to be told.
+    """Return the limit from which on a sentence counts as told.
 
     Less where a value carries the fact and the teller does not limit it; more of one subject.
     """
-    if share_an_anchor(said, teller) and limits(teller) <= limits(said):
+    if share_an_anchor(said, teller) and limiting_phrases(teller) <= limiting_phrases(said):
         return _ANCHORED
     return _STRICT if share_a_subject(said, teller) else _PLAIN
 
@@ -144,7 +144,7 @@ def _share_words(said: Reading, teller: Reading) -> bool:
     return 2 * len(said.stem_set & teller.stem_set) >= most > 0
 
 
-def _nearest(here: Sense, there: Sense) -> tuple[float, ...]:
+def _nearest(here: SentenceVectors, there: SentenceVectors) -> tuple[float, ...]:
     """Find how near each word of one sentence lies to one of another; the same stem is 1."""
     if not len(there.words):
         return (0.0,) * len(here.words)

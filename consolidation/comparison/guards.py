@@ -19,13 +19,13 @@ from difflib import SequenceMatcher
 
 from slowwave.consolidation import thresholds
 from slowwave.consolidation.text import lexicon
-from slowwave.consolidation.text.reading import Reading, once_a_text
+from slowwave.consolidation.text.reading import Reading, cached_per_text
 from slowwave.consolidation.text.tokens import stem
 from slowwave.consolidation.text.values import Value
 
 from . import mood, roles
 from .objections import Guard, Objection, listed
-from .pairing import Pair, literals
+from .pairing import TextPair, literals
 from .reordering import rearranged
 
 __all__ = [
@@ -112,12 +112,12 @@ def _share_in_both(left: Reading, right: Reading) -> float:
 def objections(left: Reading, right: Reading) -> Iterator[Objection]:
     if left.said == right.said:
         return
-    pair = Pair(left, right)
+    pair = TextPair(left, right)
     for objection in _ungraded(pair.left, pair.right):
         yield pair.unmasked(_graded(objection, pair))
 
 
-def _graded(objection: Objection, pair: Pair) -> Objection:
+def _graded(objection: Objection, pair: TextPair) -> Objection:
     """Doubt a conflict of words between two texts that share few of them otherwise."""
     shared = _share_in_both(pair.left, pair.right)
     certain = objection.guard not in _OF_WORDS or shared >= thresholds.ALIKE_TEXTS
@@ -291,7 +291,7 @@ def _exclusive(left: Reading, right: Reading) -> Iterator[Objection]:
         yield Objection(objection.guard, objection.right, objection.left)
 
 
-@once_a_text
+@cached_per_text
 def _excluding(reading: Reading) -> dict[int, frozenset[str]]:
     """Return the words of a text that exclude others, by the number of their line."""
     found: dict[int, set[str]] = {}
@@ -307,7 +307,7 @@ def _alike_otherwise(left: Reading, right: Reading, line: frozenset[str]) -> boo
     return left.stem_set - words == right.stem_set - words and left.names == right.names
 
 
-@once_a_text
+@cached_per_text
 def _switched(reading: Reading) -> frozenset[str]:
     return frozenset(
         found.lower() for pair in _SWITCHED.findall(reading.said) for found in pair if found
@@ -324,7 +324,7 @@ def _reversed_by_prefix(left: Reading, right: Reading) -> Iterator[Objection]:
             yield Objection("opposite", word, other)
 
 
-@once_a_text
+@cached_per_text
 def _turned_words(reading: Reading) -> dict[str, set[str]]:
     """Return the words that may turn another one into its opposite, by that other one."""
     found: dict[str, set[str]] = {}
@@ -433,7 +433,7 @@ def _spare(left: Reading, right: Reading) -> frozenset[str]:
     return spare | {"of"} if turned and owning[0] != owning[1] else spare
 
 
-@once_a_text
+@cached_per_text
 def _owning_and_of(reading: Reading) -> tuple[int, int]:
     """Count the owners that end in "'s", and those behind "of"."""
     return (

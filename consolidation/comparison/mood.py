@@ -14,7 +14,7 @@ from itertools import pairwise
 from slowwave.consolidation import thresholds
 from slowwave.consolidation.text import lexicon
 from slowwave.consolidation.text.anyof import any_of
-from slowwave.consolidation.text.reading import Reading, once_a_text
+from slowwave.consolidation.text.reading import Reading, cached_per_text
 from slowwave.consolidation.text.tokens import Token, is_content, is_past_form, is_verb, stem
 
 from .objections import Objection
@@ -104,7 +104,7 @@ def permission(left: Reading, right: Reading) -> Iterator[Objection]:
         yield Objection("negation", words[here], words[there], doubtful=True)
 
 
-@once_a_text
+@cached_per_text
 def _permits(reading: Reading) -> bool | None:
     """Whether a text allows (True) or forbids (False) something; None if neither, or both."""
     forbids = _FORBIDS.search(reading.said) is not None
@@ -126,7 +126,7 @@ def tense(left: Reading, right: Reading) -> Iterator[Objection]:
         yield Objection("tense", one, other, conflict=False)
 
 
-@once_a_text
+@cached_per_text
 def moods_of(reading: Reading) -> frozenset[str]:
     """Return the moods that a text is in, by their names."""
     found = {
@@ -153,7 +153,7 @@ def _in_their_tense(reading: Reading, verbs: Iterable[str], past: frozenset[str]
     return ", ".join(words)
 
 
-@once_a_text
+@cached_per_text
 def pasts_of(reading: Reading) -> frozenset[str]:
     """Return the stems of the verbs that stand in the past tense, as far as words show it.
 

@@ -27,7 +27,7 @@ class Objection:
 
     @property
     def why(self) -> str:
-        """Say it in a line, both values in it."""
+        """Return it as a line with both values."""
         return f"{self.left or 'nothing'} against {self.right or 'nothing'}"
 
 

@@ -14,7 +14,7 @@ from itertools import zip_longest
 
 from slowwave.consolidation import thresholds
 from slowwave.consolidation.text.cues import CUE, NO_MORE
-from slowwave.consolidation.text.demands import norm_of
+from slowwave.consolidation.text.demands import demand_of
 from slowwave.consolidation.text.english import is_english
 from slowwave.consolidation.text.reading import Reading, read
 
@@ -65,7 +65,7 @@ WHY = {
 
 
 @lru_cache(maxsize=65_536)
-def opposed(said: Reading, teller: Reading) -> Gap | None:
+def find_opposition(said: Reading, teller: Reading) -> Gap | None:
     """Find what no network may overrule: values, names, denials, changes, persons, conflicts."""
     if not (is_english(said) and is_english(teller)):
         return Gap("language", said.text)
@@ -126,7 +126,7 @@ def share_an_anchor(said: Reading, teller: Reading) -> bool:
     return any(one.kind in _ANCHORS and teller.holds(one) for one in said.values)
 
 
-def limits(reading: Reading) -> frozenset[str]:
+def limiting_phrases(reading: Reading) -> frozenset[str]:
     """Find what limits when or how surely a sentence is so."""
     return moods_of(reading) & _LIMITING
 
@@ -149,8 +149,8 @@ def share_a_subject(said: Reading, teller: Reading) -> bool:
     return said.stems[:1] == teller.stems[:1] or not _parties(said, teller) <= {"user"}
 
 
-def affirmed(reading: Reading, said: Reading) -> Reading:
-    """Leave the clauses of a sentence out that deny something else than what another says.
+def without_other_denials(reading: Reading, said: Reading) -> Reading:
+    """Remove the clauses that deny something else than what another sentence says.
 
     "Port 80, not 8080" says "port 80"; "the files stay, they are not deleted" does not say that
     they are deleted.
@@ -161,7 +161,7 @@ def affirmed(reading: Reading, said: Reading) -> Reading:
 
 
 def _against(said: Reading, teller: Reading) -> Gap | None:
-    """Find what keeps one sentence from telling another, whoever finds it told."""
+    """Find what keeps one sentence from telling another, whatever a network says."""
     if _changes(teller) and not _changes(said):
         return Gap("change", teller.text)
     if _denies(said, teller):
@@ -213,7 +213,7 @@ def _denies(said: Reading, teller: Reading) -> bool:
     """
     if bool(said.negators) == bool(teller.negators) and not _deny_others(said, teller):
         return False
-    one, other = norm_of(said.text), norm_of(teller.text)
+    one, other = demand_of(said.text), demand_of(teller.text)
     return not (one.plain and other.plain and one.turned == other.turned)
 
 

@@ -12,10 +12,11 @@ from dataclasses import replace
 from itertools import count
 
 from slowwave.consolidation.text import lexicon
-from slowwave.consolidation.text.literals import masked, stands_in
-from slowwave.consolidation.text.normalise import normalised
+from slowwave.consolidation.text.literals import mask_literals, stands_in
+from slowwave.consolidation.text.normalise import normalise
 from slowwave.consolidation.text.reading import Reading, read
 from slowwave.consolidation.text.tokens import is_past_form, is_verb, stem, tokenise
+from slowwave.consolidation.thresholds import MOST_MASKED
 
 from .objections import Objection
 
@@ -26,8 +27,6 @@ _ACRONYM = re.compile(r"(?<![\w-])[A-Z]{3,5}(?![\w-])")
 # "We never", but not "we use": that is no order.
 _SUBJECT = re.compile(r"^(?:(?:the )?user |we (?=do not|don['’]t|never))", re.IGNORECASE)
 _MUST_BE = re.compile(r"^([^.;:,!?]+?) must be ([a-z]+)\b(.*)$", re.DOTALL)
-# With more literals than this, a text is a listing, and its words tell little besides.
-_MOST_MASKED = 50
 _LETTERS = "abcdefghijklmnopqrstuvwxyz"
 
 
@@ -47,7 +46,7 @@ def _holds(reading: Reading, content: str) -> bool:
     return content in reading.literal_contents or stands_in(content, reading.unmarked)
 
 
-class Pair:
+class TextPair:
     """Two texts in which what both have in two spellings stands in one."""
 
     def __init__(self, left: Reading, right: Reading) -> None:
@@ -76,11 +75,11 @@ class Pair:
             for content in dict.fromkeys((*left.literal_contents, *right.literal_contents))
             if _holds(left, content) and _holds(right, content)
         ]
-        if len(both) > _MOST_MASKED:
+        if len(both) > MOST_MASKED:
             return left.bare, right.bare
         names = {content: _name(at) for at, content in zip(count(), both, strict=False)}
         self._contents = {name: content for content, name in names.items()}
-        return masked(left.bare, names), masked(right.bare, names)
+        return mask_literals(left.bare, names), mask_literals(right.bare, names)
 
 
 def _name(at: int) -> str:
@@ -129,14 +128,14 @@ def _is_deed(text: str) -> bool:
 
 
 def _first_word(text: str) -> str:
-    return normalised(text).partition(" ")[0].lower()
+    return normalise(text).partition(" ")[0].lower()
 
 
 def _as_order(text: str, other: str) -> str:
     """Put "images must be tagged" as the order that the other text gives: "tag images"."""
     if "be " not in text:
         return text
-    found = _MUST_BE.match(normalised(text))
+    found = _MUST_BE.match(normalise(text))
     verb = other.partition(" ")[0].lower()
     if found is None or not verb or stem(found[2]) != stem(verb):
         return text

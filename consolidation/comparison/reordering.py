@@ -13,7 +13,9 @@ from functools import cache
 from itertools import pairwise
 
 from slowwave.consolidation.text import lexicon
-from slowwave.consolidation.text.order import (
+from slowwave.consolidation.text.reading import Reading, cached_per_text, read
+from slowwave.consolidation.text.tokens import Token, is_past_form, stem, stems_of
+from slowwave.consolidation.text.word_order import (
     OF_TIME,
     active_form,
     fronted_forms,
@@ -21,8 +23,7 @@ from slowwave.consolidation.text.order import (
     owner_forms,
     paired_in_order,
 )
-from slowwave.consolidation.text.reading import Reading, once_a_text, read
-from slowwave.consolidation.text.tokens import Token, is_past_form, stem, stems_of
+from slowwave.consolidation.thresholds import MOST_OWNERS, MOST_SENTENCES
 
 # A sentence as what it is made of: stems of words that say something, values, words that join.
 _Line = tuple[str, ...]
@@ -44,8 +45,6 @@ _COPULAS = frozenset({"is", "are", "was", "were"})
 _DEFINITE = lexicon.POSSESSIVES | {"the"}
 # Three words or more in a row: "milk, eggs and bread".
 _LIST = re.compile(r"(?<=[a-z] )(?:[\w.+#-]+, )+[\w.+#-]+,? (?:and|or) [\w.+#-]*\w")
-# With more sentences, or more owners in one, nobody would see at once that it is the same.
-_MOST_SENTENCES, _MOST_OWNERS = 5, 2
 
 
 def rearranged(left: Reading, right: Reading) -> bool:
@@ -65,7 +64,7 @@ def _in_one_order(left: Reading, right: Reading) -> tuple[str, str]:
     return left.said.replace(here, items), right.said.replace(there, items)
 
 
-@once_a_text
+@cached_per_text
 def _listed(reading: Reading) -> str | None:
     """Return the only list of a text whose order tells nothing."""
     if reading.normative or not reading.words.isdisjoint(lexicon.RANKING):
@@ -82,7 +81,7 @@ def _rearranged(left: Reading, right: Reading) -> bool:
     alike = _parts(left) == _parts(right)
     if alike and (_plain(left) in _lines(right) or _plain(right) in _lines(left)):
         return True
-    if len(left.sentences) != len(right.sentences) or len(left.sentences) > _MOST_SENTENCES:
+    if len(left.sentences) != len(right.sentences) or len(left.sentences) > MOST_SENTENCES:
         return False
     if len(left.sentences) == 1:
         return _same_sentence(left, right)
@@ -117,7 +116,7 @@ def _same_line(left: Reading, right: Reading) -> bool:
     )
 
 
-@once_a_text
+@cached_per_text
 def _parts(reading: Reading) -> frozenset[str]:
     """Return what stands in a line of a text whichever way it is put.
 
@@ -127,25 +126,25 @@ def _parts(reading: Reading) -> frozenset[str]:
 
 
 def _plain(reading: Reading) -> _Line:
-    """Return the line of a text as it stands, but for passives."""
+    """Return the words of a text in order, passives turned."""
     return _line(reading, paired_in_order(active_form(reading.tokens)))
 
 
-@once_a_text
+@cached_per_text
 def _plain_lines(reading: Reading) -> tuple[_Line, ...]:
     """Return the lines of a sentence as it stands, and with the phrase in front of it last."""
     forms = fronted_forms(reading.tokens)
     return tuple({_line(reading, paired_in_order(active_form(form))) for form in forms})
 
 
-@once_a_text
+@cached_per_text
 def _lines(reading: Reading) -> tuple[_Line, ...]:
     """Return the lines of a sentence: one for each way in which its owners may be read."""
     return tuple(
         sorted(
             {
                 _line(reading, paired_in_order(active_form(form)))
-                for tokens in owner_forms(reading.tokens, _MOST_OWNERS)
+                for tokens in owner_forms(reading.tokens, MOST_OWNERS)
                 for form in fronted_forms(tokens)
             }
         )
@@ -215,7 +214,7 @@ def _swapped_copula(left: Reading, right: Reading) -> bool:
     )
 
 
-@once_a_text
+@cached_per_text
 def _sides(reading: Reading) -> tuple[Sequence[Token], Sequence[Token]] | None:
     """Return what stands before and behind the only "is", where both sides may be of one thing."""
     tokens = reading.tokens
@@ -238,7 +237,7 @@ def _named(tokens: Sequence[Token]) -> _Line:
 
 
 def _bare(tokens: Sequence[Token]) -> set[_Line]:
-    forms = owner_forms(tokens, _MOST_OWNERS)
+    forms = owner_forms(tokens, MOST_OWNERS)
     return {_named(form) for form in forms}
 
 

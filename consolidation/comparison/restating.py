@@ -11,7 +11,13 @@ import re
 from collections.abc import Callable, Sequence
 
 from slowwave.consolidation.text import lexicon
-from slowwave.consolidation.text.demands import EXCEPTING, Norm, fold, is_framing, norm_of
+from slowwave.consolidation.text.demands import (
+    EXCEPTING,
+    Demand,
+    demand_of,
+    is_framing,
+    unify_consent,
+)
 from slowwave.consolidation.text.reading import Reading, read
 from slowwave.consolidation.thresholds import ENTAILED_DEMAND, FEWEST_WORDS
 
@@ -33,7 +39,7 @@ _OF_DEMANDS = frozenset(
 )
 
 
-def restating(rule: str, texts: Sequence[str], likelihood: Likelihood) -> list[int]:
+def find_restating(rule: str, texts: Sequence[str], likelihood: Likelihood) -> list[int]:
     """Return the places of the texts that say no more than a rule does.
 
     What restates one of these restates the rule, too.
@@ -54,7 +60,7 @@ def restates(rule: str, text: str, likelihood: Likelihood) -> bool:
 
     What can be looked up must agree; what the words mean is the network's to say.
     """
-    one, other = norm_of(rule), norm_of(text)
+    one, other = demand_of(rule), demand_of(text)
     return (
         one.plain
         and other.plain
@@ -73,7 +79,7 @@ def may_restate(rule: str, text: str) -> bool:
 
     Whether it says no more, the words alone do not tell.
     """
-    one, other = norm_of(rule), norm_of(text)
+    one, other = demand_of(rule), demand_of(text)
     return (
         one.turned == other.turned
         and _holds(one, other)
@@ -87,14 +93,14 @@ def _is_told(rule: str, text: str, likelihood: Likelihood) -> bool:
 
     Of two that differ in one word, or in nothing but their order, it knows too little.
     """
-    said, teller = norm_of(text).whole, norm_of(rule).whole
+    said, teller = demand_of(text).whole, demand_of(rule).whole
     if said.stems == teller.stems:
         return True
     told = len(said.stem_set) >= FEWEST_WORDS and differ_in_a_word(said, teller) is None
     return told and likelihood(text, rule) >= ENTAILED_DEMAND
 
 
-def _holds(rule: Norm, text: Norm) -> bool:
+def _holds(rule: Demand, text: Demand) -> bool:
     """Whether a rule has all values and names of a text, and those of both in one order.
 
     What forbids something must have no value more: it would forbid less.
@@ -143,6 +149,6 @@ def _behind(reading: Reading) -> dict[str, str]:
     found: dict[str, str] = {}
     for linking in _LINKING.finditer(reading.said):
         words = read(reading.said[linking.end() :])
-        first = next((one for one in map(fold, words.stems) if not is_framing(one)), "")
+        first = next((one for one in map(unify_consent, words.stems) if not is_framing(one)), "")
         found[(linking[1] or linking[2]).lower()] = first
     return found

@@ -13,9 +13,9 @@ from itertools import pairwise
 
 from slowwave.consolidation import thresholds
 from slowwave.consolidation.text import lexicon
-from slowwave.consolidation.text.order import is_passive_by
-from slowwave.consolidation.text.reading import Reading, once_a_text
+from slowwave.consolidation.text.reading import Reading, cached_per_text
 from slowwave.consolidation.text.tokens import Token, stem
+from slowwave.consolidation.text.word_order import is_passive_by
 
 from .objections import Objection, listed
 
@@ -28,7 +28,7 @@ def direction(left: Reading, right: Reading) -> Iterator[Objection]:
             yield Objection("direction", f"from {start} to {end}", f"from {end} to {start}")
 
 
-@once_a_text
+@cached_per_text
 def _from_to(reading: Reading) -> set[tuple[str, str]]:
     found = re.findall(r"\bfrom (?:the )?(\S+)(?: \S+)? to (?:the )?(\w+)", reading.said.lower())
     return {(start.strip(".,;"), end) for start, end in found}
@@ -95,7 +95,7 @@ def _participants(left: Reading, right: Reading) -> frozenset[str]:
     return shared | {"user"} if both_tell and (_hands_over(left) or _hands_over(right)) else shared
 
 
-@once_a_text
+@cached_per_text
 def _hands_over(reading: Reading) -> bool:
     return not reading.words.isdisjoint(lexicon.TRANSFERS)
 
@@ -127,7 +127,7 @@ def _order(reading: Reading, names: frozenset[str]) -> tuple[str, ...] | None:
     after = tokens[spots[0] + 1].lower if spots[0] + 1 < len(tokens) else ""
     if any(token.lower in lexicon.SUBORDINATORS for token in tokens[: spots[0]]):
         return None
-    if first.possessive or after in lexicon.HANDING_ON:
+    if first.possessive or after in lexicon.CONTROL_VERBS:
         return None
     return tuple(sorted(order)) if _conjoined(tokens, spots) else order
 
@@ -161,7 +161,7 @@ def reversed_words(left: Reading, right: Reading) -> Iterator[Objection]:
         yield Objection("role", told, otherwise, doubtful=not _two_exchanged(order, other))
 
 
-@once_a_text
+@cached_per_text
 def _acting(reading: Reading) -> frozenset[str]:
     return frozenset(reading.actors)
 
@@ -193,7 +193,7 @@ def bindings(left: Reading, right: Reading) -> Iterator[Objection]:
             yield Objection("role", ", ".join(values), ", ".join(others))
 
 
-@once_a_text
+@cached_per_text
 def _by_measure(reading: Reading) -> dict[tuple[str, str], list[str]]:
     """Return the values that could change places, in order: those of one kind and unit."""
     found: dict[tuple[str, str], list[str]] = {}

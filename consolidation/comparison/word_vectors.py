@@ -25,7 +25,7 @@ _AT_HAND = 4_096
 
 
 @dataclass(frozen=True, eq=False)
-class Sense:
+class SentenceVectors:
     """A sentence as the model reads it."""
 
     # Of each content word its stems and its vector: float32, shape (words, 384), unit length.
@@ -39,7 +39,7 @@ class WordVectors:
     def __init__(self) -> None:
         """Load nothing yet."""
         self._model: MiniLM | None = None
-        self._known: OrderedDict[str, Sense] = OrderedDict()
+        self._known: OrderedDict[str, SentenceVectors] = OrderedDict()
 
     def prepare(self, readings: Iterable[Reading]) -> None:
         """Read some sentences at once. Raises `EmbedderError` if the packaged model is damaged."""
@@ -56,7 +56,7 @@ class WordVectors:
         while len(self._known) > _AT_HAND + len(new):
             self._known.popitem(last=False)
 
-    def sense(self, reading: Reading) -> Sense:
+    def vectors(self, reading: Reading) -> SentenceVectors:
         """Read one sentence, if that was not done before. Raises `EmbedderError`, too."""
         self.prepare([reading])
         return self._known[reading.text]
@@ -74,7 +74,7 @@ def stems_in(token: Token) -> frozenset[str]:
 
 def _sense(
     reading: Reading, spans: Sequence[tuple[int, int]], states: NDArray[np.float32]
-) -> Sense:
+) -> SentenceVectors:
     """Return each word the mean of its pieces' states; a word beyond the model's reach has none."""
     import numpy as np
 
@@ -87,7 +87,7 @@ def _sense(
         ]
         if pieces:
             words[row] = _unit(states[pieces].mean(axis=0))
-    return Sense(tuple(map(stems_in, tokens)), words)
+    return SentenceVectors(tuple(map(stems_in, tokens)), words)
 
 
 def _unit(vector: NDArray[np.float32]) -> NDArray[np.float32]:

@@ -26,29 +26,31 @@ _THOUGHTS = re.compile(r"\s*<(think|thinking|thought|reasoning)>")
 _BEGINNING = re.compile(r"\{\s*[\"}]")
 
 
-class Unreadable(ValueError):
+class UnreadableAnswer(ValueError):
     """An answer is not of the form that was asked for. Its message says why."""
 
 
 def read_form(form: type[Form], text: str) -> Form:
-    """Return the last JSON object in an answer that is of a form. Raises `Unreadable`.
+    """Return the last JSON object in an answer that is of a form. Raises `UnreadableAnswer`.
 
-    The last: whoever thinks aloud corrects himself behind.
+    The last one: a model that thinks aloud corrects itself later.
     """
     objects, broken = _objects(text)
     if broken or not text.strip():
-        raise Unreadable(BREAKS_OFF)
+        raise UnreadableAnswer(BREAKS_OFF)
     why = ""
     for value in reversed(objects):
         try:
             return form.model_validate(_with_plain_keys(value))
         except ValidationError as error:
             why = why or _first_fault(error)
-    raise Unreadable(why or "the answer is not the JSON that was asked for (all: there is none)")
+    raise UnreadableAnswer(
+        why or "the answer is not the JSON that was asked for (all: there is none)"
+    )
 
 
 def breaks_off(text: str) -> bool:
-    """Say whether an answer ends within its JSON, or within its thoughts."""
+    """Whether an answer ends within its JSON, or within its thoughts."""
     return _objects(text)[1]
 
 
@@ -73,7 +75,7 @@ def _objects(text: str) -> tuple[list[dict[str, Any]], bool]:
 
 
 def _without_thoughts(text: str) -> str:
-    """Leave out what a model thought before it answered; all of it where it thought to the end."""
+    """Remove what a model thought before it answered: everything, if it never answered."""
     begun = _THOUGHTS.match(text)
     if begun is not None:
         return text[begun.end() :].partition(f"</{begun[1]}>")[2]

@@ -1,4 +1,4 @@
-"""What a model is to whoever asks it: a call goes in, an answer comes out, or why there is none."""
+"""What a model is to its callers: a call goes in; an answer comes out, or why there is none."""
 
 from __future__ import annotations
 

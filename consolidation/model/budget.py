@@ -63,7 +63,7 @@ class PendingCall:
         """Allow one request more, in any thread. Raises `BudgetSpent`."""
         if self.given_up is not None:
             raise BudgetSpent(self.given_up)
-        # Whoever began the call has counted its first request.
+        # The first request was counted when the call began.
         if self.requests:
             self._ledger.take_another(self)
         self.requests += 1
@@ -74,7 +74,7 @@ class PendingCall:
         self._ledger.charge(used)
 
     def raise_limit(self) -> None:
-        """Let the answer be twice as long, in a request that may take as long as a new one."""
+        """Allow an answer of twice the length, in a request with a new time limit."""
         # It is known to be longer than was allowed.
         self.estimate = Estimate(self.estimate.prompt, self.most_tokens)
         self.most_tokens *= 2
@@ -101,7 +101,7 @@ class Ledger:
     """
 
     def __init__(self, budget: Budget, price: Price) -> None:
-        """Begin with nothing used; the time counts from here."""
+        """Begin with nothing used; the time counts from now on."""
         self._budget = budget
         self._price = price
         self._began = time.monotonic()
@@ -135,11 +135,11 @@ class Ledger:
             self._used += used
 
     def end(self, pending: PendingCall, used: Usage) -> None:
-        """Put what a call's last answer took in the place of its estimate."""
+        """Replace the estimate of a call by what its last answer used."""
         with self._lock:
             self._flying.remove(pending)
             self._used += used
-            # Whoever knew the answer has sent no request.
+            # An answer that was known took no request.
             self._calls -= not pending.requests
 
     def seconds_left(self) -> float | None:
@@ -149,7 +149,7 @@ class Ledger:
         return self._budget.seconds - (time.monotonic() - self._began)
 
     def out_of_time(self) -> str | None:
-        """Say that the time is over; None if it is not."""
+        """Return that the time is over; None if it is not."""
         left = self.seconds_left()
         if left is None or left > 0:
             return None

@@ -1,4 +1,4 @@
-"""Calls of a served model through litellm: its manner, retries, prices, and what may go wrong."""
+"""Calls of a served model through litellm: request style, retries, prices, possible failures."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from .answers import breaks_off
 from .asking import Call, CallFailed, ModelRefuses
 from .prompts import Messages
 from .provider import load_litellm, status_of
-from .responses import content_of, count_of, retry_after, why_without
-from .structured import Manner, response_format
+from .responses import retry_after, text_of_response, token_count_of, why_unusable
+from .structured import RequestStyle, response_format
 
 if TYPE_CHECKING:
     import tenacity
@@ -42,7 +42,7 @@ _SAID_TO_REFUSE_ALL = re.compile(
     r"api key not valid|invalid api key",
     re.IGNORECASE,
 )
-# Refusals of what is asked, not of how: no other manner would mend them. litellm knows some.
+# Refusals of what is asked, not of how: no other style would mend them. litellm knows some.
 _SAID_OF_THE_QUESTION = re.compile(
     r"content[ _](policy|filter|management)|safety system|moderation|"
     r"(context|input|prompt)\b.{0,40}\b(length|size|window|limit|too long)|"
@@ -50,7 +50,7 @@ _SAID_OF_THE_QUESTION = re.compile(
     re.IGNORECASE,
 )
 # A refusal of how it is asked: llama-cpp-python's server sends it as a defect of its own, with 500.
-_SAID_OF_THE_MANNER = re.compile(r"response_format|json_schema")
+_SAID_OF_THE_STYLE = re.compile(r"response_format|json_schema")
 # A model that thinks does so before it answers, and is charged for it: OpenAI advises to begin
 # with a reserve of 25,000 tokens; what is asked here is a page long.
 _THOUGHTS_TIMES = 4
@@ -62,7 +62,7 @@ _LETTERS_OF_A_TOKEN = 16
 
 
 @dataclass(frozen=True)
-class _Said:
+class _Response:
     """What a server answered to one request."""
 
     answer: Answer
@@ -110,16 +110,16 @@ def _missing_keys(endpoint: Endpoint, litellm: Any) -> list[str]:
 
 
 class ServedModel:
-    """Asks one model; remembers the manner that its server understood."""
+    """Asks one model; remembers the style that its server understood."""
 
     def __init__(self, endpoint: Endpoint, litellm: Any, key: str | None) -> None:
-        """Take where it is; `open_model` is the way to one."""
+        """Take the endpoint; use `open_model` to make one."""
         self._endpoint = endpoint
         self._litellm = litellm
         # None: litellm finds the provider's own in the environment.
         self._key = key
         self._thinks = _thinks(endpoint.model, litellm)
-        self._manner = Manner(temperature=None if self._thinks else 0)
+        self._style = RequestStyle(temperature=None if self._thinks else 0)
         self._timeout_s = endpoint.timeout_s * (_THOUGHTS_TIMES if self._thinks else 1)
         # To find that out takes as long as a price, and is wanted with each call.
         self._has_price = self._price(1, 1) is not None
@@ -177,13 +177,13 @@ class ServedModel:
 
     def _whole_answer(self, call: Call) -> Answer:
         """Ask, and once more with twice the limit if the answer is cut off."""
-        # A manner that was refused is not tried again with this call.
-        manners = [self._manner]
-        said = self._retrying(call)(self._ask_in_any_manner, call, manners)
+        # A style that was refused is not tried again with this call.
+        styles = [self._style]
+        said = self._retrying(call)(self._ask_in_any_style, call, styles)
         if said.cut_off:
             call.pending.waste(_usage(said.answer))
             call.pending.raise_limit()
-            said = self._retrying(call)(self._ask_in_any_manner, call, manners)
+            said = self._retrying(call)(self._ask_in_any_style, call, styles)
         if said.cut_off:
             call.pending.waste(_usage(said.answer))
             most = call.pending.most_tokens
@@ -226,57 +226,59 @@ class ServedModel:
             reraise=True,
         )
 
-    def _ask_in_any_manner(self, call: Call, manners: list[Manner]) -> _Said:
+    def _ask_in_any_style(self, call: Call, styles: list[RequestStyle]) -> _Response:
         errors = self._litellm.exceptions
         while True:
             try:
-                said = self._ask_once(call, manners[-1])
+                said = self._ask_once(call, styles[-1])
             except (errors.BadRequestError, errors.InternalServerError) as error:
-                simpler = manners[-1].simpler(str(error))
-                if simpler is None or self._is_beyond_manners(error):
+                simpler = styles[-1].simpler(str(error))
+                if simpler is None or self._is_beyond_style(error):
                     raise
-                manners.append(simpler)
+                styles.append(simpler)
             else:
-                self._manner = manners[-1]
+                self._style = styles[-1]
                 return said
 
-    def _is_beyond_manners(self, error: Exception) -> bool:
-        """Say whether a refusal is of the question itself, or of every question, or is none."""
+    def _is_beyond_style(self, error: Exception) -> bool:
+        """Whether no other style of request would help: the question or the caller is refused."""
         errors = self._litellm.exceptions
         if isinstance(error, errors.InternalServerError):
-            return _SAID_OF_THE_MANNER.search(str(error)) is None
+            return _SAID_OF_THE_STYLE.search(str(error)) is None
         of_the_question = errors.ContentPolicyViolationError, errors.ContextWindowExceededError
         said = _SAID_OF_THE_QUESTION.search(str(error)) is not None
         return said or isinstance(error, of_the_question) or _refuses_all(error)
 
-    def _ask_once(self, call: Call, manner: Manner) -> _Said:
+    def _ask_once(self, call: Call, style: RequestStyle) -> _Response:
         call.pending.permit()
-        response = self._response(call, manner)
+        response = self._response(call, style)
         if not response.choices:
             call.pending.lose()
             raise CallFailed("the model sent no answer")
         choice = response.choices[0]
         # A server that keeps to no limit must not fill the file.
         most = call.pending.most_tokens * _LETTERS_OF_A_TOKEN
-        content = content_of(choice.message)
+        content = text_of_response(choice.message)
         said = self._clean(content[:most])
         tokens = self._tokens(call, response, bool(content))
         answer = Answer(said, *tokens, self._cost(response, *tokens))
-        without = why_without(choice, content)
+        without = why_unusable(choice, content)
         if without is not None:
             call.pending.waste(_usage(answer))
             raise CallFailed(self._clean(without))
         cut_off = choice.finish_reason == "length" or len(content) > most or breaks_off(said)
-        return _Said(answer, cut_off)
+        return _Response(answer, cut_off)
 
     def _tokens(self, call: Call, response: Any, answered: bool) -> tuple[int, int]:
         usage, expected = getattr(response, "usage", None), call.pending.estimate
         return (
-            count_of(getattr(usage, "prompt_tokens", None), expected.prompt),
-            count_of(getattr(usage, "completion_tokens", None), expected.answer if answered else 0),
+            token_count_of(getattr(usage, "prompt_tokens", None), expected.prompt),
+            token_count_of(
+                getattr(usage, "completion_tokens", None), expected.answer if answered else 0
+            ),
         )
 
-    def _response(self, call: Call, manner: Manner) -> Any:
+    def _response(self, call: Call, style: RequestStyle) -> Any:
         from openai import OpenAIError
 
         try:
@@ -287,11 +289,11 @@ class ServedModel:
                 api_key=self._key,
                 timeout=self._timeout(call),
                 max_tokens=call.pending.most_tokens,
-                temperature=manner.temperature,
+                temperature=style.temperature,
                 max_retries=0,
                 num_retries=0,
                 drop_params=True,
-                **response_format(manner.output, call.form),
+                **response_format(style.output, call.form),
                 **self._window(call),
             )
         except OpenAIError as error:
@@ -342,7 +344,7 @@ class ServedModel:
 
 
 def _thinks(model: str, litellm: Any) -> bool:
-    """Say whether a model thinks before it answers, unasked."""
+    """Whether a model thinks before it answers, unasked."""
     # Claude does so only if it is told to, and that is not done here.
     return "claude" not in model and bool(litellm.supports_reasoning(model))
 

@@ -18,11 +18,11 @@ class Models:
     checker: str | None
 
 
-class WithChecker:
+class ModelWithChecker:
     """A model that has another one give the second opinions."""
 
     def __init__(self, writer: Model, checker: Model) -> None:
-        """Take both; a budget is kept by the dearer and a call's limits by the more patient."""
+        """Take both; prices are the dearer one's, and limits of a call the more patient one's."""
         self._of: dict[Form, Model] = {"groups": writer, "opinions": checker}
 
     @property
@@ -45,5 +45,5 @@ class WithChecker:
         return self._of[call.form].ask(call)
 
     def note_kept(self, messages: Messages, answer: Answer) -> None:
-        """Tell whom the question was for of an answer that was kept."""
+        """Pass a kept answer on to the model that the question was for."""
         self._of[form_of(messages)].note_kept(messages, answer)

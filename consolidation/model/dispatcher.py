@@ -28,7 +28,7 @@ _REFUSED_BEFORE = "not asked, since the model refuses every call"
 
 @dataclass(frozen=True)
 class CompletedCall:
-    """A question that is under way no more: its answer, or why there is none."""
+    """A question that is no longer under way: its answer, or why there is none."""
 
     question: Question
     outcome: Answer | BaseException
@@ -47,7 +47,7 @@ class Dispatcher:
         self._lock = Lock()
         self._waiting: deque[Question] = deque()
         self._flying: dict[PendingCall, Question] = {}
-        self._landed: SimpleQueue[CompletedCall] = SimpleQueue()
+        self._completed: SimpleQueue[CompletedCall] = SimpleQueue()
         # Why nothing is asked any more.
         self.refused: str | None = None
         self._closed = False
@@ -58,13 +58,13 @@ class Dispatcher:
         return len(self._waiting)
 
     @property
-    def at_rest(self) -> bool:
+    def is_idle(self) -> bool:
         """Whether nothing waits and nothing is under way; what came of it may lie there still."""
         with self._lock:
             return not self._waiting and not self._flying
 
     def ask(self, question: Question, first: bool = False) -> None:
-        """Let a question wait for its call, before all others or behind them."""
+        """Queue a question, first or last."""
         with self._lock:
             if first:
                 self._waiting.appendleft(question)
@@ -72,12 +72,12 @@ class Dispatcher:
                 self._waiting.append(question)
             self._send()
 
-    def landed(self, seconds: float) -> Iterator[CompletedCall]:
+    def completed(self, seconds: float) -> Iterator[CompletedCall]:
         """Yield what has come, and if nothing has, wait for it so long."""
         with suppress(Empty):
-            yield self._landed.get(timeout=seconds) if seconds else self._landed.get_nowait()
+            yield self._completed.get(timeout=seconds) if seconds else self._completed.get_nowait()
             while True:
-                yield self._landed.get_nowait()
+                yield self._completed.get_nowait()
 
     def give_up_what_takes_too_long(self) -> None:
         """Wait no longer for calls whose time is over; a thread ends when its server lets go."""
@@ -91,11 +91,11 @@ class Dispatcher:
             self._send()
 
     def close(self) -> None:
-        """Send nothing more. Without the lock: whoever was interrupted may hold it still."""
+        """Send nothing more. Without the lock: an interrupted thread may still hold it."""
         self._closed = True
 
     def _send(self) -> None:
-        """Let as many calls begin as may be under way. The caller holds the lock."""
+        """Start as many calls as may be under way. The caller holds the lock."""
         while (call := self._next()) is not None:
             start_in_thread(partial(self._call, call))
 
@@ -112,7 +112,7 @@ class Dispatcher:
                 # Those under way may leave room: they count with the most they can take.
                 if self._flying:
                     return None
-                self._landed.put(CompletedCall(self._waiting.popleft(), spent, Usage()))
+                self._completed.put(CompletedCall(self._waiting.popleft(), spent, Usage()))
             else:
                 self._flying[pending] = self._waiting.popleft()
                 return Call(question.form, question.messages, pending)
@@ -128,14 +128,14 @@ class Dispatcher:
             except BaseException as error:  # noqa: BLE001 - it is told where the answer would be
                 outcome = error
             with self._lock:
-                if call.pending in self._flying:  # else it was given up
+                if call.pending in self._flying:  # otherwise it was given up
                     self._complete(call.pending, outcome)
                 call = self._next()
                 # Of a budget one call may leave room for several.
                 self._send()
 
     def _complete(self, pending: PendingCall, outcome: Answer | BaseException) -> None:
-        """Put what a call took into the books. The caller holds the lock."""
+        """Record what a call used. The caller holds the lock."""
         answer = None if isinstance(outcome, BaseException) else outcome
         last = _used(pending.requests, answer)
         self._ledger.end(pending, last)
@@ -147,7 +147,7 @@ class Dispatcher:
                 outcome = BudgetSpent(_REFUSED_BEFORE)
         # An answer that did not come may be charged for: nobody here knows how much.
         used = replace(used, cost_usd=None) if pending.lost else used
-        self._landed.put(CompletedCall(self._flying.pop(pending), outcome, used))
+        self._completed.put(CompletedCall(self._flying.pop(pending), outcome, used))
 
     def _overdue(self, pending: PendingCall) -> BudgetSpent | CallFailed | None:
         out_of_time = self._ledger.out_of_time()

@@ -9,7 +9,7 @@ from collections.abc import Collection, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
 
-from slowwave.consolidation.planning.extractive import dated, ended
+from slowwave.consolidation.planning.extractive import with_date, with_full_stop
 from slowwave.consolidation.proposals import Claim, Draft, Source
 from slowwave.consolidation.text.reading import Reading, read
 from slowwave.consolidation.verification.words import is_verbatim
@@ -18,7 +18,7 @@ from slowwave.consolidation.writing.checking import Check
 from .groups import Group, Suggestion, Suggestions, Unusable
 
 
-def before_opinions(
+def fallback_before_opinions(
     suggestions: Suggestions, group: Group, suggestion: Suggestion, check: Check
 ) -> Suggestion | None:
     """Return what a group may do without its faults if a second opinion is for it, or None.
@@ -26,30 +26,30 @@ def before_opinions(
     Of memories that are the same, what some add is put behind the one that stays, or those stay.
     """
     if suggestion.kind != "same":
-        return _mended(suggestion, check, is_heard=False)
+        return _with_quotations(suggestion, check, is_heard=False)
     found = _composed(suggestions, suggestion, check, is_heard=False)
     return found or _narrowed(suggestions, group, check)
 
 
-def after_opinions(
+def fallback_after_opinions(
     suggestions: Suggestions, group: Group, suggestion: Suggestion, check: Check
 ) -> Suggestion | None:
     """Return what a group may do without its faults, and without what no second opinion was for."""
     if suggestion.kind != "same":
-        return _mended(suggestion, check, is_heard=True)
+        return _with_quotations(suggestion, check, is_heard=True)
     found = _composed(suggestions, suggestion, check, is_heard=True)
     return found or _without_missed(suggestions, group, suggestion, check)
 
 
-def _mended(suggestion: Suggestion, check: Check, is_heard: bool) -> Suggestion | None:
-    """Let the sources' own sentences stand for what was turned down.
+def _with_quotations(suggestion: Suggestion, check: Check, is_heard: bool) -> Suggestion | None:
+    """Replace the claims that were turned down by the sources' own sentences.
 
     Claims at fault go, and the sentences of what they cite come, and those of which something is
     lost. None if that does not pass the check, or is not enough shorter than what goes for it.
     """
     proposal, sources = suggestion.proposal, suggestion.sources
     if proposal.operation == "extract":
-        return _voiced(suggestion, check)
+        return _reworded_rule(suggestion, check)
     if proposal.operation != "synthesize":
         return None
     faults = [one for one in check.faults(proposal, sources) if suggestion.stands(one)]
@@ -91,7 +91,7 @@ def _composed(
     with suppress(Unusable):
         new = suggestions.composed(same)
         heard = replace(new, missed=same.missed, approved=same.approved)
-        return _mended(heard, check, is_heard)
+        return _with_quotations(heard, check, is_heard)
     return None
 
 
@@ -104,12 +104,12 @@ def _narrowed(suggestions: Suggestions, group: Group, check: Check) -> Suggestio
     for stay in group.ids:
         tried = replace(group, stay=(stay,))
         with suppress(Unusable):
-            suggestion = _tried(suggestions, tried, check)
+            suggestion = _try_out(suggestions, tried, check)
             faults = check.faults(suggestion.proposal, suggestion.sources)
             lost = {one.source for one in faults if not one.soft}
             ids = tuple(one for one in group.ids if one not in lost)
             if stay not in lost:
-                found.append(_tried(suggestions, replace(tried, ids=ids), check))
+                found.append(_try_out(suggestions, replace(tried, ids=ids), check))
     sound = (
         one for one in found if all(fault.soft for fault in check.faults(one.proposal, one.sources))
     )
@@ -122,21 +122,23 @@ def _without_missed(
     """Return memories that are the same, without those of which an opinion misses something."""
     ids = tuple(one for one in group.ids if one not in same.missed)
     with suppress(Unusable):
-        fewer = replace(_tried(suggestions, replace(group, ids=ids), check), approved=same.approved)
+        fewer = replace(
+            _try_out(suggestions, replace(group, ids=ids), check), approved=same.approved
+        )
         faults = check.faults(fewer.proposal, fewer.sources)
         if same.missed and not any(fewer.stands(one) for one in faults):
             return fewer
     return None
 
 
-def _tried(suggestions: Suggestions, group: Group, check: Check) -> Suggestion:
+def _try_out(suggestions: Suggestions, group: Group, check: Check) -> Suggestion:
     """Return what a group would do, and leave its memories free. Raises `Unusable`."""
     suggestion = suggestions.of(group, check)
     suggestions.release(suggestion)
     return suggestion
 
 
-def _voiced(suggestion: Suggestion, check: Check) -> Suggestion | None:
+def _reworded_rule(suggestion: Suggestion, check: Check) -> Suggestion | None:
     """State a rule as the shortest of its voices does that says what the others do."""
     ids = tuple(sorted(source.id for source in suggestion.sources))
     for voice in sorted(suggestion.sources, key=lambda one: (len(one.text), one.id)):
@@ -174,7 +176,7 @@ def _completed(
             place = None
         if place is None:
             place = len(claims)
-            claims.append(Claim(dated(source, ended(sentence)), (source.id,)))
+            claims.append(Claim(with_date(source, with_full_stop(sentence)), (source.id,)))
             kept.append(reading)
         tellers.setdefault(source.id, place)
     cited = {one for claim in claims for one in claim.sources}

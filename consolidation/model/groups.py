@@ -11,7 +11,7 @@ from itertools import combinations, groupby
 from typing import TYPE_CHECKING
 
 from slowwave.consolidation.comparison.guards import strict_conflict
-from slowwave.consolidation.planning.extractive import compose_update, in_time, is_shorter
+from slowwave.consolidation.planning.extractive import compose_update, is_shorter, sorted_by_time
 from slowwave.consolidation.planning.tenant_planner import similarities
 from slowwave.consolidation.proposals import (
     Claim,
@@ -70,7 +70,7 @@ class Suggestion:
     why: str | None = None
 
     def turned_down(self, why: Sequence[str]) -> Suggestion:
-        """Tell that something was left out, and why."""
+        """Report what was left out, and why."""
         return replace(self, why=f"what was turned down was left out: {'; '.join(why)}")
 
     def is_shorter(self, draft: Draft) -> bool:
@@ -90,7 +90,7 @@ class Suggestion:
 
     @property
     def wordy(self) -> tuple[str, ...]:
-        """Say so where memories are joined in nearly as many words as they have.
+        """Return a fault if memories are joined in nearly as many words as they have.
 
         Not where one that stands grows: that is where the next one looks for its like.
         """
@@ -108,7 +108,7 @@ class Suggestion:
         return not fault.soft or about not in self.approved
 
     def narrowed(self, check: Check) -> Suggestion:
-        """Let only those leave for a rule that say no more than it does, as it is worded.
+        """Keep the sources that say more than the rule as it is worded.
 
         Of what may say no more a second opinion is to be heard.
         """
@@ -126,7 +126,7 @@ class Suggestion:
         )
 
     def joined_by(self, ids: Iterable[str]) -> Suggestion:
-        """Let others leave for a rule, too."""
+        """Add memories to those that a rule supersedes."""
         leaving = tuple(sorted({*self.proposal.leaving, *ids}))
         return replace(self, proposal=replace(self.proposal, leaving=leaving))
 
@@ -142,7 +142,7 @@ class Group:
 
     @classmethod
     def of(cls, stated: StatedGroup, ids: Mapping[str, str]) -> Group:
-        """Take a group by the short ids of a prompt; ids that were not given stay as they are.
+        """Return a group with the memories' own ids; short ids that the prompt does not have stay.
 
         A claim of blanks is none.
         """
@@ -199,11 +199,11 @@ class Suggestions:
         return self.taken(self._makers[group.kind](group, check))
 
     def release(self, suggestion: Suggestion) -> None:
-        """Let the memories of a group that cannot be used be part of another."""
+        """Free the memories of a group that cannot be used, so that another may have them."""
         self._taken.difference_update(source.id for source in suggestion.sources)
 
     def taken(self, suggestion: Suggestion) -> Suggestion:
-        """Take the memories of a group, and give it back."""
+        """Mark the memories of a group as used, and return the group."""
         self._taken.update(source.id for source in suggestion.sources)
         return suggestion
 
@@ -217,7 +217,7 @@ class Suggestions:
         }
 
     def composed(self, same: Suggestion) -> Suggestion:
-        """Let a new memory stand for memories of which the one that stays does not say all.
+        """Propose a new memory where the one that would stay does not say all that the others say.
 
         It says what that one says; the rest is to come. Raises `Unusable`.
         """
@@ -227,7 +227,7 @@ class Suggestions:
         return self._compose(ids, (Claim(self._source[stay].text, ids),))
 
     def _same(self, group: Group, check: Check) -> Suggestion:
-        """Let one memory stand for others, word for word; those that differ stay, too."""
+        """Propose a merge into one memory, word for word; those that differ from it stay."""
         stay = next((one for one in group.stay if one in group.ids), None)
         if stay is None:
             raise Unusable("it does not say which one stays")
@@ -246,13 +246,13 @@ class Suggestions:
         return replace(made, left_out=tuple(filter(None, differing.values())))
 
     def _joined(self, group: Group, _check: Check) -> Suggestion:
-        """Let one new memory say what several say, or one made before take the others in.
+        """Propose a synthesis of several memories, or that an earlier one takes the others in.
 
         What no claim cites stays as it is.
         """
         if not group.claims:
             raise Unusable("it says nothing: it has no claims")
-        cited = {one for claim in group.claims for one in claim.sources} | self._window.standing
+        cited = {one for claim in group.claims for one in claim.sources} | self._window.derived
         ids = [one for one in group.ids if one in cited]
         if len(ids) < _FEWEST:
             raise Unusable("its claims cite fewer than two of its memories")
@@ -260,10 +260,10 @@ class Suggestions:
 
     def _compose(self, ids: Sequence[str], claims: Sequence[Claim]) -> Suggestion:
         self._refuse_apart(ids)
-        standing = [one for one in ids if one in self._window.standing]
-        if len(standing) > 1:
+        derived = [one for one in ids if one in self._window.derived]
+        if len(derived) > 1:
             raise Unusable("two of its memories stand as they are")
-        survivor = standing[0] if standing else None
+        survivor = derived[0] if derived else None
         leaving = [one for one in ids if one != survivor and one in self._window.may_leave]
         if len(leaving) + bool(survivor) < _FEWEST:
             raise Unusable("its memories may not be superseded")
@@ -274,7 +274,7 @@ class Suggestions:
         return self._suggestion("joined", "synthesize", ids, leaving, reason, draft, survivor)
 
     def _behind(self, owner: str, claims: Sequence[Claim]) -> tuple[Claim, ...]:
-        """Put what others add behind the sentences of a memory that stands."""
+        """Append what others add to the sentences of a memory."""
         text = self._source[owner].text
         sentences = read(text).sentences
         if " ".join(dict.fromkeys(sentences)) != text:
@@ -288,12 +288,12 @@ class Suggestions:
         return (*kept, *added)
 
     def _newer(self, group: Group, _check: Check) -> Suggestion:
-        """Let later memories say what is so now, and the others what was so before."""
+        """Propose an update: later memories say what is so now, the others what was so before."""
         now = [one for one in group.stay if one in group.ids]
         before = [one for one in group.ids if one not in now]
         if not now or not before:
             raise Unusable("it does not say which memories give the newest value, and which do not")
-        if not self._window.standing.isdisjoint(group.ids):
+        if not self._window.derived.isdisjoint(group.ids):
             raise Unusable("a memory that stands cannot be part of it")
         said = {one: self._source[one].observed_at for one in group.ids}
         if min(said[one] for one in now) <= max(said[one] for one in before):
@@ -313,12 +313,12 @@ class Suggestions:
 
     def _stages(self, ids: Sequence[str]) -> Iterator[list[Source]]:
         """Yield earlier memories, the latest first, those in a row with one value together."""
-        late_first = in_time([self._source[one] for one in ids])[::-1]
+        late_first = sorted_by_time([self._source[one] for one in ids])[::-1]
         for _, stage in groupby(late_first, key=lambda one: read(one.text).value_keys):
             yield list(stage)
 
     def _rule(self, group: Group, check: Check) -> Suggestion:
-        """Let a rule stand for those that only restate it; without enough voices, a memory."""
+        """Propose a rule for the memories that only restate it; without enough of them, a merge."""
         self._refuse_apart(group.ids)
         if len(group.claims) != 1:
             raise Unusable("a rule is one claim")
@@ -331,7 +331,7 @@ class Suggestions:
                 raise Unusable("fewer than two of its memories only restate the rule")
             group = replace(group, ids=ids, claims=(replace(claim, sources=ids),))
             return self._joined(group, check)
-        if not self._window.standing.isdisjoint(group.ids):
+        if not self._window.derived.isdisjoint(group.ids):
             raise Unusable("a memory that stands cannot be part of it")
         leaving = [one for one in restating if one in self._window.may_leave]
         draft = Draft((replace(claim, sources=tuple(sorted(group.ids))),))
@@ -344,7 +344,7 @@ class Suggestions:
         return may_leave and self._trust[staying] >= self._trust[leaving]
 
     def _difference(self, stay: str, leaving: str, check: Check) -> str | None:
-        """Say what a rule is certain differs, or that a network finds no likeness.
+        """Return what certainly differs by the rules, or that the network finds no likeness.
 
         No model may overrule that. None if there is nothing.
         """
@@ -391,7 +391,7 @@ class Suggestions:
             draft=draft,
             by_model=True,
         )
-        return Suggestion(kind, proposal, tuple(in_time(sources)))
+        return Suggestion(kind, proposal, tuple(sorted_by_time(sources)))
 
 
 def _refuse_another_thing(now: Sequence[str], before: str) -> None:

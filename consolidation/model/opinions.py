@@ -13,11 +13,11 @@ from dataclasses import dataclass
 from slowwave.consolidation.text import lexicon
 from slowwave.consolidation.text.reading import read
 from slowwave.consolidation.verification.faults import Fault
-from slowwave.consolidation.verification.words import bare, is_verbatim, words_beyond
+from slowwave.consolidation.verification.words import is_verbatim, without_days, words_beyond
 from slowwave.consolidation.writing.checking import Check
 
 from .groups import Suggestion
-from .prompts import Ended, Item, Said, StatedOpinion
+from .prompts import EndedText, Item, SentenceToJudge, StatedOpinion
 
 
 @dataclass(frozen=True)
@@ -39,7 +39,7 @@ def doubts_of(suggestion: Suggestion, faults: Sequence[Fault]) -> list[Doubt]:
     return [*_claims(suggestion, faults), *losses]
 
 
-def standing(
+def faults_after_opinions(
     doubts: Sequence[Doubt], opinions: Sequence[StatedOpinion], check: Check
 ) -> tuple[list[Fault], list[str]]:
     """Return the faults that stand after the opinions, and the voices that restate a rule.
@@ -52,7 +52,7 @@ def standing(
     for number, doubt in enumerate(doubts, start=1):
         objection = _objection(doubt.item, by_number.get(number))
         item, fault = doubt.item, doubt.fault
-        if objection is None and isinstance(item, Said) and item.words:
+        if objection is None and isinstance(item, SentenceToJudge) and item.words:
             objection = None if check.may_tell(item.by, item.said) else "it is out of the question"
         if doubt.is_of_a_voice:
             restating += [fault.source] if objection is None and fault.source else []
@@ -62,57 +62,57 @@ def standing(
 
 
 def _voices(suggestion: Suggestion) -> Iterator[Doubt]:
-    rule = (bare(suggestion.proposal.draft.text),)
+    rule = (without_days(suggestion.proposal.draft.text),)
     for source in suggestion.sources:
         if source.id in suggestion.voices:
-            said = bare(source.text)
-            item = Said(said, rule, words_beyond(said, rule))
+            said = without_days(source.text)
+            item = SentenceToJudge(said, rule, words_beyond(said, rule))
             yield Doubt(item, Fault(f"says more: {said}", source=source.id), is_of_a_voice=True)
 
 
 def _claims(suggestion: Suggestion, faults: Sequence[Fault]) -> Iterator[Doubt]:
-    texts = {source.id: bare(source.text) for source in suggestion.sources}
+    texts = {source.id: without_days(source.text) for source in suggestion.sources}
     for at, claim in enumerate(suggestion.proposal.draft.claims):
         cited = tuple(texts[one] for one in claim.sources)
         if not is_verbatim(claim.text, cited):
-            said = bare(claim.text)
+            said = without_days(claim.text)
             why = f"says what its sources do not: {claim.text}"
             fault = next((one for one in faults if one.claim == at), Fault(why, at))
-            yield Doubt(Said(said, cited, words_beyond(said, cited)), fault)
+            yield Doubt(SentenceToJudge(said, cited, words_beyond(said, cited)), fault)
 
 
 def _losses(suggestion: Suggestion, faults: Sequence[Fault]) -> Iterator[Doubt]:
     """Ask of the sentences of the sources that have a word which the draft has not, each once."""
-    whole = (bare(suggestion.proposal.draft.text),)
+    whole = (without_days(suggestion.proposal.draft.text),)
     soft = {one.source for one in faults if one.claim is None}
     asked: set[str] = set()
     for source in suggestion.sources:
-        for sentence in read(bare(source.text)).sentences:
+        for sentence in read(without_days(source.text)).sentences:
             words = words_beyond(sentence, whole)
             is_open = words or source.id in soft
             if is_open and sentence not in asked and not is_verbatim(sentence, whole):
                 asked.add(sentence)
                 fault = Fault(f"leaves something out of: {sentence}", source=source.id)
-                yield Doubt(Said(sentence, whole, words), fault)
+                yield Doubt(SentenceToJudge(sentence, whole, words), fault)
 
 
 def _endings(suggestion: Suggestion) -> Iterator[Doubt]:
-    """Ask of each earlier memory whether it is over."""
+    """Find which earlier memories no longer hold."""
     newest = suggestion.proposal.draft.claims[0].sources
     now = tuple(one.text for one in suggestion.sources if one.id in newest)
     for source in suggestion.sources:
         if source.id not in newest:
             why = f"is not replaced by a newer value: {source.text}"
-            yield Doubt(Ended(source.text, now), Fault(why, source=source.id))
+            yield Doubt(EndedText(source.text, now), Fault(why, source=source.id))
 
 
 def _objection(item: Item, opinion: StatedOpinion | None) -> str | None:
-    """Say why an opinion clears nothing; None if it does."""
+    """Return why an opinion clears nothing; None if it does."""
     if opinion is None:
         return "that was not confirmed: it may be said as it is, or nearer to its sources"
     if not opinion.told:
         return "so says a second opinion"
-    if isinstance(item, Ended):
+    if isinstance(item, EndedText):
         return None
     by = " ".join(item.by)
     means = {one.word.casefold(): one.means for one in opinion.words}

@@ -173,7 +173,7 @@ Aino.","words":["need","approval"]}]}
 "means":"confirm"}]},{"n":2,"told":false,"words":[]}]}"""
 
 
-class Said(NamedTuple):
+class SentenceToJudge(NamedTuple):
     """A sentence, the texts that are to say it too, and the words of it that they have not."""
 
     said: str
@@ -181,14 +181,14 @@ class Said(NamedTuple):
     words: tuple[str, ...]
 
 
-class Ended(NamedTuple):
+class EndedText(NamedTuple):
     """A text, and later ones by which it no longer holds."""
 
     was: str
     now: tuple[str, ...]
 
 
-Item = Said | Ended
+Item = SentenceToJudge | EndedText
 
 
 def ask_for_opinions(items: Sequence[Item]) -> Messages:
@@ -208,11 +208,11 @@ def _item_lines(items: Sequence[Item]) -> Iterator[str]:
 
 
 def _texts_of(item: Item) -> tuple[str, tuple[str, ...]]:
-    return ("by", item.by) if isinstance(item, Said) else ("now", item.now)
+    return ("by", item.by) if isinstance(item, SentenceToJudge) else ("now", item.now)
 
 
 def _stated(item: Item) -> dict[str, Any]:
-    if isinstance(item, Said):
+    if isinstance(item, SentenceToJudge):
         return {"said": item.said, "words": item.words}
     return {"was": item.was}
 
@@ -227,21 +227,21 @@ def short_ids(sources: Sequence[Source]) -> dict[str, str]:
     return {f"m{number}": source.id for number, source in enumerate(sources, start=1)}
 
 
-def ask_about(sources: Sequence[Source], standing: frozenset[str]) -> Messages:
+def ask_about(sources: Sequence[Source], derived: frozenset[str]) -> Messages:
     """Return the messages that ask about memories, of which some stand as they are."""
     return [
         {"role": "system", "content": INSTRUCTIONS},
-        {"role": "user", "content": _fenced("memories", _lines(sources, standing))},
+        {"role": "user", "content": _fenced("memories", _lines(sources, derived))},
     ]
 
 
 def ask_again(
     sources: Sequence[Source],
-    standing: frozenset[str],
+    derived: frozenset[str],
     faulty: Sequence[tuple[StatedGroup, Sequence[str]]],
 ) -> Messages:
     """Return the messages that ask once more about groups, each with its faults: they may quote."""
-    messages = ask_about(sources, standing)
+    messages = ask_about(sources, derived)
     listed = [_line(group.model_dump() | {"faults": list(faults)}) for group, faults in faulty]
     messages[-1]["content"] += f"\n{_REPAIR}\n{_fenced('groups', listed)}"
     return messages
@@ -258,7 +258,7 @@ def ask_for_the_form(messages: Messages, answer: str, fault: str) -> Messages:
     ]
 
 
-def _lines(sources: Sequence[Source], standing: frozenset[str]) -> Iterator[str]:
+def _lines(sources: Sequence[Source], derived: frozenset[str]) -> Iterator[str]:
     """Yield each memory as a line, below the day on which it was said."""
     day = ""
     for short, source in zip(short_ids(sources), sources, strict=True):
@@ -266,7 +266,7 @@ def _lines(sources: Sequence[Source], standing: frozenset[str]) -> Iterator[str]
         if said != day:
             day = said
             yield day
-        stands = "stands " if source.id in standing else ""
+        stands = "stands " if source.id in derived else ""
         yield f"{short} {stands}{_line(source.text)}"
 
 
@@ -295,7 +295,7 @@ def _schema_text(form: Form) -> str:
 
 
 def _whole(shape: Any, parts: dict[str, Any]) -> Any:
-    """Put parts in the places that refer to them."""
+    """Insert parts in the places that refer to them."""
     if isinstance(shape, list):
         return [_whole(one, parts) for one in shape]
     if not isinstance(shape, dict):

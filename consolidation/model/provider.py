@@ -3,27 +3,20 @@
 from __future__ import annotations
 
 import logging
-import os
 import warnings
 from collections.abc import Iterator
 from functools import partialmethod
 from typing import Any
 
-# Its own log shows whole requests, with the headers that a key stands in.
-_LOGS_OF_CLIENTS = ("LITELLM_LOG", "LITELLM_SET_VERBOSE", "OPENAI_LOG")
+# Their logs show whole requests, with the headers that hold the key.
 _LOGGERS = ("LiteLLM", "LiteLLM Router", "LiteLLM Proxy", "openai", "httpx", "httpcore")
 
 
 def load_litellm() -> Any:
-    """Return litellm."""
-    # Else litellm fetches a price list and reads any .env it finds, at its import.
-    os.environ["LITELLM_LOCAL_MODEL_COST_MAP"] = "True"
-    os.environ["LITELLM_LOCAL_ANTHROPIC_BETA_HEADERS"] = "True"
-    os.environ["LITELLM_MODE"] = "PRODUCTION"
-    # Else it logs each call, to nobody, in threads of its own: a tenth of what a call takes.
-    os.environ["LOGGING_EXECUTOR_MAX_PENDING_TASKS"] = "0"
-    for name in _LOGS_OF_CLIENTS:
-        os.environ.pop(name, None)
+    """Return litellm.
+
+    What it reads from the environment at its import is set by `cli/interpreter.py`.
+    """
     import litellm
 
     litellm.suppress_debug_info = True

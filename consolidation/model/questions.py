@@ -19,7 +19,8 @@ from slowwave.consolidation.planning.estimates import (
     estimate_window,
 )
 from slowwave.consolidation.proposals import (
-    Asked,
+    AskedWindow,
+    CheckedProposal,
     Conflict,
     Draft,
     Proposal,
@@ -27,7 +28,6 @@ from slowwave.consolidation.proposals import (
     State,
     Usage,
     Window,
-    Written,
 )
 from slowwave.consolidation.text.token_count import count_tokens
 from slowwave.consolidation.verification.faults import Fault
@@ -38,11 +38,11 @@ from slowwave.store.ledger import Answer, KeptAnswer
 from slowwave.store.records import json_text
 
 from . import prompts
-from .answers import Unreadable, read_form
+from .answers import UnreadableAnswer, read_form
 from .checker import Models
-from .fallbacks import after_opinions, before_opinions
+from .fallbacks import fallback_after_opinions, fallback_before_opinions
 from .groups import Group, Suggestion, Suggestions, Unannounced, Unusable
-from .opinions import Doubt, doubts_of, standing
+from .opinions import Doubt, doubts_of, faults_after_opinions
 from .prompts import Form, Messages, StatedGroup, StatedOpinion
 
 # The most tokens of an answer beyond what is expected; a model may be wordier than its sources.
@@ -50,7 +50,7 @@ ANSWER_MARGIN = 1_000
 
 
 @dataclass
-class Talk:
+class WindowDialogue:
     """One window on its way: what came of it so far, and what was used for it."""
 
     job: Job
@@ -73,22 +73,22 @@ class Talk:
         self.usage += used
         self.unshared += used
 
-    def shared(self, several: Sequence[Written]) -> Iterator[Written]:
+    def shared(self, several: Sequence[CheckedProposal]) -> Iterator[CheckedProposal]:
         """Share out over several proposals what was used since others came of the window."""
         if several:
-            parts, self.unshared = share(self.unshared, len(several)), Usage()
+            parts, self.unshared = share_usage(self.unshared, len(several)), Usage()
             for one, part in zip(several, parts, strict=True):
                 yield replace(one, usage=part)
 
-    def end(self, state: State, why: str | None = None) -> Asked:
+    def end(self, state: State, why: str | None = None) -> AskedWindow:
         """Return what became of the question."""
         conflicts, turned_down = tuple(self.conflicts), tuple(self.turned_down)
-        return Asked(self.window, state, why, self.usage, conflicts, turned_down)
+        return AskedWindow(self.window, state, why, self.usage, conflicts, turned_down)
 
 
 @dataclass(frozen=True)
 class _Faulty:
-    """A group that cannot be used as it stands, and why; what it would do, if it can be told."""
+    """A group that cannot be used, and why; and what it would do, if that is known."""
 
     group: Group
     faults: tuple[str, ...]
@@ -105,7 +105,7 @@ class _Doubted:
 
 
 # What comes of a question: proposals, the end of a window, or what is to be asked next.
-Come = Iterator["Written | Asked | Question"]
+NextSteps = Iterator["CheckedProposal | AskedWindow | Question"]
 
 
 class Question(ABC):
@@ -113,9 +113,11 @@ class Question(ABC):
 
     form: Form
 
-    def __init__(self, model: str, talk: Talk, messages: Messages, estimate: Estimate) -> None:
-        """Take who is asked what, and what that will take."""
-        self.talk = talk
+    def __init__(
+        self, model: str, dialogue: WindowDialogue, messages: Messages, estimate: Estimate
+    ) -> None:
+        """Take the model, the messages, and the estimated tokens."""
+        self.dialogue = dialogue
         self.messages = messages
         self.estimate = estimate
         self._model = model
@@ -124,11 +126,11 @@ class Question(ABC):
         self._key = _key(model, messages)
 
     @abstractmethod
-    def settle(self, text: str, check: Check) -> Come:
+    def handle_answer(self, text: str, check: Check) -> NextSteps:
         """Read the answer, and give what came of it, or what to ask next."""
 
     @abstractmethod
-    def failed(self, state: State, why: str, check: Check) -> Come:
+    def handle_failure(self, state: State, why: str, check: Check) -> NextSteps:
         """Return what comes of the window without an answer."""
 
     @property
@@ -150,18 +152,18 @@ class Question(ABC):
         """Whether an answer is in the form that was asked for."""
         try:
             read_form(prompts.FORMS[self.form], text)
-        except Unreadable:
+        except UnreadableAnswer:
             return False
         return True
 
     def charge(self, used: Usage) -> None:
         """Note what was used for it."""
-        self.talk.charge(used)
+        self.dialogue.charge(used)
 
-    def _unread(self, text: str, why: str, check: Check) -> Come:
+    def _ask_for_form(self, text: str, why: str, check: Check) -> NextSteps:
         """Ask once more for the form."""
         if self._is_repeated:
-            yield from self.failed("failed", why, check)
+            yield from self.handle_failure("failed", why, check)
             return
         self._is_repeated = True
         self.messages = prompts.ask_for_the_form(self.messages, text, why)
@@ -175,70 +177,70 @@ class GroupsQuestion(Question):
 
     form: Form = "groups"
 
-    def __init__(self, talk: Talk, faulty: Sequence[_Faulty] = ()) -> None:
+    def __init__(self, dialogue: WindowDialogue, faulty: Sequence[_Faulty] = ()) -> None:
         """Take the groups to ask about once more, if it is not the first question."""
         self._faulty = tuple(faulty)
-        self._sources = _shown(talk, faulty)
+        self._sources = _shown(dialogue, faulty)
         self._ids = prompts.short_ids(self._sources)
-        messages, estimate = self._asked(talk)
-        super().__init__(talk.models.writer, talk, messages, estimate)
+        messages, estimate = self._asked(dialogue)
+        super().__init__(dialogue.models.writer, dialogue, messages, estimate)
 
-    def settle(self, text: str, check: Check) -> Come:
+    def handle_answer(self, text: str, check: Check) -> NextSteps:
         """Yield the groups that may be carried out, and ask on about the others."""
         try:
             stated = read_form(prompts.GroupsAnswer, text).groups
-        except Unreadable as error:
-            yield from self._unread(text, str(error), check)
+        except UnreadableAnswer as error:
+            yield from self._ask_for_form(text, str(error), check)
             return
-        usable, doubted, faulty = self._sorted_out(stated, check)
-        checker = self.talk.models.checker
+        usable, doubted, faulty = self._split_groups(stated, check)
+        checker = self.dialogue.models.checker
         if checker is None:
-            approved, turned_down = _weighed(self.talk, doubted, (), check)
+            approved, turned_down = _split_by_opinions(self.dialogue, doubted, (), check)
             usable, doubted, faulty = usable + approved, [], faulty + turned_down
-        yield from _usable(self.talk, usable)
+        yield from _usable(self.dialogue, usable)
         is_last = bool(self._faulty)
         if doubted and checker is not None:
-            yield OpinionsQuestion(checker, self.talk, doubted, faulty, is_last)
+            yield OpinionsQuestion(checker, self.dialogue, doubted, faulty, is_last)
         else:
-            yield from _went_on(self.talk, faulty, is_last, check)
+            yield from _ask_again_or_fall_back(self.dialogue, faulty, is_last, check)
 
-    def failed(self, state: State, why: str, check: Check) -> Come:
+    def handle_failure(self, state: State, why: str, check: Check) -> NextSteps:
         """Yield what comes of the window without an answer; what was turned down may be mended."""
-        yield from _without_the_model(self.talk, self._faulty, check, state)
-        yield self.talk.end(state, why)
+        yield from _fall_back(self.dialogue, self._faulty, check, state)
+        yield self.dialogue.end(state, why)
 
-    def _asked(self, talk: Talk) -> tuple[Messages, Estimate]:
-        standing = talk.window.standing
+    def _asked(self, dialogue: WindowDialogue) -> tuple[Messages, Estimate]:
+        derived = dialogue.window.derived
         if not self._faulty:
-            messages = prompts.ask_about(self._sources, standing)
+            messages = prompts.ask_about(self._sources, derived)
             return messages, estimate_window(self._sources)
         short = {own: short for short, own in self._ids.items()}
         groups = [(one.group.stated(short), one.faults) for one in self._faulty]
         claims = [claim.text for one in self._faulty for claim in one.group.claims]
         faults = [why for one in self._faulty for why in one.faults]
-        messages = prompts.ask_again(self._sources, standing, groups)
+        messages = prompts.ask_again(self._sources, derived, groups)
         return messages, estimate_again(self._sources, len(groups), [*claims, *faults])
 
-    def _sorted_out(
+    def _split_groups(
         self, stated: Sequence[StatedGroup], check: Check
     ) -> tuple[list[Suggestion], list[_Doubted], list[_Faulty]]:
-        """Part the groups: those to be carried out, those to ask an opinion on, and the others."""
+        """Split the groups: to be carried out, to ask an opinion on, and unusable."""
         suggested: list[tuple[Group, Suggestion]] = []
         faulty: list[_Faulty] = []
         for one in stated:
             group = Group.of(one, self._ids)
             if group.kind == "conflict":
-                self.talk.conflicts += _conflicts(self.talk, group)
+                self.dialogue.conflicts += _conflicts(self.dialogue, group)
                 continue
             try:
-                suggestion = self.talk.suggestions.of(group, check)
+                suggestion = self.dialogue.suggestions.of(group, check)
             except Unannounced:
-                self.talk.conflicts += _conflicts(self.talk, group)
+                self.dialogue.conflicts += _conflicts(self.dialogue, group)
                 continue
             except Unusable as error:
                 # There is nothing to ask about a group of no memory that was shown.
                 if set(group.ids).isdisjoint(self._ids.values()):
-                    self.talk.turned_down.append(str(error))
+                    self.dialogue.turned_down.append(str(error))
                 else:
                     faulty.append(_Faulty(group, (str(error),), None))
                 continue
@@ -257,7 +259,7 @@ class GroupsQuestion(Question):
             if why or any(not one.soft for one in faults):
                 why = (*why, *(one.why for one in faults))
                 faulty.append(_Faulty(group, why, suggestion))
-                self.talk.suggestions.release(suggestion)
+                self.dialogue.suggestions.release(suggestion)
             elif doubts := doubts_of(suggestion, faults):
                 doubted.append(_Doubted(group, suggestion, tuple(doubts)))
             else:
@@ -268,13 +270,13 @@ class GroupsQuestion(Question):
         self, wrong: Sequence[str], group: Group, suggestion: Suggestion, check: Check
     ) -> Suggestion:
         """Return what a group may do without what is wrong with it; itself if that is nothing."""
-        suggestions = self.talk.suggestions
+        suggestions = self.dialogue.suggestions
         suggestions.release(suggestion)
-        found = before_opinions(suggestions, group, suggestion, check)
+        found = fallback_before_opinions(suggestions, group, suggestion, check)
         return suggestions.taken(suggestion if found is None else found.turned_down(wrong))
 
     def _is_wanted(self, proposal: Proposal) -> bool:
-        window = self.talk.window
+        window = self.dialogue.window
         return proposal.operation in window.operations and proposal.id not in window.decided
 
 
@@ -286,7 +288,7 @@ class OpinionsQuestion(Question):
     def __init__(
         self,
         model: str,
-        talk: Talk,
+        dialogue: WindowDialogue,
         doubted: Sequence[_Doubted],
         faulty: Sequence[_Faulty],
         is_last: bool,
@@ -298,32 +300,35 @@ class OpinionsQuestion(Question):
         items = [doubt.item for one in doubted for doubt in one.doubts]
         messages = prompts.ask_for_opinions(items)
         estimate = estimate_opinions(messages[-1]["content"], len(items))
-        super().__init__(model, talk, messages, estimate)
+        super().__init__(model, dialogue, messages, estimate)
 
-    def settle(self, text: str, check: Check) -> Come:
+    def handle_answer(self, text: str, check: Check) -> NextSteps:
         """Yield the groups that the opinions are for, and go on with the others."""
         try:
             opinions = read_form(prompts.OpinionsAnswer, text).opinions
-        except Unreadable as error:
-            yield from self._unread(text, str(error), check)
+        except UnreadableAnswer as error:
+            yield from self._ask_for_form(text, str(error), check)
             return
-        usable, turned_down = _weighed(self.talk, self._doubted, opinions, check)
+        usable, turned_down = _split_by_opinions(self.dialogue, self._doubted, opinions, check)
         faulty = [*self._faulty, *turned_down]
-        yield from _usable(self.talk, usable)
-        yield from _went_on(self.talk, faulty, self._is_last, check)
+        yield from _usable(self.dialogue, usable)
+        yield from _ask_again_or_fall_back(self.dialogue, faulty, self._is_last, check)
 
-    def failed(self, state: State, why: str, check: Check) -> Come:
+    def handle_failure(self, state: State, why: str, check: Check) -> NextSteps:
         """Yield what comes of the window: nothing that is in doubt is carried out."""
-        yield from _without_the_model(self.talk, self._faulty, check, state)
+        yield from _fall_back(self.dialogue, self._faulty, check, state)
         for one in self._doubted:
-            yield Written(one.suggestion.proposal, state, why)
-        yield self.talk.end(state, why)
+            yield CheckedProposal(one.suggestion.proposal, state, why)
+        yield self.dialogue.end(state, why)
 
 
-def _weighed(
-    talk: Talk, doubted: Sequence[_Doubted], opinions: Sequence[StatedOpinion], check: Check
+def _split_by_opinions(
+    dialogue: WindowDialogue,
+    doubted: Sequence[_Doubted],
+    opinions: Sequence[StatedOpinion],
+    check: Check,
 ) -> tuple[list[Suggestion], list[_Faulty]]:
-    """Part the groups by second opinions: those that these are for, and the others.
+    """Split the groups by second opinions: those confirmed, and the others.
 
     opinions: on all doubts of all groups in a row, by their numbers from 1.
     """
@@ -335,17 +340,17 @@ def _weighed(
             if first <= opinion.n < first + len(one.doubts)
         ]
         first += len(one.doubts)
-        faults, restating = standing(one.doubts, own, check)
+        faults, restating = faults_after_opinions(one.doubts, own, check)
         if faults:
             why = tuple(fault.why for fault in faults)
-            talk.suggestions.release(one.suggestion)
-            turned_down.append(_Faulty(one.group, why, _heard(one, faults)))
+            dialogue.suggestions.release(one.suggestion)
+            turned_down.append(_Faulty(one.group, why, _with_opinions(one, faults)))
         else:
             usable.append(one.suggestion.joined_by(restating))
     return usable, turned_down
 
 
-def _heard(one: _Doubted, faults: Sequence[Fault]) -> Suggestion:
+def _with_opinions(one: _Doubted, faults: Sequence[Fault]) -> Suggestion:
     """Note what a second opinion is against, and what it is for."""
     claims = one.suggestion.proposal.draft.claims
     doubted = frozenset(fault.claim for fault in faults if fault.claim is not None)
@@ -360,38 +365,42 @@ def _key(model: str, messages: Messages) -> str:
     return hashlib.sha256(f"{model}\n{asked}".encode()).hexdigest()
 
 
-def _went_on(talk: Talk, faulty: Sequence[_Faulty], is_last: bool, check: Check) -> Come:
+def _ask_again_or_fall_back(
+    dialogue: WindowDialogue, faulty: Sequence[_Faulty], is_last: bool, check: Check
+) -> NextSteps:
     """Ask once more about groups that cannot be used, or do without the model."""
     if faulty and not is_last:
-        yield GroupsQuestion(talk, faulty)
+        yield GroupsQuestion(dialogue, faulty)
         return
-    yield from _without_the_model(talk, faulty, check)
-    yield talk.end("applied")
+    yield from _fall_back(dialogue, faulty, check)
+    yield dialogue.end("applied")
 
 
-def _usable(talk: Talk, suggestions: Sequence[Suggestion]) -> Iterator[Written]:
-    written = [Written(_signed(talk, one), "planned", one.why) for one in suggestions]
-    yield from talk.shared(written)
+def _usable(
+    dialogue: WindowDialogue, suggestions: Sequence[Suggestion]
+) -> Iterator[CheckedProposal]:
+    written = [CheckedProposal(_signed(dialogue, one), "planned", one.why) for one in suggestions]
+    yield from dialogue.shared(written)
 
 
-def _signed(talk: Talk, suggestion: Suggestion) -> Proposal:
-    """Say of each claim that no source says word for word who worded it, and who was for it."""
+def _signed(dialogue: WindowDialogue, suggestion: Suggestion) -> Proposal:
+    """Note for each claim that no source says word for word who worded it and who confirmed it."""
     proposal = suggestion.proposal
     texts = {source.id: source.text for source in suggestion.sources}
     claims = tuple(
         one
         if is_verbatim(one.text, [texts[cited] for cited in one.sources])
-        else replace(one, written_by=talk.models.writer, checked_by=talk.models.checker)
+        else replace(one, written_by=dialogue.models.writer, checked_by=dialogue.models.checker)
         for one in proposal.draft.claims
     )
     return replace(proposal, draft=Draft(claims))
 
 
-def _shown(talk: Talk, faulty: Sequence[_Faulty]) -> tuple[Source, ...]:
+def _shown(dialogue: WindowDialogue, faulty: Sequence[_Faulty]) -> tuple[Source, ...]:
     if not faulty:
-        return talk.job.sources
+        return dialogue.job.sources
     named = {one for each in faulty for one in each.group.ids}
-    return tuple(source for source in talk.job.sources if source.id in named)
+    return tuple(source for source in dialogue.job.sources if source.id in named)
 
 
 _WHY = {
@@ -400,15 +409,15 @@ _WHY = {
 }
 
 
-def _conflicts(talk: Talk, group: Group) -> list[Conflict]:
-    by_id = {source.id: source for source in talk.job.sources}
+def _conflicts(dialogue: WindowDialogue, group: Group) -> list[Conflict]:
+    by_id = {source.id: source for source in dialogue.job.sources}
     known = sorted(
         (by_id[one] for one in group.ids if one in by_id), key=lambda one: one.observed_at
     )
     return [
         Conflict(
             (earlier.id, later.id),
-            talk.window.tenant,
+            dialogue.window.tenant,
             "statement",
             (earlier.text, later.text),
             _WHY[group.kind],
@@ -417,33 +426,35 @@ def _conflicts(talk: Talk, group: Group) -> list[Conflict]:
     ]
 
 
-def _without_the_model(
-    talk: Talk, faulty: Sequence[_Faulty], check: Check, state: State = "rejected"
-) -> Iterator[Written]:
+def _fall_back(
+    dialogue: WindowDialogue, faulty: Sequence[_Faulty], check: Check, state: State = "rejected"
+) -> Iterator[CheckedProposal]:
     """Yield what becomes of groups that cannot be used after all.
 
     state: of those of which nothing is written; only `rejected` is remembered.
     """
-    talk.turned_down += [why for one in faulty if not one.suggestion for why in one.faults]
-    found = [_settled(talk, one, check, state) for one in faulty]
+    dialogue.turned_down += [why for one in faulty if not one.suggestion for why in one.faults]
+    found = [_after_fallback(dialogue, one, check, state) for one in faulty]
     settled = [one for one in found if one is not None]
     yield from (one for one in settled if one.state != "planned")
-    yield from talk.shared([one for one in settled if one.state == "planned"])
+    yield from dialogue.shared([one for one in settled if one.state == "planned"])
 
 
-def _settled(talk: Talk, one: _Faulty, check: Check, state: State) -> Written | None:
+def _after_fallback(
+    dialogue: WindowDialogue, one: _Faulty, check: Check, state: State
+) -> CheckedProposal | None:
     """Return what becomes of a group with faults: without what is at fault, or nothing of it."""
     suggestion, why = one.suggestion, "; ".join(one.faults)
     if suggestion is None:
         return None
-    found = after_opinions(talk.suggestions, one.group, suggestion, check)
+    found = fallback_after_opinions(dialogue.suggestions, one.group, suggestion, check)
     if found is None:
-        return Written(suggestion.proposal, state, why)
+        return CheckedProposal(suggestion.proposal, state, why)
     found = found.turned_down(one.faults)
-    return Written(_signed(talk, found), "planned", found.why)
+    return CheckedProposal(_signed(dialogue, found), "planned", found.why)
 
 
-def share(used: Usage, count: int) -> list[Usage]:
+def share_usage(used: Usage, count: int) -> list[Usage]:
     """Share out what calls took over what came of them, to the last token.
 
     Requests and kept answers cannot be divided: they stand with the first.

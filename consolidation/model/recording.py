@@ -34,7 +34,7 @@ _BLOCK = 1 << 16
 
 
 class _Line(BaseModel):
-    """One line; whoever writes answers by hand may leave out what nobody counts."""
+    """One line; in answers written by hand the counts may be missing."""
 
     key: str | None = None
     model: str
@@ -75,7 +75,7 @@ def question_key(model: str, messages: Messages) -> str:
 def read_recording(path: Path) -> Recording:
     """Read a recording; of two answers to one prompt the later. Raises `RecordingError`.
 
-    A last line that breaks off is left out: whoever wrote it was killed.
+    A last line that breaks off is skipped: its writer was killed.
     """
     answers: dict[str, Answer] = {}
     models: set[str] = set()
@@ -167,7 +167,7 @@ def _appending(path: Path) -> Iterator[int]:
 
 
 def _mend_end(opened: int) -> None:
-    """Take away a last line that breaks off, and end one that only lacks its end."""
+    """Remove a last line that breaks off, and complete one that only lacks its line end."""
     size = os.fstat(opened).st_size
     tail, at = b"", size
     while at and b"\n" not in tail:
@@ -195,7 +195,7 @@ class _Missing:
     """The prompts that a recording does not know, in a file beside it. Safe in threads."""
 
     def __init__(self, path: Path) -> None:
-        """Take away what an earlier run left. Raises `RecordingError`."""
+        """Remove what an earlier run left. Raises `RecordingError`."""
         self.path = path
         self._lock = Lock()
         self._keys: set[str] = set()
@@ -221,7 +221,7 @@ class ReplayedModel:
     def __init__(
         self, name: str, answers: Mapping[str, Answer], missing: _Missing, behind: Model | None
     ) -> None:
-        """Take the answers by their keys, and the model to ask for others, if there is one."""
+        """Take the answers by their keys, and the model for all others, if there is one."""
         self._name = name
         self._answers = answers
         self._missing = missing
@@ -260,7 +260,7 @@ class ReplayedModel:
         )
 
     def note_kept(self, messages: Messages, answer: Answer) -> None:
-        """Tell the model behind it of an answer."""
+        """Pass an answer on to the model behind it."""
         if self._behind is not None:
             self._behind.note_kept(messages, answer)
 
@@ -293,7 +293,7 @@ class RecordedModel:
 
 
 @dataclass(frozen=True)
-class Tape:
+class Recordings:
     """What a run is to record, and to answer from: either, or both."""
 
     recorder: Recorder | None = None
@@ -321,8 +321,8 @@ class Tape:
         return behind
 
 
-def open_tape(record: Path | None, replay: Path | None) -> Tape:
+def open_recordings(record: Path | None, replay: Path | None) -> Recordings:
     """Open what is to be recorded to and replayed from. Raises `RecordingError`."""
     recording = None if replay is None else read_recording(replay)
     missing = None if replay is None else _Missing(replay.with_name(f"{replay.name}.missing"))
-    return Tape(None if record is None else Recorder(record), recording, missing)
+    return Recordings(None if record is None else Recorder(record), recording, missing)

@@ -13,7 +13,7 @@ _MOST_TOKENS = 10**9
 _MOST_SHOWN = 300
 
 
-def content_of(message: Any) -> str:
+def text_of_response(message: Any) -> str:
     """Return what a model said; some are made to answer by the call of a tool."""
     calls = getattr(message, "tool_calls", None) or []
     said = message.content or (calls[0].function.arguments if calls else "")
@@ -21,8 +21,8 @@ def content_of(message: Any) -> str:
     return str(said or "").encode(errors="replace").decode()
 
 
-def why_without(choice: Any, content: str) -> str | None:
-    """Say why there is nothing in an answer that could be used; None if there may be."""
+def why_unusable(choice: Any, content: str) -> str | None:
+    """Return why nothing in an answer can be used; None if something may be."""
     refusal = _refusal(choice.message)
     if refusal:
         return f"the model will not answer: {refusal.splitlines()[0][:_MOST_SHOWN]}"
@@ -54,7 +54,7 @@ def retry_after(error: BaseException | None) -> float | None:
     return max(0.0, (moment - datetime.now(UTC)).total_seconds())
 
 
-def count_of(told: Any, expected: int) -> int:
+def token_count_of(told: Any, expected: int) -> int:
     """Return the tokens that a server tells, or those expected where it tells none that can be."""
     if not isinstance(told, int) or told <= 0:
         return expected

@@ -16,15 +16,15 @@ _NOT_IN_STRICT = ("title", "description", "default", "minLength", "maxLength")
 
 
 @dataclass(frozen=True)
-class Manner:
+class RequestStyle:
     """How a server wants to be asked."""
 
     output: Output = OUTPUTS[0]
     # None: the server's own, since models that think refuse any other.
     temperature: int | None = 0
 
-    def simpler(self, refusal: str) -> Manner | None:
-        """Return how to ask after a refusal; None if there is no simpler manner."""
+    def simpler(self, refusal: str) -> RequestStyle | None:
+        """Return how to ask after a refusal; None if there is no simpler style."""
         if self.temperature is not None and "temperature" in refusal.lower():
             return replace(self, temperature=None)
         left = OUTPUTS[OUTPUTS.index(self.output) + 1 :]
@@ -35,22 +35,24 @@ def response_format(output: Output, form: prompts.Form) -> dict[str, Any]:
     """Return the parameters that ask for a form of answer; none for "none"."""
     if output == "none":
         return {}
-    shape = strict(prompts.schema(form))
+    shape = strict_schema(prompts.schema(form))
     if output == "json_object":  # the spelling of llama.cpp's server
         return {"response_format": {"type": "json_object", "schema": shape}}
     named = {"name": form, "schema": shape, "strict": True}
     return {"response_format": {"type": "json_schema", "json_schema": named}}
 
 
-def strict(schema: Any) -> Any:
+def strict_schema(schema: Any) -> Any:
     """Return a schema in the strict form: every property required, no other one allowed."""
     if isinstance(schema, list):
-        return [strict(one) for one in schema]
+        return [strict_schema(one) for one in schema]
     if not isinstance(schema, dict):
         return schema
-    made = {name: strict(one) for name, one in schema.items() if name not in _NOT_IN_STRICT}
+    made = {name: strict_schema(one) for name, one in schema.items() if name not in _NOT_IN_STRICT}
     if isinstance(schema.get("properties"), dict):
         # Its keys are names of properties, of which one may be "title".
-        made["properties"] = {name: strict(one) for name, one in schema["properties"].items()}
+        made["properties"] = {
+            name: strict_schema(one) for name, one in schema["properties"].items()
+        }
         made |= {"required": list(made["properties"]), "additionalProperties": False}
     return made

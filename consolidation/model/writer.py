@@ -7,14 +7,12 @@ asked about once, and once more about those of its groups that cannot be used.
 from __future__ import annotations
 
 import hashlib
-import sys
 from collections import deque
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
 from functools import partial
 from typing import Literal
 
-from slowwave.consolidation.proposals import Asked, State, Usage, Written
+from slowwave.consolidation.proposals import AskedWindow, CheckedProposal, State, Usage
 from slowwave.consolidation.writing.checking import Check
 from slowwave.consolidation.writing.writer import TOGETHER, Answers, Job
 from slowwave.store.ledger import Answer
@@ -23,17 +21,14 @@ from . import prompts
 from .asking import CallFailed, Model
 from .budget import Budget, BudgetSpent, Ledger
 from .calls import Endpoint, open_model
-from .checker import Models, WithChecker
+from .checker import Models, ModelWithChecker
 from .dispatcher import Dispatcher
 from .groups import Suggestions
-from .questions import Come, GroupsQuestion, Question, Talk
-from .recording import Tape
+from .questions import GroupsQuestion, NextSteps, Question, WindowDialogue
+from .recording import Recordings
 
 # How often it is looked whether a call takes too long.
 _TICK_S = 0.2
-# How long a thread may go on before another has its turn. A call needs ten turns or so on its way
-# out and back; with Python's own 5 ms each of them waits while drafts are checked.
-_TURN_S = 0.001
 
 
 class ModelWriter:
@@ -46,17 +41,17 @@ class ModelWriter:
         endpoint: Endpoint,
         concurrency: int = 4,
         budget: Budget | None = None,
-        tape: Tape | None = None,
+        recordings: Recordings | None = None,
         checker: Endpoint | Literal["same", "none"] = "same",
     ) -> None:
-        """Take where the model is, how many calls may be under way, and what they may use.
+        """Take the endpoint, how many calls may be under way, and the budget.
 
         With a tape answers are recorded, or come from a recording. checker: who gives the second
         opinions; with none, what needs one counts as turned down.
         """
         self._endpoint = endpoint
         self._checker = checker
-        self._tape = tape or Tape()
+        self._recordings = recordings or Recordings()
         self._concurrency = concurrency
         self._budget = budget or Budget()
         self._opened: Model | None = None
@@ -94,14 +89,14 @@ class ModelWriter:
         if self._opened is None:
             self._opened = self._open(self._endpoint)
             if isinstance(self._checker, Endpoint) and self._checker != self._endpoint:
-                self._opened = WithChecker(self._opened, self._open(self._checker))
+                self._opened = ModelWithChecker(self._opened, self._open(self._checker))
 
     def _open(self, endpoint: Endpoint) -> Model:
-        return self._tape.model(endpoint.model, partial(open_model, endpoint))
+        return self._recordings.model(endpoint.model, partial(open_model, endpoint))
 
     def write(
         self, jobs: Sequence[Job], check: Check, answers: Answers
-    ) -> Iterator[Sequence[Written | Asked]]:
+    ) -> Iterator[Sequence[CheckedProposal | AskedWindow]]:
         """Yield what comes of the windows, as the answers come. Raises `ModelError`."""
         if not jobs:
             return
@@ -109,26 +104,16 @@ class ModelWriter:
         assert self._opened is not None  # noqa: S101 - make_ready has set it
         models = Models(self._endpoint.model, self.checker)
         questions = (
-            GroupsQuestion(Talk(job, Suggestions(job.window, job.sources, self.key), models))
+            GroupsQuestion(
+                WindowDialogue(job, Suggestions(job.window, job.sources, self.key), models)
+            )
             for job in jobs
         )
         ledger = Ledger(self._budget, self._opened.price)
         self._dispatcher = Dispatcher(self._opened, ledger, self._concurrency)
         session = _Session(self._opened, self._dispatcher, check, answers)
         # So many wait ready for their call that none waits for what is done between two looks.
-        with _short_turns():
-            yield from session.run(questions, 4 * self._concurrency)
-
-
-@contextmanager
-def _short_turns() -> Iterator[None]:
-    """Let threads take turns more often than Python has them do by itself."""
-    before = sys.getswitchinterval()
-    sys.setswitchinterval(_TURN_S)
-    try:
-        yield
-    finally:
-        sys.setswitchinterval(before)
+        yield from session.run(questions, 4 * self._concurrency)
 
 
 class _Session:
@@ -144,26 +129,28 @@ class _Session:
         # What is to be asked once more.
         self._again: deque[Question] = deque()
         # What came of questions, and was not looked at yet: of those answered before, of others.
-        self._known: deque[Come] = deque()
-        self._landed: deque[Come] = deque()
+        self._known: deque[NextSteps] = deque()
+        self._completed: deque[NextSteps] = deque()
 
-    def run(self, questions: Iterator[Question], ahead: int) -> Iterator[Sequence[Written | Asked]]:
-        """Ask all questions, and give what came of them, as much at once as has come."""
+    def run(
+        self, questions: Iterator[Question], ahead: int
+    ) -> Iterator[Sequence[CheckedProposal | AskedWindow]]:
+        """Ask all questions and yield what came of them, in the portions in which it comes."""
         try:
             while True:
                 self._feed(questions, ahead)
-                at_rest = self._dispatcher.at_rest
-                self._take_in(0 if self._known or self._landed or at_rest else _TICK_S)
-                if self._known or self._landed:
-                    yield self._settled(questions, ahead)
-                elif at_rest:
+                is_idle = self._dispatcher.is_idle
+                self._collect(0 if self._known or self._completed or is_idle else _TICK_S)
+                if self._known or self._completed:
+                    yield self._next_portion(questions, ahead)
+                elif is_idle:
                     return
         finally:
-            # Whoever is interrupted pays for nothing more.
+            # After an interruption nothing more is paid for.
             self._dispatcher.close()
 
     def _feed(self, questions: Iterator[Question], ahead: int) -> None:
-        """Let questions wait for their call that nobody has answered before."""
+        """Queue the questions that were not answered before."""
         while self._again:
             self._ask(self._again.popleft(), first=True)
         while self._dispatcher.waiting < ahead and len(self._known) < ahead:
@@ -179,40 +166,42 @@ class _Session:
         else:
             self._model.note_kept(question.messages, kept)
             question.charge(Usage(cached=1))
-            self._known.append(question.settle(kept.answer, self._check))
+            self._known.append(question.handle_answer(kept.answer, self._check))
 
-    def _take_in(self, seconds: float) -> None:
+    def _collect(self, seconds: float) -> None:
         """Keep every answer that has come: it is paid for, and the next moment may be the last."""
         self._dispatcher.give_up_what_takes_too_long()
-        landed = list(self._dispatcher.landed(seconds))
-        answered = [(one, one.outcome) for one in landed if isinstance(one.outcome, Answer)]
+        completed = list(self._dispatcher.completed(seconds))
+        answered = [(one, one.outcome) for one in completed if isinstance(one.outcome, Answer)]
         kept = [kept for one, answer in answered for kept in one.question.to_keep(answer)]
         if kept:
             self._answers.keep(kept)
-        for one in landed:
+        for one in completed:
             one.question.charge(one.used)
             if isinstance(one.outcome, Answer):
-                self._landed.append(one.question.settle(one.outcome.answer, self._check))
+                self._completed.append(one.question.handle_answer(one.outcome.answer, self._check))
             else:
-                self._landed.append(_failed(one.question, one.outcome, self._check))
+                self._completed.append(_failed(one.question, one.outcome, self._check))
 
-    def _settled(self, questions: Iterator[Question], ahead: int) -> list[Written | Asked]:
+    def _next_portion(
+        self, questions: Iterator[Question], ahead: int
+    ) -> list[CheckedProposal | AskedWindow]:
         """Return what came of questions, some at once, while others land."""
-        found: list[Written | Asked] = []
-        while (self._known or self._landed) and len(found) < TOGETHER:
-            for one in (self._known or self._landed).popleft():
+        found: list[CheckedProposal | AskedWindow] = []
+        while (self._known or self._completed) and len(found) < TOGETHER:
+            for one in (self._known or self._completed).popleft():
                 if isinstance(one, Question):
                     self._again.append(one)
                 else:
                     found.append(one)
-            self._take_in(0)
+            self._collect(0)
             self._feed(questions, ahead)
         return found
 
 
-def _failed(question: Question, error: BaseException, check: Check) -> Come:
+def _failed(question: Question, error: BaseException, check: Check) -> NextSteps:
     """Return what becomes of a question that was not answered."""
     if not isinstance(error, BudgetSpent | CallFailed):
         raise error
     state: State = "skipped" if isinstance(error, BudgetSpent) else "failed"
-    return question.failed(state, str(error), check)
+    return question.handle_failure(state, str(error), check)

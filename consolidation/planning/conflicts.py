@@ -6,16 +6,16 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from slowwave.consolidation.proposals import Conflict
-from slowwave.consolidation.snapshot.population import Population
 from slowwave.consolidation.snapshot.snapshot import read_sound, sorted_by_length
+from slowwave.consolidation.snapshot.tenant_view import TenantView
 from slowwave.consolidation.updates.replacements import find_updates
-from slowwave.store.asked import Dispute, read_disputes
 from slowwave.store.file import open_reading
 from slowwave.store.lineage import read_edges
 from slowwave.store.memories import chosen_tenants
 from slowwave.store.records import Memory
+from slowwave.store.shown_to_model import Dispute, read_disputes
 
-from .memories_with_sayings import memories_with_sayings
+from .dated_memories import dated_memories
 
 
 def standing_conflicts(path: Path, chosen: Sequence[str], now: str) -> list[Conflict]:
@@ -31,7 +31,7 @@ def standing_conflicts(path: Path, chosen: Sequence[str], now: str) -> list[Conf
         for tenant in chosen_tenants(file, chosen):
             sound = read_sound(file, tenant, now)
             observed, derived, too_long = sorted_by_length(sound[0], sound[1])
-            population = Population(
+            view = TenantView(
                 tenant=tenant,
                 memories=observed,
                 text_vectors=np.empty((0, 1), np.float32),
@@ -41,23 +41,23 @@ def standing_conflicts(path: Path, chosen: Sequence[str], now: str) -> list[Conf
                 edges=tuple(read_edges(file, tenant)),
                 too_long=too_long,
             )
-            told = memories_with_sayings(population, population.is_fresh)
+            told = dated_memories(view, view.is_fresh)
             seen = find_updates(told, lambda memory: not memory.protected).conflicts
-            found += [*seen, *_named(population, read_disputes(file, tenant), seen)]
+            found += [*seen, *_named(view, read_disputes(file, tenant), seen)]
     return found
 
 
 def _named(
-    population: Population, disputes: Sequence[Dispute], seen: Sequence[Conflict]
+    view: TenantView, disputes: Sequence[Dispute], seen: Sequence[Conflict]
 ) -> Iterator[Conflict]:
     """Yield the conflicts that a model named whose memories still stand, none twice."""
-    standing: dict[str, Memory] = {}
-    for memory in population.memories:
+    active: dict[str, Memory] = {}
+    for memory in view.memories:
         if memory.status == "active":
-            standing.setdefault(memory.content_hash, memory)
+            active.setdefault(memory.content_hash, memory)
     known = {frozenset(one.sources) for one in seen}
     for one in disputes:
-        earlier, later = standing.get(one.earlier_hash), standing.get(one.later_hash)
+        earlier, later = active.get(one.earlier_hash), active.get(one.later_hash)
         if earlier and later and frozenset((earlier.id, later.id)) not in known:
             texts = (earlier.content, later.content)
             yield Conflict((earlier.id, later.id), one.tenant, "statement", texts, one.why)

@@ -20,9 +20,9 @@ class CoveredMerges:
     """
 
     def __init__(self, planner: TenantPlanner, topic_groups: TopicGroups) -> None:
-        """Take the plan as it is so far."""
+        """Take the planner of the tenant, with what is planned so far."""
         self._planner = planner
-        self._population = planner.population
+        self._view = planner.view
         self._topic_groups = topic_groups
 
     def propose(self) -> Iterator[Proposal]:
@@ -49,16 +49,16 @@ class CoveredMerges:
         """Return the open rows near each open row, the nearest first, as many as are looked at."""
         import numpy as np
 
-        planner, population = self._planner, self._population
+        planner, view = self._planner, self._view
         rows = {one for one in planner.readable if planner.is_open(one)} - planner.ruled
-        open_texts = np.zeros(len(population.rows_of), dtype=bool)
-        open_texts[population.text_of[sorted(rows)]] = True
-        pairs = population.neighbours.at_least(thresholds.SYNTHESIZE_SIMILARITY)
+        open_texts = np.zeros(len(view.rows_of), dtype=bool)
+        open_texts[view.text_of[sorted(rows)]] = True
+        pairs = view.neighbours.at_least(thresholds.SYNTHESIZE_SIMILARITY)
         pairs = pairs.chosen(open_texts[pairs.left] & open_texts[pairs.right])
         pairs = pairs.nearest(thresholds.MOST_NEAR)
         near: dict[int, list[tuple[int, int]]] = {}
         for left, right, step in zip(pairs.left, pairs.right, pairs.steps, strict=True):
-            both = product(population.rows_of[left], population.rows_of[right])
+            both = product(view.rows_of[left], view.rows_of[right])
             for one, other in both:
                 if one in rows and other in rows:
                     near.setdefault(one, []).append((-int(step), other))
@@ -67,11 +67,11 @@ class CoveredMerges:
 
     def _richest_first(self, near: dict[int, list[int]]) -> list[int]:
         """Return rows in the order in which it is decided whether they stay."""
-        planner, population = self._planner, self._population
+        planner, view = self._planner, self._view
 
         def order(row: int) -> tuple[bool, int, str, str]:
-            memory = population.memories[row]
-            rich = richness(population.source(row))
+            memory = view.memories[row]
+            rich = richness(view.source(row))
             return planner.may_leave(row), -rich, memory.observed_at, memory.id
 
         return sorted(near, key=order)
@@ -90,7 +90,7 @@ class CoveredMerges:
         return not against and self._planner.may_stand_for(teller, row)
 
     def _tells(self, teller: int, row: int) -> bool:
-        source = self._population.source
+        source = self._view.source
         return tells_already(source(teller), source(row), self._planner.find_covering)
 
 

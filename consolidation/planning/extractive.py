@@ -80,11 +80,11 @@ def compose_growth(
     owner: Source, sources: Sequence[Source], teller: Teller = in_the_same_words
 ) -> Draft:
     """Write the owner's text again, word for word, and behind it what the sources add to it."""
-    standing = _standing(owner)
-    added, told = _chosen(sources, standing, teller)
+    owner_units = _units_of_owner(owner)
+    added, told = _chosen(sources, owner_units, teller)
     kept = [
         Claim(sentence, _citing(unit, told))
-        for sentence, unit in zip(read(owner.text).sentences, standing, strict=True)
+        for sentence, unit in zip(read(owner.text).sentences, owner_units, strict=True)
     ]
     return Draft((*kept, *(_claim(unit, told) for unit in added)))
 
@@ -111,7 +111,7 @@ def compose_update(stages: Sequence[Sequence[Source]]) -> Draft:
     for number in range(1, len(stages)):
         mark = f"[{starts[number]} until {starts[number - 1]}] "
         claim = _stage_claim(stages[number], starts[number], mark)
-        cited = {*claim.sources, in_time(stages[number - 1])[0].id}
+        cited = {*claim.sources, sorted_by_time(stages[number - 1])[0].id}
         claims.append(Claim(claim.text, tuple(sorted(cited))))
     return Draft(tuple(claims))
 
@@ -125,14 +125,14 @@ def compose_next_update(
     """
     start = min(source.observed_at for source in ended_by)[:10]
     before = NEWEST_MARK.sub(rf"[\1 until {start}] ", owner.text)
-    cited = tuple(sorted({owner.id, in_time(ended_by)[0].id}))
+    cited = tuple(sorted({owner.id, sorted_by_time(ended_by)[0].id}))
     return Draft((*compose_update(stages).claims, Claim(before, cited)))
 
 
 def tells_already(owner: Source, source: Source, teller: Teller = in_the_same_words) -> bool:
     """Whether one memory tells all that another tells."""
-    standing = _standing(owner)
-    return all(_told_by(unit, standing, teller) is not None for unit in _units(source))
+    owner_units = _units_of_owner(owner)
+    return all(_told_by(unit, owner_units, teller) is not None for unit in _units(source))
 
 
 def richness(source: Source) -> int:
@@ -140,20 +140,20 @@ def richness(source: Source) -> int:
     return sum(unit.richness for unit in _units(source))
 
 
-def in_time(sources: Sequence[Source]) -> list[Source]:
+def sorted_by_time(sources: Sequence[Source]) -> list[Source]:
     """Return sources in the order in which they were said."""
     return sorted(sources, key=lambda one: (one.observed_at, one.id))
 
 
 def _chosen(
-    sources: Sequence[Source], standing: Sequence[_Unit], teller: Teller
+    sources: Sequence[Source], owner_units: Sequence[_Unit], teller: Teller
 ) -> tuple[list[_Unit], list[tuple[_Unit, _Unit]]]:
     """Choose the sentences to keep besides those that stand; say who tells what is left out."""
-    units = [unit for source in in_time(sources) for unit in _units(source)]
+    units = [unit for source in sorted_by_time(sources) for unit in _units(source)]
     places = {unit: at for at, unit in enumerate(units)}
     kept: list[_Unit] = []
     # What tells one that tells it tells it, too: whom each sentence is left out for.
-    teller_of = {unit: unit for unit in standing}
+    teller_of = {unit: unit for unit in owner_units}
     for unit in sorted(units, key=lambda one: (-one.richness, len(one.reading.text), places[one])):
         by = _told_by(unit, list(teller_of), teller)
         if by is None:
@@ -176,9 +176,9 @@ def _stage_claim(stage: Sequence[Source], start: str, mark: str) -> Claim:
     """Write all wordings of one value behind one mark, which also tells when they were said."""
     kept, _ = _chosen(stage, [], in_the_same_words)
     texts = [
-        ended(unit.reading.text)
+        with_full_stop(unit.reading.text)
         if unit.source.observed_at[:10] == start
-        else dated(unit.source, ended(unit.reading.text))
+        else with_date(unit.source, with_full_stop(unit.reading.text))
         for unit in kept
     ]
     return Claim(mark + " ".join(texts), tuple(sorted(source.id for source in stage)))
@@ -188,7 +188,7 @@ def _units(source: Source) -> list[_Unit]:
     return [_Unit(source, read(sentence)) for sentence in read(source.text).sentences]
 
 
-def _standing(owner: Source) -> list[_Unit]:
+def _units_of_owner(owner: Source) -> list[_Unit]:
     """Read a memory made before, each sentence as of the day that stands in front of it."""
     units = []
     for sentence in read(owner.text).sentences:
@@ -199,7 +199,7 @@ def _standing(owner: Source) -> list[_Unit]:
 
 
 def _claim(unit: _Unit, told: Sequence[tuple[_Unit, _Unit]]) -> Claim:
-    return Claim(dated(unit.source, ended(unit.reading.text)), _citing(unit, told))
+    return Claim(with_date(unit.source, with_full_stop(unit.reading.text)), _citing(unit, told))
 
 
 def _citing(unit: _Unit, told: Sequence[tuple[_Unit, _Unit]]) -> tuple[str, ...]:
@@ -209,12 +209,12 @@ def _citing(unit: _Unit, told: Sequence[tuple[_Unit, _Unit]]) -> tuple[str, ...]
     )
 
 
-def ended(text: str) -> str:
+def with_full_stop(text: str) -> str:
     """Return a text with its full stop."""
     return text if text[-1:] in ".!?\"'”)`" else f"{text}."
 
 
-def dated(source: Source, text: str) -> str:
+def with_date(source: Source, text: str) -> str:
     """Return a text with the day on which it was said, where it turns false without it."""
     marked = DATE_MARK.match(text) is not None
     return f"[{source.observed_at[:10]}] {text}" if read(text).deictic and not marked else text

@@ -14,7 +14,7 @@ def propose_merges(
     planner: TenantPlanner, pairs: Sequence[NearPair], rank: Rank
 ) -> Iterator[Proposal]:
     """Propose what says the same."""
-    for survivor, *others in groups_of_same(planner.population, pairs, rank):
+    for survivor, *others in groups_of_same(planner.view, pairs, rank):
         leaving = [row for row in others if planner.may_leave(row)]
         if leaving:
             planner.used.update(leaving)

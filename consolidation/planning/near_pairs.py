@@ -10,10 +10,10 @@ from typing import Any
 
 from msgspec.json import Decoder
 
-from slowwave.consolidation.clustering.pair_order import side_by_side
+from slowwave.consolidation.clustering.pair_order import order_pairs_by_text
 from slowwave.consolidation.comparison.guards import Objection, gravest_objection
 from slowwave.consolidation.proposals import Refusal
-from slowwave.consolidation.snapshot.population import Population
+from slowwave.consolidation.snapshot.tenant_view import TenantView
 from slowwave.consolidation.thresholds import MOST_NEAR, PAIR_SIMILARITY, TWIN_SIMILARITY
 
 # The order in which rows survive: lower first.
@@ -47,7 +47,7 @@ class NearPair:
         return self.objection is not None and self.objection.conflict
 
 
-def near_pairs(population: Population, rank: Rank) -> list[NearPair]:
+def near_pairs(view: TenantView, rank: Rank) -> list[NearPair]:
     """Return the near pairs of active memories, most similar first.
 
     Of memories with one text the first by rank stands for all; those that were stored with other
@@ -55,12 +55,12 @@ def near_pairs(population: Population, rank: Rank) -> list[NearPair]:
     """
     import numpy as np
 
-    classes = _twins(population, rank)
-    active = np.zeros(len(population.rows_of), dtype=bool)
+    classes = _twins(view, rank)
+    active = np.zeros(len(view.rows_of), dtype=bool)
     active[list(classes)] = True
-    near = population.neighbours.at_least(PAIR_SIMILARITY)
+    near = view.neighbours.at_least(PAIR_SIMILARITY)
     near = near.chosen(active[near.left] & active[near.right]).nearest(MOST_NEAR)
-    near = near.chosen(side_by_side(near.left, near.right, near.rows))
+    near = near.chosen(order_pairs_by_text(near.left, near.right, near.rows))
     found = [
         (similarity, *sorted((classes[left][0][0], classes[right][0][0])))
         for left, right, similarity in zip(
@@ -71,32 +71,30 @@ def near_pairs(population: Population, rank: Rank) -> list[NearPair]:
         firsts = sorted(rows[0] for rows in twins)
         found += [(1.0, *pair) for pair in combinations(firsts, 2)]
     pairs = [
-        NearPair(left, right, similarity, _objection(population, left, right))
+        NearPair(left, right, similarity, _objection(view, left, right))
         for similarity, left, right in found
     ]
     return sorted(pairs, key=lambda pair: (-round(pair.similarity, 6), pair.left, pair.right))
 
 
-def _twins(population: Population, rank: Rank) -> dict[int, list[list[int]]]:
+def _twins(view: TenantView, rank: Rank) -> dict[int, list[list[int]]]:
     """Return the active rows of each text by rank, those with the same other names together."""
     twins: dict[int, list[list[int]]] = {}
-    for text, rows in enumerate(population.rows_of):
-        active = [row for row in rows if population.memories[row].status == "active"]
+    for text, rows in enumerate(view.rows_of):
+        active = [row for row in rows if view.memories[row].status == "active"]
         if len(active) == 1:
             twins[text] = [active]
         elif active:
             classes: dict[frozenset[str], list[int]] = {}
             for row in sorted(active, key=rank):
-                classes.setdefault(frozenset(_told_besides(population, row)), []).append(row)
+                classes.setdefault(frozenset(_told_besides(view, row)), []).append(row)
             twins[text] = list(classes.values())
     return twins
 
 
-def groups_of_same(
-    population: Population, pairs: Sequence[NearPair], rank: Rank
-) -> Iterator[list[int]]:
+def groups_of_same(view: TenantView, pairs: Sequence[NearPair], rank: Rank) -> Iterator[list[int]]:
     """Yield groups in which every two memories say the same, each with its survivor first."""
-    classes = {rows[0]: rows for twins in _twins(population, rank).values() for rows in twins}
+    classes = {rows[0]: rows for twins in _twins(view, rank).values() for rows in twins}
     same: dict[int, set[int]] = {}
     for pair in pairs:
         if pair.same:
@@ -114,30 +112,30 @@ def groups_of_same(
         grouped.update(members)
         group: list[int] = []
         for row in sorted((row for member in members for row in classes[member]), key=rank):
-            if not any(_taken_apart(population, row, member) for member in group):
+            if not any(_taken_apart(view, row, member) for member in group):
                 group.append(row)
         if len(group) > 1:
             yield group
 
 
-def by_rank(population: Population, may_leave: Callable[[int], bool]) -> Rank:
+def by_rank(view: TenantView, may_leave: Callable[[int], bool]) -> Rank:
     """Return the order in which memories survive those that say the same.
 
     First one that may not leave, else the most trusted one; of equals a human's, then one that
     already stands for others, so that lineage does not grow by a step a night; then one that says
     it plainly, without "User said that" in front; then the newest.
     """
-    standing = {edge.derived_id for edge in population.edges if edge.operation == "merge"}
+    survivors = {edge.derived_id for edge in view.edges if edge.operation == "merge"}
 
     def rank(row: int) -> tuple[bool, float, bool, bool, bool, float, str]:
-        memory = population.memories[row]
+        memory = view.memories[row]
         newest = -datetime.fromisoformat(memory.observed_at).timestamp()
         return (
             may_leave(row),
             -memory.trust,
             memory.origin != "human",
-            memory.id not in standing,
-            population.reading(row).announced,
+            memory.id not in survivors,
+            view.reading(row).announced,
             newest,
             memory.id,
         )
@@ -145,7 +143,7 @@ def by_rank(population: Population, may_leave: Callable[[int], bool]) -> Rank:
     return rank
 
 
-def refusals(population: Population, pairs: Sequence[NearPair]) -> list[Refusal]:
+def refusals(view: TenantView, pairs: Sequence[NearPair]) -> list[Refusal]:
     """Return the near pairs that a guard keeps apart, most similar first, for the report.
 
     A mere addition counts where the two would have been merged without it.
@@ -153,26 +151,26 @@ def refusals(population: Population, pairs: Sequence[NearPair]) -> list[Refusal]
     return [
         Refusal(
             "merge",
-            (population.memories[pair.left].id, population.memories[pair.right].id),
+            (view.memories[pair.left].id, view.memories[pair.right].id),
             pair.objection.guard,
             pair.objection.why,
-            population.tenant,
+            view.tenant,
         )
         for pair in pairs
         if pair.objection is not None and (pair.conflicting or pair.similarity >= TWIN_SIMILARITY)
     ]
 
 
-def _objection(population: Population, left: int, right: int) -> Objection | None:
-    ones, others = (population.memories[row].content_hash for row in (left, right))
-    found = population.cache.recall(
-        "pair", [ones, others], _OBJECTION, lambda: _objection_of_texts(population, left, right)
+def _objection(view: TenantView, left: int, right: int) -> Objection | None:
+    ones, others = (view.memories[row].content_hash for row in (left, right))
+    found = view.cache.recall(
+        "pair", [ones, others], _OBJECTION, lambda: _objection_of_texts(view, left, right)
     )
     if found is not None:
         return found
-    if _taken_apart(population, left, right):
+    if _taken_apart(view, left, right):
         return Objection("restored", "restored by hand", "the memory that replaced it")
-    names, others_names = (_told_besides(population, row) for row in (left, right))
+    names, others_names = (_told_besides(view, row) for row in (left, right))
     if names == others_names:
         return None
     left_only, right_only = (
@@ -181,21 +179,21 @@ def _objection(population: Population, left: int, right: int) -> Objection | Non
     return Objection("entity", left_only, right_only, conflict=False)
 
 
-def _objection_of_texts(population: Population, left: int, right: int) -> Objection | None:
-    one, other = population.reading(left), population.reading(right)
+def _objection_of_texts(view: TenantView, left: int, right: int) -> Objection | None:
+    one, other = view.reading(left), view.reading(right)
     return gravest_objection(one, other)
 
 
-def _taken_apart(population: Population, left: int, right: int) -> bool:
-    here, there = (population.memories[row].id for row in (left, right))
-    return (here, there) in population.taken_apart
+def _taken_apart(view: TenantView, left: int, right: int) -> bool:
+    here, there = (view.memories[row].id for row in (left, right))
+    return (here, there) in view.taken_apart
 
 
-def _told_besides(population: Population, row: int) -> set[str]:
-    """Return the entities that whoever stored a memory named, and its text does not.
+def _told_besides(view: TenantView, row: int) -> set[str]:
+    """Return the entities that a memory was stored with, and that its text does not mention.
 
     What the text names is compared with the text: "k8s" and "Kubernetes" are one.
     """
-    memory = population.memories[row]
-    named = {name.casefold() for name in population.features(memory).names}
-    return {name.casefold() for name in population.entities.get(memory.id, ())} - named
+    memory = view.memories[row]
+    named = {name.casefold() for name in view.features(memory).names}
+    return {name.casefold() for name in view.entities.get(memory.id, ())} - named

@@ -1,4 +1,4 @@
-"""Populations to a plan: everything that a run will do, decided before it does anything.
+"""Tenants to a plan: everything that a run will do, decided before it does anything.
 
 A pure function of what the file holds. What was observed is clustered, whatever became of it
 since: superseded memories keep their place, so that the clusters of a second run are those of
@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from slowwave.consolidation.options import PlanOptions
-from slowwave.consolidation.proposals import Plan, Proposal, Suspicion, TooLong, joined
-from slowwave.consolidation.snapshot.population import Population
+from slowwave.consolidation.proposals import Plan, Proposal, Suspicion, TooLong, join_plans
+from slowwave.consolidation.snapshot.tenant_view import TenantView
 from slowwave.store.records import Memory
 
 from .covered_merges import CoveredMerges
@@ -25,19 +25,19 @@ from .update_proposals import UpdateProposals
 from .windows import Windows
 
 
-def make_plan(populations: Iterable[Population], options: PlanOptions) -> Plan:
+def make_plan(views: Iterable[TenantView], options: PlanOptions) -> Plan:
     """Decide all that is to be done, tenant by tenant, in the order in which it is to be done.
 
     The order of rows plays no part in it.
     """
-    return joined(plan_tenant(population, options) for population in populations)
+    return join_plans(plan_tenant(view, options) for view in views)
 
 
-def plan_tenant(population: Population, options: PlanOptions) -> Plan:
+def plan_tenant(view: TenantView, options: PlanOptions) -> Plan:
     """Decide all that is to be done in one tenant, in the order in which it is to be done."""
-    planner = TenantPlanner(population, options)
-    rank = by_rank(population, planner.may_leave)
-    pairs = near_pairs(population, rank)
+    planner = TenantPlanner(view, options)
+    rank = by_rank(view, planner.may_leave)
+    pairs = near_pairs(view, rank)
     topic_groups = TopicGroups(planner)
     syntheses = Syntheses(planner, topic_groups)
     rules = Rules(planner)
@@ -53,11 +53,11 @@ def plan_tenant(population: Population, options: PlanOptions) -> Plan:
     windows = Windows(planner, topic_groups, rules.groups, _settled(proposals))
     return Plan(
         proposals,
-        tuple(refusals(population, pairs)),
+        tuple(refusals(view, pairs)),
         topic_groups.found.conflicts,
-        tuple(_suspicious(population)),
-        tuple(TooLong(*_of(one), len(one.content)) for one in population.too_long),
-        population.damaged,
+        tuple(_suspicious(view)),
+        tuple(TooLong(*_of(one), len(one.content)) for one in view.too_long),
+        view.damaged,
         tuple(syntheses.undecided()),
         tuple(windows.plan()) if options.model_key is not None else (),
     )
@@ -68,10 +68,10 @@ def _settled(proposals: Iterable[Proposal]) -> set[str]:
     return {one for each in proposals if not each.waits for one in each.leaving}
 
 
-def _suspicious(population: Population) -> Iterator[Suspicion]:
-    for memory in (*population.memories, *population.derived):
-        if memory.status == "active" and memory.id in population.orders:
-            yield Suspicion(*_of(memory), population.orders[memory.id][0])
+def _suspicious(view: TenantView) -> Iterator[Suspicion]:
+    for memory in (*view.memories, *view.derived):
+        if memory.status == "active" and memory.id in view.orders:
+            yield Suspicion(*_of(memory), view.orders[memory.id][0])
 
 
 def _of(memory: Memory) -> tuple[str, str]:

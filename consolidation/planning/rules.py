@@ -11,13 +11,13 @@ from typing import NamedTuple
 from msgspec.json import Decoder
 
 from slowwave.consolidation import thresholds
-from slowwave.consolidation.comparison.restating import restating
+from slowwave.consolidation.comparison.restating import find_restating
 from slowwave.consolidation.proposals import Claim, Draft, Proposal
-from slowwave.consolidation.text.demands import may_demand, norm_of
+from slowwave.consolidation.text.demands import demand_of, may_demand
 from slowwave.consolidation.verification.verify import find_faults
 from slowwave.store.records import Memory
 
-from .norms import find_norms, rule_drafts, supports
+from .demand_groups import find_demand_groups, rule_drafts, supports
 from .tenant_planner import TenantPlanner, most_common
 
 # The texts of each group, by their places among those that may demand something.
@@ -40,16 +40,16 @@ class Rules:
     """
 
     def __init__(self, planner: TenantPlanner) -> None:
-        """Take the plan as it is so far."""
+        """Take the planner of the tenant, with what is planned so far."""
         self._planner = planner
-        self._population = planner.population
+        self._view = planner.view
 
     def propose(self) -> Iterator[Proposal]:
         """Propose new rules, and what rules that there are take in."""
-        planner, population = self._planner, self._population
+        planner, view = self._planner, self._view
         for group in self.groups:
             rules = Counter(
-                population.evidence[one] for one in planner.ids(group) if one in population.evidence
+                view.evidence[one] for one in planner.ids(group) if one in view.evidence
             )
             if rules:
                 planner.ruled.update(group)
@@ -63,41 +63,40 @@ class Rules:
         return list(self._groups())
 
     def _groups(self) -> Iterator[list[int]]:
-        planner, population = self._planner, self._population
+        planner, view = self._planner, self._view
         texts = sorted(
             {
-                int(population.text_of[row])
+                int(view.text_of[row])
                 for row in planner.readable
-                if population.normative[population.text_of[row]]
-                or may_demand(population.memories[row].content)
+                if view.normative[view.text_of[row]] or may_demand(view.memories[row].content)
             }
         )
         if len(texts) < 2:
             return
-        firsts = [population.memories[population.rows_of[text][0]] for text in texts]
-        vectors = population.text_vectors[texts]
+        firsts = [view.memories[view.rows_of[text][0]] for text in texts]
+        vectors = view.text_vectors[texts]
         hashes = [one.content_hash for one in firsts]
-        found = population.cache.recall(
+        found = view.cache.recall(
             "norms",
             [*hashes, hashlib.sha256(vectors.tobytes()).hexdigest()],
             _GROUPS,
-            lambda: find_norms([one.content for one in firsts], vectors),
+            lambda: find_demand_groups([one.content for one in firsts], vectors),
         )
         readable = set(planner.readable)
         for group in found:
-            rows = (row for at in group for row in population.rows_of[texts[at]])
+            rows = (row for at in group for row in view.rows_of[texts[at]])
             yield sorted(readable.intersection(rows))
 
     def _rule(self, group: list[int]) -> Iterator[Proposal]:
-        planner, population = self._planner, self._population
+        planner, view = self._planner, self._view
         voicing = [row for row in group if planner.is_open(row)]
         told = sorted({*voicing, *self._merged_into(voicing, group)})
-        plain = sum(norm_of(population.memories[row].content).plain for row in told)
+        plain = sum(demand_of(view.memories[row].content).plain for row in told)
         sessions = {self._session(row) for row in told}
         enough = plain >= thresholds.EXTRACT_SOURCES and len(voicing) > 1
         if not enough or len(sessions) < thresholds.EXTRACT_SESSIONS:
             return
-        drafts = rule_drafts(population.sources(planner.ids(told)), planner.likelihood)
+        drafts = rule_drafts(view.sources(planner.ids(told)), planner.likelihood)
         resting = (self._resting(draft.claims[0], voicing) for draft in drafts)
         found = next((one for one in resting if self._is_sound(one)), None)
         if found is None:
@@ -119,28 +118,28 @@ class Rules:
 
     def _is_sound(self, found: _Found) -> bool:
         """Whether the check of drafts will let a rule pass: what it turns down is not planned."""
-        sources = self._population.sources(found.ids)
+        sources = self._view.sources(found.ids)
         return not find_faults(found.draft, sources, "extract")
 
     def _merged_into(self, voicing: list[int], group: list[int]) -> Iterator[int]:
         """Yield the rows of a group that one of its open rows stands for: they are voices, too."""
-        planner, memories = self._planner, self._population.memories
-        standing = set(planner.ids(voicing))
+        planner, memories = self._planner, self._view.memories
+        open_ids = set(planner.ids(voicing))
         for row in group:
             successor = memories[row].superseded_by
-            while successor is not None and successor not in standing:
-                next_row = self._population.row(successor)
+            while successor is not None and successor not in open_ids:
+                next_row = self._view.row(successor)
                 successor = None if next_row is None else memories[next_row].superseded_by
             if row in planner.used or successor is not None:
                 yield row
 
     def _more_evidence(self, rule_id: str, group: list[int]) -> Iterator[Proposal]:
-        """Let a rule take in what says no more, and rest on voices of new sessions."""
-        planner, population = self._planner, self._population
+        """Propose that a rule takes in what says no more, and rests on voices of new sessions."""
+        planner, view = self._planner, self._view
         waiting = planner.in_time([row for row in group if self._is_new(row)])
-        if not waiting or rule_id in population.orders:
+        if not waiting or rule_id in view.orders:
             return
-        rule = population.memory(rule_id)
+        rule = view.memory(rule_id)
         leaving = self._restating(rule.content, waiting)
         staying = [row for row in waiting if planner.id(row) not in leaving]
         voicing = self._voicing(rule.content, self._evidence_of[rule_id], staying)
@@ -154,23 +153,23 @@ class Rules:
 
     def _is_new(self, row: int) -> bool:
         """Whether a voice is open, and no model was shown it and left it out of the rule."""
-        memory = self._population.memories[row]
+        memory = self._view.memories[row]
         asked = (memory.tenant, memory.content_hash) in self._planner.options.asked
         return self._planner.is_open(row) and not asked
 
     def _restating(self, rule: str, rows: Sequence[int]) -> list[str]:
         """Return the ids of those of the rows that say no more than a rule, and may leave."""
-        planner, memories = self._planner, self._population.memories
+        planner, memories = self._planner, self._view.memories
         able = [
             row for row in rows if planner.may_leave(row) and not self._named_besides(memories[row])
         ]
         texts = [memories[row].content for row in able]
-        return planner.ids([able[at] for at in restating(rule, texts, planner.likelihood)])
+        return planner.ids([able[at] for at in find_restating(rule, texts, planner.likelihood)])
 
     def _named_besides(self, memory: Memory) -> bool:
-        """Whether whoever stored a memory named what its text does not: a rule would lose that."""
-        known = {name.casefold() for name in self._population.features(memory).names}
-        named = self._population.entities.get(memory.id, ())
+        """Whether a memory was stored with names that its text lacks: a rule would lose them."""
+        known = {name.casefold() for name in self._view.features(memory).names}
+        named = self._view.entities.get(memory.id, ())
         return any(name.casefold() not in known for name in named)
 
     def _voicing(self, rule: str, known: list[int], waiting: list[int]) -> list[int]:
@@ -179,25 +178,25 @@ class Rules:
         return [
             row
             for row in waiting
-            if self._session(row) not in sessions and supports(rule, self._population.source(row))
+            if self._session(row) not in sessions and supports(rule, self._view.source(row))
         ][: max(0, thresholds.MOST_EVIDENCE - len(known))]
 
     @cached_property
     def _evidence_of(self) -> dict[str, list[int]]:
         """The rows that each rule rests on."""
         rows: dict[str, list[int]] = {}
-        for row, memory in enumerate(self._population.memories):
-            if memory.id in self._population.evidence:
-                rows.setdefault(self._population.evidence[memory.id], []).append(row)
+        for row, memory in enumerate(self._view.memories):
+            if memory.id in self._view.evidence:
+                rows.setdefault(self._view.evidence[memory.id], []).append(row)
         return rows
 
     def _session(self, row: int) -> str:
-        memory = self._population.memories[row]
+        memory = self._view.memories[row]
         # Without a session, what was said on one day counts as one occasion.
         return memory.session or memory.observed_at[:10]
 
     def _most_central(self, rows: list[int], most: int) -> list[int]:
-        vectors = self._population.vectors(rows)
+        vectors = self._view.vectors(rows)
         near = vectors @ vectors.T
         order = sorted(range(len(rows)), key=lambda at: (-near[at].sum(), rows[at]))
         return sorted(rows[at] for at in order[:most])

@@ -7,80 +7,80 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from slowwave.consolidation.proposals import Proposal, Result, Worth, derived_trust
+from slowwave.consolidation.proposals import Proposal, Result, Savings, derived_trust
 from slowwave.consolidation.text.token_count import count_tokens
 from slowwave.store.memories import Counts
 from slowwave.store.records import LAYERS
 
 if TYPE_CHECKING:
-    from slowwave.consolidation.snapshot.population import Population
+    from slowwave.consolidation.snapshot.tenant_view import TenantView
 
 
-def weighed(results: Iterable[Result], populations: Sequence[Population]) -> list[Result]:
+def with_savings(results: Iterable[Result], views: Sequence[TenantView]) -> list[Result]:
     """Return results with what they are worth."""
-    by_tenant = {population.tenant: population for population in populations}
+    by_tenant = {view.tenant: view for view in views}
     return [replace(one, worth=_worth(one, by_tenant[one.proposal.tenant])) for one in results]
 
 
 def expected_counts(
-    before: Counts, proposals: Sequence[Proposal], populations: Sequence[Population]
+    before: Counts, proposals: Sequence[Proposal], views: Sequence[TenantView]
 ) -> Counts:
     """Return the counts that proposals lead to if all of them are applied."""
-    by_tenant = {population.tenant: population for population in populations}
+    by_tenant = {view.tenant: view for view in views}
     layers = Counter(before.layers)
     superseded, characters, tokens = before.superseded, before.characters, before.tokens
     for proposal in proposals:
-        population = by_tenant[proposal.tenant]
+        view = by_tenant[proposal.tenant]
         superseded += len(proposal.leaving)
-        _count_layers(layers, proposal, population)
-        going, coming = _texts(proposal, population)
+        _count_layers(layers, proposal, view)
+        going, coming = _texts(proposal, view)
         characters += sum(map(len, coming)) - sum(map(len, going))
         tokens += _tokens(coming) - _tokens(going)
     counted: dict[str, int] = {layer: layers[layer] for layer in LAYERS}
     return Counts(sum(counted.values()), superseded, counted, characters, tokens)
 
 
-def _worth(result: Result, population: Population) -> Worth:
-    sources = _contents(result.proposal.sources, population)
+def _worth(result: Result, view: TenantView) -> Savings:
+    sources = _contents(result.proposal.sources, view)
     before = _tokens(sources)
     if result.state not in ("planned", "applied"):
-        return Worth(before, None, None)
+        return Savings(before, None, None)
     proposal = result.proposal
-    going, coming = _texts(proposal, population)
+    going, coming = _texts(proposal, view)
     after = before - _tokens(going) + _tokens(coming)
-    return Worth(before, after, _trust(proposal, population))
+    return Savings(before, after, _trust(proposal, view))
 
 
-def _trust(proposal: Proposal, population: Population) -> float:
+def _trust(proposal: Proposal, view: TenantView) -> float:
     """Return the trust of what results."""
     if proposal.survivor is not None:
-        return population.memory(proposal.survivor).trust
-    return derived_trust(population.memory(one).trust for one in proposal.sources)
+        return view.memory(proposal.survivor).trust
+    return derived_trust(view.memory(one).trust for one in proposal.sources)
 
 
-def _texts(proposal: Proposal, population: Population) -> tuple[list[str], list[str]]:
+def _texts(proposal: Proposal, view: TenantView) -> tuple[list[str], list[str]]:
     """Return the texts of memories that go, or change, and those that come in their place."""
-    going = _contents(proposal.leaving, population)
+    going = _contents(proposal.leaving, view)
     if proposal.keeps_text:
         return going, []
     if proposal.survivor is not None:
-        going += _contents([proposal.survivor], population)
+        going += _contents([proposal.survivor], view)
     return going, [proposal.draft.text]
 
 
-def _count_layers(layers: Counter[str], proposal: Proposal, population: Population) -> None:
-    leaving = [population.memory(one).layer for one in proposal.leaving]
+def _count_layers(layers: Counter[str], proposal: Proposal, view: TenantView) -> None:
+    leaving = [view.memory(one).layer for one in proposal.leaving]
     layers.subtract(leaving)
     if proposal.operation != "merge" and proposal.survivor is None:
         layers["core" if proposal.operation == "extract" else "stable"] += 1
     elif proposal.operation == "merge" and proposal.survivor is not None:
-        stays = population.memory(proposal.survivor).layer
+        stays = view.memory(proposal.survivor).layer
         layers[stays] -= 1
         layers[max([stays, *leaving], key=LAYERS.index)] += 1
 
 
-def _contents(ids: Sequence[str], population: Population) -> list[str]:
-    return [population.memory(one).content for one in ids]
+def _contents(ids: Sequence[str], view: TenantView) -> list[str]:
+    return [view.memory(one).content for one in ids]
 
 
 def _tokens(texts: Iterable[str]) -> int:

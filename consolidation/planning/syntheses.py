@@ -26,9 +26,9 @@ class Syntheses:
     """What becomes one memory, or joins one that was made before."""
 
     def __init__(self, planner: TenantPlanner, topic_groups: TopicGroups) -> None:
-        """Take the plan as it is so far."""
+        """Take the planner of the tenant, with what is planned so far."""
         self._planner = planner
-        self._population = planner.population
+        self._view = planner.view
         self._topic_groups = topic_groups
         # Rows that join a memory made before, by its id.
         self._joining: dict[str, list[int]] = {}
@@ -44,17 +44,19 @@ class Syntheses:
         planner = self._planner
         for group in self._topic_groups.groups:
             # Of all, whatever became of them since: so the next night leaves out the same.
-            fresh = [row for row in self._alike(group) if planner.is_open(row)]
-            fresh = planner.in_time(self._agreeing(fresh))
+            fresh = [row for row in self._without_look_alikes(group) if planner.is_open(row)]
+            fresh = planner.in_time(self._without_opponents(fresh))
             owners = self._owners(group)
             if owners:
-                yield from self._told_already(owners, fresh)
-                fresh = self._seated(owners, [row for row in fresh if planner.is_open(row)])
+                yield from self._propose_merges_into_owners(owners, fresh)
+                fresh = self._assign_to_owners(
+                    owners, [row for row in fresh if planner.is_open(row)]
+                )
             for part in _even_parts(fresh, thresholds.MOST_SOURCES):
-                yield from self._told_once(part)
+                yield from self._propose_for_group(part)
         for owner in sorted(self._joining):
             rows = planner.in_time(self._joining[owner])
-            yield from self._growth(self._population.memory(owner), rows)
+            yield from self._propose_growth(self._view.memory(owner), rows)
 
     def undecided(self) -> Iterator[Undecided]:
         """Yield what looks like one thing and cannot be told once without a model."""
@@ -63,7 +65,7 @@ class Syntheses:
             if len(still) > 1:
                 yield self._planner.undecided(still)
 
-    def _told_once(self, rows: list[int]) -> Iterator[Proposal]:
+    def _propose_for_group(self, rows: list[int]) -> Iterator[Proposal]:
         """Propose what tells some rows once: a memory of which others say no more, or a new one.
 
         Merges leave fewer rows, of which a synthesis may then be worth it: so the next night finds
@@ -72,20 +74,20 @@ class Syntheses:
         planner = self._planner
         while len(rows) > 1:
             composed = compose_synthesis(
-                self._population.sources(planner.ids(rows)), planner.find_covering
+                self._view.sources(planner.ids(rows)), planner.find_covering
             )
-            written = list(self._synthesis(rows, composed))
+            written = list(self._propose_synthesis(rows, composed))
             yield from written
             if written or not planner.is_open(rows[0]):
                 return
-            merges = list(self._merges(rows, composed))
+            merges = list(self._propose_merges(rows, composed))
             yield from merges
             if not merges:
                 self._left.append(rows)
                 return
             rows = [row for row in rows if planner.is_open(row)]
 
-    def _merges(self, rows: list[int], composed: Composition) -> Iterator[Proposal]:
+    def _propose_merges(self, rows: list[int], composed: Composition) -> Iterator[Proposal]:
         """Merge memories into the one that tells all that they say."""
         planner = self._planner
         row_of = {planner.id(row): row for row in rows}
@@ -97,13 +99,13 @@ class Syntheses:
         for survivor, leaving in into.items():
             yield planner.merge(survivor, leaving)
 
-    def _agreeing(self, rows: list[int]) -> list[int]:
+    def _without_opponents(self, rows: list[int]) -> list[int]:
         """Return the rows without those that stand against each other."""
         planner, opponents = self._planner, self._topic_groups.opponents
         ids = set(planner.ids(rows))
         return [row for row in rows if ids.isdisjoint(opponents.get(planner.id(row), ()))]
 
-    def _alike(self, rows: list[int]) -> list[int]:
+    def _without_look_alikes(self, rows: list[int]) -> list[int]:
         """Return the rows without those that look like others and differ from them in one thing."""
         pairs = self._planner.look_alikes(rows)
         while pairs:
@@ -117,20 +119,20 @@ class Syntheses:
 
         One that says what something was before takes in nothing else.
         """
-        population = self._population
-        owners = Counter(
-            population.owners[one] for one in self._planner.ids(group) if one in population.owners
-        )
-        made = (population.memory(one) for one in most_common(owners))
-        closed = population.updates.union(population.orders)
+        view = self._view
+        owners = Counter(view.owners[one] for one in self._planner.ids(group) if one in view.owners)
+        made = (view.memory(one) for one in most_common(owners))
+        closed = view.updates.union(view.orders)
         return [memory for memory in made if memory.id not in closed]
 
-    def _told_already(self, owners: list[Memory], fresh: list[int]) -> Iterator[Proposal]:
+    def _propose_merges_into_owners(
+        self, owners: list[Memory], fresh: list[int]
+    ) -> Iterator[Proposal]:
         """Merge what a memory made before tells already into it."""
         planner = self._planner
         known: dict[str, list[int]] = {}
         for row in filter(planner.may_leave, fresh):
-            source = self._population.source(row)
+            source = self._view.source(row)
             teller = next((one for one in owners if self._tells(one, source)), None)
             if teller is not None and not self._was_taken_out(teller.id, row):
                 known.setdefault(teller.id, []).append(row)
@@ -141,15 +143,15 @@ class Syntheses:
             yield planner.proposal("merge", [owner, *ids], ids, reason, survivor=owner)
 
     def _tells(self, owner: Memory, source: Source) -> bool:
-        (standing,) = self._population.sources([owner.id])
-        return tells_already(standing, source, self._planner.find_covering)
+        (owner_source,) = self._view.sources([owner.id])
+        return tells_already(owner_source, source, self._planner.find_covering)
 
     def _was_taken_out(self, survivor: str, row: int) -> bool:
         """Whether someone took a memory out again of the one that it would be merged into."""
-        return (survivor, self._planner.id(row)) in self._population.taken_apart
+        return (survivor, self._planner.id(row)) in self._view.taken_apart
 
-    def _seated(self, owners: list[Memory], fresh: list[int]) -> list[int]:
-        """Let the first memory with room take fresh members in; give those that find none."""
+    def _assign_to_owners(self, owners: list[Memory], fresh: list[int]) -> list[int]:
+        """Add fresh members to the first memory with room; return those that found none."""
         waiting = []
         for row in fresh:
             home = next((one.id for one in owners if self._has_room(one, row)), None)
@@ -165,20 +167,20 @@ class Syntheses:
         # One seat is the owner's: a proposal has so many sources at the most.
         if len(guests) >= thresholds.MOST_SOURCES:
             return False
-        # What is told already takes no room: else a second night would find some.
-        (standing,) = self._population.sources([owner.id])
-        sources = self._population.sources(self._planner.ids(guests))
-        grown = compose_growth(standing, sources, self._planner.find_covering)
+        # What is told already takes no room; otherwise a second night would find some.
+        (owner_source,) = self._view.sources([owner.id])
+        sources = self._view.sources(self._planner.ids(guests))
+        grown = compose_growth(owner_source, sources, self._planner.find_covering)
         return len(grown.claims) <= thresholds.MOST_CLAIMS
 
-    def _growth(self, owner: Memory, rows: list[int]) -> Iterator[Proposal]:
-        """Let a memory made before take members in; what stands in it stays word for word."""
-        planner, population = self._planner, self._population
+    def _propose_growth(self, owner: Memory, rows: list[int]) -> Iterator[Proposal]:
+        """Propose that an earlier derived memory takes members in; its text stays word for word."""
+        planner, view = self._planner, self._view
         ids = planner.ids(rows)
-        standing, sources = population.sources([owner.id])[0], population.sources(ids)
-        quoted = compose_growth(standing, sources, planner.find_covering)
-        leaving = population.sources(planner.leaving(rows))
-        if not _adds_little(quoted, standing, leaving):
+        owner_source, sources = view.sources([owner.id])[0], view.sources(ids)
+        quoted = compose_growth(owner_source, sources, planner.find_covering)
+        leaving = view.sources(planner.leaving(rows))
+        if not _adds_little(quoted, owner_source, leaving):
             planner.used.difference_update(rows)
             return
         yield planner.proposal(
@@ -188,11 +190,11 @@ class Syntheses:
             f"{len(ids)} of the same matter, with something new",
             survivor=owner.id,
             draft=quoted,
-            topics=shared_topics(population, rows),
+            topics=shared_topics(view, rows),
         )
 
-    def _synthesis(self, rows: list[int], composed: Composition) -> Iterator[Proposal]:
-        planner, population = self._planner, self._population
+    def _propose_synthesis(self, rows: list[int], composed: Composition) -> Iterator[Proposal]:
+        planner, view = self._planner, self._view
         ids = planner.ids(rows)
         if len(rows) < thresholds.SYNTHESIZE_SOURCES:
             return
@@ -200,10 +202,10 @@ class Syntheses:
             planner.used.update(rows)
             return
         leaving = planner.leaving(rows)
-        if not is_shorter(composed.draft, population.sources(leaving)):
+        if not is_shorter(composed.draft, view.sources(leaving)):
             return
         staying = set(ids) - composed.told_by.keys()
-        topics = shared_topics(population, rows)
+        topics = shared_topics(view, rows)
         if topics and len(staying) > 1:
             planner.used.update(rows)
             reason = f"{len(rows)} memories share {', '.join(topics)}"
@@ -217,9 +219,9 @@ class Syntheses:
             )
 
 
-def _adds_little(draft: Draft, standing: Source, leaving: Sequence[Source]) -> bool:
+def _adds_little(draft: Draft, owner_source: Source, leaving: Sequence[Source]) -> bool:
     """Whether what a memory takes in is enough shorter than what goes for it."""
-    added = len(draft.text) - len(standing.text)
+    added = len(draft.text) - len(owner_source.text)
     return added <= thresholds.SHORTER * sum(len(source.text) for source in leaving)
 
 

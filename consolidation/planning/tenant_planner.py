@@ -22,7 +22,7 @@ from slowwave.consolidation.proposals import (
     Undecided,
     proposal_id,
 )
-from slowwave.consolidation.snapshot.population import Population
+from slowwave.consolidation.snapshot.tenant_view import TenantView
 from slowwave.consolidation.text.reading import Reading, read
 from slowwave.store.records import UNDATED, Memory, content_hash
 
@@ -51,9 +51,9 @@ class TenantPlanner:
     But for the survivor of a merge: what it says may go on into a synthesis.
     """
 
-    def __init__(self, population: Population, options: PlanOptions) -> None:
+    def __init__(self, view: TenantView, options: PlanOptions) -> None:
         """Begin with all memories free."""
-        self.population = population
+        self.view = view
         self.options = options
         self._coverage = Coverage()
         # Rows that belong to a rule, rows that leave by a merge or became part of a proposal.
@@ -63,22 +63,22 @@ class TenantPlanner:
         # "yesterday" of a day that nobody knows.
         self.readable = [
             row
-            for row, one in enumerate(population.memories)
-            if one.id not in population.orders
-            and not (one.observed_at == UNDATED and population.reading(row).deictic)
+            for row, one in enumerate(view.memories)
+            if one.id not in view.orders
+            and not (one.observed_at == UNDATED and view.reading(row).deictic)
         ]
 
     def is_open(self, row: int) -> bool:
         """Whether a memory may become part of a proposal."""
-        return row not in self.used and self.population.is_fresh(row)
+        return row not in self.used and self.view.is_fresh(row)
 
     def may_leave(self, row: int) -> bool:
         """Whether a memory may be superseded."""
-        return self.may_be_replaced(self.population.memories[row])
+        return self.may_be_replaced(self.view.memories[row])
 
     def may_be_replaced(self, memory: Memory) -> bool:
         """Whether a memory, observed or derived, may be superseded."""
-        if memory.id in self.population.evidence:
+        if memory.id in self.view.evidence:
             return False
         return self.options.include_protected or not memory.protected
 
@@ -87,12 +87,12 @@ class TenantPlanner:
 
         What is trusted is not left to what is trusted less; what somebody took apart stays so.
         """
-        one, other = self.population.memories[survivor], self.population.memories[row]
-        return one.trust >= other.trust and (one.id, other.id) not in self.population.taken_apart
+        one, other = self.view.memories[survivor], self.view.memories[row]
+        return one.trust >= other.trust and (one.id, other.id) not in self.view.taken_apart
 
     def id(self, row: int) -> str:
         """Return the id of a row."""
-        return self.population.memories[row].id
+        return self.view.memories[row].id
 
     def ids(self, rows: Sequence[int]) -> list[str]:
         """Return the ids of rows."""
@@ -104,7 +104,7 @@ class TenantPlanner:
 
     def in_time(self, rows: Sequence[int]) -> list[int]:
         """Return rows in the order in which they were observed."""
-        memories = self.population.memories
+        memories = self.view.memories
         return sorted(rows, key=lambda row: (memories[row].observed_at, memories[row].id))
 
     def groups(
@@ -113,34 +113,34 @@ class TenantPlanner:
         """Yield groups of rows about one thing, those with one text side by side."""
         import numpy as np
 
-        population = self.population
-        chosen = np.zeros(len(population.rows_of), dtype=bool)
-        chosen[population.text_of[list(rows)]] = True
-        near = population.neighbours
+        view = self.view
+        chosen = np.zeros(len(view.rows_of), dtype=bool)
+        chosen[view.text_of[list(rows)]] = True
+        near = view.neighbours
         near = near.chosen(chosen[near.left] & chosen[near.right])
-        for group in find_groups(population.text_vectors, near, similarity):
+        for group in find_groups(view.text_vectors, near, similarity):
             for part in self._split(group, similarity, conflict):
-                yield sorted(row for text in part for row in population.rows_of[text])
+                yield sorted(row for text in part for row in view.rows_of[text])
 
     def _split(
         self, group: list[int], similarity: float, conflict: PairGuard
     ) -> Iterator[list[int]]:
         """Split a group of texts where a guard finds a conflict."""
-        population = self.population
-        firsts = [population.rows_of[text][0] for text in group]
-        vectors = population.text_vectors[group]
+        view = self.view
+        firsts = [view.rows_of[text][0] for text in group]
+        vectors = view.text_vectors[group]
 
         def work_out() -> list[list[int]]:
-            readings = [population.reading(row) for row in firsts]
+            readings = [view.reading(row) for row in firsts]
             return split_group(
                 vectors @ vectors.T, similarity, partial(_in_conflict, conflict, readings)
             )
 
         # How texts are split depends on where they lie, too.
-        hashes = [population.memories[row].content_hash for row in firsts]
+        hashes = [view.memories[row].content_hash for row in firsts]
         hashes.append(hashlib.sha256(vectors.tobytes()).hexdigest())
         kind = f"split {conflict.__name__} {similarity}"
-        for part in population.cache.recall(kind, hashes, _PARTS, work_out):
+        for part in view.cache.recall(kind, hashes, _PARTS, work_out):
             yield [group[at] for at in part]
 
     def find_covering(self, said: Reading, kept: Sequence[Reading]) -> int | None:
@@ -151,46 +151,46 @@ class TenantPlanner:
         if not kept:
             return None
         hashes = [content_hash(text) for text in (said.text, *(one.text for one in kept))]
-        found = self.population.cache.recall(
+        found = self.view.cache.recall(
             "teller", hashes, _PLACE, lambda: _listed(self._coverage.find_covering(said, kept))
         )
         return found[0] if found else None
 
     def likelihood(self, said: str, teller: str) -> float:
-        """Say how likely it is that one text says all that another says.
+        """Return how likely it is that one text says all that another says.
 
         What was found in an earlier night is not looked for again.
         """
         hashes = [content_hash(text) for text in (said, teller)]
-        return self.population.cache.recall(
+        return self.view.cache.recall(
             "likelihood", hashes, _LIKELIHOOD, lambda: self._coverage.likelihood(said, teller)
         )
 
     def look_alikes(self, rows: Sequence[int]) -> list[tuple[int, int]]:
         """Find pairs of rows that nearly say the same and differ in one thing."""
-        texts = [self.population.reading(row) for row in rows]
-        hashes = [self.population.memories[row].content_hash for row in rows]
-        found = self.population.cache.recall(
+        texts = [self.view.reading(row) for row in rows]
+        hashes = [self.view.memories[row].content_hash for row in rows]
+        found = self.view.cache.recall(
             "look-alikes", hashes, _PAIRS, lambda: self._coverage.look_alikes(texts)
         )
         return [(rows[one], rows[other]) for one, other in found]
 
     def undecided(self, rows: Sequence[int]) -> Undecided:
-        """Say which memories look like one thing, and what the first lacks of the second."""
-        sources = self.population.sources(self.ids(rows))
+        """Return which memories look like one thing, and what the first lacks of the second."""
+        sources = self.view.sources(self.ids(rows))
         _, mean = similarities(sources)
         return Undecided(
             tuple(self.ids(rows)),
-            self.population.tenant,
+            self.view.tenant,
             mean,
             self._lacking(sources[0], sources[1]),
             estimate_undecided(sources),
         )
 
     def _lacking(self, here: Source, there: Source) -> str:
-        """Say what of one memory another one does not say."""
+        """Return what one memory says and another does not."""
         hashes = [content_hash(one.text) for one in (here, there)]
-        return self.population.cache.recall(
+        return self.view.cache.recall(
             "lacking",
             hashes,
             _WHY,
@@ -215,24 +215,24 @@ class TenantPlanner:
 
         A merge needs no draft: the survivor stays, word for word.
         """
-        sources = self.population.sources(sorted(ids))
+        sources = self.view.sources(sorted(ids))
         lowest, mean = similarities(sources)
         if draft is None:
             if survivor is None:
                 raise ValueError(f"a {operation} without a survivor needs a draft")
-            staying = self.population.memory(survivor).content
+            staying = self.view.memory(survivor).content
             draft = Draft((Claim(staying, tuple(one.id for one in sources)),))
-        hashes = tuple(self.population.memory(one.id).content_hash for one in sources)
-        rows = [row for row in map(self.population.row, ids) if row is not None]
+        hashes = tuple(self.view.memory(one.id).content_hash for one in sources)
+        rows = [row for row in map(self.view.row, ids) if row is not None]
         return Proposal(
             id=self._key(operation, ids),
             operation=operation,
-            tenant=self.population.tenant,
+            tenant=self.view.tenant,
             sources=tuple(one.id for one in sources),
             source_hashes=hashes,
             leaving=tuple(sorted(leaving)),
             survivor=survivor,
-            entities=topics or shared_topics(self.population, rows),
+            entities=topics or shared_topics(self.view, rows),
             min_similarity=lowest,
             mean_similarity=mean,
             reason=f"{reason}, mean similarity {mean:.2f}",
@@ -248,9 +248,9 @@ class TenantPlanner:
         return self.proposal("merge", ids, ids[1:], reason, survivor=ids[0])
 
     def _key(self, operation: Operation, ids: Sequence[str]) -> str:
-        hashes = tuple(self.population.memory(one).content_hash for one in sorted(ids))
+        hashes = tuple(self.view.memory(one).content_hash for one in sorted(ids))
         key = rules_key(operation)
-        return proposal_id(operation, self.population.tenant, hashes, key, "extractive")
+        return proposal_id(operation, self.view.tenant, hashes, key, "extractive")
 
 
 def _listed(place: int | None) -> list[int]:

@@ -9,10 +9,10 @@ from msgspec.json import Decoder
 
 from slowwave.consolidation import thresholds
 from slowwave.consolidation.comparison.opposition import first_blocking_conflict
-from slowwave.consolidation.updates.replacements import Found, find_updates
+from slowwave.consolidation.updates.replacements import Updates, find_updates
 from slowwave.consolidation.updates.search import NOTHING, Search
 
-from .memories_with_sayings import memories_with_sayings
+from .dated_memories import dated_memories
 from .tenant_planner import TenantPlanner
 
 _SEARCH = Decoder(Search)
@@ -25,7 +25,7 @@ class TopicGroups:
     """
 
     def __init__(self, planner: TenantPlanner) -> None:
-        """Take the plan as it is so far."""
+        """Take the planner of the tenant, with what is planned so far."""
         self._planner = planner
 
     @cached_property
@@ -41,18 +41,18 @@ class TopicGroups:
         return {row: number for number, group in enumerate(self.groups) for row in group}
 
     @cached_property
-    def found(self) -> Found:
+    def found(self) -> Updates:
         """What replaces what, and what stands against each other, as far as texts tell."""
-        planner, population = self._planner, self._planner.population
-        told = memories_with_sayings(
-            population,
+        planner, view = self._planner, self._planner.view
+        told = dated_memories(
+            view,
             lambda row: planner.is_open(row) and row not in planner.ruled,
-            lambda memory: population.features(memory).sayings,
+            lambda memory: view.features(memory).sentences,
         )
         # Of two memories that were compared in an earlier night it is known.
-        earlier = population.cache.last("search", population.tenant, _SEARCH) or NOTHING
+        earlier = view.cache.last("search", view.tenant, _SEARCH) or NOTHING
         found = find_updates(told, planner.may_be_replaced, earlier)
-        population.cache.note("search", population.tenant, found.search)
+        view.cache.note("search", view.tenant, found.search)
         return found
 
     @cached_property

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
-from slowwave.consolidation.snapshot.population import Population
+from slowwave.consolidation.snapshot.tenant_view import TenantView
 from slowwave.consolidation.text.tokens import stem
 from slowwave.consolidation.thresholds import SHARED_TOPIC
 
@@ -13,24 +13,24 @@ from slowwave.consolidation.thresholds import SHARED_TOPIC
 _MOST = 3
 
 
-def shared_topics(population: Population, rows: Sequence[int]) -> tuple[str, ...]:
+def shared_topics(view: TenantView, rows: Sequence[int]) -> tuple[str, ...]:
     """Return what most of the rows mention, most shared first; empty if they share nothing."""
     needed = SHARED_TOPIC * len(rows)
     names = Counter(
         name
         for row in rows
-        for name in set(population.entities.get(population.memories[row].id, ()))
-        if population.reading(row).words.intersection(name.lower().split())
+        for name in set(view.entities.get(view.memories[row].id, ()))
+        if view.reading(row).words.intersection(name.lower().split())
     )
     shared = _most_shared(names, needed)
-    return shared or _most_shared(_words(population, rows), needed)
+    return shared or _most_shared(_words(view, rows), needed)
 
 
-def _words(population: Population, rows: Sequence[int]) -> Counter[str]:
+def _words(view: TenantView, rows: Sequence[int]) -> Counter[str]:
     stems: Counter[str] = Counter()
     forms: dict[str, Counter[str]] = {}
     for row in rows:
-        reading = population.reading(row)
+        reading = view.reading(row)
         stems.update(reading.stem_set)
         for word in (part for words in reading.words for part in words.split("-")):
             forms.setdefault(stem(word), Counter())[word] += 1

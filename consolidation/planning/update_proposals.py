@@ -7,8 +7,8 @@ from collections.abc import Iterator, Sequence
 from slowwave.consolidation import thresholds
 from slowwave.consolidation.proposals import Draft, Proposal
 from slowwave.consolidation.text.reading import read
-from slowwave.consolidation.updates.memory_with_sayings import MemoryWithSayings
-from slowwave.consolidation.updates.replacements import Replacement, Stage
+from slowwave.consolidation.updates.dated_memory import DatedMemory
+from slowwave.consolidation.updates.replacements import Replacement, StatedValue
 
 from .extractive import compose_next_update, compose_update
 from .tenant_planner import TenantPlanner
@@ -19,9 +19,9 @@ class UpdateProposals:
     """The values of things that were replaced by newer ones."""
 
     def __init__(self, planner: TenantPlanner, topic_groups: TopicGroups) -> None:
-        """Take the plan as it is so far."""
+        """Take the planner of the tenant, with what is planned so far."""
         self._planner = planner
-        self._population = planner.population
+        self._view = planner.view
         self._topic_groups = topic_groups
 
     def propose(self) -> Iterator[Proposal]:
@@ -30,8 +30,8 @@ class UpdateProposals:
             yield from self._update(replacement)
 
     def _update(self, replacement: Replacement) -> Iterator[Proposal]:
-        planner, population = self._planner, self._population
-        owners = [one.memory.id for one in replacement.told if one.memory.id in population.updates]
+        planner, view = self._planner, self._view
+        owners = [one.memory.id for one in replacement.told if one.memory.id in view.updates]
         oldest = {one.memory.id for one in replacement.stages[-1].told}
         # What was said before it has no place in a text that stands in order of time.
         if len(owners) > 1 or not oldest.issuperset(owners):
@@ -43,11 +43,11 @@ class UpdateProposals:
         draft = None if decided else self._draft(owners, ids)
         if not decided and draft is None:
             return
-        rows = map(population.row, everyone)
+        rows = map(view.row, everyone)
         planner.used.update(row for row in rows if row is not None)
         if decided:
             return
-        memories = [population.memory(one) for stage in ids for one in stage]
+        memories = [view.memory(one) for stage in ids for one in stage]
         yield planner.proposal(
             "update",
             everyone,
@@ -59,15 +59,15 @@ class UpdateProposals:
 
     def _draft(self, owners: list[str], stages: list[list[str]]) -> Draft | None:
         """Write what is so now and what was before; None if it has no place to stand."""
-        sources = [self._population.sources(stage) for stage in stages if stage]
+        sources = [self._view.sources(stage) for stage in stages if stage]
         if not owners:
             return compose_update(sources)
-        newer = self._population.sources(stages[-2])
-        owner = self._population.sources(owners)[0]
+        newer = self._view.sources(stages[-2])
+        owner = self._view.sources(owners)[0]
         draft = compose_next_update(owner, sources, newer)
         return draft if len(read(draft.text).sentences) <= thresholds.MOST_CLAIMS else None
 
-    def _widened(self, stages: Sequence[Stage]) -> list[list[str]]:
+    def _widened(self, stages: Sequence[StatedValue]) -> list[list[str]]:
         """Return the ids of each value's memories, with other wordings that lie near them."""
         taken = {one.memory.id for stage in stages for one in stage.told}
         room = thresholds.MOST_SOURCES - len(taken)
@@ -86,16 +86,16 @@ class UpdateProposals:
         return widened
 
     def _wordings(
-        self, stage: Stage, after: tuple[str, str], until: tuple[str, str] | None
+        self, stage: StatedValue, after: tuple[str, str], until: tuple[str, str] | None
     ) -> Iterator[str]:
         """Yield open memories of the same groups that say nothing else, from `after` until then."""
-        population, topic_groups = self._population, self._topic_groups
-        rows = (population.row(one.memory.id) for one in stage.told)
+        view, topic_groups = self._view, self._topic_groups
+        rows = (view.row(one.memory.id) for one in stage.told)
         groups = {topic_groups.group_of[row] for row in rows if row in topic_groups.group_of}
         for number in sorted(groups):
             for row in filter(self._planner.is_open, topic_groups.groups[number]):
-                memory = population.memories[row]
-                one = MemoryWithSayings(memory, population.features(memory).sayings, open=True)
+                memory = view.memories[row]
+                one = DatedMemory(memory, view.features(memory).sentences, open=True)
                 fits = after < one.moment and (until is None or one.moment < until)
                 if fits and one.states_nothing_else(stage.keys):
                     yield one.memory.id

@@ -12,7 +12,7 @@ import hashlib
 from collections.abc import Collection, Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from slowwave.consolidation.clustering.parcels import parcels
+from slowwave.consolidation.clustering.parcels import make_parcels
 from slowwave.consolidation.proposals import Window
 from slowwave.consolidation.text.token_count import count_tokens
 from slowwave.consolidation.thresholds import (
@@ -41,13 +41,13 @@ class Windows:
         demands: Sequence[Sequence[int]],
         settled: Collection[str],
     ) -> None:
-        """Take the plan as it is.
+        """Take the planner of the tenant.
 
         demands: groups of rows that demand one thing, which may lie far apart. settled: ids of
         memories about which there is nothing left to ask, since rules were certain.
         """
         self._planner = planner
-        self._population = planner.population
+        self._view = planner.view
         self._opponents = topic_groups.opponents
         self._demands = demands
         self._settled = frozenset(settled)
@@ -64,7 +64,7 @@ class Windows:
             [place_of[one] for one in self._planner.ids(group) if one in place_of]
             for group in self._demands
         ]
-        laid = parcels(
+        laid = make_parcels(
             self._vectors(memories),
             new,
             together,
@@ -84,14 +84,14 @@ class Windows:
 
         Of memories with one text, one.
         """
-        population = self._population
+        view = self._view
         observed = [
             one
-            for row, one in enumerate(population.memories)
-            if population.is_fresh(row) and one.id not in self._settled
+            for row, one in enumerate(view.memories)
+            if view.is_fresh(row) and one.id not in self._settled
         ]
-        closed = self._settled.union(population.updates, population.orders)
-        made = [one for one in population.derived if one.layer == "stable" and one.id not in closed]
+        closed = self._settled.union(view.updates, view.orders)
+        made = [one for one in view.derived if one.layer == "stable" and one.id not in closed]
         firsts: dict[str, Memory] = {}
         for one in (*observed, *made):
             firsts.setdefault(one.content_hash, one)
@@ -100,23 +100,23 @@ class Windows:
     def _is_new(self, memory: Memory) -> bool:
         """Whether no model was shown it; what was made before is only ever shown beside others."""
         asked = self._planner.options.asked
-        observed = self._population.row(memory.id) is not None
+        observed = self._view.row(memory.id) is not None
         return observed and (memory.tenant, memory.content_hash) not in asked
 
     def _vectors(self, memories: Sequence[Memory]) -> NDArray[np.float32]:
         import numpy as np
 
-        return np.stack([one.vector for one in self._population.sources([m.id for m in memories])])
+        return np.stack([one.vector for one in self._view.sources([m.id for m in memories])])
 
     def _window(self, memories: Sequence[Memory], alone: tuple[str, ...]) -> Window:
-        planner, population = self._planner, self._population
+        planner, view = self._planner, self._view
         ids = [one.id for one in memories]
         hashes = tuple(one.content_hash for one in memories)
-        estimate = estimate_window(population.sources(ids))
-        parts = [population.tenant, planner.options.model_key, hashes]
+        estimate = estimate_window(view.sources(ids))
+        parts = [view.tenant, planner.options.model_key, hashes]
         return Window(
             id=hashlib.sha256(json_text(parts).encode()).hexdigest()[:32],
-            tenant=population.tenant,
+            tenant=view.tenant,
             memories=tuple(ids),
             content_hashes=hashes,
             alone=alone,
@@ -124,7 +124,7 @@ class Windows:
             # Without a session, what was said on one day counts as one occasion.
             sessions=tuple(one.session or one.observed_at[:10] for one in memories),
             may_leave=frozenset(one.id for one in memories if planner.may_be_replaced(one)),
-            standing=frozenset(one for one in ids if population.row(one) is None),
+            derived=frozenset(one for one in ids if view.row(one) is None),
             apart=frozenset(self._apart(ids)),
             operations=planner.options.only,
             decided=planner.options.remembered,
@@ -135,7 +135,7 @@ class Windows:
     def _apart(self, ids: Sequence[str]) -> Iterator[tuple[str, str]]:
         """Yield the pairs that nobody may join, whatever a model says."""
         shown = set(ids)
-        taken_apart = self._population.taken_apart
+        taken_apart = self._view.taken_apart
         for one in ids:
             others = self._opponents.get(one, set()) & shown
             others |= {other for other in shown if (one, other) in taken_apart}

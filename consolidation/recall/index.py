@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING
 from slowwave.consolidation.progress import Progress
 from slowwave.consolidation.vectors.embedder import Embedder
 from slowwave.consolidation.vectors.matrix import TextVectors
-from slowwave.store.asked import Dispute, read_disputes
 from slowwave.store.file import open_reading
 from slowwave.store.idle import changes_of
 from slowwave.store.lineage import Edge, KeptClaim, read_claims_of_updates, read_edges
 from slowwave.store.memories import chosen_tenants, read_recallable
 from slowwave.store.records import LAYERS, Memory
+from slowwave.store.shown_to_model import Dispute, read_disputes
 from slowwave.store.vectors import read_vectors
 from slowwave.store.words import WordIndex
 

@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
-from slowwave.consolidation.updates.memory_with_sayings import MemoryWithSayings, said_in
+from slowwave.consolidation.updates.dated_memory import dated_memory
 from slowwave.consolidation.updates.replacements import find_updates
-from slowwave.store.asked import Dispute
 from slowwave.store.records import UNDATED, Memory
+from slowwave.store.shown_to_model import Dispute
 
 from .hit import Hit
 
@@ -58,7 +58,7 @@ def _later_of(memories: Sequence[Memory], disputes: Iterable[Dispute]) -> Iterat
 def _rivals(memories: Sequence[Memory]) -> Iterator[tuple[str, str]]:
     """Yield pairs of which rules find that they give one thing two values, the earlier first."""
     dated = [one for one in memories if one.observed_at != UNDATED]
-    told = [MemoryWithSayings(one, said_in(one), one.generation == 0) for one in dated]
+    told = [dated_memory(one, one.generation == 0) for one in dated]
     found = find_updates(told, lambda _: True)
     yield from (conflict.sources for conflict in found.conflicts)
     for replacement in found.replacements:

@@ -10,19 +10,18 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from slowwave.consolidation.proposals import (
+    CheckedProposal,
     Draft,
     Proposal,
     Result,
-    Written,
     derived_trust,
 )
-from slowwave.store.entities import keep_entities, keep_scans, unite_entities
 from slowwave.store.file import MemoryFile
-from slowwave.store.journal import insert_row, insert_rows, update_row, update_rows, write_row
 from slowwave.store.ledger import Decision, keep_decision
 from slowwave.store.memories import read_memories
+from slowwave.store.proposal_changes import ProposalChanges
 from slowwave.store.records import LAYERS, Memory, content_hash, json_text, timestamp, to_row
-from slowwave.store.vectors import keep_vectors, to_blob
+from slowwave.store.vectors import to_blob
 
 if TYPE_CHECKING:
     import numpy as np
@@ -44,7 +43,7 @@ class RunContext:
 def apply_written(
     file: MemoryFile,
     run: RunContext,
-    written: Written,
+    written: CheckedProposal,
     vector: NDArray[np.float32] | None,
     entities: Mapping[str, Sequence[str]],
 ) -> Result:
@@ -56,15 +55,16 @@ def apply_written(
     """
     proposal = written.proposal
     sources = list(read_memories(file, proposal.sources))
+    changes = ProposalChanges(file, run.run_id, proposal.id, timestamp(run.now))
     result = _stale(proposal, sources)
     if result is None and proposal.operation == "merge":
-        result = _merge(file, run, written, sources, entities)
+        result = _merge(changes, run, written, sources, entities)
     elif result is None and proposal.keeps_text:
-        result = _support(file, run, written, sources)
+        result = _support(changes, run, written, sources)
     elif result is None and proposal.survivor is not None and vector is not None:
-        result = _grow(file, run, written, vector, sources, entities)
+        result = _grow(changes, run, written, vector, sources, entities)
     elif result is None and vector is not None:
-        result = _insert_derived(file, run, written, vector, sources, entities)
+        result = _insert_derived(changes, run, written, vector, sources, entities)
     if result is None:
         raise ValueError(f"a {proposal.operation} without a vector cannot be applied")
     record(file, run, result)
@@ -116,64 +116,60 @@ def _stale(proposal: Proposal, sources: Sequence[Memory]) -> Result | None:
 
 
 def _merge(
-    file: MemoryFile,
+    changes: ProposalChanges,
     run: RunContext,
-    written: Written,
+    written: CheckedProposal,
     sources: Sequence[Memory],
     entities: Mapping[str, Sequence[str]],
 ) -> Result:
+    """Let one memory stand for others that say the same, unchanged but for its properties."""
     proposal = written.proposal
     survivor, _ = _split_survivor(proposal, sources)
-    others = [memory for memory in sources if memory.id in proposal.leaving]
-    _update(file, run, proposal, survivor, _united(survivor, others, run.now))
-    names = {name for memory in others for name in entities.get(memory.id, ())}
-    unite_entities(file, run.run_id, proposal.id, survivor, names)
-    _supersede(file, run, proposal, others, survivor.id)
-    _add_edges(file, run, proposal, survivor.id, others)
-    _add_derivation(file, run, proposal, survivor.id, written)
+    others = _leaving(proposal, sources)
+    changes.update_memory(survivor.id, _united(survivor, others, run.now))
+    changes.add_names(survivor, {name for one in others for name in entities.get(one.id, ())})
+    changes.supersede(others, survivor.id)
+    changes.add_lineage(survivor.id, others, proposal.operation)
+    changes.add_derivation(survivor.id, _derivation(run, written))
     return Result(proposal, "applied", written.why)
 
 
 def _support(
-    file: MemoryFile, run: RunContext, written: Written, sources: Sequence[Memory]
+    changes: ProposalChanges, run: RunContext, written: CheckedProposal, sources: Sequence[Memory]
 ) -> Result:
-    """Let a rule take in what says no more, and rest on more evidence; not a word of it changes."""
+    """Add evidence to a rule, and supersede what says no more than it; its text does not change."""
     proposal = written.proposal
     rule, others = _split_survivor(proposal, sources)
-    _update(file, run, proposal, rule, _grown(rule, others, run.now))
-    _add_edges(file, run, proposal, rule.id, others)
-    leaving = [memory for memory in others if memory.id in proposal.leaving]
-    _supersede(file, run, proposal, leaving, rule.id)
-    _add_derivation(file, run, proposal, rule.id, written)
+    changes.update_memory(rule.id, _grown(rule, others, run.now))
+    changes.add_lineage(rule.id, others, proposal.operation)
+    changes.supersede(_leaving(proposal, others), rule.id)
+    changes.add_derivation(rule.id, _derivation(run, written))
     return Result(proposal, "applied", written.why)
 
 
 def _grow(
-    file: MemoryFile,
+    changes: ProposalChanges,
     run: RunContext,
-    written: Written,
+    written: CheckedProposal,
     vector: NDArray[np.float32],
     sources: Sequence[Memory],
     entities: Mapping[str, Sequence[str]],
 ) -> Result:
-    """Let a derived memory take others in: it keeps its id, and its row says more."""
-    proposal, draft = written.proposal, written.proposal.draft
+    """Extend a derived memory by others: it keeps its id and gets a longer text."""
+    proposal, text = written.proposal, written.proposal.draft.text
     owner, others = _split_survivor(proposal, sources)
-    text, of = draft.text, content_hash(draft.text)
-    columns = _grown(owner, others, run.now) | {"content": text, "content_hash": of}
-    _update(file, run, proposal, owner, columns)
-    key = {"memory_id": owner.id, "model": run.embedding_model}
-    index = {"vector": to_blob(vector), "dimensions": len(vector), "content_hash": of}
-    _write_index(file, run, proposal, "embeddings", key, index)
-    key = {"memory_id": owner.id}
-    _write_index(file, run, proposal, "entity_scans", key, {"content_hash": of})
-    names = _names_of(text, others, entities)
-    unite_entities(file, run.run_id, proposal.id, owner, names)
-    _add_edges(file, run, proposal, owner.id, others)
-    leaving = [memory for memory in others if memory.id in proposal.leaving]
-    _supersede(file, run, proposal, leaving, owner.id)
-    _add_derivation(file, run, proposal, owner.id, written)
+    columns = _grown(owner, others, run.now)
+    changes.rewrite_memory(owner.id, text, columns, run.embedding_model, to_blob(vector))
+    changes.add_names(owner, _names_of(text, others, entities))
+    changes.add_lineage(owner.id, others, proposal.operation)
+    changes.supersede(_leaving(proposal, others), owner.id)
+    changes.add_derivation(owner.id, _derivation(run, written))
     return Result(proposal, "applied", written.why)
+
+
+def _leaving(proposal: Proposal, sources: Sequence[Memory]) -> list[Memory]:
+    """Return the sources that are superseded."""
+    return [memory for memory in sources if memory.id in proposal.leaving]
 
 
 def _split_survivor(proposal: Proposal, sources: Sequence[Memory]) -> tuple[Memory, list[Memory]]:
@@ -198,19 +194,6 @@ def _grown(owner: Memory, others: Sequence[Memory], now: datetime) -> dict[str, 
     }
 
 
-def _write_index(
-    file: MemoryFile,
-    run: RunContext,
-    proposal: Proposal,
-    table: str,
-    key: dict[str, Any],
-    columns: dict[str, Any],
-) -> None:
-    """Write what was computed from a memory's new text, journaled with the proposal."""
-    columns = columns | {"run_id": run.run_id}
-    write_row(file, run.run_id, proposal.id, table, key, columns)
-
-
 def _names_of(
     text: str, sources: Sequence[Memory], entities: Mapping[str, Sequence[str]]
 ) -> list[str]:
@@ -223,26 +206,21 @@ def _names_of(
 
 
 def _insert_derived(
-    file: MemoryFile,
+    changes: ProposalChanges,
     run: RunContext,
-    written: Written,
+    written: CheckedProposal,
     vector: NDArray[np.float32],
     sources: Sequence[Memory],
     entities: Mapping[str, Sequence[str]],
 ) -> Result:
+    """Write a new memory that stands for its sources."""
     proposal = written.proposal
     derived = _build_memory(run, proposal, proposal.draft, sources)
-    row = to_row(derived)
-    insert_row(file, run.run_id, proposal.id, "memories", row, {"id": derived.id})
-    blob = to_blob(vector)
-    keep_vectors(file, run.embedding_model, [(derived.id, derived.content_hash, blob)], run.run_id)
     names = _names_of(derived.content, sources, entities)
-    keep_entities(file, proposal.tenant, [(derived.id, names)], run.run_id)
-    keep_scans(file, [(derived.id, derived.content_hash)], run.run_id)
-    _add_edges(file, run, proposal, derived.id, sources)
-    leaving = [memory for memory in sources if memory.id in proposal.leaving]
-    _supersede(file, run, proposal, leaving, derived.id)
-    _add_derivation(file, run, proposal, derived.id, written)
+    changes.insert_memory(derived, run.embedding_model, to_blob(vector), names)
+    changes.add_lineage(derived.id, sources, proposal.operation)
+    changes.supersede(_leaving(proposal, sources), derived.id)
+    changes.add_derivation(derived.id, _derivation(run, written))
     return Result(proposal, "applied", written.why, derived=derived.id)
 
 
@@ -333,68 +311,20 @@ def _latest_end(memories: Sequence[Memory]) -> str | None:
     return None if None in ends else max(end for end in ends if end is not None)
 
 
-def _update(
-    file: MemoryFile, run: RunContext, proposal: Proposal, memory: Memory, columns: dict[str, Any]
-) -> None:
-    if columns:
-        update_row(file, run.run_id, proposal.id, "memories", {"id": memory.id}, columns)
-
-
-def _supersede(
-    file: MemoryFile,
-    run: RunContext,
-    proposal: Proposal,
-    leaving: Sequence[Memory],
-    successor: str,
-) -> None:
-    now = timestamp(run.now)
-    columns = {"status": "superseded", "superseded_by": successor, "superseded_at": now}
-    keys = [{"id": memory.id} for memory in leaving]
-    columns |= {"updated_at": now}
-    update_rows(file, run.run_id, proposal.id, "memories", keys, columns)
-
-
-def _add_edges(
-    file: MemoryFile,
-    run: RunContext,
-    proposal: Proposal,
-    derived_id: str,
-    sources: Sequence[Memory],
-) -> None:
-    rows = []
-    for source in sources:
-        key = {"derived_id": derived_id, "source_id": source.id}
-        row = key | {
-            "operation": proposal.operation,
-            "run_id": run.run_id,
-            "source_hash": content_hash(source.content),
-            "source_content": None,
-            "created_at": timestamp(run.now),
-        }
-        rows.append((row, key))
-    insert_rows(file, run.run_id, proposal.id, "synthesized_from", rows)
-
-
-def _add_derivation(
-    file: MemoryFile, run: RunContext, proposal: Proposal, memory_id: str, written: Written
-) -> None:
-    claims = [asdict(one) for one in proposal.draft.claims]
-    row = {
-        "memory_id": memory_id,
-        "run_id": run.run_id,
-        "proposal": proposal.id,
+def _derivation(run: RunContext, written: CheckedProposal) -> dict[str, Any]:
+    """Return how a proposal's text came about: by whom, from what, and what that cost."""
+    proposal = written.proposal
+    return {
         "operation": proposal.operation,
         "writer": "model" if proposal.by_model else "extractive",
         "model": run.model if proposal.by_model else None,
         "prompt_hash": _prompt_hash(run, proposal),
         "inputs_hash": _inputs_hash(proposal),
-        "claims": json_text(claims),
+        "claims": json_text([asdict(one) for one in proposal.draft.claims]),
         "prompt_tokens": written.usage.prompt_tokens,
         "completion_tokens": written.usage.completion_tokens,
         "cost_usd": written.usage.cost_usd,
     }
-    key = {"memory_id": memory_id, "run_id": run.run_id, "proposal": proposal.id}
-    insert_row(file, run.run_id, proposal.id, "derivations", row, key)
 
 
 def _prompt_hash(run: RunContext, proposal: Proposal) -> str:

@@ -9,9 +9,9 @@ from datetime import datetime
 from functools import partial
 from pathlib import Path
 
-from slowwave.consolidation.planning.savings import expected_counts, weighed
+from slowwave.consolidation.planning.savings import expected_counts, with_savings
 from slowwave.consolidation.progress import Progress
-from slowwave.consolidation.proposals import Asked, Result, Usage
+from slowwave.consolidation.proposals import AskedWindow, Result, Usage
 from slowwave.consolidation.runtime.interruption import InterruptedEarly, Interruption, OutOfTime
 from slowwave.consolidation.snapshot.snapshot import Snapshot
 from slowwave.consolidation.text.token_count import count_tokens
@@ -19,26 +19,26 @@ from slowwave.store.errors import StoreError
 from slowwave.store.file import open_reading
 from slowwave.store.memories import Counts, count_memories
 
-from .execute import Executed, Run
+from .execute import Executed, RunInFile
 from .outcome import Outcome, report_of, verdict
 from .purge import NOTHING, Purged, carry_out_purge
 from .survey import Survey, Surveyor
 
 
-def planned(survey: Survey) -> Outcome:
+def planned_outcome(survey: Survey) -> Outcome:
     """Return what a dry run tells: the plan, and where it would lead."""
     plan, before, purgeable = survey.plan, survey.snapshot.counts, survey.purgeable or NOTHING
-    after = expected_counts(before, plan.proposals, survey.populations)
+    after = expected_counts(before, plan.proposals, survey.views)
     after = replace(after, superseded=after.superseded - len(purgeable.ids))
-    results = weighed((Result(one, "planned") for one in plan.proposals), survey.populations)
-    asked = tuple(Asked(one, "planned") for one in plan.windows)
+    results = with_savings((Result(one, "planned") for one in plan.proposals), survey.views)
+    asked = tuple(AskedWindow(one, "planned") for one in plan.windows)
     purged = Purged(purgeable.ids, purgeable.kept)
     return Outcome(plan, tuple(results), before, after, Usage(), asked, purged=purged)
 
 
 @contextmanager
-def ended_early(run: Run, interruption: Interruption) -> Iterator[None]:
-    """Let an interruption in the block end the run. Raises `InterruptedEarly`."""
+def end_if_interrupted(run: RunInFile, interruption: Interruption) -> Iterator[None]:
+    """End the run if the block is interrupted. Raises `InterruptedEarly`."""
     try:
         yield
     except KeyboardInterrupt:
@@ -48,8 +48,8 @@ def ended_early(run: Run, interruption: Interruption) -> Iterator[None]:
         raise InterruptedEarly(kept) from None
 
 
-def carried_out(
-    run: Run,
+def carry_out_plan(
+    run: RunInFile,
     survey: Survey,
     surveyor: Surveyor,
     progress: Progress,
@@ -60,14 +60,14 @@ def carried_out(
         run.preflight.check_and_back_up()
     look_again = partial(surveyor.again, survey.found.cache, run)
     try:
-        return run.carry_out(survey.plan, survey.populations, progress, interruption, look_again)
+        return run.carry_out(survey.plan, survey.views, progress, interruption, look_again)
     except Exception:
         run.end("failed", survey.plan.digest, {})
         raise
 
 
-def ended(
-    path: Path, run: Run, survey: Survey, executed: Executed, interruption: Interruption
+def close_run(
+    path: Path, run: RunInFile, survey: Survey, executed: Executed, interruption: Interruption
 ) -> Outcome:
     """Count what is there now, and write down how the run ended as far as that can be."""
     plan, before = survey.plan, survey.snapshot.counts
@@ -94,7 +94,7 @@ def ended(
     return outcome
 
 
-def purged_as_well(
+def purge_after_run(
     path: Path, outcome: Outcome, survey: Survey, now: datetime, interruption: Interruption
 ) -> Outcome:
     """Purge after a run, if that is wanted. Raises `StoreError` if nothing at all was changed."""

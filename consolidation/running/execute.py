@@ -11,14 +11,20 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
-from slowwave.consolidation.planning.savings import weighed
+from slowwave.consolidation.planning.savings import with_savings
 from slowwave.consolidation.progress import Progress
-from slowwave.consolidation.proposals import Asked, Plan, Result, State, Usage, Written
+from slowwave.consolidation.proposals import (
+    AskedWindow,
+    CheckedProposal,
+    Plan,
+    Result,
+    State,
+    Usage,
+)
 from slowwave.consolidation.runtime.interruption import Interruption
 from slowwave.consolidation.runtime.threads import run_in_thread
 from slowwave.consolidation.vectors.embedder import Embedder
 from slowwave.consolidation.writing.writer import Answers, Writer
-from slowwave.store.asked import Dispute, keep_asked, keep_disputes
 from slowwave.store.entities import forget_found, keep_entities, keep_scans
 from slowwave.store.errors import FileHeld, StoreError, UnusableFile
 from slowwave.store.file import Identity, MemoryFile, open_reading, open_writing
@@ -29,13 +35,14 @@ from slowwave.store.ledger import (
     read_decision,
 )
 from slowwave.store.records import new_id, timestamp
+from slowwave.store.shown_to_model import Dispute, keep_asked, keep_disputes
 from slowwave.store.vectors import keep_vectors
 
 from .apply import RunContext, apply_written, record
 from .preflight import Preflight
 
 if TYPE_CHECKING:
-    from slowwave.consolidation.snapshot.population import Population
+    from slowwave.consolidation.snapshot.tenant_view import TenantView
     from slowwave.consolidation.writing.drafts import Drafting
 
 # How many memories' names are written by one transaction: a moment's work.
@@ -46,7 +53,7 @@ _AT_ONCE = 32
 
 
 # Gives the plan of what is there now, and the tenants that it is about.
-LookAgain = Callable[[], tuple[Plan, "Sequence[Population]"]]
+LookAgain = Callable[[], tuple[Plan, "Sequence[TenantView]"]]
 
 
 @dataclass(frozen=True)
@@ -55,7 +62,7 @@ class Executed:
 
     results: tuple[Result, ...]
     # What became of the questions to a model.
-    asked: tuple[Asked, ...]
+    asked: tuple[AskedWindow, ...]
     usage: Usage
     interrupted: bool
     # Why the file could not be written any more, after something was applied.
@@ -67,15 +74,15 @@ class _Done:
     """What was done so far."""
 
     results: dict[str, Result] = field(default_factory=dict)
-    asked: dict[str, Asked] = field(default_factory=dict)
+    asked: dict[str, AskedWindow] = field(default_factory=dict)
     usage: Usage = field(default_factory=Usage)
     # What may have been written to the file without having come among the results.
-    last: Sequence[Written] = ()
+    last: Sequence[CheckedProposal] = ()
     # The tenants that what is being done is about.
-    populations: Sequence[Population] = ()
+    views: Sequence[TenantView] = ()
 
 
-class Run:
+class RunInFile:
     """One run's place in the file: it begins with the first thing that is written.
 
     A night in which nothing happened leaves no trace at all.
@@ -137,7 +144,7 @@ class Run:
     def carry_out(
         self,
         plan: Plan,
-        populations: Sequence[Population],
+        views: Sequence[TenantView],
         progress: Progress,
         interruption: Interruption,
         look_again: LookAgain,
@@ -149,14 +156,14 @@ class Run:
         cannot be asked. An interruption ends it wherever it is: what is applied stays, and is told.
         After it the run cannot be interrupted any more.
         """
-        done = _Done(populations=populations)
+        done = _Done(views=views)
         interrupted = False
         broken_off: StoreError | None = None
         try:
             if not plan.is_empty:
                 self._settle_all(plan, progress, done)
             if any(one.state == "applied" for one in done.asked.values()):
-                again, done.populations = look_again()
+                again, done.views = look_again()
                 self._settle_all(again, progress, done)
             interruption.close()
         except KeyboardInterrupt:
@@ -175,8 +182,8 @@ class Run:
         left = [one for one in plan.proposals if one.id not in results]
         state: State = "failed" if broken_off else "skipped"
         why = broken_off.message if broken_off else "the run was interrupted"
-        results |= _by_id(weighed((Result(one, state, why) for one in left), populations))
-        unasked = {one.id: Asked(one, state, why) for one in plan.windows}
+        results |= _by_id(with_savings((Result(one, state, why) for one in left), views))
+        unasked = {one.id: AskedWindow(one, state, why) for one in plan.windows}
         others = [one for key, one in results.items() if key not in planned]
         return Executed(
             (*(results[proposal.id] for proposal in plan.proposals), *others),
@@ -191,14 +198,14 @@ class Run:
             run_in_thread(self._writer.make_ready)
         with self._writing() as file:
             answers = self._kept_answers(file)
-            for some in self._drafting.written(plan, done.populations, answers):
-                written = [one for one in some if isinstance(one, Written)]
+            for some in self._drafting.checked_drafts(plan, done.views, answers):
+                written = [one for one in some if isinstance(one, CheckedProposal)]
                 for part in _batches(written):
                     done.last = part
                     self._settle_part(file, part, done)
                     progress.stage("applying", len(done.results), len(plan.proposals))
                 for one in some:
-                    if isinstance(one, Asked):
+                    if isinstance(one, AskedWindow):
                         self._note_asked(file, one, done)
                         progress.stage("asking", len(done.asked), len(plan.windows))
 
@@ -207,7 +214,7 @@ class Run:
 
         return KeptAnswers(file, self.context.now)
 
-    def _note_asked(self, file: MemoryFile, asked: Asked, done: _Done) -> None:
+    def _note_asked(self, file: MemoryFile, asked: AskedWindow, done: _Done) -> None:
         """Note what became of a question; what was answered is not asked again."""
         done.asked[asked.window.id] = asked
         done.usage += asked.usage
@@ -223,20 +230,20 @@ class Run:
                 )
                 keep_disputes(file, _disputes(asked), self.context.run_id)
 
-    def _settle_part(self, file: MemoryFile, part: Sequence[Written], done: _Done) -> None:
+    def _settle_part(self, file: MemoryFile, part: Sequence[CheckedProposal], done: _Done) -> None:
         try:
-            done.results |= self._settle(file, part, done.populations)
+            done.results |= self._settle(file, part, done.views)
         except (FileHeld, UnusableFile):
-            raise  # whoever else comes would meet the same, and wait as long for it
+            raise  # every other write would wait as long, and fail in the same way
         except StoreError:
             # One of them cannot be written; what comes before it can.
             if len(part) == 1:
                 raise
             for one in part:
-                done.results |= self._settle(file, [one], done.populations)
+                done.results |= self._settle(file, [one], done.views)
 
     def _find_what_stands(self, done: _Done) -> None:
-        """Ask the file what stands in it: between a commit and a note of it there is a gap."""
+        """Look up what was applied: an interruption may come between a commit and its record."""
         if not self._begun:
             return
         with open_reading(self._path) as file:
@@ -246,7 +253,7 @@ class Run:
                 if decision is not None:
                     state = cast("State", decision.state)
                     result = Result(last.proposal, state, decision.why, decision.derived)
-                    done.results |= _by_id(weighed([result], done.populations))
+                    done.results |= _by_id(with_savings([result], done.views))
 
     def end_early(self) -> bool:
         """Write down that the run was interrupted before it applied anything.
@@ -273,16 +280,16 @@ class Run:
                 now = timestamp(self.context.now)
                 backup = {"backup": self.preflight.backup.name} if self.preflight.backup else {}
                 options = {**self._options, **backup}
-                # Before it is so: whoever is interrupted here asks the file.
+                # Before it is true: if this is interrupted, the file is asked.
                 self._begun = True
                 begin_run(file, self.context.run_id, now, version("slowwave"), options)
             yield file
 
     def _settle(
-        self, file: MemoryFile, several: Sequence[Written], populations: Sequence[Population]
+        self, file: MemoryFile, several: Sequence[CheckedProposal], views: Sequence[TenantView]
     ) -> dict[str, Result]:
         """Apply what was accepted, and write down what was not, in one transaction."""
-        entities = {one.tenant: one.entities for one in populations}
+        entities = {one.tenant: one.entities for one in views}
         results: list[Result] = []
         with file.transaction():
             for written in several:
@@ -297,19 +304,19 @@ class Run:
                 results.append(result)
         for one in several:
             self._drafting.vectors.pop(one.proposal.id, None)
-        return _by_id(weighed(results, populations))
+        return _by_id(with_savings(results, views))
 
 
 def _by_id(results: Iterable[Result]) -> dict[str, Result]:
     return {one.proposal.id: one for one in results}
 
 
-def _batches(several: Sequence[Written]) -> Iterator[Sequence[Written]]:
-    """Part proposals so that no transaction keeps others waiting for more than a moment.
+def _batches(several: Sequence[CheckedProposal]) -> Iterator[Sequence[CheckedProposal]]:
+    """Split proposals into transactions that keep others waiting for a moment only.
 
     One that is larger by itself is not parted: it is carried out whole or not at all.
     """
-    part: list[Written] = []
+    part: list[CheckedProposal] = []
     size = 0
     for written in several:
         size += len(written.proposal.sources)
@@ -321,7 +328,7 @@ def _batches(several: Sequence[Written]) -> Iterator[Sequence[Written]]:
         yield part
 
 
-def _disputes(asked: Asked) -> list[Dispute]:
+def _disputes(asked: AskedWindow) -> list[Dispute]:
     """Return the conflicts that a model named by what the memories say."""
     window = asked.window
     hash_of = dict(zip(window.memories, window.content_hashes, strict=True))

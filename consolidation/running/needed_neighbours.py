@@ -18,43 +18,43 @@ from slowwave.consolidation.thresholds import EXTRACT_SIMILARITY
 from slowwave.store.purge import Purgeable
 
 if TYPE_CHECKING:
-    from slowwave.consolidation.snapshot.population import Population
+    from slowwave.consolidation.snapshot.tenant_view import TenantView
 
 
-def spare_neighbours(purgeable: Purgeable, populations: Sequence[Population]) -> Purgeable:
+def spare_neighbours(purgeable: Purgeable, views: Sequence[TenantView]) -> Purgeable:
     """Keep what the next nights compare active memories with."""
-    spared = {one for population in populations for one in _needed(population, purgeable.ids)}
+    spared = {one for view in views for one in _needed(view, purgeable.ids)}
     going = tuple(one for one in purgeable.ids if one not in spared)
     return Purgeable(going, replace(purgeable.kept, neighbours=len(purgeable.ids) - len(going)))
 
 
-def _needed(population: Population, ids: Sequence[str]) -> list[str]:
-    rows = [row for one in ids if (row := population.row(one)) is not None]
+def _needed(view: TenantView, ids: Sequence[str]) -> list[str]:
+    rows = [row for one in ids if (row := view.row(one)) is not None]
     if not rows:
         return []
-    family = {row: _family(population, row) for row in rows}
-    near = {family[row] for row in _near_active(population, rows, family)}
-    return [population.memories[row].id for row in rows if family[row] in near]
+    family = {row: _family(view, row) for row in rows}
+    near = {family[row] for row in _near_active(view, rows, family)}
+    return [view.memories[row].id for row in rows if family[row] in near]
 
 
-def _family(population: Population, row: int) -> str:
+def _family(view: TenantView, row: int) -> str:
     """Return the id of the memory that stands for this one by now."""
-    memory, seen = population.memories[row], set[str]()
+    memory, seen = view.memories[row], set[str]()
     while memory.superseded_by is not None and memory.id not in seen:
         seen.add(memory.id)
-        after = population.row(memory.superseded_by)
+        after = view.row(memory.superseded_by)
         if after is None:
-            return population.owners.get(memory.id, memory.superseded_by)
-        memory = population.memories[after]
+            return view.owners.get(memory.id, memory.superseded_by)
+        memory = view.memories[after]
     return memory.id
 
 
-def _near_active(population: Population, rows: Sequence[int], family: dict[int, str]) -> list[int]:
+def _near_active(view: TenantView, rows: Sequence[int], family: dict[int, str]) -> list[int]:
     """Return those of the rows that an active memory is near to, but for the one it became."""
     import numpy as np
 
-    memories, chosen = population.memories, np.array(sorted(rows), dtype=np.intp)
-    near = similar_pairs(population.vectors(range(len(memories))), EXTRACT_SIMILARITY, chosen)
+    memories, chosen = view.memories, np.array(sorted(rows), dtype=np.intp)
+    near = similar_pairs(view.vectors(range(len(memories))), EXTRACT_SIMILARITY, chosen)
     pairs = list(zip(near.left.tolist(), near.right.tolist(), strict=True))
     return sorted(
         {

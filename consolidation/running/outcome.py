@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
-from slowwave.consolidation.proposals import Asked, Conflict, Plan, Result, Usage
+from slowwave.consolidation.proposals import AskedWindow, Conflict, Plan, Result, Usage
 from slowwave.store.errors import StoreError
 from slowwave.store.memories import Counts
 
@@ -24,7 +24,7 @@ class Outcome:
     after: Counts
     usage: Usage
     # What became of the questions to a model; in a dry run, what would be asked.
-    asked: tuple[Asked, ...] = ()
+    asked: tuple[AskedWindow, ...] = ()
     # None where nothing was written: a dry run, or a night with nothing to do.
     run_id: str | None = None
     interrupted: bool = False
@@ -55,7 +55,7 @@ class Outcome:
 
 
 def verdict(outcome: Outcome) -> Literal["done", "partial", "failed", "interrupted"]:
-    """Say in a word how a run ended.
+    """Return in a word how a run ended.
 
     A failed or skipped proposal makes it partial, and failed if nothing was applied. What a writer
     declined, what was stale, and a model's draft that did not pass the check did not go wrong. A

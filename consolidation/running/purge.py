@@ -21,7 +21,7 @@ from slowwave.store.records import new_id, timestamp
 from .needed_neighbours import spare_neighbours
 
 if TYPE_CHECKING:
-    from slowwave.consolidation.snapshot.population import Population
+    from slowwave.consolidation.snapshot.tenant_view import TenantView
 
 _INTERRUPTED = "the purge was interrupted"
 NOTHING = Purgeable((), Kept())
@@ -41,11 +41,11 @@ class Purged:
     end_is_kept: bool = True
 
 
-def plan_purge(path: Path, populations: Sequence[Population], now: datetime) -> Purgeable:
-    """Say what a purge of these tenants would delete."""
+def plan_purge(path: Path, views: Sequence[TenantView], now: datetime) -> Purgeable:
+    """Return what a purge of these tenants would delete."""
     with open_reading(path) as file:
-        purgeable = find_purgeable(file, [one.tenant for one in populations], now)
-    return spare_neighbours(purgeable, populations)
+        purgeable = find_purgeable(file, [one.tenant for one in views], now)
+    return spare_neighbours(purgeable, views)
 
 
 def carry_out_purge(

@@ -7,9 +7,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from slowwave.consolidation.planning.savings import expected_counts, weighed
+from slowwave.consolidation.planning.savings import expected_counts, with_savings
 from slowwave.consolidation.progress import Progress
-from slowwave.consolidation.proposals import Asked, Plan, Result, Usage
+from slowwave.consolidation.proposals import AskedWindow, Plan, Result, Usage
 from slowwave.consolidation.runtime.interruption import InterruptedEarly, Interruption
 from slowwave.consolidation.runtime.threads import run_in_thread
 from slowwave.consolidation.vectors.embedder import Embedder
@@ -17,15 +17,15 @@ from slowwave.consolidation.writing.writer import Writer
 from slowwave.store.file import open_reading
 from slowwave.store.memories import Counts
 
-from .ending import planned
+from .ending import planned_outcome
 from .outcome import Outcome
 from .survey import Surveyor
 
 if TYPE_CHECKING:
-    from slowwave.consolidation.snapshot.population import Population
+    from slowwave.consolidation.snapshot.tenant_view import TenantView
 
 
-def rehearsed(
+def rehearse(
     path: Path,
     surveyor: Surveyor,
     embedder: Embedder,
@@ -40,10 +40,10 @@ def rehearsed(
     """
     try:
         survey = surveyor.survey()
-        outcome = planned(survey)
+        outcome = planned_outcome(survey)
         if not asks:
             return outcome
-        return _asked_only(path, outcome, survey.populations, embedder, writer, progress)
+        return _asked_only(path, outcome, survey.views, embedder, writer, progress)
     except KeyboardInterrupt:
         interruption.close()
         raise InterruptedEarly(kept=False) from None
@@ -52,7 +52,7 @@ def rehearsed(
 def _asked_only(
     path: Path,
     outcome: Outcome,
-    populations: Sequence[Population],
+    views: Sequence[TenantView],
     embedder: Embedder,
     writer: Writer,
     progress: Progress,
@@ -67,20 +67,20 @@ def _asked_only(
     plan = outcome.plan
     run_in_thread(writer.make_ready)
     results: dict[str, Result] = {}
-    asked: list[Asked] = []
+    asked: list[AskedWindow] = []
     with open_reading(path) as file:
         drafting = Drafting(embedder, writer)
-        for some in drafting.written(plan, populations, KeptAnswers(file)):
+        for some in drafting.checked_drafts(plan, views, KeptAnswers(file)):
             for one in some:
-                if isinstance(one, Asked):
+                if isinstance(one, AskedWindow):
                     asked.append(one)
                     progress.stage("asking", len(asked), len(plan.windows))
                 else:
                     results[one.proposal.id] = Result(one.proposal, one.state, one.why)
     return replace(
         outcome,
-        results=tuple(weighed(results.values(), populations)),
-        after=_expected(outcome, plan, list(results.values()), populations),
+        results=tuple(with_savings(results.values(), views)),
+        after=_expected(outcome, plan, list(results.values()), views),
         usage=sum((one.usage for one in asked), start=Usage()),
         asked=tuple(asked),
     )
@@ -90,11 +90,11 @@ def _expected(
     outcome: Outcome,
     plan: Plan,
     results: Sequence[Result],
-    populations: Sequence[Population],
+    views: Sequence[TenantView],
 ) -> Counts:
     """Return the counts to which all that would be applied leads, purging aside."""
     done = [one.proposal for one in results if one.state == "planned"]
-    before = expected_counts(outcome.before, plan.proposals, populations)
-    after = expected_counts(outcome.before, done, populations)
+    before = expected_counts(outcome.before, plan.proposals, views)
+    after = expected_counts(outcome.before, done, views)
     purged = before.superseded - outcome.after.superseded
     return replace(after, superseded=after.superseded - purged)

@@ -8,7 +8,7 @@ from dataclasses import replace
 from slowwave.consolidation.errors import ConsolidationError
 from slowwave.consolidation.runtime.interruption import Interruption, OutOfTime
 from slowwave.consolidation.runtime.threads import start_in_thread
-from slowwave.consolidation.snapshot.idle import Found
+from slowwave.consolidation.snapshot.idle import Findings
 from slowwave.store.errors import StoreError
 
 from .outcome import Outcome
@@ -26,7 +26,7 @@ _MUCH = 0.1
 
 def save_findings(
     surveyor: Surveyor,
-    first: Found,
+    first: Findings,
     outcome: Outcome,
     preflight: Preflight,
     interruption: Interruption,
@@ -48,7 +48,7 @@ def save_findings(
 
 def _saved(
     surveyor: Surveyor,
-    first: Found,
+    first: Findings,
     changed: bool,
     preflight: Preflight,
     interruption: Interruption,
@@ -59,7 +59,7 @@ def _saved(
         with interruption.limited():
             preflight.refuse_damaged()
             first.idle_marks.keep(first)
-        found: Found | None = first
+        found: Findings | None = first
         if changed:
             if not short:
                 return None
@@ -68,7 +68,7 @@ def _saved(
         if found is not None:
             with interruption.limited():
                 found.idle_marks.keep(found)
-                found.idle_marks.keep_words(found)
+                found.idle_marks.keep_idle_marks(found)
     except (StoreError, ConsolidationError) as error:
         return error.message
     except OutOfTime:
@@ -76,7 +76,7 @@ def _saved(
     return None
 
 
-def _awaited(found: Future[Found], interruption: Interruption) -> Found | None:
+def _awaited(found: Future[Findings], interruption: Interruption) -> Findings | None:
     """Return what a look finds once it is there, or None if somebody interrupts."""
     while not interruption.asked:
         try:

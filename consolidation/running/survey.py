@@ -10,12 +10,16 @@ from typing import TYPE_CHECKING
 
 from slowwave.consolidation.options import CycleOptions, PlanOptions
 from slowwave.consolidation.progress import Progress
-from slowwave.consolidation.proposals import Plan, joined
-from slowwave.consolidation.runtime.garbage import without_garbage_collection
+from slowwave.consolidation.proposals import Plan, join_plans
 from slowwave.consolidation.runtime.threads import run_in_thread
 from slowwave.consolidation.snapshot.cache import Cache
-from slowwave.consolidation.snapshot.idle import Found, IdleMarks
-from slowwave.consolidation.snapshot.snapshot import Keeper, Snapshot, complete, read_snapshot
+from slowwave.consolidation.snapshot.idle import Findings, IdleMarks
+from slowwave.consolidation.snapshot.snapshot import (
+    FindingsKeeper,
+    Snapshot,
+    compute_missing,
+    read_snapshot,
+)
 from slowwave.consolidation.vectors.embedder import Embedder
 from slowwave.consolidation.writing.writer import Writer
 from slowwave.store.purge import Purgeable
@@ -24,7 +28,7 @@ from slowwave.store.records import timestamp
 from .purge import plan_purge
 
 if TYPE_CHECKING:
-    from slowwave.consolidation.snapshot.population import Population
+    from slowwave.consolidation.snapshot.tenant_view import TenantView
 
 
 @dataclass(frozen=True)
@@ -32,10 +36,10 @@ class Survey:
     """What was seen of a file."""
 
     snapshot: Snapshot
-    populations: Sequence[Population]
+    views: Sequence[TenantView]
     # Of all tenants.
     plan: Plan
-    found: Found
+    found: Findings
     # What a purge would delete; None if none is wanted.
     purgeable: Purgeable | None = None
 
@@ -52,7 +56,7 @@ class Surveyor:
         now: datetime,
         progress: Progress,
     ) -> None:
-        """Take where to look, and with what."""
+        """Take the file, the options, and what is needed to read and plan."""
         self._path = path
         self._options = options
         self._embedder = embedder
@@ -66,8 +70,7 @@ class Surveyor:
         """Whether more than a purge is wanted."""
         return self._options.consolidate
 
-    @without_garbage_collection()
-    def survey(self, keeper: Keeper | None = None, cache: Cache | None = None) -> Survey:
+    def survey(self, keeper: FindingsKeeper | None = None, cache: Cache | None = None) -> Survey:
         """Read, compute what is missing, and plan.
 
         keeper: takes what was computed; cache: of an earlier survey of this run. Raises
@@ -75,20 +78,26 @@ class Surveyor:
         """
         options = self._options
         idle_marks = IdleMarks(self._path, self._embedder.name, self._chosen(), self._now)
-        anew = options.full or options.reconsider or options.purge or not options.consolidate
-        standing = idle_marks.look_up(options.tenants)
-        resting = {} if anew else {one: plan for one, plan in standing.items() if plan is not None}
+        looks_at_all = (
+            options.full or options.reconsider or options.purge or not options.consolidate
+        )
+        idle_plans = idle_marks.look_up(options.tenants)
+        idle = (
+            {}
+            if looks_at_all
+            else {one: plan for one, plan in idle_plans.items() if plan is not None}
+        )
         snapshot = read_snapshot(
             self._path,
             options.tenants,
             self._embedder.name,
             self._now,
-            resting,
+            idle,
             cache,
             options.full and cache is None,
             self._writer.key,
         )
-        populations = complete(
+        views = compute_missing(
             # What a purge alone lacks of vectors is computed and not kept: it is not its work.
             snapshot,
             self._embedder,
@@ -99,21 +108,21 @@ class Surveyor:
         if not options.reconsider:
             decided = snapshot.remembered | options.left_out
             chosen = replace(chosen, remembered=decided, asked=snapshot.asked)
-        plans = _planned(populations, chosen, self._progress) if options.consolidate else {}
-        everything = resting | plans
-        plan = joined(everything[one] for one in snapshot.tenants if one in everything)
-        whole = not options.tenants and not resting
-        found = idle_marks.found(snapshot, populations, plans, whole)
-        purgeable = plan_purge(self._path, populations, self._at) if options.purge else None
-        return Survey(snapshot, populations, plan, found, purgeable)
+        plans = _planned(views, chosen, self._progress) if options.consolidate else {}
+        plan_of = idle | plans
+        plan = join_plans(plan_of[one] for one in snapshot.tenants if one in plan_of)
+        whole = not options.tenants and not idle
+        found = idle_marks.found(snapshot, views, plans, whole)
+        purgeable = plan_purge(self._path, views, self._at) if options.purge else None
+        return Survey(snapshot, views, plan, found, purgeable)
 
-    def again(self, known: Cache, keeper: Keeper) -> tuple[Plan, Sequence[Population]]:
+    def again(self, known: Cache, keeper: FindingsKeeper) -> tuple[Plan, Sequence[TenantView]]:
         """Return the plan of what is there once a run did what it had planned.
 
         known: what the first survey found out. Nobody is asked anything more by this plan.
         """
         survey = self.survey(keeper, known)
-        return replace(survey.plan, windows=()), survey.populations
+        return replace(survey.plan, windows=()), survey.views
 
     def _chosen(self) -> PlanOptions:
         return PlanOptions(
@@ -126,19 +135,19 @@ class Surveyor:
 
 
 def _planned(
-    populations: Sequence[Population], options: PlanOptions, progress: Progress
+    views: Sequence[TenantView], options: PlanOptions, progress: Progress
 ) -> dict[str, Plan]:
     """Return the plan of each tenant that is not at rest."""
-    if not populations:
+    if not views:
         return {}  # and nothing is loaded that reads texts
     from slowwave.consolidation.planning.plan import plan_tenant
 
     def plan() -> dict[str, Plan]:
         plans: dict[str, Plan] = {}
-        for one in populations:
-            progress.stage("planning", len(plans), len(populations))
+        for one in views:
+            progress.stage("planning", len(plans), len(views))
             plans[one.tenant] = plan_tenant(one, options)
-        progress.stage("planning", len(populations), len(populations))
+        progress.stage("planning", len(views), len(views))
         return plans
 
     return run_in_thread(plan)

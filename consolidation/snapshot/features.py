@@ -7,7 +7,7 @@ from msgspec.json import Decoder
 
 from slowwave.consolidation.text.injection import commands
 from slowwave.consolidation.text.reading import read
-from slowwave.consolidation.updates.sayings import Saying, sayings_of
+from slowwave.consolidation.updates.sentence_features import SentenceFeatures, sentence_features
 from slowwave.store.records import Memory
 
 from .cache import Cache
@@ -24,7 +24,7 @@ class TextFeatures(Struct, frozen=True, array_like=True):
     # The sentences with which it tries to command who reads it.
     orders: tuple[str, ...]
     # What it is about and what it says of it, sentence by sentence.
-    sayings: tuple[Saying, ...]
+    sentences: tuple[SentenceFeatures, ...]
 
 
 _FORM = Decoder(TextFeatures)
@@ -38,6 +38,6 @@ def features_of(memory: Memory, cache: Cache) -> TextFeatures:
         [memory.content_hash],
         _FORM,
         lambda: TextFeatures(
-            names_in(text), read(text).normative, commands(text), sayings_of(text)
+            names_in(text), read(text).normative, commands(text), sentence_features(text)
         ),
     )

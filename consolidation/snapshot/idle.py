@@ -20,9 +20,9 @@ from msgspec.json import Decoder, encode
 
 from slowwave.consolidation.options import PlanOptions
 from slowwave.consolidation.proposals import Conflict, Plan, Refusal, Suspicion, TooLong, Undecided
-from slowwave.store.cache import forget_memos, keep_memos
+from slowwave.store.cache import forget_cached, keep_cached
 from slowwave.store.file import open_reading, open_writing
-from slowwave.store.idle import keep_standing, read_standing
+from slowwave.store.idle import keep_idle_report, read_idle_report
 from slowwave.store.memories import chosen_tenants
 from slowwave.store.neighbours import keep_parts
 from slowwave.store.records import json_text
@@ -31,7 +31,7 @@ from .cache import Cache, rules
 from .snapshot import Snapshot, basis_of
 
 if TYPE_CHECKING:
-    from .population import Population
+    from .tenant_view import TenantView
 
 
 @dataclass(frozen=True)
@@ -48,11 +48,11 @@ class IdleMark:
 
 
 @dataclass(frozen=True)
-class Found:
+class Findings:
     """What a look leaves to later ones; it is small beside what was looked at."""
 
     idle_marks: IdleMarks
-    words: tuple[IdleMark, ...]
+    idle: tuple[IdleMark, ...]
     # Per tenant, how many parts of its graph stay, and what comes behind them.
     graphs: tuple[tuple[str, int, tuple[bytes, ...]], ...]
     cache: Cache
@@ -74,47 +74,47 @@ class IdleMarks:
         """Return what stands of each tenant named, or of all; None of one that is not at rest."""
         with open_reading(self._path) as file:
             return {
-                tenant: _read(read_standing(file, tenant, self._key, self._now))
+                tenant: _read(read_idle_report(file, tenant, self._key, self._now))
                 for tenant in chosen_tenants(file, chosen)
             }
 
     def found(
         self,
         snapshot: Snapshot,
-        populations: Sequence[Population],
+        views: Sequence[TenantView],
         plans: Mapping[str, Plan],
         whole: bool,
-    ) -> Found:
+    ) -> Findings:
         """Return what is to be kept of a look."""
-        words = []
+        idle = []
         for tenant_rows in snapshot.tenants_rows:
             plan = plans.get(tenant_rows.tenant)
             if plan is not None and plan.is_empty:
                 ends = (one.expires_at for one in tenant_rows.observed + tenant_rows.too_long)
                 until = min((one for one in ends if one and one > self._now), default=None)
-                words.append(IdleMark(tenant_rows.tenant, plan, tenant_rows.changes, until))
-        graphs = tuple((one.tenant, *one.graph.taken()) for one in populations)
-        return Found(self, tuple(words), graphs, snapshot.cache, whole)
+                idle.append(IdleMark(tenant_rows.tenant, plan, tenant_rows.changes, until))
+        graphs = tuple((one.tenant, *one.graph.taken()) for one in views)
+        return Findings(self, tuple(idle), graphs, snapshot.cache, whole)
 
-    def keep(self, found: Found) -> None:
+    def keep(self, found: Findings) -> None:
         """Keep what was found out about texts."""
         with open_writing(self._path) as file:
             for tenant, staying, parts in found.graphs:
                 if parts:
                     keep_parts(file, tenant, self._basis, staying, parts)
-            keep_memos(file, found.cache.taken())
+            keep_cached(file, found.cache.taken())
 
-    def keep_words(self, found: Found) -> None:
-        """Let the tenants rest in which nothing is left to do, and nothing has changed.
+    def keep_idle_marks(self, found: Findings) -> None:
+        """Mark the tenants as idle in which nothing is left to do, and nothing has changed.
 
         What nobody asked for in the whole look is forgotten.
         """
         with open_writing(self._path) as file:
-            for word in found.words:
-                report = _written(word.plan)
-                keep_standing(file, word.tenant, self._key, word.changes, word.until, report)
+            for mark in found.idle:
+                report = _written(mark.plan)
+                keep_idle_report(file, mark.tenant, self._key, mark.changes, mark.until, report)
             if found.whole:
-                forget_memos(file, found.cache.outdated)
+                forget_cached(file, found.cache.outdated)
 
 
 def _key(model: str, options: PlanOptions) -> str:

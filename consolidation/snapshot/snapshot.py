@@ -19,8 +19,7 @@ from slowwave.consolidation.thresholds import (
 )
 from slowwave.consolidation.vectors.embedder import Embedder
 from slowwave.consolidation.vectors.matrix import TextVectors
-from slowwave.store.asked import read_asked
-from slowwave.store.cache import read_memos
+from slowwave.store.cache import read_cached
 from slowwave.store.check import part_spoiled
 from slowwave.store.entities import read_entities, read_scans
 from slowwave.store.file import MemoryFile, open_reading
@@ -36,15 +35,16 @@ from slowwave.store.memories import (
 )
 from slowwave.store.neighbours import read_parts
 from slowwave.store.records import Memory
+from slowwave.store.shown_to_model import read_asked
 from slowwave.store.vectors import read_vectors
 
 from .cache import Cache, rules
 
 if TYPE_CHECKING:
-    from .population import Population
+    from .tenant_view import TenantView
 
 
-class Keeper(Protocol):
+class FindingsKeeper(Protocol):
     """Writes what was computed into the file, where there is one to write to."""
 
     def keep_vectors(self, vectors: Sequence[tuple[str, str, bytes]]) -> None:
@@ -130,7 +130,7 @@ def read_snapshot(
             for observed, derived, damaged in [read_sound(file, tenant, now)]
         )
         if cache is None:
-            cache = Cache(read_memos(file) if wanted and not full else None)
+            cache = Cache(read_cached(file) if wanted and not full else None)
         return Snapshot(
             tuple(tenants),
             tenants_rows,
@@ -146,7 +146,7 @@ def read_snapshot(
 
 
 def basis_of(model: str) -> str:
-    """Say what a graph depends on besides the texts and their vectors."""
+    """Return what a graph depends on besides the texts and their vectors."""
     return f"{rules()} {model} {EXTRACT_SIMILARITY} {SYNTHESIZE_SIMILARITY} {STEP}"
 
 
@@ -186,9 +186,9 @@ def sorted_by_length(
     return short[0], short[1], tuple(one for one in long if one.status == "active")
 
 
-def complete(
-    snapshot: Snapshot, embedder: Embedder, keeper: Keeper | None, progress: Progress
-) -> list[Population]:
+def compute_missing(
+    snapshot: Snapshot, embedder: Embedder, keeper: FindingsKeeper | None, progress: Progress
+) -> list[TenantView]:
     """Compute what is missing, keep it if there is a keeper, and give the populations.
 
     A text that several memories share is encoded once. Raises `EmbedderError`.
@@ -200,12 +200,14 @@ def complete(
 
     snapshot.vectors.complete(embedder, keep, progress)
     return [
-        _population(tenant_rows, snapshot, _names(tenant_rows, keeper, snapshot.cache), progress)
+        _view(tenant_rows, snapshot, _names(tenant_rows, keeper, snapshot.cache), progress)
         for tenant_rows in snapshot.tenants_rows
     ]
 
 
-def _names(tenant_rows: TenantRows, keeper: Keeper | None, cache: Cache) -> dict[str, list[str]]:
+def _names(
+    tenant_rows: TenantRows, keeper: FindingsKeeper | None, cache: Cache
+) -> dict[str, list[str]]:
     from .features import features_of
 
     new = [
@@ -221,16 +223,16 @@ def _names(tenant_rows: TenantRows, keeper: Keeper | None, cache: Cache) -> dict
     return names
 
 
-def _population(
+def _view(
     tenant_rows: TenantRows, snapshot: Snapshot, names: dict[str, list[str]], progress: Progress
-) -> Population:
-    from .population import Population
+) -> TenantView:
+    from .tenant_view import TenantView
 
     derived = snapshot.vectors.of(tenant_rows.derived)
     texts: dict[str, Memory] = {}
     for memory in tenant_rows.observed:
         texts.setdefault(memory.content_hash, memory)
-    return Population(
+    return TenantView(
         tenant=tenant_rows.tenant,
         memories=tenant_rows.observed,
         text_vectors=snapshot.vectors.of(list(texts.values())),

@@ -43,7 +43,7 @@ _BULLET = re.compile(r"^[ \t]*(?:[-*•]|#{1,6})[ \t]+(?=[^\W\d]|[`\"'\[~]|\*\*\
 _EMPHASIS = re.compile(r"(?<![\w*])\*\*(?=[^\s*])([^*\n]+)(?<!\s)\*\*(?![\w*])")
 
 
-def unannounced(text: str) -> str:
+def without_announcements(text: str) -> str:
     """Return a text without what announces its statements, and without marks of layout."""
     text = _EMPHASIS.sub(r"\1", _BULLET.sub("", text)) if _marked(text) else text
     while True:

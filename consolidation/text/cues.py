@@ -92,7 +92,7 @@ NOT_IN_FORCE = re.compile(
     r"suggests|suggested)\b",
     re.IGNORECASE,
 )
-# Whoever writes this says that there is one value at a time, and that it changes.
+# These say that there is one value at a time, and that it changes.
 CURRENT = re.compile(r"\b(?:current(?:ly)?|at present|presently|at the moment)\b", re.IGNORECASE)
 # Where a later sentence names what has ended: the words behind the mark, up to the next joint.
 JOINT = r"(?=[;,]|[.:](?!\w)|$|\b(?:but|and|now|to|with|for|since|because|it|they|he|she)\b)"

@@ -74,7 +74,7 @@ EXCEPTING = re.compile(r"\b(?:except\w*|only|apart|but|other than|even)\b", re.I
 
 
 @dataclass(frozen=True)
-class Norm:
+class Demand:
     """A text as what it demands."""
 
     text: str
@@ -98,7 +98,7 @@ class Norm:
     @cached_property
     def words(self) -> frozenset[str]:
         """The content words of the demand."""
-        return content_of(self.core)
+        return demanded_words(self.core)
 
     @cached_property
     def turned(self) -> bool:
@@ -107,9 +107,9 @@ class Norm:
 
 
 @lru_cache(maxsize=4_096)
-def norm_of(text: str) -> Norm:
-    """Take a text as what it demands; the same text is taken once."""
-    return Norm(text)
+def demand_of(text: str) -> Demand:
+    """Return what a text demands, computed once for each text."""
+    return Demand(text)
 
 
 def may_demand(text: str) -> bool:
@@ -119,24 +119,24 @@ def may_demand(text: str) -> bool:
 
 def _is_plain(reading: Reading) -> bool:
     demands = reading.normative or _DEMANDS.search(reading.said) is not None
-    # Whoever asks a question demands an answer, and nothing of anyone else.
+    # A question demands an answer, and nothing else.
     demands = demands and "?" not in reading.text
     return demands and not _RELEASES.search(reading.said)
 
 
-def orders(reading: Reading) -> bool:
+def is_order(reading: Reading) -> bool:
     """Whether it demands in so many words: it opens with an imperative, or says "must"."""
     imperative = reading.normative and reading.words.isdisjoint(lexicon.NORMATIVE)
     demands = imperative or _DEMANDS.search(reading.said) is not None
     return demands and _is_plain(reading)
 
 
-def content_of(reading: Reading) -> frozenset[str]:
+def demanded_words(reading: Reading) -> frozenset[str]:
     """Return the content words that say what is demanded, those of consent as one."""
-    return frozenset(map(fold, reading.stem_set)) - _of_demanding()[1]
+    return frozenset(map(unify_consent, reading.stem_set)) - _of_demanding()[1]
 
 
-def fold(word: str) -> str:
+def unify_consent(word: str) -> str:
     """Return a word, or what stands for all words of consent."""
     return _CONSENT if word in _of_demanding()[0] else word
 

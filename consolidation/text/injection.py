@@ -18,7 +18,7 @@ from slowwave.consolidation.thresholds import OBEYED_THINGS
 from .anyof import any_of
 from .reading import read
 from .statements import Statement, statements_of
-from .weights import share_told
+from .weights import share_covered
 
 # What only the reader has: its instructions, what it was told before, the notes before it.
 _WHOSE = r"(?:previous|prior|earlier|above|former|preceding|other|your|system|original|existing)"
@@ -202,9 +202,9 @@ def obeyed(draft: Sequence[Statement], sources: Sequence[Statement]) -> Iterator
         if _QUOTING.search(statement.text) or _is_command(statement.text):
             continue
         for order in orders:
-            obeys = share_told(statement.keys, order.keys, {}) >= OBEYED_THINGS
+            obeys = share_covered(statement.keys, order.keys, {}) >= OBEYED_THINGS
             told = any(
-                share_told(statement.keys, one.context, {}) >= OBEYED_THINGS for one in plain
+                share_covered(statement.keys, one.context, {}) >= OBEYED_THINGS for one in plain
             )
             if statement.keys and obeys and not told:
                 yield f"tells as a fact what a source only orders to say: {statement.text}"

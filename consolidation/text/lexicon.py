@@ -305,8 +305,9 @@ POINTING = _words(
     "he she it they him her them his hers its their theirs this that these those then there so "
     "afterwards such former latter both also too instead otherwise"
 )
-# Verbs after which the name before them is not the one who does what the sentence is about.
-HANDING_ON = _words(
+# Verbs of saying, letting and getting: the name before one need not be who does what the sentence
+# is about.
+CONTROL_VERBS = _words(
     "asked asks told tells said says has had lets let wants wanted gets got explained explains "
     "mentioned mentions agreed thanked pays paid receives received borrows hears heard needs "
     "relies depends expects waits trusts"

@@ -55,7 +55,7 @@ class Literal:
 def find_literals(text: str) -> tuple[Literal, ...]:
     """Return the literals of a text in its order."""
     found = list(_marked(text))
-    bare = blanked(text, found)
+    bare = blank_literals(text, found)
     calls = [Literal(one.group(), *one.span(), marked=False) for one in _DATA.finditer(bare)]
     calls += [
         Literal(one[1], *one.span(1), marked=False)
@@ -63,11 +63,11 @@ def find_literals(text: str) -> tuple[Literal, ...]:
         if not any(call.start <= one.start(1) < call.end for call in calls)
     ]
     found += calls
-    found += _chunks(blanked(bare, calls))
+    found += _chunks(blank_literals(bare, calls))
     return tuple(sorted(found, key=lambda one: one.start))
 
 
-def blanked(text: str, taken: Iterable[Literal]) -> str:
+def blank_literals(text: str, taken: Iterable[Literal]) -> str:
     """Return a text with a sign that is no word in place of literals."""
     parts, end = [], 0
     for one in sorted(taken, key=lambda one: one.start):
@@ -133,7 +133,7 @@ def _chunks(text: str) -> Iterator[Literal]:
 
 
 def _out_of_sentence(chunk: str) -> tuple[int, str]:
-    """Take off what belongs to the sentence: its full stop, brackets that begin or end in it."""
+    """Strip what belongs to the sentence: its full stop, brackets that begin or end in it."""
     before = 0
     while True:
         plain = chunk.rstrip(_STOPS)
@@ -154,7 +154,7 @@ def stands_in(content: str, bare: str) -> bool:
     return any(char.isalnum() for char in content) and bool(_whole(content).search(bare))
 
 
-def masked(text: str, names: dict[str, str]) -> str:
+def mask_literals(text: str, names: dict[str, str]) -> str:
     """Return a text with a word in place of each literal, marked or not."""
     for one in reversed(find_literals(text)):
         if one.content in names:

@@ -55,7 +55,7 @@ def _is_plain(token: Token) -> bool:
 
 
 def _opens_as_name(tokens: Sequence[Token], index: int) -> bool:
-    """Tell a name at the head of a sentence from a word that is capitalised for standing there.
+    """Whether a word at the head of a sentence is a name, and not capitalised for standing there.
 
     It is a name if it is possessive, or another capitalised word follows, or a verb does that
     something follows in turn which can stand after a verb.

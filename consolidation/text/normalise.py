@@ -11,9 +11,9 @@ import re
 from collections.abc import Callable
 
 from . import lexicon, units
-from .announcing import unannounced
+from .announcing import without_announcements
 from .anyof import any_of
-from .letters import small
+from .case_folding import fold_case
 from .literals import around_literals
 
 # Not inside a path, a host or an identifier, where spelling is meaning.
@@ -35,7 +35,7 @@ _ONES = "|".join(word for word, number in lexicon.NUMBER_WORDS.items() if 0 < nu
 
 
 def _hour(word: str) -> int:
-    return lexicon.NUMBER_WORDS.get(small(word)) or int(word)
+    return lexicon.NUMBER_WORDS.get(fold_case(word)) or int(word)
 
 
 def _minutes(found: re.Match[str]) -> str:
@@ -45,7 +45,7 @@ def _minutes(found: re.Match[str]) -> str:
 
 def _day(found: re.Match[str]) -> str:
     word, month = (found[1], found[2]) if found[1] else (found[4], found[3])
-    return f"{lexicon.ORDINALS.index(small(word)) + 1} {month}"
+    return f"{lexicon.ORDINALS.index(fold_case(word)) + 1} {month}"
 
 
 def _ordinal(found: re.Match[str]) -> str:
@@ -139,7 +139,7 @@ _RULES: tuple[tuple[tuple[str, ...], re.Pattern[str], _Form], ...] = tuple(
         (
             tuple(f"{measure} of" for measure in _MEASURED),
             rf"\bhas an? ({'|'.join(_MEASURED)}) of ((?:about )?\S+(?:\s(?:{_UNIT})\b)?)",
-            lambda found: f"is {found[2]} {_MEASURED[small(found[1])]}",
+            lambda found: f"is {found[2]} {_MEASURED[fold_case(found[1])]}",
         ),
         (
             ("date of birth", "birthday"),
@@ -202,7 +202,7 @@ _RULES: tuple[tuple[tuple[str, ...], re.Pattern[str], _Form], ...] = tuple(
         (
             (".5",),
             rf"\b({_ONES})\.5\b",
-            lambda found: f"{lexicon.NUMBER_WORDS[small(found[1])]}.5",
+            lambda found: f"{lexicon.NUMBER_WORDS[fold_case(found[1])]}.5",
         ),
         (
             ("h",),
@@ -323,7 +323,7 @@ _OTHERWISE = frozenset(
 )
 
 
-def normalised(text: str) -> str:
+def normalise(text: str) -> str:
     """Return a text without announcements, its contractions and spellings brought to one form.
 
     Not what is meant to the letter in it.
@@ -332,7 +332,7 @@ def normalised(text: str) -> str:
 
 
 def _normalised(text: str) -> str:
-    text = unannounced(text)
+    text = without_announcements(text)
     due = _due(text)
     while due:
         number, *due = due
@@ -363,6 +363,6 @@ def _spelled(found: re.Match[str]) -> str:
     # "40 db" is a noise.
     if word.lower() in ("db", "dbs") and found.string[: found.start()].rstrip()[-1:].isdigit():
         return word
-    form = lexicon.SPELLINGS[small(word)]
+    form = lexicon.SPELLINGS[fold_case(word)]
     # "DB" is short, and no name: "the database".
     return form[:1].upper() + form[1:] if word.istitle() else form

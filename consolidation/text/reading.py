@@ -14,13 +14,13 @@ from itertools import islice, pairwise
 from typing import TypeVar
 
 from . import lexicon
-from .announcing import unannounced
-from .literals import Literal, around_literals, blanked, find_literals
+from .announcing import without_announcements
+from .literals import Literal, around_literals, blank_literals, find_literals
 from .names import find_names, find_persons
-from .normalise import normalised
-from .order import in_active_order, is_passive_by, is_thing
+from .normalise import normalise
 from .tokens import Token, is_content, stem, stems_of, tokenise
 from .values import Value, covered, find_values
+from .word_order import in_active_order, is_passive_by, is_thing
 
 # A sentence ends at its mark, with the quote or bracket behind it, before a capital; or at a line.
 # Looked for where blanks begin, so that a long run of them takes no square time.
@@ -63,12 +63,12 @@ class Reading:
     @cached_property
     def said(self) -> str:
         """The text with its contractions, abbreviations and spellings brought to one form."""
-        return normalised(self.text)
+        return normalise(self.text)
 
     @cached_property
     def bare(self) -> str:
         """The text without what announces its statements, in its own spelling."""
-        return around_literals(self.text, unannounced)
+        return around_literals(self.text, without_announcements)
 
     @cached_property
     def announced(self) -> bool:
@@ -88,7 +88,7 @@ class Reading:
     @cached_property
     def unmarked(self) -> str:
         """The text without the literals that are marked."""
-        return blanked(self.bare, (one for one in self.literals if one.marked))
+        return blank_literals(self.bare, (one for one in self.literals if one.marked))
 
     @cached_property
     def stated(self) -> tuple[Value, ...]:
@@ -174,7 +174,7 @@ class Reading:
 
     @cached_property
     def signs(self) -> Counter[str]:
-        """The signs that say something by themselves, each as often as it stands there."""
+        """The signs that say something by themselves, as often as they occur."""
         return Counter(found.group().strip() for found in _SIGN.finditer(self.said))
 
     @cached_property
@@ -369,8 +369,8 @@ def read(text: str) -> Reading:
 _Found = TypeVar("_Found")
 
 
-def once_a_text(find: Callable[[Reading], _Found]) -> Callable[[Reading], _Found]:
-    """Let something be found once in each text, for all the others that it is compared with.
+def cached_per_text(find: Callable[[Reading], _Found]) -> Callable[[Reading], _Found]:
+    """Cache what a function finds in a text, for all the others that it is compared with.
 
     It is kept with the reading, as the properties of a reading are.
     """

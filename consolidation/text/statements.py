@@ -189,13 +189,13 @@ def _things_of(text: str) -> tuple[Thing, ...]:
 
 
 def _things(reading: Reading, verbs: Container[int]) -> Iterator[Thing]:
-    standing: dict[int, list[Value]] = {}
+    values_at: dict[int, list[Value]] = {}
     for value in reading.measures:
         for at in range(value.start, value.end):
-            standing.setdefault(at, []).append(value)
+            values_at.setdefault(at, []).append(value)
     told: set[int] = set()
     for token in reading.tokens:
-        values = standing.get(token.start, [])
+        values = values_at.get(token.start, [])
         for value in values:
             if value.start not in told:
                 told.add(value.start)

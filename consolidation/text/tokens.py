@@ -20,7 +20,7 @@ _POSSESSIVE = re.compile(r"'s?$")
 
 
 class Token(NamedTuple):
-    """A word as it stands, and where."""
+    """A word as it is written, and where."""
 
     text: str
     # In lower case, with a straight apostrophe.

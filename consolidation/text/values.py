@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 
 from . import lexicon, units
 from .anyof import any_of
-from .letters import small
+from .case_folding import fold_case
 from .numerals import DIGITS, UNIT, norm_of_digits, numbers_in_words
 from .tokens import Token, stem
 
@@ -183,7 +183,7 @@ def _by_pattern(text: str) -> Iterator[Value]:
         # The year by itself, so that "3 March" and "3 March 2026" agree, and two years do not.
         if kind in ("date", "month") and (year := _YEAR.search(raw)):
             yield _value("year", year[1] or f"20{year[2]}", raw, match.start())
-        if kind == "number" and (rate := norm_of_digits(small(raw))[1]):
+        if kind == "number" and (rate := norm_of_digits(fold_case(raw))[1]):
             yield _value("rate", rate, raw, match.start())
 
 
@@ -198,7 +198,7 @@ def _calendar_words(tokens: Sequence[Token]) -> Iterator[Value]:
 
 
 def _norm(kind: str, text: str) -> str:
-    raw = small(text)
+    raw = fold_case(text)
     match kind:
         case "date":
             return _date(raw)

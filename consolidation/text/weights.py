@@ -32,7 +32,7 @@ def likeness(left: frozenset[str], right: frozenset[str], weights: Weights) -> f
     return _share(left | right, left & right, weights)
 
 
-def share_told(keys: frozenset[str], others: frozenset[str], weights: Weights) -> float:
+def share_covered(keys: frozenset[str], others: frozenset[str], weights: Weights) -> float:
     """Return the weighted share of things among others; what no text names counts fully."""
     whole = sum(weights.get(key, 1.0) for key in keys)
     return sum(weights.get(key, 1.0) for key in keys & others) / whole if whole else 1.0

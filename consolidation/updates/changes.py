@@ -17,8 +17,8 @@ from slowwave.consolidation.thresholds import (
     CUED_MATTER,
     PLAIN_MATTER,
     SHARED_MATTER,
-    TURNED_MATTER,
-    WHOLE_MATTER,
+    TURNED_TOPIC,
+    WHOLE_TOPIC,
     WORD_WEIGHT,
 )
 
@@ -67,7 +67,7 @@ _ANOTHER = frozenset(
 )
 
 
-class Change(Struct, frozen=True, array_like=True):
+class ValueChange(Struct, frozen=True, array_like=True):
     """What one sentence says and a later one says otherwise."""
 
     # What the values are: a number, a name ...
@@ -86,7 +86,7 @@ class Change(Struct, frozen=True, array_like=True):
     about: str
 
 
-def compare(old: Frame, new: Frame) -> Change | None:
+def compare(old: Frame, new: Frame) -> ValueChange | None:
     """Return what `new` says otherwise than `old`; None if they are about two things.
 
     The two sentences alone decide, so that the answer stands however many memories come.
@@ -101,12 +101,12 @@ def compare(old: Frame, new: Frame) -> Change | None:
     if not alike(old, new, slot):
         return None
     cued = slot.ended or new.cued
-    return Change(
+    return ValueChange(
         *(slot.kind, slot.old, slot.new, slot.old_keys, slot.new_keys),
         cued=cued,
         single=not cued and _has_one_value(old, new, slot),
         doubted=old.doubted or new.doubted,
-        about=" ".join(new.spelled(old.matter & new.matter)),
+        about=" ".join(new.spelled(old.topic_terms & new.topic_terms)),
     )
 
 
@@ -128,8 +128,8 @@ def _about(old: Frame, new: Frame, slot: Slot) -> tuple[frozenset[str], frozense
     counting |= _KIN - stemmed(old.names) if _shared_names(old, new) else frozenset()
     priced = frozenset({"=price"}) if _is_price(old, slot) else frozenset()
     return (
-        (old.matter | priced) - slot.old_words - counting,
-        (new.matter | priced) - slot.new_words - counting,
+        (old.topic_terms | priced) - slot.old_words - counting,
+        (new.topic_terms | priced) - slot.new_words - counting,
     )
 
 
@@ -155,7 +155,7 @@ def _certain(old: Frame, new: Frame, slot: Slot) -> bool:
     common = _common(old, new, shared)
     if common >= SHARED_MATTER and old.of_user and new.of_user:
         return True
-    return common > 0 and (not before or _share(before, shared) >= TURNED_MATTER)
+    return common > 0 and (not before or _share(before, shared) >= TURNED_TOPIC)
 
 
 def _cued(old: Frame, new: Frame, slot: Slot) -> bool:
@@ -171,9 +171,9 @@ def _cued(old: Frame, new: Frame, slot: Slot) -> bool:
         said = before & after
         return len(said) >= max(
             SHARED_MATTER - (old.of_user and new.of_user),
-            TURNED_MATTER * len(old.matter),
+            TURNED_TOPIC * len(old.topic_terms),
         )
-    return here >= (TURNED_MATTER if new.turned else CUED_MATTER)
+    return here >= (TURNED_TOPIC if new.turned else CUED_MATTER)
 
 
 def _plain(old: Frame, new: Frame, slot: Slot) -> bool:
@@ -194,7 +194,7 @@ def _plain(old: Frame, new: Frame, slot: Slot) -> bool:
     if _common(old, new, shared) < SHARED_MATTER - alone:
         return False
     here, there = _share(before, shared), _share(after, shared)
-    whole = here >= (PLAIN_MATTER if the_one else WHOLE_MATTER)
+    whole = here >= (PLAIN_MATTER if the_one else WHOLE_TOPIC)
     if bool(before - after) and bool(after - before) and not whole:
         return False
     standing = slot.kind not in MEASURED or (_predicated(old, slot) and _predicated(new, slot))
@@ -221,7 +221,7 @@ def _names_the_thing(frame: Frame, other: Frame, value: str) -> bool:
     if _identifying(frame, value) is not None or names_the_one(frame, value):
         return False
     code = not value.isalpha() and " " not in value
-    return code and not any(frame.term_of(one) in other.matter for one in before)
+    return code and not any(frame.term_of(one) in other.topic_terms for one in before)
 
 
 def _has_one_value(old: Frame, new: Frame, slot: Slot) -> bool:
@@ -285,7 +285,7 @@ def _manifold(frame: Frame) -> bool:
 
 def _one_of_many(frame: Frame, slot: Slot) -> bool:
     """Whether there may be another one beside it: "a teacher", "has a meeting at 10:00"."""
-    if slot.kind in ("date", "month") and not frame.matter & _DATED:
+    if slot.kind in ("date", "month") and not frame.topic_terms & _DATED:
         # What takes place on another day is another one.
         return True
     if slot.kind == "name":
@@ -314,7 +314,7 @@ def _narrowed(old: Frame, new: Frame, slot: Slot) -> bool:
         joint not in replaced and place not in said | COUNTING for joint, place in new.scopes
     )
     return other_place or any(
-        head in old.matter - slot.old_words
+        head in old.topic_terms - slot.old_words
         and head not in old.modifiers
         and of_kind.isdisjoint(said)
         for head, of_kind in new.subject_modifiers.items()
@@ -349,8 +349,8 @@ def _owned_otherwise(old: Frame, new: Frame) -> bool:
     """Whether one is about somebody, and the other about what or whom they have: "Ann's mother"."""
     here, there = _owning(old), _owning(new)
     return any(
-        (here[name] > there[name] and _possessed(old, name).isdisjoint(new.matter))
-        or (there[name] and _possessed(new, name).isdisjoint(old.matter))
+        (here[name] > there[name] and _possessed(old, name).isdisjoint(new.topic_terms))
+        or (there[name] and _possessed(new, name).isdisjoint(old.topic_terms))
         or (
             here[name]
             and there[name]
@@ -441,7 +441,7 @@ def _predicated(frame: Frame, slot: Slot) -> bool:
     before = [token for token in frame.reading.tokens if token.start < value.start]
     beside = bool(before) and before[-1].start + len(before[-1].text) + 1 == value.start
     named = beside and before[-1].capitalised and not before[-1].starts_sentence
-    named = named and not frame.matter & _SOFTWARE
+    named = named and not frame.topic_terms & _SOFTWARE
     counted = (
         value.kind == "number" and not any(map(str.isdigit, value.text)) and " " not in value.norm
     )

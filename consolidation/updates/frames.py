@@ -49,7 +49,7 @@ class Frame:
 
     @cached_property
     def doubted(self) -> bool:
-        """Whether whoever said it was not sure, or had it from somebody."""
+        """Whether the speaker was not sure, or had it from somebody."""
         sentence = cues.PLAINLY_SO.sub(" is ", self.sentence)
         return self.reading.text != self.sentence or cues.HEDGED.search(sentence) is not None
 
@@ -148,7 +148,7 @@ class Frame:
         return stem(token.bare) if token.bare in self.names else attribute_of(token.bare)
 
     @cached_property
-    def matter(self) -> frozenset[str]:
+    def topic_terms(self) -> frozenset[str]:
         """The words that say what it is about, names among them, as what they are compared by."""
         return frozenset(self.terms)
 
@@ -296,7 +296,7 @@ def _spans(pattern: re.Pattern[str], text: str) -> frozenset[int]:
 
 
 def _joined(sentences: Iterable[str]) -> list[str]:
-    """Put a sentence that only points back to the one before it with that one."""
+    """Join a sentence that only points back with the one before it."""
     found: list[str] = []
     for sentence in sentences:
         if len(found) == 1 and cues.POINTS_BACK.match(sentence):

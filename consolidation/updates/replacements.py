@@ -16,23 +16,23 @@ from itertools import chain, pairwise
 from slowwave.consolidation.proposals import Conflict
 from slowwave.store.records import Memory
 
+from .dated_memory import DatedMemory
 from .frames import Key
-from .memory_with_sayings import MemoryWithSayings
+from .restatements import Restatements, ValuePair
 from .search import NOTHING, Search, search
-from .voices import Rivals, Voices
 
 
 def find_updates(
-    everyone: Sequence[MemoryWithSayings],
+    everyone: Sequence[DatedMemory],
     may_leave: Callable[[Memory], bool],
     earlier: Search = NOTHING,
-) -> Found:
+) -> Updates:
     """Decide which values replace which; where that is not plain, say why.
 
     earlier: what was found in an earlier night, so that only what is new is compared.
     """
     searched = search(everyone, earlier)
-    pairs = _rivals(everyone, searched)
+    pairs = _value_pairs(everyone, searched)
     doubts = _doubts(pairs, everyone)
     plain = [pair for pair, why in zip(pairs, doubts, strict=True) if why is None]
     torn = {
@@ -42,8 +42,8 @@ def find_updates(
         for pair in part
         for one in (pair.old, pair.new)
     }
-    replaced: list[Rivals] = []
-    left: list[tuple[Rivals, str]] = []
+    replaced: list[ValuePair] = []
+    left: list[tuple[ValuePair, str]] = []
     for pair, doubt in zip(pairs, doubts, strict=True):
         why = doubt or _obstacle(pair, torn, may_leave)
         if pair.old.open and pair.new.open:
@@ -61,20 +61,20 @@ def find_updates(
         if pair.old not in places or places[pair.old] != places.get(pair.new)
     ]
     conflicts += _handed_on(pairs, doubts, everyone, conflicts)
-    return Found(tuple(replacements), tuple(chain(*grouped(conflicts))), searched)
+    return Updates(tuple(replacements), tuple(chain(*grouped(conflicts))), searched)
 
 
 def _handed_on(
-    pairs: Sequence[Rivals],
+    pairs: Sequence[ValuePair],
     doubts: Sequence[str | None],
-    everyone: Iterable[MemoryWithSayings],
+    everyone: Iterable[DatedMemory],
     conflicts: Iterable[Conflict],
 ) -> Iterator[Conflict]:
     """Yield the conflicts that what is superseded has left to what stands for it, each once."""
     known = {frozenset(one.sources) for one in conflicts}
-    standing = _Standing(everyone)
+    successors = _Successors(everyone)
     for pair, doubt in zip(pairs, doubts, strict=True):
-        carried = None if doubt is None else standing.carried(pair)
+        carried = None if doubt is None else successors.carried(pair)
         if carried is None or doubt is None:
             continue
         conflict = _conflict(carried, doubt)
@@ -83,7 +83,7 @@ def _handed_on(
             yield conflict
 
 
-def _rivals(everyone: Iterable[MemoryWithSayings], searched: Search) -> list[Rivals]:
+def _value_pairs(everyone: Iterable[DatedMemory], searched: Search) -> list[ValuePair]:
     """Return the pairs of memories that are open, or were observed.
 
     What was observed goes on telling which values a thing had, whatever became of it: else what
@@ -91,26 +91,31 @@ def _rivals(everyone: Iterable[MemoryWithSayings], searched: Search) -> list[Riv
     """
     told = {one.key: one for one in everyone if one.open or one.observed}
     return [
-        Rivals(old, new, change, old.sayings[here.at].matter & new.sayings[there.at].matter)
+        ValuePair(
+            old,
+            new,
+            change,
+            old.sentences[here.at].topic_terms & new.sentences[there.at].topic_terms,
+        )
         for here, there, change in searched.pairs
         if (old := told.get(here.key)) is not None and (new := told.get(there.key)) is not None
     ]
 
 
-def _doubts(pairs: Sequence[Rivals], everyone: Iterable[MemoryWithSayings]) -> list[str | None]:
+def _doubts(pairs: Sequence[ValuePair], everyone: Iterable[DatedMemory]) -> list[str | None]:
     """Return why the texts leave in doubt that the later one of each pair replaces the earlier."""
     doubts = [_doubt(pair) for pair in pairs]
     plain = [pair for pair, why in zip(pairs, doubts, strict=True) if why is None]
-    voices = Voices(everyone, plain) if plain else None
+    restatements = Restatements(everyone, plain) if plain else None
     return [
         "the earlier value was told again later"
-        if why is None and voices is not None and voices.told_again(pair)
+        if why is None and restatements is not None and restatements.told_again(pair)
         else why
         for pair, why in zip(pairs, doubts, strict=True)
     ]
 
 
-def _doubt(pair: Rivals) -> str | None:
+def _doubt(pair: ValuePair) -> str | None:
     """Return what the two texts themselves leave in doubt."""
     if pair.is_undated:
         return "nobody says which of them is the later one"
@@ -125,7 +130,7 @@ def _doubt(pair: Rivals) -> str | None:
 
 
 def _obstacle(
-    pair: Rivals, torn: set[MemoryWithSayings], may_leave: Callable[[Memory], bool]
+    pair: ValuePair, torn: set[DatedMemory], may_leave: Callable[[Memory], bool]
 ) -> str | None:
     """Return what stands against a change that the two texts tell plainly."""
     if pair.old in torn:
@@ -135,13 +140,13 @@ def _obstacle(
     return None
 
 
-class _Standing:
+class _Successors:
     """Memories as they are found by the ids of those that they stand for."""
 
-    def __init__(self, everyone: Iterable[MemoryWithSayings]) -> None:
+    def __init__(self, everyone: Iterable[DatedMemory]) -> None:
         self._by_id = {one.memory.id: one for one in everyone}
 
-    def carried(self, pair: Rivals) -> Rivals | None:
+    def carried(self, pair: ValuePair) -> ValuePair | None:
         """Return a conflict of memories that are superseded as one of those that stand for them.
 
         None where nothing is superseded, or nothing else tells the two values now.
@@ -152,7 +157,7 @@ class _Standing:
         new = self._stands_for(pair.new, pair.change.new_keys)
         return None if old is None or new is None or old is new else replace(pair, old=old, new=new)
 
-    def _stands_for(self, one: MemoryWithSayings, keys: frozenset[Key]) -> MemoryWithSayings | None:
+    def _stands_for(self, one: DatedMemory, keys: frozenset[Key]) -> DatedMemory | None:
         """Return what stands for a memory and says of today that it has these values."""
         seen: set[str] = set()
         while not one.open:
@@ -161,15 +166,15 @@ class _Standing:
                 return None
             seen.add(successor.memory.id)
             one = successor
-        return one if any(saying.holds(keys) for saying in one.sayings) else None
+        return one if any(sentence.holds(keys) for sentence in one.sentences) else None
 
 
 @dataclass(frozen=True)
-class Stage:
+class StatedValue:
     """One value, and the memories that give it, earliest first."""
 
     keys: frozenset[Key]
-    told: tuple[MemoryWithSayings, ...]
+    told: tuple[DatedMemory, ...]
 
     @property
     def start(self) -> tuple[str, str]:
@@ -183,16 +188,16 @@ class Replacement:
 
     slot: str
     values: tuple[str, ...]
-    stages: tuple[Stage, ...]
+    stages: tuple[StatedValue, ...]
 
     @property
-    def told(self) -> Iterable[MemoryWithSayings]:
+    def told(self) -> Iterable[DatedMemory]:
         """The memories that give any of the values."""
         return (one for stage in self.stages for one in stage.told)
 
 
 def grouped(conflicts: Sequence[Conflict]) -> list[list[Conflict]]:
-    """Put conflicts that have a memory in common together: they are about one thing."""
+    """Group conflicts that share a memory: they are about one thing."""
     groups: dict[str, list[Conflict]] = {}
     for conflict in conflicts:
         met = [groups[one] for one in conflict.sources if one in groups]
@@ -202,7 +207,7 @@ def grouped(conflicts: Sequence[Conflict]) -> list[list[Conflict]]:
 
 
 @dataclass(frozen=True)
-class Found:
+class Updates:
     """What replaces what, and what stands against each other."""
 
     replacements: tuple[Replacement, ...]
@@ -211,14 +216,14 @@ class Found:
     search: Search = field(default=NOTHING, compare=False, repr=False)
 
 
-def _replacement(part: Sequence[Rivals], stages: Sequence[Stage]) -> Replacement:
+def _replacement(part: Sequence[ValuePair], stages: Sequence[StatedValue]) -> Replacement:
     spelled = {pair.old: pair.change.old for pair in part}
     spelled |= {pair.new: pair.change.new for pair in part}
     values = tuple(min((spelled[one] for one in stage.told), key=len) for stage in stages)
     return Replacement(part[0].change.kind, values, tuple(stages))
 
 
-def _conflict(pair: Rivals, why: str) -> Conflict:
+def _conflict(pair: ValuePair, why: str) -> Conflict:
     change = pair.change
     return Conflict(
         (pair.old.memory.id, pair.new.memory.id),
@@ -229,8 +234,8 @@ def _conflict(pair: Rivals, why: str) -> Conflict:
     )
 
 
-def _parts(pairs: Sequence[Rivals]) -> list[list[Rivals]]:
-    """Put pairs that have a memory in common together, in the order of their last pairs."""
+def _parts(pairs: Sequence[ValuePair]) -> list[list[ValuePair]]:
+    """Group pairs that share a memory, in the order of their last pairs."""
     if not pairs:
         return []
     import numpy as np
@@ -241,7 +246,7 @@ def _parts(pairs: Sequence[Rivals]) -> list[list[Rivals]]:
     ends = np.array([(rows[pair.old], rows[pair.new]) for pair in pairs]).T
     graph = coo_matrix((np.ones(len(pairs)), (ends[0], ends[1])), shape=(len(rows), len(rows)))
     labels = connected_components(graph, directed=False)[1].tolist()
-    parts: dict[int, list[Rivals]] = {}
+    parts: dict[int, list[ValuePair]] = {}
     for pair in pairs:
         label = labels[rows[pair.old]]
         parts[label] = parts.pop(label, [])
@@ -249,9 +254,9 @@ def _parts(pairs: Sequence[Rivals]) -> list[list[Rivals]]:
     return list(parts.values())
 
 
-def _stages(pairs: Sequence[Rivals]) -> list[Stage] | None:
+def _stages(pairs: Sequence[ValuePair]) -> list[StatedValue] | None:
     """Return the values of one thing, newest first; None if they do not follow one another."""
-    keys: dict[MemoryWithSayings, frozenset[Key]] = {}
+    keys: dict[DatedMemory, frozenset[Key]] = {}
     for pair in pairs:
         for one, of in (
             (pair.old, pair.change.old_keys),
@@ -259,14 +264,14 @@ def _stages(pairs: Sequence[Rivals]) -> list[Stage] | None:
         ):
             # Another sentence may differ in more words: the value is what all of them show.
             keys[one] = keys.get(one, of) & of
-    stages: list[Stage] = []
+    stages: list[StatedValue] = []
     for one in sorted(keys, key=lambda each: each.moment):
         same = next((stage for stage in stages if stage.keys & keys[one]), None)
         if same is None:
-            stages.append(Stage(keys[one], (one,)))
+            stages.append(StatedValue(keys[one], (one,)))
         else:
             stages.remove(same)
-            stages.append(Stage(same.keys & keys[one], (*same.told, one)))
+            stages.append(StatedValue(same.keys & keys[one], (*same.told, one)))
     stages.sort(key=lambda stage: stage.start, reverse=True)
     ordered = all(before.told[-1].moment < after.start for after, before in pairwise(stages))
     return stages if ordered and len(stages) > 1 and all(keys.values()) else None

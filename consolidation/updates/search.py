@@ -14,13 +14,13 @@ from typing import NamedTuple
 
 from msgspec import Struct
 
-from slowwave.consolidation.clustering.pair_order import side_by_side
+from slowwave.consolidation.clustering.pair_order import order_pairs_by_text
 from slowwave.consolidation.thresholds import COMMON_WORD
 
-from .changes import Change, compare
-from .memory_with_sayings import MemoryWithSayings
-from .sayings import Saying
-from .worth import worth_comparing
+from .changes import ValueChange, compare
+from .dated_memory import DatedMemory
+from .prefilter import worth_comparing
+from .sentence_features import SentenceFeatures
 
 
 class Spot(NamedTuple):
@@ -30,20 +30,20 @@ class Spot(NamedTuple):
     at: int
 
 
-class Pair(NamedTuple):
+class SentencePair(NamedTuple):
     """An earlier and a later sentence that give one thing two values."""
 
     old: Spot
     new: Spot
-    change: Change
+    change: ValueChange
 
 
 class _Placed(NamedTuple):
     """A sentence in the order of time."""
 
-    told: MemoryWithSayings
+    told: DatedMemory
     at: int
-    saying: Saying
+    sentence: SentenceFeatures
 
     @property
     def spot(self) -> Spot:
@@ -57,23 +57,23 @@ class Search(Struct, frozen=True, array_like=True):
     # Words that led nowhere, being in too many sentences.
     common: frozenset[str] = frozenset()
     # In the order of time of the later one, then of the earlier one.
-    pairs: tuple[Pair, ...] = ()
+    pairs: tuple[SentencePair, ...] = ()
 
 
 NOTHING = Search()
 
 
-def search(everyone: Iterable[MemoryWithSayings], earlier: Search = NOTHING) -> Search:
+def search(everyone: Iterable[DatedMemory], earlier: Search = NOTHING) -> Search:
     """Return all pairs, comparing only what an earlier search did not compare.
 
     The answer is that of a search from nothing.
     """
     placed = [
-        _Placed(told, at, saying)
+        _Placed(told, at, sentence)
         for told in sorted(everyone, key=lambda one: one.moment)
-        for at, saying in enumerate(told.sayings)
+        for at, sentence in enumerate(told.sentences)
     ]
-    leads = [one.saying.leads for one in placed]
+    leads = [one.sentence.leads for one in placed]
     common = _common(placed, leads)
     # What had been too common says nothing of what was compared.
     revived = earlier.common - common
@@ -113,18 +113,18 @@ def _compared(
     leads: Sequence[frozenset[str]],
     fresh: Sequence[int],
     common: frozenset[str],
-) -> Iterator[tuple[tuple[int, int], Pair]]:
+) -> Iterator[tuple[tuple[int, int], SentencePair]]:
     """Compare what is fresh with all that it shares a word with; give pairs by their places."""
     worth = [
         pair
         for pair in _neighbours(placed, leads, fresh, common)
-        if worth_comparing(*(placed[place].saying for place in pair))
+        if worth_comparing(*(placed[place].sentence for place in pair))
     ]
     for earlier, later in _side_by_side(worth, len(placed)):
         old, new = placed[earlier], placed[later]
         change = compare(old.told.frames[old.at], new.told.frames[new.at])
         if change is not None:
-            yield (later, earlier), Pair(old.spot, new.spot, change)
+            yield (later, earlier), SentencePair(old.spot, new.spot, change)
 
 
 def _side_by_side(pairs: Sequence[tuple[int, int]], count: int) -> list[tuple[int, int]]:
@@ -134,7 +134,7 @@ def _side_by_side(pairs: Sequence[tuple[int, int]], count: int) -> list[tuple[in
     if not pairs:
         return []
     earlier, later = np.array(pairs, dtype=np.int32).T
-    return [pairs[at] for at in side_by_side(earlier, later, count).tolist()]
+    return [pairs[at] for at in order_pairs_by_text(earlier, later, count).tolist()]
 
 
 def _neighbours(

@@ -13,12 +13,12 @@ from itertools import takewhile
 from slowwave.consolidation.text.cues import BEFORE_A_THING
 from slowwave.consolidation.text.tokens import is_content, stem
 from slowwave.consolidation.text.values import FAMILIES, Value
-from slowwave.consolidation.thresholds import MOST_VALUE_WORDS, SHARED_MATTER, WHOLE_MATTER
+from slowwave.consolidation.thresholds import MOST_VALUE_WORDS, SHARED_MATTER, WHOLE_TOPIC
 
 from .attributes import SINGLE, attribute_of
 from .frames import Frame, Key
 
-# That somebody does now what another did: else two people may well do the same.
+# That somebody does now what another did; otherwise two people may well do the same.
 _SUCCEEDED = re.compile(
     r"\b(?:taken over|took over|takes over|replaced|replaces|succeeded|succeeds|instead of)\b", re.I
 )
@@ -209,8 +209,8 @@ def _in_full(frame: Frame, names: Sequence[str]) -> bool:
 def _place_slot(old: Frame, new: Frame) -> Slot | None:
     """Return an address, of names and a number, for one that somebody moved from."""
     here, there = _only(old, new), _only(new, old)
-    moved = new.implied & SINGLE if new.cued else new.matter & {"=home"}
-    if not here or not there or not moved & old.matter:
+    moved = new.implied & SINGLE if new.cued else new.topic_terms & {"=home"}
+    if not here or not there or not moved & old.topic_terms:
         return None
     return Slot(
         "place",
@@ -278,11 +278,11 @@ def _word_slot(old: Frame, new: Frame) -> Slot | None:
     if ruling or old.values.keys() ^ new.values.keys() or _other_names(old, new):
         return None
     over = _terms_at(new, new.ended)
-    left = old.matter - new.matter - new.implied
-    right = new.matter - old.matter - over
-    ended = bool(over & old.matter) and not old.reading.negators
+    left = old.topic_terms - new.topic_terms - new.implied
+    right = new.topic_terms - old.topic_terms - over
+    ended = bool(over & old.topic_terms) and not old.reading.negators
     if ended:
-        left = old.matter & (over - _terms_at(new, _rest(new)))
+        left = old.topic_terms & (over - _terms_at(new, _rest(new)))
     elif not new.turned or (old.cued and (len(left) > 1 or len(right) > 1)):
         # What tells of a change itself is about more than the value: then only that may differ.
         return None
@@ -295,12 +295,12 @@ def _word_slot(old: Frame, new: Frame) -> Slot | None:
 
 def _denial_slot(old: Frame, new: Frame) -> Slot | None:
     """Return what was so, and is no longer: "diesel cars are allowed", "no longer allowed"."""
-    over = _terms_at(new, new.ended) & old.matter
+    over = _terms_at(new, new.ended) & old.topic_terms
     if not new.ends or old.reading.negators or _other_names(old, new):
         return None
-    if not over and len(old.matter & new.matter) < WHOLE_MATTER * len(old.matter):
+    if not over and len(old.topic_terms & new.topic_terms) < WHOLE_TOPIC * len(old.topic_terms):
         return None
-    ended = over or old.matter & new.matter
+    ended = over or old.topic_terms & new.topic_terms
     said = " ".join(old.spelled(ended))
     return Slot(
         *("word", said, f"no longer {said}"),
@@ -321,7 +321,7 @@ def _phrase_slot(old: Frame, new: Frame) -> Slot | None:
     said, says = left[start : len(left) - behind], right[start : len(right) - behind]
     before = old.reading.tokens[:start]
     led = bool(before) and before[-1].lower in BEFORE_A_THING
-    told = {old.term_of(token) for token in before} & old.matter
+    told = {old.term_of(token) for token in before} & old.topic_terms
     ones = [
         0 < len(words) <= MOST_PHRASE_WORDS and all(map(_is_one_word, words))
         for words in (said, says)
@@ -348,7 +348,7 @@ def _common_length(left: Sequence[str], right: Sequence[str]) -> int:
 def _terms_at(frame: Frame, places: Container[int]) -> frozenset[str]:
     tokens = frame.reading.tokens
     terms = {frame.term_of(token) for token in tokens if token.start in places}
-    return frozenset(terms) & frame.matter
+    return frozenset(terms) & frame.topic_terms
 
 
 def _rest(frame: Frame) -> frozenset[int]:

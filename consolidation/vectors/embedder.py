@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from functools import partial
@@ -86,10 +85,6 @@ def _load(place: str) -> _Model:
         from .minilm import packaged_model
 
         return packaged_model()
-    # Nothing is fetched at run time, and nothing is told to anyone, whatever the environment says.
-    os.environ["HF_HUB_OFFLINE"] = "1"
-    os.environ["HF_HUB_DISABLE_TELEMETRY"] = "1"
-    os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
     folder = _folder_of(place)
     refuse_code(folder, place)
     return partial(_encoded, _sentence_transformer(folder, place))

@@ -89,7 +89,7 @@ def packaged_model() -> MiniLM:
 
 
 def batches(lengths: Sequence[int]) -> Iterator[list[int]]:
-    """Part positions into batches of texts of like length, so that little is padded."""
+    """Split positions into batches of texts of similar length, so that little is padded."""
     batch: list[int] = []
     for at in sorted(range(len(lengths)), key=lengths.__getitem__):
         if batch and (len(batch) + 1) * lengths[at] > _TOKENS:
@@ -102,8 +102,6 @@ def batches(lengths: Sequence[int]) -> Iterator[list[int]]:
 
 def tokenizer(folder: Path, most_tokens: int) -> Any:
     """Load what splits texts into word pieces."""
-    # It would warn if a process forked after it.
-    os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
     from tokenizers import Tokenizer
 
     loaded = Tokenizer.from_file(str(folder / "tokenizer.json"))
@@ -114,8 +112,6 @@ def tokenizer(folder: Path, most_tokens: int) -> Any:
 
 def session(folder: Path, graph: Path) -> Any:
     """Load a graph that points into the packaged weights."""
-    # Version 1.29, should it be there after all, would tell its maker about each session.
-    os.environ["ORT_DISABLE_TELEMETRY"] = "1"
     import onnxruntime
 
     options = onnxruntime.SessionOptions()

@@ -26,7 +26,7 @@ class PrefetchedVectors:
     """Vectors of texts that will be wanted soon. One thread at a time computes them."""
 
     def __init__(self, embedder: Embedder, most: int) -> None:
-        """Take what turns texts into vectors, and how many at one time: so long one may wait."""
+        """Take the embedder, and how many texts it is given at a time: that long one may wait."""
         self._embedder = embedder
         self._most = most
         self._lock = Lock()
@@ -35,7 +35,7 @@ class PrefetchedVectors:
         self._at_work = False
 
     def announce(self, texts: Sequence[str]) -> None:
-        """Begin with texts of which each will be taken or dropped."""
+        """Start to compute the vectors of texts that will be taken or dropped later."""
         with self._lock:
             for text in texts:
                 if text not in self._coming:

@@ -14,7 +14,7 @@ _NOW = re.compile(r"\b(?:for )?(?:now|currently)\b", re.IGNORECASE)
 _THIS_YEAR = re.compile(r"\bthis year\b", re.IGNORECASE)
 
 
-def misdated(claim: Claim, cited: Sequence[Source]) -> Iterator[str]:
+def find_misdated(claim: Claim, cited: Sequence[Source]) -> Iterator[str]:
     """Find days that no source gives, and what needs a day in front and has none."""
     marks = list(DATE_MARK.finditer(claim.text))
     said = {source.observed_at[:10] for source in cited}

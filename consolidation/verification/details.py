@@ -49,15 +49,15 @@ _TELLER = re.compile(
 )
 
 
-def lost(reading: Reading, others: Sequence[Reading]) -> Iterator[str]:
+def lost_details(reading: Reading, others: Sequence[Reading]) -> Iterator[str]:
     """Return the values and names of a text that others are to tell and do not.
 
     Those may be spelled so that they leave less open.
     """
-    return missing(reading, others, _spells_more_closely)
+    return missing_details(reading, others, _spells_more_closely)
 
 
-def missing(
+def missing_details(
     reading: Reading,
     others: Sequence[Reading],
     also: Callable[[Reading, Value, Reading], bool] = lambda other, value, reading: False,

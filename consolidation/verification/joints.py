@@ -22,7 +22,7 @@ from slowwave.consolidation.text.statements import (
 from slowwave.consolidation.text.tokens import is_past_form
 from slowwave.consolidation.thresholds import ONE_MATTER
 
-from .telling import Told, carrying
+from .alignment import ClaimStatement, carrying
 
 # Between two words that are two things said one after the other: no joint.
 _APART = re.compile(r"[,;:()]|\band\b|\bor\b|\bbut\b")
@@ -32,21 +32,21 @@ _NAMING = re.compile(r"(?:['’]s)?[ \"'`“]*(?:of (?:the )?)?(?:Dr|Mr|Mrs|Ms)?
 _ADDRESSING = word_set("to from by with for at")
 
 
-def blended(told: Told) -> Iterator[tuple[str, str]]:
+def find_blended(stated: ClaimStatement) -> Iterator[tuple[str, str]]:
     """Yield the pairs of words that a statement joins and no source cited for it does."""
-    said = told.statement.reading.said
-    things = told.statement.things
+    said = stated.statement.reading.said
+    things = stated.statement.things
     for at, (one, other) in enumerate(pairwise(things)):
         between = said[one.token.end : other.token.start]
         if one.token.start == other.token.start or {one.key, other.key} & carrying():
             continue
         if _APART.search(between) and not _RELATIVE.search(between):
             continue
-        named = _is_name(one, other, told.statement.reading) and _NAMING.fullmatch(between)
+        named = _is_name(one, other, stated.statement.reading) and _NAMING.fullmatch(between)
         if named or not (between.strip() or _does(one) or _does(other)):
             continue
         listed = [one.key, *_listed_with(things, at, said)]
-        if not any(_is_joined(key, other.key, told) for key in listed):
+        if not any(_is_joined(key, other.key, stated) for key in listed):
             yield one.token.text, other.token.text
 
 
@@ -66,12 +66,12 @@ def _is_name(one: Thing, other: Thing, reading: Reading) -> bool:
     return named or other.token.capitalised or not other.token.text.isalpha()
 
 
-def _is_joined(one: str, other: str, told: Told) -> bool:
+def _is_joined(one: str, other: str, stated: ClaimStatement) -> bool:
     """Whether a source has both words, two statements on one matter have them, or one has none."""
-    if any(is_known(one, keys) and is_known(other, keys) for keys in map(_keys, told.texts)):
+    if any(is_known(one, keys) and is_known(other, keys) for keys in map(_keys, stated.texts)):
         return True
-    having = [here for here in told.cited if is_known(one, here.context)]
-    others = [there for there in told.cited if is_known(other, there.context)]
+    having = [here for here in stated.cited if is_known(one, here.context)]
+    others = [there for there in stated.cited if is_known(other, there.context)]
     if not having or not others:
         return True
     return any(_matter(here, there) >= ONE_MATTER for here in having for there in others)
@@ -87,14 +87,14 @@ def _matter(here: Statement, there: Statement) -> float:
     return len(one & other) / shorter if shorter else 0.0
 
 
-def addressed(told: Told) -> Iterator[tuple[str, str]]:
+def find_other_addressees(stated: ClaimStatement) -> Iterator[tuple[str, str]]:
     """Yield whom a statement does something to, for or with, and whom its sources name there."""
     theirs: dict[tuple[str, str], list[str]] = {}
-    for one in told.cited:
+    for one in stated.cited:
         for way, behind in _addresses(one):
             theirs.setdefault(way, []).extend(behind)
-    known = frozenset().union(*(one.keys for one in told.cited))
-    for way, behind in _addresses(told.statement):
+    known = frozenset().union(*(one.keys for one in stated.cited))
+    for way, behind in _addresses(stated.statement):
         if behind[0] in known and way in theirs and behind[0] not in theirs[way]:
             yield behind[0], theirs[way][0]
 

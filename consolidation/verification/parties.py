@@ -1,4 +1,4 @@
-"""Who does what to whom, in a statement of a draft and in the statement it was made from.
+"""Who does what to whom, in a statement of a draft and in that of a source.
 
 Each name is taken with the verb that it goes with, and how: it acts, it is acted upon, or it
 stands behind "from", "with" or "for". "Ann lent Ben the saw", "Ann lent the saw to Ben", "Ben was
@@ -13,7 +13,7 @@ from collections.abc import Set as AbstractSet
 from itertools import combinations
 
 from slowwave.consolidation.text import lexicon
-from slowwave.consolidation.text.reading import Reading, once_a_text
+from slowwave.consolidation.text.reading import Reading, cached_per_text
 from slowwave.consolidation.text.statements import Statement, Thing, word_set
 from slowwave.consolidation.text.tokens import Token, is_content, is_past_form
 
@@ -40,12 +40,12 @@ def titled(reading: Reading) -> list[str]:
     return [found.lower() for found in _TITLED.findall(reading.said)]
 
 
-def turned(
-    statement: Statement, source: Statement, told: AbstractSet[str], known: AbstractSet[str]
+def find_role_changes(
+    statement: Statement, source: Statement, draft_keys: AbstractSet[str], known: AbstractSet[str]
 ) -> Iterator[str]:
     """Yield who does otherwise in one statement than in the other: "Ann lends, and not Ben".
 
-    told: all things of the draft; known: all things of the sources.
+    draft_keys: all things of the draft; known: all things of the sources.
     """
     # At the head of a sentence only the other text may show that a word is a name.
     names = frozenset(
@@ -53,7 +53,7 @@ def turned(
     )
     here, there = _parties(statement, names), _parties(source, names)
     pairs = [(verb, verb) for verb in sorted(here.keys() & there.keys())]
-    new, lost = sorted(here.keys() - known), sorted(there.keys() - told)
+    new, lost = sorted(here.keys() - known), sorted(there.keys() - draft_keys)
     if len(new) == len(lost) == 1:
         # Another word for the same: "gave" where the source says "handed".
         pairs.append((new[0], lost[0]))
@@ -131,7 +131,7 @@ def _goes_with(
         yield ahead[-1][1].key, "whom"
 
 
-@once_a_text
+@cached_per_text
 def names_placed(reading: Reading) -> frozenset[str]:
     """Return the names of which a preposition says how they go with a verb: "to Ann"."""
     statement = Statement(reading.text)
@@ -185,7 +185,7 @@ def _is_passive(tokens: Sequence[Token], verb: int) -> bool:
     return is_past_form(tokens[verb]) and any(token.lower in _BE for token in before)
 
 
-def out_of_order(statement: Statement, sources: Sequence[Statement]) -> Iterator[str]:
+def find_out_of_order(statement: Statement, sources: Sequence[Statement]) -> Iterator[str]:
     """Yield what comes before another thing here, and behind it in the sources that say which."""
     here = _sequence(statement)
     theirs = [one for one in map(_sequence, sources) if one is not None]

@@ -24,29 +24,29 @@ _NEAR = 2
 _Place = tuple[int, str]
 
 
-def exchanged(sentence: Reading, told: Sequence[Reading]) -> Iterator[tuple[str, str]]:
-    """Yield the pairs of a sentence that stand in each other's place, going by sentences told."""
-    placed = {stem(name) for one in told for name in names_placed(one)}
+def find_swapped(sentence: Reading, cited: Sequence[Reading]) -> Iterator[tuple[str, str]]:
+    """Yield the pairs of words that stand in each other's place, compared with the cited."""
+    placed = {stem(name) for one in cited for name in names_placed(one)}
     groups = [one - placed for one in _exchangeable(sentence)]
-    yield from _misplaced([one for one in groups if len(one) > 1], sentence, told)
-    for twin in told:
+    yield from _misplaced([one for one in groups if len(one) > 1], sentence, cited)
+    for twin in cited:
         for one, other in _exchanged_words(sentence.flow, twin.flow):
             # Without a verb between them ("the door seal", "the seal of the door") the order of two
             # words says nothing that they do not.
             between = _between(one, other, sentence.flow) & _between(other, one, twin.flow)
-            if between & _verbs([sentence, *told]):
+            if between & _verbs([sentence, *cited]):
                 yield one, other
 
 
 def _misplaced(
-    groups: Sequence[set[str]], sentence: Reading, told: Sequence[Reading]
+    groups: Sequence[set[str]], sentence: Reading, cited: Sequence[Reading]
 ) -> Iterator[tuple[str, str]]:
     """Yield the pairs of a group that would fit better exchanged, by the words around them."""
     if not groups:
         return
-    here, there = _places([sentence]), _places(told)
+    here, there = _places([sentence]), _places(cited)
     persons = {stem(name) for name in sentence.persons}
-    flows = [sentence.flow, *(one.flow for one in told)]
+    flows = [sentence.flow, *(one.flow for one in cited)]
     for group in groups:
         for one, other in combinations(sorted(group & here.keys() & there.keys()), 2):
             # What stands side by side ("8:00 to 10:00", "Ann of Ulm") has one place.
@@ -96,8 +96,8 @@ def _places(readings: Sequence[Reading]) -> dict[str, set[_Place]]:
 def _fits_better_exchanged(
     one: str, other: str, here: Mapping[str, set[_Place]], there: Mapping[str, set[_Place]]
 ) -> bool:
-    def fit(standing: str, told: str) -> int:
-        return sum(near not in (one, other) for _, near in here[standing] & there[told])
+    def fit(standing: str, cited: str) -> int:
+        return sum(near not in (one, other) for _, near in here[standing] & there[cited])
 
     if not (fit(one, other) and fit(other, one)):
         return False

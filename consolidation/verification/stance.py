@@ -125,13 +125,13 @@ _REPORTING = re.compile(
 
 
 def denied_otherwise(
-    told: Iterable[tuple[Statement, Sequence[Statement]]], weights: Weights
+    draft: Iterable[tuple[Statement, Sequence[Statement]]], weights: Weights
 ) -> Iterator[str]:
     """Find what a draft denies and the sources cited for it do not.
 
-    told: the statements of the draft, each with the statements that it may be made from.
+    draft: the statements of the draft, each with the statements that it may be made from.
     """
-    for statement, cited in told:
+    for statement, cited in draft:
         for at in _marks(statement, _DENIED):
             keys = _belonging(statement, at)
             near = [_says_at(keys, one, _DENYING, reach=1) for one in cited]
@@ -147,10 +147,10 @@ def denied_otherwise(
 
 
 def affirmed(
-    told: Iterable[tuple[Statement, Sequence[Statement]]], weights: Weights
+    draft: Iterable[tuple[Statement, Sequence[Statement]]], weights: Weights
 ) -> Iterator[str]:
     """Find what a draft says and each source cited for it denies, though it denies it elsewhere."""
-    for statement, cited in told:
+    for statement, cited in draft:
         likest = counterparts(statement, cited, weights, AS_LIKE)
         if (
             likest
@@ -177,32 +177,32 @@ def _denied_in_other_words(
 
 
 def denials_lost(
-    sources: Iterable[Statement], told: Sequence[Statement], weights: Weights
+    sources: Iterable[Statement], draft: Sequence[Statement], weights: Weights
 ) -> Iterator[str]:
     """Find what sources deny and the draft says without the denial."""
     for source in sources:
-        if _loses(source, told, weights, _DENIED, _DENYING):
+        if _loses(source, draft, weights, _DENIED, _DENYING):
             yield f"says without the denial of its source: {source.text}"
 
 
 def moods_lost(
-    sources: Iterable[Statement], told: Sequence[Statement], weights: Weights
+    sources: Iterable[Statement], draft: Sequence[Statement], weights: Weights
 ) -> Iterator[str]:
     """Find the moods of sources that the draft drops: a guess told as a fact."""
     for source in sources:
         for mood, (said, otherwise) in MOODS.items():
-            if _loses(source, told, weights, said, otherwise, _FAR):
+            if _loses(source, draft, weights, said, otherwise, _FAR):
                 yield f"loses the '{mood}' of: {source.text}"
 
 
 def lost_by_most(
-    texts: Sequence[Sequence[Statement]], told: Sequence[Statement], weights: Weights
+    texts: Sequence[Sequence[Statement]], draft: Sequence[Statement], weights: Weights
 ) -> Iterator[str]:
     """Find the denials and moods that most sources of a rule have and the rule has not."""
     marks = {"denial": (_DENIED, _DENYING), **MOODS}
     for name, (said, otherwise) in marks.items():
         voices = [
-            any(_loses(one, told, weights, said, otherwise, _FAR) for one in statements)
+            any(_loses(one, draft, weights, said, otherwise, _FAR) for one in statements)
             for statements in texts
         ]
         if sum(voices) >= MOST_VOICES * len(voices):
@@ -215,8 +215,8 @@ def denies_unlike_most(
     """Whether a rule denies an odd number of times, and few of its sources do."""
     if len(_marks(rule, _DENIED)) % 2 == 0:
         return False
-    told = [counterparts(rule, statements, weights, 1.0) for statements in texts]
-    odd = [any(_denies_oddly(one) for one in statements) for statements in told]
+    draft = [counterparts(rule, statements, weights, 1.0) for statements in texts]
+    odd = [any(_denies_oddly(one) for one in statements) for statements in draft]
     return sum(odd) < MOST_VOICES * len(odd)
 
 
@@ -252,7 +252,7 @@ def counterparts(
 
 def _loses(
     source: Statement,
-    told: Sequence[Statement],
+    draft: Sequence[Statement],
     weights: Weights,
     said: re.Pattern[str],
     otherwise: re.Pattern[str],
@@ -260,19 +260,19 @@ def _loses(
 ) -> bool:
     """Whether a mark of a source stands nowhere near the things it belongs to in the draft."""
     marks = _marks(source, said)
-    likest = counterparts(source, told, weights) if marks else []
+    likest = counterparts(source, draft, weights) if marks else []
     for at in marks:
         keys = _belonging(source, at)
-        telling = _telling(told, keys, most=said is _DENIED)
+        mentioning = _naming(draft, keys, most=said is _DENIED)
         head = _head(source, at)
-        of_head = [one for one in told if said is _DENIED and head & one.keys]
+        of_head = [one for one in draft if said is _DENIED and head & one.keys]
         if of_head:
-            if any(_says_at(keys, one, _DENIED, reach) for one in telling):
+            if any(_says_at(keys, one, _DENIED, reach) for one in mentioning):
                 continue
             keys = head
-            likest = telling = counterparts(source, of_head, weights, AS_LIKE)
+            likest = mentioning = counterparts(source, of_head, weights, AS_LIKE)
         if any(_says_at(keys, one, otherwise, reach) is False for one in likest) and not any(
-            _says_at(keys, one, otherwise, reach) for one in telling
+            _says_at(keys, one, otherwise, reach) for one in mentioning
         ):
             return True
     return False
@@ -287,11 +287,11 @@ def _head(statement: Statement, at: int) -> frozenset[str]:
     return frozenset(islice(behind, 1))
 
 
-def _telling(told: Sequence[Statement], keys: frozenset[str], most: bool) -> list[Statement]:
+def _naming(draft: Sequence[Statement], keys: frozenset[str], most: bool) -> list[Statement]:
     """Return the statements that name half of some things, or only those that name most of them."""
-    named = [sum(is_known(key, one.context) for key in keys) for one in told]
+    named = [sum(is_known(key, one.context) for key in keys) for one in draft]
     least = max(MOST_VOICES * len(keys), max(named, default=0) if most else 0)
-    return [one for count, one in zip(named, told, strict=True) if count >= least]
+    return [one for count, one in zip(named, draft, strict=True) if count >= least]
 
 
 @lru_cache(maxsize=16_384)

@@ -1,10 +1,10 @@
 """Does a draft say what its sources say, all of it, and nothing else? Decided without a model.
 
 Each content word of a claim stands in a source that it cites (`words.py`), and what closed classes
-of words say does so, too (`slots.py`, `stance.py`); what a claim joins is joined there
+of words say does so, too (`closed_classes.py`, `stance.py`); what a claim joins is joined there
 (`joints.py`), who does what to whom is the same (`parties.py`, `places.py`), and values and names
-agree both ways (`details.py`). Whoever wrote the draft, it passes here or is not written to the
-file.
+agree both ways (`details.py`). A draft that does not pass is not written to the file, whoever wrote
+it.
 """
 
 from __future__ import annotations
@@ -19,17 +19,17 @@ from slowwave.consolidation.text.injection import obeyed
 from slowwave.consolidation.text.reading import read
 from slowwave.consolidation.thresholds import DRAFT_SIMILARITY
 
-from .days import misdated
-from .details import lost, missing
+from .alignment import Alignment, ClaimStatement
+from .closed_classes import new_closed_words, singled_out
+from .days import find_misdated
+from .details import lost_details, missing_details
 from .faults import Fault
-from .joints import addressed, blended
-from .parties import out_of_order, turned
-from .places import exchanged
-from .slots import new_in_slots, singled_out
+from .joints import find_blended, find_other_addressees
+from .parties import find_out_of_order, find_role_changes
+from .places import find_swapped
+from .rule_support import find_unsupported
 from .stance import affirmed, denials_lost, denied_otherwise, moods_lost, on_whose_word
-from .telling import Telling, Told
-from .voices import unsupported
-from .words import bare, is_hard, new_words
+from .words import is_hard, new_words, without_days
 
 if TYPE_CHECKING:
     import numpy as np
@@ -48,23 +48,23 @@ def find_faults(draft: Draft, sources: Sequence[Source], operation: Operation) -
     faults = list(_structure(draft, known))
     if faults:
         return faults
-    telling = Telling(
-        [(bare(claim.text), claim.sources) for claim in draft.claims],
-        {source.id: bare(source.text) for source in sources},
+    alignment = Alignment(
+        [(without_days(claim.text), claim.sources) for claim in draft.claims],
+        {source.id: without_days(source.text) for source in sources},
     )
     for at, claim in enumerate(draft.claims):
         cited = [known[one] for one in claim.sources]
         faults += [Fault(why, at) for why in _invented(claim, cited)]
-    changed = [one for one in telling.told if not one.word_for_word]
-    for told in changed:
-        faults += _new_words(telling, told)
-        faults += [Fault(why, told.claim, words=words) for why, words in _misjoined(told)]
-        faults += [Fault(why, told.claim) for why in _turned_or_denied(telling, told)]
+    changed = [one for one in alignment.statements if not one.word_for_word]
+    for stated in changed:
+        faults += _new_words(alignment, stated)
+        faults += [Fault(why, stated.claim, words=words) for why, words in _misjoined(stated)]
+        faults += [Fault(why, stated.claim) for why in _turned_or_denied(alignment, stated)]
     if operation == "extract":
-        faults += [Fault(why, claim=0) for why in unsupported(draft, known, telling)]
+        faults += [Fault(why, claim=0) for why in find_unsupported(draft, known, alignment)]
     else:
-        faults += _lost(draft, sources, telling)
-    faults += [Fault(why) for why in obeyed([one.statement for one in changed], telling.sources)]
+        faults += _lost(draft, sources, alignment)
+    faults += [Fault(why) for why in obeyed([one.statement for one in changed], alignment.sources)]
     if len(DATE_MARK.sub("", draft.text)) > sum(len(source.text) + 2 for source in sources):
         faults.append(Fault("the draft is longer than its sources together"))
     return list(dict.fromkeys(faults))
@@ -94,7 +94,7 @@ def find_loss(staying: str, leaving: Sequence[str]) -> list[str]:
         conflict = certain_conflict(read(staying), read(text))
         if conflict is not None:
             faults.append(f"the two differ in a {conflict.guard}: {conflict.why}")
-        faults += [f"loses {one}" for one in lost(read(text), [read(staying)])]
+        faults += [f"loses {one}" for one in lost_details(read(text), [read(staying)])]
     return faults
 
 
@@ -111,71 +111,73 @@ def _structure(draft: Draft, known: Mapping[str, Source]) -> Iterator[Fault]:
 
 def _invented(claim: Claim, cited: Sequence[Source]) -> Iterator[str]:
     """Find the days, values and names of a claim that no source gives."""
-    yield from misdated(claim, cited)
+    yield from find_misdated(claim, cited)
     # On what day a source was said may be told within the claim.
     days = [read(source.observed_at[:10]) for source in cited]
-    readings = [read(bare(source.text)) for source in cited]
-    for invented in missing(read(bare(claim.text)), [*readings, *days]):
+    readings = [read(without_days(source.text)) for source in cited]
+    for invented in missing_details(read(without_days(claim.text)), [*readings, *days]):
         yield f"invents {invented}"
 
 
-def _new_words(telling: Telling, told: Told) -> Iterator[Fault]:
+def _new_words(alignment: Alignment, stated: ClaimStatement) -> Iterator[Fault]:
     """Find the plain words that no source cited for a statement has."""
-    found = new_words(told, telling.spare_in_sources(told), telling.known)
+    found = new_words(stated, alignment.spare_in_sources(stated), alignment.known)
     for token in {one.text: one for one in found}.values():
-        why = f"says '{token.text}', which no source that it cites says: {told.statement.text}"
-        yield Fault(why, told.claim, soft=not is_hard(token, told), words=(token.text,))
+        why = f"says '{token.text}', which no source that it cites says: {stated.statement.text}"
+        yield Fault(why, stated.claim, soft=not is_hard(token, stated), words=(token.text,))
 
 
-def _misjoined(told: Told) -> Iterator[tuple[str, tuple[str, ...]]]:
+def _misjoined(stated: ClaimStatement) -> Iterator[tuple[str, tuple[str, ...]]]:
     """Say what a statement limits, joins or addresses as no source cited for it does."""
-    said = told.statement.text
-    for word in new_in_slots(told):
+    said = stated.statement.text
+    for word in new_closed_words(stated):
         yield f"says '{word}' where no source that it cites does: {said}", (word,)
-    for one, other in blended(told):
+    for one, other in find_blended(stated):
         yield (
             f"joins '{one}' and '{other}', which no source that it cites does: {said}",
             (one, other),
         )
-    for one, other in addressed(told):
+    for one, other in find_other_addressees(stated):
         yield f"names '{one}' where its sources name '{other}': {said}", (one,)
 
 
-def _turned_or_denied(telling: Telling, told: Told) -> Iterator[str]:
+def _turned_or_denied(alignment: Alignment, stated: ClaimStatement) -> Iterator[str]:
     """Find who does what otherwise, and what is denied here or there alone."""
-    known = telling.weights.keys()
-    for source in told.made_from:
-        for why in turned(told.statement, source, told.claimed, known):
+    known = alignment.weights.keys()
+    for source in stated.made_from:
+        for why in find_role_changes(stated.statement, source, stated.claimed, known):
             yield f"turns round who does what: {why}"
-    for why in out_of_order(told.statement, told.made_from):
+    for why in find_out_of_order(stated.statement, stated.made_from):
         yield f"turns round what comes first: {why}"
-    reading = told.statement.reading
-    for one, other in exchanged(reading, [source.reading for source in told.cited]):
+    reading = stated.statement.reading
+    for one, other in find_swapped(reading, [source.reading for source in stated.cited]):
         yield f"has '{one}' and '{other}' in each other's place"
-    beside = [(told.statement, told.cited)]
-    yield from denied_otherwise(beside, telling.weights)
-    yield from affirmed(beside, dict.fromkeys(telling.weights, 1.0))
+    beside = [(stated.statement, stated.cited)]
+    yield from denied_otherwise(beside, alignment.weights)
+    yield from affirmed(beside, dict.fromkeys(alignment.weights, 1.0))
 
 
-def _lost(draft: Draft, sources: Sequence[Source], telling: Telling) -> Iterator[Fault]:
+def _lost(draft: Draft, sources: Sequence[Source], alignment: Alignment) -> Iterator[Fault]:
     """Find what sources say and a draft leaves out, statement by statement."""
     readings = [read(claim.text) for claim in draft.claims]
     cited = {source for claim in draft.claims for source in claim.sources}
-    told = [one.statement for one in telling.told]
+    stated = [one.statement for one in alignment.statements]
     for source in sources:
         if source.id not in cited:
             yield Fault(f"leaves out a source: {source.text}", source=source.id)
-        for one in lost(read(source.text), readings):
+        for one in lost_details(read(source.text), readings):
             yield Fault(f"loses {one}", source=source.id)
-        changed = [one for one in telling.texts[source.id] if not telling.has_word_for_word(one)]
+        changed = [
+            one for one in alignment.texts[source.id] if not alignment.has_word_for_word(one)
+        ]
         for statement in changed:
-            for why, words in telling.lost(statement):
+            for why, words in alignment.lost(statement):
                 yield Fault(why, source=source.id, soft=True, words=words)
-            for word in singled_out(statement, telling.keys):
+            for word in singled_out(statement, alignment.keys):
                 yield Fault(f"loses '{word}' of: {statement.text}", None, source.id, words=(word,))
         marks = (
-            *denials_lost(changed, told, telling.weights),
-            *moods_lost(changed, told, telling.weights),
-            *on_whose_word(told, changed),
+            *denials_lost(changed, stated, alignment.weights),
+            *moods_lost(changed, stated, alignment.weights),
+            *on_whose_word(stated, changed),
         )
         yield from (Fault(why, source=source.id, is_mark=True) for why in marks)

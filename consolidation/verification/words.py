@@ -20,8 +20,8 @@ from slowwave.consolidation.text.statements import Statement, Thing, is_known, w
 from slowwave.consolidation.text.tokens import Token, stem, stems_of
 from slowwave.consolidation.thresholds import TOLD_IN_MORE_WORDS, TOLD_IN_OTHER_WORDS
 
-from .slots import new_in_slots
-from .telling import Told, carrying, unknown
+from .alignment import ClaimStatement, carrying, unknown
+from .closed_classes import new_closed_words
 
 # Who tells it may be said in other words: "Marta reminded me" is "Marta noted".
 _TELLING = word_set(
@@ -33,10 +33,10 @@ _ENDS = ".!?"
 
 def is_verbatim(text: str, others: Sequence[str]) -> bool:
     """Whether one of some texts has a text word for word."""
-    return any(bare(text).rstrip(_ENDS) in bare(other) for other in others)
+    return any(without_days(text).rstrip(_ENDS) in without_days(other) for other in others)
 
 
-def bare(text: str) -> str:
+def without_days(text: str) -> str:
     """Return a text without the days on which its sentences were said."""
     return DATE_MARK.sub("", text).strip()
 
@@ -57,43 +57,43 @@ def words_beyond(text: str, others: Sequence[str]) -> tuple[str, ...]:
     return tuple(one for one in words if one.casefold() not in lexicon.ANNOUNCING)
 
 
-def new_words(told: Told, spare: int, everything: frozenset[str]) -> Iterator[Token]:
+def new_words(stated: ClaimStatement, spare: int, everything: frozenset[str]) -> Iterator[Token]:
     """Yield the words of a statement that no source cited for it has.
 
     spare: how many words of those sources its claim has not, whose place they may take.
     everything: the words of all sources of the draft.
     """
-    known = frozenset().union(*(one.keys for one in told.cited))
-    new = [one for one in unknown(told.statement.things, known) if one.key not in _telling()]
+    known = frozenset().union(*(one.keys for one in stated.cited))
+    new = [one for one in unknown(stated.statement.things, known) if one.key not in _telling()]
     if not new:
         return
-    added = [one for one in new if _is_added(one, told) or is_hard(one.token, told)]
-    if not added and (_is_elsewhere(new, everything) or _is_told(told, len(new) <= spare)):
+    added = [one for one in new if _is_added(one, stated) or is_hard(one.token, stated)]
+    if not added and (_is_elsewhere(new, everything) or _is_told(stated, len(new) <= spare)):
         return
     yield from (thing.token for thing in added or new)
 
 
-def is_hard(token: Token, told: Told) -> bool:
+def is_hard(token: Token, stated: ClaimStatement) -> bool:
     """Whether nothing clears a new word: a name, how much or often, a denial, an opposite.
 
     "Failed" stands for no "passed".
     """
-    if token.bare in told.statement.reading.names or token.text in new_in_slots(told):
+    if token.bare in stated.statement.reading.names or token.text in new_closed_words(stated):
         return True
     if token.bare in lexicon.DENIALS:
-        return not any(one.reading.negators or one.reading.denials for one in told.cited)
-    words = frozenset().union(*(one.reading.words for one in told.cited))
+        return not any(one.reading.negators or one.reading.denials for one in stated.cited)
+    words = frozenset().union(*(one.reading.words for one in stated.cited))
     return any(token.bare in line and line & words for line in lexicon.EXCLUSIVE)
 
 
-def _is_added(thing: Thing, told: Told) -> bool:
+def _is_added(thing: Thing, stated: ClaimStatement) -> bool:
     """Whether the words before and behind a word stand side by side in a source."""
-    tokens = told.statement.reading.tokens
+    tokens = stated.statement.reading.tokens
     at = next(at for at, token in enumerate(tokens) if token.start == thing.token.start)
     if not 0 < at < len(tokens) - 1:
         return False
     sides = _form(tokens[at - 1]), _form(tokens[at + 1])
-    return any(sides in _neighbours(one) for one in told.cited)
+    return any(sides in _neighbours(one) for one in stated.cited)
 
 
 def _neighbours(statement: Statement) -> set[tuple[str, str]]:
@@ -109,16 +109,16 @@ def _is_elsewhere(new: Sequence[Thing], everything: frozenset[str]) -> bool:
     return len(new) == 1 and is_known(new[0].key, everything)
 
 
-def _is_told(told: Told, replacing: bool) -> bool:
+def _is_told(stated: ClaimStatement, replacing: bool) -> bool:
     """Whether the network finds a statement told by one of its sources, or by all together."""
-    if not is_english(told.statement.reading):
+    if not is_english(stated.statement.reading):
         return False
     least = TOLD_IN_OTHER_WORDS if replacing else TOLD_IN_MORE_WORDS
-    return likelihood(told.statement.text, told.texts) >= least
+    return likelihood_of_support(stated.statement.text, stated.texts) >= least
 
 
-def likelihood(said: str, tellers: Sequence[str]) -> float:
-    """Say how likely the network finds it that one of some texts, or all together, says it.
+def likelihood_of_support(said: str, tellers: Sequence[str]) -> float:
+    """Return how likely the network finds it that some texts, one or all together, say it.
 
     Raises `EmbedderError` if the packaged model is damaged.
     """

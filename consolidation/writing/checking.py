@@ -40,7 +40,7 @@ class Check:
         vectors: dict[str, NDArray[np.float32]],
         announce: Callable[[str], None] | None = None,
     ) -> None:
-        """Take what gives vectors, and is told of texts whose vectors will be asked for soon.
+        """Take the source of vectors, which may compute in advance those that will be asked for.
 
         vectors: where those of drafts that pass are put, by proposal, to be kept with the memory.
         """
@@ -49,14 +49,14 @@ class Check:
         self._announce = announce
 
     def announce(self, proposal: Proposal) -> None:
-        """Say that a proposal will be checked soon: some of it can begin before its turn comes."""
+        """Announce a proposal that will be checked soon: its vectors are computed meanwhile."""
         if self._announce is not None and not proposal.keeps_text:
             self._announce(proposal.draft.text)
 
     def faults(self, proposal: Proposal, sources: Sequence[Source]) -> list[Fault]:
         """Return what is wrong with a proposal's draft, beside its sources.
 
-        It may be written if there is nothing, or if whoever can clears what is soft.
+        It may be written if there is no fault, or only soft ones that a second opinion clears.
         """
         found = self._faults_of_text(proposal, sources)
         if proposal.keeps_text or any(not one.soft for one in found):
@@ -101,7 +101,7 @@ class Check:
     def _softened(
         self, faults: Sequence[Fault], draft: Draft, sources: Sequence[Source]
     ) -> list[Fault]:
-        """Let a second opinion be heard on denials and moods that a network does not miss.
+        """Make faults about denials and moods soft, if the network finds nothing missing.
 
         What rules are certain of, in texts that are alike otherwise, is no such thing.
         """
@@ -114,7 +114,7 @@ class Check:
         ]
 
     def _likelier(self, one: str, other: str) -> float:
-        """Say how likely either of two texts tells the other, or a sentence of it one of the other.
+        """Return how likely one of two texts says what the other says, whole or in a sentence.
 
         Of long texts the network tells little: they have more to say than one thing.
         """

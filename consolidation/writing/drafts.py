@@ -8,9 +8,9 @@ from itertools import zip_longest
 from typing import TYPE_CHECKING
 
 from slowwave.consolidation.errors import EmbedderError
-from slowwave.consolidation.planning.extractive import in_time
-from slowwave.consolidation.proposals import Asked, Plan, Proposal, Source, Written
-from slowwave.consolidation.snapshot.population import Population
+from slowwave.consolidation.planning.extractive import sorted_by_time
+from slowwave.consolidation.proposals import AskedWindow, CheckedProposal, Plan, Proposal, Source
+from slowwave.consolidation.snapshot.tenant_view import TenantView
 from slowwave.consolidation.vectors.embedder import BATCH, Embedder
 from slowwave.consolidation.vectors.prefetch import PrefetchedVectors
 from slowwave.store.file import MemoryFile
@@ -26,42 +26,42 @@ if TYPE_CHECKING:
 
 
 class Drafting:
-    """Gives what a plan writes, each draft checked, and has a model asked about its windows."""
+    """Yields what a plan writes, each draft checked, and has a model asked about its windows."""
 
     def __init__(self, embedder: Embedder, writer: Writer) -> None:
-        """Take who writes, and what turns drafts into vectors."""
+        """Take the embedder for drafts, and the writer."""
         self._embedder = embedder
         self._writer = writer
         # Of drafts that passed the check, by proposal: to be kept with the memory.
         self.vectors: dict[str, NDArray[np.float32]] = {}
 
-    def written(
-        self, plan: Plan, populations: Sequence[Population], answers: Answers
-    ) -> Iterator[Sequence[Written | Asked]]:
+    def checked_drafts(
+        self, plan: Plan, views: Sequence[TenantView], answers: Answers
+    ) -> Iterator[Sequence[CheckedProposal | AskedWindow]]:
         """Yield what is to be carried out, some at once.
 
         First what is certain; then what a model says of the windows; then, of what waits for that,
         what the model left as it was.
         """
-        by_tenant = {population.tenant: population for population in populations}
+        by_tenant = {view.tenant: view for view in views}
         at_once = [one for one in plan.proposals if not one.waits]
         waiting = [one for one in plan.proposals if one.waits]
-        yield from self._of_the_plan(at_once, by_tenant)
+        yield from self._check_planned(at_once, by_tenant)
         taken: set[str] = set()
-        for some in self._of_windows(plan, by_tenant, answers):
+        for some in self._ask_about_windows(plan, by_tenant, answers):
             for one in some:
-                if isinstance(one, Written) and one.state == "planned":
+                if isinstance(one, CheckedProposal) and one.state == "planned":
                     taken.update(one.proposal.sources)
             yield some
         left = [one for one in waiting if taken.isdisjoint(one.sources)]
-        yield [_displaced(one) for one in waiting if not taken.isdisjoint(one.sources)]
-        yield from self._of_the_plan(left, by_tenant)
+        yield [_declined(one) for one in waiting if not taken.isdisjoint(one.sources)]
+        yield from self._check_planned(left, by_tenant)
 
-    def _of_the_plan(
-        self, proposals: Sequence[Proposal], by_tenant: Mapping[str, Population]
-    ) -> Iterator[Sequence[Written]]:
+    def _check_planned(
+        self, proposals: Sequence[Proposal], by_tenant: Mapping[str, TenantView]
+    ) -> Iterator[Sequence[CheckedProposal]]:
         """Check what the plan holds the draft of; that needs no model."""
-        yield [Written(one, "planned") for one in proposals if one.keeps_text]
+        yield [CheckedProposal(one, "planned") for one in proposals if one.keeps_text]
         composed = [one for one in proposals if not one.keeps_text]
         if composed:
             self._refuse_another_space(_sources_of(composed[0], by_tenant)[0])
@@ -78,9 +78,9 @@ class Drafting:
                     accepted_or_rejected(one, _sources_of(one, by_tenant), check) for one in some
                 ]
 
-    def _of_windows(
-        self, plan: Plan, by_tenant: Mapping[str, Population], answers: Answers
-    ) -> Iterator[Sequence[Written | Asked]]:
+    def _ask_about_windows(
+        self, plan: Plan, by_tenant: Mapping[str, TenantView], answers: Answers
+    ) -> Iterator[Sequence[CheckedProposal | AskedWindow]]:
         if not plan.windows:
             return
         jobs = [
@@ -110,12 +110,12 @@ class Drafting:
             )
 
 
-def _sources_of(proposal: Proposal, by_tenant: Mapping[str, Population]) -> list[Source]:
-    return in_time(by_tenant[proposal.tenant].sources(proposal.sources))
+def _sources_of(proposal: Proposal, by_tenant: Mapping[str, TenantView]) -> list[Source]:
+    return sorted_by_time(by_tenant[proposal.tenant].sources(proposal.sources))
 
 
-def _displaced(proposal: Proposal) -> Written:
-    return Written(proposal, "declined", "a model grouped its memories otherwise")
+def _declined(proposal: Proposal) -> CheckedProposal:
+    return CheckedProposal(proposal, "declined", "a model grouped its memories otherwise")
 
 
 def _texts(proposals: Sequence[Proposal]) -> list[str]:

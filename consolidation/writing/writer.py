@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol, TypeVar
 
-from slowwave.consolidation.proposals import Asked, Proposal, Written
+from slowwave.consolidation.proposals import AskedWindow, CheckedProposal, Proposal
 from slowwave.store.ledger import Answer, KeptAnswer
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ class Answers(Protocol):
 
 
 class Writer(Protocol):
-    """Says what is to become of windows."""
+    """Decides what becomes of windows."""
 
     @property
     def name(self) -> str:
@@ -66,7 +66,7 @@ class Writer(Protocol):
 
     def write(
         self, jobs: Sequence[Job], check: Check, answers: Answers
-    ) -> Iterator[Sequence[Written | Asked]]:
+    ) -> Iterator[Sequence[CheckedProposal | AskedWindow]]:
         """Return what comes of the windows, as much at once as there is; then it may have to wait.
 
         A window comes behind the proposals that were made of it. Raises nothing for a single
@@ -88,7 +88,7 @@ class ExtractiveWriter:
 
     def write(
         self, jobs: Sequence[Job], check: Check, answers: Answers
-    ) -> Iterator[Sequence[Written | Asked]]:
+    ) -> Iterator[Sequence[CheckedProposal | AskedWindow]]:
         """Yield nothing: without a model a plan has no windows."""
         yield from ()
 
@@ -98,9 +98,11 @@ def portions(several: Sequence[_One], size: int) -> Iterator[Sequence[_One]]:
     return (several[start : start + size] for start in range(0, len(several), size))
 
 
-def accepted_or_rejected(proposal: Proposal, sources: Sequence[Source], check: Check) -> Written:
+def accepted_or_rejected(
+    proposal: Proposal, sources: Sequence[Source], check: Check
+) -> CheckedProposal:
     """Return a planned draft as accepted, yet to be applied, or as rejected with reasons."""
     faults = check.faults(proposal, sources)
     if faults:
-        return Written(proposal, "rejected", "; ".join(one.why for one in faults))
-    return Written(proposal, "planned")
+        return CheckedProposal(proposal, "rejected", "; ".join(one.why for one in faults))
+    return CheckedProposal(proposal, "planned")

@@ -13,7 +13,7 @@ from slowwave.store.file import MemoryFile
 from slowwave.store.formats.base import Record
 from slowwave.store.memories import add_memories, read_memories
 from slowwave.store.records import UNDATED, Memory, content_hash, timestamp
-from slowwave.store.undo import take_back_proposal
+from slowwave.store.undo.undo import take_back_proposal
 
 from .links import link, read_links, unlink
 

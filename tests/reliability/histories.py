@@ -27,9 +27,9 @@ from slowwave.store.check import check_file
 from slowwave.store.errors import ChangedSince
 from slowwave.store.file import open_reading, open_writing
 from slowwave.store.memories import restore_memory
-from slowwave.store.obstacles import Obstacle
 from slowwave.store.records import timestamp
-from slowwave.store.undo import undo_proposal, undo_runs
+from slowwave.store.undo.obstacles import Obstacle
+from slowwave.store.undo.undo import undo_proposal, undo_runs
 
 EVERYTHING = (*AGENTS_TABLES, "entity_scans", "derivations", "runs", "proposals", "journal")
 # What a night leaves as it was once it is taken back, but for the record of the night itself.

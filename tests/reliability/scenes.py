@@ -16,7 +16,7 @@ from readme import SMOKE
 
 from slowwave.store.check import check_file
 from slowwave.store.file import create_file, open_reading, open_writing
-from slowwave.store.undo import undo_runs
+from slowwave.store.undo.undo import undo_runs
 
 from .crashing import Ended, Job, run
 from .disk import Fault

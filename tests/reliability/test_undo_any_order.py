@@ -31,7 +31,7 @@ from slowwave.consolidation.options import CycleOptions
 from slowwave.consolidation.vectors.embedder import Embedder, SentenceEmbedder
 from slowwave.consolidation.writing.writer import ExtractiveWriter
 from slowwave.store.file import create_file
-from slowwave.store.obstacles import Obstacle
+from slowwave.store.undo.obstacles import Obstacle
 
 CHECKED = "undos checked"
 REFUSED = "undos refused, each for a true reason"

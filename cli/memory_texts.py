@@ -22,7 +22,7 @@ _GONE = "(no longer in the file)"
 
 
 @dataclass(frozen=True)
-class Told:
+class ShownMemory:
     """What a report says of one memory."""
 
     content: str
@@ -31,12 +31,12 @@ class Told:
 
 
 @dataclass(frozen=True)
-class Telling:
+class MemoryTexts:
     """Tells what memories say."""
 
     path: Path
 
-    def memories(self, ids: Iterable[str]) -> dict[str, Told]:
+    def memories(self, ids: Iterable[str]) -> dict[str, ShownMemory]:
         """Return what can be told of memories, by their ids: of purged ones, what lineage kept.
 
         A report is written after the run: whatever has become of the file, the rest of it is told.
@@ -47,16 +47,16 @@ class Telling:
         try:
             with open_reading(self.path) as file:
                 there = {
-                    one.id: Told(one.content, one.observed_at)
+                    one.id: ShownMemory(one.content, one.observed_at)
                     for one in read_memories(file, wanted)
                 }
                 left = kept_texts(file, [one for one in wanted if one not in there])
         except StoreError:
             return {}
-        return there | {one: Told(f"{text} (purged)", "") for one, text in left.items()}
+        return there | {one: ShownMemory(f"{text} (purged)", "") for one, text in left.items()}
 
 
-def said(memory: Told | None) -> str:
+def said(memory: ShownMemory | None) -> str:
     """Return what a memory says; on a terminal the beginning of it."""
     if memory is None:
         return _GONE
@@ -68,7 +68,7 @@ def shortened_for_stdout(text: str, most: int = MOST_SAID) -> str:
     return shortened(text, most) if sys.stdout.isatty() else clean(text)
 
 
-def dated(memory: Told | None) -> str:
+def dated(memory: ShownMemory | None) -> str:
     """Return the beginning of what a memory says, and when that was observed."""
     return _GONE if memory is None else f"{day_of(memory.observed_at)}  {said(memory)}".strip()
 
@@ -91,14 +91,14 @@ class Signed(Protocol):
 
 
 def whose_words(claim: Signed) -> str:
-    """Say whose words a statement has, and who was for it."""
+    """Return who worded a statement, and who confirmed it."""
     if claim.written_by is None:
         return "word for word from its sources"
     also = "" if claim.checked_by is None else f" and by {claim.checked_by}"
     return f"worded by {claim.written_by}, checked word by word{also}"
 
 
-def in_time(ids: Iterable[str], memories: dict[str, Told]) -> list[str]:
+def in_time(ids: Iterable[str], memories: dict[str, ShownMemory]) -> list[str]:
     """Return ids in the order in which the memories were observed."""
     known = {one: memory.observed_at for one, memory in memories.items()}
     return sorted(set(ids), key=lambda one: (known.get(one, ""), one))

@@ -1,4 +1,4 @@
-"""A memory with its sayings, as the search for old and new values sees it."""
+"""A memory with its time and the features of its sentences, as the search for updates sees it."""
 
 from __future__ import annotations
 
@@ -9,18 +9,18 @@ from hashlib import blake2b
 from slowwave.store.records import Memory
 
 from .frames import Frame, Key
-from .sayings import Saying, frames_in, sayings_of
+from .sentence_features import SentenceFeatures, frames_in, sentence_features
 
 # Among 100,000 memories two have the same key by chance in one file of three thousand million.
 _KEY_BYTES = 8
 
 
 @dataclass(frozen=True, eq=False)
-class MemoryWithSayings:
+class DatedMemory:
     """A memory, and what it says."""
 
     memory: Memory
-    sayings: tuple[Saying, ...]
+    sentences: tuple[SentenceFeatures, ...]
     # Whether it can be replaced: it is active, and not what stands behind another one.
     open: bool
 
@@ -48,14 +48,14 @@ class MemoryWithSayings:
 
     def states_nothing_else(self, keys: frozenset[Key]) -> bool:
         """Whether each of its sentences is about these values."""
-        return all(saying.holds(keys) for saying in self.sayings)
+        return all(sentence.holds(keys) for sentence in self.sentences)
 
 
-def said_in(memory: Memory) -> tuple[Saying, ...]:
+def read_sentences(memory: Memory) -> tuple[SentenceFeatures, ...]:
     """Read what a memory says."""
-    return sayings_of(memory.content)
+    return sentence_features(memory.content)
 
 
-def with_sayings(memory: Memory, is_open: bool = True) -> MemoryWithSayings:
+def dated_memory(memory: Memory, is_open: bool = True) -> DatedMemory:
     """Return a memory as the search sees it: what it says of today, sentence by sentence."""
-    return MemoryWithSayings(memory, said_in(memory), is_open)
+    return DatedMemory(memory, read_sentences(memory), is_open)

@@ -8,17 +8,17 @@ never been, in whatever order runs are undone.
 
 from __future__ import annotations
 
-from .file import MemoryFile
-from .rows import Row, decoded, encoded, set_columns
+from slowwave.store.file import MemoryFile
+from slowwave.store.rows import Row, decoded, encoded, set_columns
 
 # The rows carry the id of the run that wrote them.
-FOUND = ("embeddings", "memory_entities", "entity_scans")
+FOUND_IN_TEXTS = ("embeddings", "memory_entities", "entity_scans")
 
 # An image of a row that carries a run's id; an image has nothing after it.
 _IMAGE_OF = "after = '{}' AND json_extract(before, '$.run_id') = ?"
 
 
-class Images:
+class BeforeImages:
     """The images that one run kept, and those that later runs kept of its rows."""
 
     def __init__(self, file: MemoryFile, run_id: str) -> None:
@@ -41,7 +41,7 @@ class Images:
                 self._scanned_again[decoded(key)["memory_id"]] = row["run_id"]
 
     def put_back(self, sequence: int, table: str, key: Row, image: Row) -> None:
-        """Put one image where it belongs now."""
+        """Restore one image, to the row or to the run that it belongs to now."""
         if table == "memory_entities":
             self._put_back_mention(sequence, key, image)
         elif not set_columns(self._file, table, {**key, "run_id": self._run_id}, image):
@@ -81,9 +81,9 @@ class Images:
         """Return where the images of a row stand, once: they are another's then, or gone."""
         return self._of_mine.pop((table, encoded(key)), [])
 
-    def drop_found(self) -> None:
+    def drop_what_was_found(self) -> None:
         """Drop all that the run found, and the images that later runs kept of it."""
-        for table in FOUND:
+        for table in FOUND_IN_TEXTS:
             self._file.db.conn.execute(f"DELETE FROM {table} WHERE run_id = ?", [self._run_id])
         self._file.db.conn.execute(
             f"DELETE FROM journal WHERE {_IMAGE_OF} AND run_id <> ?", [self._run_id, self._run_id]

@@ -34,7 +34,7 @@ _REACH, _FAR = 5, 8
 
 
 def in_active_order(tokens: Sequence[Token]) -> Sequence[Token]:
-    """Put the words in the order of an active sentence, what stood in front of it at the end."""
+    """Return the words in the order of an active sentence, a phrase in front moved to the end."""
     return paired_in_order(_owner_first(active_form(_fronted_last(tokens))))
 
 
@@ -52,7 +52,7 @@ def fronted_forms(tokens: Sequence[Token]) -> Iterator[Sequence[Token]]:
 
 
 def _fronted_last(tokens: Sequence[Token]) -> Sequence[Token]:
-    """Put a phrase that stands in front behind the rest: "In staging the api ..."."""
+    """Move a phrase from the front to the end: "In staging the api ..."."""
     if not tokens or tokens[0].lower not in lexicon.PLACING:
         return tokens
     end = _phrase_end(tokens, 1)
@@ -83,7 +83,7 @@ def _is_named(token: Token) -> bool:
 
 
 def active_form(tokens: Sequence[Token]) -> Sequence[Token]:
-    """Turn a passive round: what stands behind its "by" acts, by the participle before it."""
+    """Make a passive active: what stands behind its "by" acts, by the participle before it."""
     spots = [index for index, token in enumerate(tokens) if token.lower == "by"]
     found = [index for index in spots if is_passive_by(tokens, index)]
     if len(found) != 1:

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 
 from slowwave.consolidation.options import PlanOptions
 from slowwave.consolidation.snapshot.entities import names_in
-from slowwave.consolidation.snapshot.population import Population
+from slowwave.consolidation.snapshot.tenant_view import TenantView
 from slowwave.consolidation.vectors.embedder import Embedder
 from slowwave.consolidation.writing.checking import Check
 from slowwave.consolidation.writing.writer import Writer
@@ -17,9 +17,9 @@ from slowwave.store.ledger import Answer, KeptAnswer
 NOON = datetime(2026, 1, 5, 12, 0, tzinfo=UTC)
 
 
-def population(
+def view(
     texts: Sequence[str], embedder: Embedder, moments: Sequence[str] | None = None
-) -> Population:
+) -> TenantView:
     """Return texts as one tenant's memories, all said at one moment if it is not said when.
 
     Their ids are their numbers, so that they keep their order.
@@ -38,7 +38,7 @@ def population(
         )
         for number, (text, moment) in enumerate(zip(texts, said, strict=True))
     )
-    return Population(
+    return TenantView(
         tenant="default",
         memories=memories,
         text_vectors=embedder.encode(list(dict.fromkeys(memory.content for memory in memories))),

@@ -8,19 +8,19 @@ from dataclasses import dataclass
 
 from slowwave.store.records import UNDATED
 
-from .changes import Change
+from .changes import ValueChange
+from .dated_memory import DatedMemory
 from .frames import Key
-from .memory_with_sayings import MemoryWithSayings
-from .sayings import Saying
+from .sentence_features import SentenceFeatures
 
 
 @dataclass(frozen=True, eq=False)
-class Rivals:
+class ValuePair:
     """Two open memories that give one thing two values."""
 
-    old: MemoryWithSayings
-    new: MemoryWithSayings
-    change: Change
+    old: DatedMemory
+    new: DatedMemory
+    change: ValueChange
     # What both are about.
     core: frozenset[str]
 
@@ -42,40 +42,40 @@ class Rivals:
         return max(words, min(len(self.core), 2))
 
 
-class Voices:
+class Restatements:
     """What was observed, to be found by the words and values that some pairs ask for."""
 
-    def __init__(self, everyone: Iterable[MemoryWithSayings], asking: Sequence[Rivals]) -> None:
-        """Take everyone, and the pairs that will be asked about."""
+    def __init__(self, everyone: Iterable[DatedMemory], asking: Sequence[ValuePair]) -> None:
+        """Take all memories, and the pairs that will be asked about."""
         self._all = sorted((one for one in everyone if one.observed), key=lambda one: one.moment)
         self._moments = [one.moment for one in self._all]
         asked = frozenset().union(*(one.core | _terms(one.change.old_keys) for one in asking))
         self._places: dict[str | Key, list[int]] = {term: [] for term in asked}
         for place, one in enumerate(self._all):
-            said = frozenset().union(*map(_said, one.sayings)) if asked else frozenset()
+            said = frozenset().union(*map(_said, one.sentences)) if asked else frozenset()
             for term in said & asked:
                 self._places[term].append(place)
 
-    def told_again(self, rivals: Rivals) -> bool:
+    def told_again(self, pair: ValuePair) -> bool:
         """Whether the earlier value was told once more after the later one, and not with it."""
-        start = bisect_right(self._moments, rivals.new.moment)
-        later = (self._all[place] for place in self._near(rivals) if place >= start)
-        change = rivals.change
+        start = bisect_right(self._moments, pair.new.moment)
+        later = (self._all[place] for place in self._near(pair) if place >= start)
+        change = pair.change
         return any(
-            _tells(one, change.old_keys, rivals) and not _tells(one, change.new_keys, rivals)
+            _tells(one, change.old_keys, pair) and not _tells(one, change.new_keys, pair)
             for one in later
         )
 
-    def _near(self, rivals: Rivals) -> Iterable[int]:
+    def _near(self, pair: ValuePair) -> Iterable[int]:
         """Return the places of those that can tell the earlier value.
 
         By its rarest part, or else by the words that it is said of: of these they have one
         besides the most common ones.
         """
-        by_value = [self._places[term] for term in _terms(rivals.change.old_keys)]
-        by_words = sorted((self._places[word] for word in rivals.core), key=len)
-        by_words = by_words[: len(by_words) - rivals.fewest + 1]
-        ways = [[one] for one in by_value] + ([by_words] if rivals.fewest else [])
+        by_value = [self._places[term] for term in _terms(pair.change.old_keys)]
+        by_words = sorted((self._places[word] for word in pair.core), key=len)
+        by_words = by_words[: len(by_words) - pair.fewest + 1]
+        ways = [[one] for one in by_value] + ([by_words] if pair.fewest else [])
         if not ways:
             return range(len(self._all))
         shortest = min(ways, key=lambda lists: sum(map(len, lists)))
@@ -87,12 +87,12 @@ def _terms(keys: Iterable[Key]) -> frozenset[str | Key]:
     return frozenset(key[1] if key[0] in ("name", "word") else key for key in keys)
 
 
-def _said(saying: Saying) -> frozenset[str | Key]:
-    return saying.values.union(saying.matter, saying.names)
+def _said(sentence: SentenceFeatures) -> frozenset[str | Key]:
+    return sentence.values.union(sentence.topic_terms, sentence.names)
 
 
-def _tells(one: MemoryWithSayings, keys: frozenset[Key], rivals: Rivals) -> bool:
+def _tells(one: DatedMemory, keys: frozenset[Key], pair: ValuePair) -> bool:
     return any(
-        len(saying.matter & rivals.core) >= rivals.fewest and saying.holds(keys)
-        for saying in one.sayings
+        len(sentence.topic_terms & pair.core) >= pair.fewest and sentence.holds(keys)
+        for sentence in one.sentences
     )

@@ -11,12 +11,14 @@ from slowwave.consolidation.text.statements import Statement, is_known
 from slowwave.consolidation.text.tokens import is_past_form, stem
 from slowwave.consolidation.thresholds import EXTRACT_SOURCES, MOST_VOICES, NEARLY_ALL_VOICES
 
+from .alignment import Alignment
 from .stance import denies_unlike_most, lost_by_most
-from .telling import Telling
-from .words import bare
+from .words import without_days
 
 
-def unsupported(draft: Draft, known: Mapping[str, Source], telling: Telling) -> Iterator[str]:
+def find_unsupported(
+    draft: Draft, known: Mapping[str, Source], alignment: Alignment
+) -> Iterator[str]:
     """Find what keeps a rule from being what its sources say."""
     if len(draft.claims) != 1:
         yield "a rule is one claim"
@@ -28,14 +30,14 @@ def unsupported(draft: Draft, known: Mapping[str, Source], telling: Telling) -> 
     if len(readings) < enough:
         yield f"only {len(readings)} sources support the rule; {enough} must"
         return
-    yield from _voiced_by_few(read(bare(claim.text)), readings)
-    changed = [told.statement for told in telling.told if not told.word_for_word]
+    yield from _voiced_by_few(read(without_days(claim.text)), readings)
+    changed = [stated.statement for stated in alignment.statements if not stated.word_for_word]
     if changed:
-        yield from _left_out_of_rule(read(bare(claim.text)), readings)
+        yield from _left_out_of_rule(read(without_days(claim.text)), readings)
     # What all voices of a rule name is what it is about, and weighs as much as the rest.
-    evenly = dict.fromkeys(telling.weights, 1.0)
-    texts = list(telling.texts.values())
-    yield from lost_by_most(texts, [told.statement for told in telling.told], evenly)
+    evenly = dict.fromkeys(alignment.weights, 1.0)
+    texts = list(alignment.texts.values())
+    yield from lost_by_most(texts, [stated.statement for stated in alignment.statements], evenly)
     # What one of the voices says in these words denies no more than that voice does.
     for rule in changed:
         if denies_unlike_most(rule, texts, evenly):

@@ -3,7 +3,7 @@
 Tellings of one rule share few words and have a median cosine of 0.30. What they share is the
 demand: what is left of "Never commit without asking", "Ask before committing" and "A commit needs
 the user's ok" once the words that only demand are gone. The average of the cosines of these words
-and of the sentences tells norms apart far better than either does alone.
+and of the sentences tells demands apart far better than either does alone.
 """
 
 from __future__ import annotations
@@ -19,22 +19,23 @@ from slowwave.consolidation.clustering.groups import find_groups, split_group
 from slowwave.consolidation.clustering.neighbours import similar_pairs
 from slowwave.consolidation.comparison.guards import Objection, certain_conflict
 from slowwave.consolidation.comparison.mood import permission
-from slowwave.consolidation.comparison.restating import Likelihood, restating
+from slowwave.consolidation.comparison.restating import Likelihood, find_restating
 from slowwave.consolidation.proposals import Claim, Draft, Source
 from slowwave.consolidation.text import lexicon
-from slowwave.consolidation.text.demands import EXCEPTING, Norm, is_framing, norm_of, orders
+from slowwave.consolidation.text.demands import EXCEPTING, Demand, demand_of, is_framing, is_order
 from slowwave.consolidation.text.reading import Reading, read
 from slowwave.consolidation.text.tokens import stem
 from slowwave.consolidation.thresholds import (
     ALIKE_VOICES,
+    ASKED_VOICES,
     CLEAR_SIMILARITY,
-    CONTESTED_NORMS,
+    CONTESTED_DEMANDS,
     DEMAND_SIMILARITY,
     EXTRACT_SOURCES,
     OPPOSED_VOICES,
 )
 
-from .extractive import dated, ended
+from .extractive import with_date, with_full_stop
 
 if TYPE_CHECKING:
     import numpy as np
@@ -42,14 +43,12 @@ if TYPE_CHECKING:
 
 # What these object to is how it is demanded, which is told by how often it is turned round.
 _DEMANDING_GUARDS = frozenset({"negation", "mood"})
-# Of the voices that may become a rule, so many are asked how many others say no more.
-_ASKED_VOICES = 8
-# Into so many columns the words of norms are folded, at random but always the same: without a
+# Into so many columns the words of demands are folded, at random but always the same: without a
 # vocabulary, memory does not grow with it.
 _COLUMNS = 1_024
 
 
-def find_norms(texts: Sequence[str], vectors: NDArray[np.float32]) -> list[list[int]]:
+def find_demand_groups(texts: Sequence[str], vectors: NDArray[np.float32]) -> list[list[int]]:
     """Return the groups of texts that demand one thing, by their places.
 
     Where many pairs of a group demand the opposite of each other, none of it is settled enough to
@@ -59,21 +58,22 @@ def find_norms(texts: Sequence[str], vectors: NDArray[np.float32]) -> list[list[
     """
     import numpy as np
 
-    norms = [norm_of(text) for text in texts]
-    both = np.hstack([vectors, _of_words(norms)]) * np.float32(0.5**0.5)
+    demands = [demand_of(text) for text in texts]
+    both = np.hstack([vectors, _of_words(demands)]) * np.float32(0.5**0.5)
     near = similar_pairs(both, DEMAND_SIMILARITY)
     return [
         [rows[at] for at in settled]
         for group in find_groups(both, near, DEMAND_SIMILARITY)
         for rows in _told_apart(both, group)
-        if (settled := _settled(both[rows] @ both[rows].T, [norms[at] for at in rows]))
+        if (settled := _settled(both[rows] @ both[rows].T, [demands[at] for at in rows]))
     ]
 
 
 def _told_apart(vectors: NDArray[np.float32], group: list[int]) -> list[list[int]]:
-    """Part a group in which two rules stand clear of each other, each with voices enough.
+    """Split a group in which there are clearly two rules, each with enough voices.
 
-    In a file with few norms, what two rules on one topic share weighs as much as what they do not.
+    In a file with few demands, what two rules on one topic share weighs as much as what
+    they do not share.
     """
     import numpy as np
 
@@ -87,39 +87,39 @@ def _told_apart(vectors: NDArray[np.float32], group: list[int]) -> list[list[int
     return [sorted(rule) for rule in rules]
 
 
-def _settled(alike: NDArray[np.float32], norms: Sequence[Norm]) -> list[int]:
+def _settled(alike: NDArray[np.float32], demands: Sequence[Demand]) -> list[int]:
     """Return the places of those that demand one thing; none where too many are in conflict."""
     conflicts = {
         (one, other)
-        for one, other in combinations(range(len(norms)), 2)
-        if _in_conflict(norms[one], norms[other])
+        for one, other in combinations(range(len(demands)), 2)
+        if _in_conflict(demands[one], demands[other])
     }
-    if len(conflicts) > CONTESTED_NORMS * comb(len(norms), 2):
+    if len(conflicts) > CONTESTED_DEMANDS * comb(len(demands), 2):
         return []
     parts = split_group(alike, DEMAND_SIMILARITY, lambda *pair: pair in conflicts)
     # Of what a conflict cuts off, nobody knows whether it is a rule of its own or misread.
     return max(parts, key=len)
 
 
-def _of_words(norms: Sequence[Norm]) -> NDArray[np.float32]:
-    """Return a vector of each norm's words and values, of which rare ones weigh more."""
+def _of_words(demands: Sequence[Demand]) -> NDArray[np.float32]:
+    """Return a vector of each demand's words and values, of which rare ones weigh more."""
     import numpy as np
 
-    keys = [{*norm.words, *map(str, norm.core.value_keys)} for norm in norms]
+    keys = [{*demand.words, *map(str, demand.core.value_keys)} for demand in demands]
     counts = Counter(key for some in keys for key in some)
-    vectors = np.zeros((len(norms), _COLUMNS), dtype=np.float32)
+    vectors = np.zeros((len(demands), _COLUMNS), dtype=np.float32)
     for row, some in enumerate(keys):
         for key in some:
             lot = crc32(key.encode())
             sign = 1 if lot & 1 else -1
-            vectors[row, (lot >> 1) % _COLUMNS] += sign * log(1 + len(norms) / counts[key])
+            vectors[row, (lot >> 1) % _COLUMNS] += sign * log(1 + len(demands) / counts[key])
     lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
     scaled: NDArray[np.float32] = vectors / np.maximum(lengths, np.float32(1e-6))
     return scaled
 
 
-def _in_conflict(left: Norm, right: Norm) -> bool:
-    """Whether two norms that are nearly the same sentence demand different things.
+def _in_conflict(left: Demand, right: Demand) -> bool:
+    """Whether two demands that are nearly the same sentence demand different things.
 
     "Never push untested code" and "always run the tests before a push" are one rule, though one
     denies and the other does not; "push on Fridays" and "don't push on Fridays" are two.
@@ -152,8 +152,8 @@ def rule_drafts(sources: Sequence[Source], likelihood: Likelihood) -> Iterator[D
     """
     candidates = []
     for chosen in sources:
-        rule = norm_of(chosen.text)
-        if len(rule.whole.sentences) != 1 or not orders(rule.whole):
+        rule = demand_of(chosen.text)
+        if len(rule.whole.sentences) != 1 or not is_order(rule.whole):
             continue
         supporters = [one for one in sources if supports(chosen.text, one)]
         if len(supporters) >= EXTRACT_SOURCES:
@@ -164,13 +164,13 @@ def rule_drafts(sources: Sequence[Source], likelihood: Likelihood) -> Iterator[D
     texts = [one.text for one in sources]
     likeliest = sorted(candidates, key=lambda one: one[0])
     asked = [
-        (-len(restating(chosen.text, texts, likelihood)), chosen, supporters)
-        for _, chosen, supporters in likeliest[:_ASKED_VOICES]
+        (-len(find_restating(chosen.text, texts, likelihood)), chosen, supporters)
+        for _, chosen, supporters in likeliest[:ASKED_VOICES]
     ]
-    rest = [(0, chosen, supporters) for _, chosen, supporters in likeliest[_ASKED_VOICES:]]
+    rest = [(0, chosen, supporters) for _, chosen, supporters in likeliest[ASKED_VOICES:]]
     for _, chosen, supporters in sorted(asked, key=lambda one: one[0]) + rest:
         ids = tuple(sorted(source.id for source in supporters))
-        yield Draft((Claim(dated(chosen, ended(chosen.text.strip())), ids),))
+        yield Draft((Claim(with_date(chosen, with_full_stop(chosen.text.strip())), ids),))
 
 
 def _announced(reading: Reading) -> bool:
@@ -180,11 +180,11 @@ def _announced(reading: Reading) -> bool:
 
 def supports(rule: str, source: Source) -> bool:
     """Whether a voice gives all of a rule's values and names."""
-    said, reading = norm_of(rule).whole, read(source.text)
+    said, reading = demand_of(rule).whole, read(source.text)
     return all(map(reading.holds, said.values)) and all(map(reading.mentions, said.names))
 
 
-def _own_words(rule: Norm, supporters: Sequence[Source]) -> int:
+def _own_words(rule: Demand, supporters: Sequence[Source]) -> int:
     """Count the content words that too few supporters use to make them part of the rule."""
-    voiced = Counter(word for one in supporters for word in norm_of(one.text).words)
+    voiced = Counter(word for one in supporters for word in demand_of(one.text).words)
     return sum(voiced[word] < EXTRACT_SOURCES for word in rule.words)

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Sequence
 
-from .errors import ChangedSince
-from .file import MemoryFile
-from .images import Images
+from slowwave.store.errors import ChangedSince
+from slowwave.store.file import MemoryFile
+
+from .before_images import BeforeImages
 from .obstacles import Obstacle
-from .takeback import TakeBack
+from .reversal import Reversal
 
 _HINT = (
     "Nothing was undone. What later runs did is undone first, the latest before the others; "
@@ -21,35 +21,30 @@ _HINT_OF_PURGED = (
 )
 
 
-def undo_runs(
-    file: MemoryFile, run_ids: Sequence[str], now: str, rehearsed: bool = False
-) -> list[str]:
-    """Take back all that runs did, in one transaction, and give the keys of their proposals.
+def undo_runs(file: MemoryFile, run_ids: Sequence[str], now: str) -> list[str]:
+    """Take back all that runs did, in one transaction, and return the keys of their proposals.
 
     run_ids: the latest first. Raises `ChangedSince`, with nothing changed, if rows are not what
-    a run left; it says of each which one, and who changed it. rehearsed: only find out whether it
-    can be done, and leave everything as it is.
+    a run left; it says of each which one, and who changed it.
     """
-    with _transaction(file, rehearsed):
+    with file.transaction():
         return [key for run_id in run_ids for key in _undo_run(file, run_id, now)]
 
 
 def _undo_run(file: MemoryFile, run_id: str, now: str) -> list[str]:
     keys = _applied(file, run_id)
-    images = Images(file, run_id)
+    images = BeforeImages(file, run_id)
     _take_back(file, run_id, [*keys, ""], images)
-    images.drop_found()
+    images.drop_what_was_found()
     file.db.conn.execute("UPDATE runs SET outcome = 'undone' WHERE id = ?", [run_id])
     _mark_undone(file, run_id, keys, now)
     return keys
 
 
-def undo_proposal(
-    file: MemoryFile, run_id: str, key: str, now: str, rehearsed: bool = False
-) -> None:
+def undo_proposal(file: MemoryFile, run_id: str, key: str, now: str) -> None:
     """Take one applied proposal back, in one transaction. Raises `ChangedSince`."""
-    with _transaction(file, rehearsed):
-        _take_back(file, run_id, [key], Images(file, run_id))
+    with file.transaction():
+        _take_back(file, run_id, [key], BeforeImages(file, run_id))
         _mark_undone(file, run_id, [key], now)
         if not _applied(file, run_id):
             _undo_run(file, run_id, now)  # what it found out, too, and that it is undone
@@ -63,7 +58,7 @@ def take_back_proposal(file: MemoryFile, run_id: str, key: str, now: str) -> Non
     conn = file.db.conn
     conn.execute("SAVEPOINT taking_back")
     try:
-        _take_back(file, run_id, [key], Images(file, run_id))
+        _take_back(file, run_id, [key], BeforeImages(file, run_id))
         _mark_undone(file, run_id, [key], now)
     except ChangedSince:
         conn.execute("ROLLBACK TO taking_back")
@@ -72,26 +67,13 @@ def take_back_proposal(file: MemoryFile, run_id: str, key: str, now: str) -> Non
         conn.execute("RELEASE taking_back")
 
 
-@contextmanager
-def _transaction(file: MemoryFile, rehearsed: bool) -> Iterator[None]:
-    """Let the block change the file; after a rehearsal all of it is as it was."""
-    with suppress(_Rehearsed), file.transaction():
-        yield
-        if rehearsed:
-            raise _Rehearsed
-
-
-class _Rehearsed(Exception):
-    """Ends a transaction of which nothing is to stay."""
-
-
 def _applied(file: MemoryFile, run_id: str) -> list[str]:
     rows = file.rows("SELECT key FROM proposals WHERE run_id = ? AND state = 'applied'", [run_id])
     return [row["key"] for row in rows]
 
 
-def _take_back(file: MemoryFile, run_id: str, proposals: list[str], images: Images) -> None:
-    obstacles = TakeBack(file, run_id, proposals, images).obstacles()
+def _take_back(file: MemoryFile, run_id: str, proposals: list[str], images: BeforeImages) -> None:
+    obstacles = Reversal(file, run_id, proposals, images).carry_out()
     if obstacles:
         hint = _HINT_OF_PURGED if any(one.is_purged for one in obstacles) else _HINT
         raise ChangedSince(_said(obstacles), hint, obstacles)

@@ -45,7 +45,7 @@ _CARRYING = word_set(
 
 
 @dataclass(frozen=True, eq=False)
-class Told:
+class ClaimStatement:
     """A statement of a draft, with the statements of the sources that it cites."""
 
     statement: Statement
@@ -66,18 +66,18 @@ class Told:
         return tuple(one for one in self.cited if _shared(one, self.statement) > MADE_FROM)
 
 
-def _told(
+def _claim_statements(
     claims: Sequence[tuple[str, Sequence[str]]],
     texts: Mapping[str, Sequence[Statement]],
     sources: Mapping[str, str],
-) -> Iterator[Told]:
+) -> Iterator[ClaimStatement]:
     before = ""
     for at, (claim, ids) in enumerate(claims):
         cited = tuple(one for source in ids for one in texts[source])
         claimed = frozenset().union(*(one.keys for one in statements_of(claim)))
         whole = tuple(sources[source] for source in ids)
         for one in statements_of(claim):
-            yield Told(replace(one, before=before), cited, at, claimed, whole)
+            yield ClaimStatement(replace(one, before=before), cited, at, claimed, whole)
             before = one.text
 
 
@@ -94,7 +94,7 @@ def _shared(source: Statement, statement: Statement) -> float:
     )
 
 
-class Telling:
+class Alignment:
     """A draft beside its sources, each cut into statements."""
 
     def __init__(
@@ -104,16 +104,16 @@ class Telling:
         self.texts = {source: statements_of(text) for source, text in sources.items()}
         self.sources = tuple(one for text in self.texts.values() for one in text)
         self.weights: Weights = weights_of(tuple(self.texts.values()))
-        self.told = tuple(_told(claims, self.texts, sources))
-        self.keys = frozenset().union(*(one.statement.keys for one in self.told))
+        self.statements = tuple(_claim_statements(claims, self.texts, sources))
+        self.keys = frozenset().union(*(one.statement.keys for one in self.statements))
         self.known = frozenset(self.weights)
 
     def has_word_for_word(self, source: Statement) -> bool:
         """Whether the draft says a statement of a source in its words."""
-        return any(_same_words(one.statement, source) for one in self.told)
+        return any(_same_words(one.statement, source) for one in self.statements)
 
     def lost(self, source: Statement) -> Iterator[tuple[str, tuple[str, ...]]]:
-        """Say what of a statement of a source the draft has not, and in which words.
+        """Yield what the draft lacks of a statement of a source, and its words.
 
         Phrases of which it has no word, and statements of which it has hardly any.
         """
@@ -140,34 +140,34 @@ class Telling:
         return max(
             (
                 sum(is_known(key, one.statement.context) for key in source.keys) / len(source.keys)
-                for one in self.told
+                for one in self.statements
                 if source.keys
             ),
             default=1.0,
         )
 
-    def spare_in_sources(self, told: Told) -> int:
+    def spare_in_sources(self, stated: ClaimStatement) -> int:
         """Count the words of its sources that its claim has not: others may take their place.
 
         What other claims say changes nothing of it.
         """
-        likest = self._likest(told)
-        return len({thing.key for one in likest for thing in unknown(one.things, told.claimed)})
+        likest = self._likest(stated)
+        return len({thing.key for one in likest for thing in unknown(one.things, stated.claimed)})
 
     def _spare_in_draft(self, source: Statement) -> int:
         """Count the words of the draft that may stand for those of a source."""
         return len(
             {
                 thing.key
-                for one in self.told
+                for one in self.statements
                 if source in one.cited and source in self._likest(one)
                 for thing in unknown(one.statement.things, self.known)
             }
         )
 
-    def _likest(self, told: Told) -> list[Statement]:
+    def _likest(self, stated: ClaimStatement) -> list[Statement]:
         """Return the statements that it cites of which it tells most."""
-        return counterparts(told.statement, told.cited, self.weights, AS_LIKE_TO_A_CLAIM)
+        return counterparts(stated.statement, stated.cited, self.weights, AS_LIKE_TO_A_CLAIM)
 
 
 def unknown(things: Iterable[Thing], known: frozenset[str]) -> list[Thing]:

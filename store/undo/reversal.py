@@ -1,52 +1,61 @@
-"""The entries of the journal, backwards: each row as it was, or what stands in the way."""
+"""The entries of the journal applied backwards: each row as it was, or what stands in the way."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from .errors import UnusableFile
-from .file import MemoryFile
-from .images import FOUND, Images
-from .obstacles import Change, Obstacle, Since, changed, gone, leaning, passed_on
-from .records import content_hash
-from .rows import Columns, Row, current_row, decoded, delete_row, set_columns
+from slowwave.store.errors import UnusableFile
+from slowwave.store.file import MemoryFile
+from slowwave.store.records import content_hash
+from slowwave.store.rows import Columns, Row, current_row, decoded, delete_row, set_columns
 
-# No reason to refuse an undo: reading a memory leaves its marks in the first two, the file's own
-# triggers write the next two, and the last says only when something changed.
+from .before_images import FOUND_IN_TEXTS, BeforeImages
+from .obstacles import (
+    LaterChange,
+    LaterChanges,
+    Obstacle,
+    column_changed,
+    memory_gone,
+    memory_needed,
+    memory_passed_on,
+)
+
+# Changes of these never refuse an undo: reading a memory changes the first two, the file's own
+# triggers write the next two, and the last only says when something changed.
 _BOOKKEEPING = frozenset(
     {"access_count", "accessed_at", "content_hash", "source_content", "updated_at"}
 )
-# How many entries of the journal are in memory at a time: some hold a vector.
+# How many journal entries are held in memory at a time: some contain a vector.
 _PORTION = 1_000
-# Of a memory, what does not speak for those that it took in.
+# Columns of a memory that say nothing of the memories that it took in.
 _OF_ITSELF = _BOOKKEEPING | {"status", "superseded_by", "superseded_at"}
 
 
-class TakeBack:
-    """Some proposals of one run, taken back within the transaction of the caller.
+class Reversal:
+    """Takes back some proposals of one run, within the transaction of the caller.
 
     It goes on after the first obstacle, so that all are named: the caller has to roll back.
     """
 
     def __init__(
-        self, file: MemoryFile, run_id: str, proposals: Sequence[str], images: Images
+        self, file: MemoryFile, run_id: str, proposals: Sequence[str], images: BeforeImages
     ) -> None:
         """Take what is to be undone; "" stands for what the run found in texts."""
         self._file = file
         self._run_id = run_id
         self._proposals = frozenset(proposals)
         self._images = images
-        self._since = Since(file, run_id, proposals)
+        self._later = LaterChanges(file, run_id, proposals)
         self._columns = Columns(file)
 
-    def obstacles(self) -> tuple[Obstacle, ...]:
-        """Take everything back, and give what stood in the way."""
+    def carry_out(self) -> tuple[Obstacle, ...]:
+        """Take everything back, and return what stood in the way."""
         chosen = (one for one in self._entries() if one["proposal"] in self._proposals)
         return tuple(obstacle for entry in chosen for obstacle in self._take_back(entry))
 
     def _entries(self) -> Iterator[dict[str, Any]]:
-        """Yield the entries of the run, backwards: some at a time, since undoing moves others."""
+        """Yield the run's entries, latest first, in portions: undoing one may renumber others."""
         last = None
         while part := list(
             self._file.rows(
@@ -65,7 +74,7 @@ class TakeBack:
         self._columns.refuse_unknown(table, {**key, **(before or {}), **after})
         if before is not None and not after:
             self._images.put_back(sequence, table, key, before)
-        elif table in FOUND:
+        elif table in FOUND_IN_TEXTS:
             self._take_back_found(table, key, before)
         elif before is None:
             yield from self._take_back_insert(sequence, table, key, after)
@@ -89,34 +98,34 @@ class TakeBack:
         if now is None:
             # Lineage that is gone is as it was before the run; a memory may be gone for a reason.
             if table == "memories":
-                yield gone(self._file, key["id"])
+                yield memory_gone(self._file, key["id"])
             return
-        since = self._since.of(sequence, table, key)
+        since = self._later.of(sequence, table, key)
         for column, left in after.items():
             if column not in _BOOKKEEPING and now[column] != left:
-                by = _who(since, column, now[column])
-                yield changed(table, key, column, now[column], left, by)
+                by = _last_writer(since, column, now[column])
+                yield column_changed(table, key, column, now[column], left, by)
         if table == "memories":
-            yield from self._leaning(sequence, key["id"])
+            yield from self._memories_that_need(sequence, key["id"])
         delete_row(self._file, table, key)
 
-    def _leaning(self, sequence: int, memory_id: str) -> Iterator[Obstacle]:
-        """Find what would lose its footing if a memory went: each one's fact would be lost."""
-        taken_in = {one.key["source_id"]: one for one in self._since.into(sequence, memory_id)}
+    def _memories_that_need(self, sequence: int, memory_id: str) -> Iterator[Obstacle]:
+        """Yield the memories whose facts only this one tells now: they would be lost with it."""
+        taken_in = {one.key["source_id"]: one for one in self._later.into(sequence, memory_id)}
         conn = self._file.db.conn
         found = conn.execute("SELECT id FROM memories WHERE superseded_by = ?", [memory_id])
         superseded = [row[0] for row in found]
         for other in superseded:
-            since = self._since.of(sequence, "memories", {"id": other})
-            by = _who(since, "superseded_by", memory_id)
-            passed = passed_on(self._file, memory_id, other) if by is None else None
-            yield passed or leaning(memory_id, other, True, by)
+            since = self._later.of(sequence, "memories", {"id": other})
+            by = _last_writer(since, "superseded_by", memory_id)
+            passed = memory_passed_on(self._file, memory_id, other) if by is None else None
+            yield passed or memory_needed(memory_id, other, True, by)
         edges = conn.execute(
             "SELECT source_id FROM synthesized_from WHERE derived_id = ?", [memory_id]
         )
         for (source,) in edges.fetchall():
             if source not in superseded:
-                yield leaning(memory_id, source, False, taken_in.get(source))
+                yield memory_needed(memory_id, source, False, taken_in.get(source))
 
     def _take_back_update(
         self, sequence: int, table: str, key: Row, before: Row, after: Row
@@ -130,9 +139,9 @@ class TakeBack:
             )
         now = current_row(self._file, table, key)
         if now is None:
-            yield gone(self._file, key["id"])
+            yield memory_gone(self._file, key["id"])
             return
-        since = self._since.of(sequence, table, key)
+        since = self._later.of(sequence, table, key)
         back: dict[str, Any] = {}
         for column, was in before.items():
             left = after[column]
@@ -142,15 +151,15 @@ class TakeBack:
                 # Reads since then are counted still: only what the run added goes.
                 back[column] = max(0, was + now[column] - left)
             elif column == "updated_at" and now[column] != left:
-                self._hand_down(since, column, was, left)
+                self._pass_to_next_run(since, column, was, left)
             elif column in _BOOKKEEPING or now[column] == left:
                 back[column] = was
             else:
-                by = _who(since, column, now[column])
-                yield changed(table, key, column, now[column], left, by)
+                by = _last_writer(since, column, now[column])
+                yield column_changed(table, key, column, now[column], left, by)
         if before.keys() - _OF_ITSELF:
-            for one in self._since.into(sequence, key["id"]):
-                yield leaning(key["id"], one.key["source_id"], False, one)
+            for one in self._later.into(sequence, key["id"]):
+                yield memory_needed(key["id"], one.key["source_id"], False, one)
         self._leave_nothing_dangling(key["id"], now, back)
         if back:
             set_columns(self._file, table, key, back)
@@ -167,8 +176,10 @@ class TakeBack:
                 [now["content"], memory_id, content_hash(now["content"])],
             )
 
-    def _hand_down(self, since: list[Change], column: str, was: object, left: object) -> None:
-        """Let the next run that changed a column give back what was before this one."""
+    def _pass_to_next_run(
+        self, since: list[LaterChange], column: str, was: object, left: object
+    ) -> None:
+        """Make the next run that changed a column restore the value from before this one."""
         following = next((one for one in since if column in one.after), None)
         if following is not None:
             self._file.db.conn.execute(
@@ -178,7 +189,7 @@ class TakeBack:
             )
 
 
-def _who(since: list[Change], column: str, now: object) -> Change | None:
+def _last_writer(since: list[LaterChange], column: str, now: object) -> LaterChange | None:
     """Return the run that left what stands in a column now; None if no run did."""
     last = next((one for one in reversed(since) if column in one.after), None)
     return last if last is not None and last.after[column] == now else None

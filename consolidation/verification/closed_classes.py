@@ -14,57 +14,59 @@ from slowwave.consolidation.text import lexicon
 from slowwave.consolidation.text.statements import Statement, is_known
 from slowwave.consolidation.text.tokens import stem
 
+from .alignment import ClaimStatement
 from .stance import MOODS
-from .telling import Told
 
 _CALENDAR = "|".join(sorted(lexicon.CALENDAR))
 
 
-class _Slot(NamedTuple):
-    """What fills a slot in a claim, and what in a source says the same."""
+class _ClosedClass(NamedTuple):
+    """Words of one class in a claim, and the words of a source that say the same."""
 
     said: re.Pattern[str]
-    told: re.Pattern[str]
+    answered: re.Pattern[str]
 
 
-def _slot(said: str, otherwise: str = "") -> _Slot:
-    told = f"{said}|{otherwise}" if otherwise else said
-    return _Slot(*(re.compile(rf"\b(?:{one})\b", re.IGNORECASE) for one in (said, told)))
+def _class(said: str, otherwise: str = "") -> _ClosedClass:
+    answered = f"{said}|{otherwise}" if otherwise else said
+    return _ClosedClass(*(re.compile(rf"\b(?:{one})\b", re.IGNORECASE) for one in (said, answered)))
 
 
-_SLOTS = (
-    *(_Slot(*MOODS[mood]) for mood in ("usually", "only", "wants to")),
-    _slot("always|every time", "every|each|all|any|never|nobody|no|not|must|only|whenever|nothing"),
-    _slot("sometimes|occasionally|rarely|seldom|hardly", "few|not|at times|now and then"),
-    _slot(
+_CLASSES = (
+    *(_ClosedClass(*MOODS[mood]) for mood in ("usually", "only", "wants to")),
+    _class(
+        "always|every time", "every|each|all|any|never|nobody|no|not|must|only|whenever|nothing"
+    ),
+    _class("sometimes|occasionally|rarely|seldom|hardly", "few|not|at times|now and then"),
+    _class(
         "except|unless|apart from|other than|excluding|but not",
         "only|if|until|but|barring|without|exclud\\w+|exception|exempt\\w*|besides|aside|provided|"
         "as long as|not|free",
     ),
-    _slot("even(?! if| though)", "also|including|too|all|any|at all|whole|both|never"),
-    _slot("at least|no less than|or more", "minimum|min|below|under|fewer|less|until|above|from"),
-    _slot(
+    _class("even(?! if| though)", "also|including|too|all|any|at all|whole|both|never"),
+    _class("at least|no less than|or more", "minimum|min|below|under|fewer|less|until|above|from"),
+    _class(
         "at most|(?<!go )(?<!went )up to(?= \\d)|no more than",
         "maximum|max|more|above|over|exceed\\w*|limit\\w*|until",
     ),
-    _slot("several|many|numerous", "some|a few|lots?|various|multiple|couple"),
-    _slot("yesterday"),
-    _slot("tomorrow"),
-    _slot("today|tonight", "this (?:morning|evening|afternoon)|now"),
-    _slot("recently|lately", "recent|just|last|ago|new(?:ly)?"),
+    _class("several|many|numerous", "some|a few|lots?|various|multiple|couple"),
+    _class("yesterday"),
+    _class("tomorrow"),
+    _class("today|tonight", "this (?:morning|evening|afternoon)|now"),
+    _class("recently|lately", "recent|just|last|ago|new(?:ly)?"),
 )
 _POINTED = re.compile(rf"\b(?:this|next|last) (?:{_CALENDAR})\b", re.IGNORECASE)
 # What singles one out among several.
 _SINGLING = re.compile(r"[a-z]{3,}est$")
 
 
-def new_in_slots(told: Told) -> Iterator[str]:
-    """Yield the words of a statement that fill a slot as no source cited for it does."""
-    said = told.statement.reading.said
-    cited = " ".join(one.reading.said for one in told.cited)
-    for slot in _SLOTS:
-        found = slot.said.search(said)
-        if found is not None and not slot.told.search(cited):
+def new_closed_words(stated: ClaimStatement) -> Iterator[str]:
+    """Yield the words of a statement of closed classes that no source cited for it answers."""
+    said = stated.statement.reading.said
+    cited = " ".join(one.reading.said for one in stated.cited)
+    for words in _CLASSES:
+        found = words.said.search(said)
+        if found is not None and not words.answered.search(cited):
             yield found.group()
     for one in _POINTED.findall(said):
         if one.lower() not in cited.lower():

@@ -11,14 +11,14 @@ from slowwave.consolidation.thresholds import (
     CUED_MATTER,
     PLAIN_MATTER,
     SHARED_MATTER,
-    TURNED_MATTER,
-    WHOLE_MATTER,
+    TURNED_TOPIC,
+    WHOLE_TOPIC,
     WORD_WEIGHT,
 )
 
 from .attributes import SINGLE
 from .changes import COUNTING
-from .sayings import (
+from .sentence_features import (
     ADDS,
     CUED,
     GIVES_UP,
@@ -28,19 +28,19 @@ from .sayings import (
     PRICED,
     REPORTED,
     WAS,
-    Saying,
+    SentenceFeatures,
 )
 from .slots import MOST_PHRASE_WORDS, stemmed
 
 # Shares are counted here: one by weight is never more than one by number, times this.
 _MOST = WORD_WEIGHT / ATTRIBUTE_WEIGHT
-_TURNED = min(TURNED_MATTER, CUED_MATTER) / _MOST
+_TURNED = min(TURNED_TOPIC, CUED_MATTER) / _MOST
 _CUED = CUED_MATTER / _MOST
-_HERE = min(PLAIN_MATTER, WHOLE_MATTER) / _MOST
+_HERE = min(PLAIN_MATTER, WHOLE_TOPIC) / _MOST
 _THERE = min(PLAIN_MATTER, CUED_MATTER) / _MOST
 
 
-def worth_comparing(old: Saying, new: Saying) -> bool:
+def worth_comparing(old: SentenceFeatures, new: SentenceFeatures) -> bool:
     """Whether a later sentence may give something another value than an earlier one."""
     told = REPORTED in old.marks and REPORTED in new.marks
     if ADDS in old.marks or not (told or (WAS in old.marks and NEWS in new.marks)):
@@ -53,24 +53,24 @@ def worth_comparing(old: Saying, new: Saying) -> bool:
     return (ended or renamed or revalued) and _about_one_thing(old, new, ended)
 
 
-def _reworded(old: Saying, new: Saying) -> bool:
+def _reworded(old: SentenceFeatures, new: SentenceFeatures) -> bool:
     """Whether what there is one of at a time may be said to be something else in plain words."""
-    shared = old.matter & new.matter
-    apart = len(old.matter - shared), len(new.matter - shared)
+    shared = old.topic_terms & new.topic_terms
+    apart = len(old.topic_terms - shared), len(new.topic_terms - shared)
     alike = len(shared) >= SHARED_MATTER and 0 < min(apart) <= max(apart) <= MOST_PHRASE_WORDS
     return alike and not shared.isdisjoint(SINGLE)
 
 
-def _may_name_the_ended(old: Saying, new: Saying) -> bool:
+def _may_name_the_ended(old: SentenceFeatures, new: SentenceFeatures) -> bool:
     given_up = GIVES_UP in new.marks and not (
         old.values.isdisjoint(new.values) and old.names.isdisjoint(new.names)
     )
     return given_up or IN_WORDS in new.marks
 
 
-def _about_one_thing(old: Saying, new: Saying, ended: bool) -> bool:
+def _about_one_thing(old: SentenceFeatures, new: SentenceFeatures, ended: bool) -> bool:
     priced = frozenset({"=price"} if PRICED in old.marks else ())
-    before, after = old.matter | priced, new.matter | priced
+    before, after = old.topic_terms | priced, new.topic_terms | priced
     users = OF_USER in old.marks and OF_USER in new.marks
     if ended:
         shared = before & (after | new.implied)
@@ -87,6 +87,6 @@ def _about_one_thing(old: Saying, new: Saying, ended: bool) -> bool:
     return here >= _HERE and there >= _THERE
 
 
-def _certainly(matter: frozenset[str], names: frozenset[str]) -> frozenset[str]:
+def _certainly(topic_terms: frozenset[str], names: frozenset[str]) -> frozenset[str]:
     """Return the words that count for what a sentence is about whichever names are the value."""
-    return matter - COUNTING - stemmed(names)
+    return topic_terms - COUNTING - stemmed(names)

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from .file import MemoryFile
-from .purge import purged_by
-from .rows import Row, decoded, encoded
+from slowwave.store.file import MemoryFile
+from slowwave.store.purge import purged_by
+from slowwave.store.rows import Row, decoded, encoded
 
 # So many characters of a text are shown.
 _LONGEST = 60
@@ -22,7 +22,7 @@ class Obstacle:
     table: str
     # The row's key, its parts with a space between them: of a memory, its id.
     row: str
-    # None: the row itself is gone, or another leans on it.
+    # None: the row itself is gone, or another depends on it.
     column: str | None
     now: Any
     left: Any
@@ -38,7 +38,7 @@ class Obstacle:
 
 
 @dataclass(frozen=True)
-class Change:
+class LaterChange:
     """An entry of the journal that still stands, and was written later."""
 
     run: str
@@ -50,7 +50,7 @@ class Change:
     after: dict[str, Any]
 
 
-class Since:
+class LaterChanges:
     """What runs did to memories and lineage after a run, or after some proposals of it."""
 
     def __init__(self, file: MemoryFile, run_id: str, proposals: Sequence[str]) -> None:
@@ -59,19 +59,19 @@ class Since:
         self._run_id = run_id
         self._proposals = frozenset(proposals)
 
-    def of(self, sequence: int, table: str, key: Row) -> list[Change]:
+    def of(self, sequence: int, table: str, key: Row) -> list[LaterChange]:
         """Return the changes of one row after an entry, oldest first."""
         return self._after(sequence, self._by_row.get((table, encoded(key)), []))
 
-    def into(self, sequence: int, memory_id: str) -> list[Change]:
+    def into(self, sequence: int, memory_id: str) -> list[LaterChange]:
         """Return the edges by which a memory took in others after an entry."""
         return self._after(sequence, self._edges.get(memory_id, []))
 
-    def _after(self, sequence: int, changes: list[Change]) -> list[Change]:
+    def _after(self, sequence: int, changes: list[LaterChange]) -> list[LaterChange]:
         return [one for one in changes if one.run != self._run_id or one.sequence > sequence]
 
     @cached_property
-    def _by_row(self) -> dict[tuple[str, str], list[Change]]:
+    def _by_row(self) -> dict[tuple[str, str], list[LaterChange]]:
         # Runs in the order in which they were written down: no clock can turn it round.
         rows = self._file.rows(
             "SELECT j.run_id AS run, proposal, sequence, table_name, row_key, "
@@ -81,19 +81,19 @@ class Since:
             "AND r.rowid >= (SELECT rowid FROM runs WHERE id = ?) ORDER BY r.rowid, sequence",
             [self._run_id],
         )
-        found: dict[tuple[str, str], list[Change]] = {}
+        found: dict[tuple[str, str], list[LaterChange]] = {}
         for row in rows:
             if row["run"] == self._run_id and row["proposal"] in self._proposals:
                 continue
             table, key = row.pop("table_name"), row.pop("row_key")
             row["after"] = decoded(row["after"])
-            change = Change(**row | {"key": decoded(key), "made": bool(row["made"])})
+            change = LaterChange(**row | {"key": decoded(key), "made": bool(row["made"])})
             found.setdefault((table, key), []).append(change)
         return found
 
     @cached_property
-    def _edges(self) -> dict[str, list[Change]]:
-        edges: dict[str, list[Change]] = {}
+    def _edges(self) -> dict[str, list[LaterChange]]:
+        edges: dict[str, list[LaterChange]] = {}
         for (table, _), changes in self._by_row.items():
             for change in changes:
                 if table == "synthesized_from" and change.made:
@@ -101,10 +101,10 @@ class Since:
         return edges
 
 
-def changed(
-    table: str, key: Row, column: str, now: object, left: object, by: Change | None
+def column_changed(
+    table: str, key: Row, column: str, now: object, left: object, by: LaterChange | None
 ) -> Obstacle:
-    """Say that a column is not what the run left."""
+    """Return the obstacle that a column is not what the run left."""
     what = (
         f"{_row(table, key)} was changed after the run: {column} is {_excerpt(now, left)} now, "
         f"the run left {_excerpt(left, now)}."
@@ -112,8 +112,8 @@ def changed(
     return _obstacle(table, key, what, by, column=column, now=now, left=left)
 
 
-def gone(file: MemoryFile, memory_id: str) -> Obstacle:
-    """Say that a memory is not there any more."""
+def memory_gone(file: MemoryFile, memory_id: str) -> Obstacle:
+    """Return the obstacle that a memory is no longer there."""
     purge = purged_by(file, memory_id)
     if purge is None:
         what = f"Memory {memory_id} was deleted after the run."
@@ -126,8 +126,8 @@ def gone(file: MemoryFile, memory_id: str) -> Obstacle:
     return Obstacle("memories", memory_id, None, None, None, run_id, None, why)
 
 
-def leaning(memory_id: str, other: str, superseded: bool, by: Change | None) -> Obstacle:
-    """Say that another memory leans on this one: it was superseded by it, or taken in."""
+def memory_needed(memory_id: str, other: str, superseded: bool, by: LaterChange | None) -> Obstacle:
+    """Return the obstacle that another memory depends on this one, which took it in."""
     did = (
         f"Memory {other} was superseded by memory {memory_id}"
         if superseded
@@ -136,8 +136,8 @@ def leaning(memory_id: str, other: str, superseded: bool, by: Change | None) -> 
     return _obstacle("memories", {"id": memory_id}, f"{did} after the run.", by)
 
 
-def passed_on(file: MemoryFile, memory_id: str, other: str) -> Obstacle | None:
-    """Say that another memory leans on this one since the one that stood for it was deleted.
+def memory_passed_on(file: MemoryFile, memory_id: str, other: str) -> Obstacle | None:
+    """Return the obstacle that another memory depends on this one since a third was deleted.
 
     None if it did not come about so. No run deletes a memory that stands for others.
     """
@@ -164,7 +164,7 @@ def _obstacle(
     table: str,
     key: Row,
     what: str,
-    by: Change | None,
+    by: LaterChange | None,
     column: str | None = None,
     now: object = None,
     left: object = None,

@@ -53,13 +53,13 @@ _MARKS: Mapping[str, Callable[[Frame], bool]] = {
 }
 
 
-class Saying(Struct, frozen=True, array_like=True):
+class SentenceFeatures(Struct, frozen=True, array_like=True):
     """One sentence: what it is about, what it says of it, and how."""
 
-    matter: frozenset[str]
+    topic_terms: frozenset[str]
     names: frozenset[str]
     # The names' stems, which take longer to find than all else to read.
-    roots: frozenset[str]
+    name_stems: frozenset[str]
     values: frozenset[Key]
     # The verbs of change in it.
     verbs: frozenset[str]
@@ -77,29 +77,29 @@ class Saying(Struct, frozen=True, array_like=True):
 
         Where a name stands, also what is said of it together with it: neither may be rare.
         """
-        whose = ["user"] * (OF_USER in self.marks) + [*self.roots]
-        attributes = [one for one in (*self.matter, *self.implied) if one[0] == "="]
+        whose = ["user"] * (OF_USER in self.marks) + [*self.name_stems]
+        attributes = [one for one in (*self.topic_terms, *self.implied) if one[0] == "="]
         if not whose or not attributes:
-            return self.matter  # as it is: most sentences are such
-        return self.matter.union(f"{name}{one}" for name in whose for one in attributes)
+            return self.topic_terms  # as it is: most sentences are such
+        return self.topic_terms.union(f"{name}{one}" for name in whose for one in attributes)
 
     @property
     def core(self) -> frozenset[str]:
         """What it is about, but for the words that may be left out of account, or be the value."""
-        return self.matter - self.roots - COUNTING
+        return self.topic_terms - self.name_stems - COUNTING
 
     def holds(self, keys: Iterable[Key]) -> bool:
         """Whether these values stand in it."""
         return all(
             key in self.values
-            or (key[0] in ("name", "word") and (key[1] in self.matter or key[1] in self.names))
+            or (key[0] in ("name", "word") and (key[1] in self.topic_terms or key[1] in self.names))
             for key in keys
         )
 
 
-def sayings_of(content: str) -> tuple[Saying, ...]:
+def sentence_features(content: str) -> tuple[SentenceFeatures, ...]:
     """Return what a memory's text says of today, sentence by sentence."""
-    return tuple(map(_saying, frames_in(content)))
+    return tuple(map(_features, frames_in(content)))
 
 
 @lru_cache(maxsize=_FRAMES)
@@ -108,9 +108,9 @@ def frames_in(content: str) -> tuple[Frame, ...]:
     return tuple(frames_of(DATE_MARK.sub("", current_part(content))))
 
 
-def _saying(frame: Frame) -> Saying:
-    return Saying(
-        frame.matter,
+def _features(frame: Frame) -> SentenceFeatures:
+    return SentenceFeatures(
+        frame.topic_terms,
         frozenset(frame.names),
         stemmed(frame.names),
         frozenset(frame.values),

@@ -8,11 +8,11 @@ import pytest
 from nights import NOW, execute, fill, night, picture, rows, told
 
 from slowwave.consolidation.comparison.coverage import Coverage
-from slowwave.consolidation.comparison.restating import restates, restating
+from slowwave.consolidation.comparison.restating import find_restating, restates
 from slowwave.consolidation.vectors.embedder import SentenceEmbedder
 from slowwave.store.file import open_writing
 from slowwave.store.records import timestamp
-from slowwave.store.undo import undo_runs
+from slowwave.store.undo.undo import undo_runs
 
 FRIDAYS = [
     "No deploys on Fridays.",
@@ -45,7 +45,7 @@ def test_what_restates_a_restatement_restates_the_rule() -> None:
     third = "Never order anything over 50 euros without consulting Katrin."
     stranger = "Never refund a customer without consulting Katrin."
     told = {(second, rule), (third, second)}
-    found = restating(rule, [third, stranger, second], lambda *pair: float(pair in told))
+    found = find_restating(rule, [third, stranger, second], lambda *pair: float(pair in told))
     assert found == [0, 2]
 
 

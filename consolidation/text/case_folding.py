@@ -6,6 +6,6 @@ from __future__ import annotations
 _ASCII = str.maketrans({"\u0131": "i", "\u0130": "i", "\u017f": "s"})
 
 
-def small(found: str) -> str:
+def fold_case(found: str) -> str:
     """Return what such a pattern found as it stands in a list of words in small letters."""
     return found.translate(_ASCII).lower()

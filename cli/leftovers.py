@@ -8,8 +8,16 @@ from typing import TYPE_CHECKING, Any
 
 from slowwave.consolidation.proposals import group_numbers
 
+from .memory_texts import (
+    MemoryTexts,
+    counted,
+    dated,
+    in_time,
+    memories_of,
+    said,
+    shortened_for_stdout,
+)
 from .output import clean
-from .telling import Telling, counted, dated, in_time, memories_of, said, shortened_for_stdout
 
 if TYPE_CHECKING:
     from slowwave.consolidation.proposals import Conflict, Refusal, Undecided
@@ -25,7 +33,7 @@ def conflicts_as_json(conflicts: Sequence[Conflict]) -> list[dict[str, Any]]:
 
 
 def conflicts_as_text(
-    conflicts: Sequence[Conflict], telling: Telling, most: int | None = None
+    conflicts: Sequence[Conflict], memory_texts: MemoryTexts, most: int | None = None
 ) -> str:
     """Return conflicts for people, `most` of their groups: each thing once, with its memories."""
     groups: dict[int, list[Conflict]] = {}
@@ -35,7 +43,9 @@ def conflicts_as_text(
     about = f"{len(involved):,} memories about {counted(len(groups), 'thing', 'things')}"
     lines = [f"In conflict, and left as they are: {about}."]
     shown = list(groups.items())[:most]
-    memories = telling.memories(memories_of([one.sources for _, group in shown for one in group]))
+    memories = memory_texts.memories(
+        memories_of([one.sources for _, group in shown for one in group])
+    )
     for number, group in shown:
         first, *others = _differing(group)
         lines += [f"  {number}. {first}", *(f"     {one}" for one in others)]
@@ -77,7 +87,7 @@ def undecided_as_json(undecided: Sequence[Undecided]) -> dict[str, Any]:
     }
 
 
-def undecided_as_text(undecided: Sequence[Undecided], telling: Telling) -> str:
+def undecided_as_text(undecided: Sequence[Undecided], memory_texts: MemoryTexts) -> str:
     """Say what is left to a model, what asking one would take, and show the likeliest groups."""
     found = undecided_as_json(undecided)
     groups = counted(found["groups"], "group", "groups")
@@ -90,7 +100,7 @@ def undecided_as_text(undecided: Sequence[Undecided], telling: Telling) -> str:
     likeliest = _likeliest(undecided)
     if len(likeliest) < len(undecided):
         lines[0] += f" The {len(likeliest)} likeliest:"
-    memories = telling.memories(memories_of([one.sources for one in likeliest]))
+    memories = memory_texts.memories(memories_of([one.sources for one in likeliest]))
     for one in likeliest:
         lines.append(f"  {shortened_for_stdout(f'similarity {one.similarity:.2f}: {one.why}')}")
         lines += [f"    {dated(memories.get(each))}" for each in in_time(one.sources, memories)]
@@ -102,13 +112,13 @@ def _likeliest(undecided: Sequence[Undecided]) -> list[Undecided]:
     return in_order[:MOST_SHOWN]
 
 
-def refused_as_text(refused: Sequence[Refusal], telling: Telling, everything: bool) -> str:
+def refused_as_text(refused: Sequence[Refusal], memory_texts: MemoryTexts, everything: bool) -> str:
     """Say how many pairs look alike and were kept apart, and show the most telling or all."""
     lines = [f"Kept apart, though they look alike: {counted(len(refused), 'pair', 'pairs')}."]
     shown = refused if everything else _most_telling(refused)
     if len(shown) < len(refused):
         lines[0] += f" {len(shown)} of them (--verbose shows all):"
-    memories = telling.memories(memories_of([one.sources for one in shown]))
+    memories = memory_texts.memories(memories_of([one.sources for one in shown]))
     for one in shown:
         lines.append(f"  {shortened_for_stdout(f'{one.guard}: {one.why}')}")
         lines += [f"    {said(memories.get(memory_id))}" for memory_id in one.sources]

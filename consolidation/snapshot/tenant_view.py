@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Population:
+class TenantView:
     """What a tenant's part of the file holds, read at one moment."""
 
     tenant: str

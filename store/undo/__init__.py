@@ -1,0 +1,1 @@
+"""Undo: what a run did, taken back to the bit, or what stands in the way."""

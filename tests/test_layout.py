@@ -1,0 +1,74 @@
+"""What docs/layout.md and its neighbours promise of the tree is so."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from slowwave.store.schema import fresh_parts
+
+ROOT = Path(__file__).parents[1]
+FOLDERS = ("cli", "consolidation", "store")
+LAYOUT = (ROOT / "docs" / "layout.md").read_text("utf-8")
+
+
+def strings(path: Path) -> set[str]:
+    """Return the texts of a program that stand by themselves."""
+    tree = ast.parse(path.read_text("utf-8"))
+    return {
+        node.value
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Constant) and isinstance(node.value, str)
+    }
+
+
+def test_every_path_that_the_layout_names_is_there() -> None:
+    named = set(re.findall(r"`((?:[a-z_]+/)+[a-z_]*(?:\.py)?)`", LAYOUT))
+    assert len(named) > 40
+    assert {one for one in named if not (ROOT / one).exists() and not _within(one)} == set()
+
+
+def _within(name: str) -> bool:
+    """Whether a name of one part is a folder of `consolidation` or of the tests."""
+    return any((ROOT / folder / name).exists() for folder in ("consolidation", "tests"))
+
+
+def test_every_folder_of_consolidation_stands_in_the_layout() -> None:
+    folders = {one.parent.name for one in (ROOT / "consolidation").glob("*/__init__.py")}
+    assert {one for one in folders if f"`{one}/`" not in LAYOUT} == set()
+
+
+def test_beside_the_folders_of_consolidation_stand_six_files_at_most() -> None:
+    files = {one.name for one in (ROOT / "consolidation").glob("*.py")} - {"__init__.py"}
+    assert len(files) <= 6
+
+
+def test_consolidation_names_no_table_of_the_file() -> None:
+    tables = {one.split()[1] for one in fresh_parts() if one.startswith("table ")}
+    # The others have names that are words of ours, too.
+    named = {one for one in tables if "_" in one} | {"embeddings", "journal", "derivations"}
+    assert len(named & tables) > 5
+    for path in (ROOT / "consolidation").rglob("*.py"):
+        assert not strings(path) & named, path
+
+
+@pytest.mark.parametrize("folder", ["cli", "consolidation"])
+def test_only_the_store_speaks_sql(folder: str) -> None:
+    sql = re.compile(r"(?:SELECT|INSERT INTO|UPDATE \w+ SET|DELETE FROM|PRAGMA) ")
+    for path in (ROOT / folder).rglob("*.py"):
+        assert not list(filter(sql.match, strings(path))), path
+
+
+def test_no_two_public_classes_of_one_folder_have_one_name() -> None:
+    for folder in FOLDERS:
+        names = Counter(
+            node.name
+            for path in (ROOT / folder).rglob("*.py")
+            for node in ast.parse(path.read_text("utf-8")).body
+            if isinstance(node, ast.ClassDef) and not node.name.startswith("_")
+        )
+        assert [name for name, count in names.items() if count > 1] == []

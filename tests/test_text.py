@@ -1,0 +1,293 @@
+"""Each module of `text` by itself: what it makes of a text."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from slowwave.consolidation.text.announcing import without_announcements
+from slowwave.consolidation.text.case_folding import fold_case
+from slowwave.consolidation.text.dates import current_part
+from slowwave.consolidation.text.demands import demand_of, is_order, may_demand
+from slowwave.consolidation.text.english import is_english
+from slowwave.consolidation.text.literals import around_literals, find_literals, mask_literals
+from slowwave.consolidation.text.names import find_names, find_persons
+from slowwave.consolidation.text.numerals import DIGITS, norm_of_digits, numbers_in_words
+from slowwave.consolidation.text.reading import read
+from slowwave.consolidation.text.statements import statements_of
+from slowwave.consolidation.text.tokens import tokenise
+from slowwave.consolidation.text.weights import likeness, share_covered, weights_of
+from slowwave.consolidation.text.word_order import (
+    active_form,
+    fronted_forms,
+    in_active_order,
+    owner_forms,
+)
+
+
+def words(text: str) -> list[str]:
+    return [token.lower for token in tokenise(text)]
+
+
+# -------------------------------------------------------------- announcing
+
+
+@pytest.mark.parametrize(
+    ("announced", "text"),
+    [
+        ("User said that the kiln is hot.", "the kiln is hot."),
+        ("NOTE: User confirmed that the kiln is hot.", "the kiln is hot."),
+        ("The user told me that she fires at night.", "The user fires at night."),
+        ("- **Kiln** is hot.", "Kiln is hot."),
+        ("Remember: the kiln is hot. FYI: it cools slowly.", "the kiln is hot. it cools slowly."),
+    ],
+)
+def test_what_only_announces_is_taken_off(announced: str, text: str) -> None:
+    assert without_announcements(announced) == text
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "The doctor mentioned the lump.",
+        "TODO: fire the kiln.",
+        "[ ] fire the kiln",
+        "The user said no.",
+        "-4 degrees is the limit.",
+        "Note:",
+    ],
+)
+def test_what_says_something_itself_is_left(text: str) -> None:
+    assert without_announcements(text) == text
+
+
+# ------------------------------------------------------------ case_folding
+
+
+def test_letters_that_a_pattern_takes_for_ascii_are_looked_up_as_ascii() -> None:
+    for spelled in ("I", "\u0130", "\u0131", "\u017f", "K"):
+        found = re.search("[a-z]", spelled, re.IGNORECASE)
+        assert found is not None
+        assert re.fullmatch("[a-z]", fold_case(found.group())) is not None, spelled
+
+
+# ------------------------------------------------------------------- dates
+
+
+@pytest.mark.parametrize(
+    ("text", "today"),
+    [
+        (
+            "[since 2026-02-12] It runs at 03:30. [2026-02-11 until 2026-02-12] It ran at 02:30.",
+            "It runs at 03:30.",
+        ),
+        ("[noted 2026-02-12] It runs at 03:30.", "It runs at 03:30."),
+        ("[2026-02-12] It ran yesterday.", "[2026-02-12] It ran yesterday."),
+        ("It runs at 03:30.", "It runs at 03:30."),
+    ],
+)
+def test_of_an_update_only_its_newest_value_is_said_of_today(text: str, today: str) -> None:
+    assert current_part(text) == today
+
+
+# ----------------------------------------------------------------- demands
+
+
+def test_two_ways_to_demand_one_thing_have_the_same_words_and_turn() -> None:
+    one, other = map(demand_of, ("Never commit without asking.", "Ask before committing."))
+    assert one.plain
+    assert other.plain
+    assert one.turned == other.turned
+    assert not one.words.isdisjoint(other.words)
+
+
+def test_what_forbids_is_turned_and_what_asks_for_it_is_not() -> None:
+    assert demand_of("Do not restart the broker by hand.").turned
+    assert not demand_of("Restart the broker by hand.").turned
+
+
+def test_only_the_sentences_that_demand_are_the_core() -> None:
+    demand = demand_of("The broker was slow last week. Always restart it by hand.")
+    assert demand.core.text == "Always restart it by hand."
+
+
+@pytest.mark.parametrize("text", ["Should we restart the broker?", "The broker was restarted."])
+def test_a_question_or_a_report_demands_nothing(text: str) -> None:
+    assert not demand_of(text).plain
+    assert not is_order(read(text))
+
+
+def test_a_text_without_a_word_of_demand_cannot_demand() -> None:
+    assert may_demand("You must tag the image.")
+    assert not may_demand("Blue paint dries.")
+
+
+# ----------------------------------------------------------------- english
+
+
+@pytest.mark.parametrize(
+    "text", ["The kiln is fired at 1,240 °C for 20 µs.", "kiln temperature", "Zoë fires the kiln."]
+)
+def test_english_is_known_as_english(text: str) -> None:
+    assert is_english(read(text))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Der Ofen wird nachts geheizt und nicht am Tag.",
+        "Le four est dans la cave avec les pots.",
+        "Печь горячая.",
+        "The kiln is hot, und der Ofen ist nicht kalt.",
+    ],
+)
+def test_another_language_or_two_at_once_are_not(text: str) -> None:
+    assert not is_english(read(text))
+
+
+# ---------------------------------------------------------------- literals
+
+
+@pytest.mark.parametrize(
+    ("text", "literals"),
+    [
+        ("Run `make demo` first.", ["make demo"]),
+        ('The label says "Fragile."', ["Fragile"]),
+        ("Start it with --no-cache and user_id=7.", ["--no-cache", "user_id=7"]),
+        ("The config lies in etc/kiln/ now.", ["etc/kiln/"]),
+        ("The password is blue-Whale.", ["blue-Whale"]),
+        ("The kiln is hot; it cools (slowly).", []),
+        ("It costs $5k, more than 3%.", []),
+    ],
+)
+def test_what_is_meant_to_the_letter_is_found(text: str, literals: list[str]) -> None:
+    assert [one.content for one in find_literals(text)] == literals
+
+
+def test_a_change_to_a_text_leaves_what_is_marked_alone() -> None:
+    assert around_literals("run `make it` as make does", str.upper) == "RUN `make it` AS MAKE DOES"
+
+
+def test_a_literal_is_masked_with_and_without_its_marks_and_only_as_a_whole() -> None:
+    names = {"make demo": "zqaq"}
+    assert mask_literals("Run `make demo` or make demo.", names) == "Run zqaq or zqaq."
+    assert mask_literals("Run make demonstration.", names) == "Run make demonstration."
+
+
+# ------------------------------------------------------------------- names
+
+
+@pytest.mark.parametrize(
+    ("text", "names"),
+    [
+        ("Ask Bjarne about the kiln.", ["bjarne"]),
+        ("Bjarne fires the kiln.", ["bjarne"]),
+        ("Kilns are hot.", []),
+        ("We meet on Monday in March.", []),
+        ("Never restart the broker.", []),
+    ],
+)
+def test_a_name_is_a_capital_that_no_rule_of_spelling_asks_for(text: str, names: list[str]) -> None:
+    assert find_names(tokenise(text)) == names
+
+
+def test_of_names_side_by_side_the_last_may_be_a_person() -> None:
+    tokens = tokenise("Ask Anne-Marie Vesk about NATO and Zoë.")
+    found = frozenset(find_names(tokens))
+    assert list(find_persons(tokens, found)) == ["vesk", "zoë"]
+
+
+# ---------------------------------------------------------------- numerals
+
+
+@pytest.mark.parametrize(
+    ("text", "form"),
+    [
+        ("90 minutes", ("5400 s", "")),
+        ("1.5h", ("5400 s", "")),
+        ("$5k", ("5000 USD", "")),
+        ("-5", ("-5", "")),
+        ("3.10", ("3.10", "")),
+        ("1,200", ("1200", "")),
+    ],
+)
+def test_a_number_in_digits_has_one_form_however_it_is_spelled(
+    text: str, form: tuple[str, str]
+) -> None:
+    found = re.search(DIGITS, text, re.IGNORECASE)
+    assert found is not None
+    assert norm_of_digits(found.group().lower()) == form
+
+
+@pytest.mark.parametrize(
+    ("text", "forms"),
+    [
+        ("five minutes", [("300 s", "")]),
+        ("twenty-one days", [("1814400 s", "")]),
+        ("two hundred and five kilns", [("205", "")]),
+        ("twice a week", [("2", "604800 s")]),
+        ("once it was hot", []),
+        ("the hot one", []),
+    ],
+)
+def test_a_number_in_words_has_the_form_that_its_digits_have(
+    text: str, forms: list[tuple[str, str]]
+) -> None:
+    found = [(form, each) for form, each, _ in numbers_in_words(tokenise(text))]
+    assert [form for form, _ in found] == [form for form, _ in forms]
+    assert [bool(each) for _, each in found] == [bool(each) for _, each in forms]
+
+
+# ----------------------------------------------------------------- weights
+
+
+def test_a_thing_that_every_text_names_weighs_least() -> None:
+    texts = ["The kiln is red.", "The kiln is blue.", "The kiln is cold."]
+    weights = weights_of([statements_of(text) for text in texts])
+    kiln = weights["kiln"]
+    assert kiln == min(weights.values())
+    assert kiln < weights["red"]
+
+
+def test_likeness_and_what_is_covered_are_shares_of_the_weight() -> None:
+    weights = {"kiln": 0.5, "red": 1.0, "blue": 1.0}
+    kiln_red, kiln_blue = frozenset({"kiln", "red"}), frozenset({"kiln", "blue"})
+    assert likeness(kiln_red, kiln_red, weights) == 1.0
+    assert likeness(kiln_red, kiln_blue, weights) == pytest.approx(0.5 / 2.5)
+    assert likeness(kiln_red, frozenset({"blue"}), weights) == 0.0
+    assert share_covered(kiln_red, kiln_blue, weights) == pytest.approx(0.5 / 1.5)
+    assert share_covered(frozenset(), kiln_blue, weights) == 1.0
+
+
+# -------------------------------------------------------------- word_order
+
+
+def order_of(text: str) -> list[str]:
+    return [token.lower for token in in_active_order(tokenise(text))]
+
+
+def test_a_passive_a_phrase_in_front_and_the_plain_sentence_come_out_alike() -> None:
+    plain = order_of("The worker calls the api in staging.")
+    assert order_of("In staging, the worker calls the api.") == plain
+    passive = [token.lower for token in active_form(tokenise("The api is called by the worker."))]
+    assert passive.index("worker") < passive.index("called") < passive.index("api")
+    assert order_of("The api calls the worker in staging.") != plain
+
+
+def test_two_sides_of_an_and_have_no_order() -> None:
+    assert order_of("Ann and Ben paint.") == order_of("Ben and Ann paint.")
+
+
+def test_an_owner_stands_in_front_of_what_is_owned() -> None:
+    forms = [
+        " ".join(one.lower for one in form)
+        for form in owner_forms(tokenise("the door of the shed"), 2)
+    ]
+    assert forms[0] == "the door of the shed"
+    assert any(form.endswith("shed door") for form in forms)
+
+
+def test_a_sentence_that_no_phrase_opens_has_one_form() -> None:
+    assert len(list(fronted_forms(tokenise("The kiln is hot.")))) == 1
+    assert len(list(fronted_forms(tokenise("Every night the kiln is hot.")))) > 1
