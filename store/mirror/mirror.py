@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sqlite3
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
@@ -11,7 +12,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from slowwave.store.errors import UnusableFile
-from slowwave.store.file import create_file, maintenance_lock, open_as_it_is, open_writing
+from slowwave.store.file import maintenance_lock, new_file, open_as_it_is, open_writing
 from slowwave.store.formats.base import ChangedMeanwhile, Format, OpenFile
 
 from .links import format_of, keep_format
@@ -43,6 +44,16 @@ def mirrored_format(state: Path) -> str | None:
     return name
 
 
+@contextmanager
+def _for_its_owner() -> Iterator[None]:
+    """Let what is made be for its owner alone: a mirror keeps what the other file says no more."""
+    before = os.umask(0o077)
+    try:
+        yield
+    finally:
+        os.umask(before)
+
+
 @dataclass(frozen=True)
 class Mirror:
     """Another agent's file, and the memory file in which it is mirrored."""
@@ -55,9 +66,7 @@ class Mirror:
         """Make the memory file, if it is not there. Raises `StoreError`."""
         if self.state.exists():
             return
-        create_file(self.state)
-        self.state.chmod(0o600)  # it keeps what the other file says no more
-        with open_writing(self.state) as file, file.transaction():
+        with _for_its_owner(), new_file(self.state) as file, file.transaction():
             keep_format(file, self.format.name)
 
     @contextmanager
