@@ -67,6 +67,19 @@ class New:
 
 
 @dataclass(frozen=True)
+class Heir:
+    """A memory that stands for others, and takes their marks over: an importance, a reason."""
+
+    memory: str
+    # Its entry; None of a text that comes.
+    key: str | None
+    # What `Written.own` had of it the last time; None if it has taken nothing over.
+    own: Image | None = None
+    # The memories that it stands for, and what was kept of them; None of those that leave now.
+    stands_for: Mapping[str, Image | None] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
 class Change:
     """What is to become of a file, all of it or nothing."""
 
@@ -75,6 +88,8 @@ class Change:
     put: Sequence[New] = ()
     # The keys of the memories that say what those that leave say, where one memory does.
     heirs: Mapping[str, str] = field(default_factory=dict)
+    # Those that take marks over, or may have to give some back.
+    taking_over: Sequence[Heir] = ()
 
     def __bool__(self) -> bool:
         """Whether there is anything to do."""
@@ -91,6 +106,8 @@ class Written:
     images: Mapping[str, Image]
     # The new keys of entries that nobody touched, by their old ones, where these are others now.
     renamed: Mapping[str, str] = field(default_factory=dict)
+    # How memories stood before they took marks over; None of those that have none of others'.
+    own: Mapping[str, Image | None] = field(default_factory=dict)
 
 
 class OpenFile(ABC):

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from hashlib import sha256
 
-from .base import Change, Image, New, Record, Unreadable, Written
+from .base import Change, Heir, Image, New, Record, Unreadable, Written
+from .handing_on import Inherit, hand_on
 
 
 @dataclass(eq=False)
@@ -80,9 +81,13 @@ class Document:
 class Editor:
     """Changes a document in place."""
 
-    def __init__(self, document: Document) -> None:
-        """Take the document as it was read."""
+    def __init__(self, document: Document, inherit: Inherit) -> None:
+        """Take the document as it was read.
+
+        inherit: how an entry is spelled with the marks of others.
+        """
         self._document = document
+        self._inherit = inherit
         self._before = document.keys()
         self._entries = {key: entry for entry, key in self._before.items()}
         self._block_of = {one: block for block in document.blocks for one in block.entries}
@@ -98,6 +103,7 @@ class Editor:
         coming = sorted(zip(change.put, spelled, strict=True), key=lambda pair: _place(pair[0]))
         for new, raw in coming:
             put[new.memory] = self._insert(new, raw)
+        own = {heir.memory: self._hand_on(heir, change, images, put) for heir in change.taking_over}
         for key in change.retire:
             entry = self._entries[key]
             self._block_of.pop(entry).entries.remove(entry)
@@ -107,7 +113,22 @@ class Editor:
             for entry, key in self._before.items()
             if entry in after and after[entry] != key
         }
-        return Written({memory: after[one] for memory, one in put.items()}, images, renamed)
+        keys = {memory: after[one] for memory, one in put.items()}
+        return Written(keys, images, renamed, own)
+
+    def _hand_on(
+        self, heir: Heir, change: Change, images: Mapping[str, Image], put: Mapping[str, Entry]
+    ) -> Image | None:
+        entry = put.get(heir.memory) or self._entries[heir.key or ""]
+        left = {one: str((kept or images[one])["raw"]) for one, kept in heir.stands_for.items()}
+        before = self._entries.get(heir.key or "")
+        if before is not None and before is not entry:
+            # Another text in its place; what its agent wrote about the old one stays.
+            if heir.own is None or before.raw not in heir.own["as"]:
+                entry.raw = self._inherit(entry.raw, [before.raw])
+            heir = replace(heir, own=None)
+        entry.raw, own = hand_on(heir, entry.raw, left, self._inherit)
+        return own
 
     def _image(self, key: str) -> Image:
         entry = self._entries.get(key)
