@@ -89,6 +89,8 @@ class Night:
 
     def _on(self, place: Place) -> tuple[int, dict[str, Any]]:
         writer, signals, full = self.writer(), signals_of_this_command(), place.budget()
+        if (remark := place.remark()) is not None:
+            self.output.note(clean(remark))
         with place.reading() if self.dry_run else place.brought_up_to_date() as memory_file:
             signals.open()
             with shown_progress(self.output.quiet) as progress:

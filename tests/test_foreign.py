@@ -31,7 +31,7 @@ SAMPLES = {
     "markdown": "MEMORY.md",
 }
 # Those that are no files of text.
-OTHERS = ("claude-code", "mcp-memory-service", "langgraph")
+OTHERS = ("claude-code", "mcp-memory-service", "langgraph", "claude-mem")
 # What is told twice in each of them.
 TWICE = {
     "mcp-server-memory": "Billing listens on port 8080",

@@ -145,6 +145,44 @@ def test_a_file_that_others_follow_is_refused(sample: tuple[str, Path], cli: Cli
     assert table(name, path) == before
 
 
+NEWER = {
+    "mcp-memory-service": (
+        "CREATE TABLE migration_registry (version INTEGER)",
+        "INSERT INTO migration_registry VALUES (99)",
+    ),
+    "langgraph": ("INSERT INTO store_migrations VALUES (99)",),
+}
+WITHOUT_A_COLUMN = {
+    "mcp-memory-service": "ALTER TABLE memories RENAME COLUMN superseded_by TO replaced_by",
+    "langgraph": "ALTER TABLE store RENAME COLUMN prefix TO namespace",
+}
+
+
+def test_a_newer_version_than_was_tried_is_remarked_upon(
+    sample: tuple[str, Path], cli: Cli
+) -> None:
+    name, path = sample
+    assert cli("maintain", path, "--consolidate", "--dry-run").err == ""
+    for statement in NEWER[name]:
+        execute(path, statement)
+    ended = cli("maintain", path, "--consolidate", "--format", name)
+    assert ended.code == 0
+    assert "has schema 99" in ended.err
+
+
+def test_a_layout_that_is_not_known_is_refused_and_nothing_is_changed(
+    sample: tuple[str, Path], cli: Cli
+) -> None:
+    name, path = sample
+    execute(path, WITHOUT_A_COLUMN[name])
+    before = path.read_bytes()
+    assert recognised(path) == []
+    ended = cli("maintain", path, "--consolidate", "--format", name)
+    assert ended.code == 10
+    assert "is not a database of" in ended.err
+    assert path.read_bytes() == before
+
+
 def test_what_the_agent_deletes_is_archived_and_stays_deleted(
     sample: tuple[str, Path], cli: Cli
 ) -> None:

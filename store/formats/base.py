@@ -141,6 +141,8 @@ class Format(ABC):
     is_dated: ClassVar[bool] = False
     # Whether texts can be added; else only what another memory says as well can be retired.
     takes_texts: ClassVar[bool] = True
+    # Whether nothing at all may be written to it.
+    is_only_read: ClassVar[bool] = False
 
     @abstractmethod
     def recognises(self, path: Path) -> bool:
@@ -148,6 +150,10 @@ class Format(ABC):
 
     def budget(self, path: Path) -> Budget | None:
         """Return how much of a file there is, and its agent takes; None without a limit."""
+        return None
+
+    def remark(self, path: Path) -> str | None:
+        """Return what is to be said about a file before it is used; None if nothing is."""
         return None
 
     @abstractmethod

@@ -17,7 +17,7 @@ from typing import Any, ClassVar
 from slowwave.store.records import timestamp
 
 from .base import Image, Record, Unreadable
-from .sqlite_file import SqliteFormat
+from .sqlite_file import Schema, SqliteFormat
 
 _ARCHIVE = "slowwave_superseded"
 
@@ -31,6 +31,7 @@ class LangGraph(SqliteFormat):
     tables: ClassVar[Mapping[str, frozenset[str]]] = {
         "store": frozenset({"prefix", "key", "value", "created_at", "updated_at"})
     }
+    schema = Schema("SELECT max(v) FROM store_migrations", 4, "3.1.2")
 
     def read(self, db: sqlite3.Connection) -> Iterator[Record]:
         """Yield the values that are memories, and do not end by themselves."""

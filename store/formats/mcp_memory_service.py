@@ -15,7 +15,7 @@ from typing import ClassVar
 from slowwave.store.records import timestamp
 
 from .base import Image, Record, Unreadable
-from .sqlite_file import SqliteFormat
+from .sqlite_file import Schema, SqliteFormat
 
 # Tags by which its own consolidation leaves a memory alone.
 _PROTECTED = frozenset({"critical", "important", "reference", "permanent"})
@@ -32,6 +32,7 @@ class McpMemoryService(SqliteFormat):
             {"content_hash", "content", "tags", "created_at", "deleted_at", "superseded_by"}
         )
     }
+    schema = Schema("SELECT max(version) FROM migration_registry", 19, "12.2.0")
 
     def read(self, db: sqlite3.Connection) -> Iterator[Record]:
         """Yield what a search would find."""

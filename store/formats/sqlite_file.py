@@ -10,6 +10,7 @@ import sqlite3
 from abc import abstractmethod
 from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
 
@@ -22,6 +23,16 @@ from .base import Change, Format, Image, OpenFile, Record, Unreadable, Written
 _SECONDS = 0.2
 
 
+@dataclass(frozen=True)
+class Schema:
+    """The newest schema of a package's that was tried."""
+
+    # Gives the number of a file's schema.
+    query: str
+    newest: int
+    version: str
+
+
 class SqliteFormat(Format):
     """A database that its agent has open all the while."""
 
@@ -29,6 +40,7 @@ class SqliteFormat(Format):
     is_dated = True
     # The columns by which its tables are known.
     tables: ClassVar[Mapping[str, frozenset[str]]]
+    schema: ClassVar[Schema]
 
     @abstractmethod
     def read(self, db: sqlite3.Connection) -> Iterator[Record]:
@@ -55,6 +67,20 @@ class SqliteFormat(Format):
         except sqlite3.DatabaseError:
             return False
 
+    def remark(self, path: Path) -> str | None:
+        """Say so if a newer version of the package than was tried has made the file's tables."""
+        try:
+            with closing(_connected(path, "ro")) as db:
+                (found,) = db.execute(self.schema.query).fetchone()
+        except sqlite3.Error:
+            return None
+        if not isinstance(found, int) or found <= self.schema.newest:
+            return None
+        return (
+            f"{path} has schema {found} of {self.name}, newer than {self.schema.newest} "
+            f"of version {self.schema.version}, with which slowwave was tried."
+        )
+
     def _has_tables(self, db: sqlite3.Connection) -> bool:
         return all(
             columns <= {row[1] for row in db.execute(f"PRAGMA table_info({table})")}
@@ -66,6 +92,8 @@ class SqliteFormat(Format):
         """Open a database; if `writes`, its agent waits until the block has ended."""
         if not is_database(path):
             raise Unreadable(f"{path} is not a SQLite database.")
+        if writes and self.is_only_read:
+            raise Unreadable(f"{path} is only read, since it is of {self.about}.")
         with explained(path), closing(_connected(path, "rw" if writes else "ro")) as db:
             patiently(lambda: db.execute("BEGIN IMMEDIATE" if writes else "BEGIN"))
             if not self._has_tables(db):

@@ -33,6 +33,8 @@ def faults(format: Format, path: Path) -> Iterator[str]:
         yield "nothing is found in it"
     if len({one.key for one in records}) < len(records):
         yield "two entries have one key"
+    if format.is_only_read:
+        return
     yield from _faults_of_leaving(format, path, records)
     if format.takes_texts:
         yield from _faults_of_adding(format, path, records)
