@@ -73,6 +73,7 @@ class Place:
         if self.mirror is None:
             yield self.named
             return
+        self.mirror.refuse_read_only()
         self.mirror.make()
         self.mirror.settle(datetime.now(UTC))
         yield self.mirror.state

@@ -11,7 +11,7 @@ from datetime import datetime
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from slowwave.store.errors import UnusableFile
+from slowwave.store.errors import StoreError, UnusableFile
 from slowwave.store.file import maintenance_lock, new_file, open_as_it_is, open_writing
 from slowwave.store.formats.base import ChangedMeanwhile, Format, OpenFile
 
@@ -61,6 +61,11 @@ class Mirror:
     path: Path
     format: Format
     state: Path
+
+    def refuse_read_only(self) -> None:
+        """Refuse to begin where the end could not be written. Raises `StoreError`."""
+        if self.path.exists() and not os.access(self.path, os.W_OK):
+            raise StoreError(f"{self.path} is read only.", "Nothing was changed.")
 
     def make(self) -> None:
         """Make the memory file, if it is not there. Raises `StoreError`."""
