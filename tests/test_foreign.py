@@ -270,6 +270,27 @@ def test_restore_brings_a_memory_back_into_the_file(sample: tuple[str, Path], cl
     assert gone["content"] in path.read_text()
 
 
+def test_what_is_restored_one_by_one_stands_in_its_old_place(
+    sample: tuple[str, Path], cli: Cli
+) -> None:
+    name, path = sample
+    before = path.read_bytes()
+    consolidated(cli, name, path)
+    for gone in cli("list", path, "--status", "superseded", "--json").json["memories"]:
+        assert cli("restore", path, gone["id"]).code == 0
+    assert path.read_bytes() == before
+
+
+def test_what_is_not_there_is_told_with_the_name_of_the_file(
+    sample: tuple[str, Path], cli: Cli
+) -> None:
+    _, path = sample
+    for command in ("show", "trace", "log", "diff"):
+        ended = cli(command, path, "01234567")
+        assert ended.code == 1
+        assert f"in {path}." in ended.err
+
+
 def test_reading_commands_see_what_the_agent_wrote_a_moment_ago(
     sample: tuple[str, Path], cli: Cli
 ) -> None:

@@ -239,21 +239,20 @@ class _OpenFolder(OpenFile):
             "content": one.content.decode(),
             "modified_ns": one.modified_ns,
             "line": None if at is None else self._lines[at],
-            "above": None if not at else self._lines[at - 1],
+            "above": self._lines[:at] if at is not None else [],
             "place": len(self._lines) if at is None else at,
         }
 
     def _back(self, new: New, lines: list[str]) -> _File:
-        """Let a file come back, and its line behind the one that it stood below."""
+        """Let a file come back, and its line behind those that it stood below."""
         image = new.image or {}
         name, content = str(image["name"]), str(image["content"]).encode()
         if any(one.name == name and one not in self._gone for one in self._files.values()):
             raise Unreadable(f"{self._path / name} is another memory by now.")
         self._new[name] = content, int(image["modified_ns"])
         if image["line"] is not None:
-            above = image["above"]
-            at = lines.index(above) + 1 if above in lines else (0 if above is None else len(lines))
-            lines.insert(at, str(image["line"]))
+            above = [at for at, line in enumerate(lines, start=1) if line in image["above"]]
+            lines.insert(max(above, default=0), str(image["line"]))
         return _parsed(name, content, int(image["modified_ns"]))
 
     def _made(self, new: New, lines: list[str]) -> _File:

@@ -10,6 +10,9 @@ from hashlib import sha256
 from .base import Change, Heir, Image, New, Record, Unreadable, Written
 from .handing_on import Inherit, hand_on
 
+# How many neighbours on either side tell where an entry stood.
+_NEAR = 20
+
 
 @dataclass(eq=False)
 class Entry:
@@ -141,10 +144,11 @@ class Editor:
             "key": key,
             "place": list(self._before.values()).index(key),
             "title": block.title,
-            "after": self._before[block.entries[at - 1]] if at else None,
-            "before": (
-                self._before[block.entries[at + 1]] if at + 1 < len(block.entries) else None
-            ),
+            # The nearest first: some of them may have left, too, when it comes back.
+            "above": [
+                self._before[one] for one in reversed(block.entries[max(0, at - _NEAR) : at])
+            ],
+            "below": [self._before[one] for one in block.entries[at + 1 : at + 1 + _NEAR]],
         }
 
     def _insert(self, new: New, raw: str) -> Entry:
@@ -165,8 +169,10 @@ class Editor:
             block = self._block_of[last]
             return block, block.entries.index(last) + 1
         image = new.image or {}
-        for name, step in (("after", 1), ("before", 0)):
-            neighbour = self._entries.get(image.get(name) or "")
+        neighbours = [(key, 1) for key in image.get("above", ())]
+        neighbours += [(key, 0) for key in image.get("below", ())]
+        for key, step in neighbours:
+            neighbour = self._entries.get(key)
             if neighbour is not None and neighbour in self._block_of:
                 block = self._block_of[neighbour]
                 if block.tenant == new.tenant:
@@ -176,7 +182,7 @@ class Editor:
         if not blocks:
             raise Unreadable(f"There is no place in the file for what '{new.tenant}' is to hold.")
         block = (titled or blocks)[-1]
-        return block, 0 if image and image.get("after") is None else len(block.entries)
+        return block, 0 if image and not image["above"] else len(block.entries)
 
 
 def _place(new: New) -> int:

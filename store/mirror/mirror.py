@@ -45,6 +45,16 @@ def mirrored_format(state: Path) -> str | None:
 
 
 @contextmanager
+def _named(copy: Path, path: Path) -> Iterator[None]:
+    """Let what is said about a copy name the file that the user named."""
+    try:
+        yield
+    except StoreError as error:
+        error.message = error.message.replace(str(copy), str(path))
+        raise
+
+
+@contextmanager
 def _for_its_owner() -> Iterator[None]:
     """Let what is made be for its owner alone: a mirror keeps what the other file says no more."""
     before = os.umask(0o077)
@@ -91,7 +101,8 @@ class Mirror:
             copy.make()
             with self.format.opened(self.path, writes=False) as other:
                 copy._pull(other, now)
-            yield copy
+            with _named(copy.state, self.path):
+                yield copy
 
     def refuse_what_does_not_fit(self) -> None:
         """Work out what the other file would be, and write nothing. Raises `UnusableFile`."""
