@@ -48,7 +48,7 @@ class Place:
     @property
     def takes_texts(self) -> bool:
         """Whether a run may add texts to it."""
-        return self.mirror is None or self.mirror.format.takes_texts
+        return self.mirror is None or self.mirror.format.takes_texts(self.named)
 
     def remark(self) -> str | None:
         """Return what is to be said about another agent's file before it is used."""

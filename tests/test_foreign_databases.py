@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sqlite3
 from collections.abc import Callable
 from contextlib import closing
@@ -114,6 +115,80 @@ def test_of_langgraph_a_profile_and_another_namespace_are_left_alone(
     left = {(one["prefix"], one["key"]) for one in table(name, path)}
     kept = {("profiles.ravi", "p"), ("memories.eva", "m3"), ("memories.ravi", "m4")}
     assert kept < left
+
+
+ONE_THING = [
+    "Helvi settles the invoices on the first Tuesday of the month.",
+    "The invoices are settled by Helvi on the first Tuesday of the month, after the cut-off.",
+    "Helvi settles the invoices from the shared account, on the first Tuesday of the month.",
+]
+
+
+def put(path: Path, key: str, text: str, day: str) -> None:
+    """Tell something as LangGraph's put does."""
+    value = json.dumps({"content": text}, ensure_ascii=False, separators=(",", ":")).encode()
+    columns = "prefix, key, value, created_at, updated_at"
+    insert = f"INSERT INTO store ({columns}) VALUES ('memories.helvi', ?1, ?2, ?3, ?3)"
+    execute(path, insert, key, value, f"{day} 09:00:00")
+
+
+def test_of_langgraph_a_store_without_vectors_takes_new_texts_and_gives_the_rows_back(
+    sample: tuple[str, Path], cli: Cli
+) -> None:
+    name, path = sample
+    if name != "langgraph":
+        pytest.skip("of langgraph")
+    execute(path, "DELETE FROM store")
+    for day, text in enumerate(ONE_THING, start=3):
+        put(path, f"h{day}", text, f"2026-02-0{day}")
+    before = table(name, path)
+    run = consolidated(cli, name, path)
+    (made,) = [one for one in table(name, path) if one["prefix"] == "memories.helvi"]
+    assert made["created_at"] == "2026-02-05 09:00:00"
+    assert json.loads(made["value"]).keys() == {"content"}
+    assert rows(path, "SELECT typeof(value) AS kind FROM store WHERE key LIKE 'slowwave-%'") == [
+        {"kind": "blob"}
+    ]
+    assert cli("maintain", path, "--consolidate", "--json").json["proposals"] == []
+    put(
+        path,
+        "h6",
+        "Helvi settles the invoices by bank transfer, on the first Tuesday.",
+        "2026-02-06",
+    )
+    more = consolidated(cli, name, path)
+    for one in (more, run):
+        if cli("log", path, one, "--json").json["proposals"]:
+            assert cli("undo", path, one).code == 0
+    assert [one for one in table(name, path) if one["key"] != "h6"] == before
+
+
+def test_of_langgraph_a_store_with_vectors_takes_no_new_texts(
+    sample: tuple[str, Path], cli: Cli
+) -> None:
+    name, path = sample
+    if name != "langgraph":
+        pytest.skip("of langgraph")
+    execute(path, "CREATE TABLE store_vectors (prefix, key, field_name, embedding)")
+    execute(path, "INSERT INTO store_vectors VALUES ('memories.ravi', 'm0', '$', x'00')")
+    execute(path, "DELETE FROM store WHERE prefix <> 'memories.helvi'")
+    for day, text in enumerate(ONE_THING, start=3):
+        put(path, f"h{day}", text, f"2026-02-0{day}")
+    done = cli("maintain", path, "--consolidate", "--format", name, "--json").json
+    assert {one["operation"] for one in done["proposals"]} <= {"merge"}
+    assert not [one for one in table(name, path) if one["key"].startswith("slowwave-")]
+
+
+def test_of_mcp_memory_service_a_row_that_waits_for_a_vector_stands_for_nothing(
+    sample: tuple[str, Path], cli: Cli
+) -> None:
+    name, path = sample
+    if name != "mcp-memory-service":
+        pytest.skip("of mcp-memory-service")
+    execute(path, "UPDATE memories SET embedding_pending = 1")
+    assert (
+        cli("maintain", path, "--consolidate", "--format", name, "--json").json["proposals"] == []
+    )
 
 
 def test_of_mcp_memory_service_the_winner_is_there_and_protected_tags_stay(

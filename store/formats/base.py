@@ -139,8 +139,6 @@ class Format(ABC):
     holds: ClassVar[str]
     # Whether the file says when its memories were told.
     is_dated: ClassVar[bool] = False
-    # Whether texts can be added; else only what another memory says as well can be retired.
-    takes_texts: ClassVar[bool] = True
     # Whether nothing at all may be written to it.
     is_only_read: ClassVar[bool] = False
 
@@ -151,6 +149,10 @@ class Format(ABC):
     def budget(self, path: Path) -> Budget | None:
         """Return how much of a file there is, and its agent takes; None without a limit."""
         return None
+
+    def takes_texts(self, path: Path) -> bool:
+        """Whether texts can be added; else only what another memory says as well can be retired."""
+        return True
 
     def remark(self, path: Path) -> str | None:
         """Return what is to be said about a file before it is used; None if nothing is."""

@@ -11,6 +11,7 @@ import json
 import sqlite3
 from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any, ClassVar
 
 from slowwave.store.records import timestamp
@@ -26,13 +27,16 @@ class ClaudeMem(SqliteFormat):
     about = "claude-mem's claude-mem.db"
     holds = "a fact of an observation; nothing is joined across projects"
     is_only_read = True
-    takes_texts = True  # a dry run may show what a file of our own would make of it
     tables: ClassVar[Mapping[str, frozenset[str]]] = {
         "observations": frozenset(
             {"memory_session_id", "project", "title", "facts", "narrative", "created_at_epoch"}
         )
     }
     schema = Schema("SELECT max(version) FROM schema_versions", 52, "13.25.3")
+
+    def takes_texts(self, path: Path) -> bool:
+        """Say yes: a dry run may show what a file of our own would make of it."""
+        return True
 
     def read(self, db: sqlite3.Connection) -> Iterator[Record]:
         """Yield the facts, in the order of the observations."""
