@@ -572,32 +572,3 @@ def test_a_pipe_is_no_file(tmp_path: Path, cli: Cli) -> None:
         ended = cli("maintain", path, "--consolidate", "--dry-run")
         assert ended.code == 10
         assert "no file" in ended.err
-
-
-# Tells a thing after the other, each of them twice, and puts the whole file in place each time.
-AGENT = """
-import json, os, sys, time
-path = sys.argv[1]
-for number in range(100):
-    thing = f"Shed {number // 2} holds the kiln of Ada and {number // 2 + 100} tiles"
-    entity = json.loads(open(path).read())
-    entity["observations"].append(thing + "." * (number % 2))
-    with open(path + ".new", "w") as file:
-        file.write(json.dumps(entity))
-    os.replace(path + ".new", path)
-    time.sleep(0.02)
-"""
-
-
-def test_of_an_agent_that_writes_all_the_while_nothing_is_lost(tmp_path: Path, cli: Cli) -> None:
-    path = tmp_path / "memory.jsonl"
-    entity = {"type": "entity", "name": "sheds", "entityType": "place", "observations": ["Green"]}
-    path.write_text(json.dumps(entity))
-    with subprocess.Popen([sys.executable, "-c", AGENT, str(path)]) as agent:
-        while agent.poll() is None:
-            consolidated(cli, "mcp-server-memory", path)
-    consolidated(cli, "mcp-server-memory", path)
-    now = [one.rstrip(".") for one in json.loads(path.read_text())["observations"]]
-    told = {f"Shed {one} holds the kiln of Ada and {one + 100} tiles" for one in range(50)}
-    assert told < set(now)
-    assert len(now) == len(set(now))

@@ -6,17 +6,22 @@ import json
 import os
 import shutil
 import sqlite3
+import subprocess
+import sys
 from collections.abc import Callable
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 
+import live_agent
 import pytest
 from figures import Figures
 from model_server import Asked, Reply, model_server
 from test_cli import Cli, cli
 from test_foreign import FORMATS
 from test_model_fallbacks import KEY, SHORT, same, stubborn
+
+from slowwave.store.formats.registry import format_named
 
 from .crashing import Ended, Job, run
 from .disk import Fault, What, linked_library
@@ -219,3 +224,16 @@ def test_a_file_that_becomes_another_kind_while_a_model_thinks_is_left_alone(
         if "applied" in one["states"]:
             assert cli("undo", path, one["id"]).code == 0
     assert path.read_text() == told
+
+
+def test_of_an_agent_that_writes_all_the_while_nothing_is_lost(other: Other, cli: Cli) -> None:
+    night = ("maintain", other.path, "--consolidate", "--format", other.name, "--quiet")
+    command = [sys.executable, live_agent.__file__, other.name, str(other.path)]
+    with subprocess.Popen(command) as agent:
+        while agent.poll() is None:
+            assert cli(*night).code in (0, 3, 11)
+    assert agent.returncode == 0
+    assert cli(*night).code == 0
+    with format_named(other.name).opened(other.path, writes=False) as file:
+        sheds = [one.text.rstrip(".") for one in file.records if one.text.startswith("Shed ")]
+    assert sorted(sheds) == sorted(map(live_agent.thing, range(live_agent.THINGS)))
