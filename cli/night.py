@@ -99,7 +99,8 @@ class Night:
             unwritten: StoreError | None = None
             if not self.dry_run:
                 try:
-                    outcome = _without_stale(outcome, place.write_back())
+                    stale, tenants = place.write_back(), self.options.tenants
+                    outcome = _without_stale(outcome, stale, memory_file, tenants)
                 except StoreError as error:
                     unwritten = error
             found: dict[str, Any] = {}
@@ -158,14 +159,24 @@ class Night:
         return code
 
 
-def _without_stale(outcome: Outcome, stale: Collection[str]) -> Outcome:
+def _without_stale(
+    outcome: Outcome, stale: Collection[str], memory_file: Path, tenants: Sequence[str]
+) -> Outcome:
     """Return an outcome without what another agent's changes took back when it was written."""
+    if not stale:
+        return outcome
+    from slowwave.consolidation.text.token_count import count_tokens
+    from slowwave.store.file import open_reading
+    from slowwave.store.memories import chosen_tenants, count_memories
+
     why = "the other agent changed a source meanwhile"
     results = [
         replace(one, state="stale", why=why) if one.proposal.id in stale else one
         for one in outcome.results
     ]
-    return replace(outcome, results=tuple(results)) if stale else outcome
+    with open_reading(memory_file) as file:
+        after = count_memories(file, chosen_tenants(file, tenants), count_tokens)
+    return replace(outcome, results=tuple(results), after=after)
 
 
 def _code(outcome: Outcome, tells_work: bool) -> Code:

@@ -376,6 +376,7 @@ def test_a_proposal_of_which_the_agent_deletes_a_source_meanwhile_is_stale(
         assert len(now) == 2
     else:
         assert proposal["state"] == "stale"
+        assert ended.json["after"]["active"] == len(now)
         assert now == [*left, "A heron nests there."]
 
 
