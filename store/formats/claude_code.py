@@ -57,6 +57,8 @@ _MARKS = re.compile(r"\[[^\]]*\d{4}-\d{2}-\d{2}\] ")
 _MOST_LINES = 200
 _MOST_IN_A_HOOK = 100
 _WORDS_OF_A_NAME = 6
+# How many lines above one of the index tell where it stood.
+_NEAR = 20
 
 
 @dataclass(frozen=True)
@@ -239,7 +241,7 @@ class _OpenFolder(OpenFile):
             "content": one.content.decode(),
             "modified_ns": one.modified_ns,
             "line": None if at is None else self._lines[at],
-            "above": self._lines[:at] if at is not None else [],
+            "above": [] if at is None else self._lines[max(0, at - _NEAR) : at],
             "place": len(self._lines) if at is None else at,
         }
 
@@ -252,7 +254,9 @@ class _OpenFolder(OpenFile):
         self._new[name] = content, int(image["modified_ns"])
         if image["line"] is not None:
             above = [at for at, line in enumerate(lines, start=1) if line in image["above"]]
-            lines.insert(max(above, default=0), str(image["line"]))
+            place = int(image["place"])
+            at = max(above, default=0 if place <= _NEAR else place)
+            lines.insert(at, str(image["line"]))
         return _parsed(name, content, int(image["modified_ns"]))
 
     def _made(self, new: New, lines: list[str]) -> _File:
