@@ -37,10 +37,11 @@ CONSOLIDATED = """\
 
 ## Promoted From Short-Term Memory (2026-04-05)
 
-<!-- openclaw-memory-promotion:memory:memory/2026-04-03.md:5:7 -->
 <!-- openclaw-memory-lineage:a1 -->
 <!-- openclaw-memory-promotion:memory:memory/2026-04-04.md:1:2 -->
-- Billing listens on port 8080 <!-- trigger: billing, port --> <!-- importance: 8 -->
+<!-- openclaw-memory-promotion:memory:memory/2026-04-03.md:5:7 -->
+- Billing listens on port 8080. [score=0.856 recalls=0 avg=0.620 source=memory/2026-04-03.md:5-7] \
+<!-- importance: 8 --> <!-- trigger: billing, port -->
 - Refunds need a second signature. <!-- importance: 9 --> <!-- project: shop -->
 
 ## About the user
@@ -124,6 +125,29 @@ def test_what_several_nights_handed_on_is_given_back_night_by_night(
         assert path.read_text() == once + again
     assert cli("undo", path, runs[1]).code == 0
     assert sorted(path.read_text().splitlines()) == sorted((told + again).splitlines())
+
+
+def test_what_dreaming_promoted_on_several_nights_is_told_once(tmp_path: Path, cli: Cli) -> None:
+    path = tmp_path / "MEMORY.md"
+    nights = [
+        f"## Promoted From Short-Term Memory (2026-04-0{day})\n\n"
+        f"<!-- openclaw-memory-promotion:memory:memory/2026-04-0{day}.md:5:7 -->\n"
+        f"- Billing listens on port 8080{end} [score=0.8{day} source=memory/day.md:5-7]\n"
+        for day, end in ((3, "."), (4, ""))
+    ]
+    before = "# Long-Term Memory\n\n## Notes\n\n- Billing listens on port 8080\n\n" + "\n".join(
+        nights
+    )
+    path.write_text(before)
+    run = consolidated(cli, path)
+    after = path.read_text()
+    assert after.count("Billing listens on port 8080") == 2
+    assert after.count("openclaw-memory-promotion") == after.count("## Promoted") == 2
+    assert after.startswith(
+        "# Long-Term Memory\n\n## Notes\n\n- Billing listens on port 8080\n\n## "
+    )
+    assert cli("undo", path, run).code == 0
+    assert path.read_text() == before
 
 
 def test_marks_that_the_agent_changed_since_are_left_as_they_are(promoted: Path, cli: Cli) -> None:

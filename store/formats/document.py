@@ -35,6 +35,8 @@ class Block:
     entries: list[Entry] = field(default_factory=list)
     # What stands in front of it, by which an empty block is found again.
     title: str = ""
+    # How many blank lines are between that and the block.
+    gap: int = 0
 
     @property
     def text(self) -> str:
@@ -144,6 +146,7 @@ class Editor:
             "key": key,
             "place": list(self._before.values()).index(key),
             "title": block.title,
+            "gap": block.gap,
             # The nearest first: some of them may have left, too, when it comes back.
             "above": [
                 self._before[one] for one in reversed(block.entries[max(0, at - _NEAR) : at])
@@ -179,6 +182,7 @@ class Editor:
                     return block, block.entries.index(neighbour) + step
         blocks = [one for one in self._document.blocks if one.tenant == new.tenant]
         titled = [one for one in blocks if image and one.title == image.get("title")]
+        titled = [one for one in titled if one.gap == image.get("gap")] or titled
         if not blocks:
             raise Unreadable(f"There is no place in the file for what '{new.tenant}' is to hold.")
         block = (titled or blocks)[-1]

@@ -33,6 +33,8 @@ _COMMENT = re.compile(r"<!--.*?-->")
 _PROMOTION = re.compile(r"[ \t]*<!-- *openclaw-memory-(?:promotion|lineage):.*?-->[ \t\r]*")
 _IMPORTANCE = re.compile(r"<!-- *importance *: *(\d+) *-->", re.IGNORECASE)
 _TRIGGER = re.compile(r"<!-- *trigger *: *(.*?) *-->", re.IGNORECASE)
+# A section of OpenClaw's dreaming, one a night: what is told again stands in another one.
+_NIGHT = re.compile(r"(Promoted From Short-Term Memory) \([^)]*\)")
 # Where a bullet was promoted from; the line above it says so, too.
 _SOURCE = re.compile(r"[ \t]+(?:\[score=[^\]]*\]|Source: \S+#L\d+-L\d+)$")
 # A task, or an entry of an index.
@@ -128,29 +130,34 @@ class _Reader:
         if self.file == "GEMINI.md":
             self.headings = [(0, "")]
         parts: list[str | Block] = []
-        ends_section = True  # at the top of the file and below a heading, bullets may begin
+        # At the top of the file and below a heading, behind so many blank lines, bullets may begin.
+        gap: int | None = 0
         at = 0
         while at < len(lines):
             run = self._run(lines, at)
             if run:
                 past = run[-1].stop
                 end = "\n" if lines[past - 1].endswith("\n") else ""
-                parts += [self._block([self._entry(lines, one) for one in run]), end]
+                entries = [self._entry(lines, one) for one in run]
+                parts += [self._block(entries, gap or 0), end]
                 at = past
-                ends_section = False
+                gap = None
                 continue
             line = lines[at]
-            if ends_section and self._holds_memories and self._has_no_bullets(lines, at):
-                parts.append(self._block([]))
-            ends_section = self._take(line)
+            if gap is not None and self._holds_memories and self._has_no_bullets(lines, at):
+                parts.append(self._block([], gap))
+            if self._take(line):
+                gap = 0
+            else:
+                gap = gap + 1 if gap is not None and not line.strip() else None
             parts.append(line)
             at += 1
-        if ends_section and self._holds_memories:
-            parts.append(self._block([]))
+        if gap is not None and self._holds_memories:
+            parts.append(self._block([], gap))
         return parts
 
     def _has_no_bullets(self, lines: list[str], at: int) -> bool:
-        """Whether a section of which all bullets left begins here: with a blank line, then none."""
+        """Whether a blank line stands here, and no bullet up to the end of the section."""
         if lines[at].strip():
             return False
         rest = (one for one in lines[at:])
@@ -165,9 +172,9 @@ class _Reader:
     def _holds_memories(self) -> bool:
         return self.file != "GEMINI.md" or self.headings[-1][1] == _GEMINI
 
-    def _block(self, entries: list[Entry]) -> Block:
+    def _block(self, entries: list[Entry], gap: int) -> Block:
         path = " > ".join(title for _, title in self.headings if title)
-        return Block(path or self.file, "\n", entries, path)
+        return Block(_NIGHT.sub(r"\1", path) or self.file, "\n", entries, path, gap)
 
     def _take(self, line: str) -> bool:
         """Take note of a heading or a fence; say whether a section begins behind this line."""
