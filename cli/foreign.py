@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -14,6 +15,7 @@ import typer
 if TYPE_CHECKING:
     from slowwave.store.file import MemoryFile
     from slowwave.store.formats.base import Budget
+    from slowwave.store.formats.base import Format as ForeignFormat
     from slowwave.store.mirror.mirror import Mirror
 
 FormatOption = Annotated[
@@ -47,7 +49,11 @@ class Place:
     @property
     def takes_texts(self) -> bool:
         """Whether a run may add texts to it."""
-        return self.mirror is None or self.mirror.format.takes_texts
+        return self.mirror is None or self.mirror.format.takes_texts(self.named)
+
+    def remark(self) -> str | None:
+        """Return what is to be said about another agent's file before it is used."""
+        return None if self.mirror is None else self.mirror.format.remark(self.named)
 
     def budget(self) -> Budget | None:
         """Return how full another agent's file is, where that has a limit."""
@@ -68,6 +74,7 @@ class Place:
         if self.mirror is None:
             yield self.named
             return
+        self.mirror.refuse_read_only()
         self.mirror.make()
         self.mirror.settle(datetime.now(UTC))
         yield self.mirror.state
@@ -145,16 +152,26 @@ def place_of(file: Path, format: str | None, state: Path | None, writes: bool) -
         raise typer.BadParameter(f"{file} was mirrored as {known} before, in {state}.")
     name = format or known
     if name is not None:
-        return Place(file, Mirror(file, format_named(name), state))
+        return Place(file, Mirror(file, _usable(format_named(name), file, writes), state))
     found = recognised(file)
     if not found:
         return Place(file, None)
     if len(found) > 1:
         names = " or ".join(one.name for one in found)
         raise typer.BadParameter(f"{file} may be {names}: say which with --format.")
-    if writes:
+    if _usable(found[0], file, writes) and writes:
         raise typer.BadParameter(
             f"{file} looks like {found[0].name}, {found[0].about}. Look at what would be done with "
             f"--dry-run; to have it done, say once: --format {found[0].name}"
         )
     return Place(file, Mirror(file, found[0], state))
+
+
+def _usable(format: ForeignFormat, file: Path, writes: bool) -> ForeignFormat:
+    """Give the format back, unless nothing may be written to its files and something is to be."""
+    if writes and format.is_only_read:
+        raise typer.BadParameter(
+            f"{format.about} is only read. Look at it with --dry-run, or take it into a file of "
+            f"slowwave's own: slowwave import OWN.db {shlex.quote(str(file))} --from {format.name}"
+        )
+    return format

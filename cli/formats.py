@@ -33,7 +33,13 @@ def formats(
             "command": "formats",
             "file": None if path is None else str(path),
             "formats": [
-                {"name": one.name, "about": one.about, "holds": one.holds, "dated": one.is_dated}
+                {
+                    "name": one.name,
+                    "about": one.about,
+                    "holds": one.holds,
+                    "dated": one.is_dated,
+                    "only_read": one.is_only_read,
+                }
                 for one in known
             ],
         }

@@ -55,7 +55,9 @@ def import_(
     refuse_foreign(file)
     output = Output(json, quiet)
     with (
-        _reading(source) if from_format is None else _lines_from(source, from_format) as lines,
+        _reading(source)
+        if from_format is None
+        else _lines_from(source, from_format, output) as lines,
         open_or_make(file) as opened,
         shown_progress(quiet) as progress,
     ):
@@ -96,12 +98,15 @@ def _reading(source: Path) -> Iterator[Iterator[bytes]]:
 
 
 @contextmanager
-def _lines_from(source: Path, format: str) -> Iterator[Iterator[bytes]]:
+def _lines_from(source: Path, format: str, output: Output) -> Iterator[Iterator[bytes]]:
     """Provide the memories of another agent's file as lines."""
     from slowwave.store.formats.registry import format_named
     from slowwave.store.mirror.pull import line_of
 
-    with format_named(format).opened(source, writes=False) as other:
+    named = format_named(format)
+    if (remark := named.remark(source)) is not None:
+        output.note(clean(remark))
+    with named.opened(source, writes=False) as other:
         lines = [line_of(record) for record in other.records]
     yield (jsonlib.dumps(line).encode() for line in lines if line is not None)
 

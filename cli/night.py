@@ -93,6 +93,8 @@ class Night:
 
     def _on(self, place: Place) -> tuple[int, dict[str, Any]]:
         writer, signals, full = self.writer(), signals_of_this_command(), place.budget()
+        if (remark := place.remark()) is not None:
+            self.output.note(clean(remark))
         with place.reading() if self.dry_run else place.brought_up_to_date() as memory_file:
             signals.open()
             with shown_progress(self.output.quiet) as progress:
@@ -105,7 +107,8 @@ class Night:
             unwritten: StoreError | None = None
             if not self.dry_run:
                 try:
-                    outcome = _without_stale(outcome, place.write_back())
+                    stale, tenants = place.write_back(), self.options.tenants
+                    outcome = _without_stale(outcome, stale, memory_file, tenants)
                 except StoreError as error:
                     unwritten = error
             found: dict[str, Any] = {}
@@ -190,14 +193,24 @@ class Night:
         return code
 
 
-def _without_stale(outcome: Outcome, stale: Collection[str]) -> Outcome:
+def _without_stale(
+    outcome: Outcome, stale: Collection[str], memory_file: Path, tenants: Sequence[str]
+) -> Outcome:
     """Return an outcome without what another agent's changes took back when it was written."""
+    if not stale:
+        return outcome
+    from slowwave.consolidation.text.token_count import count_tokens
+    from slowwave.store.file import open_reading
+    from slowwave.store.memories import chosen_tenants, count_memories
+
     why = "the other agent changed a source meanwhile"
     results = [
         replace(one, state="stale", why=why) if one.proposal.id in stale else one
         for one in outcome.results
     ]
-    return replace(outcome, results=tuple(results)) if stale else outcome
+    with open_reading(memory_file) as file:
+        after = count_memories(file, chosen_tenants(file, tenants), count_tokens)
+    return replace(outcome, results=tuple(results), after=after)
 
 
 def _code(outcome: Outcome, tells_work: bool) -> Code:

@@ -329,4 +329,5 @@ def _ending(outcome: Outcome, file: Path, dry_run: bool) -> str:
         tokens = usage.prompt_tokens + usage.completion_tokens
         spent = f" {usage.calls} calls, {usage.cached} from the file, {tokens} tokens, cost {cost}."
     undo = f"slowwave undo {shlex.quote(str(file))} {outcome.run_id}"
-    return clean(f"{states or 'nothing done'}.{spent} Take it back with: {undo}")
+    back = f" Take it back with: {undo}" if outcome.states["applied"] else ""
+    return clean(f"{states or 'nothing done'}.{spent}{back}")

@@ -101,6 +101,20 @@ def test_one_proposal_after_the_other_is_undone(folder: Path, cli: Cli) -> None:
     assert {**after, "MEMORY.md": 0} == {**before, "MEMORY.md": 0}
 
 
+def test_what_is_restored_one_by_one_stands_in_its_old_place_in_the_index(
+    folder: Path, cli: Cli
+) -> None:
+    before = index(folder)
+    run = consolidated(cli, folder)
+    for gone in cli("list", folder, "--status", "superseded", "--json").json["memories"]:
+        assert cli("restore", folder, gone["id"]).code == 0
+        assert [one for one in index(folder) if one in before] == [
+            one for one in before if one in index(folder)
+        ]
+    assert cli("undo", folder, run).code == 0
+    assert index(folder) == before
+
+
 def test_a_file_that_has_the_name_by_now_stands_in_the_way(folder: Path, cli: Cli) -> None:
     run = consolidated(cli, folder)
     name = next(one for one in SAMPLE.glob("*.md") if not (folder / one.name).exists()).name

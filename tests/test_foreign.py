@@ -31,7 +31,7 @@ SAMPLES = {
     "markdown": "MEMORY.md",
 }
 # Those that are no files of text.
-OTHERS = ("claude-code", "mcp-memory-service", "langgraph")
+OTHERS = ("claude-code", "mcp-memory-service", "langgraph", "claude-mem")
 # What is told twice in each of them.
 TWICE = {
     "mcp-server-memory": "Billing listens on port 8080",
@@ -270,6 +270,27 @@ def test_restore_brings_a_memory_back_into_the_file(sample: tuple[str, Path], cl
     assert gone["content"] in path.read_text()
 
 
+def test_what_is_restored_one_by_one_stands_in_its_old_place(
+    sample: tuple[str, Path], cli: Cli
+) -> None:
+    name, path = sample
+    before = path.read_bytes()
+    consolidated(cli, name, path)
+    for gone in cli("list", path, "--status", "superseded", "--json").json["memories"]:
+        assert cli("restore", path, gone["id"]).code == 0
+    assert path.read_bytes() == before
+
+
+def test_what_is_not_there_is_told_with_the_name_of_the_file(
+    sample: tuple[str, Path], cli: Cli
+) -> None:
+    _, path = sample
+    for command in ("show", "trace", "log", "diff"):
+        ended = cli(command, path, "01234567")
+        assert ended.code == 1
+        assert f"in {path}." in ended.err
+
+
 def test_reading_commands_see_what_the_agent_wrote_a_moment_ago(
     sample: tuple[str, Path], cli: Cli
 ) -> None:
@@ -355,6 +376,7 @@ def test_a_proposal_of_which_the_agent_deletes_a_source_meanwhile_is_stale(
         assert len(now) == 2
     else:
         assert proposal["state"] == "stale"
+        assert ended.json["after"]["active"] == len(now)
         assert now == [*left, "A heron nests there."]
 
 
@@ -551,32 +573,3 @@ def test_a_pipe_is_no_file(tmp_path: Path, cli: Cli) -> None:
         ended = cli("maintain", path, "--consolidate", "--dry-run")
         assert ended.code == 10
         assert "no file" in ended.err
-
-
-# Tells a thing after the other, each of them twice, and puts the whole file in place each time.
-AGENT = """
-import json, os, sys, time
-path = sys.argv[1]
-for number in range(100):
-    thing = f"Shed {number // 2} holds the kiln of Ada and {number // 2 + 100} tiles"
-    entity = json.loads(open(path).read())
-    entity["observations"].append(thing + "." * (number % 2))
-    with open(path + ".new", "w") as file:
-        file.write(json.dumps(entity))
-    os.replace(path + ".new", path)
-    time.sleep(0.02)
-"""
-
-
-def test_of_an_agent_that_writes_all_the_while_nothing_is_lost(tmp_path: Path, cli: Cli) -> None:
-    path = tmp_path / "memory.jsonl"
-    entity = {"type": "entity", "name": "sheds", "entityType": "place", "observations": ["Green"]}
-    path.write_text(json.dumps(entity))
-    with subprocess.Popen([sys.executable, "-c", AGENT, str(path)]) as agent:
-        while agent.poll() is None:
-            consolidated(cli, "mcp-server-memory", path)
-    consolidated(cli, "mcp-server-memory", path)
-    now = [one.rstrip(".") for one in json.loads(path.read_text())["observations"]]
-    told = {f"Shed {one} holds the kiln of Ada and {one + 100} tiles" for one in range(50)}
-    assert told < set(now)
-    assert len(now) == len(set(now))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sqlite3
 from collections.abc import Callable
 from contextlib import closing
@@ -116,6 +117,80 @@ def test_of_langgraph_a_profile_and_another_namespace_are_left_alone(
     assert kept < left
 
 
+ONE_THING = [
+    "Helvi settles the invoices on the first Tuesday of the month.",
+    "The invoices are settled by Helvi on the first Tuesday of the month, after the cut-off.",
+    "Helvi settles the invoices from the shared account, on the first Tuesday of the month.",
+]
+
+
+def put(path: Path, key: str, text: str, day: str) -> None:
+    """Tell something as LangGraph's put does."""
+    value = json.dumps({"content": text}, ensure_ascii=False, separators=(",", ":")).encode()
+    columns = "prefix, key, value, created_at, updated_at"
+    insert = f"INSERT INTO store ({columns}) VALUES ('memories.helvi', ?1, ?2, ?3, ?3)"
+    execute(path, insert, key, value, f"{day} 09:00:00")
+
+
+def test_of_langgraph_a_store_without_vectors_takes_new_texts_and_gives_the_rows_back(
+    sample: tuple[str, Path], cli: Cli
+) -> None:
+    name, path = sample
+    if name != "langgraph":
+        pytest.skip("of langgraph")
+    execute(path, "DELETE FROM store")
+    for day, text in enumerate(ONE_THING, start=3):
+        put(path, f"h{day}", text, f"2026-02-0{day}")
+    before = table(name, path)
+    run = consolidated(cli, name, path)
+    (made,) = [one for one in table(name, path) if one["prefix"] == "memories.helvi"]
+    assert made["created_at"] == "2026-02-05 09:00:00"
+    assert json.loads(made["value"]).keys() == {"content"}
+    assert rows(path, "SELECT typeof(value) AS kind FROM store WHERE key LIKE 'slowwave-%'") == [
+        {"kind": "blob"}
+    ]
+    assert cli("maintain", path, "--consolidate", "--json").json["proposals"] == []
+    put(
+        path,
+        "h6",
+        "Helvi settles the invoices by bank transfer, on the first Tuesday.",
+        "2026-02-06",
+    )
+    more = consolidated(cli, name, path)
+    for one in (more, run):
+        if cli("log", path, one, "--json").json["proposals"]:
+            assert cli("undo", path, one).code == 0
+    assert [one for one in table(name, path) if one["key"] != "h6"] == before
+
+
+def test_of_langgraph_a_store_with_vectors_takes_no_new_texts(
+    sample: tuple[str, Path], cli: Cli
+) -> None:
+    name, path = sample
+    if name != "langgraph":
+        pytest.skip("of langgraph")
+    execute(path, "CREATE TABLE store_vectors (prefix, key, field_name, embedding)")
+    execute(path, "INSERT INTO store_vectors VALUES ('memories.ravi', 'm0', '$', x'00')")
+    execute(path, "DELETE FROM store WHERE prefix <> 'memories.helvi'")
+    for day, text in enumerate(ONE_THING, start=3):
+        put(path, f"h{day}", text, f"2026-02-0{day}")
+    done = cli("maintain", path, "--consolidate", "--format", name, "--json").json
+    assert {one["operation"] for one in done["proposals"]} <= {"merge"}
+    assert not [one for one in table(name, path) if one["key"].startswith("slowwave-")]
+
+
+def test_of_mcp_memory_service_a_row_that_waits_for_a_vector_stands_for_nothing(
+    sample: tuple[str, Path], cli: Cli
+) -> None:
+    name, path = sample
+    if name != "mcp-memory-service":
+        pytest.skip("of mcp-memory-service")
+    execute(path, "UPDATE memories SET embedding_pending = 1")
+    assert (
+        cli("maintain", path, "--consolidate", "--format", name, "--json").json["proposals"] == []
+    )
+
+
 def test_of_mcp_memory_service_the_winner_is_there_and_protected_tags_stay(
     sample: tuple[str, Path], cli: Cli
 ) -> None:
@@ -143,6 +218,44 @@ def test_a_file_that_others_follow_is_refused(sample: tuple[str, Path], cli: Cli
     assert ended.code == 10
     assert "copies" in ended.err
     assert table(name, path) == before
+
+
+NEWER = {
+    "mcp-memory-service": (
+        "CREATE TABLE migration_registry (version INTEGER)",
+        "INSERT INTO migration_registry VALUES (99)",
+    ),
+    "langgraph": ("INSERT INTO store_migrations VALUES (99)",),
+}
+WITHOUT_A_COLUMN = {
+    "mcp-memory-service": "ALTER TABLE memories RENAME COLUMN superseded_by TO replaced_by",
+    "langgraph": "ALTER TABLE store RENAME COLUMN prefix TO namespace",
+}
+
+
+def test_a_newer_version_than_was_tried_is_remarked_upon(
+    sample: tuple[str, Path], cli: Cli
+) -> None:
+    name, path = sample
+    assert cli("maintain", path, "--consolidate", "--dry-run").err == ""
+    for statement in NEWER[name]:
+        execute(path, statement)
+    ended = cli("maintain", path, "--consolidate", "--format", name)
+    assert ended.code == 0
+    assert "has schema 99" in ended.err
+
+
+def test_a_layout_that_is_not_known_is_refused_and_nothing_is_changed(
+    sample: tuple[str, Path], cli: Cli
+) -> None:
+    name, path = sample
+    execute(path, WITHOUT_A_COLUMN[name])
+    before = path.read_bytes()
+    assert recognised(path) == []
+    ended = cli("maintain", path, "--consolidate", "--format", name)
+    assert ended.code == 10
+    assert "is not a database of" in ended.err
+    assert path.read_bytes() == before
 
 
 def test_what_the_agent_deletes_is_archived_and_stays_deleted(

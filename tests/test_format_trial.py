@@ -22,6 +22,7 @@ FILES = {
     "claude-code": "claude-code/memory",
     "mcp-memory-service": "mcp-memory-service.sql",
     "langgraph": "langgraph.sql",
+    "claude-mem": "claude-mem.sql",
 }
 
 

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from nights import of_one_thing
 from test_cli import Cli, cli
 from test_foreign import FORMATS, SAMPLES, consolidated
 
@@ -174,6 +175,22 @@ def test_langgraph_finds_what_stays_and_goes_on(peers: Path, tmp_path: Path, cli
     assert "another" in ended.err
     (one,) = talk(python, script, path, ("search", "x"))
     assert one[gone] == {"content": "Billing listens on port 9090."}
+
+
+def test_langgraph_finds_a_text_that_was_added(peers: Path, tmp_path: Path, cli: Cli) -> None:
+    python, script = peers / "langgraph", "langgraph_store.py"
+    path = tmp_path / "store.db"
+    puts = [("put", "x", str(at), {"content": text}) for at, text in enumerate(of_one_thing())]
+    talk(python, script, path, *puts)
+    done = consolidated(cli, "langgraph", path)
+    (found,) = talk(python, script, path, ("search", "x"))
+    (value,) = found.values()
+    assert value.keys() == {"content"}
+    assert value["content"] not in of_one_thing()
+    talk(python, script, path, ("put", "x", next(iter(found)), {"content": "A heron nests there."}))
+    assert cli("undo", path, done).code == 1
+    (found,) = talk(python, script, path, ("search", "x"))
+    assert [one["content"] for one in found.values()] == ["A heron nests there."]
 
 
 def test_claude_code_loads_the_index_that_a_run_left(peers: Path, tmp_path: Path, cli: Cli) -> None:

@@ -41,9 +41,14 @@ def add(path: Path, lines: Sequence[str]) -> None:
         import_lines(file, (line.encode() for line in lines), NOW)
 
 
-def night(path: Path, embedder: Embedder, writer: Writer | None = None) -> Outcome:
+def night(
+    path: Path,
+    embedder: Embedder,
+    writer: Writer | None = None,
+    options: CycleOptions = CycleOptions(),  # noqa: B008 - it is frozen
+) -> Outcome:
     """Run the cycle over a file."""
-    return run_cycle(path, CycleOptions(), embedder, writer or ExtractiveWriter(), NOW)
+    return run_cycle(path, options, embedder, writer or ExtractiveWriter(), NOW)
 
 
 def rows(path: Path, sql: str, *values: object) -> list[Row]:

@@ -10,11 +10,13 @@ from __future__ import annotations
 import argparse
 import json
 import platform
+import sqlite3
 import subprocess
 import sys
 import tomllib
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -24,6 +26,7 @@ from rich.console import Console
 from rich.table import Table
 
 from fixtures.night import FLAVOURS, Night, Told, lines, load
+from slowwave.consolidation.options import CycleOptions
 from slowwave.consolidation.vectors.embedder import Embedder, SentenceEmbedder
 from slowwave.store.formats.registry import format_named
 from slowwave.store.mirror.mirror import Mirror
@@ -34,6 +37,10 @@ from .known import holds, keys_of, mixed
 Row = dict[str, str]
 
 _PAIRS = Path(__file__).parents[2] / "fixtures" / "quality" / "pairs-held-out.toml"
+# A file of each package, as it leaves it.
+_RECORDED = Path(__file__).parents[2] / "tests" / "formats"
+# What can be done in a file that takes no new texts.
+_MERGES = CycleOptions(only=frozenset({"merge"}))
 # It compares each with each, and gives up at 200,000 comparisons.
 _MOST_OF_DREAM = 300
 
@@ -65,10 +72,56 @@ def _claude_code(folder: Path, memories: Sequence[Row]) -> Path:
     return path
 
 
+def _hermes(folder: Path, memories: Sequence[Row]) -> Path:
+    path = folder / "memories" / "MEMORY.md"
+    path.parent.mkdir()
+    path.write_text("\n§\n".join(one["content"] for one in memories), "utf-8")
+    return path
+
+
+def _database(folder: Path, name: str) -> Path:
+    """Make the tables of a package, as the recorded file has them, without its rows."""
+    path = folder / "agent.db"
+    with closing(sqlite3.connect(path)) as db:
+        db.executescript((_RECORDED / f"{name}.sql").read_text("utf-8"))
+    return path
+
+
+def _memory_service(folder: Path, memories: Sequence[Row]) -> Path:
+    path = _database(folder, "mcp-memory-service")
+    with closing(sqlite3.connect(path)) as db, db:
+        db.execute("DELETE FROM memories")
+        db.executemany(
+            "INSERT INTO memories (content_hash, content, tags, created_at) VALUES (?, ?, '', ?)",
+            [
+                (one["id"], one["content"], datetime.fromisoformat(one["observed_at"]).timestamp())
+                for one in memories
+            ],
+        )
+    return path
+
+
+def _langgraph(folder: Path, memories: Sequence[Row]) -> Path:
+    path = _database(folder, "langgraph")
+    with closing(sqlite3.connect(path)) as db, db:
+        db.execute("DELETE FROM store")
+        db.executemany(
+            "INSERT INTO store (prefix, key, value, created_at) VALUES ('memories', ?, ?, ?)",
+            [
+                (one["id"], json.dumps({"content": one["content"]}).encode(), one["observed_at"])
+                for one in memories
+            ],
+        )
+    return path
+
+
 WRITERS: dict[str, Callable[[Path, Sequence[Row]], Path]] = {
     "mcp-server-memory": _server_memory,
     "markdown": _markdown,
     "claude-code": _claude_code,
+    "hermes": _hermes,
+    "mcp-memory-service": _memory_service,
+    "langgraph": _langgraph,
 }
 
 
@@ -146,7 +199,8 @@ def _maintained(path: Path, name: str, state: Path, embedder: Embedder) -> Mirro
     mirror = Mirror(path, format_named(name), state)
     mirror.make()
     mirror.settle(datetime.now(UTC))
-    night(mirror.state, embedder)
+    takes_texts = mirror.format.takes_texts(path)
+    night(mirror.state, embedder, options=CycleOptions() if takes_texts else _MERGES)
     mirror.settle(datetime.now(UTC))
     return mirror
 
@@ -170,10 +224,11 @@ def main() -> None:
     for flavour in FLAVOURS:
         known = load(flavour)
         told: list[Row] = [json.loads(line) for line in lines(known)]
-        with memory_file(lines(known)) as path:
-            night(path, embedder)
-            texts = [row["content"] for row in active(path)]
-            table.add_row(flavour, "a memory file", *_figures(path, known, texts))
+        for title, options in (("a memory file", CycleOptions()), ("merges alone", _MERGES)):
+            with memory_file(lines(known)) as path:
+                night(path, embedder, options=options)
+                texts = [row["content"] for row in active(path)]
+                table.add_row(flavour, title, *_figures(path, known, texts))
         for name, write in WRITERS.items():
             with TemporaryDirectory() as folder:
                 path = write(Path(folder), told)

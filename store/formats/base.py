@@ -67,6 +67,19 @@ class New:
 
 
 @dataclass(frozen=True)
+class Heir:
+    """A memory that stands for others, and takes their marks over: an importance, a reason."""
+
+    memory: str
+    # Its entry; None of a text that comes.
+    key: str | None
+    # What `Written.own` had of it the last time; None if it has taken nothing over.
+    own: Image | None = None
+    # The memories that it stands for, and what was kept of them; None of those that leave now.
+    stands_for: Mapping[str, Image | None] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
 class Change:
     """What is to become of a file, all of it or nothing."""
 
@@ -75,6 +88,8 @@ class Change:
     put: Sequence[New] = ()
     # The keys of the memories that say what those that leave say, where one memory does.
     heirs: Mapping[str, str] = field(default_factory=dict)
+    # Those that take marks over, or may have to give some back.
+    taking_over: Sequence[Heir] = ()
 
     def __bool__(self) -> bool:
         """Whether there is anything to do."""
@@ -91,6 +106,8 @@ class Written:
     images: Mapping[str, Image]
     # The new keys of entries that nobody touched, by their old ones, where these are others now.
     renamed: Mapping[str, str] = field(default_factory=dict)
+    # How memories stood before they took marks over; None of those that have none of others'.
+    own: Mapping[str, Image | None] = field(default_factory=dict)
 
 
 class OpenFile(ABC):
@@ -122,8 +139,8 @@ class Format(ABC):
     holds: ClassVar[str]
     # Whether the file says when its memories were told.
     is_dated: ClassVar[bool] = False
-    # Whether texts can be added; else only what another memory says as well can be retired.
-    takes_texts: ClassVar[bool] = True
+    # Whether nothing at all may be written to it.
+    is_only_read: ClassVar[bool] = False
 
     @abstractmethod
     def recognises(self, path: Path) -> bool:
@@ -131,6 +148,14 @@ class Format(ABC):
 
     def budget(self, path: Path) -> Budget | None:
         """Return how much of a file there is, and its agent takes; None without a limit."""
+        return None
+
+    def takes_texts(self, path: Path) -> bool:
+        """Whether texts can be added; else only what another memory says as well can be retired."""
+        return True
+
+    def remark(self, path: Path) -> str | None:
+        """Return what is to be said about a file before it is used; None if nothing is."""
         return None
 
     @abstractmethod

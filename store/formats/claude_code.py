@@ -1,17 +1,18 @@
 """Claude Code's memory folder: a file a memory, and MEMORY.md as the index of them.
 
 Claude Code 2.1.330. A memory is a .md file whose front matter has a name, a description and a type;
-MEMORY.md has a line for each, which is what a session sees first. A new file is written, then the
-index, then what is retired is deleted: wherever that is cut off, nothing is lost.
+MEMORY.md has a line for each, which is what a session sees first. Below the fact may stand why it
+is so and how to apply it: that goes to the memory which stands for it. A new file is written, then
+the index, then what is retired is deleted: wherever that is cut off, nothing is lost.
 """
 
 from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from hashlib import sha256
 from pathlib import Path
@@ -25,6 +26,7 @@ from .base import (
     Change,
     ChangedMeanwhile,
     Format,
+    Heir,
     Image,
     New,
     OpenFile,
@@ -32,22 +34,31 @@ from .base import (
     Unreadable,
     Written,
 )
+from .handing_on import hand_on
 from .text_file import lines_of, read_bytes, write_in_place
 
 INDEX = "MEMORY.md"
 _TYPES = frozenset({"user", "feedback", "project", "reference"})
 _FRONT = re.compile(r"---\n(.*?)\n---\n(.*)", re.DOTALL)
 _FIELD = re.compile(r"[ \t]*([A-Za-z_]+):[ \t]*(.*?)[ \t]*$", re.MULTILINE)
+# Lines below the fact that say why it is so, and how to apply it.
+_REASONS = re.compile(r"(?:\n+\*\*(?:Why|How to apply):\*\*[^\n]*)+\Z")
 _LINK = re.compile(r"\[\[([^\]]+)\]\]")
 _LISTED = re.compile(r"[-*] \[[^\]]*\]\(([^)]+\.md)\)")
 # What tells a file that slowwave wrote.
 _MARK = "slowwave"
+# What may leave with a file. What else somebody has written into a front matter stays.
+_FIELDS = frozenset(
+    ("name", "description", "metadata", "node_type", "type", "originSessionId", "modified", _MARK)
+)
 # "[since 2026-02-09] " in front of what was so since then.
 _MARKS = re.compile(r"\[[^\]]*\d{4}-\d{2}-\d{2}\] ")
 # Of an index, what a session loads.
 _MOST_LINES = 200
 _MOST_IN_A_HOOK = 100
 _WORDS_OF_A_NAME = 6
+# How many lines above one of the index tell where it stood.
+_NEAR = 20
 
 
 @dataclass(frozen=True)
@@ -61,9 +72,19 @@ class _File:
     body: str
 
     @property
+    def fact(self) -> str:
+        """What it says, without reasons."""
+        return _REASONS.sub("", self.body)
+
+    @property
+    def reasons(self) -> list[str]:
+        """Why it is so and how to apply it, line by line."""
+        return [one for one in self.body[len(self.fact) :].split("\n") if one]
+
+    @property
     def key(self) -> str:
-        """Name it as it stands: an edit makes another of it."""
-        said = f"{self.fields['type']}\0{self.body}"
+        """Name it as it stands: another fact makes another of it."""
+        said = f"{self.fields['type']}\0{self.fact}"
         return f"{self.name} {sha256(said.encode()).hexdigest()[:16]}"
 
     @property
@@ -130,6 +151,8 @@ class _OpenFolder(OpenFile):
         self.is_unfinished = bool(self._unlisted)
         self._new: dict[str, tuple[bytes, int | None]] = {}
         self._gone: list[_File] = []
+        # What takes reasons over or gives some back, and the text that it is to have.
+        self._changed: list[tuple[_File, bytes]] = []
 
     def prepare(self, change: Change) -> Written:
         """Work out the new files and the new index."""
@@ -140,25 +163,31 @@ class _OpenFolder(OpenFile):
             lines[-1] += "\n"
         lines += [_index_line(one) for one in self._unlisted]
         keys: dict[str, str] = {}
+        names: dict[str, str] = {}
         coming = sorted(change.put, key=lambda one: _order(one.image))
         for new in coming:
             made = self._back(new, lines) if new.image is not None else self._made(new, lines)
             keys[new.memory] = made.key
+            names[new.memory] = made.name
+        own = {one.memory: self._hand_on(one, images, names) for one in change.taking_over}
         gone = {one.name for one in self._gone} - self._new.keys()
         self._lines = [
             line for line in lines if not ((one := _LISTED.match(line)) and one[1] in gone)
         ]
         if len(self._lines) > max(_MOST_LINES, len(lines)):
             raise Unreadable(f"{self._path / INDEX} would have more than {_MOST_LINES} lines.")
-        return Written(keys, images)
+        return Written(keys, images, own=own)
 
     def commit(self) -> None:
-        """Write the new files, then the index, then delete what is retired."""
-        now = {one.key for one in _files(self._path)}
-        if now != self._files.keys():
+        """Write what takes reasons over, new files and the index, then delete what is retired."""
+        now = {one.name: one.content for one in _files(self._path)}
+        if now != {one.name: one.content for one in self._files.values()}:
             raise ChangedMeanwhile(self._path)
         like = self._path / next(iter(self._files.values())).name
         try:
+            for one, content in self._changed:
+                write_in_place(self._path / one.name, content, one.content, like)
+                os.utime(self._path / one.name, ns=(one.modified_ns, one.modified_ns))
             for name, (content, modified_ns) in self._new.items():
                 write_in_place(self._path / name, content, None, like)
                 if modified_ns is not None:
@@ -175,6 +204,32 @@ class _OpenFolder(OpenFile):
                 f"{self._path} cannot be written: {error.strerror}.", "The next run goes on."
             ) from error
 
+    def _hand_on(
+        self, heir: Heir, images: Mapping[str, Image], names: Mapping[str, str]
+    ) -> Image | None:
+        """Let a file take over the reasons of those that it stands for."""
+        before = self._files.get(heir.key or "")
+        name = names.get(heir.memory)
+        left = {one: str((kept or images[one])["content"]) for one, kept in heir.stands_for.items()}
+        if name is None:
+            if before is None:
+                raise Unreadable(f"What should take reasons over is not in {self._path} any more.")
+            text = before.content.decode()
+            spelled, own = hand_on(heir, text, left, _with_reasons)
+            if spelled != text:
+                self._changed.append((before, spelled.encode()))
+            return own
+        content, modified_ns = self._new[name]
+        text = content.decode()
+        if before is not None:
+            # Another text in its place; what its agent wrote below the old one stays.
+            if heir.own is None or before.content.decode() not in heir.own["as"]:
+                text = _with_reasons(text, [before.content.decode()])
+            heir = replace(heir, own=None)
+        spelled, own = hand_on(heir, text, left, _with_reasons)
+        self._new[name] = spelled.encode(), modified_ns
+        return own
+
     def _image(self, key: str) -> Image:
         one = self._files[key]
         at = next(
@@ -186,20 +241,21 @@ class _OpenFolder(OpenFile):
             "content": one.content.decode(),
             "modified_ns": one.modified_ns,
             "line": None if at is None else self._lines[at],
-            "above": None if not at else self._lines[at - 1],
+            "above": [] if at is None else self._lines[max(0, at - _NEAR) : at],
             "place": len(self._lines) if at is None else at,
         }
 
     def _back(self, new: New, lines: list[str]) -> _File:
-        """Let a file come back, and its line behind the one that it stood below."""
+        """Let a file come back, and its line behind those that it stood below."""
         image = new.image or {}
         name, content = str(image["name"]), str(image["content"]).encode()
         if any(one.name == name and one not in self._gone for one in self._files.values()):
             raise Unreadable(f"{self._path / name} is another memory by now.")
         self._new[name] = content, int(image["modified_ns"])
         if image["line"] is not None:
-            above = image["above"]
-            at = lines.index(above) + 1 if above in lines else (0 if above is None else len(lines))
+            above = [at for at, line in enumerate(lines, start=1) if line in image["above"]]
+            place = int(image["place"])
+            at = max(above, default=0 if place <= _NEAR else place)
             lines.insert(at, str(image["line"]))
         return _parsed(name, content, int(image["modified_ns"]))
 
@@ -239,7 +295,7 @@ def _names(line: str, name: str) -> bool:
 
 def _index_line(one: _File) -> str:
     title = one.name.removesuffix(".md").replace("-", " ").capitalize()
-    return f"- [{title}]({one.name}) — {_hook(one.body)}\n"
+    return f"- [{title}]({one.name}) — {_hook(one.fact)}\n"
 
 
 def _hook(text: str) -> str:
@@ -250,16 +306,16 @@ def _hook(text: str) -> str:
 
 
 def _record(one: _File, linked: set[str]) -> Record:
-    # "Why" and "How to apply" belong to the fact above them, and a link leads to a name.
-    stays = "\n" in one.body or one.fields["name"] in linked
+    # A link leads to a name, and nobody knows what other lines or keys are for.
+    stays = "\n" in one.fact or one.fields["name"] in linked or one.fields.keys() - _FIELDS
     return Record(
         one.key,
         one.fields["type"],
-        one.body,
+        one.fact,
         one.observed_at,
         one.fields.get("originSessionId"),
         "human" if one.fields["type"] == "user" else "agent",
-        pinned=stays,
+        pinned=bool(stays),
     )
 
 
@@ -288,6 +344,18 @@ def _parsed(name: str, content: bytes, modified_ns: int) -> _File:
     if front is None or fields is None:
         raise Unreadable(f"{name} is not a memory.")
     return _File(name, content, modified_ns, fields, front[2].strip())
+
+
+def _with_reasons(content: str, others: Sequence[str]) -> str:
+    """Return a file's text with the reasons of others below its own."""
+    here = _parsed("", content.encode(), 0)
+    lines = [line for one in others for line in _parsed("", one.encode(), 0).reasons]
+    more = [one for one in dict.fromkeys(lines) if one not in here.reasons]
+    if not more:
+        return content
+    text = content.rstrip()
+    below = "\n" if here.reasons else "\n\n"
+    return text + below + "\n".join(more) + content[len(text) :]
 
 
 def _text(content: bytes, path: Path) -> str:

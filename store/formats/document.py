@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from hashlib import sha256
 
-from .base import Change, Image, New, Record, Unreadable, Written
+from .base import Change, Heir, Image, New, Record, Unreadable, Written
+from .handing_on import Inherit, hand_on
+
+# How many neighbours on either side tell where an entry stood.
+_NEAR = 20
 
 
 @dataclass(eq=False)
@@ -31,6 +35,8 @@ class Block:
     entries: list[Entry] = field(default_factory=list)
     # What stands in front of it, by which an empty block is found again.
     title: str = ""
+    # How many blank lines are between that and the block.
+    gap: int = 0
 
     @property
     def text(self) -> str:
@@ -80,9 +86,13 @@ class Document:
 class Editor:
     """Changes a document in place."""
 
-    def __init__(self, document: Document) -> None:
-        """Take the document as it was read."""
+    def __init__(self, document: Document, inherit: Inherit) -> None:
+        """Take the document as it was read.
+
+        inherit: how an entry is spelled with the marks of others.
+        """
         self._document = document
+        self._inherit = inherit
         self._before = document.keys()
         self._entries = {key: entry for entry, key in self._before.items()}
         self._block_of = {one: block for block in document.blocks for one in block.entries}
@@ -98,6 +108,7 @@ class Editor:
         coming = sorted(zip(change.put, spelled, strict=True), key=lambda pair: _place(pair[0]))
         for new, raw in coming:
             put[new.memory] = self._insert(new, raw)
+        own = {heir.memory: self._hand_on(heir, change, images, put) for heir in change.taking_over}
         for key in change.retire:
             entry = self._entries[key]
             self._block_of.pop(entry).entries.remove(entry)
@@ -107,7 +118,22 @@ class Editor:
             for entry, key in self._before.items()
             if entry in after and after[entry] != key
         }
-        return Written({memory: after[one] for memory, one in put.items()}, images, renamed)
+        keys = {memory: after[one] for memory, one in put.items()}
+        return Written(keys, images, renamed, own)
+
+    def _hand_on(
+        self, heir: Heir, change: Change, images: Mapping[str, Image], put: Mapping[str, Entry]
+    ) -> Image | None:
+        entry = put.get(heir.memory) or self._entries[heir.key or ""]
+        left = {one: str((kept or images[one])["raw"]) for one, kept in heir.stands_for.items()}
+        before = self._entries.get(heir.key or "")
+        if before is not None and before is not entry:
+            # Another text in its place; what its agent wrote about the old one stays.
+            if heir.own is None or before.raw not in heir.own["as"]:
+                entry.raw = self._inherit(entry.raw, [before.raw])
+            heir = replace(heir, own=None)
+        entry.raw, own = hand_on(heir, entry.raw, left, self._inherit)
+        return own
 
     def _image(self, key: str) -> Image:
         entry = self._entries.get(key)
@@ -120,10 +146,12 @@ class Editor:
             "key": key,
             "place": list(self._before.values()).index(key),
             "title": block.title,
-            "after": self._before[block.entries[at - 1]] if at else None,
-            "before": (
-                self._before[block.entries[at + 1]] if at + 1 < len(block.entries) else None
-            ),
+            "gap": block.gap,
+            # The nearest first: some of them may have left, too, when it comes back.
+            "above": [
+                self._before[one] for one in reversed(block.entries[max(0, at - _NEAR) : at])
+            ],
+            "below": [self._before[one] for one in block.entries[at + 1 : at + 1 + _NEAR]],
         }
 
     def _insert(self, new: New, raw: str) -> Entry:
@@ -144,18 +172,21 @@ class Editor:
             block = self._block_of[last]
             return block, block.entries.index(last) + 1
         image = new.image or {}
-        for name, step in (("after", 1), ("before", 0)):
-            neighbour = self._entries.get(image.get(name) or "")
+        neighbours = [(key, 1) for key in image.get("above", ())]
+        neighbours += [(key, 0) for key in image.get("below", ())]
+        for key, step in neighbours:
+            neighbour = self._entries.get(key)
             if neighbour is not None and neighbour in self._block_of:
                 block = self._block_of[neighbour]
                 if block.tenant == new.tenant:
                     return block, block.entries.index(neighbour) + step
         blocks = [one for one in self._document.blocks if one.tenant == new.tenant]
         titled = [one for one in blocks if image and one.title == image.get("title")]
+        titled = [one for one in titled if one.gap == image.get("gap")] or titled
         if not blocks:
             raise Unreadable(f"There is no place in the file for what '{new.tenant}' is to hold.")
         block = (titled or blocks)[-1]
-        return block, 0 if image and image.get("after") is None else len(block.entries)
+        return block, 0 if image and not image["above"] else len(block.entries)
 
 
 def _place(new: New) -> int:

@@ -1,13 +1,15 @@
 """Markdown with a bullet a memory: OpenClaw's MEMORY.md and daily files, Gemini's GEMINI.md.
 
 OpenClaw 2026.9.6. Only plain bullets of one line are memories. What lies deeper, goes over several
-lines, is a task or a link, and whatever else stands in the file stays as it is. A bullet with a
-comment of the agent's own (importance, trigger, promotion) stays, too: the comment is about it.
+lines, is a task or a link, and whatever else stands in the file stays as it is. OpenClaw's marks of
+a bullet (importance and triggers behind it, the line above it that says where it was promoted from)
+go to the bullet that stands for it; one with another comment stays.
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import date
 from pathlib import Path
@@ -27,6 +29,14 @@ _HEADING = re.compile(r"(#{1,6})[ \t]+(.*?)[ \t]*#*[ \t]*$")
 _BULLET = re.compile(r"(?P<mark>[-*+] )(?P<text>\S.*?)[ \t]*$")
 _FENCE = re.compile(r" {0,3}(```+|~~~+)")
 _COMMENT = re.compile(r"<!--.*?-->")
+# OpenClaw's marks: lines above a bullet, which `memory forget` goes by, and what stands behind it.
+_PROMOTION = re.compile(r"[ \t]*<!-- *openclaw-memory-(?:promotion|lineage):.*?-->[ \t\r]*")
+_IMPORTANCE = re.compile(r"<!-- *importance *: *(\d+) *-->", re.IGNORECASE)
+_TRIGGER = re.compile(r"<!-- *trigger *: *(.*?) *-->", re.IGNORECASE)
+# A section of OpenClaw's dreaming, one a night: what is told again stands in another one.
+_NIGHT = re.compile(r"(Promoted From Short-Term Memory) \([^)]*\)")
+# Where a bullet was promoted from; the line above it says so, too.
+_SOURCE = re.compile(r"[ \t]+(?:\[score=[^\]]*\]|Source: \S+#L\d+-L\d+)$")
 # A task, or an entry of an index.
 _NO_MEMORY = re.compile(r"\[[ xX]\] |\[[^\]]*\]\([^)]*\)")
 _NOT_IN_A_LINE = re.compile(r"[\n\r]|<!--")
@@ -71,9 +81,32 @@ class Markdown(TextFormat):
         if _NOT_IN_A_LINE.search(new.text):
             raise Unreadable("A text of several lines, or with a comment in it, is no bullet.")
         raws = [entry.raw for block in document.blocks for entry in block.entries]
-        like = _BULLET.match(raws[0]) if raws else None
+        like = _BULLET.match(raws[0].split("\n")[-1]) if raws else None
         mark = like["mark"] if like else "- "
         return f"{mark}{new.text.strip()}" + ("\r" if raws and raws[0].endswith("\r") else "")
+
+    def inherit(self, raw: str, others: Sequence[str]) -> str:
+        """Return a bullet with the highest importance, all triggers and all promotions."""
+        *promotions, bullet = raw.split("\n")
+        told = [*(one for other in others for one in other.split("\n")[:-1]), *promotions]
+        for pattern, united in ((_IMPORTANCE, _highest), (_TRIGGER, _all_triggers)):
+            values = [one for other in (raw, *others) for one in pattern.findall(other)]
+            own = pattern.search(bullet)
+            if own and len(values) > 1:
+                bullet = bullet[: own.start()] + united(values) + bullet[own.end() :]
+            elif values and not own:
+                end = "\r" if bullet.endswith("\r") else ""
+                bullet = f"{bullet.removesuffix(end)} {united(values)}{end}"
+        return "\n".join([*dict.fromkeys(told), bullet])
+
+
+def _highest(values: Sequence[str]) -> str:
+    return f"<!-- importance: {max(map(int, values))} -->"
+
+
+def _all_triggers(values: Sequence[str]) -> str:
+    words = [word.strip() for one in values for word in re.split("[,;]", one)]
+    return f"<!-- trigger: {', '.join(filter(None, dict.fromkeys(words)))} -->"
 
 
 def _start_of(day: str) -> str | None:
@@ -97,28 +130,34 @@ class _Reader:
         if self.file == "GEMINI.md":
             self.headings = [(0, "")]
         parts: list[str | Block] = []
-        ends_section = True  # at the top of the file and below a heading, bullets may begin
+        # At the top of the file and below a heading, behind so many blank lines, bullets may begin.
+        gap: int | None = 0
         at = 0
         while at < len(lines):
             run = self._run(lines, at)
             if run:
-                end = "\n" if lines[at + len(run) - 1].endswith("\n") else ""
-                parts += [self._block([self._entry(lines, at + n) for n in range(len(run))]), end]
-                at += len(run)
-                ends_section = False
+                past = run[-1].stop
+                end = "\n" if lines[past - 1].endswith("\n") else ""
+                entries = [self._entry(lines, one) for one in run]
+                parts += [self._block(entries, gap or 0), end]
+                at = past
+                gap = None
                 continue
             line = lines[at]
-            if ends_section and self._holds_memories and self._has_no_bullets(lines, at):
-                parts.append(self._block([]))
-            ends_section = self._take(line)
+            if gap is not None and self._holds_memories and self._has_no_bullets(lines, at):
+                parts.append(self._block([], gap))
+            if self._take(line):
+                gap = 0
+            else:
+                gap = gap + 1 if gap is not None and not line.strip() else None
             parts.append(line)
             at += 1
-        if ends_section and self._holds_memories:
-            parts.append(self._block([]))
+        if gap is not None and self._holds_memories:
+            parts.append(self._block([], gap))
         return parts
 
     def _has_no_bullets(self, lines: list[str], at: int) -> bool:
-        """Whether a section of which all bullets left begins here: with a blank line, then none."""
+        """Whether a blank line stands here, and no bullet up to the end of the section."""
         if lines[at].strip():
             return False
         rest = (one for one in lines[at:])
@@ -133,9 +172,9 @@ class _Reader:
     def _holds_memories(self) -> bool:
         return self.file != "GEMINI.md" or self.headings[-1][1] == _GEMINI
 
-    def _block(self, entries: list[Entry]) -> Block:
+    def _block(self, entries: list[Entry], gap: int) -> Block:
         path = " > ".join(title for _, title in self.headings if title)
-        return Block(path or self.file, "\n", entries, path)
+        return Block(_NIGHT.sub(r"\1", path) or self.file, "\n", entries, path, gap)
 
     def _take(self, line: str) -> bool:
         """Take note of a heading or a fence; say whether a section begins behind this line."""
@@ -154,14 +193,19 @@ class _Reader:
         self.headings.append((level, heading[2]))
         return True
 
-    def _run(self, lines: list[str], at: int) -> list[int]:
-        """Return the lines from here on that are memories, as many as stand in a row."""
+    def _run(self, lines: list[str], at: int) -> list[range]:
+        """Return the lines of each memory from here on, as many as stand in a row."""
         if self.fence or not self._holds_memories:
             return []
         run = []
-        while at < len(lines) and self._is_memory(lines, at):
-            run.append(at)
-            at += 1
+        while at < len(lines):
+            bullet = at
+            while bullet < len(lines) - 1 and _PROMOTION.fullmatch(_bare(lines[bullet])):
+                bullet += 1
+            if not self._is_memory(lines, bullet):
+                break
+            run.append(range(at, bullet + 1))
+            at = bullet + 1
         return run
 
     def _is_memory(self, lines: list[str], at: int) -> bool:
@@ -175,14 +219,15 @@ class _Reader:
         is_lazy = following.strip() and not _begins_something(following)
         return not (is_continued or is_lazy)
 
-    def _entry(self, lines: list[str], at: int) -> Entry:
-        raw = lines[at].removesuffix("\n")
-        bullet = _BULLET.match(_bare(lines[at]))
+    def _entry(self, lines: list[str], its: range) -> Entry:
+        raw = "".join(lines[its.start : its.stop]).removesuffix("\n")
+        bullet = _BULLET.match(_bare(lines[its[-1]]))
         assert bullet is not None  # noqa: S101 - `_is_memory` has matched it
-        above = lines[at - 1] if at else ""
-        is_marked = _COMMENT.search(raw) or above.lstrip().startswith("<!--")
+        above = lines[its.start - 1] if its.start else ""
         text = _COMMENT.sub("", bullet["text"]).strip()
-        return Entry(text, raw, self.observed_at, pinned=bool(is_marked))
+        others = _COMMENT.search(_TRIGGER.sub("", _IMPORTANCE.sub("", bullet["text"])))
+        stays = others is not None or above.lstrip().startswith("<!--")
+        return Entry(_SOURCE.sub("", text) or text, raw, self.observed_at, pinned=stays)
 
 
 def _bare(line: str) -> str:

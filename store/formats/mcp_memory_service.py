@@ -15,7 +15,7 @@ from typing import ClassVar
 from slowwave.store.records import timestamp
 
 from .base import Image, Record, Unreadable
-from .sqlite_file import SqliteFormat
+from .sqlite_file import Schema, SqliteFormat
 
 # Tags by which its own consolidation leaves a memory alone.
 _PROTECTED = frozenset({"critical", "important", "reference", "permanent"})
@@ -32,13 +32,14 @@ class McpMemoryService(SqliteFormat):
             {"content_hash", "content", "tags", "created_at", "deleted_at", "superseded_by"}
         )
     }
+    schema = Schema("SELECT max(version) FROM migration_registry", 19, "12.2.0")
 
     def read(self, db: sqlite3.Connection) -> Iterator[Record]:
         """Yield what a search would find."""
         _refuse_synced(db)
         for row in db.execute(
             "SELECT content_hash, content, tags, memory_type, store, created_at FROM memories "
-            "WHERE deleted_at IS NULL AND coalesce(superseded_by, '') = '' ORDER BY id"
+            f"WHERE deleted_at IS NULL AND coalesce(superseded_by, '') = '' {_found(db)}ORDER BY id"
         ):
             key, content, tags, kind, store, created = row
             protected = _PROTECTED & {one.strip() for one in (tags or "").split(",")}
@@ -69,6 +70,12 @@ class McpMemoryService(SqliteFormat):
         if done.rowcount != 1:
             raise Unreadable("A memory that should come back was deleted by its agent.")
         return str(image["key"])
+
+
+def _found(db: sqlite3.Connection) -> str:
+    """Leave out rows that wait for a vector, where there can be some: no search finds them."""
+    columns = {row[1] for row in db.execute("PRAGMA table_info(memories)")}
+    return "AND coalesce(embedding_pending, 0) = 0 " if "embedding_pending" in columns else ""
 
 
 def _refuse_synced(db: sqlite3.Connection) -> None:

@@ -17,6 +17,7 @@ GROUP = "slowwave.formats"
 def own_formats() -> dict[str, type[Format]]:
     """Return the formats that slowwave brings along, by their names."""
     from .claude_code import ClaudeCode
+    from .claude_mem import ClaudeMem
     from .hermes import Hermes
     from .langgraph import LangGraph
     from .markdown import Markdown
@@ -24,7 +25,7 @@ def own_formats() -> dict[str, type[Format]]:
     from .server_memory import ServerMemory
 
     texts = ServerMemory, Hermes, Markdown, ClaudeCode
-    return {one.name: one for one in (*texts, McpMemoryService, LangGraph)}
+    return {one.name: one for one in (*texts, McpMemoryService, LangGraph, ClaudeMem)}
 
 
 def all_formats() -> dict[str, type[Format]]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 from abc import abstractmethod
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
 
@@ -29,6 +29,10 @@ class TextFormat(Format):
     @abstractmethod
     def spell(self, new: New, document: Document) -> str:
         """Return how a text is written in this file. Raises `Unreadable` if it cannot be."""
+
+    def inherit(self, raw: str, others: Sequence[str]) -> str:
+        """Return how an entry is written with what is said about others for which it stands."""
+        return raw
 
     def locked(self, path: Path) -> AbstractContextManager[None]:
         """Hold the file against its own agent, where that has a lock."""
@@ -62,7 +66,7 @@ class OpenText(OpenFile):
             [*(one.text for one in self.records if one.key not in change.retire)]
             + [one.text for one in change.put]
         )
-        written = Editor(self._document).carry_out(change, spelled)
+        written = Editor(self._document, self._format.inherit).carry_out(change, spelled)
         text = self._document.text
         read_anew = self._format.parse(text, self._path)
         if sorted(one.text for one in read_anew.records()) != texts:

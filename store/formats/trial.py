@@ -10,6 +10,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from slowwave.store.errors import FileHeld
+from slowwave.store.validate import is_database
 
 from .base import Change, Format, Image, New, Record, Written
 from .registry import recognised
@@ -33,9 +34,15 @@ def faults(format: Format, path: Path) -> Iterator[str]:
         yield "nothing is found in it"
     if len({one.key for one in records}) < len(records):
         yield "two entries have one key"
+    if format.is_only_read:
+        return
     yield from _faults_of_leaving(format, path, records)
-    if format.takes_texts:
-        yield from _faults_of_adding(format, path, records)
+    if format.takes_texts(path):
+        record = next((one for one in records if not one.pinned), None)
+        if record is not None:
+            yield from _faults_of_adding(format, path, records, record)
+            if not is_database(path):  # these have a lock
+                yield from _faults_of_not_noticing(format, path, record)
     else:
         yield from _faults_of_refusing(format, path, records)
 
@@ -61,11 +68,10 @@ def _faults_of_leaving(format: Format, path: Path, records: list[Record]) -> Ite
                 yield f"it left and came back, and the file is another: {record.text}"
 
 
-def _faults_of_adding(format: Format, path: Path, records: list[Record]) -> Iterator[str]:
-    """Put a text in an entry's place, take both steps back, and let an agent come in between."""
-    record = next((one for one in records if not one.pinned), None)
-    if record is None:
-        return
+def _faults_of_adding(
+    format: Format, path: Path, records: list[Record], record: Record
+) -> Iterator[str]:
+    """Put a text in an entry's place, and take both steps back."""
     with _copied(path) as copy:
         before = _content(copy)
         put = replace(_new(record, None), memory="n", text=_TEXT, replaces=(record.key,))
@@ -77,6 +83,10 @@ def _faults_of_adding(format: Format, path: Path, records: list[Record]) -> Iter
         _written(format, copy, Change({written.keys["n"]: "n"}, [back]))
         if _content(copy) != before:
             yield "a text came and went in an entry's place, and the file is another"
+
+
+def _faults_of_not_noticing(format: Format, path: Path, record: Record) -> Iterator[str]:
+    """Let an agent come in between, where no lock of the file's own keeps it out."""
     with _copied(path) as copy, format.opened(copy, writes=True) as other:
         other.prepare(Change({record.key: "m"}))
         _touch(copy)

@@ -47,8 +47,29 @@ def keep_images(file: MemoryFile, images: Mapping[str, Image]) -> None:
     Not of memories that an undo deleted, since they do not come back; and the first image counts:
     a killed run may have taken a part of the entry away.
     """
+    standing = read_standing(file)
+    kept = {
+        memory: image | ({"own": standing[memory]} if memory in standing else {})
+        for memory, image in images.items()
+    }
+    _write(file, kept, "WHERE json_type(image, '$.standing') IS NOT NULL")
+
+
+def keep_standing(file: MemoryFile, own: Mapping[str, Image | None]) -> None:
+    """Keep how entries stood before they took marks over, within the caller's transaction."""
+    rows = {memory: {"standing": one} for memory, one in own.items() if one is not None}
+    _write(file, rows, "")
+
+
+def drop_standing(file: MemoryFile, own: Mapping[str, Image | None]) -> None:
+    """Forget it of those that gave everything back, within the caller's transaction."""
+    drop_images(file, read_standing(file).keys() & {one for one, had in own.items() if not had})
+
+
+def _write(file: MemoryFile, images: Mapping[str, Image], where: str) -> None:
     file.db.conn.executemany(
-        "INSERT OR IGNORE INTO images SELECT id, ? FROM memories WHERE id = ?",
+        "INSERT INTO images SELECT id, ? FROM memories WHERE id = ? "
+        f"ON CONFLICT (memory_id) DO UPDATE SET image = excluded.image {where}",
         [(json.dumps(image), memory) for memory, image in images.items()],
     )
 
@@ -58,10 +79,18 @@ def drop_images(file: MemoryFile, memories: Iterable[str]) -> None:
     file.db.conn.executemany("DELETE FROM images WHERE memory_id = ?", [(m,) for m in memories])
 
 
-def read_images(file: MemoryFile, memories: Iterable[str]) -> dict[str, Image]:
+def read_images(file: MemoryFile) -> dict[str, Image]:
     """Return how memories stood in the other file when they left it."""
     rows = file.db.conn.execute(
-        "SELECT memory_id, image FROM images WHERE memory_id IN (SELECT value FROM json_each(?))",
-        [json.dumps(list(memories))],
+        "SELECT memory_id, image FROM images WHERE json_type(image, '$.standing') IS NULL"
+    )
+    return {memory: json.loads(image) for memory, image in rows.fetchall()}
+
+
+def read_standing(file: MemoryFile) -> dict[str, Image]:
+    """Return how memories stood that took marks over, before they did."""
+    rows = file.db.conn.execute(
+        "SELECT memory_id, image -> '$.standing' FROM images "
+        "WHERE json_type(image, '$.standing') IS NOT NULL"
     )
     return {memory: json.loads(image) for memory, image in rows.fetchall()}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sqlite3
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
@@ -10,8 +11,8 @@ from datetime import datetime
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from slowwave.store.errors import UnusableFile
-from slowwave.store.file import create_file, maintenance_lock, open_as_it_is, open_writing
+from slowwave.store.errors import StoreError, UnusableFile
+from slowwave.store.file import maintenance_lock, new_file, open_as_it_is, open_writing
 from slowwave.store.formats.base import ChangedMeanwhile, Format, OpenFile
 
 from .links import format_of, keep_format
@@ -43,6 +44,26 @@ def mirrored_format(state: Path) -> str | None:
     return name
 
 
+@contextmanager
+def _named(copy: Path, path: Path) -> Iterator[None]:
+    """Let what is said about a copy name the file that the user named."""
+    try:
+        yield
+    except StoreError as error:
+        error.message = error.message.replace(str(copy), str(path))
+        raise
+
+
+@contextmanager
+def _for_its_owner() -> Iterator[None]:
+    """Let what is made be for its owner alone: a mirror keeps what the other file says no more."""
+    before = os.umask(0o077)
+    try:
+        yield
+    finally:
+        os.umask(before)
+
+
 @dataclass(frozen=True)
 class Mirror:
     """Another agent's file, and the memory file in which it is mirrored."""
@@ -51,13 +72,16 @@ class Mirror:
     format: Format
     state: Path
 
+    def refuse_read_only(self) -> None:
+        """Refuse to begin where the end could not be written. Raises `StoreError`."""
+        if self.path.exists() and not os.access(self.path, os.W_OK):
+            raise StoreError(f"{self.path} is read only.", "Nothing was changed.")
+
     def make(self) -> None:
         """Make the memory file, if it is not there. Raises `StoreError`."""
         if self.state.exists():
             return
-        create_file(self.state)
-        self.state.chmod(0o600)  # it keeps what the other file says no more
-        with open_writing(self.state) as file, file.transaction():
+        with _for_its_owner(), new_file(self.state) as file, file.transaction():
             keep_format(file, self.format.name)
 
     @contextmanager
@@ -77,7 +101,8 @@ class Mirror:
             copy.make()
             with self.format.opened(self.path, writes=False) as other:
                 copy._pull(other, now)
-            yield copy
+            with _named(copy.state, self.path):
+                yield copy
 
     def refuse_what_does_not_fit(self) -> None:
         """Work out what the other file would be, and write nothing. Raises `UnusableFile`."""

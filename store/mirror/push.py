@@ -9,7 +9,18 @@ from slowwave.store.formats.base import Change, New, Record, Written
 from slowwave.store.memories import read_memories
 from slowwave.store.records import Memory
 
-from .links import drop_images, keep_images, link, read_images, read_links, rename, unlink
+from .heirs import heirs
+from .links import (
+    drop_images,
+    drop_standing,
+    keep_images,
+    keep_standing,
+    link,
+    read_images,
+    read_links,
+    rename,
+    unlink,
+)
 
 
 def due(file: MemoryFile, records: Sequence[Record]) -> Change:
@@ -30,12 +41,13 @@ def due(file: MemoryFile, records: Sequence[Record]) -> Change:
         if memory in active and key in there and there[key].text != active[memory].content
     }
     texts = {(one.tenant, one.text) for one in records if one.key not in retire}
+    images = read_images(file)
+    # What had an entry of its own gets it back, whoever says the same by now.
     put = [
         one
         for one in active.values()
-        if one.id not in links and (one.tenant, one.content) not in texts
+        if one.id not in links and (one.id in images or (one.tenant, one.content) not in texts)
     ]
-    images = read_images(file, [one.id for one in put])
     places = _places(file, put, links, retire)
     edited = [
         New(one, active[one].tenant, active[one].content, (key,)) for one, key in changed.items()
@@ -43,21 +55,18 @@ def due(file: MemoryFile, records: Sequence[Record]) -> Change:
     coming = [
         New(one.id, one.tenant, one.content, places[one.id], images.get(one.id)) for one in put
     ]
-    heirs = _heirs(file, retire, links)
-    return Change(retire | {key: one for one, key in changed.items()}, [*edited, *coming], heirs)
-
-
-def _heirs(file: MemoryFile, retire: Mapping[str, str], links: Mapping[str, str]) -> dict[str, str]:
-    """Return the entries of the memories that superseded those which leave, however long ago."""
-    successors = {one.id: one.superseded_by for one in read_memories(file, list(retire.values()))}
-    heirs: dict[str, str] = {}
-    for key, memory in retire.items():
-        successor = successors.get(memory)
-        while successor is not None and successor not in links:
-            successor = next(iter(read_memories(file, [successor]))).superseded_by
-        if successor is not None:
-            heirs[key] = links[successor]
-    return heirs
+    taking_over = heirs(file, links, retire.values(), [one.id for one in put], changed)
+    return Change(
+        retire | {key: one for one, key in changed.items()},
+        [*edited, *coming],
+        {
+            key: one.key
+            for one in taking_over
+            for key, memory in retire.items()
+            if memory in one.stands_for and one.key is not None
+        },
+        taking_over,
+    )
 
 
 def _places(
@@ -82,12 +91,15 @@ def keep_what_leaves(file: MemoryFile, change: Change, written: Written) -> None
     staying = {one.memory for one in change.put}
     leaving = {one: image for one, image in written.images.items() if one not in staying}
     keep_images(file, leaving)
+    keep_standing(file, written.own)
 
 
 def keep_what_was_written(file: MemoryFile, change: Change, written: Written) -> None:
     """Say which entries memories are now, once the other file is written."""
     unlink(file, change.retire.values())
     drop_images(file, written.keys)
+    drop_standing(file, written.own)
+    keep_standing(file, written.own)
     rename(file, written.renamed)
     link(file, written.keys)
 

@@ -1,0 +1,57 @@
+"""Which memories of a mirror stand for those that left, and take their marks over."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Collection, Mapping
+
+from slowwave.store.file import MemoryFile
+from slowwave.store.formats.base import Heir, Image
+
+from .links import read_images, read_standing
+
+
+def heirs(
+    file: MemoryFile,
+    links: Mapping[str, str],
+    leaving: Collection[str],
+    coming: Collection[str],
+    changed: Collection[str],
+) -> list[Heir]:
+    """Return those that take marks over, or may have to give some back.
+
+    leaving, coming, changed: the memories whose entries leave, come, and get another text.
+    """
+    standing = read_standing(file)
+    kept: dict[str, Image | None] = dict(read_images(file))
+    gone = kept.keys() - links.keys() - set(coming)
+    stands_for: dict[str, dict[str, Image | None]] = defaultdict(dict)
+    for one, heir in _successors(file, gone | set(leaving), links.keys() | set(coming)).items():
+        stands_for[heir][one] = None if one in leaving else kept[one]
+    concerned = stands_for.keys() | standing.keys() | set(changed)
+    return [
+        Heir(
+            one,
+            links.get(one),
+            standing[one] if one in standing else (kept.get(one) or {}).get("own"),
+            stands_for[one],
+        )
+        for one in sorted(concerned & (links.keys() | set(coming)) - set(leaving))
+    ]
+
+
+def _successors(file: MemoryFile, gone: Collection[str], there: Collection[str]) -> dict[str, str]:
+    """Return for each memory that is gone the one that stands for it, however many runs later."""
+    successor = dict(
+        file.db.conn.execute(
+            "SELECT id, superseded_by FROM memories WHERE superseded_by IS NOT NULL"
+        ).fetchall()
+    )
+    found: dict[str, str] = {}
+    for one in gone:
+        at = successor.get(one)
+        while at is not None and (at in gone or at not in there):
+            at = successor.get(at)
+        if at is not None:
+            found[one] = at
+    return found

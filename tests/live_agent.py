@@ -1,0 +1,86 @@
+"""An agent that tells things into its memory file, as its own program writes them.
+
+python live_agent.py FORMAT PATH: tells a thing after the other, each of them twice.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sqlite3
+import sys
+import time
+from collections.abc import Callable
+from contextlib import closing
+from pathlib import Path
+
+import filelock
+
+THINGS = 25
+
+
+def thing(number: int) -> str:
+    """Return what is told of a shed."""
+    return f"Shed {number} holds the kiln of Ada and {number + 100} tiles"
+
+
+def replaced(path: Path, text: str) -> None:
+    """Put a whole file in the place of another."""
+    made = path.with_name(f"{path.name}.new")
+    made.write_text(text)
+    made.replace(path)
+
+
+def server_memory(path: Path, text: str, number: int) -> None:
+    first, *rest = path.read_text().splitlines()
+    entity = json.loads(first)
+    entity["observations"].append(text)
+    replaced(path, "\n".join([json.dumps(entity), *rest]))
+
+
+def hermes(path: Path, text: str, number: int) -> None:
+    with filelock.FileLock(f"{path}.lock"):
+        replaced(path, f"{path.read_text()}\n§\n{text}")
+
+
+def markdown(path: Path, text: str, number: int) -> None:
+    replaced(path, path.read_text().replace("- Works from", f"- {text}\n- Works from"))
+
+
+def claude_code(path: Path, text: str, number: int) -> None:
+    name = f"shed-{number}"
+    front = f"name: {name}\ndescription: a shed\nmetadata:\n  type: project\n"
+    (path / f"{name}.md").write_text(f"---\n{front}---\n\n{text}\n")
+    with (path / "MEMORY.md").open("a") as index:
+        index.write(f"- [{name}]({name}.md) — a shed\n")
+
+
+def executed(path: Path, sql: str, *values: object) -> None:
+    with closing(sqlite3.connect(path, timeout=5)) as db, db:
+        db.execute(sql, values)
+
+
+def memory_service(path: Path, text: str, number: int) -> None:
+    columns = "content_hash, content, created_at"
+    executed(path, f"INSERT INTO memories ({columns}) VALUES (?, ?, 1)", f"h{number}", text)
+
+
+def langgraph(path: Path, text: str, number: int) -> None:
+    value = json.dumps({"content": text}).encode()
+    executed(path, "INSERT INTO store (prefix, key, value) VALUES ('a', ?, ?)", f"{number}", value)
+
+
+TELLS: dict[str, Callable[[Path, str, int], None]] = {
+    "mcp-server-memory": server_memory,
+    "hermes": hermes,
+    "markdown": markdown,
+    "claude-code": claude_code,
+    "mcp-memory-service": memory_service,
+    "langgraph": langgraph,
+}
+
+if __name__ == "__main__":
+    for count in range(2 * THINGS):
+        TELLS[sys.argv[1]](Path(sys.argv[2]), thing(count // 2) + "." * (count % 2), count)
+        time.sleep(0.03)
+    os._exit(0)

@@ -1,0 +1,286 @@
+"""What an agent noted about a memory goes to the one that stands for it, and back with an undo."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from test_cli import Cli, cli
+from test_foreign import killed
+
+__all__ = ["cli"]  # a fixture of test_cli, asked for by name
+
+# As OpenClaw's dreaming writes it.
+PROMOTED = """\
+# Long-Term Memory
+
+## Promoted From Short-Term Memory (2026-04-05)
+
+<!-- openclaw-memory-promotion:memory:memory/2026-04-03.md:5:7 -->
+- Billing listens on port 8080. [score=0.856 recalls=0 avg=0.620 source=memory/2026-04-03.md:5-7]
+<!-- openclaw-memory-lineage:a1 -->
+<!-- openclaw-memory-promotion:memory:memory/2026-04-04.md:1:2 -->
+- Billing listens on port 8080 <!-- trigger: billing, port --> <!-- importance: 8 -->
+- Refunds need a second signature. <!-- importance: 9 --> <!-- project: shop -->
+- Refunds need a second signature <!-- importance: 3 -->
+
+## About the user
+
+- User prefers dark mode in every editor <!-- trigger: editor -->
+- User prefers dark mode in every editor. <!-- importance: 4 --> <!-- trigger: theme; editor -->
+- Works from Tampere on Mondays
+"""
+CONSOLIDATED = """\
+# Long-Term Memory
+
+## Promoted From Short-Term Memory (2026-04-05)
+
+<!-- openclaw-memory-lineage:a1 -->
+<!-- openclaw-memory-promotion:memory:memory/2026-04-04.md:1:2 -->
+<!-- openclaw-memory-promotion:memory:memory/2026-04-03.md:5:7 -->
+- Billing listens on port 8080. [score=0.856 recalls=0 avg=0.620 source=memory/2026-04-03.md:5-7] \
+<!-- importance: 8 --> <!-- trigger: billing, port -->
+- Refunds need a second signature. <!-- importance: 9 --> <!-- project: shop -->
+
+## About the user
+
+- User prefers dark mode in every editor <!-- trigger: editor, theme --> <!-- importance: 4 -->
+- Works from Tampere on Mondays
+"""
+# Four tellings of one thing, of which one becomes a text that no agent wrote.
+ONE_THING = """\
+- Helvi settles the invoices on the first Tuesday of the month. <!-- trigger: invoices -->
+- The invoices are settled by Helvi on the first Tuesday of the month.
+- Helvi settles the invoices on the first Tuesday of the month, after the bank's cut-off at 14:00.
+- Helvi settles the invoices from the shared account, on the first Tuesday of the month. \
+<!-- importance: 6 -->
+"""
+
+
+def consolidated(cli: Cli, path: Path, name: str = "markdown") -> str:
+    ended = cli("maintain", path, "--consolidate", "--format", name, "--json")
+    assert ended.code == 0, ended.err
+    return str(ended.json["run"])
+
+
+def proposals(cli: Cli, path: Path, run: str) -> list[str]:
+    return [one["id"] for one in cli("log", path, run, "--json").json["proposals"]]
+
+
+@pytest.fixture
+def promoted(tmp_path: Path) -> Path:
+    """Provide a MEMORY.md with OpenClaw's marks."""
+    path = tmp_path / "MEMORY.md"
+    path.write_text(PROMOTED)
+    return path
+
+
+def test_the_bullet_that_stays_has_the_marks_of_those_that_went(promoted: Path, cli: Cli) -> None:
+    run = consolidated(cli, promoted)
+    assert promoted.read_text() == CONSOLIDATED
+    assert cli("maintain", promoted, "--consolidate", "--json").json["proposals"] == []
+    assert promoted.read_text() == CONSOLIDATED
+    assert cli("undo", promoted, run).code == 0
+    assert promoted.read_text() == PROMOTED
+
+
+def test_a_new_text_has_the_marks_of_its_sources_and_gives_them_back_in_any_order(
+    tmp_path: Path, cli: Cli
+) -> None:
+    path = tmp_path / "MEMORY.md"
+    path.write_text(ONE_THING)
+    run = consolidated(cli, path)
+    (line,) = path.read_text().splitlines()
+    assert line.endswith(" <!-- importance: 6 --> <!-- trigger: invoices -->")
+    for one in reversed(proposals(cli, path, run)):
+        assert cli("undo", path, one).code == 0
+    assert path.read_text() == ONE_THING
+
+
+@pytest.mark.parametrize("latest_first", [True, False])
+def test_what_several_nights_handed_on_is_given_back_night_by_night(
+    tmp_path: Path, cli: Cli, latest_first: bool
+) -> None:
+    path = tmp_path / "MEMORY.md"
+    told = (
+        "- Billing listens on port 8080. <!-- importance: 7 --> <!-- trigger: billing -->\n"
+        "- Billing listens on port 8080\n"
+        "* Billing listens on port 8080! <!-- importance: 9 -->\n"
+        "- The billing listens on port 8080. <!-- trigger: port -->\n"
+    )
+    again = "- Billing listens on port 8080. <!-- importance: 10 --> <!-- trigger: listens -->\n"
+    path.write_text(told)
+    first = consolidated(cli, path)
+    once = path.read_text()
+    path.write_text(once + again)
+    second = consolidated(cli, path)
+    (line,) = path.read_text().splitlines()
+    assert "importance: 10" in line
+    assert all(word in line for word in ("port,", "billing,", "listens -->"))
+    runs = [second, first] if latest_first else [first, second]
+    assert cli("undo", path, runs[0]).code == 0
+    if latest_first:
+        assert path.read_text() == once + again
+    assert cli("undo", path, runs[1]).code == 0
+    assert sorted(path.read_text().splitlines()) == sorted((told + again).splitlines())
+
+
+def test_what_dreaming_promoted_on_several_nights_is_told_once(tmp_path: Path, cli: Cli) -> None:
+    path = tmp_path / "MEMORY.md"
+    nights = [
+        f"## Promoted From Short-Term Memory (2026-04-0{day})\n\n"
+        f"<!-- openclaw-memory-promotion:memory:memory/2026-04-0{day}.md:5:7 -->\n"
+        f"- Billing listens on port 8080{end} [score=0.8{day} source=memory/day.md:5-7]\n"
+        for day, end in ((3, "."), (4, ""))
+    ]
+    before = "# Long-Term Memory\n\n## Notes\n\n- Billing listens on port 8080\n\n" + "\n".join(
+        nights
+    )
+    path.write_text(before)
+    run = consolidated(cli, path)
+    after = path.read_text()
+    assert after.count("Billing listens on port 8080") == 2
+    assert after.count("openclaw-memory-promotion") == after.count("## Promoted") == 2
+    assert after.startswith(
+        "# Long-Term Memory\n\n## Notes\n\n- Billing listens on port 8080\n\n## "
+    )
+    assert cli("undo", path, run).code == 0
+    assert path.read_text() == before
+
+
+def test_marks_that_the_agent_changed_since_are_left_as_they_are(promoted: Path, cli: Cli) -> None:
+    run = consolidated(cli, promoted)
+    promoted.write_text(promoted.read_text().replace("importance: 8", "importance: 10"))
+    assert cli("undo", promoted, run).code == 0
+    now = promoted.read_text()
+    assert now.count("Billing listens on port 8080") == 2
+    assert now.count("importance: 10") == 1
+    assert now.splitlines()[-3:] == PROMOTED.splitlines()[-3:]
+
+
+def test_restore_brings_a_bullet_back_with_its_marks_to_its_place(promoted: Path, cli: Cli) -> None:
+    consolidated(cli, promoted)
+    for gone in cli("list", promoted, "--status", "superseded", "--json").json["memories"]:
+        assert cli("restore", promoted, gone["id"]).code == 0
+    assert promoted.read_text() == PROMOTED
+
+
+def test_a_kill_at_any_step_hands_marks_on_once(
+    promoted: Path, cli: Cli, rounds: Callable[[int, int], int]
+) -> None:
+    command = ["maintain", str(promoted), "--consolidate", "--format", "markdown", "--json"]
+    steps = int(killed(0, command).stderr.split()[-1])
+    for at in range(steps, rounds(max(0, steps - 12), 0), -rounds(3, 1)):
+        for one in promoted.parent.glob("*.slowwave.db*"):
+            one.unlink()
+        promoted.write_text(PROMOTED)
+        assert killed(at, command).returncode == 9
+        assert promoted.read_text() in (PROMOTED, CONSOLIDATED)
+        assert cli(*command).code == 0
+        assert promoted.read_text() == CONSOLIDATED
+        undo_all(cli, promoted)
+        assert promoted.read_text() == PROMOTED
+
+
+def undo_all(cli: Cli, path: Path) -> None:
+    for run in cli("log", path, "--json").json["runs"]:
+        if run["states"]:
+            assert cli("undo", path, run["id"]).code == 0
+
+
+# A memory of Claude Code's, with reasons below the fact.
+FILES = {
+    "reader": "Have a second person read changes to the pricing tables.\n\n"
+    "**Why:** A wrong price was live for a day.\n**How to apply:** Ask before each merge.",
+    "reader-2": "Have a second person read changes to the pricing tables\n\n"
+    "**Why:** Helvi found two wrong prices.\n**How to apply:** Ask before each merge.",
+    "reader-3": "Have a second person read changes to the pricing tables!",
+    "tabs": "Use tabs in Makefiles.",
+    "tabs-2": "Use tabs in Makefiles",
+}
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """Provide a memory folder of Claude Code's, the last file with a key of somebody's own."""
+    path = tmp_path / "memory"
+    path.mkdir()
+    for day, (name, body) in enumerate(FILES.items(), start=1):
+        own = "owner: Helvi\n" if name.startswith("tabs") else ""
+        (path / f"{name}.md").write_text(
+            f"---\nname: {name}\ndescription: a rule\n{own}metadata:\n  type: feedback\n"
+            f"  modified: 2026-02-0{day}T09:00:00.000Z\n---\n\n{body}\n"
+        )
+    listed = "".join(f"- [{name}]({name}.md) — a rule\n" for name in FILES)
+    (path / "MEMORY.md").write_text(listed)
+    return path
+
+
+def content(folder: Path) -> dict[str, tuple[str, int]]:
+    """Return each file with its time; the index is written anew, so it has none."""
+    return {
+        one.name: (one.read_text(), 0 if one.name == "MEMORY.md" else one.stat().st_mtime_ns)
+        for one in sorted(folder.iterdir())
+    }
+
+
+def test_reasons_go_to_the_memory_that_stays_and_back(folder: Path, cli: Cli) -> None:
+    before = content(folder)
+    run = consolidated(cli, folder, "claude-code")
+    after = content(folder)
+    (kept,) = after.keys() & {"reader.md", "reader-2.md", "reader-3.md"}
+    text, time = after[kept]
+    assert time == before[kept][1]
+    assert sorted(one for one in text.splitlines() if one.startswith("**")) == [
+        "**How to apply:** Ask before each merge.",
+        "**Why:** A wrong price was live for a day.",
+        "**Why:** Helvi found two wrong prices.",
+    ]
+    assert cli("maintain", folder, "--consolidate", "--json").json["proposals"] == []
+    assert content(folder) == after
+    assert cli("undo", folder, run).code == 0
+    assert content(folder) == before
+
+
+def test_a_file_with_a_key_of_somebodys_own_stays(folder: Path, cli: Cli) -> None:
+    consolidated(cli, folder, "claude-code")
+    assert {"tabs.md", "tabs-2.md"} < content(folder).keys()
+
+
+def test_reasons_that_the_agent_changed_since_are_left_as_they_are(folder: Path, cli: Cli) -> None:
+    run = consolidated(cli, folder, "claude-code")
+    kept = next(one for one in folder.glob("reader*.md"))
+    kept.write_text(kept.read_text().replace("Ask before", "Ask long before"))
+    changed = kept.read_text()
+    assert cli("undo", folder, run).code == 0
+    assert kept.read_text() == changed
+    assert {f"{name}.md" for name in FILES} < content(folder).keys()
+
+
+def test_a_kill_at_any_step_loses_no_reason(
+    folder: Path, cli: Cli, rounds: Callable[[int, int], int]
+) -> None:
+    fresh = shutil.copytree(folder, folder.parent / "fresh" / "memory")
+    before = texts(folder)
+    command = ["maintain", str(folder), "--consolidate", "--format", "claude-code", "--json"]
+    steps = int(killed(0, command).stderr.split()[-1])
+    after = texts(folder)
+    for at in range(steps, rounds(max(0, steps - 16), 0), -rounds(3, 1)):
+        shutil.rmtree(folder)
+        for one in folder.parent.glob("*.slowwave.db*"):
+            one.unlink()
+        shutil.copytree(fresh, folder)
+        assert killed(at, command).returncode == 9
+        assert "Helvi found two wrong prices" in str(texts(folder))
+        assert cli(*command).code == 0
+        assert texts(folder) == after
+        undo_all(cli, folder)
+        assert texts(folder) == before
+
+
+def texts(folder: Path) -> dict[str, str]:
+    """Return what each file says; lines of the index may stand in another order after a kill."""
+    found = {name: text for name, (text, _) in content(folder).items()}
+    return found | {"MEMORY.md": "\n".join(sorted(found["MEMORY.md"].splitlines()))}
