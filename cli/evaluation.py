@@ -9,14 +9,16 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from slowwave.consolidation.proposals import OPERATIONS
 from slowwave.consolidation.vectors.embedder import DEFAULT_MODEL, SentenceEmbedder
 
 from .foreign import FormatOption, StateOption, place_of
-from .output import Output, clean
+from .memory_texts import counted
+from .output import Output
 from .progress import shown_progress
 from .settings import ConfigOption, FileArgument, JsonOption, QuietOption
 from .signals import signals_of_this_command
-from .writers import make_recordings, make_writer
+from .writers import make_recordings, make_writer, operations_of
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -37,13 +39,29 @@ def eval_(
         bool,
         typer.Option("--self", help="Let each memory be asked for by its own rarest words."),
     ] = False,
+    only: Annotated[
+        str, typer.Option(metavar="OPERATIONS", help=f"Some of {','.join(OPERATIONS)}.")
+    ] = ",".join(OPERATIONS),
     tenant: Annotated[
         list[str] | None, typer.Option(metavar="NAME", help="Only this tenant; again for more.")
     ] = None,
+    include_protected: Annotated[
+        bool,
+        typer.Option(
+            "--include-protected",
+            help="Let human, pinned and core memories be superseded, too.",
+        ),
+    ] = False,
     embedder: Annotated[
         str,
         typer.Option(metavar="NAME|PATH", help="A sentence-transformers model on this machine."),
     ] = DEFAULT_MODEL,
+    ask: Annotated[
+        bool,
+        typer.Option(
+            "--ask", help="Ask the --model, as the night would; else the night is tried without."
+        ),
+    ] = False,
     model: Annotated[
         str | None,
         typer.Option(metavar="NAME", help="litellm's name of a model for the night."),
@@ -51,12 +69,20 @@ def eval_(
     api_base: Annotated[
         str | None, typer.Option(metavar="URL", help="Where the model is served.")
     ] = None,
+    checker: Annotated[
+        str | None,
+        typer.Option(metavar="NAME|none", help="Who gives a second opinion on what it wrote."),
+    ] = None,
     replay: Annotated[
         Path | None, typer.Option(metavar="PATH", help="Answers on record, in place of a model.")
     ] = None,
+    max_calls: Annotated[
+        int | None,
+        typer.Option(metavar="N", min=0, help="Requests to the model at the most, retries too."),
+    ] = None,
     max_cost: Annotated[
         float | None,
-        typer.Option(metavar="USD", min=0, help="No call that could cost more in all."),
+        typer.Option(metavar="USD", min=0, help="No call that could take it above that in USD."),
     ] = None,
     format: FormatOption = None,
     state: StateOption = None,
@@ -71,7 +97,10 @@ def eval_(
     """
     if (questions is None) == (not self_):
         raise typer.BadParameter("Name a file of questions, or --self: one of the two.")
+    if ask and model is None:
+        raise typer.BadParameter("--ask goes with --model.")
     from slowwave.consolidation.evaluation.evaluate import evaluated
+    from slowwave.consolidation.evaluation.guard import refuse_unanswerable
     from slowwave.consolidation.evaluation.questions import read_questions
     from slowwave.consolidation.evaluation.trial import Trials
     from slowwave.consolidation.options import CycleOptions
@@ -79,10 +108,15 @@ def eval_(
     asked = None if questions is None else read_questions(questions)
     output = Output(json, quiet)
     recordings = make_recordings(None, replay, dry_run=False)
-    limits = (None, None, max_cost, None)
-    writer = make_writer(model, api_base, None, _CALLS_AT_ONCE, limits, recordings)
+    limits = (max_calls, None, max_cost, None)
+    writer = make_writer(
+        model if ask or replay else None, api_base, checker, _CALLS_AT_ONCE, limits, recordings
+    )
     signals = signals_of_this_command()
     tenants = tuple(tenant or ())
+    options = CycleOptions(
+        tenants=tenants, only=operations_of(only), include_protected=include_protected
+    )
     with (
         place_of(file, format, state, writes=False).reading() as memory_file,
         shown_progress(quiet) as progress,
@@ -90,14 +124,12 @@ def eval_(
         trials = Trials(
             memory_file, asked, SentenceEmbedder(embedder), datetime.now(UTC), tenants, progress
         )
+        refuse_unanswerable(file, trials)
         signals.open()
-        trial = trials.night(CycleOptions(tenants=tenants), writer, signals)
+        trial = trials.night(options, writer, signals)
         signals.close()
         found = evaluated(trials, trial)
     output.result({"command": "eval", "file": str(file), **evaluation_as_json(found)})
-    if not found.questions:
-        output.show(clean(f"{file}: nothing in it answers any of {found.left_out} questions."))
-        return
     output.show(_told(found), _table(found), _EXPLAINED)
 
 
@@ -106,7 +138,12 @@ def evaluation_as_json(found: Evaluation) -> dict[str, Any]:
     return {
         "questions": found.questions,
         "left_out": found.left_out,
-        "before": {"memories": found.memories_before, **_measures_as_json(found.before)},
+        "unknown_evidence": found.unknown,
+        "before": {
+            "memories": found.memories_before,
+            **_measures_as_json(found.before),
+            "by_lineage": _measures_as_json(found.before_by_lineage),
+        },
         "after": {
             "memories": found.memories_after,
             **_measures_as_json(found.after),
@@ -142,9 +179,14 @@ def _measures_as_json(measures: Measures) -> dict[str, float]:
 
 def _told(found: Evaluation) -> str:
     left_out = f", {found.left_out} more have no evidence in it" if found.left_out else ""
+    unknown = (
+        f" Of the evidence {counted(found.unknown, 'id is', 'ids are')} unknown there."
+        if found.unknown
+        else ""
+    )
     return (
-        f"{found.questions} questions{left_out}; active memories {found.memories_before:,} before "
-        f"the night, {found.memories_after:,} after."
+        f"{counted(found.questions, 'question', 'questions')}{left_out}; active memories "
+        f"{found.memories_before:,} before the night, {found.memories_after:,} after.{unknown}"
     )
 
 
@@ -152,11 +194,14 @@ def _table(found: Evaluation) -> Table:
     from rich import box
     from rich.table import Table
 
-    table = Table("measure", "before", "after", "by lineage", "difference [95 %]", box=box.SIMPLE)
+    table = Table("measure", "before", "after", "difference [95 %]", box=box.SIMPLE)
+    table.add_column("by lineage: before")
+    table.add_column("after")
     for name, label in _LABELS.items():
         gain = found.differences[name]
         digits = 0 if name == "tokens_at_10" else 3
-        values = (getattr(one, name) for one in (found.before, found.after, found.by_lineage))
+        ways = (found.before, found.after, found.before_by_lineage, found.by_lineage)
+        before, after, *by_lineage = (f"{getattr(one, name):.{digits}f}" for one in ways)
         interval = f"{gain.mean:+.{digits}f} [{gain.low:+.{digits}f}, {gain.high:+.{digits}f}]"
-        table.add_row(label, *(f"{one:.{digits}f}" for one in values), interval)
+        table.add_row(label, before, after, interval, *by_lineage)
     return table

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, cast
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from slowwave.consolidation.proposals import OPERATIONS, Operation
+from slowwave.consolidation.proposals import OPERATIONS
 from slowwave.consolidation.vectors.embedder import DEFAULT_MODEL, SentenceEmbedder
 from slowwave.store.purge import KEPT_DAYS
 
@@ -23,7 +23,7 @@ from .settings import (
     QuietOption,
     is_on_command_line,
 )
-from .writers import make_recordings, make_writer
+from .writers import make_recordings, make_writer, operations_of
 
 if TYPE_CHECKING:
     from slowwave.consolidation.evaluation.guard import Guard
@@ -165,7 +165,7 @@ def maintain(
     guard: Annotated[
         str | None,
         typer.Option(
-            metavar="QUESTIONS|self",
+            metavar="QUESTIONS|self|none",
             help="Measure recall on a copy first, by questions (see 'slowwave eval') or by the "
             "memories' own words, and leave out what would lower it.",
         ),
@@ -220,7 +220,7 @@ def maintain(
     options = CycleOptions(
         consolidate=consolidate,
         tenants=tuple(tenant or ()),
-        only=_operations(only),
+        only=operations_of(only),
         include_protected=include_protected,
         reconsider=reconsider,
         full=full,
@@ -238,7 +238,7 @@ def maintain(
         dry_run,
         exit_code,
         verbose,
-        _guard(guard, guard_limit),
+        _guard(guard, guard_limit) if consolidate else None,
         output,
     )
     places = [place_of(file, format, state, writes=not dry_run) for file in files]
@@ -248,7 +248,7 @@ def maintain(
 
 
 def _guard(questions: str | None, limit: float) -> Guard | None:
-    if questions is None:
+    if questions in (None, "none"):
         return None
     from slowwave.consolidation.evaluation.guard import Guard
     from slowwave.consolidation.evaluation.questions import read_questions
@@ -262,13 +262,3 @@ def _spelled(option: str) -> str:
 
 def _any_of(options: Sequence[str]) -> str:
     return " or ".join(map(_spelled, options))
-
-
-def _operations(only: str) -> frozenset[Operation]:
-    chosen = [part.strip() for part in only.split(",")]
-    unknown = [part for part in chosen if part not in OPERATIONS]
-    if unknown:
-        raise typer.BadParameter(
-            f"--only takes some of {','.join(OPERATIONS)}, not '{','.join(unknown)}'."
-        )
-    return frozenset(cast("list[Operation]", chosen))

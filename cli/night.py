@@ -99,10 +99,12 @@ class Night:
             signals.open()
             with shown_progress(self.output.quiet) as progress:
                 options = self._options(place.takes_texts)
-                verdict = self._verdict(memory_file, options, progress)
+                verdict = self._verdict(memory_file, options, writer, progress)
                 if verdict is not None:
                     options = verdict.options
                 outcome = self._maintained(memory_file, options, writer, progress)
+                if verdict is not None:
+                    outcome = replace(outcome, usage=outcome.usage + verdict.usage)
             signals.close()
             unwritten: StoreError | None = None
             if not self.dry_run:
@@ -136,10 +138,10 @@ class Night:
         return replace(self.options, only=only)
 
     def _verdict(
-        self, memory_file: Path, options: CycleOptions, progress: Progress
+        self, memory_file: Path, options: CycleOptions, writer: Writer, progress: Progress
     ) -> Verdict | None:
         """Try the night on copies first, if recall is to be guarded."""
-        if self.guard is None:
+        if self.guard is None or not options.consolidate:
             return None
         from slowwave.consolidation.evaluation.guard import tried_first
 
@@ -147,7 +149,7 @@ class Night:
             memory_file,
             options,
             self.embedder,
-            self.writer,
+            writer,
             datetime.now(UTC),
             self.guard,
             keeps_answers=not self.dry_run,

@@ -14,11 +14,17 @@ from slowwave.consolidation.vectors.embedder import DEFAULT_MODEL, SentenceEmbed
 from slowwave.store.records import Kind, Layer
 
 from .foreign import FormatOption, StateOption, place_of
-from .memory_texts import day_of, shortened_for_stdout
+from .memory_texts import counted, day_of, shortened_for_stdout
 from .moments import end_of, start_of
 from .output import Output, clean
 from .progress import shown_progress
-from .settings import ConfigOption, FileArgument, JsonOption, QuietOption
+from .settings import (
+    ConfigOption,
+    FileArgument,
+    JsonOption,
+    QuietOption,
+    is_on_command_line,
+)
 
 if TYPE_CHECKING:
     from slowwave.consolidation.recall.block import Block
@@ -27,7 +33,12 @@ if TYPE_CHECKING:
 _BlockFormat = Literal["text", "json", "messages"]
 
 
+# What has no effect without --block.
+_OF_A_BLOCK = ("budget", "worth", "block_format")
+
+
 def recall(
+    context: typer.Context,
     file: FileArgument,
     query: Annotated[str, typer.Argument(metavar="QUERY", help="What is asked.")],
     limit: Annotated[int, typer.Option(metavar="N", min=1, help="At most so many.")] = 10,
@@ -103,6 +114,9 @@ def recall(
     if not query.strip():
         raise typer.BadParameter("The question is blank.")
     output = Output(json, quiet)
+    for one in _OF_A_BLOCK:
+        if not block and is_on_command_line(context, one):
+            output.note(f"--{one.replace('_', '-')} has no effect without --block.")
     wish = Wish(
         query,
         limit,
@@ -133,8 +147,8 @@ def recall(
             hits = search(index, wish, now)
     if index.without_vector:
         output.note(
-            f"{index.without_vector:,} vectors were computed for this and not kept; "
-            "'slowwave maintain --consolidate' keeps them."
+            f"{counted(index.without_vector, 'vector was', 'vectors were')} computed for this and "
+            "not kept; 'slowwave maintain --consolidate' keeps them."
         )
     about = {"command": "recall", "file": str(file), "query": query}
     if block:
@@ -187,7 +201,7 @@ def _lines(hits: Sequence[Hit]) -> list[str]:
 
 def _why(hit: Hit) -> str:
     words = "none of the words" if hit.by_words is None else f"{_nth(hit.by_words)} by words"
-    parts = [f"relevance {hit.relevance:.2f}: {words}, {_nth(hit.by_vectors)} by vectors"]
+    parts = [f"relevance {hit.relevance + 0.0:.2f}: {words}, {_nth(hit.by_vectors)} by vectors"]
     if hit.key.id != hit.memory.id:
         parts.append(f"found by what it replaced: {shortened_for_stdout(hit.key.content, 200)}")
     if hit.later is not None:
@@ -225,10 +239,15 @@ def _show_block(block: Block, as_what: _BlockFormat, output: Output) -> None:
     """Write the block for whatever builds the prompt: the result, whatever its form."""
     if block.suspicious:
         left_out = len(block.suspicious)
-        output.note(f"{left_out} left out that would command the reader: see 'slowwave maintain'.")
+        output.note(
+            f"{counted(left_out, 'memory', 'memories')} left out that would command the reader: "
+            "'slowwave maintain --consolidate --dry-run' names them."
+        )
     if as_what == "json":
         output.show(jsonlib.dumps(_block_as_json(block)["lines"], ensure_ascii=False))
     elif as_what == "messages":
         output.show(jsonlib.dumps(block.messages, ensure_ascii=False))
-    elif block.text:
+    elif not block.text:
+        output.note("Nothing that is remembered fits into so few tokens, or nothing is remembered.")
+    else:
         output.show("\n".join(map(clean, block.text.split("\n"))))

@@ -24,6 +24,7 @@ def guard_as_json(verdict: Verdict | None) -> dict[str, Any]:
                 "unguarded": round(verdict.unguarded, 4),
                 "guarded": round(verdict.guarded, 4),
             },
+            "calls": verdict.usage.calls,
             "left_out": [
                 {"id": one.id, "operation": one.operation, "sources": list(one.sources)}
                 for one in verdict.left_out

@@ -1,10 +1,14 @@
-"""Who writes a night's drafts, as the options of a command say."""
+"""What a night is to do, and who writes its drafts, as the options of a command say."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, cast
+
+import typer
+
+from slowwave.consolidation.proposals import OPERATIONS, Operation
 
 if TYPE_CHECKING:
     from slowwave.consolidation.model.calls import Endpoint
@@ -61,3 +65,14 @@ def make_recordings(record: Path | None, replay: Path | None, dry_run: bool) -> 
     if dry_run:
         return Recordings(recording=None if replay is None else read_recording(replay))
     return open_recordings(record, replay)
+
+
+def operations_of(only: str) -> frozenset[Operation]:
+    """Return the operations that are named, with commas between them."""
+    chosen = [part.strip() for part in only.split(",")]
+    unknown = [part for part in chosen if part not in OPERATIONS]
+    if unknown:
+        raise typer.BadParameter(
+            f"--only takes some of {','.join(OPERATIONS)}, not '{','.join(unknown)}'."
+        )
+    return frozenset(cast("list[Operation]", chosen))

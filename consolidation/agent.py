@@ -11,21 +11,22 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, Self, get_args
 
 from slowwave.store.check import refuse_damaged
-from slowwave.store.errors import InvalidLine
+from slowwave.store.errors import InvalidLine, StoreError
 from slowwave.store.exchange import new_memory
 from slowwave.store.file import create_file, maintenance_lock, open_reading, open_writing
 from slowwave.store.idle import changes_of
+from slowwave.store.ledger import read_run
 from slowwave.store.lineage import Lineage, find_traced, trace_derived, trace_sources
 from slowwave.store.memories import add_memories, tenants
-from slowwave.store.records import timestamp
+from slowwave.store.records import LAYERS, Kind, timestamp
 from slowwave.store.undo.undo import undo_runs
 
 from .cycle import run_cycle
 from .options import CycleOptions
-from .recall.block import Block, BlockWish, compose_block, estimated_tokens
+from .recall.block import WORTHS, Block, BlockWish, compose_block, estimated_tokens
 from .recall.filter import Filter
 from .recall.hit import Hit
 from .recall.index import RecallIndex, read_recallable_of
@@ -66,6 +67,8 @@ class AgentMemory:
         self._embedder = embedder or SentenceEmbedder()
         self._clock = clock
         self._index: RecallIndex | None = None
+        # Which file was read for it, and how often that had been changed.
+        self._state: tuple[int, int, int, int] | None = None
 
     def __enter__(self) -> Self:
         """Make the file if it is not there. Raises `StoreError`."""
@@ -90,6 +93,8 @@ class AgentMemory:
         """
         if not text.strip():
             raise InvalidLine("This is not a memory: its text is blank.")
+        if not fields.keys().isdisjoint({"content", "tenant"}):
+            raise InvalidLine("The text, and whose memory it is, are no further fields.")
         memory = new_memory({"content": text, "tenant": self._tenant, **fields}, self._clock())
         with open_writing(self._path) as file, file.transaction():
             add_memories(file, [memory])
@@ -109,11 +114,19 @@ class AgentMemory:
         recency: float | None = None,
         diverse: bool = False,
     ) -> list[Hit]:
-        """Return what is remembered of a question, best first. Raises `StoreError`.
+        """Return what is remembered of a question, best first.
 
-        since and until: when it was observed. as_of: what was so then. recency: how fast what is
-        old counts less, by exp(-recency x hours). diverse: what repeats better hits stands back.
+        since and until: when it was observed. as_of: what was so then. Moments without an offset
+        are UTC. recency: how fast what is old counts less, by exp(-recency x hours), 0 or more.
+        diverse: what repeats better hits stands back. Raises `StoreError`, also for a kind or a
+        layer that there is none of.
         """
+        _refuse_unknown("kind", kind, get_args(Kind))
+        _refuse_unknown("layer", layer, LAYERS)
+        if isinstance(tags, str):
+            raise StoreError(f"Tags are a list: ['{tags}'].")
+        if recency is not None and not recency >= 0.0:
+            raise StoreError(f"Recency is 0 or more, not {recency}.")
         found = Filter((), kind, layer, tuple(tags), _moment(since), _moment(until))
         wish = Wish(query, limit, found, _moment(as_of), recency, diverse)
         index = self._up_to_date()
@@ -129,8 +142,13 @@ class AgentMemory:
         """Return a block of context for a prompt; its `text` is "" if nothing is remembered.
 
         budget: in tokens, as `tokens_of` counts them (by default four characters a token). worths:
-        in place of those of `slowwave.consolidation.recall.block.WORTHS`. Raises `StoreError`.
+        in place of those of `slowwave.consolidation.recall.block.WORTHS`, from 0 to 1. Raises
+        `StoreError`.
         """
+        for name, worth in (worths or {}).items():
+            _refuse_unknown("worth", name, tuple(WORTHS))
+            if not 0.0 <= worth <= 1.0:
+                raise StoreError(f"The worth of {name} is from 0 to 1, not {worth}.")
         index = self._up_to_date()
         if index is None:
             return Block((), 0)
@@ -162,19 +180,25 @@ class AgentMemory:
             return Trace(trace_sources(file, found.id), trace_derived(file, found.id))
 
     def undo(self, run_id: str) -> list[str]:
-        """Take a run back, and return the ids of its proposals. Raises `StoreError`."""
+        """Take a run back, and return the ids of its proposals. Raises `StoreError`.
+
+        run_id: may be shortened as on the command line; a run that there is none of is refused.
+        """
         with maintenance_lock(self._path), open_writing(self._path) as file:
             refuse_damaged(file)
-            return undo_runs(file, [run_id], timestamp(self._clock()))
+            return undo_runs(file, [read_run(file, run_id).id], timestamp(self._clock()))
 
     def _up_to_date(self) -> RecallIndex | None:
         """Return an index of what the file says now; None if the tenant has no memory yet."""
         with open_reading(self._path) as file:
             if self._tenant not in tenants(file):
                 return None
-            changes = changes_of(file, self._tenant)
-        if self._index is None or self._index.changes[self._tenant] != changes:
+            found = self._path.stat()
+            # Another file of this name may have been changed as often.
+            state = found.st_dev, found.st_ino, found.st_mtime_ns, changes_of(file, self._tenant)
+        if self._index is None or self._state != state:
             self._forget()
+            self._state = state
             recallable = read_recallable_of(self._path, (self._tenant,), self._embedder.name)
             self._index = RecallIndex(recallable, self._embedder)
         return self._index
@@ -186,4 +210,11 @@ class AgentMemory:
 
 
 def _moment(moment: datetime | None) -> str | None:
-    return None if moment is None else timestamp(moment)
+    if moment is None:
+        return None
+    return timestamp(moment if moment.tzinfo else moment.replace(tzinfo=UTC))
+
+
+def _refuse_unknown(what: str, name: str | None, known: Sequence[str]) -> None:
+    if name is not None and name not in known:
+        raise StoreError(f"There is no {what} '{name}'.", f"There are: {', '.join(known)}.")

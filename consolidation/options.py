@@ -46,5 +46,5 @@ class PlanOptions:
     include_protected: bool = False
     # Proposals that are not to be made this time.
     left_out: frozenset[str] = frozenset()
-    # The keys of decisions that stand, and of what is left out.
+    # The keys of decisions that stand.
     remembered: frozenset[str] = frozenset()

@@ -74,8 +74,11 @@ def _is_ours(path: Path) -> bool:
     return header.startswith(MAGIC) and header[68:72] == APPLICATION_ID.to_bytes(4, "big")
 
 
-def copy_whole(path: Path, to: Path) -> None:
-    """Copy a memory file as it is at one moment, and compare the copy. Raises `StoreError`."""
+def copy_whole(path: Path, to: Path, what: str = "backup", hint: str = _HINT) -> None:
+    """Copy a memory file as it is at one moment, and compare the copy. Raises `StoreError`.
+
+    what, hint: what the copy is called in an error, and what can be done then.
+    """
     with open_as_it_is(path) as file:
         source = file.db.conn
         expected = fingerprint(source)  # from here on one picture of the file is read
@@ -83,7 +86,7 @@ def copy_whole(path: Path, to: Path) -> None:
             with closing(sqlite3.connect(to)) as target:
                 source.backup(target)
         except sqlite3.DatabaseError as error:
-            raise StoreError(f"The backup of {path} cannot be made: {error}.", _HINT) from error
+            raise StoreError(f"The {what} of {path} cannot be made: {error}.", hint) from error
         refuse_difference(path, to, expected)
 
 

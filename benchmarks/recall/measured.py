@@ -16,7 +16,7 @@ from slowwave.consolidation.evaluation.evaluate import (
     difference,
     evaluated,
 )
-from slowwave.consolidation.evaluation.measures import Answer, Measures, mean, measure
+from slowwave.consolidation.evaluation.measures import LOOKED_AT, Answer, Measures, mean, measure
 from slowwave.consolidation.evaluation.questions import Question
 from slowwave.consolidation.evaluation.trial import Trial, Trials, is_stale
 from slowwave.consolidation.options import CycleOptions
@@ -124,7 +124,7 @@ def measured(asked: Asked, embedder: Embedder) -> Result:
     """Run a night on a copy, as `slowwave eval` does, and the plain searches on the file before."""
     began = time.monotonic()
     with memory_file(asked.lines) as path:
-        trials = Trials(path, asked.questions, embedder, NOW)
+        trials = Trials(path, asked.questions, embedder, NOW, kept_hits=LOOKED_AT)
         trial = trials.night(CycleOptions(), ExtractiveWriter())
         plain = Plain(RecallIndex(read_recallable_of(path, (), embedder.name), embedder))
         searches = {

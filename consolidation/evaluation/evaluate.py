@@ -30,9 +30,12 @@ class Evaluation:
     questions: int
     # Questions that nothing in the file answers, or that are of other tenants.
     left_out: int
+    # Ids that questions name as evidence, and that are none.
+    unknown: int
     memories_before: int
     memories_after: int
     before: Measures
+    before_by_lineage: Measures
     # By what stands in the hits' texts; and with a derived memory counted as all of its sources.
     after: Measures
     by_lineage: Measures
@@ -47,9 +50,11 @@ def evaluated(trials: Trials, trial: Trial) -> Evaluation:
     return Evaluation(
         len(trials.questions),
         trials.left_out,
+        trials.unknown,
         before.memories,
         after.memories,
         mean(before.by_text),
+        mean(before.by_lineage),
         mean(after.by_text),
         mean(after.by_lineage),
         {

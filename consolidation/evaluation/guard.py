@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
@@ -10,7 +10,7 @@ from pathlib import Path
 from slowwave.consolidation.errors import QuestionsError
 from slowwave.consolidation.options import CycleOptions
 from slowwave.consolidation.progress import Progress
-from slowwave.consolidation.proposals import Proposal
+from slowwave.consolidation.proposals import Proposal, Usage
 from slowwave.consolidation.runtime.interruption import Interruption
 from slowwave.consolidation.vectors.embedder import Embedder
 from slowwave.consolidation.writing.writer import Writer
@@ -49,15 +49,16 @@ class Verdict:
     limit: float
     # Of the night that is let through.
     options: CycleOptions
-    # What a model answered meanwhile.
+    # What a model answered meanwhile, and what that took.
     answers: Sequence[KeptAnswer]
+    usage: Usage
 
 
 def tried_first(
     path: Path,
     options: CycleOptions,
     embedder: Embedder,
-    writer: Callable[[], Writer],
+    writer: Writer,
     now: datetime,
     guard: Guard,
     keeps_answers: bool,
@@ -66,16 +67,13 @@ def tried_first(
 ) -> Verdict:
     """Try a night on copies of a file, and say what of it may be done.
 
+    writer: the one of the night that follows, so that its budget is of all together.
     keeps_answers: whether what a model answers is put into the file, so that the night that
     follows asks nothing twice; nothing else is written. Raises `QuestionsError` if no question can
     be answered from the file, and what `run_cycle` raises.
     """
     trials = Trials(path, guard.asked, embedder, now, options.tenants, progress)
-    if not trials.questions:
-        raise QuestionsError(
-            f"Nothing in {path} answers any of {trials.left_out} questions.",
-            "Nothing was changed: recall cannot be guarded without questions.",
-        )
+    refuse_unanswerable(path, trials)
     verdict = let_through(trials, options, writer, guard.limit, interruption)
     if keeps_answers and verdict.answers:
         with open_writing(path) as file:
@@ -83,10 +81,23 @@ def tried_first(
     return verdict
 
 
+def refuse_unanswerable(path: Path, trials: Trials) -> None:
+    """Refuse questions of which the file answers none. Raises `QuestionsError`.
+
+    A file whose memories ask for themselves may be empty.
+    """
+    if trials.left_out and not trials.questions:
+        raise QuestionsError(
+            f"No memory in {path} answers any of the questions: {trials.left_out} name no evidence "
+            "that is there.",
+            "Nothing was changed. Evidence is given by the ids of memories: 'slowwave list'.",
+        )
+
+
 def let_through(
     trials: Trials,
     options: CycleOptions,
-    writer: Callable[[], Writer],
+    writer: Writer,
     limit: float,
     interruption: Interruption,
 ) -> Verdict:
@@ -97,14 +108,16 @@ def let_through(
     """
     before = _recall(trials.before.by_text)
     left_out: dict[str, Proposal] = {}
-    trial = trials.night(options, writer(), interruption)
+    trial = trials.night(options, writer, interruption)
+    used = trial.outcome.usage
     unguarded = guarded = _recall(trial.after.by_text)
     tried = 1
     while before - guarded > limit and _applied(trial):
         blamed = list(_blamed(trials, trial)) if tried < _ROUNDS else []
         left_out |= {one.id: one for one in blamed or _applied(trial)}
         options = replace(options, left_out=frozenset(left_out))
-        trial = trials.night(options, writer(), interruption)
+        trial = trials.night(options, writer, interruption)
+        used += trial.outcome.usage
         guarded = _recall(trial.after.by_text)
         tried += 1
     return Verdict(
@@ -116,6 +129,7 @@ def let_through(
         limit,
         options,
         trial.answers,
+        used,
     )
 
 

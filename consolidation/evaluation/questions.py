@@ -29,7 +29,7 @@ class Question(BaseModel):
     model_config = ConfigDict(frozen=True, extra="ignore", strict=True)
 
     id: Annotated[str, Field(min_length=1)]
-    question: Annotated[str, Field(min_length=1)]
+    question: Annotated[str, Field(pattern=r"\S")]
     evidence_ids: tuple[str, ...] = Field(strict=False)
     # Which tenant is asked; None: all of them.
     tenant: str | None = None
@@ -41,7 +41,7 @@ class Question(BaseModel):
 def read_questions(path: Path) -> list[Question]:
     """Read questions, a JSON object a line. Raises `QuestionsError` with the first wrong line."""
     try:
-        text = path.read_text("utf-8")
+        text = path.read_text("utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
         why = error.strerror if isinstance(error, OSError) else "it is not UTF-8"
         raise QuestionsError(f"The questions in {path} cannot be read: {why}.") from error
@@ -56,11 +56,11 @@ def read_questions(path: Path) -> list[Question]:
 def _question(path: Path, number: int, line: str) -> Question:
     try:
         return Question.model_validate(json.loads(line))
-    except json.JSONDecodeError as error:
-        why = f"it is no JSON ({error.msg})"
     except ValidationError as error:
         first = error.errors()[0]
         why = f"{'.'.join(map(str, first['loc'])) or 'the line'}: {first['msg']}"
+    except (ValueError, RecursionError) as error:
+        why = f"it is no JSON ({getattr(error, 'msg', 'nobody can read it')})"
     raise QuestionsError(
         f"Line {number} of {path} is no question: {why}.",
         'One is {"id": "q1", "question": "...", "evidence_ids": ["..."]}.',

@@ -23,9 +23,10 @@ from slowwave.consolidation.runtime.interruption import InterruptedEarly, Interr
 from slowwave.consolidation.vectors.embedder import Embedder
 from slowwave.consolidation.writing.writer import Writer
 from slowwave.store.backup import copy_whole
-from slowwave.store.file import bring_up_to_date, open_reading, open_writing
+from slowwave.store.file import bring_up_to_date, open_as_it_is, open_reading, open_writing
 from slowwave.store.ledger import KeptAnswer, keep_answers, read_answers
 from slowwave.store.lineage import kept_texts
+from slowwave.store.memories import chosen_tenants
 from slowwave.store.records import Memory, timestamp
 
 from .evidence import keeps_facts
@@ -43,6 +44,7 @@ class Searched:
 
     # Active memories.
     memories: int
+    # The first of them.
     hits: Sequence[Sequence[Hit]]
     # By what stands in the hits' texts, and by lineage alone.
     by_text: Sequence[Measures]
@@ -73,12 +75,18 @@ class Trials:
         now: datetime,
         tenants: Sequence[str] = (),
         progress: Progress | None = None,
+        kept_hits: int = MANY,
     ) -> None:
         """Measure the file as it is. asked: None lets its memories ask for themselves.
 
         Questions without evidence in the file are left out, and so are those of other tenants than
-        those named. Raises `StoreError` and `EmbedderError`.
+        those named. kept_hits: how many hits of each question are kept, for who looks at them.
+        Raises `StoreError` and `EmbedderError`.
         """
+        with open_as_it_is(path) as file:
+            # A tenant that is not there is said of the file itself, not of a copy.
+            chosen_tenants(file, tenants)
+        self._kept_hits = kept_hits
         self._path = path
         self._embedder = _Remembering(embedder)
         self._now = now
@@ -88,6 +96,7 @@ class Trials:
         with self._copy() as copy:
             index = self._index(copy)
             texts = {one.id: one.content for one in index.memories}
+            self._tenant_of = {one.id: one.tenant for one in index.memories}
             wanted = questions_of(_active(index, timestamp(now))) if asked is None else asked
             gone = {one for each in wanted for one in each.evidence_ids} - texts.keys()
             with open_reading(copy) as file:
@@ -99,6 +108,12 @@ class Trials:
                 for known in self._answerable(question)
             ]
             self.left_out = len(wanted) - len(self.questions)
+            # Ids that the questions name as evidence and that are not in the file, or of a tenant
+            # that is not asked.
+            named = {one for each in wanted for one in each.evidence_ids}
+            self.unknown = len(
+                named - {one for each in self.questions for one in each.evidence_ids}
+            )
             self.before = self._searched(index)
 
     def night(
@@ -135,7 +150,7 @@ class Trials:
     def _copy(self) -> Iterator[Path]:
         with tempfile.TemporaryDirectory(prefix="slowwave-") as folder:
             copy = Path(folder) / "memory.db"
-            copy_whole(self._path, copy)
+            copy_whole(self._path, copy, "copy", f"It is made in {folder}: see TMPDIR.")
             bring_up_to_date(copy)
             yield copy
 
@@ -144,48 +159,50 @@ class Trials:
         return RecallIndex(recallable, self._embedder, self._progress)
 
     def _answerable(self, question: Question) -> Iterator[Question]:
-        known = tuple(one for one in question.evidence_ids if one in self._texts)
+        known = tuple(
+            one
+            for one in question.evidence_ids
+            if one in self._texts
+            and question.tenant in (None, self._tenant_of.get(one, question.tenant))
+        )
         if known:
             yield question.model_copy(update={"evidence_ids": known})
 
     def _searched(self, index: RecallIndex) -> Searched:
         now = timestamp(self._now)
         hits: list[list[Hit]] = []
+        by_text: list[Measures] = []
+        by_lineage: list[Measures] = []
         for question in self.questions:
             tenants = tuple(self._tenants) if question.tenant is None else (question.tenant,)
             wish = Wish(question.question, LOOKED_AT, Filter(tenants))
             found = ranked(index, wish, now)
             # Of what is handed over alone: to compare 200 with each other takes long.
             first = behind_later_values(found[:MANY], index.disputes)
-            hits.append([*first, *found[MANY:]])
+            found = [*first, *found[MANY:]]
+            by_text.append(self._measured(question, found, self._holds_its_facts))
+            by_lineage.append(self._measured(question, found, lambda _, __: True))
+            hits.append(found[: self._kept_hits])
             self._progress.stage("searching", len(hits), len(self.questions))
-        return Searched(
-            len(_active(index, now)),
-            hits,
-            self._measured(hits, self._holds_its_facts),
-            self._measured(hits, lambda _, __: True),
-        )
+        return Searched(len(_active(index, now)), hits, by_text, by_lineage)
 
     def _measured(
-        self, hits: Sequence[Sequence[Hit]], holds: Callable[[str, Hit], bool]
-    ) -> list[Measures]:
-        measured = []
-        for question, found in zip(self.questions, hits, strict=True):
-            wanted = set(question.evidence_ids)
-            answers = [
-                Answer(
-                    hit.memory.content,
-                    frozenset(
-                        one
-                        for one in wanted & {hit.memory.id, *hit.sources}
-                        if one == hit.memory.id or holds(one, hit)
-                    ),
-                    is_stale(hit, question),
-                )
-                for hit in found
-            ]
-            measured.append(measure(answers, wanted))
-        return measured
+        self, question: Question, found: Sequence[Hit], holds: Callable[[str, Hit], bool]
+    ) -> Measures:
+        wanted = set(question.evidence_ids)
+        answers = [
+            Answer(
+                hit.memory.content,
+                frozenset(
+                    one
+                    for one in wanted & {hit.memory.id, *hit.sources}
+                    if one == hit.memory.id or holds(one, hit)
+                ),
+                is_stale(hit, question),
+            )
+            for hit in found
+        ]
+        return measure(answers, wanted)
 
     def _holds_its_facts(self, source: str, hit: Hit) -> bool:
         return keeps_facts(self._texts[source], hit.memory.content)

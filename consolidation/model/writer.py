@@ -56,6 +56,7 @@ class ModelWriter:
         self._budget = budget or Budget()
         self._opened: Model | None = None
         self._dispatcher: Dispatcher | None = None
+        self._ledger: Ledger | None = None
 
     @property
     def model(self) -> str | None:
@@ -109,8 +110,10 @@ class ModelWriter:
             )
             for job in jobs
         )
-        ledger = Ledger(self._budget, self._opened.price)
-        self._dispatcher = Dispatcher(self._opened, ledger, self._concurrency)
+        if self._ledger is None:
+            # One for all that this writer writes: a night that was tried before spends of it, too.
+            self._ledger = Ledger(self._budget, self._opened.price)
+        self._dispatcher = Dispatcher(self._opened, self._ledger, self._concurrency)
         session = _Session(self._opened, self._dispatcher, check, answers)
         # So many wait ready for their call that none waits for what is done between two looks.
         yield from session.run(questions, 4 * self._concurrency)

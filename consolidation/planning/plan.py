@@ -49,8 +49,10 @@ def plan_tenant(view: TenantView, options: PlanOptions) -> Plan:
         *CoveredMerges(planner, topic_groups).propose(),
     ]
     unique = {one.id: one for one in found if one.operation in options.only}
-    proposals = tuple(one for key, one in unique.items() if key not in options.remembered)
-    windows = Windows(planner, topic_groups, rules.groups, _settled(proposals))
+    wanted = [one for key, one in unique.items() if key not in options.remembered]
+    # A model is shown the same, whatever is left out.
+    windows = Windows(planner, topic_groups, rules.groups, _settled(wanted))
+    proposals = tuple(one for one in wanted if one.id not in options.left_out)
     return Plan(
         proposals,
         tuple(refusals(view, pairs)),

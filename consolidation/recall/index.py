@@ -12,7 +12,6 @@ from slowwave.consolidation.progress import Progress
 from slowwave.consolidation.vectors.embedder import Embedder
 from slowwave.consolidation.vectors.matrix import TextVectors
 from slowwave.store.file import open_reading
-from slowwave.store.idle import changes_of
 from slowwave.store.lineage import Edge, KeptClaim, read_claims_of_updates, read_edges
 from slowwave.store.memories import chosen_tenants, read_recallable
 from slowwave.store.records import LAYERS, Memory
@@ -27,6 +26,9 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+# After every moment that can be written.
+_NEVER = "~"
+
 
 @dataclass(frozen=True)
 class Recallable:
@@ -39,8 +41,6 @@ class Recallable:
     vectors: TextVectors
     # The conflicts that a model named.
     disputes: tuple[Dispute, ...]
-    # Per tenant, how often something had changed by then.
-    changes: Mapping[str, int]
 
 
 def read_recallable_of(path: Path, chosen: Sequence[str], model: str) -> Recallable:
@@ -59,7 +59,6 @@ def read_recallable_of(path: Path, chosen: Sequence[str], model: str) -> Recalla
                 memories, (one for tenant in tenants for one in read_vectors(file, model, tenant))
             ),
             tuple(one for tenant in tenants for one in read_disputes(file, tenant)),
-            {tenant: changes_of(file, tenant) for tenant in tenants},
         )
 
 
@@ -84,7 +83,7 @@ class RecallIndex:
         self.vectors: NDArray[np.float32] = recallable.vectors.of(recallable.memories)
         self.words = WordIndex(memory.content for memory in recallable.memories)
         self._recallable = recallable
-        self._current = lru_cache(maxsize=1)(self._current_holders)
+        self._current: tuple[str, str, NDArray[np.intp]] | None = None
         self._past = lru_cache(maxsize=8)(self._holders_at)
         self.passing = lru_cache(maxsize=64)(self._passing)
 
@@ -94,8 +93,14 @@ class RecallIndex:
 
     def current(self, now: str) -> NDArray[np.intp]:
         """Return the place that each text leads to now, shape (n,), or `NOWHERE`."""
-        # What expires in between is found by the hour, not by the second.
-        return self._current(now[: len("2026-01-01T00")])
+        import numpy as np
+
+        if self._current is None or not self._current[0] <= now < self._current[1]:
+            ends = (one.expires_at for one in self.memories)
+            until = min((one for one in ends if one is not None and one > now), default=_NEVER)
+            found = current_holders(self.memories, self._recallable.edges, now)
+            self._current = now, until, np.array(found, dtype=np.intp)
+        return self._current[2]
 
     def past(self, moment: str) -> NDArray[np.intp]:
         """Return the place that each text leads to at an earlier moment, shape (n,)."""
@@ -106,12 +111,6 @@ class RecallIndex:
         import numpy as np
 
         return np.fromiter(map(wanted.lets_through, self.memories), bool, len(self.memories))
-
-    def _current_holders(self, hour: str) -> NDArray[np.intp]:
-        import numpy as np
-
-        found = current_holders(self.memories, self._recallable.edges, hour)
-        return np.array(found, dtype=np.intp)
 
     def _holders_at(self, moment: str) -> NDArray[np.intp]:
         import numpy as np
@@ -145,11 +144,6 @@ class RecallIndex:
     def disputes(self) -> Sequence[Dispute]:
         """The conflicts that a model named."""
         return self._recallable.disputes
-
-    @property
-    def changes(self) -> Mapping[str, int]:
-        """Per tenant, how often something had changed when the file was read."""
-        return self._recallable.changes
 
     def sources_of(self, place: int) -> tuple[str, ...]:
         """Return the ids of all that a memory was made from, to every depth, nearest first."""

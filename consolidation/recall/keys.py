@@ -10,8 +10,8 @@ from slowwave.store.records import Memory
 
 # Where a text leads nowhere: what it said is no longer there to be handed over.
 NOWHERE = -1
-# Later than any day that a text gives.
-_NEVER = "9999-12-31"
+# After every moment that can be written.
+_NEVER = "~"
 
 
 def current_holders(memories: Sequence[Memory], edges: Iterable[Edge], now: str) -> list[int]:
@@ -59,17 +59,24 @@ def holders_at(
     later, and is taken only where none of its sources is in the file any more. claims: of each
     memory that tells what was so before (`read_claims_of_updates`), which say until when.
     """
-    there = {memory.id for memory in memories}
-    derived_from_these = {edge.derived_id for edge in edges if edge.source_id in there}
-    ended = _ends(claims)
-    day = moment[:10]
+    edges = tuple(edges)
+    by_id = {memory.id: memory for memory in memories}
+    derived_from_these = {edge.derived_id for edge in edges if edge.source_id in by_id}
+    part_of_something = {edge.source_id for edge in edges}
+    ends = _ends(claims, by_id)
+
+    def end(memory: Memory) -> str:
+        if memory.status == "superseded" and memory.id not in part_of_something:
+            # Somebody replaced it by hand: what it said goes on in nothing else.
+            return memory.superseded_at or memory.observed_at
+        return ends.get(memory.id, _NEVER)
 
     def stood(memory: Memory) -> bool:
         return (
             memory.observed_at <= moment
             and not memory.expired(moment)
             and not _is_made(memory, derived_from_these)
-            and ended.get(memory.id, _NEVER) > day
+            and moment < end(memory)
         )
 
     return [place if stood(memory) else NOWHERE for place, memory in enumerate(memories)]
@@ -80,16 +87,25 @@ def _is_made(memory: Memory, derived: set[str]) -> bool:
     return memory.generation > 0 and memory.id in derived
 
 
-def _ends(claims: Mapping[str, Sequence[KeptClaim]]) -> dict[str, str]:
-    """Return the last day of each source that tells an older value.
+def _ends(claims: Mapping[str, Sequence[KeptClaim]], by_id: Mapping[str, Memory]) -> dict[str, str]:
+    """Return the moment from which on each source tells an older value.
 
-    The claim of an older value cites what ended it, too; that one stands in a later claim.
+    The claim of an older value cites what ended it, too, of which the day stands in front of the
+    claim; that one stands in a later claim itself.
     """
     ends: dict[str, str] = {}
     for stated in claims.values():
         for claim in stated:
             mark = DATE_MARK.match(claim.text)
-            end = _NEVER if mark is None or mark[2] is None else mark[2]
+            day = None if mark is None else mark[2]
             for source in claim.sources:
+                end = _NEVER if day is None else _moment_of_end(source, claim, day, by_id)
                 ends[source] = max(end, ends.get(source, end))
     return ends
+
+
+def _moment_of_end(source: str, claim: KeptClaim, day: str, by_id: Mapping[str, Memory]) -> str:
+    """Return when the memory was observed that ended a value, or its day if it left the file."""
+    own = by_id[source].observed_at if source in by_id else ""
+    said = (by_id[one].observed_at for one in claim.sources if one in by_id)
+    return min((one for one in said if one > own and one.startswith(day)), default=day)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from slowwave.consolidation.text.lexicon import FUNCTION
@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 
 # Of so many times the hits wanted those are chosen that repeat each other least.
 _POOL = 5
+# So many hits at the least are looked at for values that are older than another one's.
+_COMPARED = 10
 
 
 @dataclass(frozen=True)
@@ -50,7 +52,9 @@ def search(index: RecallIndex, wish: Wish, now: str) -> list[Hit]:
 
     Raises `EmbedderError`.
     """
-    return behind_later_values(ranked(index, wish, now), index.disputes)
+    # A later value may come behind the older one that the question is worded like.
+    more = replace(wish, limit=max(wish.limit, _COMPARED))
+    return behind_later_values(ranked(index, more, now), index.disputes)[: wish.limit]
 
 
 def ranked(index: RecallIndex, wish: Wish, now: str) -> list[Hit]:
@@ -174,7 +178,8 @@ def _ordered(
     if wish.recency is not None:
         moment = np.datetime64((wish.as_of or now)[:19])
         hours = (moment - index.observed[places]) / np.timedelta64(1, "h")
-        fresh = np.exp(-wish.recency * np.maximum(hours, 0.0))
+        with np.errstate(over="ignore"):  # what is beyond all bounds is as old as can be
+            fresh = np.exp(-wish.recency * np.maximum(hours, 0.0))
         aged = RELEVANCE_SHARE * relevance + (1.0 - RELEVANCE_SHARE) * fresh
         scores = aged.astype(np.float32)
     rounded = np.round(scores / AS_RELEVANT)

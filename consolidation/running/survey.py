@@ -106,8 +106,7 @@ class Surveyor:
         )
         chosen = self._chosen()
         if not options.reconsider:
-            decided = snapshot.remembered | options.left_out
-            chosen = replace(chosen, remembered=decided, asked=snapshot.asked)
+            chosen = replace(chosen, remembered=snapshot.remembered, asked=snapshot.asked)
         plans = _planned(views, chosen, self._progress) if options.consolidate else {}
         plan_of = idle | plans
         plan = join_plans(plan_of[one] for one in snapshot.tenants if one in plan_of)
@@ -130,7 +129,6 @@ class Surveyor:
             only=self._options.only,
             include_protected=self._options.include_protected,
             left_out=self._options.left_out,
-            remembered=self._options.left_out,
         )
 
 
