@@ -1,6 +1,7 @@
 """Measurements of what slowwave decides; `make bench-quality` runs them."""
 
-from slowwave.cli.interpreter import prepare_process
+from slowwave.cli.interpreter import keep_libraries_quiet, tune_interpreter
 
 # What is measured here is to be what the command does.
-prepare_process()
+keep_libraries_quiet()
+tune_interpreter()
