@@ -33,10 +33,14 @@ _TURN_S = 0.001
 
 
 def tune_interpreter() -> None:
-    """Set how often Python looks for garbage, and how long a thread runs."""
+    """Set how often Python looks for garbage."""
     # A night makes many objects and lets few go: with Python's own thresholds the search for
     # garbage among them took a third of the processor time of a survey of 10,000 memories.
     gc.set_threshold(100_000, 20, 100)
+
+
+def shorten_turns_of_threads() -> None:
+    """Let threads take turns more often than Python has them do by itself: for calls of a model."""
     sys.setswitchinterval(_TURN_S)
 
 

@@ -15,6 +15,7 @@ from slowwave.consolidation.vectors.embedder import DEFAULT_MODEL, SentenceEmbed
 from slowwave.store.purge import KEPT_DAYS
 
 from .foreign import FormatOption, StateOption, place_of
+from .interpreter import shorten_turns_of_threads
 from .night import Night
 from .output import Output
 from .settings import (
@@ -268,6 +269,7 @@ def _writer(
     from slowwave.consolidation.model.calls import Endpoint
     from slowwave.consolidation.model.writer import ModelWriter
 
+    shorten_turns_of_threads()
     # What is answered from a recording takes nothing but time.
     asks = recordings is None or recordings.asks
     budget = Budget(*limits) if asks else Budget(seconds=limits[-1])
