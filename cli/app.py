@@ -33,7 +33,7 @@ from . import (
     undo,
 )
 from .exits import EPILOG, SHOWS_TRACEBACKS, Code, reporting
-from .interpreter import prepare_process
+from .interpreter import keep_libraries_quiet, tune_interpreter
 from .output import Output, escape_what_stdout_cannot_spell, shortened, unwritable
 from .settings import ConfiguredCommand, config_of
 
@@ -105,6 +105,7 @@ def _root(
 
 def main() -> None:
     """Run the command line and end the process with its exit code."""
+    tune_interpreter()
     code = run(sys.argv[1:])
     for number in (signal.SIGINT, signal.SIGTERM):
         # What was done is told: a signal must not change the code any more.
@@ -139,7 +140,7 @@ def _refuse_undecodable(arguments: list[str]) -> None:
 
 def run(arguments: list[str]) -> int:
     """Run the command line and give its exit code; wrong usage ends in a sentence, too."""
-    prepare_process()
+    keep_libraries_quiet()
     # Before its options are read a command cannot know that JSON is wanted.
     output = Output(json=_wants_json(arguments), quiet=False)
     escape_what_stdout_cannot_spell()

@@ -32,12 +32,20 @@ _LOGS = ("LITELLM_LOG", "LITELLM_SET_VERBOSE", "OPENAI_LOG")
 _TURN_S = 0.001
 
 
-def prepare_process() -> None:
-    """Set what holds for all that this process does."""
+def tune_interpreter() -> None:
+    """Set how often Python looks for garbage."""
     # A night makes many objects and lets few go: with Python's own thresholds the search for
     # garbage among them took a third of the processor time of a survey of 10,000 memories.
     gc.set_threshold(100_000, 20, 100)
+
+
+def shorten_turns_of_threads() -> None:
+    """Let threads take turns more often than Python has them do by itself: for calls of a model."""
     sys.setswitchinterval(_TURN_S)
+
+
+def keep_libraries_quiet() -> None:
+    """Set what libraries read from the environment; to be called before they are imported."""
     os.environ.update(_ENVIRONMENT)
     # tokenizers would warn if a process forked after it was used.
     os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")

@@ -10,6 +10,8 @@ import typer
 
 from slowwave.consolidation.proposals import OPERATIONS, Operation
 
+from .interpreter import shorten_turns_of_threads
+
 if TYPE_CHECKING:
     from slowwave.consolidation.model.calls import Endpoint
     from slowwave.consolidation.model.recording import Recordings
@@ -38,6 +40,7 @@ def make_writer(
     from slowwave.consolidation.model.calls import Endpoint
     from slowwave.consolidation.model.writer import ModelWriter
 
+    shorten_turns_of_threads()
     # What is answered from a recording takes nothing but time.
     asks = recordings is None or recordings.asks
     budget = Budget(*limits) if asks else Budget(seconds=limits[-1])

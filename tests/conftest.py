@@ -10,7 +10,7 @@ import pytest
 from figures import Figures
 from hypothesis import settings
 
-from slowwave.cli.interpreter import prepare_process
+from slowwave.cli.interpreter import keep_libraries_quiet
 from slowwave.consolidation.vectors.embedder import SentenceEmbedder
 from slowwave.store.file import create_file
 
@@ -18,7 +18,7 @@ from slowwave.store.file import create_file
 settings.register_profile("slowwave", deadline=None, derandomize=True)
 settings.load_profile("slowwave")
 # As in every process of the command: no test fetches anything or tells anybody about itself.
-prepare_process()
+keep_libraries_quiet()
 
 
 _FIGURES = pytest.StashKey[Figures]()

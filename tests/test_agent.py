@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
 from nights import execute, of_one_thing, picture
@@ -66,6 +67,57 @@ def test_an_agent_sees_its_own_tenant_alone(
 def test_a_memory_that_is_blank_is_refused(memory: AgentMemory) -> None:
     with memory, pytest.raises(StoreError):
         memory.add(" ")
+
+
+@pytest.mark.parametrize("fields", [{"tenant": "other"}, {"content": "  "}])
+def test_the_text_and_the_tenant_are_no_further_fields(
+    memory: AgentMemory, fields: dict[str, str]
+) -> None:
+    with memory, pytest.raises(StoreError):
+        memory.add("Ines waters the plants.", **fields)
+
+
+@pytest.mark.parametrize(
+    "wishes", [{"kind": "nope"}, {"layer": "nope"}, {"tags": "deploy"}, {"recency": -1.0}]
+)
+def test_a_wish_that_nothing_can_fit_is_refused(
+    memory: AgentMemory, wishes: dict[str, Any]
+) -> None:
+    with memory, pytest.raises(StoreError):
+        memory.recall("plants", **wishes)
+
+
+def test_a_worth_of_nothing_that_there_is_is_refused(memory: AgentMemory) -> None:
+    with memory, pytest.raises(StoreError):
+        memory.block("plants", worths={"gold": 1.0})
+
+
+def test_a_run_that_there_is_none_of_cannot_be_taken_back(memory: AgentMemory) -> None:
+    with memory, pytest.raises(StoreError):
+        memory.undo("nope")
+
+
+def test_what_expires_while_a_program_runs_is_not_handed_over_any_more(
+    tmp_path: Path, embedder: SentenceEmbedder
+) -> None:
+    moments = [NOW]
+    memory = AgentMemory(tmp_path / "memory.db", embedder=embedder, clock=lambda: moments[-1])
+    with memory:
+        memory.add("The gate code is 4711.", expires_at="2026-03-10T03:00:30+00:00")
+        assert len(memory.recall("gate code")) == 1
+        moments.append(NOW + timedelta(seconds=31))
+        assert memory.recall("gate code") == []
+
+
+def test_a_file_put_in_the_place_of_another_is_read_anew(
+    memory: AgentMemory, tmp_path: Path, embedder: SentenceEmbedder
+) -> None:
+    with memory, AgentMemory(tmp_path / "other.db", embedder=embedder) as other:
+        memory.add("The gate code is 1111.")
+        other.add("The gate code is 2222.")
+        assert memory.recall("gate code")[0].memory.content == "The gate code is 1111."
+        (tmp_path / "other.db").replace(tmp_path / "memory.db")
+        assert memory.recall("gate code")[0].memory.content == "The gate code is 2222."
 
 
 def test_a_night_on_an_empty_file_does_nothing(memory: AgentMemory) -> None:

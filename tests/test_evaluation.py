@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 
 import pytest
+import readme
 from hypothesis import given
 from hypothesis import strategies as st
+from model_server import groups, model_server, says
 from nights import NOW, fill, night, of_one_thing, picture, rows, told
 from test_cli import Cli, cli
 
@@ -16,7 +19,7 @@ from slowwave.consolidation.evaluation.evaluate import evaluated
 from slowwave.consolidation.evaluation.evidence import keeps_facts
 from slowwave.consolidation.evaluation.guard import let_through
 from slowwave.consolidation.evaluation.measures import Answer, measure
-from slowwave.consolidation.evaluation.questions import Question, questions_of, read_questions
+from slowwave.consolidation.evaluation.questions import RecallQuestion, questions_of, read_questions
 from slowwave.consolidation.evaluation.trial import Trials
 from slowwave.consolidation.options import CycleOptions
 from slowwave.consolidation.proposals import Proposal
@@ -41,8 +44,8 @@ def filled(memory_file: Path) -> Path:
     return memory_file
 
 
-def asked(question: str, *evidence: str, **fields: object) -> Question:
-    return Question.model_validate(
+def asked(question: str, *evidence: str, **fields: object) -> RecallQuestion:
+    return RecallQuestion.model_validate(
         {"id": question, "question": question, "evidence_ids": evidence, **fields}
     )
 
@@ -150,6 +153,9 @@ def test_the_memories_of_a_file_ask_for_themselves_by_their_rarest_words(filled:
         ('{"id": "q", "question": "x"}', "evidence_ids"),
         ('{"id": "q", "question": "", "evidence_ids": []}', "question"),
         ('{"id": 1, "question": "x", "evidence_ids": ["a"]}', "id"),
+        ('{"id": "q", "question": " ", "evidence_ids": ["a"]}', "question"),
+        ("[" * 200_000, "no JSON"),
+        (f'{{"id": "q", "question": "x", "evidence_ids": [], "type": {"9" * 5_000}}}', "no JSON"),
     ],
 )
 def test_a_line_that_is_no_question_is_named_with_its_number(
@@ -159,6 +165,19 @@ def test_a_line_that_is_no_question_is_named_with_its_number(
     path.write_text(f'{{"id": "a", "question": "b", "evidence_ids": ["c"]}}\n\n{line}\n')
     with pytest.raises(QuestionsError, match=rf"Line 3 of .*{said}"):
         read_questions(path)
+
+
+def test_evidence_that_is_not_there_or_of_another_tenant_is_counted_and_not_asked_for(
+    filled: Path, embedder: SentenceEmbedder
+) -> None:
+    questions = [
+        asked("Who waters the plants?", "other-00", "typo-1", "typo-2"),
+        asked("Who descales the coffee machine?", "other-01", tenant="nobody"),
+    ]
+    trials = Trials(filled, questions, embedder, NOW)
+    assert [one.evidence_ids for one in trials.questions] == [("other-00",)]
+    assert (trials.left_out, trials.unknown) == (1, 3)
+    assert trials.before.by_text[0].recall_at_10 == 1.0
 
 
 def test_a_guard_that_nothing_speaks_against_lets_the_night_through(
@@ -174,7 +193,7 @@ RETOLD = [
     "Lead time for a laptop: three weeks.",
     "Between ordering a laptop for a new hire and getting it you have to reckon with three weeks.",
 ]
-HARMED = Question(id="q", question="laptop lead time", evidence_ids=("laptop-00",))
+HARMED = RecallQuestion(id="q", question="laptop lead time", evidence_ids=("laptop-00",))
 
 
 def night_plan(path: Path, embedder: SentenceEmbedder) -> list[Proposal]:
@@ -203,7 +222,7 @@ def test_what_a_guard_left_out_is_proposed_again_without_one(
     assert [one.id for one in night_plan(filled, embedder)] == [one.id for one in planned]
 
 
-def write_questions(path: Path, *questions: Question) -> Path:
+def write_questions(path: Path, *questions: RecallQuestion) -> Path:
     path.write_text("".join(f"{one.model_dump_json()}\n" for one in questions), "utf-8")
     return path
 
@@ -262,6 +281,49 @@ def test_a_guarded_dry_run_writes_nothing(filled: Path, cli: Cli) -> None:
     assert json.loads(first.out)["guard"]["questions"] == 11
 
 
+def test_a_guard_of_an_empty_file_and_one_without_a_night_stand_in_nobodys_way(
+    memory_file: Path, cli: Cli
+) -> None:
+    guarded = ("maintain", memory_file, "--guard", "self")
+    assert cli(*guarded, "--consolidate").code == 0
+    ended = cli(*guarded, "--purge", "--json")
+    assert (ended.code, "guard" in ended.json) == (0, False)
+    assert (
+        "guard"
+        not in cli("maintain", memory_file, "--consolidate", "--guard", "none", "--json").json
+    )
+
+
+def test_the_guard_shows_a_model_the_same_whatever_is_left_out(tmp_path: Path, cli: Cli) -> None:
+    memories, answers = tmp_path / "retold.db", tmp_path / "answers.jsonl"
+    shutil.copy(readme.ANSWERS, answers)
+    cli("import", memories, readme.RETOLD)
+    replayed = ("maintain", memories, "--consolidate", "--replay", answers, "--json")
+    done = cli(*replayed, "--guard", "self")
+    assert (done.code, done.err) == (0, "")
+    assert "failed" not in {one["state"] for one in done.json["proposals"]}
+    assert done.json["guard"]["left_out"] != []
+
+
+def test_a_guarded_night_keeps_to_the_budget_of_one(tmp_path: Path, cli: Cli) -> None:
+    memories = tmp_path / "retold.db"
+    cli("import", memories, readme.RETOLD)
+    with model_server() as server:
+        server.responder = lambda asked: says(groups())
+        asking = ("--model", "openai/scripted", "--api-base", server.base, "--max-calls", "2")
+        done = cli("maintain", memories, "--consolidate", *asking, "--guard", "self", "--json")
+        assert len(server.asked) <= 2
+        assert done.json["model"]["calls"] == done.json["guard"]["calls"] == len(server.asked)
+
+
+def test_eval_asks_no_model_unless_it_is_told_to(filled: Path, cli: Cli) -> None:
+    with model_server() as server:
+        asking = ("--model", "openai/scripted", "--api-base", server.base)
+        assert cli("eval", filled, "--self", *asking).code == 0
+        assert server.asked == []
+    assert cli("eval", filled, "--self", "--ask").code == 2
+
+
 def test_a_guard_without_an_answerable_question_stops_the_night(
     filled: Path, tmp_path: Path, cli: Cli
 ) -> None:
@@ -269,4 +331,4 @@ def test_a_guard_without_an_answerable_question_stops_the_night(
     before = picture(filled)
     ended = cli("maintain", filled, "--consolidate", "--guard", questions)
     assert (ended.code, picture(filled)) == (1, before)
-    assert "Nothing in " in ended.err
+    assert "answers any of the questions" in ended.err

@@ -101,6 +101,52 @@ def test_what_was_so_on_a_day_is_found_in_the_words_of_that_time(
     assert not {one.memory.content for one in found} & (set(BACKUPS) - {answer})
 
 
+@pytest.mark.parametrize(("hour", "answer"), [("08:59", BACKUPS[0]), ("09:01", BACKUPS[1])])
+def test_on_the_day_of_a_change_the_old_value_holds_until_the_new_one_was_said(
+    hour: str, answer: str, memory_file: Path, embedder: SentenceEmbedder
+) -> None:
+    fill(memory_file, told([*BACKUPS, *OTHERS], "m"))
+    night(memory_file, embedder)
+    moment = f"2026-02-02T{hour}:00+00:00"
+    assert hits(memory_file, embedder, "wiki backup", as_of=moment)[0].memory.content == answer
+
+
+def test_what_somebody_replaced_by_hand_was_so_until_then(
+    memory_file: Path, embedder: SentenceEmbedder
+) -> None:
+    fill(memory_file, told(OTHERS, "m"))
+    execute(
+        memory_file,
+        "UPDATE memories SET status = 'superseded', superseded_by = 'm-01', "
+        "superseded_at = '2026-02-20T00:00:00+00:00' WHERE id = 'm-00'",
+    )
+    for moment, is_there in (("2026-02-19T12", True), ("2026-02-20T12", False)):
+        found = hits(memory_file, embedder, "plants", as_of=f"{moment}:00:00+00:00")
+        assert ("m-00" in {one.memory.id for one in found}) is is_there
+
+
+def test_memories_that_supersede_each_other_lead_nowhere_and_hang_nobody(
+    memory_file: Path, embedder: SentenceEmbedder
+) -> None:
+    fill(memory_file, told(OTHERS, "m"))
+    for one, other in (("m-00", "m-01"), ("m-01", "m-00")):
+        execute(
+            memory_file,
+            "UPDATE memories SET status = 'superseded', superseded_by = ? WHERE id = ?",
+            other,
+            one,
+        )
+    assert [one.memory.id for one in hits(memory_file, embedder, "plants")] == ["m-02"]
+
+
+def test_the_later_value_comes_first_even_where_one_hit_is_wanted(
+    memory_file: Path, embedder: SentenceEmbedder
+) -> None:
+    fill(memory_file, told([*BACKUPS, *OTHERS], "m"))
+    (first,) = hits(memory_file, embedder, BACKUPS[0], limit=1)
+    assert first.memory.content == BACKUPS[1]
+
+
 def test_what_was_not_yet_observed_is_not_found_as_of_an_earlier_day(
     memory_file: Path, embedder: SentenceEmbedder
 ) -> None:

@@ -83,9 +83,9 @@ def missing(path: Path) -> Path:
 
 
 def made(ended: Ended) -> list[tuple[Any, ...]]:
-    """Return what a night made of each proposal."""
+    """Return what a night made of each proposal; answers come in any order."""
     names = ("operation", "sources", "state", "why", "draft")
-    return [tuple(one[name] for name in names) for one in ended.json["proposals"]]
+    return sorted(tuple(one[name] for name in names) for one in ended.json["proposals"])
 
 
 def several() -> list[dict[str, Any]]:

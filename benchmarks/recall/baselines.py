@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from slowwave.consolidation.evaluation.measures import LOOKED_AT, Answer, Measures, measure
-from slowwave.consolidation.evaluation.questions import Question
+from slowwave.consolidation.evaluation.questions import RecallQuestion
 from slowwave.consolidation.recall.index import RecallIndex
 from slowwave.consolidation.recall.search import words_of
 
@@ -28,16 +28,16 @@ class Plain:
         self._index = index
         self._tenants = np.array([one.tenant for one in index.memories])
 
-    def by_vectors(self, question: Question) -> list[int]:
+    def by_vectors(self, question: RecallQuestion) -> list[int]:
         """Return places of memories, by the cosine of their vectors to the question's."""
         return self._best(self._cosines(question), self._allowed(question))
 
-    def by_words(self, question: Question) -> list[int]:
+    def by_words(self, question: RecallQuestion) -> list[int]:
         """Return places of memories with one of the question's words, by BM25."""
         scores = self._word_scores(question)
         return self._best(scores, self._allowed(question) & (scores > 0))
 
-    def by_ranks(self, question: Question) -> list[int]:
+    def by_ranks(self, question: RecallQuestion) -> list[int]:
         """Return places of memories by the sum of 1 / (60 + rank) of all ranks in both."""
         import numpy as np
 
@@ -52,21 +52,21 @@ class Plain:
         return self._best(total, allowed)
 
     def measured(
-        self, questions: Iterable[Question], search: Callable[[Question], Sequence[int]]
+        self, questions: Iterable[RecallQuestion], search: Callable[[RecallQuestion], Sequence[int]]
     ) -> list[Measures]:
         """Measure one of these ways."""
         return [
             measure(self._answers(one, search(one)), set(one.evidence_ids)) for one in questions
         ]
 
-    def _answers(self, question: Question, places: Iterable[int]) -> list[Answer]:
+    def _answers(self, question: RecallQuestion, places: Iterable[int]) -> list[Answer]:
         found = [self._index.memories[place] for place in places]
         evidence = frozenset(question.evidence_ids)
         return [
             Answer(one.content, evidence & {one.id}, one.id in question.stale_ids) for one in found
         ]
 
-    def _allowed(self, question: Question) -> NDArray[np.bool_]:
+    def _allowed(self, question: RecallQuestion) -> NDArray[np.bool_]:
         import numpy as np
 
         if question.tenant is None:
@@ -74,12 +74,12 @@ class Plain:
         allowed: NDArray[np.bool_] = self._tenants == question.tenant
         return allowed
 
-    def _cosines(self, question: Question) -> NDArray[np.float32]:
+    def _cosines(self, question: RecallQuestion) -> NDArray[np.float32]:
         asked = self._index.embedder.encode([question.question])[0]
         cosines: NDArray[np.float32] = self._index.vectors @ asked
         return cosines
 
-    def _word_scores(self, question: Question) -> NDArray[np.float32]:
+    def _word_scores(self, question: RecallQuestion) -> NDArray[np.float32]:
         import numpy as np
 
         scores = np.zeros(len(self._tenants), dtype=np.float32)

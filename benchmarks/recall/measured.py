@@ -17,7 +17,7 @@ from slowwave.consolidation.evaluation.evaluate import (
     evaluated,
 )
 from slowwave.consolidation.evaluation.measures import LOOKED_AT, Answer, Measures, mean, measure
-from slowwave.consolidation.evaluation.questions import Question
+from slowwave.consolidation.evaluation.questions import RecallQuestion
 from slowwave.consolidation.evaluation.trial import Trial, Trials, is_stale
 from slowwave.consolidation.options import CycleOptions
 from slowwave.consolidation.recall.hit import Hit
@@ -49,7 +49,7 @@ class Result:
 
     name: str
     # Without those that nothing in the file answers.
-    questions: Sequence[Question]
+    questions: Sequence[RecallQuestion]
     left_out: int
     memories_before: int
     memories_after: int
@@ -188,7 +188,7 @@ def _by_keys(asked: Asked, trials: Trials, trial: Trial) -> dict[str, list[Measu
     }
 
 
-def _answer(hit: Hit, question: Question, keys: Sequence[str]) -> Answer:
+def _answer(hit: Hit, question: RecallQuestion, keys: Sequence[str]) -> Answer:
     own = {hit.memory.id}
     told = own | set(hit.sources) if holds(hit.memory.content, keys) else own
     return Answer(

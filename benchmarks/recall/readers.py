@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.quality.bench import Json
-from slowwave.consolidation.evaluation.questions import Question
+from slowwave.consolidation.evaluation.questions import RecallQuestion
 
 from .sets import Asked, locomo_questions
 
@@ -108,8 +108,8 @@ def read_longmemeval(path: Path, most: int | None = None) -> Asked:
     )
 
 
-def _longmemeval_question(entry: Json, turns: Iterable[_Turn]) -> Question:
-    return Question(
+def _longmemeval_question(entry: Json, turns: Iterable[_Turn]) -> RecallQuestion:
+    return RecallQuestion(
         id=entry["question_id"],
         question=entry["question"],
         evidence_ids=tuple(one.line["id"] for one in turns if one.is_evidence),

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 
 from benchmarks.quality.bench import ROOT, Bench, Json
 from fixtures.night import FLAVOURS, Night, lines, load
-from slowwave.consolidation.evaluation.questions import Question
+from slowwave.consolidation.evaluation.questions import RecallQuestion
 
 QUESTIONS = ROOT / "fixtures" / "recall"
 # Which file of the shared data holds what.
@@ -22,7 +22,7 @@ class Asked:
 
     name: str
     lines: Sequence[str]
-    questions: Sequence[Question]
+    questions: Sequence[RecallQuestion]
     # Of a question, by its id, what stands in each text that answers it, where that is known.
     keys: Mapping[str, Sequence[str]] = field(default_factory=dict)
 
@@ -43,7 +43,7 @@ def nights() -> Iterator[Asked]:
         )
 
 
-def questions_of_night(known: Night, rows: Iterable[Json]) -> list[Question]:
+def questions_of_night(known: Night, rows: Iterable[Json]) -> list[RecallQuestion]:
     """Turn the group that a question is about into the memories that answer it.
 
     Of an update that is the new value; the old one is stale.
@@ -54,7 +54,7 @@ def questions_of_night(known: Night, rows: Iterable[Json]) -> list[Question]:
     kinds = {told.group: told.role for told in known.told}
     kinds |= {update["id"]: "update" for update in known.updates}
     return [
-        Question(
+        RecallQuestion(
             id=row["id"],
             question=row["question"],
             evidence_ids=tuple(_evidence(ids, row["group"])),
@@ -101,7 +101,7 @@ def _is_there(bench: Bench, name: str) -> bool:
     return bench.data is not None and (bench.data / name).is_file()
 
 
-def locomo_questions(memories: Iterable[Json], questions: Iterable[Json]) -> list[Question]:
+def locomo_questions(memories: Iterable[Json], questions: Iterable[Json]) -> list[RecallQuestion]:
     """Let the turns that answer a question lead to the memories of its conversation.
 
     Where no memory was made of any of them, a question has no evidence, and is left out.
@@ -111,7 +111,7 @@ def locomo_questions(memories: Iterable[Json], questions: Iterable[Json]) -> lis
         for turn in memory["metadata"]["dia_ids"]:
             said[memory["tenant"], turn].append(memory["id"])
     return [
-        Question(
+        RecallQuestion(
             id=row["id"],
             question=row["question"],
             evidence_ids=tuple(
@@ -126,10 +126,10 @@ def locomo_questions(memories: Iterable[Json], questions: Iterable[Json]) -> lis
     ]
 
 
-def longmemeval_questions(_: Iterable[Json], questions: Iterable[Json]) -> list[Question]:
+def longmemeval_questions(_: Iterable[Json], questions: Iterable[Json]) -> list[RecallQuestion]:
     """Take the questions that have an answer."""
     return [
-        Question(
+        RecallQuestion(
             id=row["id"],
             question=row["question"],
             evidence_ids=tuple(row["evidence_ids"]),
@@ -157,7 +157,7 @@ def updates_of(rows: Iterable[Json]) -> Asked:
             for which in ("old", "new")
         ],
         [
-            Question(
+            RecallQuestion(
                 id=row["question_id"],
                 question=row["question"],
                 evidence_ids=(f"{row['question_id']}/new",),

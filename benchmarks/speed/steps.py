@@ -26,14 +26,14 @@ NEW_SHARE = 0.005
 # What a night is made of; what none of these does is "all else".
 STAGES = {
     "reading": "slowwave.consolidation.snapshot.snapshot:read_snapshot",
-    "names": "slowwave.consolidation.snapshot.snapshot:complete",
+    "names": "slowwave.consolidation.snapshot.snapshot:compute_missing",
     "neighbours": "slowwave.consolidation.clustering.neighbours:similar_pairs",
     "grouping": "slowwave.consolidation.clustering.groups:find_groups",
     "splitting": "slowwave.consolidation.clustering.groups:split_group",
     "near pairs": "slowwave.consolidation.planning.near_pairs:near_pairs",
     "updates": "slowwave.consolidation.updates.replacements:find_updates",
     "planning": "slowwave.consolidation.planning.plan:plan_tenant",
-    "applying": "slowwave.consolidation.running.ending:carried_out",
+    "applying": "slowwave.consolidation.running.ending:carry_out_plan",
     "settling": "slowwave.consolidation.running.save_findings:save_findings",
 }
 # Gives one vector after the other.

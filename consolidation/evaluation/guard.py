@@ -19,7 +19,7 @@ from slowwave.store.ledger import KeptAnswer, keep_answers
 from slowwave.store.records import timestamp
 
 from .measures import MANY, Measures, mean
-from .questions import Question
+from .questions import RecallQuestion
 from .trial import Trial, Trials
 
 # So often proposals are left out before all are: each time is a night on a copy.
@@ -31,7 +31,7 @@ class Guard:
     """What recall is measured by, and how far it may fall."""
 
     # None lets the memories of the file ask for themselves.
-    asked: Sequence[Question] | None
+    asked: Sequence[RecallQuestion] | None
     # Of the mean of recall@10.
     limit: float
 

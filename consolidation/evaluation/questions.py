@@ -23,7 +23,7 @@ MOST_OF_A_FILE = 500
 _WORDS_ASKED = 4
 
 
-class Question(BaseModel):
+class RecallQuestion(BaseModel):
     """What is asked, and which memories answer it."""
 
     model_config = ConfigDict(frozen=True, extra="ignore", strict=True)
@@ -38,7 +38,7 @@ class Question(BaseModel):
     stale_ids: Annotated[tuple[str, ...], Field(strict=False)] = ()
 
 
-def read_questions(path: Path) -> list[Question]:
+def read_questions(path: Path) -> list[RecallQuestion]:
     """Read questions, a JSON object a line. Raises `QuestionsError` with the first wrong line."""
     try:
         text = path.read_text("utf-8-sig")
@@ -53,9 +53,9 @@ def read_questions(path: Path) -> list[Question]:
     return questions
 
 
-def _question(path: Path, number: int, line: str) -> Question:
+def _question(path: Path, number: int, line: str) -> RecallQuestion:
     try:
-        return Question.model_validate(json.loads(line))
+        return RecallQuestion.model_validate(json.loads(line))
     except ValidationError as error:
         first = error.errors()[0]
         why = f"{'.'.join(map(str, first['loc'])) or 'the line'}: {first['msg']}"
@@ -67,7 +67,7 @@ def _question(path: Path, number: int, line: str) -> Question:
     )
 
 
-def questions_of(memories: Sequence[Memory]) -> list[Question]:
+def questions_of(memories: Sequence[Memory]) -> list[RecallQuestion]:
     """Ask for memories by the rarest of their own words: for files that nobody has questions for.
 
     Twins answer for each other. Of many memories `MOST_OF_A_FILE` are drawn, by their hashes. A
@@ -80,7 +80,7 @@ def questions_of(memories: Sequence[Memory]) -> list[Question]:
     counts = Counter(one for memory in firsts for one in set(_stems(memory.content)))
     drawn = sorted(firsts, key=lambda one: sha256(one.content_hash.encode()).digest())
     return [
-        Question(
+        RecallQuestion(
             id=memory.id,
             question=phrase,
             evidence_ids=tuple(one.id for one in texts[memory.tenant, memory.content_hash]),

@@ -31,7 +31,7 @@ from slowwave.store.records import Memory, timestamp
 
 from .evidence import keeps_facts
 from .measures import LOOKED_AT, MANY, Answer, Measures, measure
-from .questions import Question, questions_of
+from .questions import RecallQuestion, questions_of
 
 if TYPE_CHECKING:
     import numpy as np
@@ -70,7 +70,7 @@ class Trials:
     def __init__(
         self,
         path: Path,
-        asked: Sequence[Question] | None,
+        asked: Sequence[RecallQuestion] | None,
         embedder: Embedder,
         now: datetime,
         tenants: Sequence[str] = (),
@@ -158,7 +158,7 @@ class Trials:
         recallable = read_recallable_of(copy, self._tenants, self._embedder.name)
         return RecallIndex(recallable, self._embedder, self._progress)
 
-    def _answerable(self, question: Question) -> Iterator[Question]:
+    def _answerable(self, question: RecallQuestion) -> Iterator[RecallQuestion]:
         known = tuple(
             one
             for one in question.evidence_ids
@@ -187,7 +187,7 @@ class Trials:
         return Searched(len(_active(index, now)), hits, by_text, by_lineage)
 
     def _measured(
-        self, question: Question, found: Sequence[Hit], holds: Callable[[str, Hit], bool]
+        self, question: RecallQuestion, found: Sequence[Hit], holds: Callable[[str, Hit], bool]
     ) -> Measures:
         wanted = set(question.evidence_ids)
         answers = [
@@ -228,7 +228,7 @@ class _Remembering:
         return np.stack([self._known[text] for text in texts])
 
 
-def is_stale(hit: Hit, question: Question) -> bool:
+def is_stale(hit: Hit, question: RecallQuestion) -> bool:
     """Whether a hit hands an old value over as what is so, and nothing of what replaced it."""
     told = {hit.memory.id, *hit.sources}
     tells_it = not told.isdisjoint(question.stale_ids)

@@ -127,7 +127,8 @@ class Windows:
             derived=frozenset(one for one in ids if view.row(one) is None),
             apart=frozenset(self._apart(ids)),
             operations=planner.options.only,
-            decided=planner.options.remembered | planner.options.left_out,
+            decided=planner.options.remembered,
+            left_out=planner.options.left_out,
             prompt_tokens=estimate.prompt,
             answer_tokens=estimate.answer,
         )

@@ -48,7 +48,13 @@ class Drafting:
         waiting = [one for one in plan.proposals if one.waits]
         yield from self._check_planned(at_once, by_tenant)
         taken: set[str] = set()
-        for some in self._ask_about_windows(plan, by_tenant, answers):
+        left_out = {one for window in plan.windows for one in window.left_out}
+        for answered in self._ask_about_windows(plan, by_tenant, answers):
+            some = [
+                one
+                for one in answered
+                if not isinstance(one, CheckedProposal) or one.proposal.id not in left_out
+            ]
             for one in some:
                 if isinstance(one, CheckedProposal) and one.state == "planned":
                     taken.update(one.proposal.sources)

@@ -13,6 +13,22 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self, get_args
 
+from slowwave.consolidation.cycle import run_cycle
+from slowwave.consolidation.options import CycleOptions
+from slowwave.consolidation.recall.block import (
+    WORTHS,
+    Block,
+    BlockWish,
+    compose_block,
+    estimated_tokens,
+)
+from slowwave.consolidation.recall.filter import Filter
+from slowwave.consolidation.recall.hit import Hit
+from slowwave.consolidation.recall.index import RecallIndex, read_recallable_of
+from slowwave.consolidation.recall.search import Wish, search
+from slowwave.consolidation.running.outcome import Outcome
+from slowwave.consolidation.vectors.embedder import Embedder, SentenceEmbedder
+from slowwave.consolidation.writing.writer import ExtractiveWriter, Writer
 from slowwave.store.check import refuse_damaged
 from slowwave.store.errors import InvalidLine, StoreError
 from slowwave.store.exchange import new_memory
@@ -23,17 +39,6 @@ from slowwave.store.lineage import Lineage, find_traced, trace_derived, trace_so
 from slowwave.store.memories import add_memories, tenants
 from slowwave.store.records import LAYERS, Kind, timestamp
 from slowwave.store.undo.undo import undo_runs
-
-from .cycle import run_cycle
-from .options import CycleOptions
-from .recall.block import WORTHS, Block, BlockWish, compose_block, estimated_tokens
-from .recall.filter import Filter
-from .recall.hit import Hit
-from .recall.index import RecallIndex, read_recallable_of
-from .recall.search import Wish, search
-from .running.outcome import Outcome
-from .vectors.embedder import Embedder, SentenceEmbedder
-from .writing.writer import ExtractiveWriter, Writer
 
 
 @dataclass(frozen=True)
