@@ -17,6 +17,8 @@ from .rows import Columns, Row, current_row, decoded, delete_row, set_columns
 _BOOKKEEPING = frozenset(
     {"access_count", "accessed_at", "content_hash", "source_content", "updated_at"}
 )
+# Nor, of a memory that goes with its run, how far it was trusted since.
+_OF_NO_WEIGHT = _BOOKKEEPING | {"trust"}
 # How many entries of the journal are in memory at a time: some hold a vector.
 _PORTION = 1_000
 # Of a memory, what does not speak for those that it took in.
@@ -93,7 +95,7 @@ class TakeBack:
             return
         since = self._since.of(sequence, table, key)
         for column, left in after.items():
-            if column not in _BOOKKEEPING and now[column] != left:
+            if column not in _OF_NO_WEIGHT and now[column] != left:
                 by = _who(since, column, now[column])
                 yield changed(table, key, column, now[column], left, by)
         if table == "memories":

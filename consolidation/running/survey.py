@@ -102,6 +102,7 @@ class Surveyor:
         plans = _planned(populations, chosen, self._progress) if options.consolidate else {}
         everything = resting | plans
         plan = joined(everything[one] for one in snapshot.tenants if one in everything)
+        plan = _approved(plan, options.approved)
         whole = not options.tenants and not resting
         found = idle_marks.found(snapshot, populations, plans, whole)
         purgeable = plan_purge(self._path, populations, self._at) if options.purge else None
@@ -123,6 +124,14 @@ class Surveyor:
             left_out=self._options.left_out,
             remembered=self._options.left_out,
         )
+
+
+def _approved(plan: Plan, approved: frozenset[str] | None) -> Plan:
+    """Return what somebody approved of a plan; what is not in it any more is left out."""
+    if approved is None:
+        return plan
+    chosen = tuple(one for one in plan.proposals if one.id in approved)
+    return replace(plan, proposals=chosen, windows=())
 
 
 def _planned(
