@@ -367,6 +367,19 @@ def test_over_http_an_agent_does_what_it_does_over_a_pipe(filled: Path) -> None:
         assert process.stdout is not None and process.stdout.read() == ""
 
 
+@pytest.mark.skipif(not Path("/proc/self/fd").exists(), reason="Linux tells what is open")
+def test_between_calls_the_file_is_not_open(filled: Path) -> None:
+    async def conversation(client: Client) -> list[str]:
+        await ask(client, "recall", query="pager")
+        await ask(client, "consolidate_run")
+        await ask(client, "remember", text="Plants need light.")
+        opened = Path(f"/proc/{process.pid}/fd").iterdir()
+        return [str(one) for one in opened if filled.name in str(one.readlink())]
+
+    with serving(filled, "--allow-writes") as (address, process):
+        assert over_http(conversation, address) == []
+
+
 def test_a_page_that_gives_loopback_another_name_is_turned_away(filled: Path) -> None:
     import httpx2
 
