@@ -25,6 +25,7 @@ from . import (
     listing,
     log,
     maintain,
+    mcp_server,
     recall,
     restore,
     show,
@@ -73,6 +74,7 @@ COMMANDS: dict[str, Callable[..., None]] = {
     "restore": restore.restore,
     "check": check.check,
     "formats": formats.formats,
+    "mcp": mcp_server.mcp,
 }
 for name, command in COMMANDS.items():
     app.command(name, cls=ConfiguredCommand, epilog=EPILOG, context_settings=HELP_OPTIONS)(

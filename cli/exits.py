@@ -102,7 +102,9 @@ def _ended(command: Callable[[], None], output: Output, caught: CaughtSignals) -
             return _interrupted(error, caught, output)
         if SHOWS_TRACEBACKS.get():
             sys.stderr.write(without_secrets(traceback.format_exc()))
-        output.error(_describe(error), "Please report it, with what --debug shows.", Code.DEFECT)
+        output.error(
+            describe_defect(error), "Please report it, with what --debug shows.", Code.DEFECT
+        )
         return Code.DEFECT
     return Code.DONE
 
@@ -134,7 +136,8 @@ def code_of(error: Exception) -> Code:
     return Code.FAILED
 
 
-def _describe(error: Exception) -> str:
+def describe_defect(error: Exception) -> str:
+    """Say what went wrong within slowwave, and where."""
     frame = traceback.extract_tb(error.__traceback__)[-1]
     place = f"{Path(frame.filename).name}:{frame.lineno}"
     said = without_secrets(f"{type(error).__name__}: {error}")

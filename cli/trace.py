@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from rich.tree import Tree
 
     from slowwave.store.lineage import Ancestor, KeptClaim, Lineage
+    from slowwave.store.records import Memory
 
 # How many generations stand inside each other before a new tree begins. Readers of JSON give up
 # at some depth (Python's at about 500), and lines have an end.
@@ -73,26 +74,10 @@ def trace(
         sources, derived = trace_sources(opened, found.id), trace_derived(opened, found.id)
         claims = read_claims(opened, found.id)
     output = Output(json, quiet)
-    # Of a memory that has left the file the lineage keeps no more than what it said.
-    layer, generation = (
-        (None, None) if isinstance(found, Ancestor) else (found.layer, found.generation)
-    )
     if json:
-        output.result(
-            {
-                "memory": {
-                    "id": found.id,
-                    "content": found.content,
-                    "status": found.status,
-                    "layer": layer,
-                    "generation": generation,
-                    "claims": [asdict(one) for one in claims],
-                },
-                **_as_json(sources, "sources"),
-                **_as_json(derived, "derived"),
-            }
-        )
+        output.result(trace_as_json(found, claims, sources, derived))
         return
+    layer = None if isinstance(found, Ancestor) else found.layer
     said = shortened_for_stdout(found.content, _MOST_SHOWN)
     shown = ", ".join(filter(None, (layer, found.status)))
     tree = Tree(Text(f"{clean(found.id)} ({shown}) {said}"))
@@ -102,6 +87,25 @@ def trace(
     if not sources.steps and not derived.steps:
         tree.add(Text("nothing was made from it, and it was made from nothing"))
     output.show(tree)
+
+
+def trace_as_json(
+    found: Memory | Ancestor, claims: Sequence[KeptClaim], sources: Lineage, derived: Lineage
+) -> dict[str, Any]:
+    """Return a memory with its lineage, both ways."""
+    return {
+        "memory": {
+            "id": found.id,
+            "content": found.content,
+            "status": found.status,
+            # Of a memory that has left the file the lineage keeps no more than what it said.
+            "layer": getattr(found, "layer", None),
+            "generation": getattr(found, "generation", None),
+            "claims": [asdict(one) for one in claims],
+        },
+        **_as_json(sources, "sources"),
+        **_as_json(derived, "derived"),
+    }
 
 
 def _tell(tree: Tree, claims: Sequence[KeptClaim]) -> None:

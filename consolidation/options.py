@@ -20,6 +20,8 @@ class CycleOptions:
     include_protected: bool = False
     # Proposals that are not to be made, by their ids: recall would fall.
     left_out: frozenset[str] = frozenset()
+    # Of the plan only these proposals, by their ids: somebody approved them; None: all of them.
+    approved: frozenset[str] | None = None
     # Propose again what was rejected, declined or undone before.
     reconsider: bool = False
     # Look at everything anew, whatever earlier runs found out.

@@ -41,6 +41,11 @@ def resolved(uv: str, *sources: str) -> list[str]:
     return re.split(r"\n(?=\w)", ended.stdout.strip())
 
 
+def name_of(block: str) -> str:
+    """Return which package a block is about."""
+    return block.partition("==")[0]
+
+
 def write(name: str, what: str, blocks: list[str]) -> None:
     """Write a lock file."""
     head = f"# {what} Made by locks/lock.py.\n"
@@ -49,11 +54,17 @@ def write(name: str, what: str, blocks: list[str]) -> None:
 
 def main(uv: str) -> None:
     """Write all of them."""
-    every = resolved(uv, "pyproject.toml", "--extra=dev", "--constraint=constraints.txt")
+    project = ("pyproject.toml", "--constraint=constraints.txt")
+    every = resolved(uv, *project, "--extra=dev")
+    plain = set(map(name_of, resolved(uv, *project)))
+    mcp = {name_of(one) for one in resolved(uv, *project, "--extra=mcp")} - plain
     cuda = [block for block in every if CUDA.match(block)]
     (torch,) = (block for block in every if block.startswith("torch=="))
     others = [block for block in every if block != torch and block not in cuda]
-    write("base.txt", "All but torch.", others)
+    base = [block for block in others if name_of(block) not in mcp]
+    write("base.txt", "All but torch, and what slowwave[mcp] needs.", base)
+    server = [block for block in others if name_of(block) in mcp]
+    write("mcp.txt", "What slowwave[mcp] needs beside.", server)
     version = torch.split()[0]
     hashes = "".join(f" \\\n    --hash=sha256:{one}" for one in CPU_BUILDS)
     write("cpu.txt", "torch: a build for the processor alone.", [f"{version}+cpu{hashes}"])

@@ -176,6 +176,18 @@ def find_traced(file: MemoryFile, prefix: str) -> Memory | Ancestor:
     return Ancestor(gone, "", "", content or "", "gone")
 
 
+def is_source_in(file: MemoryFile, memory_id: str, tenant: str) -> bool:
+    """Whether a memory of a tenant was made from this one, whether that is still there or not."""
+    return (
+        file.value(
+            "SELECT 1 FROM synthesized_from JOIN memories ON id = derived_id "
+            "WHERE source_id = ? AND tenant = ?",
+            [memory_id, tenant],
+        )
+        is not None
+    )
+
+
 def kept_texts(file: MemoryFile, ids: Sequence[str]) -> dict[str, str]:
     """Return what lineage keeps of memories that have left the file, by their ids."""
     rows = file.db.conn.execute(

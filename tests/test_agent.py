@@ -7,7 +7,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from nights import execute, of_one_thing, picture
+from nights import execute, of_one_thing, picture, rows
+from test_plan import TWINS
 
 from slowwave.consolidation.agent import AgentMemory
 from slowwave.consolidation.vectors.embedder import SentenceEmbedder
@@ -124,6 +125,42 @@ def test_a_night_on_an_empty_file_does_nothing(memory: AgentMemory) -> None:
     with memory:
         assert memory.consolidate().results == ()
         assert memory.consolidate(dry_run=True).results == ()
+
+
+def test_of_a_plan_one_proposal_is_carried_out_and_another_declined(
+    memory: AgentMemory, tmp_path: Path
+) -> None:
+    with memory:
+        for text in (*of_one_thing(), *TWINS, "The wiki listens on 81.", "The wiki listens on 81"):
+            memory.add(text)
+        one, other, *rest = (item.proposal for item in memory.consolidate(dry_run=True).results)
+        outcome = memory.apply(one.id)
+        assert [(item.proposal.id, item.state) for item in outcome.results] == [(one.id, "applied")]
+        memory.decline(other.id, "They are two.")
+        left = [item.proposal.id for item in memory.consolidate(dry_run=True).results]
+        assert left == [item.id for item in rest]
+        for gone in (one.id, other.id, "none"):
+            with pytest.raises(StoreError, match="stale"):
+                memory.apply(gone)
+            with pytest.raises(StoreError, match="stale"):
+                memory.decline(gone, "So.")
+        (declined,) = rows(
+            tmp_path / "memory.db",
+            "SELECT * FROM proposals WHERE derived IS NULL AND state = 'declined'",
+        )
+        assert (declined["key"], declined["why"]) == (other.id, "They are two.")
+
+
+def test_a_proposal_whose_source_changed_since_is_stale(
+    memory: AgentMemory, tmp_path: Path
+) -> None:
+    with memory:
+        for text in TWINS:
+            memory.add(text)
+        (planned,) = memory.consolidate(dry_run=True).results
+        execute(tmp_path / "memory.db", "UPDATE memories SET content = 'Plants need light.'")
+        with pytest.raises(StoreError, match="stale"):
+            memory.apply(planned.proposal.id)
 
 
 def test_the_program_of_the_page_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

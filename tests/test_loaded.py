@@ -13,7 +13,7 @@ from nights import fill, night, of_one_thing, told
 from slowwave.consolidation.vectors.embedder import SentenceEmbedder
 
 # Seconds each.
-HEAVIEST = {"torch", "transformers", "sentence_transformers", "litellm"}
+HEAVIEST = {"torch", "transformers", "sentence_transformers", "litellm", "mcp"}
 EMBEDDING = {"onnxruntime", "tokenizers"}
 PLANNING = {"numpy", "scipy", "sklearn"}
 # Typer itself loads pydantic.
@@ -40,9 +40,10 @@ def embedded(memory_file: Path, embedder: SentenceEmbedder) -> Path:
     return memory_file
 
 
-def test_help_loads_nothing_but_typer_and_the_standard_library() -> None:
+@pytest.mark.parametrize("command", ["maintain", "mcp"])
+def test_help_loads_nothing_but_typer_and_the_standard_library(command: str) -> None:
     everything = HEAVIEST | EMBEDDING | PLANNING | LIGHTER
-    assert loaded(["maintain", "--help"], everything) == set()
+    assert loaded([command, "--help"], everything) == set()
 
 
 @pytest.mark.parametrize("command", ["check", "log"])

@@ -94,8 +94,11 @@ def options() -> dict[str, TyperOption]:
     }
 
 
-# What is undone, and whether that is only rehearsed, is said of one call.
-OF_ONE_CALL = {"since_run", "rehearse", "since", "until", "as_of", "self_"}
+# What is undone, whether that is only rehearsed, and who may do what with a server, is said of one
+# call.
+OF_ONE_CALL = {"since_run", "rehearse", "since", "until", "as_of", "self_"} | {
+    *("allow_writes", "http", "host", "token")
+}
 
 
 def test_the_config_knows_each_option_but_those_of_one_call() -> None:
@@ -105,7 +108,7 @@ def test_the_config_knows_each_option_but_those_of_one_call() -> None:
 def test_each_option_but_those_of_one_call_has_an_environment_variable_of_its_name() -> None:
     assert {name: option.envvar for name, option in options().items() if option.envvar} == {
         name: f"SLOWWAVE_{name.upper()}" for name in KEYS
-    }
+    } | {"token": "SLOWWAVE_MCP_TOKEN"}
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ the nightly run go on as they like; what has been read for a search is kept unti
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from types import TracebackType
@@ -15,6 +15,7 @@ from typing import Any, Self, get_args
 
 from slowwave.consolidation.cycle import run_cycle
 from slowwave.consolidation.options import CycleOptions
+from slowwave.consolidation.proposals import Result
 from slowwave.consolidation.recall.block import (
     WORTHS,
     Block,
@@ -26,27 +27,68 @@ from slowwave.consolidation.recall.filter import Filter
 from slowwave.consolidation.recall.hit import Hit
 from slowwave.consolidation.recall.index import RecallIndex, read_recallable_of
 from slowwave.consolidation.recall.search import Wish, search
+from slowwave.consolidation.running.decline import declined
 from slowwave.consolidation.running.outcome import Outcome
+from slowwave.consolidation.text.token_count import count_tokens
 from slowwave.consolidation.vectors.embedder import Embedder, SentenceEmbedder
 from slowwave.consolidation.writing.writer import ExtractiveWriter, Writer
 from slowwave.store.check import refuse_damaged
-from slowwave.store.errors import InvalidLine, StoreError
+from slowwave.store.errors import InvalidLine, NotFound, StoreError
 from slowwave.store.exchange import new_memory
-from slowwave.store.file import create_file, maintenance_lock, open_reading, open_writing
+from slowwave.store.feedback import Judged, is_due, judge, take_back_made
+from slowwave.store.file import (
+    MemoryFile,
+    create_file,
+    maintenance_lock,
+    open_reading,
+    open_writing,
+)
 from slowwave.store.idle import changes_of
-from slowwave.store.ledger import read_run
-from slowwave.store.lineage import Lineage, find_traced, trace_derived, trace_sources
-from slowwave.store.memories import add_memories, tenants
-from slowwave.store.records import LAYERS, Kind, timestamp
-from slowwave.store.undo.undo import undo_runs
+from slowwave.store.ledger import Decision, Run, read_decisions, read_runs
+from slowwave.store.lineage import (
+    Ancestor,
+    KeptClaim,
+    Lineage,
+    find_traced,
+    is_source_in,
+    read_claims,
+    trace_derived,
+    trace_sources,
+)
+from slowwave.store.memories import (
+    Counts,
+    add_memories,
+    count_by_status,
+    count_memories,
+    read_memory,
+    tenants,
+)
+from slowwave.store.records import LAYERS, Kind, Memory, timestamp
+from slowwave.store.undo.undoable import find_undoable
 
 
 @dataclass(frozen=True)
 class Trace:
     """Where a memory came from, and what was made from it."""
 
+    # Of a memory that has left the file, what lineage kept.
+    memory: Memory | Ancestor
+    # Its statements, as the last run that changed it left them.
+    claims: tuple[KeptClaim, ...]
     sources: Lineage
     derived: Lineage
+
+
+@dataclass(frozen=True)
+class Stats:
+    """How much is remembered, and what runs did."""
+
+    # What is active, and what it says.
+    active: Counts
+    # Per status, how many memories of each layer.
+    by_status: Mapping[str, Mapping[str, int]]
+    # The last run that was about these memories, with what it decided about them; None before one.
+    last: tuple[Run, tuple[Decision, ...]] | None
 
 
 class AgentMemory:
@@ -166,9 +208,100 @@ class AgentMemory:
         writer: by default the built-in one; `slowwave.consolidation.model.writer.ModelWriter` asks
         a model. Raises `StoreError` and `ConsolidationError` if nothing was changed.
         """
+        return self._run(self._options(), dry_run, writer)
+
+    def apply(self, proposal_id: str) -> Outcome:
+        """Carry out one proposal of the plan that a dry run shows, and no other; by its whole id.
+
+        Raises `StoreError` if the plan does not have it any more, and `ConsolidationError`.
+        """
+        outcome = self._run(replace(self._options(), approved=frozenset([proposal_id])))
+        if not outcome.results:
+            raise self._not_planned(proposal_id)
+        return outcome
+
+    def decline(self, proposal_id: str, reason: str) -> str:
+        """Keep one proposal of the plan as declined: no later night makes it; by its whole id.
+
+        Gives the id of the run under which that is written down. Raises `StoreError` if the plan
+        does not have it any more, and `ConsolidationError`.
+        """
+        options = self._options()
+        planned = self._run(options, dry_run=True)
+        found = (one for one in planned.results if one.proposal.id == proposal_id)
+        result = next(found, None)
+        if result is None:
+            raise self._not_planned(proposal_id)
+        no = Result(result.proposal, "declined", reason)
+        name = self._embedder.name
+        return declined(self._path, planned, no, name, self._clock(), options.shown)
+
+    def feedback(self, memory_id: str, helpful: bool) -> Judged:
+        """Say that a memory helped, or that it misled; its id may be shortened.
+
+        Trust goes up a little or down twice that. What a run made is taken back when too little is
+        left; of what is blamed, all that was made from it is named. Raises `StoreError`.
+        """
+        now = timestamp(self._clock())
+        with open_writing(self._path) as file:
+            judged = judge(file, self._own(file, memory_id), helpful, now)
+        if helpful or not is_due(judged):
+            return judged
+        with maintenance_lock(self._path), open_writing(self._path) as file:
+            refuse_damaged(file)
+            undone, why_not = take_back_made(file, judged.memory.id, now)
+        return replace(judged, undone=undone, why_not=why_not)
+
+    def trace(self, memory_id: str) -> Trace:
+        """Return the lineage of a memory, both ways; its id may be shortened.
+
+        Raises `StoreError`.
+        """
         with open_reading(self._path) as file:
-            is_empty = not tenants(file)
-        options = CycleOptions(tenants=() if is_empty else (self._tenant,))
+            found = find_traced(file, memory_id)
+            if isinstance(found, Memory):
+                self._own(file, found.id)
+            elif not is_source_in(file, found.id, self._tenant):
+                raise self._unknown(memory_id)
+            return Trace(
+                found,
+                tuple(read_claims(file, found.id)),
+                trace_sources(file, found.id),
+                trace_derived(file, found.id),
+            )
+
+    def undo(self, which: str) -> list[str]:
+        """Take a run, or one proposal, back, and return the ids of its proposals.
+
+        Its id may be shortened to eight characters. Raises `StoreError`, also if a run did
+        something for other tenants, too.
+        """
+        with maintenance_lock(self._path), open_writing(self._path) as file:
+            refuse_damaged(file)
+            chosen = find_undoable(file, which)
+            if any(one.tenant != self._tenant for one in chosen.applied):
+                raise StoreError(
+                    f"'{which}' changed memories of other tenants, too.",
+                    "Nothing was undone. Its proposals for this tenant can be undone one by one.",
+                )
+            return chosen.undo(file, timestamp(self._clock()))
+
+    def stats(self) -> Stats:
+        """Return how much is remembered, and what the last run did. Raises `StoreError`."""
+        mine = [self._tenant]
+        with open_reading(self._path) as file:
+            counts = count_memories(file, mine, count_tokens)
+            return Stats(counts, count_by_status(file, mine), self._last_run(file))
+
+    def _options(self) -> CycleOptions:
+        """Return what a run for this tenant is told; of an empty file there is none to name."""
+        with open_reading(self._path) as file:
+            mine = (self._tenant,) if tenants(file) else ()
+        return CycleOptions(tenants=mine, shown={"tenant": list(mine)})
+
+    def _run(
+        self, options: CycleOptions, dry_run: bool = False, writer: Writer | None = None
+    ) -> Outcome:
         return run_cycle(
             self._path,
             options,
@@ -178,20 +311,34 @@ class AgentMemory:
             dry_run,
         )
 
-    def trace(self, memory_id: str) -> Trace:
-        """Return the lineage of a memory, both ways, by its id. Raises `StoreError`."""
-        with open_reading(self._path) as file:
-            found = find_traced(file, memory_id)
-            return Trace(trace_sources(file, found.id), trace_derived(file, found.id))
+    def _last_run(self, file: MemoryFile) -> tuple[Run, tuple[Decision, ...]] | None:
+        """Return the last run that was for this tenant, with what it decided there."""
+        for run in reversed(read_runs(file)):
+            decided = read_decisions(file, run.id)
+            mine = tuple(one for one in decided if one.tenant == self._tenant)
+            if mine or self._tenant in (run.options.get("tenant") or [self._tenant]):
+                return run, mine
+        return None
 
-    def undo(self, run_id: str) -> list[str]:
-        """Take a run back, and return the ids of its proposals. Raises `StoreError`.
+    def _own(self, file: MemoryFile, memory_id: str) -> str:
+        """Return the whole id of a memory of this tenant. Raises `NotFound` or `Ambiguous`."""
+        memory = read_memory(file, memory_id)
+        if memory.tenant != self._tenant:
+            raise self._unknown(memory_id)
+        return memory.id
 
-        run_id: may be shortened as on the command line; a run that there is none of is refused.
-        """
-        with maintenance_lock(self._path), open_writing(self._path) as file:
-            refuse_damaged(file)
-            return undo_runs(file, [read_run(file, run_id).id], timestamp(self._clock()))
+    def _unknown(self, memory_id: str) -> NotFound:
+        return NotFound(
+            f"There is no memory '{memory_id}' of tenant '{self._tenant}' in {self._path}.",
+            "The id of a memory stands in what recall finds.",
+        )
+
+    def _not_planned(self, proposal_id: str) -> StoreError:
+        return StoreError(
+            f"Proposal '{proposal_id}' is stale: the plan does not have it any more.",
+            "Nothing was changed. It was decided already, or a memory changed since; look at what "
+            "is pending now, and give the whole id.",
+        )
 
     def _up_to_date(self) -> RecallIndex | None:
         """Return an index of what the file says now; None if the tenant has no memory yet."""

@@ -110,6 +110,7 @@ class Surveyor:
         plans = _planned(views, chosen, self._progress) if options.consolidate else {}
         plan_of = idle | plans
         plan = join_plans(plan_of[one] for one in snapshot.tenants if one in plan_of)
+        plan = _approved(plan, options.approved)
         whole = not options.tenants and not idle
         found = idle_marks.found(snapshot, views, plans, whole)
         purgeable = plan_purge(self._path, views, self._at) if options.purge else None
@@ -130,6 +131,14 @@ class Surveyor:
             include_protected=self._options.include_protected,
             left_out=self._options.left_out,
         )
+
+
+def _approved(plan: Plan, approved: frozenset[str] | None) -> Plan:
+    """Return what somebody approved of a plan; what is not in it any more is left out."""
+    if approved is None:
+        return plan
+    chosen = tuple(one for one in plan.proposals if one.id in approved)
+    return replace(plan, proposals=chosen, windows=())
 
 
 def _planned(

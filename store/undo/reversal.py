@@ -26,6 +26,8 @@ from .obstacles import (
 _BOOKKEEPING = frozenset(
     {"access_count", "accessed_at", "content_hash", "source_content", "updated_at"}
 )
+# Nor, of a memory that goes with its run, how far it was trusted since.
+_OF_NO_WEIGHT = _BOOKKEEPING | {"trust"}
 # How many journal entries are held in memory at a time: some contain a vector.
 _PORTION = 1_000
 # Columns of a memory that say nothing of the memories that it took in.
@@ -102,7 +104,7 @@ class Reversal:
             return
         since = self._later.of(sequence, table, key)
         for column, left in after.items():
-            if column not in _BOOKKEEPING and now[column] != left:
+            if column not in _OF_NO_WEIGHT and now[column] != left:
                 by = _last_writer(since, column, now[column])
                 yield column_changed(table, key, column, now[column], left, by)
         if table == "memories":

@@ -1,0 +1,84 @@
+"""The official MCP client in conversation with slowwave mcp, over a real pipe or over loopback."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, TypeVar
+
+import anyio
+import httpx2
+from mcp import Client, StdioServerParameters
+from mcp.client.streamable_http import streamable_http_client
+
+Answer = TypeVar("Answer")
+Conversation = Callable[[Client], Awaitable[Answer]]
+
+TESTS = Path(__file__).parent
+SLOWWAVE = ("-m", "slowwave.cli")
+
+
+def over_a_pipe(
+    conversation: Conversation[Answer], *arguments: object, program: tuple[str, ...] = SLOWWAVE
+) -> Answer:
+    """Start slowwave mcp, have a conversation with it over its stdin and stdout, and end it."""
+    parameters = StdioServerParameters(
+        command=sys.executable,
+        args=[*program, "mcp", *map(str, arguments)],
+        env={"PYTHONPATH": str(TESTS)},
+    )
+
+    async def connected() -> Answer:
+        async with Client(parameters) as client:
+            return await conversation(client)
+
+    return anyio.run(connected)
+
+
+def over_http(conversation: Conversation[Answer], address: str, token: str | None = None) -> Answer:
+    """Have a conversation with a server that runs."""
+    headers = {} if token is None else {"Authorization": f"Bearer {token}"}
+
+    async def connected() -> Answer:
+        async with (
+            httpx2.AsyncClient(headers=headers) as http,
+            Client(streamable_http_client(address, http_client=http)) as client,
+        ):
+            return await conversation(client)
+
+    return anyio.run(connected)
+
+
+@contextmanager
+def serving(*arguments: object, **environment: str) -> Iterator[tuple[str, subprocess.Popen[str]]]:
+    """Provide the address of a server on a free port, and its process."""
+    with subprocess.Popen(
+        [sys.executable, *SLOWWAVE, "mcp", *map(str, arguments), "--http", "0"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env={**os.environ, **environment},
+    ) as process:
+        try:
+            assert process.stderr is not None
+            yield process.stderr.readline().split()[-1], process
+        finally:
+            process.kill()
+
+
+async def ask(client: Client, tool: str, **arguments: object) -> Any:
+    """Call a tool and give its answer, which is no error."""
+    result = await client.call_tool(tool, arguments)
+    assert not result.is_error, result.content
+    return result.structured_content
+
+
+async def refusal(client: Client, tool: str, **arguments: object) -> str:
+    """Call a tool that refuses, and give its words."""
+    result = await client.call_tool(tool, arguments)
+    assert result.is_error, result.content
+    return str(result.content[0].text)  # type: ignore[union-attr]  # a refusal is a text
