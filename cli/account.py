@@ -1,0 +1,356 @@
+"""What a report tells of one night, whichever form it takes: read from the file, or planned."""
+
+from __future__ import annotations
+
+import shlex
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from slowwave.store.errors import NotFound
+
+from .report import remarks
+from .telling import Signed, Telling, Told, counted, day_of, in_time, memories_of, whose_words
+
+if TYPE_CHECKING:
+    from slowwave.consolidation.proposals import Conflict, Result
+    from slowwave.consolidation.running.outcome import Outcome
+    from slowwave.store.changes import Change
+    from slowwave.store.file import MemoryFile
+    from slowwave.store.ledger import Decision, Run
+    from slowwave.store.lineage import KeptClaim
+
+# So many proposals, and pairs of each kind, are told; a browser has trouble with many more.
+MOST_ITEMS = 1_000
+MOST_PAIRS = 200
+# So much of a proposal's id names it wherever it is to be taken back.
+_SHORT = 12
+_GONE = "(no longer in the file)"
+# What stands in the file, or is going to.
+_STANDING = ("applied", "planned")
+
+
+@dataclass(frozen=True)
+class Said:
+    """One memory as a proposal found it."""
+
+    id: str
+    day: str
+    text: str
+    # Whether it is, or would be, no longer active.
+    goes: bool
+
+
+@dataclass(frozen=True)
+class Item:
+    """One proposal: what it is about, and what came of it."""
+
+    key: str
+    operation: str
+    state: str
+    reason: str
+    # What went wrong, or was left out.
+    why: str | None
+    sources: tuple[Said, ...]
+    # The text that stands then, or was turned down.
+    result: str | None
+    # The memory that has this text; None in a dry run, where it would be a new one.
+    made: str | None
+    # Whose words it has, where they are a model's.
+    wording: tuple[str, ...]
+    undo: str | None
+
+    @property
+    def stands(self) -> bool:
+        """Whether its result is, or is going to be, what agents read."""
+        return self.state in _STANDING
+
+
+@dataclass(frozen=True)
+class Pair:
+    """Two memories, and why nothing was made of them."""
+
+    why: str
+    sources: tuple[Said, ...]
+
+
+@dataclass(frozen=True)
+class Pairs:
+    """Pairs of one kind: the first of them, and how many there are."""
+
+    shown: tuple[Pair, ...] = ()
+    count: int = 0
+
+
+@dataclass(frozen=True)
+class Point:
+    """How many memories were active before and after a run."""
+
+    day: str
+    before: int
+    after: int
+
+
+@dataclass(frozen=True)
+class Account:
+    """One night, as a report tells it."""
+
+    file: str
+    # None: a dry run, or a night that wrote nothing.
+    run: str | None
+    dry_run: bool
+    started: str
+    outcome: str
+    writer: str
+    embedder: str
+    # Counts by name, with those of `layers` inside; None where the run was cut off.
+    before: Mapping[str, Any] | None
+    after: Mapping[str, Any] | None
+    # What a model was asked, as `Usage` has it.
+    usage: Mapping[str, Any]
+    items: tuple[Item, ...]
+    # Of all proposals, by what became of them.
+    states: Mapping[str, int]
+    history: tuple[Point, ...]
+    conflicts: Pairs = Pairs()
+    # None: the file does not say which pairs a past night kept apart.
+    apart: Pairs | None = None
+    remarks: tuple[str, ...] = ()
+
+    @property
+    def proposals(self) -> int:
+        """How many proposals there were."""
+        return sum(self.states.values())
+
+    @property
+    def undo(self) -> str | None:
+        """The command that takes all of it back; None where nothing is to be taken back."""
+        if self.run is None or not self.states.get("applied"):
+            return None
+        return undo_command(self.file, self.run)
+
+    @property
+    def look_again(self) -> str:
+        """The command that lists what a night would keep apart now."""
+        return f"slowwave maintain {shlex.quote(self.file)} --consolidate --dry-run --verbose"
+
+
+def undo_command(file: str, which: str) -> str:
+    """Return the command that takes back a run or a proposal, for a shell."""
+    return f"slowwave undo {shlex.quote(file)} {shlex.quote(which)}"
+
+
+def account_of_run(memory_file: Path, named: Path, prefix: str | None) -> Account:
+    """Return what the file says of one run, the last one if none is named.
+
+    named: what the user calls the file. Raises `StoreError`.
+    """
+    from slowwave.store.changes import read_changes
+    from slowwave.store.file import open_reading
+    from slowwave.store.ledger import read_decisions
+    from slowwave.store.lineage import read_claims_of
+
+    with open_reading(memory_file) as file:
+        run = _chosen(file, prefix)
+        decisions = read_decisions(file, run.id)
+        changes, claims = read_changes(file, run.id), read_claims_of(file, run.id)
+        history = _history(file, run)
+    shown = decisions[:MOST_ITEMS]
+    of_each: dict[str, list[Change]] = defaultdict(list)
+    for change in changes:
+        of_each[change.proposal].append(change)
+    memories = Telling(memory_file).memories(memories_of([one.sources for one in shown]))
+    items = (
+        _decided(one, of_each[one.key], claims.get(one.key, ()), memories, str(named))
+        for one in shown
+    )
+    report = run.report or {}
+    return Account(
+        file=str(named),
+        run=run.id,
+        dry_run=False,
+        started=run.started_at[:16].replace("T", " "),
+        outcome=run.outcome,
+        writer=str(run.options.get("model") or "extractive"),
+        embedder=str(run.options.get("embedder") or ""),
+        before=report.get("before"),
+        after=report.get("after"),
+        usage=report.get("model") or {},
+        items=tuple(items),
+        states=Counter(one.state for one in decisions),
+        history=history,
+    )
+
+
+def _account_of_plan(
+    outcome: Outcome, memory_file: Path, named: Path, dry_run: bool, writer: str, embedder: str
+) -> Account:
+    """Return what a dry run would do, or that a night wrote nothing."""
+    from slowwave.store.file import open_reading
+
+    with open_reading(memory_file) as file:
+        history = _history(file, None)
+    shown = outcome.results[:MOST_ITEMS]
+    memories = Telling(memory_file).memories(memories_of([one.proposal.sources for one in shown]))
+    return Account(
+        file=str(named),
+        run=None,
+        dry_run=dry_run,
+        started="",
+        outcome="planned" if outcome.results else "nothing to do",
+        writer=writer,
+        embedder=embedder,
+        before=asdict(outcome.before),
+        after=asdict(outcome.after),
+        usage=asdict(outcome.usage),
+        items=tuple(_planned(one, memories) for one in shown),
+        states=outcome.states,
+        history=history,
+    )
+
+
+def account_of_night(
+    outcome: Outcome, memory_file: Path, named: Path, dry_run: bool, writer: str, embedder: str
+) -> Account:
+    """Return what a night did or, dry, would do, with what it left as it is. Raises `StoreError`.
+
+    What it left the file does not keep.
+    """
+    if outcome.run_id is None:
+        account = _account_of_plan(outcome, memory_file, named, dry_run, writer, embedder)
+    else:
+        account = account_of_run(memory_file, named, outcome.run_id)
+    apart = [(f"{one.guard}: {one.why}", one.sources) for one in outcome.plan.refused]
+    return replace(
+        account,
+        conflicts=_pairs(_disagreements(outcome.conflicts), memory_file),
+        apart=_pairs(apart, memory_file),
+        remarks=tuple(remarks(outcome, dry_run)),
+    )
+
+
+def with_standing_conflicts(account: Account, memory_file: Path, now: str) -> Account:
+    """Return an account with the conflicts that stand in the file now. Raises `StoreError`."""
+    from slowwave.consolidation.planning.conflicts import standing_conflicts
+
+    found = standing_conflicts(memory_file, (), now)
+    return replace(account, conflicts=_pairs(_disagreements(found), memory_file))
+
+
+def _chosen(file: MemoryFile, prefix: str | None) -> Run:
+    from slowwave.store.ledger import read_run, read_runs
+
+    if prefix is not None:
+        return read_run(file, prefix)
+    runs = read_runs(file)
+    if not runs:
+        raise NotFound(
+            f"No run has changed {file.path} yet.",
+            "What one would do: slowwave maintain FILE --consolidate --dry-run --report PATH",
+        )
+    return runs[-1]
+
+
+def _history(file: MemoryFile, until: Run | None) -> tuple[Point, ...]:
+    """Return what runs on the same tenants made of the file, up to one of them."""
+    from slowwave.store.ledger import read_runs
+
+    tenants = [] if until is None else until.options.get("tenant") or []
+    points = []
+    for run in read_runs(file):
+        counts = [(run.report or {}).get(when) for when in ("before", "after")]
+        numbers = [one.get("active") for one in counts if isinstance(one, dict)]
+        known = [one for one in numbers if isinstance(one, int)]
+        if (run.options.get("tenant") or []) == tenants and len(known) == len(counts):
+            points.append(Point(day_of(run.started_at), *known))
+        if until is not None and run.id == until.id:
+            break
+    return tuple(points)
+
+
+def _decided(
+    one: Decision,
+    changes: Sequence[Change],
+    claims: Sequence[KeptClaim],
+    memories: dict[str, Told],
+    file: str,
+) -> Item:
+    before = {each.memory: each.before for each in changes if each.before is not None}
+    gone = {each.memory for each in changes if each.after is None}
+    survivor = memories.get(one.survivor or "")
+    result = one.draft or (None if survivor is None else survivor.content)
+    is_merge = one.operation == "merge"
+    return Item(
+        one.key,
+        one.operation,
+        one.state,
+        one.reason,
+        one.why,
+        tuple(
+            _said(each, memories, each in gone, before.get(each))
+            for each in in_time(one.sources, memories)
+            # Of a merge the one that stays is the result.
+            if not (is_merge and each == one.survivor)
+        ),
+        result,
+        one.derived or one.survivor,
+        _wording(claims),
+        undo_command(file, one.key[:_SHORT]) if one.state == "applied" else None,
+    )
+
+
+def _planned(result: Result, memories: dict[str, Told]) -> Item:
+    proposal = result.proposal
+    stays = memories.get(proposal.survivor or "")
+    text = proposal.draft.text or (None if stays is None else stays.content)
+    return Item(
+        proposal.id,
+        proposal.operation,
+        result.state,
+        proposal.reason,
+        result.why,
+        tuple(
+            _said(each, memories, result.state in _STANDING and each in proposal.leaving)
+            for each in in_time(proposal.sources, memories)
+            if not (proposal.keeps_text and each == proposal.survivor)
+        ),
+        text or None,
+        proposal.survivor,
+        () if proposal.keeps_text else _wording(proposal.draft.claims),
+        None,
+    )
+
+
+def _said(memory: str, memories: Mapping[str, Told], goes: bool, before: str | None = None) -> Said:
+    """Return a memory as it was; what lineage alone remembers has no day."""
+    told = memories.get(memory)
+    if told is None:
+        return Said(memory, "", before or _GONE, goes)
+    return Said(memory, day_of(told.observed_at), before or told.content, goes)
+
+
+def _wording(claims: Iterable[Signed]) -> tuple[str, ...]:
+    worded = Counter(whose_words(one) for one in claims if one.written_by)
+    return tuple(
+        f"{counted(count, 'sentence', 'sentences')} {whose}" for whose, count in worded.items()
+    )
+
+
+def _pairs(found: Sequence[tuple[str, Sequence[str]]], memory_file: Path) -> Pairs:
+    """Return pairs, each as why it is one and its memories, with what those say."""
+    shown = found[:MOST_PAIRS]
+    memories = Telling(memory_file).memories(memories_of([sources for _, sources in shown]))
+    pairs = (
+        Pair(why, tuple(_said(each, memories, goes=False) for each in sources))
+        for why, sources in shown
+    )
+    return Pairs(tuple(pairs), len(found))
+
+
+def _disagreements(conflicts: Iterable[Conflict]) -> list[tuple[str, Sequence[str]]]:
+    return [
+        (f"{one.slot}: {one.values[0]} against {one.values[1]}; {one.why}", one.sources)
+        for one in conflicts
+    ]
