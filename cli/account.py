@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 # So many proposals, and pairs of each kind, are told; a browser has trouble with many more.
 MOST_ITEMS = 1_000
 MOST_PAIRS = 200
+# Of so many active memories conflicts are looked for.
+MOST_COMPARED = 2_000
 # So much of a proposal's id names it wherever it is to be taken back.
 _SHORT = 12
 _GONE = "(no longer in the file)"
@@ -114,7 +116,8 @@ class Account:
     # Of all proposals, by what became of them.
     states: Mapping[str, int]
     history: tuple[Point, ...]
-    conflicts: Pairs = Pairs()
+    # None: there are too many memories to look for them now.
+    conflicts: Pairs | None = None
     # None: the file does not say which pairs a past night kept apart.
     apart: Pairs | None = None
     remarks: tuple[str, ...] = ()
@@ -130,6 +133,11 @@ class Account:
         if self.run is None or not self.states.get("applied"):
             return None
         return undo_command(self.file, self.run)
+
+    @property
+    def look_for_conflicts(self) -> str:
+        """The command that lists the conflicts that stand now."""
+        return f"slowwave conflicts {shlex.quote(self.file)}"
 
     @property
     def look_again(self) -> str:
@@ -232,9 +240,14 @@ def account_of_night(
 
 
 def with_standing_conflicts(account: Account, memory_file: Path, now: str) -> Account:
-    """Return an account with the conflicts that stand in the file now. Raises `StoreError`."""
+    """Return an account with the conflicts that stand in the file now. Raises `StoreError`.
+
+    To look for them takes a millisecond or two a memory: of very many it is left to who wants it.
+    """
     from slowwave.consolidation.planning.conflicts import standing_conflicts
 
+    if (account.after or {}).get("active", 0) > MOST_COMPARED:
+        return account
     found = standing_conflicts(memory_file, (), now)
     return replace(account, conflicts=_pairs(_disagreements(found), memory_file))
 

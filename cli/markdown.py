@@ -30,7 +30,7 @@ def as_markdown(account: Account) -> str:
         *_numbers(account),
         *(_code_block("text", [one]) for one in account.remarks),
         *_proposals(account),
-        *_pairs("Conflicts, left as they are", account.conflicts),
+        *_pairs("Conflicts, left as they are", account.conflicts or Pairs()),
         *_pairs("Kept apart, though they look alike", account.apart or Pairs()),
     ]
     return f"{MARK}\n" + "\n\n".join(parts) + "\n"

@@ -46,7 +46,8 @@ def report(
 ) -> None:
     """Write what a run did as one HTML page that needs no network, or as Markdown, or both.
 
-    Conflicts are those that stand in the file now. An earlier report is replaced, nothing else.
+    Conflicts are those that stand in the file now, looked for where that is a matter of seconds. An
+    earlier report is replaced, nothing else.
     """
     paths = [one for one in (html, md) if one is not None]
     if not paths:

@@ -227,6 +227,15 @@ def test_a_report_of_more_proposals_than_can_be_shown_says_so(
     assert f"of {count} proposals" in page
 
 
+def test_of_very_many_memories_a_report_says_how_to_look_for_conflicts(
+    after_a_night: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    command = f"slowwave conflicts {after_a_night}"
+    assert command not in cli("report", after_a_night, "--html", "-").out
+    monkeypatch.setattr(accounts, "MOST_COMPARED", 0)
+    assert command in cli("report", after_a_night, "--html", "-").out
+
+
 def test_a_damaged_vector_is_left_out_of_the_map(after_a_night: Path, cli: Cli) -> None:
     execute(
         after_a_night,
