@@ -43,6 +43,12 @@ _MOST_SHOWN = 20_000
 def trace(
     file: FileArgument,
     memory: Annotated[str, typer.Argument(metavar="MEMORY", help="Its id, or the start of it.")],
+    dot: Annotated[
+        bool, typer.Option("--dot", help="As a graph for Graphviz: ... --dot | dot -Tsvg")
+    ] = False,
+    mermaid: Annotated[
+        bool, typer.Option("--mermaid", help="As a graph for Mermaid, which a comment may hold.")
+    ] = False,
     format: FormatOption = None,
     state: StateOption = None,
     config: ConfigOption = None,
@@ -50,9 +56,8 @@ def trace(
     quiet: QuietOption = False,
 ) -> None:
     """Show where a memory came from, and what was made from it, to every depth."""
-    from rich.text import Text
-    from rich.tree import Tree
-
+    if sum((dot, mermaid, json)) > 1:
+        raise typer.BadParameter("Only one of --dot, --mermaid and --json can be written.")
     from slowwave.store.file import open_reading
     from slowwave.store.lineage import (
         Ancestor,
@@ -70,6 +75,12 @@ def trace(
         sources, derived = trace_sources(opened, found.id), trace_derived(opened, found.id)
         claims = read_claims(opened, found.id)
     output = Output(json, quiet)
+    if dot or mermaid:
+        from .graph import Node, as_dot, as_mermaid, graph_of
+
+        graph = graph_of(Node(found.id, found.content, found.status), sources, derived)
+        output.show(as_dot(graph) if dot else as_mermaid(graph))
+        return
     # Of a memory that has left the file the lineage keeps no more than what it said.
     layer, generation = (
         (None, None) if isinstance(found, Ancestor) else (found.layer, found.generation)
@@ -90,6 +101,9 @@ def trace(
             }
         )
         return
+    from rich.text import Text
+    from rich.tree import Tree
+
     said = shortened_for_stdout(found.content, _MOST_SHOWN)
     shown = ", ".join(filter(None, (layer, found.status)))
     tree = Tree(Text(f"{clean(found.id)} ({shown}) {said}"))

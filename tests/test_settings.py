@@ -95,7 +95,12 @@ def options() -> dict[str, TyperOption]:
 
 
 # What is undone, and whether that is only rehearsed, is said of one call.
-OF_ONE_CALL = {"since_run", "rehearse", "since", "until", "as_of", "self_", "html", "md"}
+OF_ONE_CALL = {"since_run", "rehearse", "since", "until", "as_of", "self_"} | {
+    "html",
+    "md",
+    "dot",
+    "mermaid",
+}
 
 
 def test_the_config_knows_each_option_but_those_of_one_call() -> None:
