@@ -244,10 +244,10 @@ def with_standing_conflicts(account: Account, memory_file: Path, now: str) -> Ac
 
     To look for them takes a millisecond or two a memory: of very many it is left to who wants it.
     """
-    from slowwave.consolidation.planning.conflicts import standing_conflicts
-
     if (account.after or {}).get("active", 0) > MOST_COMPARED:
         return account
+    from slowwave.consolidation.planning.conflicts import standing_conflicts
+
     found = standing_conflicts(memory_file, (), now)
     return replace(account, conflicts=_pairs(_disagreements(found), memory_file))
 

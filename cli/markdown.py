@@ -15,7 +15,8 @@ from .output import clean
 from .report_file import MARK
 from .telling import counted
 
-# Comments end somewhere: 65,536 characters on the usual sites.
+# Comments end somewhere, at 65,536 characters on the usual sites: so many are for proposals.
+_MOST_CHARACTERS = 50_000
 _MOST_ITEMS = 50
 _MOST_PAIRS = 20
 _WIDTH = 96
@@ -70,13 +71,17 @@ def _proposals(account: Account) -> Iterator[str]:
     states = ", ".join(f"{count:,} {state}" for state, count in sorted(account.states.items()))
     count = counted(account.proposals, "proposal", "proposals")
     yield f"### {count}{': ' if states else ''}{states}"
-    shown = account.items[:_MOST_ITEMS]
-    for item in shown:
-        yield _code_block("diff", _proposal(item))
-        if item.undo:
-            yield f"Take it back with {_code(item.undo)}"
-    if len(shown) < account.proposals:
-        yield f"The first {len(shown)} of {account.proposals:,}; all of them with `slowwave log`."
+    written = shown = 0
+    for item in account.items[:_MOST_ITEMS]:
+        undo = f"\n\nTake it back with {_code(item.undo)}" if item.undo else ""
+        block = _code_block("diff", _proposal(item)) + undo
+        written += len(block)
+        if written > _MOST_CHARACTERS:
+            break
+        shown += 1
+        yield block
+    if shown < account.proposals:
+        yield f"The first {shown} of {account.proposals:,}; all of them with `slowwave log`."
 
 
 def _proposal(item: Item) -> Iterator[str]:

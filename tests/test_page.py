@@ -227,6 +227,18 @@ def test_a_report_of_more_proposals_than_can_be_shown_says_so(
     assert f"of {count} proposals" in page
 
 
+def test_markdown_fits_a_comment_however_much_memories_say(
+    memory_file: Path, embedder: SentenceEmbedder, cli: Cli
+) -> None:
+    for number in range(60):
+        text = f"Pump {number} was oiled, {' and '.join(f'part {number}{n}' for n in range(60))}."
+        fill(memory_file, told([text] * 3, f"pump{number}"))
+    night(memory_file, embedder)
+    text = cli("report", memory_file, "--md", "-").out
+    assert 20_000 < len(text) < 65_536
+    assert re.search(r"The first \d+ of 60;", text)
+
+
 def test_of_very_many_memories_a_report_says_how_to_look_for_conflicts(
     after_a_night: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch
 ) -> None:
