@@ -68,7 +68,7 @@ def test_a_memory_without_lineage_is_a_graph_of_one(memory_file: Path, cli: Cli)
 
 
 def test_a_graph_comes_in_one_form_at_a_time(made: Path, cli: Cli) -> None:
-    for others in (("--dot", "--mermaid"), ("--dot", "--json")):
+    for others in (("--dot", "--mermaid"), ("--dot", "--json"), ("--html", "-", "--json")):
         assert cli("trace", made, "oncall-00", *others).code == 2
 
 

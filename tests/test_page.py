@@ -302,6 +302,31 @@ def test_a_page_allows_its_own_script_and_nothing_else(after_a_night: Path, cli:
     assert re.findall(r"""(?:src|href)=|url\(|@import|style=""", page) == []
 
 
+# ----------------------------------------------------------------- lineage
+
+
+def test_a_lineage_page_has_what_a_memory_was_made_from_and_into(
+    after_a_night: Path, tmp_path: Path, cli: Cli
+) -> None:
+    (edge, *_) = rows(after_a_night, "SELECT * FROM synthesized_from")
+    page = tmp_path / "lineage.html"
+    ended = cli("trace", after_a_night, edge["derived_id"], "--html", page)
+    assert (ended.code, ended.out) == (0, f"Written: {page}\n")
+    made_from = page.read_text("utf-8").partition("<h2>Made from</h2>")[2]
+    assert edge["source_id"] in made_from.partition("<h2>Made into</h2>")[0]
+    page = cli("trace", after_a_night, edge["source_id"], "--html", "-").out
+    assert edge["derived_id"] in page.partition("<h2>Made into</h2>")[2]
+
+
+def test_no_memory_adds_a_tag_to_a_lineage_page(hostile: Path, cli: Cli) -> None:
+    for row in rows(hostile, "SELECT id FROM memories WHERE status = 'active'"):
+        tags = Tags(cli("trace", hostile, row["id"], "--html", "-").out).found
+        ours = {"html", "head", "meta", "title", "style", "body", "header", "h1", "p", "code"}
+        ours |= {"main", "div", "bdi", "small", "section", "h2", "ul", "li", "span", "footer"}
+        assert {tag for tag, _ in tags} - ours == set()
+        assert [name for _, given in tags for name in given if name.startswith("on")] == []
+
+
 # ----------------------------------------------------------------- where it is written
 
 
