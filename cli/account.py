@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from slowwave.store.errors import NotFound
+from slowwave.store.records import LAYERS
 
 from .report import remarks
 from .telling import Signed, Telling, Told, counted, day_of, in_time, memories_of, whose_words
@@ -30,8 +31,12 @@ MOST_COMPARED = 2_000
 # So much of a proposal's id names it wherever it is to be taken back.
 _SHORT = 12
 _GONE = "(no longer in the file)"
-# What stands in the file, or is going to.
+# What stands in the file, or is going to; and what is said of other results.
 _STANDING = ("applied", "planned")
+_RESULTS = {
+    "pending": "What would stand then",
+    "undone": "What stood until it was taken back",
+}
 
 
 @dataclass(frozen=True)
@@ -51,6 +56,7 @@ class Item:
 
     key: str
     operation: str
+    tenant: str
     state: str
     reason: str
     # What went wrong, or was left out.
@@ -68,6 +74,13 @@ class Item:
     def stands(self) -> bool:
         """Whether its result is, or is going to be, what agents read."""
         return self.state in _STANDING
+
+    @property
+    def about_result(self) -> str:
+        """What is said above its result."""
+        if self.stands:
+            return "What stands then"
+        return _RESULTS.get(self.state, "What would have stood then")
 
 
 @dataclass(frozen=True)
@@ -183,9 +196,9 @@ def account_of_run(memory_file: Path, named: Path, prefix: str | None) -> Accoun
         outcome=run.outcome,
         writer=str(run.options.get("model") or "extractive"),
         embedder=str(run.options.get("embedder") or ""),
-        before=report.get("before"),
-        after=report.get("after"),
-        usage=report.get("model") or {},
+        before=_counts(report.get("before")),
+        after=_counts(report.get("after")),
+        usage=_usage(report.get("model")),
         items=tuple(items),
         states=Counter(one.state for one in decisions),
         history=history,
@@ -283,6 +296,31 @@ def _history(file: MemoryFile, until: Run | None) -> tuple[Point, ...]:
     return tuple(points)
 
 
+def _counts(kept: Any) -> dict[str, Any] | None:
+    """Return what a run counted; None where it was cut off, or did not count all of it yet."""
+    if not isinstance(kept, dict):
+        return None
+    counts = {name: kept.get(name) for name in ("active", "superseded", "tokens")}
+    layers = kept.get("layers")
+    found = layers if isinstance(layers, dict) else {}
+    of_each = {layer: found.get(layer, 0) for layer in LAYERS}
+    # Somebody else may have written what an import brought along.
+    if not all(isinstance(one, int) for one in (*counts.values(), *of_each.values())):
+        return None
+    return {**counts, "layers": of_each}
+
+
+def _usage(kept: Any) -> dict[str, Any]:
+    """Return what a model was asked, as far as a run says so in numbers."""
+    from slowwave.consolidation.proposals import Usage
+
+    found = kept if isinstance(kept, dict) else {}
+    return {
+        name: found[name] if isinstance(found.get(name), (int, float)) else none
+        for name, none in asdict(Usage(cost_usd=None)).items()
+    }
+
+
 def _decided(
     one: Decision,
     changes: Sequence[Change],
@@ -298,6 +336,7 @@ def _decided(
     return Item(
         one.key,
         one.operation,
+        one.tenant,
         one.state,
         one.reason,
         one.why,
@@ -321,6 +360,7 @@ def _planned(result: Result, memories: dict[str, Told]) -> Item:
     return Item(
         proposal.id,
         proposal.operation,
+        proposal.tenant,
         result.state,
         proposal.reason,
         result.why,

@@ -86,7 +86,8 @@ def _proposals(account: Account) -> Iterator[str]:
 
 def _proposal(item: Item) -> Iterator[str]:
     """Yield what is kept, what goes and what stands then, as a diff shows it."""
-    yield f"@@ {item.operation} ({item.state}) @@"
+    tenant = "" if item.tenant == "default" else f", tenant {item.tenant}"
+    yield clean(f"@@ {item.operation} ({item.state}{tenant}) @@")
     yield from _wrapped("  ", item.reason)
     if item.why:
         yield from _wrapped("! ", item.why)

@@ -248,6 +248,54 @@ def test_of_very_many_memories_a_report_says_how_to_look_for_conflicts(
     assert command in cli("report", after_a_night, "--html", "-").out
 
 
+@pytest.mark.parametrize(
+    "kept",
+    [
+        None,
+        "{}",
+        '{"before": {"active": 3}, "model": {}}',
+        '{"before": 1, "after": {"active": "<b>"}, "model": {"calls": "<b>"}}',
+        '{"before": {"active": 1, "superseded": 0, "tokens": 1, "layers": {"core": "<b>"}}}',
+    ],
+)
+def test_a_run_that_was_cut_off_or_counted_less_is_told_all_the_same(
+    kept: str | None, after_a_night: Path, cli: Cli
+) -> None:
+    execute(after_a_night, "UPDATE runs SET outcome = 'interrupted', report = ?", kept)
+    for form in ("--html", "--md"):
+        ended = cli("report", after_a_night, form, "-")
+        assert (ended.code, ended.err) == (0, "")
+        assert "interrupted" in ended.out
+
+
+def test_what_was_taken_back_is_told_as_what_stood(after_a_night: Path, cli: Cli) -> None:
+    (run,) = rows(after_a_night, "SELECT id FROM runs")
+    assert cli("undo", after_a_night, run["id"]).code == 0
+    page = cli("report", after_a_night, "--html", "-").out
+    assert "What stood until it was taken back" in page
+    assert "slowwave undo" not in page
+    assert '<article class="item stands">' not in page
+
+
+def test_each_proposal_says_its_tenant_where_it_has_one(memory_file: Path, cli: Cli) -> None:
+    fill(memory_file, told(TWINS, "twin", tenant="<i>ops</i>"))
+    assert cli("maintain", memory_file, "--consolidate").code == 0
+    assert "tenant &lt;i&gt;ops&lt;/i&gt;" in cli("report", memory_file, "--html", "-").out
+    assert "tenant <i>ops</i>) @@" in cli("report", memory_file, "--md", "-").out
+
+
+def test_the_night_of_another_agents_file_has_a_report_too(tmp_path: Path, cli: Cli) -> None:
+    source = Path(__file__).parent / "formats" / "mcp-server-memory" / "memory.jsonl"
+    file, page = tmp_path / "memory.jsonl", tmp_path / "night.html"
+    file.write_bytes(source.read_bytes())
+    maintain = ("maintain", file, "--consolidate", "--report", page)
+    assert cli(*maintain, "--dry-run").code == 0
+    assert "What a night would do" in page.read_text("utf-8")
+    assert cli(*maintain, "--format", "mcp-server-memory").code == 0
+    assert shlex.join(["slowwave", "undo", str(file)]) in page.read_text("utf-8")
+    assert cli("report", file, "--md", "-").code == 0
+
+
 def test_a_damaged_vector_is_left_out_of_the_map(after_a_night: Path, cli: Cli) -> None:
     execute(
         after_a_night,
