@@ -16,6 +16,8 @@ from slowwave.store.purge import KEPT_DAYS
 from .foreign import FormatOption, StateOption, place_of
 from .night import Night
 from .output import Output
+from .report_file import refuse_unwritable
+from .run_report import is_page
 from .settings import (
     ConfigOption,
     FilesArgument,
@@ -174,6 +176,13 @@ def maintain(
         float,
         typer.Option(metavar="SHARE", min=0, max=1, help="How far recall@10 may fall."),
     ] = 0.01,
+    report: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="PATH",
+            help="Write what it did, or would do, as a page (.html) or as Markdown (.md).",
+        ),
+    ] = None,
     exit_code: Annotated[
         bool, typer.Option("--exit-code", help="With --dry-run: end with 4 if there is work to do.")
     ] = False,
@@ -207,6 +216,7 @@ def maintain(
             raise typer.BadParameter(f"{_spelled(one)} goes with {_any_of(others)}.")
     if guard is not None and dry_run and not ask and not given.isdisjoint(_ASKING):
         raise typer.BadParameter("In a dry run --guard goes with --ask: what is measured is asked.")
+    _refuse_report(report, files)
     output = Output(json, quiet)
     for one, others in _IDLE_WITHOUT.items():
         if is_on_command_line(context, one) and given.isdisjoint(others):
@@ -239,6 +249,7 @@ def maintain(
         exit_code,
         verbose,
         _guard(guard, guard_limit) if consolidate else None,
+        report,
         output,
     )
     places = [place_of(file, format, state, writes=not dry_run) for file in files]
@@ -254,6 +265,16 @@ def _guard(questions: str | None, limit: float) -> Guard | None:
     from slowwave.consolidation.evaluation.questions import read_questions
 
     return Guard(None if questions == "self" else read_questions(Path(questions)), limit)
+
+
+def _refuse_report(report: Path | None, files: Sequence[Path]) -> None:
+    """Refuse a report that could not be written, before a night is spent on it."""
+    if report is None:
+        return
+    if len(files) > 1:
+        raise typer.BadParameter("--report is of one file: name one, or run each by itself.")
+    is_page(report)
+    refuse_unwritable(report)
 
 
 def _spelled(option: str) -> str:

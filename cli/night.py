@@ -20,6 +20,7 @@ from .output import Output, clean
 from .progress import shown_progress
 from .recall_guard import guard_as_json, guard_as_text
 from .report import as_json, as_text, budget_as_json, budget_as_text
+from .report_file import write_report
 from .signals import signals_of_this_command
 
 if TYPE_CHECKING:
@@ -57,6 +58,8 @@ class Night:
     verbose: bool
     # What recall is measured by before anything is applied; None: it is not.
     guard: Guard | None
+    # Where what it did is written as a page or as Markdown, if anywhere.
+    report: Path | None
     output: Output
 
     def on(self, files: Sequence[Place]) -> int:
@@ -107,6 +110,7 @@ class Night:
                     outcome = replace(outcome, usage=outcome.usage + verdict.usage)
             signals.close()
             unwritten: StoreError | None = None
+            unreported: StoreError | None = None
             if not self.dry_run:
                 try:
                     stale, tenants = place.write_back(), self.options.tenants
@@ -115,6 +119,10 @@ class Night:
                     unwritten = error
             found: dict[str, Any] = {}
             with signals.limited():
+                try:
+                    self._report(outcome, memory_file, place.named, writer)
+                except StoreError as error:
+                    unreported = error
                 if self.output.json:
                     found = as_json(outcome, str(place.named), self.dry_run, writer)
                     found |= budget_as_json(full, place.budget()) | guard_as_json(verdict)
@@ -127,11 +135,31 @@ class Night:
                         *guard_as_text(verdict),
                     )
         code = signals.code or _code(outcome, self.dry_run and self.tells_work)
+        if unreported is not None:
+            code = code if code not in (Code.DONE, Code.WORK_TO_DO) else Code.PARTLY
+            self.output.error(unreported.message, unreported.hint, code)
         if unwritten is not None:
             code = code or Code.PARTLY
             self.output.error(unwritten.message, "The next run writes it.", code)
             return code, found
         return self._with_problems(place.named, outcome, writer, code), found
+
+    def _report(self, outcome: Outcome, memory_file: Path, named: Path, writer: Writer) -> None:
+        """Write the page or the Markdown that is wanted. Raises `StoreError`."""
+        if self.report is None:
+            return
+        from .account import account_of_night
+        from .run_report import report_of
+
+        account = account_of_night(
+            outcome,
+            memory_file,
+            named,
+            self.dry_run,
+            writer.model or writer.name,
+            self.embedder.name,
+        )
+        write_report(self.report, report_of(account, self.report, memory_file), named)
 
     def _options(self, takes_texts: bool) -> CycleOptions:
         only = self.options.only if takes_texts else self.options.only & _WITHOUT_A_NEW_TEXT

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from rich.console import RenderableType
     from rich.table import Table
 
-    from slowwave.consolidation.proposals import AskedWindow, Result, Suspicion, TooLong
+    from slowwave.consolidation.proposals import AskedWindow, Plan, Result, Suspicion, TooLong
     from slowwave.consolidation.running.outcome import Outcome
     from slowwave.consolidation.running.purge import Purged
     from slowwave.consolidation.writing.writer import Writer
@@ -103,19 +103,18 @@ def as_text(
         parts.append(undecided_as_text(plan.undecided, memory_texts))
     if plan.refused and (outcome.results or verbose):
         parts.append(refused_as_text(plan.refused, memory_texts, verbose))
-    if plan.suspicious:
-        parts.append(_suspicions(plan.suspicious))
-    if plan.too_long:
-        parts.append(_too_long(plan.too_long))
-    if plan.damaged:
-        parts.append(_damaged(plan.damaged))
-    parts += _purge(outcome.purged, dry_run)
-    if outcome.backup:
-        parts.append(clean(f"As it was before: {outcome.backup}"))
+    parts += _left_out(plan)
+    parts += _beside(outcome, dry_run)
     if outcome.results or outcome.asked:
         parts.append(_ending(outcome, file, dry_run))
     # A blank line between them.
     return [line for part in parts for line in (part, "")][:-1]
+
+
+def remarks(outcome: Outcome, dry_run: bool) -> list[str]:
+    """Return what else is to be said of a night, besides its proposals and pairs."""
+    asked = [_questions(outcome.asked)] if outcome.asked else []
+    return [*asked, *_left_out(outcome.plan), *_beside(outcome, dry_run)]
 
 
 def budget_as_json(before: Budget | None, after: Budget | None) -> dict[str, Any]:
@@ -270,6 +269,24 @@ def _block(result: Result, memories: dict[str, ShownMemory]) -> ProposalBlock:
         stands if done or not result.why else None,
         () if proposal.keeps_text else proposal.draft.claims,
     )
+
+
+def _left_out(plan: Plan) -> list[str]:
+    """Say which memories nothing was made of, whatever they say."""
+    parts = []
+    if plan.suspicious:
+        parts.append(_suspicions(plan.suspicious))
+    if plan.too_long:
+        parts.append(_too_long(plan.too_long))
+    if plan.damaged:
+        parts.append(_damaged(plan.damaged))
+    return parts
+
+
+def _beside(outcome: Outcome, dry_run: bool) -> list[str]:
+    """Say what was purged, and where the backup lies."""
+    backup = [clean(f"As it was before: {outcome.backup}")] if outcome.backup else []
+    return [*_purge(outcome.purged, dry_run), *backup]
 
 
 def _suspicions(suspicious: tuple[Suspicion, ...]) -> str:

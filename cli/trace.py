@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from .branches import Branch, trees_of
 from .foreign import FormatOption, StateOption, place_of
 from .memory_texts import shortened_for_stdout, whose_words
 from .output import Output, clean
+from .report_file import STDOUT, refuse_unwritable, write_report
 from .settings import ConfigOption, FileArgument, JsonOption, QuietOption
 
 if TYPE_CHECKING:
@@ -23,20 +26,6 @@ if TYPE_CHECKING:
 # at some depth (Python's at about 500), and lines have an end.
 _DEPTH_OF_JSON = 100
 _DEPTH_OF_TEXT = 12
-
-
-@dataclass(frozen=True)
-class _Branch:
-    """A memory at its place in a tree, with what lies behind it."""
-
-    ancestor: Ancestor
-    behind: tuple[_Branch, ...] = ()
-    # What lies behind it stands in another place: it was reached there before.
-    seen: bool = False
-    # What lies behind it is a tree of its own, further down.
-    continued: bool = False
-
-
 # So many characters of a memory are shown on a terminal; a pipe or a program gets all of them.
 _MOST_SHOWN = 20_000
 
@@ -44,6 +33,16 @@ _MOST_SHOWN = 20_000
 def trace(
     file: FileArgument,
     memory: Annotated[str, typer.Argument(metavar="MEMORY", help="Its id, or the start of it.")],
+    dot: Annotated[
+        bool, typer.Option("--dot", help="As a graph for Graphviz: ... --dot | dot -Tsvg")
+    ] = False,
+    mermaid: Annotated[
+        bool, typer.Option("--mermaid", help="As a graph for Mermaid, which a comment may hold.")
+    ] = False,
+    html: Annotated[
+        Path | None,
+        typer.Option("--html", metavar="PATH", help="As a page for a browser; - for stdout."),
+    ] = None,
     format: FormatOption = None,
     state: StateOption = None,
     config: ConfigOption = None,
@@ -54,9 +53,10 @@ def trace(
 
     To every depth, with the words of what is no longer in the file.
     """
-    from rich.text import Text
-    from rich.tree import Tree
-
+    if sum((dot, mermaid, json, html is not None)) > 1:
+        raise typer.BadParameter("Only one of --dot, --mermaid, --html and --json can be said.")
+    if html is not None:
+        refuse_unwritable(html)
     from slowwave.store.file import open_reading
     from slowwave.store.lineage import (
         Ancestor,
@@ -74,9 +74,26 @@ def trace(
         sources, derived = trace_sources(opened, found.id), trace_derived(opened, found.id)
         claims = read_claims(opened, found.id)
     output = Output(json, quiet)
+    if html is not None:
+        from .lineage_page import as_lineage_page
+
+        trees = [trees_of(one, _DEPTH_OF_TEXT) for one in (sources, derived)]
+        write_report(html, as_lineage_page(str(file), found, claims, *trees), file)
+        if html != STDOUT:
+            output.show(clean(f"Written: {html}"))
+        return
+    if dot or mermaid:
+        from .graph import Node, as_dot, as_mermaid, graph_of
+
+        graph = graph_of(Node(found.id, found.content, found.status), sources, derived)
+        output.show(as_dot(graph) if dot else as_mermaid(graph))
+        return
     if json:
         output.result(trace_as_json(found, claims, sources, derived))
         return
+    from rich.text import Text
+    from rich.tree import Tree
+
     layer = None if isinstance(found, Ancestor) else found.layer
     said = shortened_for_stdout(found.content, _MOST_SHOWN)
     shown = ", ".join(filter(None, (layer, found.status)))
@@ -118,33 +135,8 @@ def _tell(tree: Tree, claims: Sequence[KeptClaim]) -> None:
             branch.add(Text(clean(f"{shortened_for_stdout(one.text, 400)} ({whose_words(one)})")))
 
 
-def _trees(lineage: Lineage, depth: int) -> list[tuple[str, tuple[_Branch, ...]]]:
-    """Return a lineage as trees of so many generations, each with the memory that it starts from.
-
-    What lies behind a memory is shown once, however many ways lead to it.
-    """
-    roots, seen = [lineage.start], {lineage.start}
-
-    def branch(ancestor: Ancestor, left: int) -> _Branch:
-        if ancestor.id not in lineage.steps:
-            return _Branch(ancestor)
-        if ancestor.id in seen:
-            return _Branch(ancestor, seen=True)
-        seen.add(ancestor.id)
-        if left == 0:
-            roots.append(ancestor.id)
-            return _Branch(ancestor, continued=True)
-        return _Branch(ancestor, branches(ancestor.id, left))
-
-    def branches(memory_id: str, left: int) -> tuple[_Branch, ...]:
-        return tuple(branch(one, left - 1) for one in lineage.steps.get(memory_id, ()))
-
-    # The list grows while it is walked.
-    return [(root, branches(root, depth)) for root in roots]
-
-
 def _as_json(lineage: Lineage, behind: str) -> dict[str, Any]:
-    (_, first), *further = _trees(lineage, _DEPTH_OF_JSON)
+    (_, first), *further = trees_of(lineage, _DEPTH_OF_JSON)
     return {
         behind: _nested(first, behind),
         f"further_{behind}": [
@@ -153,7 +145,7 @@ def _as_json(lineage: Lineage, behind: str) -> dict[str, Any]:
     }
 
 
-def _nested(branches: tuple[_Branch, ...], behind: str) -> list[dict[str, Any]]:
+def _nested(branches: tuple[Branch, ...], behind: str) -> list[dict[str, Any]]:
     return [
         {
             "id": one.ancestor.id,
@@ -172,13 +164,13 @@ def _nested(branches: tuple[_Branch, ...], behind: str) -> list[dict[str, Any]]:
 def _grow(tree: Tree, lineage: Lineage, title: str) -> None:
     from rich.text import Text
 
-    for root, branches in _trees(lineage, _DEPTH_OF_TEXT):
+    for root, branches in trees_of(lineage, _DEPTH_OF_TEXT):
         if branches:
             further = "" if root == lineage.start else f", further on from {root}"
             _add(tree.add(Text(f"{title}{further}")), branches)
 
 
-def _add(tree: Tree, branches: tuple[_Branch, ...]) -> None:
+def _add(tree: Tree, branches: tuple[Branch, ...]) -> None:
     from rich.text import Text
 
     for one in branches:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
@@ -119,3 +120,23 @@ def dimensions_of(file: MemoryFile) -> dict[str, int]:
     """Return the number of dimensions that each model's vectors have in this file."""
     rows = file.rows("SELECT model, max(dimensions) AS d FROM embeddings GROUP BY model")
     return {row["model"]: row["d"] for row in rows}
+
+
+def with_vectors(file: MemoryFile, model: str) -> list[str]:
+    """Return the ids of the active memories that have a vector of a model, sorted."""
+    rows = file.db.conn.execute(
+        "SELECT memory_id FROM embeddings JOIN memories ON id = memory_id "
+        "WHERE model = ? AND status = 'active' ORDER BY 1",
+        [model],
+    )
+    return [memory_id for (memory_id,) in rows]
+
+
+def read_vectors_of(file: MemoryFile, model: str, ids: Sequence[str]) -> dict[str, bytes]:
+    """Return the kept vectors of memories by their ids; what is no sound vector is left out."""
+    rows = file.db.conn.execute(
+        "SELECT memory_id, vector FROM embeddings "
+        "WHERE model = ? AND memory_id IN (SELECT value FROM json_each(?)) ORDER BY 1",
+        [model, json.dumps(list(ids))],
+    )
+    return {memory_id: blob for memory_id, blob in rows if is_sound(blob)}

@@ -17,7 +17,7 @@ HEAVIEST = {"torch", "transformers", "sentence_transformers", "litellm", "mcp"}
 EMBEDDING = {"onnxruntime", "tokenizers"}
 PLANNING = {"numpy", "scipy", "sklearn"}
 # Typer itself loads pydantic.
-LIGHTER = {"rich", "sqlite_utils", "snowballstemmer", "tenacity", "filelock"}
+LIGHTER = {"rich", "sqlite_utils", "snowballstemmer", "tenacity", "filelock", "jinja2"}
 
 
 def loaded(arguments: Sequence[object], names: set[str]) -> set[str]:
@@ -40,10 +40,15 @@ def embedded(memory_file: Path, embedder: SentenceEmbedder) -> Path:
     return memory_file
 
 
-@pytest.mark.parametrize("command", ["maintain", "mcp"])
+@pytest.mark.parametrize("command", ["maintain", "mcp", "report"])
 def test_help_loads_nothing_but_typer_and_the_standard_library(command: str) -> None:
     everything = HEAVIEST | EMBEDDING | PLANNING | LIGHTER
     assert loaded([command, "--help"], everything) == set()
+
+
+def test_a_report_loads_no_model(embedded: Path) -> None:
+    arguments = ["report", embedded, "--html", embedded.with_name("night.html")]
+    assert loaded(arguments, HEAVIEST | EMBEDDING | {"scipy", "sklearn", "jinja2"}) == {"jinja2"}
 
 
 @pytest.mark.parametrize("command", ["check", "log"])

@@ -97,7 +97,8 @@ def options() -> dict[str, TyperOption]:
 # What is undone, whether that is only rehearsed, and who may do what with a server, is said of one
 # call.
 OF_ONE_CALL = {"since_run", "rehearse", "since", "until", "as_of", "self_"} | {
-    *("allow_writes", "http", "host", "token")
+    *("allow_writes", "http", "host", "token"),
+    *("html", "md", "dot", "mermaid"),
 }
 
 

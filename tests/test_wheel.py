@@ -57,6 +57,8 @@ def test_a_night_runs_from_the_wheel_alone(installed: Path) -> None:
     night = run(installed, *slowwave, "maintain", "memory.db", "--consolidate")
     assert night.returncode == 0, night.stderr
     assert "9 -> 4 memories" in night.stdout
+    page = run(installed, *slowwave, "report", "memory.db", "--html", "-")
+    assert page.stdout.startswith("<!DOCTYPE html>"), page.stderr
 
 
 def test_the_wheel_brings_the_command_and_no_tests(installed: Path) -> None:
