@@ -6,6 +6,7 @@ import re
 
 import pytest
 
+from slowwave.consolidation.text import units
 from slowwave.consolidation.text.announcing import without_announcements
 from slowwave.consolidation.text.case_folding import fold_case
 from slowwave.consolidation.text.dates import current_part
@@ -291,3 +292,16 @@ def test_an_owner_stands_in_front_of_what_is_owned() -> None:
 def test_a_sentence_that_no_phrase_opens_has_one_form() -> None:
     assert len(list(fronted_forms(tokenise("The kiln is hot.")))) == 1
     assert len(list(fronted_forms(tokenise("Every night the kiln is hot.")))) > 1
+
+
+def test_each_unit_is_spelled_in_small_letters_and_counts_in_one_that_is_no_multiple() -> None:
+    spelled = {
+        word: name
+        for measured in units._SPELLINGS.values()
+        for name, words in measured.items()
+        for word in words.split()
+    }
+    assert [word for word in spelled if word != word.lower()] == []
+    bases = {base for base, _ in units.IN_BASE.values()}
+    assert bases & units.IN_BASE.keys() == set()
+    assert bases <= set(spelled.values())

@@ -46,8 +46,8 @@ class ModelWriter:
     ) -> None:
         """Take the endpoint, how many calls may be under way, and the budget.
 
-        With a tape answers are recorded, or come from a recording. checker: who gives the second
-        opinions; with none, what needs one counts as turned down.
+        recordings: where answers go, or come from. checker: who gives the second opinions; with
+        none, what needs one counts as turned down.
         """
         self._endpoint = endpoint
         self._checker = checker

@@ -54,6 +54,7 @@ _SPELLINGS = {
     },
     "temperature": {"°C": "°c celsius", "°F": "°f fahrenheit", "°": "° degree degrees"},
     "rate": {
+        "bps": "bps bit/s",
         "kbps": "kbps kbit/s",
         "Mbps": "mbps mbit/s",
         "Gbps": "gbps gbit/s",
