@@ -28,7 +28,7 @@ from .settings import (
 from .writers import make_recordings, make_writer, operations_of
 
 if TYPE_CHECKING:
-    from slowwave.consolidation.evaluation.guard import Guard
+    from slowwave.consolidation.evaluation.guard import RecallGuard
 
 
 # What makes no sense without one of some others, and what only has no effect then: it may stand in
@@ -258,13 +258,13 @@ def maintain(
     raise typer.Exit(night.on(places))
 
 
-def _guard(questions: str | None, limit: float) -> Guard | None:
+def _guard(questions: str | None, limit: float) -> RecallGuard | None:
     if questions in (None, "none"):
         return None
-    from slowwave.consolidation.evaluation.guard import Guard
+    from slowwave.consolidation.evaluation.guard import RecallGuard
     from slowwave.consolidation.evaluation.questions import read_questions
 
-    return Guard(None if questions == "self" else read_questions(Path(questions)), limit)
+    return RecallGuard(None if questions == "self" else read_questions(Path(questions)), limit)
 
 
 def _refuse_report(report: Path | None, files: Sequence[Path]) -> None:

@@ -24,7 +24,7 @@ from .report_file import write_report
 from .signals import signals_of_this_command
 
 if TYPE_CHECKING:
-    from slowwave.consolidation.evaluation.guard import Guard, Verdict
+    from slowwave.consolidation.evaluation.guard import RecallGuard, Verdict
     from slowwave.consolidation.model.recording import Recordings
     from slowwave.consolidation.options import CycleOptions
     from slowwave.consolidation.progress import Progress
@@ -57,7 +57,7 @@ class Night:
     tells_work: bool
     verbose: bool
     # What recall is measured by before anything is applied; None: it is not.
-    guard: Guard | None
+    guard: RecallGuard | None
     # Where what it did is written as a page or as Markdown, if anywhere.
     report: Path | None
     output: Output

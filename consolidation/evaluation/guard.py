@@ -27,7 +27,7 @@ _ROUNDS = 5
 
 
 @dataclass(frozen=True)
-class Guard:
+class RecallGuard:
     """What recall is measured by, and how far it may fall."""
 
     # None lets the memories of the file ask for themselves.
@@ -60,7 +60,7 @@ def tried_first(
     embedder: Embedder,
     writer: Writer,
     now: datetime,
-    guard: Guard,
+    guard: RecallGuard,
     keeps_answers: bool,
     progress: Progress,
     interruption: Interruption,

@@ -20,14 +20,11 @@ from slowwave.store.vectors import read_vectors
 from slowwave.store.words import WordIndex
 
 from .filter import Filter
-from .keys import current_holders, holders_at
+from .keys import NEVER, current_holders, holders_at
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
-
-# After every moment that can be written.
-_NEVER = "~"
 
 
 @dataclass(frozen=True)
@@ -97,7 +94,7 @@ class RecallIndex:
 
         if self._current is None or not self._current[0] <= now < self._current[1]:
             ends = (one.expires_at for one in self.memories)
-            until = min((one for one in ends if one is not None and one > now), default=_NEVER)
+            until = min((one for one in ends if one is not None and one > now), default=NEVER)
             found = current_holders(self.memories, self._recallable.edges, now)
             self._current = now, until, np.array(found, dtype=np.intp)
         return self._current[2]

@@ -11,7 +11,7 @@ from slowwave.store.records import Memory
 # Where a text leads nowhere: what it said is no longer there to be handed over.
 NOWHERE = -1
 # After every moment that can be written.
-_NEVER = "~"
+NEVER = "~"
 
 
 def current_holders(memories: Sequence[Memory], edges: Iterable[Edge], now: str) -> list[int]:
@@ -69,7 +69,7 @@ def holders_at(
         if memory.status == "superseded" and memory.id not in part_of_something:
             # Somebody replaced it by hand: what it said goes on in nothing else.
             return memory.superseded_at or memory.observed_at
-        return ends.get(memory.id, _NEVER)
+        return ends.get(memory.id, NEVER)
 
     def stood(memory: Memory) -> bool:
         return (
@@ -99,7 +99,7 @@ def _ends(claims: Mapping[str, Sequence[KeptClaim]], by_id: Mapping[str, Memory]
             mark = DATE_MARK.match(claim.text)
             day = None if mark is None else mark[2]
             for source in claim.sources:
-                end = _NEVER if day is None else _moment_of_end(source, claim, day, by_id)
+                end = NEVER if day is None else _moment_of_end(source, claim, day, by_id)
                 ends[source] = max(end, ends.get(source, end))
     return ends
 

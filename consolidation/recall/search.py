@@ -1,4 +1,8 @@
-"""A question to hits: vectors and words, fused, and what the user wishes of their order."""
+"""A question to hits: vectors and words, fused, and what the user wishes of their order.
+
+A *key* is a text that is searched, its *holder* the memory that it leads to, which is handed over;
+both are places in `index.memories`, which every array here has in its first dimension.
+"""
 
 from __future__ import annotations
 
@@ -73,28 +77,29 @@ def ranked(index: RecallIndex, wish: Wish, now: str) -> list[Hit]:
     if not len(allowed):
         return []
     cosines = index.vectors @ index.embedder.encode([wish.text])[0]
-    by_words = np.zeros(len(cosines), dtype=np.float32)
+    word_scores = np.zeros(len(cosines), dtype=np.float32)
     words = words_of(wish.text)
     rows, scores = index.words.scores(words)
-    by_words[rows] = scores
-    best = max(float(by_words[allowed].max()), WORDS_FOUND * index.words.full_score(words)) or 1.0
-    relevance = VECTOR_SHARE * cosines + (1.0 - VECTOR_SHARE) * by_words / best
+    word_scores[rows] = scores
+    full = WORDS_FOUND * index.words.full_score(words)
+    best = max(float(word_scores[allowed].max()), full) or 1.0
+    relevance = VECTOR_SHARE * cosines + (1.0 - VECTOR_SHARE) * word_scores / best
     pool = wish.limit * _POOL if wish.diverse or wish.recency is not None else wish.limit
     found = list(_best_keys(holders, relevance, allowed, pool))
     keys = np.array(found, dtype=np.intp)
     order = _ordered(index, holders[keys], relevance[keys], wish, now)
     vector_ranks, word_ranks = (
-        _Ranks(values[allowed], holders[allowed], len(holders)) for values in (cosines, by_words)
+        _Ranks(values[allowed], holders[allowed], len(holders)) for values in (cosines, word_scores)
     )
     return [
         Hit(
-            index.memories[place],
-            float(relevance[key]),
-            vector_ranks.best(place),
-            word_ranks.of(place) if word_ranks.best(place) > 0 else None,
-            vector_ranks.of(place),
-            index.memories[key],
-            index.sources_of(place),
+            memory=index.memories[place],
+            relevance=float(relevance[key]),
+            cosine=vector_ranks.value_of(place),
+            by_words=word_ranks.rank_of(place) if word_ranks.value_of(place) > 0 else None,
+            by_vectors=vector_ranks.rank_of(place),
+            key=index.memories[key],
+            sources=index.sources_of(place),
         )
         for key in keys[order[: wish.limit]].tolist()
         for place in [int(holders[key])]
@@ -110,10 +115,10 @@ class _Ranks:
         self._best = np.full(places, -np.inf, dtype=np.float32)
         np.maximum.at(self._best, holders, values)
 
-    def best(self, place: int) -> float:
+    def value_of(self, place: int) -> float:
         return float(self._best[place])
 
-    def of(self, place: int) -> int:
+    def rank_of(self, place: int) -> int:
         return 1 + int((self._best > self._best[place]).sum())
 
 
