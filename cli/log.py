@@ -11,7 +11,7 @@ import typer
 
 from slowwave.store.purge import OPTION
 
-from .blocks import LEGEND, ProposalBlock
+from .blocks import LEGEND, ProposalBlock, joined
 from .foreign import FormatOption, StateOption, place_of
 from .memory_texts import MemoryTexts, ShownMemory, counted, dated, in_time, memories_of
 from .output import Output, clean
@@ -19,6 +19,7 @@ from .settings import ConfigOption, FileArgument, JsonOption, QuietOption
 
 if TYPE_CHECKING:
     from rich.table import Table
+    from rich.text import Text
 
     from slowwave.store.changes import TextChange
     from slowwave.store.ledger import Decision, Run
@@ -76,10 +77,10 @@ def log(
             memories_of([one.sources for one in decisions])
         )
         became = Counter(one.state for one in decisions)
-        lines = [headline(found, became), _what_it_did(found, decisions)]
+        lines: list[str | Text] = [headline(found, became), _what_it_did(found, decisions)]
         for one in decisions:
             lines += _block(one, changes, claims.get(one.key, ()), memories).lines()
-        output.show("\n".join(lines))
+        output.show(joined(lines))
 
 
 def _what_it_did(run: Run, decisions: Sequence[Decision]) -> str:

@@ -129,10 +129,12 @@ class Output:
     def show(self, *parts: RenderableType) -> None:
         """Write the result for people; not with --json or --quiet."""
         if not self.json and not self.quiet:
+            from rich.text import Text
+
             console = console_for(sys.stdout)
             with writing_to_stdout():
                 for part in parts:
-                    is_text = isinstance(part, str)
+                    is_text = isinstance(part, str | Text)
                     console.print(part, markup=False, highlight=False, soft_wrap=is_text)
 
     def note(self, text: str) -> None:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from slowwave.consolidation.thresholds import MOST_CHARACTERS
 
-from .blocks import LEGEND, ProposalBlock
+from .blocks import LEGEND, ProposalBlock, joined
 from .leftovers import (
     MOST_SHOWN,
     conflicts_as_json,
@@ -26,6 +26,7 @@ from .output import clean, shortened
 if TYPE_CHECKING:
     from rich.console import RenderableType
     from rich.table import Table
+    from rich.text import Text
 
     from slowwave.consolidation.proposals import AskedWindow, Plan, Result, Suspicion, TooLong
     from slowwave.consolidation.running.outcome import Outcome
@@ -232,17 +233,17 @@ def _counts(before: Counts, after: Counts) -> Table:
     return table
 
 
-def _proposals(outcome: Outcome, memory_texts: MemoryTexts) -> str:
+def _proposals(outcome: Outcome, memory_texts: MemoryTexts) -> Text:
     results = outcome.results
     memories = memory_texts.memories(memories_of([one.proposal.sources for one in results]))
     operations = Counter(one.proposal.operation for one in results)
     of_each = ", ".join(f"{count:,} {name}" for name, count in operations.most_common())
-    lines = [
+    lines: list[str | Text] = [
         f"{counted(len(results), 'proposal', 'proposals')}: {of_each}. {LEGEND}",
     ]
     for result in results:
         lines += _block(result, memories).lines()
-    return "\n".join(lines)
+    return joined(lines)
 
 
 def _block(result: Result, memories: dict[str, ShownMemory]) -> ProposalBlock:

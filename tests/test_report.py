@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -14,6 +15,7 @@ from rich.console import Console, RenderableType
 from test_cli import Cli, cli
 from test_plan import FACTS, PORT, TWINS
 
+from slowwave.cli.blocks import ProposalBlock, joined
 from slowwave.cli.leftovers import conflicts_as_json, conflicts_as_text
 from slowwave.cli.memory_texts import MemoryTexts
 from slowwave.cli.report import as_json, as_text
@@ -442,3 +444,26 @@ def test_a_run_is_partial_only_where_a_person_should_look(
     results: list[Result], expected: str
 ) -> None:
     assert verdict(an_outcome(results)) == expected
+
+
+def test_on_a_terminal_the_words_that_differ_are_marked_and_in_a_pipe_the_text_is_as_it_is(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    block = ProposalBlock(
+        "merge",
+        "key",
+        "applied",
+        "why",
+        [(True, "2026-02-03  Ports open at noon.")],
+        None,
+        "2026-02-04  Ports open at 12:00.",
+    )
+    plain = "\nmerge key (applied): why\n  - 2026-02-03  Ports open at noon.\n"
+    assert joined(block.lines()).plain.startswith(plain)
+    assert joined(block.lines()).spans == []
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True, raising=False)
+    shown = joined(block.lines())
+    assert shown.plain.startswith(plain)
+    marked = {(shown.plain[one.start : one.end], one.style) for one in shown.spans if one.style}
+    assert ("noon", "underline") in marked
+    assert ("12:00", "bold") in marked or ("12", "bold") in marked
