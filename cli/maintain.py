@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, cast
 
 import typer
 
+from slowwave.consolidation.options import CycleOptions, Review
 from slowwave.consolidation.proposals import OPERATIONS, Operation
 from slowwave.consolidation.vectors.embedder import DEFAULT_MODEL, SentenceEmbedder
 from slowwave.store.purge import KEPT_DAYS
@@ -45,6 +46,7 @@ _IDLE_WITHOUT: dict[str, tuple[str, ...]] = {
     "keep_backups": ("backup",),
     "guard": ("consolidate",),
     "guard_limit": ("guard",),
+    "review": ("consolidate",),
     "reconsider": ("consolidate",),
     "full": ("consolidate",),
 }
@@ -152,6 +154,14 @@ def maintain(
             "--include-protected", help="Let human, pinned and core memories be superseded, too."
         ),
     ] = False,
+    review: Annotated[
+        Review,
+        typer.Option(
+            help="Which proposals wait for a person ('slowwave review'): all, those in which more "
+            "can be wrong (updates, rules, protected or loosely connected memories, a model's own "
+            "words), or none."
+        ),
+    ] = "never",
     reconsider: Annotated[
         bool,
         typer.Option(
@@ -210,7 +220,6 @@ def maintain(
     for one, others in _IDLE_WITHOUT.items():
         if is_on_command_line(context, one) and given.isdisjoint(others):
             output.note(f"{_spelled(one)} has no effect without {_any_of(others)}.")
-    from slowwave.consolidation.options import CycleOptions
 
     limits = (max_calls, max_tokens, max_cost, max_time)
     tape = make_tape(record, replay, dry_run and not ask)
@@ -221,13 +230,15 @@ def maintain(
         tenants=tuple(tenant or ()),
         only=_operations(only),
         include_protected=include_protected,
+        review=review,
         reconsider=reconsider,
         full=full,
         ask=ask and dry_run,
         purge=purge,
         keep_backups=keep_backups if backup else None,
         shown={"only": only, "tenant": tenant or [], "embedder": embedder, "model": writer.model}
-        | ({} if writer.checker == writer.model else {"checker": writer.checker}),
+        | ({} if writer.checker == writer.model else {"checker": writer.checker})
+        | ({} if review == "never" else {"review": review}),
     )
     night = Night(
         options,

@@ -254,7 +254,7 @@ def _block(result: Result, memories: dict[str, Told]) -> Block:
     if worth is not None and worth.trust is not None:
         numbers += f", trust {worth.trust:g}"
     survivor = proposal.survivor
-    done = result.state in ("planned", "applied")
+    done = result.state in ("planned", "applied", "pending")
     stands = dated(memories.get(survivor or "")) if proposal.keeps_text else proposal.draft.text
     return Block(
         proposal.operation,
@@ -328,5 +328,10 @@ def _ending(outcome: Outcome, file: Path, dry_run: bool) -> str:
         cost = "unknown" if usage.cost_usd is None else f"{usage.cost_usd:.4f} USD"
         tokens = usage.prompt_tokens + usage.completion_tokens
         spent = f" {usage.calls} calls, {usage.cached} from the file, {tokens} tokens, cost {cost}."
-    undo = f"slowwave undo {shlex.quote(str(file))} {outcome.run_id}"
-    return clean(f"{states or 'nothing done'}.{spent} Take it back with: {undo}")
+    named = shlex.quote(str(file))
+    ways = [f"Take it back with: slowwave undo {named} {outcome.run_id}"]
+    if outcome.states["pending"]:
+        waiting = f"Decide what waits with: slowwave review {named}"
+        ways = [waiting, *ways] if outcome.states["applied"] else [waiting]
+    ways[0] = f"{states or 'nothing done'}.{spent} {ways[0]}"
+    return "\n".join(map(clean, ways))

@@ -45,10 +45,10 @@ def run_cycle(
     interruption = interruption or Interruption()
     surveyor = Surveyor(path, options, embedder, writer, now, progress)
     if dry_run:
-        return rehearsed(path, surveyor, embedder, writer, options.ask, progress, interruption)
+        return rehearsed(path, surveyor, embedder, writer, options, progress, interruption)
     with maintenance_lock(path):
         preflight = Preflight(path, options.keep_backups, now)
-        run = Run(path, embedder, writer, now, options.shown, preflight)
+        run = Run(path, embedder, writer, now, options.shown, preflight, options.review)
         with ended_early(run, interruption):
             preflight.bring_up_to_date()
             survey = surveyor.survey(run)

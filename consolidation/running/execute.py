@@ -11,6 +11,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
+from slowwave.consolidation.options import Review
 from slowwave.consolidation.planning.savings import weighed
 from slowwave.consolidation.progress import Progress
 from slowwave.consolidation.proposals import Asked, Plan, Result, State, Usage, Written
@@ -32,7 +33,9 @@ from slowwave.store.records import new_id, timestamp
 from slowwave.store.vectors import keep_vectors
 
 from .apply import RunContext, apply_written, record
+from .kept import Kept, as_kept
 from .preflight import Preflight
+from .review import Reviewing
 
 if TYPE_CHECKING:
     from slowwave.consolidation.snapshot.population import Population
@@ -89,12 +92,14 @@ class Run:
         now: datetime,
         options: Mapping[str, Any],
         preflight: Preflight,
+        review: Review = "never",
     ) -> None:
-        """Take what the rows of this run will say about it."""
+        """Take what the rows of this run will say about it, and what is to wait for a person."""
         self._path = path
         self._embedder = embedder
         self._writer = writer
         self._options = options
+        self._reviewing = Reviewing(review)
         self.preflight = preflight
         self._begun = False
         # The file that it began in: what came in its place since is another's.
@@ -192,7 +197,11 @@ class Run:
         with self._writing() as file:
             answers = self._kept_answers(file)
             for some in self._drafting.written(plan, done.populations, answers):
-                written = [one for one in some if isinstance(one, Written)]
+                written = [
+                    self._reviewing.set_aside(one, done.populations)
+                    for one in some
+                    if isinstance(one, Written)
+                ]
                 for part in _batches(written):
                     done.last = part
                     self._settle_part(file, part, done)
@@ -293,11 +302,18 @@ class Run:
                     result = apply_written(file, self.context, written, vector, names)
                 else:
                     result = Result(proposal, written.state, written.why)
-                    record(file, self.context, result)
+                    record(file, self.context, result, self._to_keep(written))
                 results.append(result)
         for one in several:
             self._drafting.vectors.pop(one.proposal.id, None)
         return _by_id(weighed(results, populations))
+
+    def _to_keep(self, written: Written) -> dict[str, Any] | None:
+        """Return what a person decides about, whole; None where nothing waits."""
+        if written.state != "pending":
+            return None
+        model, key = self.context.model, self.context.model_key
+        return as_kept(Kept(written.proposal, written.usage, model, key))
 
 
 def _by_id(results: Iterable[Result]) -> dict[str, Result]:
