@@ -14,6 +14,7 @@ import typer
 
 from . import (
     add,
+    apply,
     check,
     conflicts,
     diff,
@@ -61,6 +62,7 @@ COMMANDS: dict[str, Callable[..., None]] = {
     "export": export.export,
     "maintain": maintain.maintain,
     "review": review.review,
+    "apply": apply.apply,
     "list": listing.list_,
     "show": show.show,
     "recall": recall.recall,

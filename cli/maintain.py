@@ -38,6 +38,7 @@ _NEEDS: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("checker", _ASKING),
     ("record", _ASKING),
     ("ask", _ASKING),
+    ("plan_out", ("dry_run",)),
 )
 # The same, but a config file for dry runs may have them, and --no-dry-run be said beside it.
 _NEEDS_DRY_RUN = ("ask", "exit_code")
@@ -76,6 +77,14 @@ def maintain(
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Show the plan and stop; the file is only read.")
     ] = False,
+    plan_out: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="PATH",
+            help="With --dry-run: write the plan to a new file, of which 'slowwave apply' carries "
+            "out what a person leaves in it.",
+        ),
+    ] = None,
     only: Annotated[
         str, typer.Option(metavar="OPERATIONS", help=f"Some of {','.join(OPERATIONS)}.")
     ] = ",".join(OPERATIONS),
@@ -216,6 +225,10 @@ def maintain(
             raise typer.BadParameter(f"{_spelled(one)} goes with {_any_of(others)}.")
     if guard is not None and dry_run and not ask and not given.isdisjoint(_ASKING):
         raise typer.BadParameter("In a dry run --guard goes with --ask: what is measured is asked.")
+    if plan_out is not None and len(files) > 1:
+        raise typer.BadParameter("--plan-out takes the plan of one file.")
+    if plan_out is not None and plan_out.exists():
+        raise typer.BadParameter(f"{plan_out} exists already.")
     output = Output(json, quiet)
     for one, others in _IDLE_WITHOUT.items():
         if is_on_command_line(context, one) and given.isdisjoint(others):
@@ -250,6 +263,7 @@ def maintain(
         verbose,
         _guard(guard, guard_limit),
         output,
+        plan_out,
     )
     places = [place_of(file, format, state, writes=not dry_run) for file in files]
     if backup and any(one.mirror for one in places):

@@ -20,7 +20,7 @@ from .progress import shown_progress
 from .recall_guard import guard_as_json, guard_as_text
 from .report import as_json, as_text, budget_as_json, budget_as_text
 from .signals import signals_of_this_command
-from .telling import Telling
+from .telling import Telling, memories_of
 
 if TYPE_CHECKING:
     from slowwave.consolidation.evaluation.guard import Guard, Verdict
@@ -58,6 +58,8 @@ class Night:
     # What recall is measured by before anything is applied; None: it is not.
     guard: Guard | None
     output: Output
+    # Where a dry run writes its plan, for `slowwave apply`.
+    plan_out: Path | None = None
 
     def on(self, files: Sequence[Place]) -> int:
         """Maintain the files, one after the other, and give the worst of their exit codes.
@@ -109,6 +111,8 @@ class Night:
                 except StoreError as error:
                     unwritten = error
             found: dict[str, Any] = {}
+            if self.plan_out is not None:
+                self._write_plan(self.plan_out, memory_file, outcome, writer)
             with signals.limited():
                 if self.output.json:
                     found = as_json(outcome, str(place.named), self.dry_run, writer)
@@ -167,6 +171,14 @@ class Night:
             progress,
             signals_of_this_command(),
         )
+
+    def _write_plan(self, path: Path, memory_file: Path, outcome: Outcome, writer: Writer) -> None:
+        from slowwave.consolidation.running.plan_file import write_plan
+
+        ids = memories_of([one.proposal.sources for one in outcome.results])
+        texts = {one: told.content for one, told in Telling(memory_file).memories(ids).items()}
+        write_plan(path, outcome.results, texts, writer.model, writer.key)
+        self.output.note(clean(f"The plan is written: {path}"))
 
     def _with_problems(self, file: Path, outcome: Outcome, writer: Writer, code: int) -> int:
         """Tell on stderr what went wrong, and give the exit code."""

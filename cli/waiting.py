@@ -164,6 +164,8 @@ def decided_as_json(command: str, file: Path, decided: Decided) -> dict[str, Any
 
 def decided_as_text(file: Path, decided: Decided) -> str:
     """Say what became of proposals, and how to take it back."""
+    if not decided.results:
+        return clean(f"{file}: nothing to do.")
     lines = [line for one in decided.results for line in _result_lines(one)]
     states = Counter(one.state for one in decided.results)
     told = ", ".join(f"{count} {state}" for state, count in sorted(states.items()))

@@ -123,20 +123,19 @@ def _looked_at(file: MemoryFile, kept: Kept, embedder: Embedder) -> _Ready:
 def _checked(kept: Kept, memories: Sequence[Memory], embedder: Embedder) -> _Ready:
     from slowwave.consolidation.planning.extractive import in_time
     from slowwave.consolidation.writing.checking import Check
-    from slowwave.consolidation.writing.writer import accepted_or_rejected
 
     proposal = kept.proposal
     *of_sources, vector = embedder.encode([*(one.content for one in memories), proposal.draft.text])
-    written = Written(proposal, "planned")
-    # A model's draft passed with a second opinion, which nobody asks for again: it is as it was.
-    if not proposal.by_model:
-        sources = [
-            Source(one.id, one.content, one.observed_at, of)
-            for one, of in zip(memories, of_sources, strict=True)
-        ]
-        check = Check(lambda _: vector, {})
-        written = accepted_or_rejected(proposal, in_time(sources), check)
-    return _Ready(kept, replace(written, usage=kept.usage), vector)
+    sources = [
+        Source(one.id, one.content, one.observed_at, of)
+        for one, of in zip(memories, of_sources, strict=True)
+    ]
+    found = Check(lambda _: vector, {}).faults(proposal, in_time(sources))
+    # What is soft in a model's draft a second opinion has cleared, and nobody asks for it again.
+    faults = [one.why for one in found if not (proposal.by_model and one.soft)]
+    if faults:
+        return _Ready(kept, Written(proposal, "rejected", "; ".join(faults)), None)
+    return _Ready(kept, Written(proposal, "planned", usage=kept.usage), vector)
 
 
 def _applied(

@@ -34,14 +34,17 @@ def as_kept(kept: Kept) -> dict[str, Any]:
     return asdict(kept)
 
 
-def read_kept(found: object, where: str) -> Kept:
-    """Return what `as_kept` gave. Raises `UnusableFile`, which names where it stands."""
+def read_kept(found: object) -> Kept:
+    """Return what `as_kept` gave. Raises `ValueError` if it did not give it."""
     try:
         return convert(found, Kept)
     except ValidationError as error:
-        raise UnusableFile(f"What waits cannot be read: {where}: {error}.") from error
+        raise ValueError(str(error)) from error
 
 
 def kept_of(numbers: Mapping[str, Any], key: str) -> Kept:
     """Return the proposal that a row of the ledger keeps. Raises `UnusableFile`."""
-    return read_kept(numbers.get(KEPT), f"proposal {key}")
+    try:
+        return read_kept(numbers.get(KEPT))
+    except ValueError as error:
+        raise UnusableFile(f"Proposal {key}, which waits, cannot be read: {error}.") from error
