@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, cast
@@ -14,6 +14,7 @@ from slowwave.consolidation.proposals import OPERATIONS, Operation
 from slowwave.consolidation.vectors.embedder import DEFAULT_MODEL, SentenceEmbedder
 from slowwave.store.purge import KEPT_DAYS
 
+from .exits import Code
 from .foreign import FormatOption, StateOption, place_of
 from .night import Night
 from .output import Output
@@ -171,6 +172,13 @@ def maintain(
             "words), or none."
         ),
     ] = "never",
+    interactive: Annotated[
+        bool,
+        typer.Option(
+            "--interactive",
+            help="At a terminal: ask about each proposal, and about what waits from before.",
+        ),
+    ] = False,
     reconsider: Annotated[
         bool,
         typer.Option(
@@ -229,6 +237,9 @@ def maintain(
         raise typer.BadParameter("--plan-out takes the plan of one file.")
     if plan_out is not None and plan_out.exists():
         raise typer.BadParameter(f"{plan_out} exists already.")
+    if interactive:
+        _refuse_to_ask(given, len(files))
+        review = "always"  # until the person has answered
     output = Output(json, quiet)
     for one, others in _IDLE_WITHOUT.items():
         if is_on_command_line(context, one) and given.isdisjoint(others):
@@ -262,13 +273,32 @@ def maintain(
         exit_code,
         verbose,
         _guard(guard, guard_limit),
-        output,
+        # The questions show what a report would.
+        Output(json, quiet or interactive),
         plan_out,
     )
     places = [place_of(file, format, state, writes=not dry_run) for file in files]
     if backup and any(one.mirror for one in places):
         raise typer.BadParameter("--backup is for slowwave's own files: undo gives others back.")
-    raise typer.Exit(night.on(places))
+    code = night.on(places)
+    if interactive and code in (Code.DONE, Code.PARTLY):
+        from .asking import ask_each
+
+        code = max(code, ask_each(places[0], SentenceEmbedder(embedder), output))
+    raise typer.Exit(code)
+
+
+def _refuse_to_ask(given: Collection[str], files: int) -> None:
+    """Refuse questions where nobody can answer them, or nothing would come of the answers."""
+    from .asking import sees_questions
+
+    for one in ("dry_run", "json", "quiet", "guard"):
+        if one in given:
+            raise typer.BadParameter(f"--interactive does not go with {_spelled(one)}.")
+    if "consolidate" not in given or files > 1:
+        raise typer.BadParameter("--interactive goes with --consolidate and one file.")
+    if not sees_questions():
+        raise typer.BadParameter("--interactive needs a terminal: 'slowwave review' needs none.")
 
 
 def _guard(questions: str | None, limit: float) -> Guard | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import shlex
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -37,6 +37,11 @@ class Waiting:
     def id(self) -> str:
         """The proposal's id."""
         return self.decision.key
+
+    def decided(self, state: str, why: str, now: str) -> Waiting:
+        """Return it as it is once a person has decided."""
+        decision = replace(self.decision, state=state, why=why, decided_at=now)
+        return replace(self, decision=decision)
 
     def as_json(self) -> dict[str, Any]:
         """Return it as format 1."""

@@ -96,7 +96,7 @@ def options() -> dict[str, TyperOption]:
 
 # What is undone, and whether that is only rehearsed, is said of one call; so is what is decided.
 OF_ONE_CALL = {"since_run", "rehearse", "since", "until", "as_of", "self_"}
-OF_ONE_CALL |= {"operation", "everything", "reason", "text", "plan_out"}
+OF_ONE_CALL |= {"operation", "everything", "reason", "text", "plan_out", "interactive"}
 
 
 def test_the_config_knows_each_option_but_those_of_one_call() -> None:
