@@ -109,7 +109,8 @@ def read_queue(opened: MemoryFile, decided: bool = False) -> list[Waiting]:
         known = {one.key for one in found}
         latest = {one.key: one for one in read_reviewed(opened) if one.key not in known}
         found += latest.values()
-    return [_waiting(opened, one, kept_of(one.numbers, one.key)) for one in found]
+    queue = [_waiting(opened, one, kept_of(one.numbers, one.key)) for one in found]
+    return sorted(queue, key=lambda one: (one.decision.run_id, one.kept.place))
 
 
 def _waiting(opened: MemoryFile, decision: Decision, kept: Kept) -> Waiting:

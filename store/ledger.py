@@ -108,7 +108,7 @@ def remembered_keys(file: MemoryFile) -> set[str]:
 
 
 def read_waiting(file: MemoryFile) -> list[Decision]:
-    """Return what waits for a person, in the order in which it can be applied: merges first.
+    """Return what waits for a person, run by run.
 
     Of a key the latest decision counts: what was applied, or proposed anew, since waits no more.
     """
@@ -119,8 +119,7 @@ def read_waiting(file: MemoryFile) -> list[Decision]:
         "HAVING json_extract(numbers, '$.kept') IS NOT NULL"
     )
     waiting = [_decision(row) for row in rows if row.pop("latest") and row["state"] == "pending"]
-    # What stays in a merge may go on into something else.
-    return sorted(waiting, key=lambda one: (one.run_id, one.operation != "merge", one.key))
+    return sorted(waiting, key=lambda one: (one.run_id, one.key))
 
 
 def read_reviewed(file: MemoryFile) -> list[Decision]:

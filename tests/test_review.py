@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import shutil
+import subprocess
 import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 from nights import execute, fill, picture, rows, told
-from readme import ANSWERS, RETOLD, SMOKE
+from readme import ANSWERS, RETOLD, ROOT, SMOKE
 from test_cli import Cli, cli
 from test_foreign import FORMATS
 
@@ -214,6 +215,21 @@ def test_all_approved_a_file_is_as_after_a_night_without_review(
     assert cli("check", smoke).code == 0
     assert queue(cli, smoke) == []
     assert reviewed_night(cli, smoke, "never", "--json").json["run"] is None
+
+
+def test_of_a_thousand_memories_all_that_waits_can_be_approved_at_once(
+    memory_file: Path, tmp_path: Path, cli: Cli
+) -> None:
+    lines = tmp_path / "office.jsonl"
+    make = [sys.executable, str(ROOT / "fixtures" / "night.py"), "office"]
+    lines.write_bytes(subprocess.run(make, capture_output=True, check=True).stdout)
+    cli("import", memory_file, lines)
+    other = tmp_path / "other.db"
+    shutil.copy(memory_file, other)
+    cli("maintain", other, "--consolidate")
+    reviewed_night(cli, memory_file)
+    assert cli("review", memory_file, "approve", "--all").code == 0
+    assert active(memory_file) == active(other)
 
 
 def test_one_is_approved_by_the_start_of_its_id_and_undone_to_the_bit(

@@ -100,6 +100,8 @@ class Run:
         self._writer = writer
         self._options = options
         self._reviewing = Reviewing(review)
+        # How many proposals wait by now.
+        self._waiting = 0
         self.preflight = preflight
         self._begun = False
         # The file that it began in: what came in its place since is another's.
@@ -313,7 +315,8 @@ class Run:
         if written.state != "pending":
             return None
         model, key = self.context.model, self.context.model_key
-        return as_kept(Kept(written.proposal, written.usage, model, key))
+        self._waiting += 1
+        return as_kept(Kept(written.proposal, written.usage, model, key, self._waiting))
 
 
 def _by_id(results: Iterable[Result]) -> dict[str, Result]:

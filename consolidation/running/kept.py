@@ -27,6 +27,8 @@ class Kept:
     # The model's name, and the hash of the model and of what it was told; None without one.
     model: str | None = None
     model_key: str | None = None
+    # Its place among those that the run kept: what stays in a merge may go on into a later one.
+    place: int = 0
 
 
 def as_kept(kept: Kept) -> dict[str, Any]:
