@@ -14,6 +14,7 @@ import typer
 
 from . import (
     add,
+    apply,
     check,
     conflicts,
     diff,
@@ -28,6 +29,7 @@ from . import (
     mcp_server,
     recall,
     restore,
+    review,
     run_report,
     show,
     stats,
@@ -62,6 +64,8 @@ COMMANDS: dict[str, Callable[..., None]] = {
     "import": importing.import_,
     "export": export.export,
     "maintain": maintain.maintain,
+    "review": review.review,
+    "apply": apply.apply,
     "list": listing.list_,
     "show": show.show,
     "recall": recall.recall,

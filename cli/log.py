@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from slowwave.consolidation.running.kept import DECIDED, KEPT, kept_of
 from slowwave.store.purge import OPTION
 
 from .blocks import LEGEND, ProposalBlock, joined
@@ -150,9 +151,11 @@ def _runs_table(runs: Sequence[Run], states: Mapping[str, Mapping[str, int]]) ->
 
 
 def _writer_of(run: Run) -> object:
-    """Return what wrote the drafts of a run; a purge writes none."""
+    """Return what wrote the drafts of a run; a purge and a review write none."""
     if run.options.get(OPTION):
         return "none: a purge"
+    if run.options.get(DECIDED):
+        return "none: a review"
     return run.options.get("model") or "extractive"
 
 
@@ -163,6 +166,9 @@ def _block(
     memories: dict[str, ShownMemory],
 ) -> ProposalBlock:
     gone = {each.memory for each in changes if each.proposal == one.key and each.after is None}
+    waits = one.state == "pending" and KEPT in one.numbers
+    if waits:
+        gone = set(kept_of(one.numbers, one.key).proposal.leaving)
     stands = one.draft
     if one.operation == "merge":
         stands = dated(memories.get(one.survivor or ""))
@@ -178,6 +184,6 @@ def _block(
         ],
         one.why,
         # What was not applied, or was taken back, does not stand.
-        stands if one.state == "applied" else None,
+        stands if waits or one.state == "applied" else None,
         claims,
     )

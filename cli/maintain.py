@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from slowwave.consolidation.options import CycleOptions, Review
 from slowwave.consolidation.proposals import OPERATIONS
 from slowwave.consolidation.vectors.embedder import DEFAULT_MODEL, SentenceEmbedder
 from slowwave.store.purge import KEPT_DAYS
 
+from .exits import Code
 from .foreign import FormatOption, StateOption, place_of
 from .night import Night
 from .output import Output
@@ -39,6 +41,7 @@ _NEEDS: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("checker", _ASKING),
     ("record", _ASKING),
     ("ask", _ASKING),
+    ("plan_out", ("dry_run",)),
 )
 # The same, but a config file for dry runs may have them, and --no-dry-run be said beside it.
 _NEEDS_DRY_RUN = ("ask", "exit_code")
@@ -47,6 +50,7 @@ _IDLE_WITHOUT: dict[str, tuple[str, ...]] = {
     "keep_backups": ("backup",),
     "guard": ("consolidate",),
     "guard_limit": ("guard",),
+    "review": ("consolidate",),
     "reconsider": ("consolidate",),
     "full": ("consolidate",),
 }
@@ -76,6 +80,14 @@ def maintain(
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Show the plan and stop; the file is only read.")
     ] = False,
+    plan_out: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="PATH",
+            help="With --dry-run: write the plan to a new file, of which 'slowwave apply' carries "
+            "out what a person leaves in it.",
+        ),
+    ] = None,
     only: Annotated[
         str, typer.Option(metavar="OPERATIONS", help=f"Some of {','.join(OPERATIONS)}.")
     ] = ",".join(OPERATIONS),
@@ -154,6 +166,21 @@ def maintain(
             "--include-protected", help="Let human, pinned and core memories be superseded, too."
         ),
     ] = False,
+    review: Annotated[
+        Review,
+        typer.Option(
+            help="Which proposals wait for a person ('slowwave review'): all, those in which more "
+            "can be wrong (updates, rules, protected or loosely connected memories, a model's own "
+            "words), or none."
+        ),
+    ] = "never",
+    interactive: Annotated[
+        bool,
+        typer.Option(
+            "--interactive",
+            help="At a terminal: ask about each proposal, and about what waits from before.",
+        ),
+    ] = False,
     reconsider: Annotated[
         bool,
         typer.Option(
@@ -217,11 +244,17 @@ def maintain(
     if guard is not None and dry_run and not ask and not given.isdisjoint(_ASKING):
         raise typer.BadParameter("In a dry run --guard goes with --ask: what is measured is asked.")
     _refuse_report(report, files)
+    if plan_out is not None and len(files) > 1:
+        raise typer.BadParameter("--plan-out takes the plan of one file.")
+    if plan_out is not None and plan_out.exists():
+        raise typer.BadParameter(f"{plan_out} exists already.")
+    if interactive:
+        _refuse_to_ask(given, len(files))
+        review = "always"  # until the person has answered
     output = Output(json, quiet)
     for one, others in _IDLE_WITHOUT.items():
         if is_on_command_line(context, one) and given.isdisjoint(others):
             output.note(f"{_spelled(one)} has no effect without {_any_of(others)}.")
-    from slowwave.consolidation.options import CycleOptions
 
     limits = (max_calls, max_tokens, max_cost, max_time)
     recordings = make_recordings(record, replay, dry_run and not ask)
@@ -232,13 +265,15 @@ def maintain(
         tenants=tuple(tenant or ()),
         only=operations_of(only),
         include_protected=include_protected,
+        review=review,
         reconsider=reconsider,
         full=full,
         ask=ask and dry_run,
         purge=purge,
         keep_backups=keep_backups if backup else None,
         shown={"only": only, "tenant": tenant or [], "embedder": embedder, "model": writer.model}
-        | ({} if writer.checker == writer.model else {"checker": writer.checker}),
+        | ({} if writer.checker == writer.model else {"checker": writer.checker})
+        | ({} if review == "never" else {"review": review}),
     )
     night = Night(
         options,
@@ -250,12 +285,32 @@ def maintain(
         verbose,
         _guard(guard, guard_limit) if consolidate else None,
         report,
-        output,
+        # The questions show what a report would.
+        Output(json, quiet or interactive),
+        plan_out,
     )
     places = [place_of(file, format, state, writes=not dry_run) for file in files]
     if backup and any(one.mirror for one in places):
         raise typer.BadParameter("--backup is for slowwave's own files: undo gives others back.")
-    raise typer.Exit(night.on(places))
+    code = night.on(places)
+    if interactive and code in (Code.DONE, Code.PARTLY):
+        from .asking import ask_each
+
+        code = max(code, ask_each(places[0], SentenceEmbedder(embedder), output))
+    raise typer.Exit(code)
+
+
+def _refuse_to_ask(given: Collection[str], files: int) -> None:
+    """Refuse questions where nobody can answer them, or nothing would come of the answers."""
+    from .asking import sees_questions
+
+    for one in ("dry_run", "json", "quiet", "guard"):
+        if one in given:
+            raise typer.BadParameter(f"--interactive does not go with {_spelled(one)}.")
+    if "consolidate" not in given or files > 1:
+        raise typer.BadParameter("--interactive goes with --consolidate and one file.")
+    if not sees_questions():
+        raise typer.BadParameter("--interactive needs a terminal: 'slowwave review' needs none.")
 
 
 def _guard(questions: str | None, limit: float) -> RecallGuard | None:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
+from slowwave.consolidation.proposals import BY_PERSON
 from slowwave.store.errors import StoreError
 from slowwave.store.file import open_reading
 from slowwave.store.lineage import kept_texts
@@ -94,6 +95,8 @@ def whose_words(claim: Signed) -> str:
     """Return who worded a statement, and who confirmed it."""
     if claim.written_by is None:
         return "word for word from its sources"
+    if claim.written_by == BY_PERSON:
+        return "worded by a person, checked word by word"
     also = "" if claim.checked_by is None else f" and by {claim.checked_by}"
     return f"worded by {claim.written_by}, checked word by word{also}"
 

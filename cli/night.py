@@ -15,7 +15,7 @@ from slowwave.consolidation.runtime.redaction import without_secrets
 from slowwave.store.errors import StoreError
 
 from .exits import Code, code_of
-from .memory_texts import MemoryTexts
+from .memory_texts import MemoryTexts, memories_of
 from .output import Output, clean
 from .progress import shown_progress
 from .recall_guard import guard_as_json, guard_as_text
@@ -61,6 +61,8 @@ class Night:
     # Where what it did is written as a page or as Markdown, if anywhere.
     report: Path | None
     output: Output
+    # Where a dry run writes its plan, for `slowwave apply`.
+    plan_out: Path | None = None
 
     def on(self, files: Sequence[Place]) -> int:
         """Maintain the files, one after the other, and give the worst of their exit codes.
@@ -118,6 +120,8 @@ class Night:
                 except StoreError as error:
                     unwritten = error
             found: dict[str, Any] = {}
+            if self.plan_out is not None:
+                self._write_plan(self.plan_out, memory_file, outcome, writer)
             with signals.limited():
                 try:
                     self._report(outcome, memory_file, place.named, writer)
@@ -200,6 +204,14 @@ class Night:
             progress,
             signals_of_this_command(),
         )
+
+    def _write_plan(self, path: Path, memory_file: Path, outcome: Outcome, writer: Writer) -> None:
+        from slowwave.consolidation.running.plan_file import write_plan
+
+        ids = memories_of([one.proposal.sources for one in outcome.results])
+        texts = {one: told.content for one, told in MemoryTexts(memory_file).memories(ids).items()}
+        write_plan(path, outcome.results, texts, writer.model, writer.key)
+        self.output.note(clean(f"The plan is written: {path}"))
 
     def _with_problems(self, file: Path, outcome: Outcome, writer: Writer, code: int) -> int:
         """Report on stderr what went wrong, and return the exit code."""

@@ -254,7 +254,7 @@ def _block(result: Result, memories: dict[str, ShownMemory]) -> ProposalBlock:
     if worth is not None and worth.trust is not None:
         numbers += f", trust {worth.trust:g}"
     survivor = proposal.survivor
-    done = result.state in ("planned", "applied")
+    done = result.state in ("planned", "applied", "pending")
     stands = dated(memories.get(survivor or "")) if proposal.keeps_text else proposal.draft.text
     return ProposalBlock(
         proposal.operation,
@@ -346,6 +346,10 @@ def _ending(outcome: Outcome, file: Path, dry_run: bool) -> str:
         cost = "unknown" if usage.cost_usd is None else f"{usage.cost_usd:.4f} USD"
         tokens = usage.prompt_tokens + usage.completion_tokens
         spent = f" {usage.calls} calls, {usage.cached} from the file, {tokens} tokens, cost {cost}."
-    undo = f"slowwave undo {shlex.quote(str(file))} {outcome.run_id}"
-    back = f" Take it back with: {undo}" if outcome.states["applied"] else ""
-    return clean(f"{states or 'nothing done'}.{spent}{back}")
+    named = shlex.quote(str(file))
+    back = f"Take it back with: slowwave undo {named} {outcome.run_id}"
+    ways = [back] if outcome.states["applied"] else []
+    if outcome.states["pending"]:
+        ways = [f"Decide what waits with: slowwave review {named}", *ways]
+    ended = f"{states or 'nothing done'}.{spent}"
+    return "\n".join(map(clean, [" ".join([ended, *ways[:1]]), *ways[1:]]))

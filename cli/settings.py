@@ -217,7 +217,7 @@ KEYS = frozenset(
         ),
         *("importance", "include_protected", "json", "keep_backups", "kind", "layer"),
         *("limit", "max_calls", "max_cost", "max_time", "max_tokens", "model"),
-        *("only", "origin", "pin", "purge", "quiet", "reconsider"),
+        *("only", "origin", "pin", "purge", "quiet", "reconsider", "review"),
         *("record", "replay", "report", "session", "skip_invalid", "source"),
         *("state", "status", "tag", "tenant", "trust", "vectors", "verbose", "yes"),
     }

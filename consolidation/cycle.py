@@ -45,10 +45,10 @@ def run_cycle(
     interruption = interruption or Interruption()
     surveyor = Surveyor(path, options, embedder, writer, now, progress)
     if dry_run:
-        return rehearse(path, surveyor, embedder, writer, options.ask, progress, interruption)
+        return rehearse(path, surveyor, embedder, writer, options, progress, interruption)
     with maintenance_lock(path):
         preflight = Preflight(path, options.keep_backups, now)
-        run = RunInFile(path, embedder, writer, now, options.shown, preflight)
+        run = RunInFile(path, embedder, writer, now, options.shown, preflight, options.review)
         with end_if_interrupted(run, interruption):
             preflight.bring_up_to_date()
             survey = surveyor.survey(run)

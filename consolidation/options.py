@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal
 
 from .proposals import OPERATIONS, Operation
+
+# Which proposals wait for a person: all, those in which more can be wrong, or none.
+Review = Literal["always", "risky", "never"]
 
 
 @dataclass(frozen=True)
@@ -22,6 +25,8 @@ class CycleOptions:
     left_out: frozenset[str] = frozenset()
     # Of the plan only these proposals, by their ids: somebody approved them; None: all of them.
     approved: frozenset[str] | None = None
+    # Which proposals are not applied but kept, until a person has seen them.
+    review: Review = "never"
     # Propose again what was rejected, declined or undone before.
     reconsider: bool = False
     # Look at everything anew, whatever earlier runs found out.

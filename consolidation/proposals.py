@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
 Operation = Literal["merge", "synthesize", "extract", "update"]
 OPERATIONS: tuple[Operation, ...] = ("merge", "synthesize", "extract", "update")
+# Who worded a claim that a person wrote; else it is the name of a model.
+BY_PERSON = "human"
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,8 +37,8 @@ class Claim:
 
     text: str
     sources: tuple[str, ...]
-    # The model that worded it, and the one that gave a second opinion on it; None where it says
-    # word for word what a source says.
+    # The model that worded it, or `BY_PERSON`, and the model that gave a second opinion on it; None
+    # where it says word for word what a source says.
     written_by: str | None = None
     checked_by: str | None = None
 
@@ -76,6 +78,8 @@ class Proposal:
     draft: Draft
     # Whether a model grouped the sources, and wrote what is new of the text.
     by_model: bool = False
+    # Whether a person worded it.
+    by_person: bool = False
     # Whether it waits for a model's answer: it is carried out if that leaves its sources as they
     # are.
     waits: bool = False

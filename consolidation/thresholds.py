@@ -39,6 +39,10 @@ EXTRACT_SIMILARITY = 0.55
 # many at 0.40, with 21 strangers, and words alone fewer.
 DEMAND_SIMILARITY = 0.28
 
+# The mean similarity below which the memories of a proposal hang together loosely enough for a
+# person to look at it, where that is wanted. Set by hand, at what a pair needs to be looked at.
+LOW_COHESION = PAIR_SIMILARITY
+
 # The fewest memories that make a stable memory, and a rule: the design's.
 SYNTHESIZE_SOURCES = 3
 EXTRACT_SOURCES = 5

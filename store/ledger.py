@@ -107,6 +107,44 @@ def remembered_keys(file: MemoryFile) -> set[str]:
     return {row["key"] for row in rows if row["state"] in REMEMBERED}
 
 
+def read_waiting(file: MemoryFile) -> list[Decision]:
+    """Return what waits for a person, run by run.
+
+    Of a key the latest decision counts: what was applied, or proposed anew, since waits no more.
+    """
+    rows = file.rows(
+        "SELECT *, max(decided_at || run_id) AS latest FROM proposals "
+        "WHERE state NOT IN ('failed', 'skipped', 'stale') GROUP BY key "
+        # What is not kept whole cannot be carried out.
+        "HAVING json_extract(numbers, '$.kept') IS NOT NULL"
+    )
+    waiting = [_decision(row) for row in rows if row.pop("latest") and row["state"] == "pending"]
+    return sorted(waiting, key=lambda one: (one.run_id, one.key))
+
+
+def read_reviewed(file: MemoryFile) -> list[Decision]:
+    """Return what a person decided about, as it waited, in the order in which it was proposed."""
+    rows = file.rows(
+        "SELECT * FROM proposals WHERE json_extract(numbers, '$.kept') IS NOT NULL "
+        "AND state IN ('approved', 'declined') ORDER BY run_id, operation, key"
+    )
+    return list(map(_decision, rows))
+
+
+def decide_waiting(
+    file: MemoryFile, key: str, state: str, now: str, why: str | None = None
+) -> None:
+    """Write down what a person decided, within the transaction of the caller.
+
+    why: None leaves what is said there.
+    """
+    file.db.conn.execute(
+        "UPDATE proposals SET state = ?, decided_at = ?, why = coalesce(?, why) "
+        "WHERE key = ? AND state = 'pending'",
+        [state, now, why, key],
+    )
+
+
 def read_runs(file: MemoryFile) -> list[Run]:
     """Return every run, oldest first."""
     return [_run(row) for row in file.rows("SELECT * FROM runs ORDER BY started_at, id")]

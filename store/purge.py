@@ -42,8 +42,8 @@ _SUPERSEDED = (
     "WHERE status = 'superseded' AND superseded_at IS NOT NULL"
 )
 _UNDER_REVIEW = (
-    "SELECT value AS id FROM proposals, json_each(sources) WHERE state IN ('pending', 'approved') "
-    "UNION SELECT survivor FROM proposals WHERE state IN ('pending', 'approved')"
+    "SELECT value AS id FROM proposals, json_each(sources) WHERE state = 'pending' "
+    "UNION SELECT survivor FROM proposals WHERE state = 'pending'"
 )
 # Undoing puts vectors and scans back for the memories that are there: they need none.
 _UNDOABLE = (

@@ -58,6 +58,17 @@ def test_the_commands_for_another_agents_file_work_one_after_the_other(
     assert len((tmp_path / Path(source).name).read_bytes()) < len(before)
 
 
+def test_the_commands_of_a_review_work_one_after_the_other(
+    tmp_path: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "fixtures").mkdir()
+    shutil.copy(readme.SMOKE, tmp_path / "fixtures")
+    monkeypatch.chdir(tmp_path)
+    commands = commands_of(readme.block(readme.README.read_text("utf-8"), "review"))
+    ended = [cli(*shlex.split(one)[1:]) for one in commands]
+    assert [one.code for one in ended] == [0] * len(commands)
+
+
 def test_every_command_stands_in_the_readme() -> None:
     text = readme.README.read_text("utf-8")
     assert [name for name in COMMANDS if f"| `slowwave {name} " not in text] == []

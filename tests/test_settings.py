@@ -94,11 +94,12 @@ def options() -> dict[str, TyperOption]:
     }
 
 
-# What is undone, whether that is only rehearsed, and who may do what with a server, is said of one
-# call.
+# What is undone or decided, whether that is only rehearsed, and who may do what with a server, is
+# said of one call.
 OF_ONE_CALL = {"since_run", "rehearse", "since", "until", "as_of", "self_"} | {
     *("allow_writes", "http", "host", "token"),
     *("html", "md", "dot", "mermaid"),
+    *("operation", "everything", "reason", "text", "plan_out", "interactive"),
 }
 
 

@@ -23,6 +23,8 @@ from slowwave.store.proposal_changes import ProposalChanges
 from slowwave.store.records import LAYERS, Memory, content_hash, json_text, timestamp, to_row
 from slowwave.store.vectors import to_blob
 
+from .kept import KEPT
+
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
@@ -56,7 +58,7 @@ def apply_written(
     proposal = written.proposal
     sources = list(read_memories(file, proposal.sources))
     changes = ProposalChanges(file, run.run_id, proposal.id, timestamp(run.now))
-    result = _stale(proposal, sources)
+    result = find_stale(proposal, sources)
     if result is None and proposal.operation == "merge":
         result = _merge(changes, run, written, sources, entities)
     elif result is None and proposal.keeps_text:
@@ -71,8 +73,13 @@ def apply_written(
     return result
 
 
-def record(file: MemoryFile, run: RunContext, result: Result) -> None:
-    """Write what became of a proposal into the ledger, in the transaction of the caller."""
+def record(
+    file: MemoryFile, run: RunContext, result: Result, kept: dict[str, Any] | None = None
+) -> None:
+    """Write what became of a proposal into the ledger, in the transaction of the caller.
+
+    kept: the proposal itself, where a person has yet to decide about it.
+    """
     proposal = result.proposal
     keep_decision(
         file,
@@ -91,13 +98,15 @@ def record(file: MemoryFile, run: RunContext, result: Result) -> None:
             numbers={
                 "min_similarity": proposal.min_similarity,
                 "mean_similarity": proposal.mean_similarity,
-            },
+            }
+            | ({} if kept is None else {KEPT: kept}),
             decided_at=timestamp(run.now),
         ),
     )
 
 
-def _stale(proposal: Proposal, sources: Sequence[Memory]) -> Result | None:
+def find_stale(proposal: Proposal, sources: Sequence[Memory]) -> Result | None:
+    """Say that a proposal does not hold any more; None if its sources are what it was made of."""
     found = {memory.id: memory for memory in sources}
     for memory_id, planned in zip(proposal.sources, proposal.source_hashes, strict=True):
         memory = found.get(memory_id)
@@ -159,6 +168,8 @@ def _grow(
     proposal, text = written.proposal, written.proposal.draft.text
     owner, others = _split_survivor(proposal, sources)
     columns = _grown(owner, others, run.now)
+    if proposal.by_person:
+        columns["origin"] = "human"
     changes.rewrite_memory(owner.id, text, columns, run.embedding_model, to_blob(vector))
     changes.add_names(owner, _names_of(text, others, entities))
     changes.add_lineage(owner.id, others, proposal.operation)
@@ -239,7 +250,7 @@ def _build_memory(
         kind=kind,
         layer="core" if proposal.operation == "extract" else "stable",
         status="active",
-        origin="consolidation",
+        origin="human" if proposal.by_person else "consolidation",
         trust=derived_trust(memory.trust for memory in sources),
         importance=max(memory.importance for memory in sources),
         pinned=False,
@@ -316,7 +327,7 @@ def _derivation(run: RunContext, written: CheckedProposal) -> dict[str, Any]:
     proposal = written.proposal
     return {
         "operation": proposal.operation,
-        "writer": "model" if proposal.by_model else "extractive",
+        "writer": _writer_of(proposal),
         "model": run.model if proposal.by_model else None,
         "prompt_hash": _prompt_hash(run, proposal),
         "inputs_hash": _inputs_hash(proposal),
@@ -325,6 +336,12 @@ def _derivation(run: RunContext, written: CheckedProposal) -> dict[str, Any]:
         "completion_tokens": written.usage.completion_tokens,
         "cost_usd": written.usage.cost_usd,
     }
+
+
+def _writer_of(proposal: Proposal) -> str:
+    if proposal.by_person:
+        return "human"
+    return "model" if proposal.by_model else "extractive"
 
 
 def _prompt_hash(run: RunContext, proposal: Proposal) -> str:

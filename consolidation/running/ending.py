@@ -11,7 +11,7 @@ from pathlib import Path
 
 from slowwave.consolidation.planning.savings import expected_counts, with_savings
 from slowwave.consolidation.progress import Progress
-from slowwave.consolidation.proposals import AskedWindow, Result, Usage
+from slowwave.consolidation.proposals import AskedWindow, CheckedProposal, Usage
 from slowwave.consolidation.runtime.interruption import InterruptedEarly, Interruption, OutOfTime
 from slowwave.consolidation.snapshot.snapshot import Snapshot
 from slowwave.consolidation.text.token_count import count_tokens
@@ -22,15 +22,18 @@ from slowwave.store.memories import Counts, count_memories
 from .execute import Executed, RunInFile
 from .outcome import Outcome, report_of, verdict
 from .purge import NOTHING, Purged, carry_out_purge
+from .review import Reviewing
 from .survey import Survey, Surveyor
 
 
-def planned_outcome(survey: Survey) -> Outcome:
+def planned_outcome(survey: Survey, reviewing: Reviewing) -> Outcome:
     """Return what a dry run tells: the plan, and where it would lead."""
     plan, before, purgeable = survey.plan, survey.snapshot.counts, survey.purgeable or NOTHING
-    after = expected_counts(before, plan.proposals, survey.views)
+    views = survey.views
+    written = [CheckedProposal(one, "planned") for one in plan.proposals]
+    after = expected_counts(before, reviewing.at_once(written, views), views)
     after = replace(after, superseded=after.superseded - len(purgeable.ids))
-    results = with_savings((Result(one, "planned") for one in plan.proposals), survey.views)
+    results = with_savings((reviewing.foretold(one, views) for one in written), views)
     asked = tuple(AskedWindow(one, "planned") for one in plan.windows)
     purged = Purged(purgeable.ids, purgeable.kept)
     return Outcome(plan, tuple(results), before, after, Usage(), asked, purged=purged)

@@ -11,6 +11,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
+from slowwave.consolidation.options import Review
 from slowwave.consolidation.planning.savings import with_savings
 from slowwave.consolidation.progress import Progress
 from slowwave.consolidation.proposals import (
@@ -39,7 +40,9 @@ from slowwave.store.shown_to_model import Dispute, keep_asked, keep_disputes
 from slowwave.store.vectors import keep_vectors
 
 from .apply import RunContext, apply_written, record
+from .kept import Kept, as_kept
 from .preflight import Preflight
+from .review import Reviewing
 
 if TYPE_CHECKING:
     from slowwave.consolidation.snapshot.tenant_view import TenantView
@@ -96,12 +99,16 @@ class RunInFile:
         now: datetime,
         options: Mapping[str, Any],
         preflight: Preflight,
+        review: Review = "never",
     ) -> None:
-        """Take what the rows of this run will say about it."""
+        """Take what the rows of this run will say about it, and what is to wait for a person."""
         self._path = path
         self._embedder = embedder
         self._writer = writer
         self._options = options
+        self._reviewing = Reviewing(review)
+        # How many proposals wait by now.
+        self._waiting = 0
         self.preflight = preflight
         self._begun = False
         # The file that it began in: what came in its place since is another's.
@@ -199,7 +206,11 @@ class RunInFile:
         with self._writing() as file:
             answers = self._kept_answers(file)
             for some in self._drafting.checked_drafts(plan, done.views, answers):
-                written = [one for one in some if isinstance(one, CheckedProposal)]
+                written = [
+                    self._reviewing.set_aside(one, done.views)
+                    for one in some
+                    if isinstance(one, CheckedProposal)
+                ]
                 for part in _batches(written):
                     done.last = part
                     self._settle_part(file, part, done)
@@ -300,11 +311,19 @@ class RunInFile:
                     result = apply_written(file, self.context, written, vector, names)
                 else:
                     result = Result(proposal, written.state, written.why)
-                    record(file, self.context, result)
+                    record(file, self.context, result, self._to_keep(written))
                 results.append(result)
         for one in several:
             self._drafting.vectors.pop(one.proposal.id, None)
         return _by_id(with_savings(results, views))
+
+    def _to_keep(self, written: CheckedProposal) -> dict[str, Any] | None:
+        """Return what a person decides about, whole; None where nothing waits."""
+        if written.state != "pending":
+            return None
+        model, key = self.context.model, self.context.model_key
+        self._waiting += 1
+        return as_kept(Kept(written.proposal, written.usage, model, key, self._waiting))
 
 
 def _by_id(results: Iterable[Result]) -> dict[str, Result]:

@@ -7,18 +7,19 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from slowwave.consolidation.options import CycleOptions
 from slowwave.consolidation.planning.savings import expected_counts, with_savings
 from slowwave.consolidation.progress import Progress
-from slowwave.consolidation.proposals import AskedWindow, Plan, Result, Usage
+from slowwave.consolidation.proposals import AskedWindow, CheckedProposal, Usage
 from slowwave.consolidation.runtime.interruption import InterruptedEarly, Interruption
 from slowwave.consolidation.runtime.threads import run_in_thread
 from slowwave.consolidation.vectors.embedder import Embedder
 from slowwave.consolidation.writing.writer import Writer
 from slowwave.store.file import open_reading
-from slowwave.store.memories import Counts
 
 from .ending import planned_outcome
 from .outcome import Outcome
+from .review import Reviewing
 from .survey import Surveyor
 
 if TYPE_CHECKING:
@@ -30,20 +31,22 @@ def rehearse(
     surveyor: Surveyor,
     embedder: Embedder,
     writer: Writer,
-    asks: bool,
+    options: CycleOptions,
     progress: Progress,
     interruption: Interruption,
 ) -> Outcome:
-    """Return the plan, and where it would lead; with `asks` what a model would make of it.
+    """Return the plan, and where it would lead; if it asks, what a model would make of it.
 
     Raises `InterruptedEarly`.
     """
     try:
         survey = surveyor.survey()
-        outcome = planned_outcome(survey)
-        if not asks:
+        reviewing = Reviewing(options.review)
+        outcome = planned_outcome(survey, reviewing)
+        if not options.ask:
             return outcome
-        return _asked_only(path, outcome, survey.views, embedder, writer, progress)
+        views = survey.views
+        return _asked_only(path, outcome, views, embedder, writer, reviewing, progress)
     except KeyboardInterrupt:
         interruption.close()
         raise InterruptedEarly(kept=False) from None
@@ -55,6 +58,7 @@ def _asked_only(
     views: Sequence[TenantView],
     embedder: Embedder,
     writer: Writer,
+    reviewing: Reviewing,
     progress: Progress,
 ) -> Outcome:
     """Return what a dry run tells, with what the model makes of the windows.
@@ -66,7 +70,7 @@ def _asked_only(
 
     plan = outcome.plan
     run_in_thread(writer.make_ready)
-    results: dict[str, Result] = {}
+    written: dict[str, CheckedProposal] = {}
     asked: list[AskedWindow] = []
     with open_reading(path) as file:
         drafting = Drafting(embedder, writer)
@@ -76,25 +80,14 @@ def _asked_only(
                     asked.append(one)
                     progress.stage("asking", len(asked), len(plan.windows))
                 else:
-                    results[one.proposal.id] = Result(one.proposal, one.state, one.why)
+                    written[one.proposal.id] = one
+    several = list(written.values())
+    results = (reviewing.foretold(one, views) for one in several)
+    after = expected_counts(outcome.before, reviewing.at_once(several, views), views)
     return replace(
         outcome,
-        results=tuple(with_savings(results.values(), views)),
-        after=_expected(outcome, plan, list(results.values()), views),
+        results=tuple(with_savings(results, views)),
+        after=replace(after, superseded=after.superseded - len(outcome.purged.ids)),
         usage=sum((one.usage for one in asked), start=Usage()),
         asked=tuple(asked),
     )
-
-
-def _expected(
-    outcome: Outcome,
-    plan: Plan,
-    results: Sequence[Result],
-    views: Sequence[TenantView],
-) -> Counts:
-    """Return the counts to which all that would be applied leads, purging aside."""
-    done = [one.proposal for one in results if one.state == "planned"]
-    before = expected_counts(outcome.before, plan.proposals, views)
-    after = expected_counts(outcome.before, done, views)
-    purged = before.superseded - outcome.after.superseded
-    return replace(after, superseded=after.superseded - purged)

@@ -63,7 +63,7 @@ class Check:
             return found
         vector = self._vector_of(proposal.draft.text)
         self._vectors[proposal.id] = vector
-        if proposal.operation == "synthesize" and not proposal.by_model:
+        if proposal.operation == "synthesize" and not (proposal.by_model or proposal.by_person):
             return found
         return [*found, *find_distance(vector, sources, proposal.operation)]
 
@@ -130,7 +130,7 @@ class Check:
             found = find_faults(draft, sources, operation)
             if proposal.operation == "merge":
                 found = self._softened(found, draft, sources)
-        elif proposal.operation == "synthesize":
+        elif proposal.operation == "synthesize" and not proposal.by_person:
             found = find_unquoted(draft, sources)
         else:
             found = find_faults(draft, sources, proposal.operation)

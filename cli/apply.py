@@ -1,0 +1,55 @@
+"""slowwave apply: what is left in a plan, carried out."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from slowwave.consolidation.vectors.embedder import DEFAULT_MODEL, SentenceEmbedder
+
+from .foreign import FormatOption, StateOption, place_of
+from .output import Output
+from .settings import ConfigOption, FileArgument, JsonOption, QuietOption
+from .waiting import decided_as_json, decided_as_text, exit_code
+
+if TYPE_CHECKING:
+    from slowwave.store.file import MemoryFile
+
+
+def apply(
+    file: FileArgument,
+    plan: Annotated[
+        Path,
+        typer.Argument(
+            metavar="PLAN",
+            help="What maintain --dry-run --plan-out wrote, without what is not to be done.",
+        ),
+    ],
+    embedder: Annotated[
+        str,
+        typer.Option(metavar="NAME|PATH", help="A sentence-transformers model on this machine."),
+    ] = DEFAULT_MODEL,
+    format: FormatOption = None,
+    state: StateOption = None,
+    config: ConfigOption = None,
+    json: JsonOption = False,
+    quiet: QuietOption = False,
+) -> None:
+    """Carry out what is left in a plan; nothing of a proposal whose sources have changed since."""
+    from slowwave.consolidation.running.decide import Decided, carry_out
+    from slowwave.consolidation.running.plan_file import read_plan
+
+    several = read_plan(plan)
+    now, model = datetime.now(UTC), SentenceEmbedder(embedder)
+
+    def do(opened: MemoryFile) -> Decided:
+        return carry_out(opened, several, model, now, "plan")
+
+    output = Output(json, quiet)
+    decided = place_of(file, format, state, writes=True).change(do)
+    output.result(decided_as_json("apply", file, decided))
+    output.show(decided_as_text(file, decided))
+    raise typer.Exit(exit_code(decided))

@@ -1,0 +1,163 @@
+"""slowwave review: what waits for a person, and what the person decides."""
+
+from __future__ import annotations
+
+import shlex
+import sys
+from typing import TYPE_CHECKING, Annotated, Literal
+
+import typer
+
+from slowwave.consolidation.proposals import Operation
+from slowwave.consolidation.vectors.embedder import DEFAULT_MODEL, SentenceEmbedder
+
+from .blocks import LEGEND, joined
+from .deciding import Choice, carry_out_chosen, chosen_of, decline
+from .editor import edited
+from .foreign import FormatOption, Place, StateOption, place_of
+from .memory_texts import MemoryTexts, counted
+from .output import Output, clean
+from .settings import ConfigOption, FileArgument, JsonOption, QuietOption
+from .waiting import decided_as_json, decided_as_text, exit_code, read_queue
+
+if TYPE_CHECKING:
+    from rich.text import Text
+
+    from slowwave.consolidation.vectors.embedder import Embedder
+
+Action = Literal["list", "show", "approve", "decline", "edit"]
+
+
+def review(
+    file: FileArgument,
+    action: Annotated[
+        Action, typer.Argument(help="What is to be done with those that are named.")
+    ] = "list",
+    which: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="[PROPOSAL]...", help="Their ids, or the starts of them."),
+    ] = None,
+    operation: Annotated[Operation | None, typer.Option(help="Those of one operation.")] = None,
+    everything: Annotated[bool, typer.Option("--all", help="All that wait.")] = False,
+    reason: Annotated[
+        str | None,
+        typer.Option(metavar="TEXT", help="With decline: why; it is kept, and shown by the log."),
+    ] = None,
+    text: Annotated[
+        str | None,
+        typer.Option(
+            metavar="TEXT",
+            help="With edit: what is to be written; without it $EDITOR is opened at a terminal.",
+        ),
+    ] = None,
+    embedder: Annotated[
+        str,
+        typer.Option(metavar="NAME|PATH", help="A sentence-transformers model on this machine."),
+    ] = DEFAULT_MODEL,
+    format: FormatOption = None,
+    state: StateOption = None,
+    config: ConfigOption = None,
+    json: JsonOption = False,
+    quiet: QuietOption = False,
+) -> None:
+    """List what waits for a person, or show, approve, decline or edit some of it.
+
+    Approving applies a proposal just as it was kept; editing applies it with your words, which are
+    checked like any draft. Both can be undone: slowwave undo FILE PROPOSAL.
+    """
+    choice = Choice(tuple(which or ()), operation, everything)
+    _refuse_wrong_usage(action, choice, reason, text)
+    output = Output(json, quiet)
+    place = place_of(file, format, state, writes=action not in ("list", "show"))
+    if action in ("list", "show"):
+        _show(place, choice, action, output)
+    elif action == "decline":
+        _decline(place, choice, reason, output)
+    elif action == "approve":
+        _carry_out(place, choice, None, SentenceEmbedder(embedder), output)
+    else:
+        words = text if text is not None else _words_of_an_editor(place, choice, output)
+        _carry_out(place, choice, words, SentenceEmbedder(embedder), output)
+
+
+def _refuse_wrong_usage(
+    action: Action, choice: Choice, reason: str | None, text: str | None
+) -> None:
+    if reason is not None and action != "decline":
+        raise typer.BadParameter("--reason goes with decline.")
+    if text is not None and action != "edit":
+        raise typer.BadParameter("--text goes with edit.")
+    if action == "edit" and (len(choice.ids) != 1 or choice.operation or choice.everything):
+        raise typer.BadParameter("Name the one proposal that is to be edited.")
+    if action not in ("list", "show") and choice.is_empty:
+        raise typer.BadParameter("Name proposals by their ids, by --operation, or say --all.")
+    if choice.everything and choice.ids:
+        raise typer.BadParameter("Name proposals, or say --all.")
+
+
+def _show(place: Place, choice: Choice, action: Action, output: Output) -> None:
+    from slowwave.store.file import open_reading
+
+    with place.reading() as memory_file:
+        with open_reading(memory_file) as opened:
+            # By its id one is shown whatever was decided about it.
+            chosen = choice.of(read_queue(opened, decided=bool(choice.ids)))
+        output.result(
+            {
+                "command": "review",
+                "file": str(place.named),
+                "action": action,
+                "proposals": [one.as_json() for one in chosen],
+            }
+        )
+        memory_texts = MemoryTexts(memory_file)
+        memories = memory_texts.memories(id_ for one in chosen for id_ in one.kept.proposal.sources)
+    if not chosen:
+        output.show(clean(f"{place.named}: nothing waits for review."))
+        return
+    lines: list[str | Text] = [f"{counted(len(chosen), 'proposal', 'proposals')}. {LEGEND}"]
+    for one in chosen:
+        lines += one.block(memories).lines()
+        lines += one.details(memories) if action == "show" else ()
+    named = shlex.quote(str(place.named))
+    lines += ["", clean(f"Decide with: slowwave review {named} approve|decline|edit ID")]
+    output.show(joined(lines))
+
+
+def _decline(place: Place, choice: Choice, reason: str | None, output: Output) -> None:
+    declined = decline(place, choice, reason)
+    output.result(
+        {
+            "command": "review",
+            "file": str(place.named),
+            "action": "decline",
+            "run": None,
+            "proposals": [one.as_json() for one in declined],
+        }
+    )
+    output.show(f"Declined {counted(len(declined), 'proposal', 'proposals')}.")
+    output.note("They will not be proposed again, unless with: maintain --consolidate --reconsider")
+
+
+def _carry_out(
+    place: Place, choice: Choice, words: str | None, embedder: Embedder, output: Output
+) -> None:
+    decided = carry_out_chosen(place, choice, words, embedder)
+    action = "approve" if words is None else "edit"
+    output.result(decided_as_json("review", place.named, decided) | {"action": action})
+    output.show(decided_as_text(place.named, decided))
+    raise typer.Exit(exit_code(decided))
+
+
+def _words_of_an_editor(place: Place, choice: Choice, output: Output) -> str:
+    """Let a person change the draft in an editor."""
+    from slowwave.store.file import open_reading
+
+    if not sys.stdin.isatty() or output.json or output.quiet:
+        raise typer.BadParameter("Say the new text with --text: no terminal is there to ask at.")
+    with place.reading() as memory_file, open_reading(memory_file) as opened:
+        (waiting,) = chosen_of(opened, choice)
+    words = edited(waiting.kept.proposal.draft.text)
+    if not words:
+        raise typer.Abort
+    return words

@@ -1,0 +1,192 @@
+"""What a person decided about proposals, carried out as a night would, each in its transaction."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from datetime import datetime
+from importlib.metadata import version
+from typing import TYPE_CHECKING, Any
+
+from slowwave.consolidation.proposals import (
+    BY_PERSON,
+    CheckedProposal,
+    Claim,
+    Draft,
+    Result,
+    Source,
+    Usage,
+)
+from slowwave.consolidation.text.token_count import count_tokens
+from slowwave.consolidation.vectors.embedder import Embedder
+from slowwave.store.entities import read_entities
+from slowwave.store.errors import StoreError
+from slowwave.store.file import MemoryFile
+from slowwave.store.ledger import begin_run, decide_waiting, end_run
+from slowwave.store.memories import Counts, chosen_tenants, count_memories, read_memories
+from slowwave.store.records import new_id, timestamp
+
+from .apply import RunContext, apply_written, find_stale
+from .kept import DECIDED, Kept
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from slowwave.store.records import Memory
+
+
+@dataclass(frozen=True)
+class Decided:
+    """What became of what a person decided about."""
+
+    # None where nothing was changed.
+    run_id: str | None
+    results: tuple[Result, ...]
+
+
+@dataclass(frozen=True)
+class _Ready:
+    """A proposal that was looked at once more, with the vector of its draft if it has one."""
+
+    kept: Kept
+    written: CheckedProposal
+    vector: NDArray[np.float32] | None
+
+
+def carry_out(
+    file: MemoryFile,
+    several: Sequence[Kept],
+    embedder: Embedder,
+    now: datetime,
+    way: str,
+) -> Decided:
+    """Apply proposals just as they are kept, by the code of a night, as a run of its own.
+
+    file: open for writing, and no other run may touch it meanwhile. way: by which a person decided,
+    for the record of the run.
+
+    Each is checked first: one whose sources have changed is `stale`, one whose draft does not say
+    what they say is `rejected`, and nothing of it is written. Raises `StoreError`, and
+    `EmbedderError`.
+    """
+    ready = [_looked_at(file, one, embedder) for one in several]
+    if not any(one.written.state == "planned" for one in ready):
+        return Decided(None, tuple(_as_result(one.written) for one in ready))
+    return _applied(file, ready, embedder.name, now, way)
+
+
+def reworded(kept: Kept, text: str, memories: Sequence[Memory]) -> Kept:
+    """Return a proposal that writes a person's text. Raises `StoreError` if it writes none.
+
+    A sentence that stands in a source cites that; any other one cites them all.
+    """
+    from slowwave.consolidation.text.reading import read
+
+    proposal = kept.proposal
+    if proposal.keeps_text:
+        raise StoreError(
+            f"Proposal {proposal.id[:8]} writes no text: one of its memories stays as it is.",
+            "Approve or decline it.",
+        )
+    said = " ".join(text.split())
+    parts = [said] if proposal.operation == "extract" else read(said).sentences
+    claims = tuple(_claim(one, memories) for one in parts)
+    # The model that wrote the draft before has no part in this one.
+    changed = replace(proposal, draft=Draft(claims), by_model=False, by_person=True)
+    return Kept(changed)
+
+
+def _claim(text: str, memories: Sequence[Memory]) -> Claim:
+    from slowwave.consolidation.verification.words import is_verbatim
+
+    saying = tuple(one.id for one in memories if is_verbatim(text, [one.content]))
+    everyone = tuple(one.id for one in memories)
+    return Claim(text, saying) if saying else Claim(text, everyone, written_by=BY_PERSON)
+
+
+def _looked_at(file: MemoryFile, kept: Kept, embedder: Embedder) -> _Ready:
+    """Look whether a proposal still holds, as the night that makes it would."""
+    proposal = kept.proposal
+    memories = list(read_memories(file, proposal.sources))
+    stale = find_stale(proposal, memories)
+    if stale is not None:
+        return _Ready(kept, CheckedProposal(proposal, stale.state, stale.why), None)
+    if proposal.keeps_text:
+        return _Ready(kept, CheckedProposal(proposal, "planned", usage=kept.usage), None)
+    return _checked(kept, memories, embedder)
+
+
+def _checked(kept: Kept, memories: Sequence[Memory], embedder: Embedder) -> _Ready:
+    from slowwave.consolidation.planning.extractive import sorted_by_time
+    from slowwave.consolidation.writing.checking import Check
+
+    proposal = kept.proposal
+    *of_sources, vector = embedder.encode([*(one.content for one in memories), proposal.draft.text])
+    sources = [
+        Source(one.id, one.content, one.observed_at, of)
+        for one, of in zip(memories, of_sources, strict=True)
+    ]
+    found = Check(lambda _: vector, {}).faults(proposal, sorted_by_time(sources))
+    # What is soft in a model's draft a second opinion has cleared, and nobody asks for it again.
+    faults = [one.why for one in found if not (proposal.by_model and one.soft)]
+    if faults:
+        return _Ready(kept, CheckedProposal(proposal, "rejected", "; ".join(faults)), None)
+    return _Ready(kept, CheckedProposal(proposal, "planned", usage=kept.usage), vector)
+
+
+def _applied(
+    file: MemoryFile,
+    ready: Sequence[_Ready],
+    embedding_model: str,
+    now: datetime,
+    way: str,
+) -> Decided:
+    run_id, at = new_id(), timestamp(now)
+    before = _counts(file)
+    tenants = sorted({one.written.proposal.tenant for one in ready})
+    begin_run(file, run_id, at, version("slowwave"), {"tenant": tenants, DECIDED: way})
+    names = {tenant: read_entities(file, tenant) for tenant in tenants}
+    results = []
+    for one in ready:
+        run = RunContext(run_id, now, one.kept.model, one.kept.model_key, embedding_model)
+        results.append(_settled(file, run, one, names))
+    outcome = "done" if all(one.state == "applied" for one in results) else "partial"
+    end_run(file, run_id, at, outcome, None, _report(before, _counts(file), results))
+    return Decided(run_id, tuple(results))
+
+
+def _settled(
+    file: MemoryFile,
+    run: RunContext,
+    ready: _Ready,
+    names: Mapping[str, Mapping[str, Sequence[str]]],
+) -> Result:
+    written = ready.written
+    if written.state != "planned":
+        return _as_result(written)
+    proposal = written.proposal
+    with file.transaction():
+        result = apply_written(file, run, written, ready.vector, names[proposal.tenant])
+        if result.state == "applied":
+            decide_waiting(file, proposal.id, "approved", timestamp(run.now))
+    return result
+
+
+def _as_result(written: CheckedProposal) -> Result:
+    return Result(written.proposal, written.state, written.why)
+
+
+def _counts(file: MemoryFile) -> Counts:
+    return count_memories(file, chosen_tenants(file, ()), count_tokens)
+
+
+def _report(before: Counts, after: Counts, results: Sequence[Result]) -> dict[str, Any]:
+    """Return what a night keeps of itself, too."""
+    states = sorted({one.state for one in results})
+    return {
+        "before": asdict(before),
+        "after": asdict(after),
+        "states": {name: sum(one.state == name for one in results) for name in states},
+        "model": asdict(Usage()),
+    }

@@ -1,0 +1,103 @@
+"""A plan as a file: written by a dry run, thinned out by a person, and carried out then."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from slowwave.consolidation.proposals import Result
+from slowwave.store.errors import StoreError
+from slowwave.store.records import json_text
+
+from .kept import Kept, as_kept, read_kept
+
+FORMAT = 1
+_ABOUT = (
+    "Take out the proposals that are not to be carried out, each whole, "
+    "and run: slowwave apply FILE PLAN"
+)
+
+
+def write_plan(
+    path: Path,
+    results: Sequence[Result],
+    texts: Mapping[str, str],
+    model: str | None,
+    model_key: str | None,
+) -> None:
+    """Write what a dry run planned; `texts` are those of the sources, for a person to read.
+
+    It holds what memories say: only its owner can read it. Raises `StoreError`, also if something
+    is there already.
+    """
+    entries = [
+        _entry(Kept(one.proposal, model=model, model_key=model_key), texts)
+        for one in results
+        if one.state == "planned"
+    ]
+    plan = {"format": FORMAT, "about": _ABOUT, "proposals": entries}
+    text = json.dumps(plan, ensure_ascii=False, indent=2)
+    try:
+        number = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        with os.fdopen(number, "w", encoding="utf-8") as file:
+            file.write(f"{text}\n")
+    except FileExistsError:
+        raise StoreError(f"{path} exists already.", "Name another place for the plan.") from None
+    except OSError as error:
+        raise StoreError(f"Cannot write {path}: {error.strerror}.") from error
+
+
+def read_plan(path: Path) -> list[Kept]:
+    """Return the proposals that are left in a plan.
+
+    Raises `StoreError` if it is none, or if one of them is not what a dry run wrote.
+    """
+    try:
+        plan = json.loads(path.read_text("utf-8"))
+    except OSError as error:
+        raise StoreError(f"Cannot read {path}: {error.strerror}.") from error
+    except ValueError as error:
+        raise StoreError(f"{path} is not valid JSON: {error}.") from error
+    entries = plan.get("proposals") if isinstance(plan, dict) else None
+    if not isinstance(entries, list) or plan.get("format") != FORMAT:
+        raise StoreError(f"{path} is not a plan.", "maintain --dry-run --plan-out writes one.")
+    return [_checked(one, number, path) for number, one in enumerate(entries, start=1)]
+
+
+def _entry(kept: Kept, texts: Mapping[str, str]) -> dict[str, Any]:
+    """Return a proposal with what a person reads in front of what is carried out."""
+    proposal, whole = kept.proposal, as_kept(kept)
+    return {
+        "id": proposal.id,
+        "operation": proposal.operation,
+        "reason": proposal.reason,
+        "sources": [
+            {"content": texts.get(one), "goes": one in proposal.leaving} for one in proposal.sources
+        ],
+        "draft": proposal.draft.text,
+        "kept": whole,
+        "seal": _seal(whole),
+    }
+
+
+def _checked(entry: object, number: int, path: Path) -> Kept:
+    found = entry if isinstance(entry, dict) else {}
+    try:
+        kept = read_kept(found.get("kept"))
+    except ValueError as error:
+        raise StoreError(f"Proposal {number} of {path} cannot be read: {error}.") from error
+    whole = as_kept(kept)
+    if found.get("seal") != _seal(whole) or found.get("draft") != kept.proposal.draft.text:
+        raise StoreError(
+            f"Proposal {number} of {path} is not what the dry run wrote.",
+            "Proposals can be taken out of a plan, not changed: 'slowwave review' can edit them.",
+        )
+    return kept
+
+
+def _seal(whole: Mapping[str, Any]) -> str:
+    return hashlib.sha256(json_text(whole).encode()).hexdigest()

@@ -1,0 +1,166 @@
+"""A night that asks about each proposal, by the program itself at a real terminal."""
+
+from __future__ import annotations
+
+import json
+import os
+import pty
+import signal
+import subprocess
+import sys
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+from nights import picture, rows
+from readme import SMOKE
+from test_cli import Cli, cli
+from test_review import IN_ONE, active, states
+
+__all__ = ["cli"]  # a fixture of test_cli, asked for by name
+
+COMMAND = [sys.executable, "-m", "slowwave.cli", "maintain"]
+
+
+@pytest.fixture
+def smoke(memory_file: Path, cli: Cli) -> Path:
+    """Provide the nine memories of the README: a merge, a synthesis and an update come of them."""
+    assert cli("import", memory_file, SMOKE).code == 0
+    return memory_file
+
+
+def at_a_terminal(path: Path, answers: str, **environment: str) -> tuple[int, str]:
+    """Run a night that asks, type the answers, and give its exit code and what it showed."""
+    ours, theirs = pty.openpty()
+    try:
+        with subprocess.Popen(
+            [*COMMAND, str(path), "--consolidate", "--interactive"],
+            stdin=theirs,
+            stdout=theirs,
+            stderr=theirs,
+            env={**os.environ, "TERM": "dumb", **environment},
+            start_new_session=True,
+        ) as process:
+            os.close(theirs)
+            os.write(ours, answers.encode())
+            shown = b"".join(_until_closed(ours))
+        return process.returncode, shown.decode().replace("\r\n", "\n")
+    finally:
+        os.close(ours)
+
+
+def _interrupt(process: subprocess.Popen[bytes]) -> None:
+    """Press Ctrl-C until it is heard: what comes just before Python waits for a key is not."""
+    while process.poll() is None:
+        process.send_signal(signal.SIGINT)
+        with suppress(subprocess.TimeoutExpired):
+            process.wait(1)
+
+
+def _until_closed(terminal: int) -> list[bytes]:
+    parts = []
+    while True:
+        try:
+            part = os.read(terminal, 65_536)
+        except OSError:  # the other end is closed
+            return parts
+        if not part:
+            return parts
+        parts.append(part)
+
+
+def test_what_gets_a_yes_is_applied_and_what_gets_a_no_is_declined(smoke: Path) -> None:
+    code, shown = at_a_terminal(smoke, "y\ny\nn\n")
+    assert code == 0, shown
+    assert sorted(states(smoke).values()) == ["applied", "applied", "declined"]
+    assert "(1/3) Apply this merge [y,n,e,q,?]?" in shown
+    assert "2 applied. Take it back with: slowwave undo" in shown
+    assert "1 proposal declined." in shown
+    (declined,) = rows(smoke, "SELECT sources FROM proposals WHERE state = 'declined'")
+    standing = {row["id"] for row in rows(smoke, "SELECT id FROM memories WHERE status = 'active'")}
+    assert set(json.loads(declined["sources"])) <= standing
+    # The night, and what was said yes to: one run each.
+    assert len(rows(smoke, "SELECT id FROM runs")) == 2
+
+
+def test_each_proposal_is_shown_with_what_differs(smoke: Path) -> None:
+    _, shown = at_a_terminal(smoke, "q\n")
+    assert "  - 2026-02-06  [-User said that-] Helvi [-settles-] the invoices" in shown
+    assert "{+are settled by+} Helvi" in shown
+
+
+def test_who_quits_leaves_the_rest_waiting_and_is_asked_about_it_the_next_time(
+    smoke: Path,
+) -> None:
+    before = picture(smoke, ["memories"])
+    code, shown = at_a_terminal(smoke, "q\n")
+    assert (code, set(states(smoke).values())) == (0, {"pending"})
+    assert "3 proposals wait. Decide with: slowwave review" in shown
+    assert picture(smoke, ["memories"]) == before
+    code, shown = at_a_terminal(smoke, "y\n\x04")
+    assert code == 0
+    assert sorted(states(smoke).values()) == ["applied", "pending", "pending"]
+
+
+def test_a_wrong_key_gets_help_and_the_question_again(smoke: Path) -> None:
+    _, shown = at_a_terminal(smoke, "x\n?\nq\n")
+    assert shown.count("do not apply it, and do not propose it again") == 2
+    assert shown.count("(1/3) Apply") == 3
+
+
+def test_other_words_are_checked_and_written_and_asked_for_again_if_they_are_false(
+    smoke: Path, tmp_path: Path
+) -> None:
+    editor = tmp_path / "editor.py"
+    # The first time it says another time of day.
+    editor.write_text(
+        "import pathlib, sys\n"
+        "been = pathlib.Path(sys.argv[0] + '.been')\n"
+        f"said = {IN_ONE!r}\n"
+        "said = said if been.exists() else said.replace('14:00', '15:00')\n"
+        "been.touch()\n"
+        "pathlib.Path(sys.argv[1]).write_text(said)\n"
+    )
+    # The merge, the update, and the synthesis in other words.
+    answers = "y\ny\ne\ne\n"
+    code, shown = at_a_terminal(smoke, answers, EDITOR=f"{sys.executable} {editor}", VISUAL="")
+    assert code == 0, shown
+    assert "15:00" in shown
+    assert IN_ONE in active(smoke)
+    assert not any("15:00" in one for one in active(smoke))
+    assert set(states(smoke).values()) == {"applied"}
+
+
+def test_ctrl_c_at_a_question_changes_nothing_that_was_not_written_yet(smoke: Path) -> None:
+    before = picture(smoke, ["memories"])
+    ours, theirs = pty.openpty()
+    with subprocess.Popen(
+        [*COMMAND, str(smoke), "--consolidate", "--interactive"],
+        stdin=theirs,
+        stdout=theirs,
+        stderr=theirs,
+        start_new_session=True,
+    ) as process:
+        os.close(theirs)
+        os.write(ours, b"y\n")
+        shown = b""
+        while b"(2/3)" not in shown:
+            shown += os.read(ours, 65_536)
+        _interrupt(process)
+    os.close(ours)
+    assert process.returncode == 130
+    assert picture(smoke, ["memories"]) == before
+    assert set(states(smoke).values()) == {"pending"}
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [[], ["--dry-run"], ["--json"], ["--quiet"], ["--guard", "self"]],
+    ids=" ".join,
+)
+def test_without_a_terminal_or_anything_to_ask_it_is_wrong_usage(
+    smoke: Path, cli: Cli, arguments: list[str]
+) -> None:
+    ended = cli("maintain", smoke, "--consolidate", "--interactive", *arguments)
+    assert (ended.code, "--interactive" in ended.err) == (2, True)
+    assert rows(smoke, "SELECT * FROM runs") == []

@@ -1,0 +1,423 @@
+"""A night in review mode: what waits for a person, and what becomes of the person's decisions."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from nights import execute, fill, picture, rows, told
+from readme import ANSWERS, RETOLD, ROOT, SMOKE
+from test_cli import Cli, cli
+from test_foreign import FORMATS
+
+__all__ = ["cli"]  # a fixture of test_cli, asked for by name
+
+MERGE, SYNTHESIS, UPDATE = "b6bc5f13", "2e5115cd", "4760c82b"
+# What says all that the three memories of the synthesis say, in one sentence.
+IN_ONE = (
+    "Helvi settles the invoices from the shared account on the first Tuesday of the month, after "
+    "the bank's cut-off at 14:00."
+)
+
+
+@pytest.fixture
+def smoke(memory_file: Path, cli: Cli) -> Path:
+    """Provide the nine memories of the README."""
+    assert cli("import", memory_file, SMOKE).code == 0
+    return memory_file
+
+
+@pytest.fixture
+def waiting(smoke: Path, cli: Cli) -> Path:
+    """Provide them after a night in which everything waits: a merge, a synthesis, an update."""
+    assert reviewed_night(cli, smoke).code == 0
+    return smoke
+
+
+def reviewed_night(cli: Cli, path: Path, review: str = "always", *more: object) -> Any:
+    return cli("maintain", path, "--consolidate", "--review", review, *more)
+
+
+def active(path: Path) -> list[str]:
+    found = rows(path, "SELECT content FROM memories WHERE status = 'active' ORDER BY content")
+    return [row["content"] for row in found]
+
+
+def states(path: Path) -> dict[str, str]:
+    found = rows(path, "SELECT key, state FROM proposals ORDER BY run_id")
+    return {row["key"][:8]: row["state"] for row in found}
+
+
+def queue(cli: Cli, path: Path) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = cli("review", path, "--json").json["proposals"]
+    return found
+
+
+# ---- the night ----
+
+
+def test_with_always_nothing_is_applied_and_everything_waits_with_its_draft(
+    smoke: Path, cli: Cli
+) -> None:
+    before = picture(smoke, ["memories", "synthesized_from"])
+    planned = cli("maintain", smoke, "--consolidate", "--dry-run", "--json").json
+    ended = reviewed_night(cli, smoke, "always", "--json")
+    assert ended.code == 0
+    assert picture(smoke, ["memories", "synthesized_from"]) == before
+    kept = {one["id"]: one["draft"] for one in queue(cli, smoke)}
+    assert kept == {one["id"]: one["draft"] for one in planned["proposals"]}
+    assert {one["state"] for one in ended.json["proposals"]} == {"pending"}
+    assert all(one["why"].startswith("waits for review") for one in ended.json["proposals"])
+
+
+def test_what_waits_is_told_by_the_report_and_the_log(smoke: Path, cli: Cli) -> None:
+    report = reviewed_night(cli, smoke).out
+    assert "3 pending. Decide what waits with: slowwave review" in report
+    run = rows(smoke, "SELECT id FROM runs")[0]["id"]
+    for said in (report, cli("log", smoke, run).out):
+        assert f"update {UPDATE} (pending)" in said
+        assert "  - 2026-02-11  The backup of the wiki runs at 02:30 every night." in said
+        assert "  = [since 2026-02-12] The backup of the wiki now runs at 03:30" in said
+        assert "  ! waits for review: it replaces a value" in said
+
+
+def test_with_risky_what_says_the_same_is_applied_and_a_newer_value_waits(
+    smoke: Path, cli: Cli
+) -> None:
+    report = reviewed_night(cli, smoke, "risky").out
+    assert states(smoke) == {MERGE: "applied", SYNTHESIS: "applied", UPDATE: "pending"}
+    assert "The backup of the wiki runs at 02:30 every night." in active(smoke)
+    assert "Decide what waits with: slowwave review" in report
+    assert "Take it back with: slowwave undo" in report
+
+
+@pytest.mark.parametrize("field", [{"origin": "human"}, {"pinned": True}])
+def test_with_risky_a_protected_source_makes_a_proposal_wait(
+    memory_file: Path, cli: Cli, field: dict[str, Any]
+) -> None:
+    fill(memory_file, told(["Search listens on port 9090."], "one", **field))
+    fill(memory_file, told(["Search listens on port 9090"], "other"))
+    ended = reviewed_night(cli, memory_file, "risky", "--json")
+    assert [one["state"] for one in ended.json["proposals"]] == ["pending"]
+    assert "human, pinned or core" in ended.json["proposals"][0]["why"]
+
+
+def test_with_risky_what_a_model_worded_grouped_loosely_or_made_a_rule_waits(
+    memory_file: Path, cli: Cli
+) -> None:
+    cli("import", memory_file, RETOLD)
+    ended = reviewed_night(cli, memory_file, "risky", "--replay", ANSWERS, "--json")
+    why = {
+        one["operation"]: one["why"] for one in ended.json["proposals"] if one["state"] == "pending"
+    }
+    assert "about a rule" in why["extract"]
+    assert "second opinion" in why["synthesize"]
+    assert "loosely" in why["merge"]
+    again = reviewed_night(cli, memory_file, "risky", "--replay", ANSWERS, "--json").json
+    assert (again["run"], again["model"]["calls"], again["proposals"]) == (None, 0, [])
+    approved = cli("review", memory_file, "approve", "--all", "--json")
+    assert {one["state"] for one in approved.json["proposals"]} == {"applied"}
+    made = rows(memory_file, "SELECT writer, model FROM derivations WHERE operation = 'extract'")
+    assert [(row["writer"], row["model"] is None) for row in made] == [("model", False)]
+
+
+@pytest.mark.parametrize("review", ["always", "risky", "never"])
+def test_the_next_night_does_not_propose_what_waits_again(
+    waiting: Path, cli: Cli, review: str
+) -> None:
+    assert reviewed_night(cli, waiting, review, "--json").json["proposals"] == []
+    assert len(queue(cli, waiting)) == 3
+
+
+def test_what_waits_is_proposed_anew_once_a_source_has_changed(waiting: Path, cli: Cli) -> None:
+    execute(
+        waiting,
+        "UPDATE memories SET content = 'The backup of the wiki now runs at 04:15 every night.' "
+        "WHERE content LIKE '%03:30%'",
+    )
+    (anew,) = reviewed_night(cli, waiting, "always", "--json").json["proposals"]
+    assert (anew["operation"], anew["state"]) == ("update", "pending")
+    assert "04:15" in anew["draft"]
+
+
+def test_a_dry_run_says_what_would_wait_and_counts_it_as_not_done(smoke: Path, cli: Cli) -> None:
+    before = smoke.read_bytes()
+    told_ = reviewed_night(cli, smoke, "risky", "--dry-run", "--json").json
+    assert {one["state"] for one in told_["proposals"]} == {"planned"}
+    why = {one["operation"]: one["why"] for one in told_["proposals"]}
+    assert why == {
+        "merge": None,
+        "synthesize": None,
+        "update": "waits for review: it replaces a value",
+    }
+    assert smoke.read_bytes() == before
+    assert reviewed_night(cli, smoke, "risky", "--json").json["after"] == told_["after"]
+
+
+def test_a_dry_run_that_asks_a_model_says_what_would_wait_too(memory_file: Path, cli: Cli) -> None:
+    cli("import", memory_file, RETOLD)
+    options = ("--replay", ANSWERS, "--json")
+    foretold = reviewed_night(cli, memory_file, "risky", "--dry-run", "--ask", *options).json
+    done = reviewed_night(cli, memory_file, "risky", *options).json
+    waited = {one["id"]: one["why"] for one in done["proposals"] if one["state"] == "pending"}
+    assert waited.items() <= {one["id"]: one["why"] for one in foretold["proposals"]}.items()
+    assert done["after"] == foretold["after"]
+
+
+# ---- looking ----
+
+
+def test_a_proposal_is_shown_with_what_its_sources_say_and_what_would_stand(
+    waiting: Path, cli: Cli
+) -> None:
+    said = cli("review", waiting).out
+    for text in active(waiting)[1:]:
+        assert text in said or "fence" in text
+    (one,) = cli("review", waiting, "show", UPDATE, "--json").json["proposals"]
+    assert [source["content"] for source in one["sources"]] == [
+        "The backup of the wiki runs at 02:30 every night.",
+        "The backup of the wiki now runs at 03:30 every night.",
+    ]
+    assert (one["state"], one["stale"]) == ("pending", None)
+    assert one["id"] in cli("review", waiting, "show", UPDATE).out
+
+
+def test_looking_changes_nothing(waiting: Path, cli: Cli) -> None:
+    before = waiting.read_bytes()
+    for action in ([], ["show", MERGE], ["--operation", "update"], ["list", "--json"]):
+        assert cli("review", waiting, *action).code == 0
+    assert waiting.read_bytes() == before
+
+
+def test_a_file_in_which_nothing_waits_says_so(smoke: Path, cli: Cli) -> None:
+    assert "nothing waits" in cli("review", smoke).out
+    assert queue(cli, smoke) == []
+    assert cli("review", smoke, "approve", "--all").code == 1
+
+
+# ---- approving ----
+
+
+def test_all_approved_a_file_is_as_after_a_night_without_review(
+    smoke: Path, tmp_path: Path, cli: Cli
+) -> None:
+    other = tmp_path / "other.db"
+    shutil.copy(smoke, other)
+    cli("maintain", other, "--consolidate")
+    reviewed_night(cli, smoke)
+    ended = cli("review", smoke, "approve", "--all", "--json")
+    assert ended.code == 0
+    assert active(smoke) == active(other)
+    assert cli("check", smoke).code == 0
+    assert queue(cli, smoke) == []
+    assert reviewed_night(cli, smoke, "never", "--json").json["run"] is None
+
+
+def test_of_a_thousand_memories_all_that_waits_can_be_approved_at_once(
+    memory_file: Path, tmp_path: Path, cli: Cli
+) -> None:
+    lines = tmp_path / "office.jsonl"
+    make = [sys.executable, str(ROOT / "fixtures" / "night.py"), "office"]
+    lines.write_bytes(subprocess.run(make, capture_output=True, check=True).stdout)
+    cli("import", memory_file, lines)
+    other = tmp_path / "other.db"
+    shutil.copy(memory_file, other)
+    cli("maintain", other, "--consolidate")
+    reviewed_night(cli, memory_file)
+    assert cli("review", memory_file, "approve", "--all").code == 0
+    assert active(memory_file) == active(other)
+
+
+def test_one_is_approved_by_the_start_of_its_id_and_undone_to_the_bit(
+    waiting: Path, cli: Cli
+) -> None:
+    before = picture(waiting)
+    (shown,) = cli("review", waiting, "show", UPDATE[:4], "--json").json["proposals"]
+    ended = cli("review", waiting, "approve", UPDATE[:4])
+    assert ended.code == 0
+    assert f"Take it back with: slowwave undo {waiting} {UPDATE}" in ended.out
+    assert shown["draft"] in active(waiting)
+    assert states(waiting) == {MERGE: "pending", SYNTHESIS: "pending", UPDATE: "applied"}
+    assert cli("undo", waiting, UPDATE).code == 0
+    assert picture(waiting) == before
+    assert {one["id"][:8] for one in queue(cli, waiting)} == {MERGE, SYNTHESIS}
+
+
+def test_those_of_one_operation_are_approved_together_as_a_run(waiting: Path, cli: Cli) -> None:
+    ended = cli("review", waiting, "approve", "--operation", "merge", "--json").json
+    assert [one["id"][:8] for one in ended["proposals"]] == [MERGE]
+    said = cli("log", waiting, ended["run"]).out
+    assert "none: a review" in said
+    assert f"merge {MERGE} (applied)" in said
+
+
+def test_what_is_stale_is_told_and_nothing_is_changed(waiting: Path, cli: Cli) -> None:
+    execute(waiting, "UPDATE memories SET content = 'It is gone.' WHERE content LIKE '%03:30%'")
+    tables = ("memories", "proposals", "runs", "journal")
+    before = picture(waiting, tables)
+    ended = cli("review", waiting, "approve", UPDATE)
+    assert ended.code == 1
+    assert "was changed since the plan was made" in ended.out
+    assert "Nothing was changed." in ended.out
+    assert picture(waiting, tables) == before
+    assert "stale: memory" in cli("review", waiting).out
+
+
+def test_of_several_what_is_stale_is_told_and_the_others_are_applied(
+    waiting: Path, cli: Cli
+) -> None:
+    execute(waiting, "UPDATE memories SET status = 'archived' WHERE content LIKE '%03:30%'")
+    ended = cli("review", waiting, "approve", "--all", "--json")
+    assert ended.code == 3
+    found = {one["id"][:8]: one["state"] for one in ended.json["proposals"]}
+    assert found == {MERGE: "applied", SYNTHESIS: "applied", UPDATE: "stale"}
+
+
+def test_what_another_approval_took_its_source_from_is_stale(waiting: Path, cli: Cli) -> None:
+    assert cli("review", waiting, "approve", SYNTHESIS).code == 0
+    ended = cli("review", waiting, "approve", MERGE)
+    assert (ended.code, "is superseded since" in ended.out) == (1, True)
+
+
+def test_what_waits_goes_along_with_an_export(waiting: Path, tmp_path: Path, cli: Cli) -> None:
+    lines = tmp_path / "all.jsonl"
+    lines.write_text(cli("export", waiting, "--all").out)
+    other = tmp_path / "other.db"
+    assert cli("import", other, lines).code == 0
+    assert queue(cli, other) == queue(cli, waiting)
+    assert cli("review", other, "approve", "--all").code == 0
+
+
+def test_what_was_proposed_anew_waits_once(waiting: Path, cli: Cli) -> None:
+    reviewed_night(cli, waiting, "always", "--reconsider")
+    assert len(queue(cli, waiting)) == 3
+    cli("maintain", waiting, "--consolidate", "--reconsider")
+    assert queue(cli, waiting) == []
+
+
+# ---- declining ----
+
+
+def test_a_reason_to_decline_is_kept_shown_and_remembered(waiting: Path, cli: Cli) -> None:
+    before = picture(waiting)
+    ended = cli("review", waiting, "decline", UPDATE, "--reason", "the wiki is gone", "--json")
+    assert ended.code == 0
+    assert [one["state"] for one in ended.json["proposals"]] == ["declined"]
+    assert picture(waiting) == before
+    run = rows(waiting, "SELECT id FROM runs")[0]["id"]
+    assert "declined by a person: the wiki is gone" in cli("log", waiting, run).out
+    assert "the wiki is gone" in cli("review", waiting, "show", UPDATE).out
+    assert UPDATE not in {one["id"][:8] for one in queue(cli, waiting)}
+    assert cli("maintain", waiting, "--consolidate", "--json").json["proposals"] == []
+    again = cli("maintain", waiting, "--consolidate", "--reconsider", "--dry-run", "--json").json
+    assert UPDATE in {one["id"][:8] for one in again["proposals"]}
+
+
+# ---- editing ----
+
+
+def test_a_persons_words_are_written_as_a_persons_and_can_be_undone(
+    waiting: Path, cli: Cli
+) -> None:
+    before = picture(waiting)
+    assert cli("review", waiting, "edit", SYNTHESIS, "--text", IN_ONE).code == 0
+    (made,) = rows(waiting, "SELECT id, content, origin FROM memories WHERE generation > 0")
+    assert (made["content"], made["origin"]) == (IN_ONE, "human")
+    assert "worded by a person" in cli("trace", waiting, made["id"]).out
+    assert cli("check", waiting).code == 0
+    assert cli("undo", waiting, SYNTHESIS).code == 0
+    assert picture(waiting) == before
+
+
+@pytest.mark.parametrize(
+    ("text", "fault"),
+    [
+        (IN_ONE.replace("14:00", "15:00"), "15:00"),
+        (IN_ONE.replace("settles", "never settles"), "never"),
+        ("Helvi settles the invoices from the shared account.", "loses"),
+        ("   ", "says nothing"),
+    ],
+)
+def test_a_persons_words_that_their_sources_do_not_bear_out_are_not_written(
+    waiting: Path, cli: Cli, text: str, fault: str
+) -> None:
+    tables = ("memories", "proposals", "runs", "journal")
+    before = picture(waiting, tables)
+    ended = cli("review", waiting, "edit", SYNTHESIS, "--text", text)
+    assert ended.code == 1
+    assert fault in ended.out
+    assert picture(waiting, tables) == before
+
+
+def test_what_writes_no_text_cannot_be_edited(waiting: Path, cli: Cli) -> None:
+    ended = cli("review", waiting, "edit", MERGE, "--text", "Helvi pays.")
+    assert (ended.code, "writes no text" in ended.err) == (1, True)
+
+
+def test_at_a_terminal_the_draft_is_edited_in_the_persons_editor(
+    waiting: Path, tmp_path: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    editor = tmp_path / "editor.py"
+    editor.write_text(f"import sys\nopen(sys.argv[1], 'w').write({IN_ONE!r})\n")
+    monkeypatch.delenv("VISUAL", raising=False)
+    monkeypatch.setenv("EDITOR", f"{sys.executable} {editor}")
+    assert cli("review", waiting, "edit", SYNTHESIS).code == 2
+    monkeypatch.setattr("sys.stdin.isatty", lambda: True, raising=False)
+    assert cli("review", waiting, "edit", SYNTHESIS).code == 0
+    assert IN_ONE in active(waiting)
+
+
+# ---- wrong usage, and other files ----
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (["approve"], "--all"),
+        (["approve", MERGE, "--all"], "--all"),
+        (["approve", MERGE, "--reason", "so"], "--reason"),
+        (["decline", MERGE, "--text", "so"], "--text"),
+        (["edit", MERGE, UPDATE, "--text", "so"], "one proposal"),
+        (["edit", "--all", "--text", "so"], "one proposal"),
+        (["melt"], "melt"),
+    ],
+)
+def test_wrong_usage_ends_with_2(
+    waiting: Path, cli: Cli, arguments: list[str], sentence: str
+) -> None:
+    ended = cli("review", waiting, *arguments)
+    assert (ended.code, sentence in ended.err) == (2, True)
+    assert len(queue(cli, waiting)) == 3
+
+
+@pytest.mark.parametrize("which", ["nothing", "b6b"])
+def test_an_id_that_names_nothing_that_waits_ends_with_1(
+    waiting: Path, cli: Cli, which: str
+) -> None:
+    ended = cli("review", waiting, "approve", which)
+    assert (ended.code, "waits for review" in ended.err) == (1, True)
+
+
+def test_a_config_file_approves_nothing(waiting: Path, cli: Cli) -> None:
+    waiting.with_name("slowwave.toml").write_text("all = true\n")
+    assert cli("review", waiting, "approve").code == 2
+    assert len(queue(cli, waiting)) == 3
+
+
+def test_another_agents_file_is_changed_when_its_proposals_are_approved(
+    tmp_path: Path, cli: Cli
+) -> None:
+    path = tmp_path / "memory.jsonl"
+    shutil.copy(FORMATS / "mcp-server-memory" / "memory.jsonl", path)
+    before = path.read_bytes()
+    reviewed_night(cli, path, "always", "--format", "mcp-server-memory")
+    assert path.read_bytes() == before
+    ended = cli("review", path, "approve", "--all", "--json")
+    assert ended.code == 0
+    assert path.read_bytes() != before
+    assert cli("undo", path, ended.json["run"]).code == 0
+    assert path.read_bytes() == before
