@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 from collections.abc import Callable
 from pathlib import Path
@@ -30,6 +31,15 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         "--long", action="store_true", help="many rounds instead of a few: make test-long"
     )
     parser.addoption("--peers", metavar="PATH", help="where other agents are: make test-formats")
+
+
+# Python's own: programs of benchmarks/ that tests import set others, as the command does.
+_THRESHOLDS = gc.get_threshold()
+
+
+def pytest_collection_finish() -> None:
+    """Look for garbage as often as Python does by itself: tests measure what is held."""
+    gc.set_threshold(*_THRESHOLDS)
 
 
 def pytest_configure(config: pytest.Config) -> None:
