@@ -20,6 +20,7 @@ from . import (
     diff,
     evaluation,
     export,
+    fleet,
     formats,
     importing,
     init,
@@ -86,6 +87,24 @@ for name, command in COMMANDS.items():
     app.command(name, cls=ConfiguredCommand, epilog=EPILOG, context_settings=HELP_OPTIONS)(
         reporting(command)
     )
+
+FLEET_COMMANDS: dict[str, Callable[..., None]] = {
+    "maintain": fleet.fleet_maintain,
+    "report": fleet.fleet_report,
+}
+fleet_app = typer.Typer(
+    name="fleet",
+    help="One night for each of many memory files, in folders or buckets.",
+    context_settings=HELP_OPTIONS,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+    no_args_is_help=True,
+)
+for name, command in FLEET_COMMANDS.items():
+    fleet_app.command(name, cls=ConfiguredCommand, epilog=EPILOG, context_settings=HELP_OPTIONS)(
+        reporting(command)
+    )
+app.add_typer(fleet_app)
 
 
 def _show_version(wanted: bool) -> None:

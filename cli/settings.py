@@ -64,6 +64,13 @@ def _beside_the_first(context: typer.Context, values: list[Path] | None) -> list
     return values
 
 
+def beside_source(context: typer.Context, value: str) -> str:
+    """Take the config file that lies in a folder of memory files, or beside a list of them."""
+    path = Path(value)
+    _beside(context, path / "memory.db" if path.is_dir() else path)
+    return value
+
+
 def _is_there(path: Path) -> bool:
     try:
         return path.is_file()
@@ -219,6 +226,7 @@ KEYS = frozenset(
         *("limit", "max_calls", "max_cost", "max_time", "max_tokens", "model"),
         *("only", "origin", "pin", "purge", "quiet", "reconsider", "review"),
         *("record", "replay", "report", "session", "skip_invalid", "source"),
+        *("engine", "metrics", "receipts", "shard", "workers"),
         *("state", "status", "tag", "tenant", "trust", "vectors", "verbose", "yes"),
     }
 )

@@ -145,9 +145,10 @@ def decide_waiting(
     )
 
 
-def read_runs(file: MemoryFile) -> list[Run]:
-    """Return every run, oldest first."""
-    return [_run(row) for row in file.rows("SELECT * FROM runs ORDER BY started_at, id")]
+def read_runs(file: MemoryFile, after: str = "") -> list[Run]:
+    """Return every run, or those that began after the one with this id, oldest first."""
+    rows = file.rows("SELECT * FROM runs WHERE id > ? ORDER BY started_at, id", [after])
+    return [_run(row) for row in rows]
 
 
 def count_states(file: MemoryFile) -> dict[str, dict[str, int]]:

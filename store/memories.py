@@ -187,6 +187,15 @@ def tenants(file: MemoryFile) -> list[str]:
     return [kept_text(row["tenant"], "the tenant", "a memory") for row in rows]
 
 
+def largest_tenant(file: MemoryFile) -> tuple[str, int]:
+    """Return the tenant with the most active memories, and how many it has; none has no name."""
+    rows = file.rows(
+        "SELECT tenant, count(*) AS n FROM memories WHERE status = 'active' GROUP BY tenant "
+        "ORDER BY n DESC, tenant LIMIT 1"
+    )
+    return next(((row["tenant"], row["n"]) for row in rows), ("", 0))
+
+
 def chosen_tenants(file: MemoryFile, chosen: Sequence[str]) -> list[str]:
     """Return those of the tenants that are named, or all, sorted. Raises `NotFound`."""
     known = tenants(file)

@@ -24,6 +24,7 @@ from .calls import Endpoint, open_model
 from .checker import Models, ModelWithChecker
 from .dispatcher import Dispatcher
 from .groups import Suggestions
+from .portions import BudgetOwner
 from .questions import GroupsQuestion, NextSteps, Question, WindowDialogue
 from .recording import Recordings
 
@@ -43,17 +44,19 @@ class ModelWriter:
         budget: Budget | None = None,
         recordings: Recordings | None = None,
         checker: Endpoint | Literal["same", "none"] = "same",
+        owner: BudgetOwner | None = None,
     ) -> None:
         """Take the endpoint, how many calls may be under way, and the budget.
 
         recordings: where answers go, or come from. checker: who gives the second opinions; with
-        none, what needs one counts as turned down.
+        none, what needs one counts as turned down. owner: who grants the budget, if it is shared.
         """
         self._endpoint = endpoint
         self._checker = checker
         self._recordings = recordings or Recordings()
         self._concurrency = concurrency
         self._budget = budget or Budget()
+        self._owner = owner
         self._opened: Model | None = None
         self._dispatcher: Dispatcher | None = None
         self._ledger: Ledger | None = None
@@ -92,6 +95,11 @@ class ModelWriter:
             if isinstance(self._checker, Endpoint) and self._checker != self._endpoint:
                 self._opened = ModelWithChecker(self._opened, self._open(self._checker))
 
+    def give_back(self) -> None:
+        """Give back what is left of a shared budget."""
+        if self._ledger is not None:
+            self._ledger.give_back()
+
     def _open(self, endpoint: Endpoint) -> Model:
         return self._recordings.model(endpoint.model, partial(open_model, endpoint))
 
@@ -112,7 +120,7 @@ class ModelWriter:
         )
         if self._ledger is None:
             # One for all that this writer writes: a night that was tried before spends of it, too.
-            self._ledger = Ledger(self._budget, self._opened.price)
+            self._ledger = Ledger(self._budget, self._opened.price, self._owner)
         self._dispatcher = Dispatcher(self._opened, self._ledger, self._concurrency)
         session = _Session(self._opened, self._dispatcher, check, answers)
         # So many wait ready for their call that none waits for what is done between two looks.

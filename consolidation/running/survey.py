@@ -70,6 +70,10 @@ class Surveyor:
         """Whether more than a purge is wanted."""
         return self._options.consolidate
 
+    def idle_marks(self) -> IdleMarks:
+        """Return what knows whether anything is left to do in the file."""
+        return IdleMarks(self._path, self._embedder.name, self._chosen(), self._now)
+
     def survey(self, keeper: FindingsKeeper | None = None, cache: Cache | None = None) -> Survey:
         """Read, compute what is missing, and plan.
 
@@ -77,7 +81,7 @@ class Surveyor:
         `StoreError`, and `EmbedderError`.
         """
         options = self._options
-        idle_marks = IdleMarks(self._path, self._embedder.name, self._chosen(), self._now)
+        idle_marks = self.idle_marks()
         looks_at_all = (
             options.full or options.reconsider or options.purge or not options.consolidate
         )
