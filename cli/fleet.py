@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import os
 import re
+import sys
 from collections.abc import Collection
+from contextlib import nullcontext, redirect_stdout
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from pathlib import Path
@@ -211,7 +213,9 @@ def fleet_maintain(
     with TemporaryDirectory(prefix="slowwave-") as folder, settings_of_workers(count):
         orders = _with_owner(orders, Path(folder), count)
         fleet = Fleet(found, orders, _engine(engine, count), archive, chosen)
-        with shown_progress(quiet) as progress:
+        # Ray speaks on stdout, which is for the result alone.
+        aside = redirect_stdout(sys.stderr) if engine == "ray" else nullcontext()
+        with shown_progress(quiet) as progress, aside:
             totals = fleet.night(began, progress, signals_of_this_command())
     _tell(output, totals, source, None if dry_run else where, shard, engine, metrics)
     raise typer.Exit(signals_of_this_command().code or _code(totals))

@@ -58,13 +58,19 @@ def main(uv: str) -> None:
     every = resolved(uv, *project, "--extra=dev")
     plain = set(map(name_of, resolved(uv, *project)))
     mcp = {name_of(one) for one in resolved(uv, *project, "--extra=mcp")} - plain
+    fleet = {name_of(one) for one in resolved(uv, *project, "--extra=fleet")} - plain
     cuda = [block for block in every if CUDA.match(block)]
     (torch,) = (block for block in every if block.startswith("torch=="))
     others = [block for block in every if block != torch and block not in cuda]
-    base = [block for block in others if name_of(block) not in mcp]
-    write("base.txt", "All but torch, and what slowwave[mcp] needs.", base)
+    base = [block for block in others if name_of(block) not in mcp | fleet]
+    write("base.txt", "All but torch, and what slowwave[mcp] and slowwave[fleet] need.", base)
     server = [block for block in others if name_of(block) in mcp]
     write("mcp.txt", "What slowwave[mcp] needs beside.", server)
+    files = [block for block in others if name_of(block) in fleet]
+    write("fleet.txt", "What slowwave[fleet] needs beside.", files)
+    known = set(map(name_of, every))
+    ray = [one for one in resolved(uv, *project, "--extra=ray") if name_of(one) not in known]
+    write("ray.txt", "What slowwave[ray] needs beside all others.", ray)
     version = torch.split()[0]
     hashes = "".join(f" \\\n    --hash=sha256:{one}" for one in CPU_BUILDS)
     write("cpu.txt", "torch: a build for the processor alone.", [f"{version}+cpu{hashes}"])

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import random
+import re
 import shutil
 import signal
 import subprocess
@@ -33,6 +34,7 @@ from model_server import model_server
 from nights import execute, fill, picture, told
 from test_cli import Cli, cli, damage, foreign
 from test_model_writer import near_pairs
+from test_settings import every_command
 
 from slowwave.cli.app import FLEET_COMMANDS
 from slowwave.cli.fleet_worker import writer_of
@@ -497,3 +499,13 @@ def test_each_command_of_a_fleet_has_help_that_names_the_exit_codes(command: str
     assert ended.code == 0
     assert "10 no such file" in " ".join(ended.out.split())
     assert "--json" in ended.out
+
+
+def test_every_option_that_the_page_on_fleets_names_is_known() -> None:
+    page = (Path(__file__).parents[1] / "docs" / "fleets.md").read_text("utf-8")
+    commands = every_command()
+    named = re.findall(r"slowwave fleet (maintain|report) ([^\n`\"]*)", page)
+    assert len(named) > 4
+    for name, words in named:
+        known = {option for one in commands[f"fleet {name}"].params for option in one.opts}
+        assert {word for word in words.split() if word.startswith("--")} <= known

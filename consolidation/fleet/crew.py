@@ -17,7 +17,7 @@ Prepare = Callable[[], None]
 
 
 @dataclass(frozen=True)
-class Answer:
+class WorkerAnswer:
     """A receipt, or why no file's night can be done: a message and what can be done about it."""
 
     receipt: Receipt | None
@@ -37,9 +37,9 @@ def begun(orders: Orders, prepare: Prepare) -> Worker:
     return Worker(orders)
 
 
-def answered(worker: Worker, item: Item) -> Answer:
+def answered(worker: Worker, item: Item) -> WorkerAnswer:
     """Do a night, and return what can go to another process."""
     try:
-        return Answer(worker.night(item))
+        return WorkerAnswer(worker.night(item))
     except ConsolidationError as error:
-        return Answer(None, (error.message, error.hint))
+        return WorkerAnswer(None, (error.message, error.hint))

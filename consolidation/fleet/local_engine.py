@@ -14,7 +14,7 @@ from slowwave.consolidation.errors import ConsolidationError
 from slowwave.consolidation.runtime.interruption import Interruption
 from slowwave.store.fleet.receipt import Receipt
 
-from .crew import Answer, Prepare, answered, begun
+from .crew import Prepare, WorkerAnswer, answered, begun
 from .night import Worker
 from .orders import Item, Orders
 
@@ -117,7 +117,7 @@ class _Pool:
         ahead: how many items are given out at a time.
         """
         most = ahead or 2 * self._workers
-        flying: dict[Future[Answer], Item] = {}
+        flying: dict[Future[WorkerAnswer], Item] = {}
         try:
             while True:
                 for item in islice(items, most - len(flying)):
@@ -167,6 +167,6 @@ def _end_with_the_parent() -> None:
         os._exit(1)
 
 
-def _night(item: Item) -> Answer:
+def _night(item: Item) -> WorkerAnswer:
     assert _worker is not None  # noqa: S101 - _begin has set it
     return answered(_worker, item)
