@@ -98,7 +98,6 @@ fleet_app = typer.Typer(
     context_settings=HELP_OPTIONS,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
-    no_args_is_help=True,
 )
 for name, command in FLEET_COMMANDS.items():
     fleet_app.command(name, cls=ConfiguredCommand, epilog=EPILOG, context_settings=HELP_OPTIONS)(

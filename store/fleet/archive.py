@@ -1,7 +1,8 @@
 """The receipts of nights as Parquet, in a folder or a bucket: written in parts, read as one.
 
-Each shard of a night has a folder of its own, `TIME-shard-I-of-N-ID/`, with parts that are written
-as the night goes on, and `end.json` once it has ended. What a killed night wrote stays, and counts.
+Each shard of a night has a folder of its own, `TIME-shard-I-of-N-ID/`: `begin.json` once it has
+begun, parts that are written as the night goes on, and `end.json` once it has ended. What a killed
+night wrote stays, and counts.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
 PORTION = 200
 # What is only handed on from the night before costs nothing to find out.
 _PORTION_UNCHANGED = 50_000
-_END = "end.json"
+_BEGIN, _END = "begin.json", "end.json"
 _NAME = re.compile(r"(?P<began>\d{8}T\d{12}Z)-shard-(?P<number>\d+)-of-(?P<of>\d+)-[0-9a-f]{8}")
 _COLUMNS = tuple(one.name for one in fields(Receipt))
 _OF_THE_MANIFEST = (
@@ -175,7 +176,7 @@ class Writer:
     """Writes the receipts of a shard's night, as they come."""
 
     def __init__(self, objects: Objects, name: str, began: datetime, shard: Shard) -> None:
-        """Begin: nothing is written before there is a receipt."""
+        """Begin. Raises `StoreError` if nothing can be written there, before any work is done."""
         self._objects = objects
         self.name = name
         self._began = began
@@ -184,6 +185,7 @@ class Writer:
         self._unchanged: list[Receipt] = []
         self._parts = 0
         arrow()
+        objects.write(f"{name}/{_BEGIN}", json_text({"began": timestamp(began)}).encode())
 
     def add(self, receipt: Receipt) -> None:
         """Take a receipt, and write a portion once there are enough. Raises `StoreError`."""
@@ -214,7 +216,11 @@ class Writer:
         from pyarrow import parquet
 
         buffer = io.BytesIO()
-        columns = {name: [getattr(one, name) for one in receipts] for name in _COLUMNS}
+        columns: dict[str, list[Any]] = {
+            name: [getattr(one, name) for one in receipts] for name in _COLUMNS
+        }
+        # A file may have a name that is no text. Its receipt is not found again by it: it is due.
+        columns["key"] = [one.encode(errors="backslashreplace").decode() for one in columns["key"]]
         parquet.write_table(pa.table(columns, schema=_schema()), buffer, compression="zstd")
         self._objects.write(f"{self.name}/part-{self._parts:06d}.parquet", buffer.getvalue())
         self._parts += 1
