@@ -36,16 +36,16 @@ def make_writer(
         from slowwave.consolidation.writing.writer import ExtractiveWriter
 
         return ExtractiveWriter()
-    from slowwave.consolidation.model.budget import Budget
     from slowwave.consolidation.model.calls import Endpoint
+    from slowwave.consolidation.model.usage_limits import UsageLimits
     from slowwave.consolidation.model.writer import ModelWriter
 
     shorten_turns_of_threads()
     # What is answered from a recording takes nothing but time.
     asks = recordings is None or recordings.asks
-    budget = Budget(*limits) if asks else Budget(seconds=limits[-1])
+    usage = UsageLimits(*limits) if asks else UsageLimits(seconds=limits[-1])
     endpoint = Endpoint(model, api_base)
-    return ModelWriter(endpoint, concurrency, budget, recordings, _checker(checker, endpoint))
+    return ModelWriter(endpoint, concurrency, usage, recordings, _checker(checker, endpoint))
 
 
 def _checker(name: str | None, endpoint: Endpoint) -> Endpoint | Literal["same", "none"]:

@@ -24,12 +24,12 @@ from typing import IO, cast
 
 from benchmarks.quality.bench import ROOT
 from fixtures.night import FLAVOURS, load
-from slowwave.consolidation.model.budget import Budget, Ledger
 from slowwave.consolidation.model.calls import Endpoint, open_model
-from slowwave.consolidation.model.checker import Models
 from slowwave.consolidation.model.dispatcher import Dispatcher
 from slowwave.consolidation.model.groups import Suggestions
 from slowwave.consolidation.model.questions import GroupsQuestion, WindowDialogue
+from slowwave.consolidation.model.second_opinions import Models
+from slowwave.consolidation.model.usage_limits import UsageLimits, UsageMeter
 from slowwave.consolidation.model.writer import ModelWriter
 from slowwave.consolidation.planning.estimates import estimate_window
 from slowwave.consolidation.progress import Progress
@@ -141,7 +141,7 @@ def _night(endpoint: Endpoint, view: TenantView, concurrency: int, embedder: Emb
 def _ask_alone(endpoint: Endpoint, view: TenantView, concurrency: int) -> None:
     """Ask the same questions, and do nothing with the answers."""
     model = open_model(endpoint)
-    dispatcher = Dispatcher(model, Ledger(Budget(), model.price), concurrency)
+    dispatcher = Dispatcher(model, UsageMeter(UsageLimits(), model.price), concurrency)
     for one in _windows(view):
         job = Job(one, tuple(view.sources(one.memories)))
         suggestions = Suggestions(one, job.sources, "")

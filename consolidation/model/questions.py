@@ -38,12 +38,12 @@ from slowwave.store.ledger import Answer, KeptAnswer
 from slowwave.store.records import json_text
 
 from . import prompts
-from .answers import UnreadableAnswer, read_form
-from .checker import Models
 from .fallbacks import fallback_after_opinions, fallback_before_opinions
 from .groups import Group, Suggestion, Suggestions, Unannounced, Unusable
 from .opinions import Doubt, doubts_of, faults_after_opinions
-from .prompts import Form, Messages, StatedGroup, StatedOpinion
+from .parsing import UnreadableAnswer, parse_answer
+from .prompts import AnswerForm, Messages, StatedGroup, StatedOpinion
+from .second_opinions import Models
 
 # The most tokens of an answer beyond what is expected; a model may be wordier than its sources.
 ANSWER_MARGIN = 1_000
@@ -111,7 +111,7 @@ NextSteps = Iterator["CheckedProposal | AskedWindow | Question"]
 class Question(ABC):
     """A question on the way of one window."""
 
-    form: Form
+    form: AnswerForm
 
     def __init__(
         self, model: str, dialogue: WindowDialogue, messages: Messages, estimate: Estimate
@@ -151,7 +151,7 @@ class Question(ABC):
     def is_readable(self, text: str) -> bool:
         """Whether an answer is in the form that was asked for."""
         try:
-            read_form(prompts.FORMS[self.form], text)
+            parse_answer(prompts.ANSWER_FORMS[self.form], text)
         except UnreadableAnswer:
             return False
         return True
@@ -175,7 +175,7 @@ class Question(ABC):
 class GroupsQuestion(Question):
     """A question about a window, or about those of its groups that cannot be used."""
 
-    form: Form = "groups"
+    form: AnswerForm = "groups"
 
     def __init__(self, dialogue: WindowDialogue, faulty: Sequence[_Faulty] = ()) -> None:
         """Take the groups to ask about once more, if it is not the first question."""
@@ -188,7 +188,7 @@ class GroupsQuestion(Question):
     def handle_answer(self, text: str, check: Check) -> NextSteps:
         """Yield the groups that may be carried out, and ask on about the others."""
         try:
-            stated = read_form(prompts.GroupsAnswer, text).groups
+            stated = parse_answer(prompts.GroupsAnswer, text).groups
         except UnreadableAnswer as error:
             yield from self._ask_for_form(text, str(error), check)
             return
@@ -283,7 +283,7 @@ class GroupsQuestion(Question):
 class OpinionsQuestion(Question):
     """A question for a second opinion on what words alone cannot tell."""
 
-    form: Form = "opinions"
+    form: AnswerForm = "opinions"
 
     def __init__(
         self,
@@ -305,7 +305,7 @@ class OpinionsQuestion(Question):
     def handle_answer(self, text: str, check: Check) -> NextSteps:
         """Yield the groups that the opinions are for, and go on with the others."""
         try:
-            opinions = read_form(prompts.OpinionsAnswer, text).opinions
+            opinions = parse_answer(prompts.OpinionsAnswer, text).opinions
         except UnreadableAnswer as error:
             yield from self._ask_for_form(text, str(error), check)
             return

@@ -19,13 +19,13 @@ from slowwave.store.ledger import Answer
 
 from . import prompts
 from .asking import CallFailed, Model
-from .budget import Budget, BudgetSpent, Ledger
 from .calls import Endpoint, open_model
-from .checker import Models, ModelWithChecker
 from .dispatcher import Dispatcher
 from .groups import Suggestions
 from .questions import GroupsQuestion, NextSteps, Question, WindowDialogue
 from .recording import Recordings
+from .second_opinions import Models, ModelWithSecondOpinions
+from .usage_limits import LimitReached, UsageLimits, UsageMeter
 
 # How often it is looked whether a call takes too long.
 _TICK_S = 0.2
@@ -40,11 +40,11 @@ class ModelWriter:
         self,
         endpoint: Endpoint,
         concurrency: int = 4,
-        budget: Budget | None = None,
+        limits: UsageLimits | None = None,
         recordings: Recordings | None = None,
         checker: Endpoint | Literal["same", "none"] = "same",
     ) -> None:
-        """Take the endpoint, how many calls may be under way, and the budget.
+        """Take the endpoint, how many calls may be under way, and the usage limits.
 
         recordings: where answers go, or come from. checker: who gives the second opinions; with
         none, what needs one counts as turned down.
@@ -53,10 +53,10 @@ class ModelWriter:
         self._checker = checker
         self._recordings = recordings or Recordings()
         self._concurrency = concurrency
-        self._budget = budget or Budget()
+        self._limits = limits or UsageLimits()
         self._opened: Model | None = None
         self._dispatcher: Dispatcher | None = None
-        self._ledger: Ledger | None = None
+        self._meter: UsageMeter | None = None
 
     @property
     def model(self) -> str | None:
@@ -90,7 +90,7 @@ class ModelWriter:
         if self._opened is None:
             self._opened = self._open(self._endpoint)
             if isinstance(self._checker, Endpoint) and self._checker != self._endpoint:
-                self._opened = ModelWithChecker(self._opened, self._open(self._checker))
+                self._opened = ModelWithSecondOpinions(self._opened, self._open(self._checker))
 
     def _open(self, endpoint: Endpoint) -> Model:
         return self._recordings.model(endpoint.model, partial(open_model, endpoint))
@@ -110,10 +110,10 @@ class ModelWriter:
             )
             for job in jobs
         )
-        if self._ledger is None:
+        if self._meter is None:
             # One for all that this writer writes: a night that was tried before spends of it, too.
-            self._ledger = Ledger(self._budget, self._opened.price)
-        self._dispatcher = Dispatcher(self._opened, self._ledger, self._concurrency)
+            self._meter = UsageMeter(self._limits, self._opened.price)
+        self._dispatcher = Dispatcher(self._opened, self._meter, self._concurrency)
         session = _Session(self._opened, self._dispatcher, check, answers)
         # So many wait ready for their call that none waits for what is done between two looks.
         yield from session.run(questions, 4 * self._concurrency)
@@ -204,7 +204,7 @@ class _Session:
 
 def _failed(question: Question, error: BaseException, check: Check) -> NextSteps:
     """Return what becomes of a question that was not answered."""
-    if not isinstance(error, BudgetSpent | CallFailed):
+    if not isinstance(error, LimitReached | CallFailed):
         raise error
-    state: State = "skipped" if isinstance(error, BudgetSpent) else "failed"
+    state: State = "skipped" if isinstance(error, LimitReached) else "failed"
     return question.handle_failure(state, str(error), check)
