@@ -257,7 +257,7 @@ State = Literal[
 
 
 @dataclass(frozen=True)
-class CheckedProposal:
+class VerifiedProposal:
     """A proposal with its draft checked: to be applied, or the state and why it is not."""
 
     proposal: Proposal

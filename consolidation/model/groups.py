@@ -31,7 +31,7 @@ from .prompts import StatedClaim, StatedGroup
 if TYPE_CHECKING:
     from slowwave.consolidation.proposals import Window
     from slowwave.consolidation.verification.faults import Fault
-    from slowwave.consolidation.writing.checking import Check
+    from slowwave.consolidation.writing.verifier import Verifier
 
 _FEWEST = 2
 
@@ -107,7 +107,7 @@ class Suggestion:
             about = self.proposal.draft.claims[fault.claim].text
         return not fault.soft or about not in self.approved
 
-    def narrowed(self, check: Check) -> Suggestion:
+    def narrowed(self, verifier: Verifier) -> Suggestion:
         """Keep the sources that say more than the rule as it is worded.
 
         Of what may say no more a second opinion is to be heard.
@@ -116,9 +116,11 @@ class Suggestion:
             return self
         rule = self.proposal.draft.text
         leaving = [one for one in self.sources if one.id in self.proposal.leaving]
-        restating = {leaving[at].id for at in check.restating(rule, [one.text for one in leaving])}
+        restating = {
+            leaving[at].id for at in verifier.restating(rule, [one.text for one in leaving])
+        }
         others = [one for one in leaving if one.id not in restating]
-        voices = check.may_restate(rule, [one.text for one in others])
+        voices = verifier.may_restate(rule, [one.text for one in others])
         return replace(
             self,
             proposal=replace(self.proposal, leaving=tuple(sorted(restating))),
@@ -185,7 +187,7 @@ class Suggestions:
         self._key = key
         self._taken: set[str] = set()
 
-    def of(self, group: Group, check: Check) -> Suggestion:
+    def of(self, group: Group, verifier: Verifier) -> Suggestion:
         """Return what a group would do. Raises `Unusable`."""
         unknown = [one for one in group.ids if one not in self._source]
         if unknown:
@@ -196,7 +198,7 @@ class Suggestions:
             raise Unusable(f"it has more than {MOST_EVIDENCE} ids")
         if not self._taken.isdisjoint(group.ids):
             raise Unusable("one of its ids is in another group already")
-        return self.taken(self._makers[group.kind](group, check))
+        return self.taken(self._makers[group.kind](group, verifier))
 
     def release(self, suggestion: Suggestion) -> None:
         """Free the memories of a group that cannot be used, so that another may have them."""
@@ -208,7 +210,7 @@ class Suggestions:
         return suggestion
 
     @property
-    def _makers(self) -> dict[str, Callable[[Group, Check], Suggestion]]:
+    def _makers(self) -> dict[str, Callable[[Group, Verifier], Suggestion]]:
         return {
             "same": self._same,
             "joined": self._joined,
@@ -226,7 +228,7 @@ class Suggestions:
         ids = same.proposal.sources
         return self._compose(ids, (Claim(self._source[stay].text, ids),))
 
-    def _same(self, group: Group, check: Check) -> Suggestion:
+    def _same(self, group: Group, verifier: Verifier) -> Suggestion:
         """Propose a merge into one memory, word for word; those that differ from it stay."""
         stay = next((one for one in group.stay if one in group.ids), None)
         if stay is None:
@@ -235,7 +237,7 @@ class Suggestions:
         willing = [one for one in group.ids if one != stay and self._may_go(one, stay)]
         if not willing:
             raise Unusable("none of the others may be superseded by the one that stays")
-        differing = {one: self._difference(stay, one, check) for one in willing}
+        differing = {one: self._difference(stay, one, verifier) for one in willing}
         leaving = [one for one in willing if differing[one] is None]
         if not leaving:
             raise Unusable(str(differing[willing[0]]))
@@ -245,7 +247,7 @@ class Suggestions:
         made = self._suggestion("same", "merge", ids, leaving, reason, draft, stay)
         return replace(made, left_out=tuple(filter(None, differing.values())))
 
-    def _joined(self, group: Group, _check: Check) -> Suggestion:
+    def _joined(self, group: Group, _verifier: Verifier) -> Suggestion:
         """Propose a synthesis of several memories, or that an earlier one takes the others in.
 
         What no claim cites stays as it is.
@@ -287,7 +289,7 @@ class Suggestions:
         ]
         return (*kept, *added)
 
-    def _newer(self, group: Group, _check: Check) -> Suggestion:
+    def _newer(self, group: Group, _verifier: Verifier) -> Suggestion:
         """Propose an update: later memories say what is so now, the others what was so before."""
         now = [one for one in group.stay if one in group.ids]
         before = [one for one in group.ids if one not in now]
@@ -317,7 +319,7 @@ class Suggestions:
         for _, stage in groupby(late_first, key=lambda one: read(one.text).value_keys):
             yield list(stage)
 
-    def _rule(self, group: Group, check: Check) -> Suggestion:
+    def _rule(self, group: Group, verifier: Verifier) -> Suggestion:
         """Propose a rule for the memories that only restate it; without enough of them, a merge."""
         self._refuse_apart(group.ids)
         if len(group.claims) != 1:
@@ -330,7 +332,7 @@ class Suggestions:
             if len(ids) < _FEWEST:
                 raise Unusable("fewer than two of its memories only restate the rule")
             group = replace(group, ids=ids, claims=(replace(claim, sources=ids),))
-            return self._joined(group, check)
+            return self._joined(group, verifier)
         if not self._window.derived.isdisjoint(group.ids):
             raise Unusable("a memory that stands cannot be part of it")
         leaving = [one for one in restating if one in self._window.may_leave]
@@ -343,7 +345,7 @@ class Suggestions:
         may_leave = leaving in self._window.may_leave
         return may_leave and self._trust[staying] >= self._trust[leaving]
 
-    def _difference(self, stay: str, leaving: str, check: Check) -> str | None:
+    def _difference(self, stay: str, leaving: str, verifier: Verifier) -> str | None:
         """Return what certainly differs by the rules, or that the network finds no likeness.
 
         No model may overrule that. None if there is nothing.
@@ -352,7 +354,7 @@ class Suggestions:
         conflict = strict_conflict(here, there)
         if conflict is not None:
             return f"two of them differ in a {conflict.guard}, {conflict.why}: {there.text}"
-        if not check.may_be_same(here.text, there.text):
+        if not verifier.may_be_same(here.text, there.text):
             return f"this seems to say something else: {there.text}"
         return None
 

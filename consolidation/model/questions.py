@@ -20,19 +20,19 @@ from slowwave.consolidation.planning.estimates import (
 )
 from slowwave.consolidation.proposals import (
     AskedWindow,
-    CheckedProposal,
     Conflict,
     Draft,
     Proposal,
     Source,
     State,
     Usage,
+    VerifiedProposal,
     Window,
 )
 from slowwave.consolidation.text.token_count import count_tokens
 from slowwave.consolidation.verification.faults import Fault
 from slowwave.consolidation.verification.words import is_verbatim
-from slowwave.consolidation.writing.checking import Check
+from slowwave.consolidation.writing.verifier import Verifier
 from slowwave.consolidation.writing.writer import Answers, Job
 from slowwave.store.ledger import Answer, KeptAnswer
 from slowwave.store.records import json_text
@@ -73,7 +73,7 @@ class WindowDialogue:
         self.usage += used
         self.unshared += used
 
-    def shared(self, several: Sequence[CheckedProposal]) -> Iterator[CheckedProposal]:
+    def shared(self, several: Sequence[VerifiedProposal]) -> Iterator[VerifiedProposal]:
         """Share out over several proposals what was used since others came of the window."""
         if several:
             parts, self.unshared = share_usage(self.unshared, len(several)), Usage()
@@ -105,7 +105,7 @@ class _Doubted:
 
 
 # What comes of a question: proposals, the end of a window, or what is to be asked next.
-NextSteps = Iterator["CheckedProposal | AskedWindow | Question"]
+NextSteps = Iterator["VerifiedProposal | AskedWindow | Question"]
 
 
 class Question(ABC):
@@ -126,11 +126,11 @@ class Question(ABC):
         self._key = _key(model, messages)
 
     @abstractmethod
-    def handle_answer(self, text: str, check: Check) -> NextSteps:
+    def handle_answer(self, text: str, verifier: Verifier) -> NextSteps:
         """Read the answer, and give what came of it, or what to ask next."""
 
     @abstractmethod
-    def handle_failure(self, state: State, why: str, check: Check) -> NextSteps:
+    def handle_failure(self, state: State, why: str, verifier: Verifier) -> NextSteps:
         """Return what comes of the window without an answer."""
 
     @property
@@ -160,10 +160,10 @@ class Question(ABC):
         """Note what was used for it."""
         self.dialogue.charge(used)
 
-    def _ask_for_form(self, text: str, why: str, check: Check) -> NextSteps:
+    def _ask_for_form(self, text: str, why: str, verifier: Verifier) -> NextSteps:
         """Ask once more for the form."""
         if self._is_repeated:
-            yield from self.handle_failure("failed", why, check)
+            yield from self.handle_failure("failed", why, verifier)
             return
         self._is_repeated = True
         self.messages = prompts.ask_for_the_form(self.messages, text, why)
@@ -185,28 +185,28 @@ class GroupsQuestion(Question):
         messages, estimate = self._asked(dialogue)
         super().__init__(dialogue.models.writer, dialogue, messages, estimate)
 
-    def handle_answer(self, text: str, check: Check) -> NextSteps:
+    def handle_answer(self, text: str, verifier: Verifier) -> NextSteps:
         """Yield the groups that may be carried out, and ask on about the others."""
         try:
             stated = parse_answer(prompts.GroupsAnswer, text).groups
         except UnreadableAnswer as error:
-            yield from self._ask_for_form(text, str(error), check)
+            yield from self._ask_for_form(text, str(error), verifier)
             return
-        usable, doubted, faulty = self._split_groups(stated, check)
+        usable, doubted, faulty = self._split_groups(stated, verifier)
         checker = self.dialogue.models.checker
         if checker is None:
-            approved, turned_down = _split_by_opinions(self.dialogue, doubted, (), check)
+            approved, turned_down = _split_by_opinions(self.dialogue, doubted, (), verifier)
             usable, doubted, faulty = usable + approved, [], faulty + turned_down
         yield from _usable(self.dialogue, usable)
         is_last = bool(self._faulty)
         if doubted and checker is not None:
             yield OpinionsQuestion(checker, self.dialogue, doubted, faulty, is_last)
         else:
-            yield from _ask_again_or_fall_back(self.dialogue, faulty, is_last, check)
+            yield from _ask_again_or_fall_back(self.dialogue, faulty, is_last, verifier)
 
-    def handle_failure(self, state: State, why: str, check: Check) -> NextSteps:
+    def handle_failure(self, state: State, why: str, verifier: Verifier) -> NextSteps:
         """Yield what comes of the window without an answer; what was turned down may be mended."""
-        yield from _fall_back(self.dialogue, self._faulty, check, state)
+        yield from _fall_back(self.dialogue, self._faulty, verifier, state)
         yield self.dialogue.end(state, why)
 
     def _asked(self, dialogue: WindowDialogue) -> tuple[Messages, Estimate]:
@@ -222,7 +222,7 @@ class GroupsQuestion(Question):
         return messages, estimate_again(self._sources, len(groups), [*claims, *faults])
 
     def _split_groups(
-        self, stated: Sequence[StatedGroup], check: Check
+        self, stated: Sequence[StatedGroup], verifier: Verifier
     ) -> tuple[list[Suggestion], list[_Doubted], list[_Faulty]]:
         """Split the groups: to be carried out, to ask an opinion on, and unusable."""
         suggested: list[tuple[Group, Suggestion]] = []
@@ -233,7 +233,7 @@ class GroupsQuestion(Question):
                 self.dialogue.conflicts += _conflicts(self.dialogue, group)
                 continue
             try:
-                suggestion = self.dialogue.suggestions.of(group, check)
+                suggestion = self.dialogue.suggestions.of(group, verifier)
             except Unannounced:
                 self.dialogue.conflicts += _conflicts(self.dialogue, group)
                 continue
@@ -245,15 +245,15 @@ class GroupsQuestion(Question):
                     faulty.append(_Faulty(group, (str(error),), None))
                 continue
             if self._is_wanted(suggestion.proposal):
-                suggested.append((group, suggestion.narrowed(check)))
-                check.announce(suggestion.proposal)
+                suggested.append((group, suggestion.narrowed(verifier)))
+                verifier.announce(suggestion.proposal)
         usable, doubted = [], []
         for group, suggestion in suggested:
-            faults = check.faults(suggestion.proposal, suggestion.sources)
+            faults = verifier.faults(suggestion.proposal, suggestion.sources)
             wrong = (*suggestion.wordy, *(one.why for one in faults if not one.soft))
             if wrong and self._faulty:
-                suggestion = self._without(wrong, group, suggestion, check)
-                faults = check.faults(suggestion.proposal, suggestion.sources)
+                suggestion = self._without(wrong, group, suggestion, verifier)
+                faults = verifier.faults(suggestion.proposal, suggestion.sources)
             # Asked once more a model may say what those add that were left out.
             why = suggestion.wordy if self._faulty else (*suggestion.left_out, *suggestion.wordy)
             if why or any(not one.soft for one in faults):
@@ -267,12 +267,12 @@ class GroupsQuestion(Question):
         return usable, doubted, faulty
 
     def _without(
-        self, wrong: Sequence[str], group: Group, suggestion: Suggestion, check: Check
+        self, wrong: Sequence[str], group: Group, suggestion: Suggestion, verifier: Verifier
     ) -> Suggestion:
         """Return what a group may do without what is wrong with it; itself if that is nothing."""
         suggestions = self.dialogue.suggestions
         suggestions.release(suggestion)
-        found = fallback_before_opinions(suggestions, group, suggestion, check)
+        found = fallback_before_opinions(suggestions, group, suggestion, verifier)
         return suggestions.taken(suggestion if found is None else found.turned_down(wrong))
 
     def _is_wanted(self, proposal: Proposal) -> bool:
@@ -302,23 +302,23 @@ class OpinionsQuestion(Question):
         estimate = estimate_opinions(messages[-1]["content"], len(items))
         super().__init__(model, dialogue, messages, estimate)
 
-    def handle_answer(self, text: str, check: Check) -> NextSteps:
+    def handle_answer(self, text: str, verifier: Verifier) -> NextSteps:
         """Yield the groups that the opinions are for, and go on with the others."""
         try:
             opinions = parse_answer(prompts.OpinionsAnswer, text).opinions
         except UnreadableAnswer as error:
-            yield from self._ask_for_form(text, str(error), check)
+            yield from self._ask_for_form(text, str(error), verifier)
             return
-        usable, turned_down = _split_by_opinions(self.dialogue, self._doubted, opinions, check)
+        usable, turned_down = _split_by_opinions(self.dialogue, self._doubted, opinions, verifier)
         faulty = [*self._faulty, *turned_down]
         yield from _usable(self.dialogue, usable)
-        yield from _ask_again_or_fall_back(self.dialogue, faulty, self._is_last, check)
+        yield from _ask_again_or_fall_back(self.dialogue, faulty, self._is_last, verifier)
 
-    def handle_failure(self, state: State, why: str, check: Check) -> NextSteps:
+    def handle_failure(self, state: State, why: str, verifier: Verifier) -> NextSteps:
         """Yield what comes of the window: nothing that is in doubt is carried out."""
-        yield from _fall_back(self.dialogue, self._faulty, check, state)
+        yield from _fall_back(self.dialogue, self._faulty, verifier, state)
         for one in self._doubted:
-            yield CheckedProposal(one.suggestion.proposal, state, why)
+            yield VerifiedProposal(one.suggestion.proposal, state, why)
         yield self.dialogue.end(state, why)
 
 
@@ -326,7 +326,7 @@ def _split_by_opinions(
     dialogue: WindowDialogue,
     doubted: Sequence[_Doubted],
     opinions: Sequence[StatedOpinion],
-    check: Check,
+    verifier: Verifier,
 ) -> tuple[list[Suggestion], list[_Faulty]]:
     """Split the groups by second opinions: those confirmed, and the others.
 
@@ -340,7 +340,7 @@ def _split_by_opinions(
             if first <= opinion.n < first + len(one.doubts)
         ]
         first += len(one.doubts)
-        faults, restating = faults_after_opinions(one.doubts, own, check)
+        faults, restating = faults_after_opinions(one.doubts, own, verifier)
         if faults:
             why = tuple(fault.why for fault in faults)
             dialogue.suggestions.release(one.suggestion)
@@ -366,20 +366,20 @@ def _key(model: str, messages: Messages) -> str:
 
 
 def _ask_again_or_fall_back(
-    dialogue: WindowDialogue, faulty: Sequence[_Faulty], is_last: bool, check: Check
+    dialogue: WindowDialogue, faulty: Sequence[_Faulty], is_last: bool, verifier: Verifier
 ) -> NextSteps:
     """Ask once more about groups that cannot be used, or do without the model."""
     if faulty and not is_last:
         yield GroupsQuestion(dialogue, faulty)
         return
-    yield from _fall_back(dialogue, faulty, check)
+    yield from _fall_back(dialogue, faulty, verifier)
     yield dialogue.end("applied")
 
 
 def _usable(
     dialogue: WindowDialogue, suggestions: Sequence[Suggestion]
-) -> Iterator[CheckedProposal]:
-    written = [CheckedProposal(_signed(dialogue, one), "planned", one.why) for one in suggestions]
+) -> Iterator[VerifiedProposal]:
+    written = [VerifiedProposal(_signed(dialogue, one), "planned", one.why) for one in suggestions]
     yield from dialogue.shared(written)
 
 
@@ -427,31 +427,34 @@ def _conflicts(dialogue: WindowDialogue, group: Group) -> list[Conflict]:
 
 
 def _fall_back(
-    dialogue: WindowDialogue, faulty: Sequence[_Faulty], check: Check, state: State = "rejected"
-) -> Iterator[CheckedProposal]:
+    dialogue: WindowDialogue,
+    faulty: Sequence[_Faulty],
+    verifier: Verifier,
+    state: State = "rejected",
+) -> Iterator[VerifiedProposal]:
     """Yield what becomes of groups that cannot be used after all.
 
     state: of those of which nothing is written; only `rejected` is remembered.
     """
     dialogue.turned_down += [why for one in faulty if not one.suggestion for why in one.faults]
-    found = [_after_fallback(dialogue, one, check, state) for one in faulty]
+    found = [_after_fallback(dialogue, one, verifier, state) for one in faulty]
     settled = [one for one in found if one is not None]
     yield from (one for one in settled if one.state != "planned")
     yield from dialogue.shared([one for one in settled if one.state == "planned"])
 
 
 def _after_fallback(
-    dialogue: WindowDialogue, one: _Faulty, check: Check, state: State
-) -> CheckedProposal | None:
+    dialogue: WindowDialogue, one: _Faulty, verifier: Verifier, state: State
+) -> VerifiedProposal | None:
     """Return what becomes of a group with faults: without what is at fault, or nothing of it."""
     suggestion, why = one.suggestion, "; ".join(one.faults)
     if suggestion is None:
         return None
-    found = fallback_after_opinions(dialogue.suggestions, one.group, suggestion, check)
+    found = fallback_after_opinions(dialogue.suggestions, one.group, suggestion, verifier)
     if found is None:
-        return CheckedProposal(suggestion.proposal, state, why)
+        return VerifiedProposal(suggestion.proposal, state, why)
     found = found.turned_down(one.faults)
-    return CheckedProposal(_signed(dialogue, found), "planned", found.why)
+    return VerifiedProposal(_signed(dialogue, found), "planned", found.why)
 
 
 def share_usage(used: Usage, count: int) -> list[Usage]:

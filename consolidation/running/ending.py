@@ -11,7 +11,7 @@ from pathlib import Path
 
 from slowwave.consolidation.planning.savings import expected_counts, with_savings
 from slowwave.consolidation.progress import Progress
-from slowwave.consolidation.proposals import AskedWindow, CheckedProposal, Usage
+from slowwave.consolidation.proposals import AskedWindow, Usage, VerifiedProposal
 from slowwave.consolidation.runtime.interruption import InterruptedEarly, Interruption, OutOfTime
 from slowwave.consolidation.snapshot.snapshot import Snapshot
 from slowwave.consolidation.text.token_count import count_tokens
@@ -30,7 +30,7 @@ def planned_outcome(survey: Survey, reviewing: Reviewing) -> Outcome:
     """Return what a dry run tells: the plan, and where it would lead."""
     plan, before, purgeable = survey.plan, survey.snapshot.counts, survey.purgeable or NOTHING
     views = survey.views
-    written = [CheckedProposal(one, "planned") for one in plan.proposals]
+    written = [VerifiedProposal(one, "planned") for one in plan.proposals]
     after = expected_counts(before, reviewing.at_once(written, views), views)
     after = replace(after, superseded=after.superseded - len(purgeable.ids))
     results = with_savings((reviewing.foretold(one, views) for one in written), views)

@@ -16,11 +16,11 @@ from slowwave.consolidation.planning.savings import with_savings
 from slowwave.consolidation.progress import Progress
 from slowwave.consolidation.proposals import (
     AskedWindow,
-    CheckedProposal,
     Plan,
     Result,
     State,
     Usage,
+    VerifiedProposal,
 )
 from slowwave.consolidation.runtime.interruption import Interruption
 from slowwave.consolidation.runtime.threads import run_in_thread
@@ -80,7 +80,7 @@ class _Done:
     asked: dict[str, AskedWindow] = field(default_factory=dict)
     usage: Usage = field(default_factory=Usage)
     # What may have been written to the file without having come among the results.
-    last: Sequence[CheckedProposal] = ()
+    last: Sequence[VerifiedProposal] = ()
     # The tenants that what is being done is about.
     views: Sequence[TenantView] = ()
 
@@ -205,11 +205,11 @@ class RunInFile:
             run_in_thread(self._writer.make_ready)
         with self._writing() as file:
             answers = self._kept_answers(file)
-            for some in self._drafting.checked_drafts(plan, done.views, answers):
+            for some in self._drafting.verified_drafts(plan, done.views, answers):
                 written = [
                     self._reviewing.set_aside(one, done.views)
                     for one in some
-                    if isinstance(one, CheckedProposal)
+                    if isinstance(one, VerifiedProposal)
                 ]
                 for part in _batches(written):
                     done.last = part
@@ -241,7 +241,7 @@ class RunInFile:
                 )
                 keep_disputes(file, _disputes(asked), self.context.run_id)
 
-    def _settle_part(self, file: MemoryFile, part: Sequence[CheckedProposal], done: _Done) -> None:
+    def _settle_part(self, file: MemoryFile, part: Sequence[VerifiedProposal], done: _Done) -> None:
         try:
             done.results |= self._settle(file, part, done.views)
         except (FileHeld, UnusableFile):
@@ -297,7 +297,7 @@ class RunInFile:
             yield file
 
     def _settle(
-        self, file: MemoryFile, several: Sequence[CheckedProposal], views: Sequence[TenantView]
+        self, file: MemoryFile, several: Sequence[VerifiedProposal], views: Sequence[TenantView]
     ) -> dict[str, Result]:
         """Apply what was accepted, and write down what was not, in one transaction."""
         entities = {one.tenant: one.entities for one in views}
@@ -317,7 +317,7 @@ class RunInFile:
             self._drafting.vectors.pop(one.proposal.id, None)
         return _by_id(with_savings(results, views))
 
-    def _to_keep(self, written: CheckedProposal) -> dict[str, Any] | None:
+    def _to_keep(self, written: VerifiedProposal) -> dict[str, Any] | None:
         """Return what a person decides about, whole; None where nothing waits."""
         if written.state != "pending":
             return None
@@ -330,12 +330,12 @@ def _by_id(results: Iterable[Result]) -> dict[str, Result]:
     return {one.proposal.id: one for one in results}
 
 
-def _batches(several: Sequence[CheckedProposal]) -> Iterator[Sequence[CheckedProposal]]:
+def _batches(several: Sequence[VerifiedProposal]) -> Iterator[Sequence[VerifiedProposal]]:
     """Split proposals into transactions that keep others waiting for a moment only.
 
     One that is larger by itself is not parted: it is carried out whole or not at all.
     """
-    part: list[CheckedProposal] = []
+    part: list[VerifiedProposal] = []
     size = 0
     for written in several:
         size += len(written.proposal.sources)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from slowwave.consolidation.options import CycleOptions
 from slowwave.consolidation.planning.savings import expected_counts, with_savings
 from slowwave.consolidation.progress import Progress
-from slowwave.consolidation.proposals import AskedWindow, CheckedProposal, Usage
+from slowwave.consolidation.proposals import AskedWindow, Usage, VerifiedProposal
 from slowwave.consolidation.runtime.interruption import InterruptedEarly, Interruption
 from slowwave.consolidation.runtime.threads import run_in_thread
 from slowwave.consolidation.vectors.embedder import Embedder
@@ -70,11 +70,11 @@ def _asked_only(
 
     plan = outcome.plan
     run_in_thread(writer.make_ready)
-    written: dict[str, CheckedProposal] = {}
+    written: dict[str, VerifiedProposal] = {}
     asked: list[AskedWindow] = []
     with open_reading(path) as file:
         drafting = Drafting(embedder, writer)
-        for some in drafting.checked_drafts(plan, views, KeptAnswers(file)):
+        for some in drafting.verified_drafts(plan, views, KeptAnswers(file)):
             for one in some:
                 if isinstance(one, AskedWindow):
                     asked.append(one)

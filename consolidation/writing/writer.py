@@ -6,13 +6,13 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol, TypeVar
 
-from slowwave.consolidation.proposals import AskedWindow, CheckedProposal, Proposal
+from slowwave.consolidation.proposals import AskedWindow, Proposal, VerifiedProposal
 from slowwave.store.ledger import Answer, KeptAnswer
 
 if TYPE_CHECKING:
     from slowwave.consolidation.proposals import Source, Window
 
-    from .checking import Check
+    from .verifier import Verifier
 
 # How many proposals are checked before they are applied: a moment's work.
 TOGETHER = 16
@@ -65,8 +65,8 @@ class Writer(Protocol):
         """Load what writing needs. Raises `ModelError` if a model cannot be asked."""
 
     def write(
-        self, jobs: Sequence[Job], check: Check, answers: Answers
-    ) -> Iterator[Sequence[CheckedProposal | AskedWindow]]:
+        self, jobs: Sequence[Job], verifier: Verifier, answers: Answers
+    ) -> Iterator[Sequence[VerifiedProposal | AskedWindow]]:
         """Return what comes of the windows, as much at once as there is; then it may have to wait.
 
         A window comes behind the proposals that were made of it. Raises nothing for a single
@@ -87,8 +87,8 @@ class ExtractiveWriter:
         """Need nothing."""
 
     def write(
-        self, jobs: Sequence[Job], check: Check, answers: Answers
-    ) -> Iterator[Sequence[CheckedProposal | AskedWindow]]:
+        self, jobs: Sequence[Job], verifier: Verifier, answers: Answers
+    ) -> Iterator[Sequence[VerifiedProposal | AskedWindow]]:
         """Yield nothing: without a model a plan has no windows."""
         yield from ()
 
@@ -99,10 +99,10 @@ def portions(several: Sequence[_One], size: int) -> Iterator[Sequence[_One]]:
 
 
 def accepted_or_rejected(
-    proposal: Proposal, sources: Sequence[Source], check: Check
-) -> CheckedProposal:
+    proposal: Proposal, sources: Sequence[Source], verifier: Verifier
+) -> VerifiedProposal:
     """Return a planned draft as accepted, yet to be applied, or as rejected with reasons."""
-    faults = check.faults(proposal, sources)
+    faults = verifier.faults(proposal, sources)
     if faults:
-        return CheckedProposal(proposal, "rejected", "; ".join(one.why for one in faults))
-    return CheckedProposal(proposal, "planned")
+        return VerifiedProposal(proposal, "rejected", "; ".join(one.why for one in faults))
+    return VerifiedProposal(proposal, "planned")

@@ -1,4 +1,4 @@
-"""The check that every composed or written text passes before it may be written to the file."""
+"""What every composed or written text must pass before it may be written to the file."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 VectorOf = Callable[[str], "NDArray[np.float32]"]
 
 
-class Check:
+class Verifier:
     """Decides whether what a proposal would write may be written to the file."""
 
     def __init__(
