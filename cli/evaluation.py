@@ -137,7 +137,7 @@ def evaluation_as_json(found: Evaluation) -> dict[str, Any]:
     """Return an evaluation in the form that `eval --json` has."""
     return {
         "questions": found.questions,
-        "left_out": found.left_out,
+        "left_out": found.without_evidence,
         "unknown_evidence": found.unknown,
         "before": {
             "memories": found.memories_before,
@@ -178,14 +178,16 @@ def _measures_as_json(measures: Measures) -> dict[str, float]:
 
 
 def _told(found: Evaluation) -> str:
-    left_out = f", {found.left_out} more have no evidence in it" if found.left_out else ""
+    missing = (
+        f", {found.without_evidence} more have no evidence in it" if found.without_evidence else ""
+    )
     unknown = (
         f" Of the evidence {counted(found.unknown, 'id is', 'ids are')} unknown there."
         if found.unknown
         else ""
     )
     return (
-        f"{counted(found.questions, 'question', 'questions')}{left_out}; active memories "
+        f"{counted(found.questions, 'question', 'questions')}{missing}; active memories "
         f"{found.memories_before:,} before the night, {found.memories_after:,} after.{unknown}"
     )
 

@@ -117,7 +117,7 @@ class Window:
     # The keys of decisions that stand: what was rejected or undone is not proposed again.
     decided: frozenset[str]
     # The keys of what is not to be done this time, though a model may say it: it is asked the same.
-    left_out: frozenset[str]
+    excluded: frozenset[str]
     # What the question and the answer will take, estimated.
     prompt_tokens: int
     answer_tokens: int

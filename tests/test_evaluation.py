@@ -102,7 +102,7 @@ def test_a_file_is_measured_on_a_copy_and_stays_as_it_is(
     trials = Trials(filled, [question, asked("Nobody knows", "absent")], embedder, NOW)
     found = evaluated(trials, trials.night(CycleOptions(), ExtractiveWriter()))
     assert filled.read_bytes() == before
-    assert (found.questions, found.left_out) == (1, 1)
+    assert (found.questions, found.without_evidence) == (1, 1)
     assert found.memories_after < found.memories_before == 11
     # Eight tellings do not fit among five hits; one memory that was made of them does.
     assert found.before.recall_at_5 < 1.0 == found.by_lineage.recall_at_5
@@ -176,7 +176,7 @@ def test_evidence_that_is_not_there_or_of_another_tenant_is_counted_and_not_aske
     ]
     trials = Trials(filled, questions, embedder, NOW)
     assert [one.evidence_ids for one in trials.questions] == [("other-00",)]
-    assert (trials.left_out, trials.unknown) == (1, 3)
+    assert (trials.without_evidence, trials.unknown) == (1, 3)
     assert trials.before.by_text[0].recall_at_10 == 1.0
 
 
@@ -185,7 +185,7 @@ def test_a_guard_that_nothing_speaks_against_lets_the_night_through(
 ) -> None:
     trials = Trials(filled, None, embedder, NOW)
     found = let_through(trials, CycleOptions(), ExtractiveWriter, 0.5, Interruption())
-    assert (found.left_out, found.options) == ((), CycleOptions())
+    assert (found.excluded, found.options) == ((), CycleOptions())
 
 
 # The network finds that the second says all of the first, in other words.
@@ -208,8 +208,8 @@ def test_a_guard_leaves_out_the_proposal_that_lowers_recall_and_nothing_else(
     found = let_through(trials, CycleOptions(), ExtractiveWriter, 0.01, Interruption())
     assert found.unguarded < found.before - 0.01
     assert found.guarded >= found.before - 0.01
-    assert [one.sources for one in found.left_out] == [("laptop-00", "laptop-01")]
-    done = night(filled, embedder, left_out=found.options.left_out)
+    assert [one.sources for one in found.excluded] == [("laptop-00", "laptop-01")]
+    done = night(filled, embedder, excluded=found.options.excluded)
     assert [one.proposal.operation for one in done.results] == ["synthesize"]
 
 
@@ -217,8 +217,8 @@ def test_what_a_guard_left_out_is_proposed_again_without_one(
     filled: Path, embedder: SentenceEmbedder
 ) -> None:
     planned = night_plan(filled, embedder)
-    night(filled, embedder, left_out=frozenset(one.id for one in planned))
-    night(filled, embedder, left_out=frozenset(one.id for one in planned))
+    night(filled, embedder, excluded=frozenset(one.id for one in planned))
+    night(filled, embedder, excluded=frozenset(one.id for one in planned))
     assert [one.id for one in night_plan(filled, embedder)] == [one.id for one in planned]
 
 

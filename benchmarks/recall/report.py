@@ -50,7 +50,7 @@ def tables(results: Iterable[Result]) -> Iterator[Table]:
 
 def _measures(result: Result) -> Table:
     title = (
-        f"{result.name}: {len(result.questions)} questions, {result.left_out} left out "
+        f"{result.name}: {len(result.questions)} questions, {result.without_evidence} left out "
         f"({result.seconds:.0f} s)"
     )
     table = Table("", "memories", *_TITLES.values(), title=title)

@@ -169,7 +169,7 @@ def _windows(view: TenantView) -> Iterator[Window]:
             apart=frozenset(),
             operations=frozenset(OPERATIONS),
             decided=frozenset(),
-            left_out=frozenset(),
+            excluded=frozenset(),
             prompt_tokens=estimate.prompt,
             answer_tokens=estimate.answer,
         )

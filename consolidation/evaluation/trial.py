@@ -107,7 +107,7 @@ class Trials:
                 if question.tenant is None or not tenants or question.tenant in tenants
                 for known in self._answerable(question)
             ]
-            self.left_out = len(wanted) - len(self.questions)
+            self.without_evidence = len(wanted) - len(self.questions)
             # Ids that the questions name as evidence and that are not in the file, or of a tenant
             # that is not asked.
             named = {one for each in wanted for one in each.evidence_ids}

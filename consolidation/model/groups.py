@@ -62,7 +62,7 @@ class Suggestion:
     # The texts of claims, and the ids of sources, that it is for.
     approved: frozenset[str] = frozenset()
     # Why memories of the group are not part of it.
-    left_out: tuple[str, ...] = ()
+    omissions: tuple[str, ...] = ()
     # The ids of those that leave for a rule only if a second opinion is that it says all of them.
     voices: frozenset[str] = frozenset()
 
@@ -245,7 +245,7 @@ class Suggestions:
         draft = Draft((Claim(self._source[stay].text, tuple(sorted(ids))),))
         reason = f"a model says that {len(ids)} memories say the same"
         made = self._suggestion("same", "merge", ids, leaving, reason, draft, stay)
-        return replace(made, left_out=tuple(filter(None, differing.values())))
+        return replace(made, omissions=tuple(filter(None, differing.values())))
 
     def _joined(self, group: Group, _verifier: Verifier) -> Suggestion:
         """Propose a synthesis of several memories, or that an earlier one takes the others in.

@@ -255,7 +255,7 @@ class GroupsQuestion(Question):
                 suggestion = self._without(wrong, group, suggestion, verifier)
                 faults = verifier.faults(suggestion.proposal, suggestion.sources)
             # Asked once more a model may say what those add that were left out.
-            why = suggestion.wordy if self._faulty else (*suggestion.left_out, *suggestion.wordy)
+            why = suggestion.wordy if self._faulty else (*suggestion.omissions, *suggestion.wordy)
             if why or any(not one.soft for one in faults):
                 why = (*why, *(one.why for one in faults))
                 faulty.append(_Faulty(group, why, suggestion))

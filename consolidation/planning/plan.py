@@ -52,7 +52,7 @@ def plan_tenant(view: TenantView, options: PlanOptions) -> Plan:
     wanted = [one for key, one in unique.items() if key not in options.remembered]
     # A model is shown the same, whatever is left out.
     windows = Windows(planner, topic_groups, rules.groups, _settled(wanted))
-    proposals = tuple(one for one in wanted if one.id not in options.left_out)
+    proposals = tuple(one for one in wanted if one.id not in options.excluded)
     return Plan(
         proposals,
         tuple(refusals(view, pairs)),

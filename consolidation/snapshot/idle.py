@@ -120,7 +120,7 @@ class IdleMarks:
 def _key(model: str, options: PlanOptions) -> str:
     depends = asdict(replace(options, remembered=frozenset(), asked=frozenset()))
     depends |= {"only": sorted(options.only), "remembered": None, "asked": None}
-    depends |= {"left_out": sorted(options.left_out)}
+    depends |= {"excluded": sorted(options.excluded)}
     return sha256(json_text([rules(), model, depends]).encode()).hexdigest()
 
 

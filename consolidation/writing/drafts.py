@@ -48,12 +48,12 @@ class Drafting:
         waiting = [one for one in plan.proposals if one.waits]
         yield from self._verify_planned(at_once, by_tenant)
         taken: set[str] = set()
-        left_out = {one for window in plan.windows for one in window.left_out}
+        excluded = {one for window in plan.windows for one in window.excluded}
         for answered in self._ask_about_windows(plan, by_tenant, answers):
             some = [
                 one
                 for one in answered
-                if not isinstance(one, VerifiedProposal) or one.proposal.id not in left_out
+                if not isinstance(one, VerifiedProposal) or one.proposal.id not in excluded
             ]
             for one in some:
                 if isinstance(one, VerifiedProposal) and one.state == "planned":

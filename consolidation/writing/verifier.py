@@ -134,7 +134,7 @@ class Verifier:
             found = find_unquoted(draft, sources)
         else:
             found = find_faults(draft, sources, proposal.operation)
-        return [*found, *_left_out(proposal, sources)]
+        return [*found, *_changed_sentences(proposal, sources)]
 
     @cached_property
     def _coverage(self) -> Coverage:
@@ -145,7 +145,7 @@ def _with_sentences(text: str) -> list[str]:
     return list(dict.fromkeys([text, *read(text).sentences]))
 
 
-def _left_out(proposal: Proposal, sources: Sequence[Source]) -> list[Fault]:
+def _changed_sentences(proposal: Proposal, sources: Sequence[Source]) -> list[Fault]:
     """Find the sentences of a memory that grows which do not stand in the draft word for word."""
     if proposal.operation != "synthesize" or proposal.survivor is None:
         return []
