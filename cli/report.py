@@ -142,7 +142,7 @@ def _result(result: Result) -> dict[str, Any]:
         "sources": proposal.sources,
         "survivor": proposal.survivor,
         "derived": result.derived,
-        "entities": proposal.entities,
+        "entities": proposal.topics,
         "similarity": {"min": proposal.min_similarity, "mean": proposal.mean_similarity},
         "cohesion": proposal.mean_similarity,
         "trust": worth.trust if worth else None,

@@ -33,9 +33,9 @@ def make_writer(
     if model is None and recordings is not None and recordings.recording is not None:
         model = recordings.recording.model
     if model is None:
-        from slowwave.consolidation.writing.writer import ExtractiveWriter
+        from slowwave.consolidation.writing.writer import BuiltInWriter
 
-        return ExtractiveWriter()
+        return BuiltInWriter()
     from slowwave.consolidation.model.calls import Endpoint
     from slowwave.consolidation.model.usage_limits import UsageLimits
     from slowwave.consolidation.model.writer import ModelWriter

@@ -96,7 +96,7 @@ LARGEST_GROUP = 150
 CUTTING_STEP = 0.05
 
 # How near, by cosine, a derived memory must be to each of its sources. The lowest among drafts
-# of the extractive writer on the night fixture was above it; a text about another matter lies
+# of the built-in writer on the night fixture was above it; a text about another matter lies
 # below 0.3.
 DRAFT_SIMILARITY = 0.4
 

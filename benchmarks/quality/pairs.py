@@ -10,7 +10,7 @@ from rich.table import Table
 
 from slowwave.consolidation.planning.plan import make_plan
 from slowwave.consolidation.proposals import VerifiedProposal, Window
-from slowwave.consolidation.writing.writer import ExtractiveWriter, Job, Writer
+from slowwave.consolidation.writing.writer import BuiltInWriter, Job, Writer
 
 from .bench import Bench, Json
 from .oracle import OracleWriter
@@ -109,7 +109,7 @@ def _texts(window: Window) -> tuple[str, ...]:
 
 def _measured(bench: Bench, name: str, pairs: list[Pair]) -> Json:
     bench.say(f"pairs: {name}, without a model")
-    without, _ = merged(bench, pairs, ExtractiveWriter())
+    without, _ = merged(bench, pairs, BuiltInWriter())
     bench.say(f"pairs: {name}, with an oracle")
     labels = {(one.left, one.right): one.same for one in pairs}
     oracle, _ = merged(bench, pairs, OracleWriter(labels))

@@ -23,7 +23,7 @@ from slowwave.consolidation.options import CycleOptions
 from slowwave.consolidation.recall.hit import Hit
 from slowwave.consolidation.recall.index import RecallIndex, read_recallable_of
 from slowwave.consolidation.vectors.embedder import Embedder
-from slowwave.consolidation.writing.writer import ExtractiveWriter
+from slowwave.consolidation.writing.writer import BuiltInWriter
 
 from .baselines import Plain
 from .sets import Asked
@@ -125,7 +125,7 @@ def measured(asked: Asked, embedder: Embedder) -> Result:
     began = time.monotonic()
     with memory_file(asked.lines) as path:
         trials = Trials(path, asked.questions, embedder, NOW, kept_hits=LOOKED_AT)
-        trial = trials.night(CycleOptions(), ExtractiveWriter())
+        trial = trials.night(CycleOptions(), BuiltInWriter())
         plain = Plain(RecallIndex(read_recallable_of(path, (), embedder.name), embedder))
         searches = {
             VECTORS: plain.by_vectors,

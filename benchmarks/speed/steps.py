@@ -1,7 +1,7 @@
 """One step of the benchmark, in a process of its own: `python -m benchmarks.speed.steps`.
 
 Its figures go to stdout as JSON. What is measured is what a night does: `run_cycle` over a memory
-file, with the real embedder and the extractive writer.
+file, with the real embedder and the built-in writer.
 """
 
 from __future__ import annotations
@@ -82,7 +82,7 @@ def night(file: Path, kind: str) -> Json:
     from slowwave.consolidation.cycle import run_cycle
     from slowwave.consolidation.options import CycleOptions
     from slowwave.consolidation.vectors.embedder import SentenceEmbedder
-    from slowwave.consolidation.writing.writer import ExtractiveWriter
+    from slowwave.consolidation.writing.writer import BuiltInWriter
 
     from .embedder import MadeEmbedder
 
@@ -92,7 +92,7 @@ def night(file: Path, kind: str) -> Json:
     for stage, place in STAGES.items():
         clock.watch(stage, place)
     clock.count("vectors read", VECTORS)
-    outcome = run_cycle(file, options, embedder, ExtractiveWriter(), NOW)
+    outcome = run_cycle(file, options, embedder, BuiltInWriter(), NOW)
     figures = clock.total()
     states = [result.state for result in outcome.results]
     derived = (result.derived for result in outcome.results)

@@ -31,7 +31,7 @@ from slowwave.consolidation.running.decline import declined
 from slowwave.consolidation.running.outcome import Outcome
 from slowwave.consolidation.text.token_count import count_tokens
 from slowwave.consolidation.vectors.embedder import Embedder, SentenceEmbedder
-from slowwave.consolidation.writing.writer import ExtractiveWriter, Writer
+from slowwave.consolidation.writing.writer import BuiltInWriter, Writer
 from slowwave.store.check import refuse_damaged
 from slowwave.store.errors import InvalidLine, NotFound, StoreError
 from slowwave.store.exchange import new_memory
@@ -306,7 +306,7 @@ class AgentMemory:
             self._path,
             options,
             self._embedder,
-            writer or ExtractiveWriter(),
+            writer or BuiltInWriter(),
             self._clock(),
             dry_run,
         )

@@ -9,7 +9,7 @@ from collections.abc import Collection, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
 
-from slowwave.consolidation.planning.extractive import with_date, with_full_stop
+from slowwave.consolidation.planning.composition import with_date, with_full_stop
 from slowwave.consolidation.proposals import Claim, Draft, Source
 from slowwave.consolidation.text.reading import Reading, read
 from slowwave.consolidation.verification.words import is_verbatim

@@ -11,7 +11,7 @@ from itertools import combinations, groupby
 from typing import TYPE_CHECKING
 
 from slowwave.consolidation.comparison.guards import strict_conflict
-from slowwave.consolidation.planning.extractive import compose_update, is_shorter, sorted_by_time
+from slowwave.consolidation.planning.composition import compose_update, is_shorter, sorted_by_time
 from slowwave.consolidation.planning.tenant_planner import similarities
 from slowwave.consolidation.proposals import (
     Claim,
@@ -386,7 +386,7 @@ class Suggestions:
             source_hashes=hashes,
             leaving=tuple(sorted(leaving)),
             survivor=survivor,
-            entities=(),
+            topics=(),
             min_similarity=lowest,
             mean_similarity=mean,
             reason=f"{reason}, mean similarity {mean:.2f}",

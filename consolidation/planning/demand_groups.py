@@ -35,7 +35,7 @@ from slowwave.consolidation.thresholds import (
     OPPOSED_VOICES,
 )
 
-from .extractive import with_date, with_full_stop
+from .composition import with_date, with_full_stop
 
 if TYPE_CHECKING:
     import numpy as np

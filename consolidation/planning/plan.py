@@ -17,7 +17,7 @@ from slowwave.store.records import Memory
 from .covered_merges import CoveredMerges
 from .merges import propose_merges
 from .near_pairs import by_rank, near_pairs, refusals
-from .rules import Rules
+from .rule_proposals import RuleProposals
 from .syntheses import Syntheses
 from .tenant_planner import TenantPlanner
 from .topic_groups import TopicGroups
@@ -40,7 +40,7 @@ def plan_tenant(view: TenantView, options: PlanOptions) -> Plan:
     pairs = near_pairs(view, rank)
     topic_groups = TopicGroups(planner)
     syntheses = Syntheses(planner, topic_groups)
-    rules = Rules(planner)
+    rules = RuleProposals(planner)
     found = [
         *propose_merges(planner, pairs, rank),
         *rules.propose(),

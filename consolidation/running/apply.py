@@ -348,9 +348,9 @@ def _prompt_hash(run: RunContext, proposal: Proposal) -> str:
     if proposal.by_model and run.model_key is not None:
         return run.model_key
     # A run in which nothing is applied reads no text.
-    from slowwave.consolidation.planning.extractive import rules_key
+    from slowwave.consolidation.planning.composition import method_key
 
-    return rules_key(proposal.operation)
+    return method_key(proposal.operation)
 
 
 def _inputs_hash(proposal: Proposal) -> str:

@@ -118,7 +118,7 @@ def _looked_at(file: MemoryFile, kept: Kept, embedder: Embedder) -> _Ready:
 
 
 def _checked(kept: Kept, memories: Sequence[Memory], embedder: Embedder) -> _Ready:
-    from slowwave.consolidation.planning.extractive import sorted_by_time
+    from slowwave.consolidation.planning.composition import sorted_by_time
     from slowwave.consolidation.writing.verifier import Verifier
 
     proposal = kept.proposal

@@ -8,7 +8,7 @@ from itertools import zip_longest
 from typing import TYPE_CHECKING
 
 from slowwave.consolidation.errors import EmbedderError
-from slowwave.consolidation.planning.extractive import sorted_by_time
+from slowwave.consolidation.planning.composition import sorted_by_time
 from slowwave.consolidation.proposals import AskedWindow, Plan, Proposal, Source, VerifiedProposal
 from slowwave.consolidation.snapshot.tenant_view import TenantView
 from slowwave.consolidation.vectors.embedder import BATCH, Embedder

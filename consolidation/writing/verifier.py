@@ -103,7 +103,7 @@ class Verifier:
     ) -> list[Fault]:
         """Make faults about denials and moods soft, if the network finds nothing missing.
 
-        What rules are certain of, in texts that are alike otherwise, is no such thing.
+        What guards are certain of, in texts that are alike otherwise, is no such thing.
         """
         text_of = {source.id: source.text for source in sources}
         return [

@@ -74,7 +74,7 @@ class Writer(Protocol):
         """
 
 
-class ExtractiveWriter:
+class BuiltInWriter:
     """Nobody to ask: all that is written is part of the plan already."""
 
     name = "extractive"
