@@ -24,8 +24,8 @@ from figures import Figures
 from nights import execute, rows
 
 from slowwave.cli.app import run
-from slowwave.consolidation.running.execute import RunInFile
 from slowwave.consolidation.running.preflight import Preflight
+from slowwave.consolidation.running.run_in_file import RunInFile
 from slowwave.consolidation.vectors.embedder import SentenceEmbedder
 from slowwave.consolidation.writing.writer import BuiltInWriter
 from slowwave.store import connection, schema

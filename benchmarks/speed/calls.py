@@ -34,8 +34,9 @@ from slowwave.consolidation.model.writer import ModelWriter
 from slowwave.consolidation.planning.estimates import estimate_window
 from slowwave.consolidation.progress import Progress
 from slowwave.consolidation.proposals import OPERATIONS, Plan, Window, join_plans
-from slowwave.consolidation.running.execute import RunInFile
+from slowwave.consolidation.running.execute import Execution
 from slowwave.consolidation.running.preflight import Preflight
+from slowwave.consolidation.running.run_in_file import RunInFile
 from slowwave.consolidation.runtime.interruption import Interruption
 from slowwave.consolidation.snapshot.tenant_view import TenantView
 from slowwave.consolidation.vectors.embedder import Embedder, SentenceEmbedder
@@ -130,9 +131,8 @@ def _night(endpoint: Endpoint, view: TenantView, concurrency: int, embedder: Emb
         run = RunInFile(path, embedder, writer, _NOW, {}, Preflight(path, None, _NOW))
         plan = Plan((), (), windows=tuple(_windows(view)))
         began, worked = time.monotonic(), time.process_time()
-        executed = run.carry_out(
-            plan, [view], Progress(), Interruption(), lambda: (join_plans(()), [])
-        )
+        execution = Execution(run, [view], "never", Progress())
+        executed = execution.carry_out(plan, Interruption(), lambda: (join_plans(()), []))
         seconds, processor_s = time.monotonic() - began, time.process_time() - worked
     applied = Counter(one.state for one in executed.results)["applied"]
     return _Stage(applied, seconds, processor_s)

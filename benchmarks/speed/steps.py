@@ -33,7 +33,7 @@ STAGES = {
     "near pairs": "slowwave.consolidation.planning.near_pairs:near_pairs",
     "updates": "slowwave.consolidation.updates.replacements:find_updates",
     "planning": "slowwave.consolidation.planning.plan:plan_tenant",
-    "applying": "slowwave.consolidation.running.ending:carry_out_plan",
+    "applying": "slowwave.consolidation.running.execute:carry_out_plan",
     "settling": "slowwave.consolidation.running.save_findings:save_findings",
 }
 # Gives one vector after the other.

@@ -51,7 +51,7 @@ def plan_tenant(view: TenantView, options: PlanOptions) -> Plan:
     unique = {one.id: one for one in found if one.operation in options.only}
     wanted = [one for key, one in unique.items() if key not in options.remembered]
     # A model is shown the same, whatever is left out.
-    windows = Windows(planner, topic_groups, rules.groups, _settled(wanted))
+    windows = Windows(planner, topic_groups, rules.groups, _leaving_for_certain(wanted))
     proposals = tuple(one for one in wanted if one.id not in options.excluded)
     return Plan(
         proposals,
@@ -65,7 +65,7 @@ def plan_tenant(view: TenantView, options: PlanOptions) -> Plan:
     )
 
 
-def _settled(proposals: Iterable[Proposal]) -> set[str]:
+def _leaving_for_certain(proposals: Iterable[Proposal]) -> set[str]:
     """Return the memories that are superseded whatever a model says."""
     return {one for each in proposals if not each.waits for one in each.leaving}
 

@@ -150,13 +150,13 @@ def _applied(
     results = []
     for one in ready:
         run = RunContext(run_id, now, one.kept.model, one.kept.model_key, embedding_model)
-        results.append(_settled(file, run, one, names))
+        results.append(_apply_or_report(file, run, one, names))
     outcome = "done" if all(one.state == "applied" for one in results) else "partial"
     end_run(file, run_id, at, outcome, None, _report(before, _counts(file), results))
     return Decided(run_id, tuple(results))
 
 
-def _settled(
+def _apply_or_report(
     file: MemoryFile,
     run: RunContext,
     ready: _Ready,

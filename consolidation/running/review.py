@@ -69,5 +69,5 @@ def _risks(written: VerifiedProposal, views: Sequence[TenantView]) -> Iterator[s
 
 
 def _has_protected(proposal: Proposal, views: Sequence[TenantView]) -> bool:
-    population = next(one for one in views if one.tenant == proposal.tenant)
-    return any(population.memory(one).protected for one in proposal.sources)
+    view = next(one for one in views if one.tenant == proposal.tenant)
+    return any(view.memory(one).protected for one in proposal.sources)
