@@ -25,9 +25,10 @@ from typing import IO, cast
 from benchmarks.quality.bench import ROOT
 from fixtures.night import FLAVOURS, load
 from slowwave.consolidation.model.calls import Endpoint, open_model
+from slowwave.consolidation.model.dialogue import WindowDialogue
 from slowwave.consolidation.model.dispatcher import Dispatcher
 from slowwave.consolidation.model.groups import Suggestions
-from slowwave.consolidation.model.questions import GroupsQuestion, WindowDialogue
+from slowwave.consolidation.model.questions import GroupsQuestion
 from slowwave.consolidation.model.second_opinions import Models
 from slowwave.consolidation.model.usage_limits import UsageLimits, UsageMeter
 from slowwave.consolidation.model.writer import ModelWriter

@@ -19,7 +19,7 @@ from slowwave.consolidation.runtime.threads import start_in_thread
 from slowwave.store.ledger import Answer
 
 from .asking import Call, CallFailed, Model, ModelRefuses
-from .questions import Question
+from .question import Question
 from .usage_limits import LimitReached, PendingCall, UsageMeter
 
 # Why nothing is asked after a model has refused for good: with the first call it is said in full.

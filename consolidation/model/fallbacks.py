@@ -15,7 +15,8 @@ from slowwave.consolidation.text.reading import Reading, read
 from slowwave.consolidation.verification.words import is_verbatim
 from slowwave.consolidation.writing.verifier import Verifier
 
-from .groups import Group, Suggestion, Suggestions, Unusable
+from .groups import Suggestions
+from .suggestion import Group, Suggestion, Unusable
 
 
 def fallback_before_opinions(
@@ -54,7 +55,7 @@ def _with_quotations(
         return _reworded_rule(suggestion, verifier)
     if proposal.operation != "synthesize":
         return None
-    faults = [one for one in verifier.faults(proposal, sources) if suggestion.stands(one)]
+    faults = [one for one in verifier.faults(proposal, sources) if suggestion.still_counts(one)]
     if not is_heard:
         faults = [one for one in faults if not one.soft]
     claims = proposal.draft.claims
@@ -72,7 +73,9 @@ def _with_quotations(
         proposal=replace(proposal, draft=draft),
         approved=suggestion.approved - open_ids,
     )
-    left = [one for one in verifier.faults(completed.proposal, sources) if completed.stands(one)]
+    left = [
+        one for one in verifier.faults(completed.proposal, sources) if completed.still_counts(one)
+    ]
     is_passed = not any(is_heard or not one.soft for one in left)
     return completed if is_passed else None
 
@@ -130,7 +133,7 @@ def _without_missed(
             _try_out(suggestions, replace(group, ids=ids), verifier), approved=same.approved
         )
         faults = verifier.faults(fewer.proposal, fewer.sources)
-        if same.missed and not any(fewer.stands(one) for one in faults):
+        if same.missed and not any(fewer.still_counts(one) for one in faults):
             return fewer
     return None
 

@@ -16,8 +16,8 @@ from slowwave.consolidation.verification.faults import Fault
 from slowwave.consolidation.verification.words import is_verbatim, without_days, words_beyond
 from slowwave.consolidation.writing.verifier import Verifier
 
-from .groups import Suggestion
 from .prompts import EndedText, Item, SentenceToJudge, StatedOpinion
+from .suggestion import Suggestion
 
 
 @dataclass(frozen=True)

@@ -13,16 +13,19 @@ from functools import partial
 from typing import Literal
 
 from slowwave.consolidation.proposals import AskedWindow, State, Usage, VerifiedProposal
+from slowwave.consolidation.writing.answer_store import AnswerStore
 from slowwave.consolidation.writing.verifier import Verifier
-from slowwave.consolidation.writing.writer import TOGETHER, Answers, Job
+from slowwave.consolidation.writing.writer import TOGETHER, Job
 from slowwave.store.ledger import Answer
 
 from . import prompts
 from .asking import CallFailed, Model
 from .calls import Endpoint, open_model
+from .dialogue import WindowDialogue
 from .dispatcher import Dispatcher
 from .groups import Suggestions
-from .questions import GroupsQuestion, NextSteps, Question, WindowDialogue
+from .question import NextSteps, Question
+from .questions import GroupsQuestion
 from .recording import Recordings
 from .second_opinions import Models, ModelWithSecondOpinions
 from .usage_limits import LimitReached, UsageLimits, UsageMeter
@@ -96,7 +99,7 @@ class ModelWriter:
         return self._recordings.model(endpoint.model, partial(open_model, endpoint))
 
     def write(
-        self, jobs: Sequence[Job], verifier: Verifier, answers: Answers
+        self, jobs: Sequence[Job], verifier: Verifier, answers: AnswerStore
     ) -> Iterator[Sequence[VerifiedProposal | AskedWindow]]:
         """Yield what comes of the windows, as the answers come. Raises `ModelError`."""
         if not jobs:
@@ -123,7 +126,7 @@ class _Session:
     """One run's questions: which are to be asked, and what comes of them."""
 
     def __init__(
-        self, model: Model, dispatcher: Dispatcher, verifier: Verifier, answers: Answers
+        self, model: Model, dispatcher: Dispatcher, verifier: Verifier, answers: AnswerStore
     ) -> None:
         self._model = model
         self._dispatcher = dispatcher

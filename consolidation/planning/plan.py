@@ -16,8 +16,9 @@ from slowwave.store.records import Memory
 
 from .covered_merges import CoveredMerges
 from .merges import propose_merges
-from .near_pairs import by_rank, near_pairs, refusals
+from .near_pairs import near_pairs, refusals
 from .rule_proposals import RuleProposals
+from .same_groups import by_rank
 from .syntheses import Syntheses
 from .tenant_planner import TenantPlanner
 from .topic_groups import TopicGroups

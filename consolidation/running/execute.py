@@ -33,7 +33,8 @@ from .survey import Survey, Surveyor
 
 if TYPE_CHECKING:
     from slowwave.consolidation.snapshot.tenant_view import TenantView
-    from slowwave.consolidation.writing.drafts import Drafting, KeptAnswers
+    from slowwave.consolidation.writing.answer_store import FileAnswerStore
+    from slowwave.consolidation.writing.drafts import Drafting
 
 # How many sources the proposals have that one transaction applies. One transaction a proposal had
 # the disk take most of the time; with so many others wait for some 20 ms.
@@ -171,10 +172,10 @@ class Execution:
                         self._note_asked(file, one)
                         self._progress.stage("asking", len(self._asked), len(plan.windows))
 
-    def _kept_answers(self, file: MemoryFile) -> KeptAnswers:
-        from slowwave.consolidation.writing.drafts import KeptAnswers
+    def _kept_answers(self, file: MemoryFile) -> FileAnswerStore:
+        from slowwave.consolidation.writing.answer_store import FileAnswerStore
 
-        return KeptAnswers(file, self._run.context.now)
+        return FileAnswerStore(file, self._run.context.now)
 
     def _note_asked(self, file: MemoryFile, asked: AskedWindow) -> None:
         """Note what became of a question; what was answered is not asked again."""

@@ -79,7 +79,8 @@ def _asked_only(
     Answers that lie in the file are taken from there; new ones are not kept but by a recording.
     Raises `ModelError` if the model cannot be asked.
     """
-    from slowwave.consolidation.writing.drafts import Drafting, KeptAnswers
+    from slowwave.consolidation.writing.answer_store import FileAnswerStore
+    from slowwave.consolidation.writing.drafts import Drafting
 
     plan = outcome.plan
     run_in_thread(writer.make_ready)
@@ -87,7 +88,7 @@ def _asked_only(
     asked: list[AskedWindow] = []
     with open_reading(path) as file:
         drafting = Drafting(embedder, writer)
-        for some in drafting.verified_drafts(plan, views, KeptAnswers(file)):
+        for some in drafting.verified_drafts(plan, views, FileAnswerStore(file)):
             for one in some:
                 if isinstance(one, AskedWindow):
                     asked.append(one)

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from datetime import datetime
 from itertools import zip_longest
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from slowwave.consolidation.errors import EmbedderError
 from slowwave.consolidation.planning.composition import sorted_by_time
@@ -13,12 +12,10 @@ from slowwave.consolidation.proposals import AskedWindow, Plan, Proposal, Source
 from slowwave.consolidation.snapshot.tenant_view import TenantView
 from slowwave.consolidation.vectors.embedder import BATCH, Embedder
 from slowwave.consolidation.vectors.prefetch import PrefetchedVectors
-from slowwave.store.file import MemoryFile
-from slowwave.store.ledger import Answer, KeptAnswer, keep_answers, read_answer
-from slowwave.store.records import timestamp
 
+from .answer_store import AnswerStore
 from .verifier import Verifier
-from .writer import TOGETHER, Answers, Job, Writer, accepted_or_rejected, portions
+from .writer import TOGETHER, Job, Writer
 
 if TYPE_CHECKING:
     import numpy as np
@@ -36,7 +33,7 @@ class Drafting:
         self.vectors: dict[str, NDArray[np.float32]] = {}
 
     def verified_drafts(
-        self, plan: Plan, views: Sequence[TenantView], answers: Answers
+        self, plan: Plan, views: Sequence[TenantView], answers: AnswerStore
     ) -> Iterator[Sequence[VerifiedProposal | AskedWindow]]:
         """Yield what is to be carried out, some at once.
 
@@ -85,7 +82,7 @@ class Drafting:
                 ]
 
     def _ask_about_windows(
-        self, plan: Plan, by_tenant: Mapping[str, TenantView], answers: Answers
+        self, plan: Plan, by_tenant: Mapping[str, TenantView], answers: AnswerStore
     ) -> Iterator[Sequence[VerifiedProposal | AskedWindow]]:
         if not plan.windows:
             return
@@ -129,19 +126,19 @@ def _texts(proposals: Sequence[Proposal]) -> list[str]:
     return list(dict.fromkeys(one.draft.text for one in proposals))
 
 
-class KeptAnswers:
-    """The answers that lie in the file; with a moment, new ones are kept there as of then."""
+_One = TypeVar("_One")
 
-    def __init__(self, file: MemoryFile, now: datetime | None = None) -> None:
-        """Take the file; without a moment nothing is written to it."""
-        self._file = file
-        self._now = now
 
-    def find(self, key: str) -> Answer | None:
-        """Return the kept answer to a question."""
-        return read_answer(self._file, key)
+def portions(several: Sequence[_One], size: int) -> Iterator[Sequence[_One]]:
+    """Return so many at a time."""
+    return (several[start : start + size] for start in range(0, len(several), size))
 
-    def keep(self, answers: Sequence[KeptAnswer]) -> None:
-        """Keep answers, all of them or none."""
-        if self._now is not None:
-            keep_answers(self._file, answers, timestamp(self._now))
+
+def accepted_or_rejected(
+    proposal: Proposal, sources: Sequence[Source], verifier: Verifier
+) -> VerifiedProposal:
+    """Return a planned draft as accepted, yet to be applied, or as rejected with reasons."""
+    faults = verifier.faults(proposal, sources)
+    if faults:
+        return VerifiedProposal(proposal, "rejected", "; ".join(one.why for one in faults))
+    return VerifiedProposal(proposal, "planned")

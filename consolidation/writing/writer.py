@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol, TypeVar
+from typing import TYPE_CHECKING, Protocol
 
-from slowwave.consolidation.proposals import AskedWindow, Proposal, VerifiedProposal
-from slowwave.store.ledger import Answer, KeptAnswer
+from slowwave.consolidation.proposals import AskedWindow, VerifiedProposal
+
+from .answer_store import AnswerStore
 
 if TYPE_CHECKING:
     from slowwave.consolidation.proposals import Source, Window
@@ -17,8 +18,6 @@ if TYPE_CHECKING:
 # How many proposals are checked before they are applied: a moment's work.
 TOGETHER = 16
 
-_One = TypeVar("_One")
-
 
 @dataclass(frozen=True)
 class Job:
@@ -26,16 +25,6 @@ class Job:
 
     window: Window
     sources: tuple[Source, ...]
-
-
-class Answers(Protocol):
-    """The answers that models gave, kept in the file: nothing is paid for twice."""
-
-    def find(self, key: str) -> Answer | None:
-        """Return the kept answer to a question."""
-
-    def keep(self, answers: Sequence[KeptAnswer]) -> None:
-        """Keep answers, all of them or none."""
 
 
 class Writer(Protocol):
@@ -65,7 +54,7 @@ class Writer(Protocol):
         """Load what writing needs. Raises `ModelError` if a model cannot be asked."""
 
     def write(
-        self, jobs: Sequence[Job], verifier: Verifier, answers: Answers
+        self, jobs: Sequence[Job], verifier: Verifier, answers: AnswerStore
     ) -> Iterator[Sequence[VerifiedProposal | AskedWindow]]:
         """Return what comes of the windows, as much at once as there is; then it may have to wait.
 
@@ -87,22 +76,7 @@ class BuiltInWriter:
         """Need nothing."""
 
     def write(
-        self, jobs: Sequence[Job], verifier: Verifier, answers: Answers
+        self, jobs: Sequence[Job], verifier: Verifier, answers: AnswerStore
     ) -> Iterator[Sequence[VerifiedProposal | AskedWindow]]:
         """Yield nothing: without a model a plan has no windows."""
         yield from ()
-
-
-def portions(several: Sequence[_One], size: int) -> Iterator[Sequence[_One]]:
-    """Return so many at a time."""
-    return (several[start : start + size] for start in range(0, len(several), size))
-
-
-def accepted_or_rejected(
-    proposal: Proposal, sources: Sequence[Source], verifier: Verifier
-) -> VerifiedProposal:
-    """Return a planned draft as accepted, yet to be applied, or as rejected with reasons."""
-    faults = verifier.faults(proposal, sources)
-    if faults:
-        return VerifiedProposal(proposal, "rejected", "; ".join(one.why for one in faults))
-    return VerifiedProposal(proposal, "planned")
