@@ -16,7 +16,14 @@ from .foreign import FormatOption, StateOption, place_of
 from .memory_texts import counted
 from .output import Output
 from .progress import shown_progress
-from .settings import ConfigOption, FileArgument, JsonOption, QuietOption
+from .settings import (
+    ConfigOption,
+    EmbedderOption,
+    FileArgument,
+    JsonOption,
+    QuietOption,
+    TenantsOption,
+)
 from .signals import signals_of_this_command
 from .writers import make_recordings, make_writer, operations_of
 
@@ -42,9 +49,7 @@ def eval_(
     only: Annotated[
         str, typer.Option(metavar="OPERATIONS", help=f"Some of {','.join(OPERATIONS)}.")
     ] = ",".join(OPERATIONS),
-    tenant: Annotated[
-        list[str] | None, typer.Option(metavar="NAME", help="Only this tenant; again for more.")
-    ] = None,
+    tenant: TenantsOption = None,
     include_protected: Annotated[
         bool,
         typer.Option(
@@ -52,10 +57,7 @@ def eval_(
             help="Let human, pinned and core memories be superseded, too.",
         ),
     ] = False,
-    embedder: Annotated[
-        str,
-        typer.Option(metavar="NAME|PATH", help="A sentence-transformers model on this machine."),
-    ] = DEFAULT_MODEL,
+    embedder: EmbedderOption = DEFAULT_MODEL,
     ask: Annotated[
         bool,
         typer.Option(

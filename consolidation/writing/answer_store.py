@@ -4,14 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 
 from slowwave.store.file import MemoryFile
 from slowwave.store.ledger import Answer, KeptAnswer, keep_answers, read_answer
 from slowwave.store.records import timestamp
-
-if TYPE_CHECKING:
-    pass
 
 
 class AnswerStore(Protocol):
