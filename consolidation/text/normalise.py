@@ -64,10 +64,10 @@ _RULES: tuple[tuple[tuple[str, ...], re.Pattern[str], _Form], ...] = tuple(
         # A minus as it is typeset; a dash in front of a number is one, too.
         (("\u2212",), "\u2212", "-"),
         (("\u2013",), r"(?<![\w\s])\u2013(?=\d)|(?<=\s)\u2013(?=\d)", "-"),
-        (("our",), rf"\b({'|'.join(lexicon.OUR)})our", r"\1or"),
+        (("our",), rf"\b({'|'.join(sorted(lexicon.OUR))})our", r"\1or"),
         (
             ("ise", "ising", "isation"),
-            rf"\b({'|'.join(lexicon.ISE)})is(?=e|ing|ation)",
+            rf"\b({'|'.join(sorted(lexicon.ISE))})is(?=e|ing|ation)",
             r"\1iz",
         ),
         (("doctor", "dr."), r"\b(?:Doctor|Dr\.)(?= [A-Z])", "Dr"),
