@@ -181,6 +181,7 @@ def _hit_as_json(hit: Hit) -> dict[str, Any]:
         "key": {"id": hit.key.id, "content": hit.key.content, "status": hit.key.status},
         "sources": list(hit.sources),
         "later": None if hit.later is None else hit.later.id,
+        "perhaps_later": None if hit.perhaps_later is None else hit.perhaps_later.id,
     }
 
 
@@ -203,6 +204,8 @@ def _why(hit: Hit) -> str:
         parts.append(f"found by what it replaced: {shortened_for_stdout(hit.key.content, 200)}")
     if hit.later is not None:
         parts.append(f"an older value than {clean(hit.later.id)} gives")
+    if hit.perhaps_later is not None:
+        parts.append(f"perhaps an older value than {clean(hit.perhaps_later.id)} gives")
     if hit.sources:
         parts.append(f"made from {len(hit.sources)}")
     return "; ".join(parts)

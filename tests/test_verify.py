@@ -645,6 +645,7 @@ def test_a_value_in_a_spelling_that_leaves_less_open_is_not_lost(said: str, draf
         ("There are 3 replicas.", "It takes 3 minutes."),
         ("The port is 62, on the B 62.", "It is on the B63."),
         ("It is due 2027-02.", "It is due in March 2027."),
+        ("The call is at eight in the morning.", "The call is at 16:30."),
     ],
 )
 def test_another_value_is_no_other_spelling(said: str, draft: str) -> None:
