@@ -116,7 +116,7 @@ def main() -> None:
     tune_interpreter()
     code = run(sys.argv[1:])
     for number in (signal.SIGINT, signal.SIGTERM):
-        # What was done is told: a signal must not change the code any more.
+        # What was done is reported: a signal must not change the code any more.
         signal.signal(number, signal.SIG_IGN)
     _end_at_once(code)
 

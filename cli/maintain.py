@@ -45,7 +45,7 @@ _NEEDS: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("ask", _ASKING),
     ("plan_out", ("dry_run",)),
 )
-# The same, but a config file for dry runs may have them, and --no-dry-run be said beside it.
+# The same, but a config file for dry runs may have them together with --no-dry-run.
 _NEEDS_DRY_RUN = ("ask", "exit_code")
 _IDLE_WITHOUT: dict[str, tuple[str, ...]] = {
     **dict.fromkeys(("concurrency", "max_calls", "max_tokens", "max_cost", "max_time"), _ASKING),

@@ -1,4 +1,4 @@
-"""A night on one file or on several: carried out, told, and its exit code."""
+"""A night on one file or on several: carried out, reported, and its exit code."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ _WORSE_AND_WORSE = (
 
 @dataclass(frozen=True)
 class Night:
-    """What is to be done with each file, and how that is told."""
+    """What is to be done with each file, and how that is reported."""
 
     options: CycleOptions
     embedder: Embedder
@@ -67,7 +67,7 @@ class Night:
     def on(self, files: Sequence[Place]) -> int:
         """Maintain the files, one after the other, and give the worst of their exit codes.
 
-        With one file an error is raised; of several, it is told, and the others go on.
+        With one file an error is raised; with several it is reported, and the others go on.
         """
         if len(files) == 1:
             code, found = self._on(files[0])

@@ -59,7 +59,7 @@ def _no_label(ctx: object) -> str:
 
 
 def _beside(context: typer.Context, value: Path | None) -> Path | None:
-    """Take the config file that lies beside the memory file, unless --config names one."""
+    """Take the config file next to the memory file, unless --config names one."""
     if value is not None and "config" not in context.meta:
         beside = value.parent / CONFIG_NAME
         if _is_there(beside):

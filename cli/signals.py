@@ -71,5 +71,5 @@ def _tell_unraisable(one: sys.UnraisableHookArgs) -> None:
 
 
 def signals_of_this_command() -> CaughtSignals:
-    """Return what the signals to the command that is running are told to."""
+    """Return what the signals to the command that is running are reported to."""
     return _CAUGHT.get()

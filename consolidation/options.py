@@ -45,7 +45,7 @@ class CycleOptions:
 class PlanOptions:
     """What a plan depends on besides the file."""
 
-    # The hash of the model and of what it is told; None without one.
+    # The hash of the model and of its instructions; None without one.
     model_key: str | None = None
     # The (tenant, content hash) of each text that it was shown before.
     asked: frozenset[tuple[str, str]] = frozenset()
@@ -53,5 +53,5 @@ class PlanOptions:
     include_protected: bool = False
     # Proposals that are not to be made this time.
     excluded: frozenset[str] = frozenset()
-    # The keys of decisions that stand.
+    # The keys of decisions that hold.
     remembered: frozenset[str] = frozenset()

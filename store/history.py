@@ -1,4 +1,4 @@
-"""What runs did and decided, as JSON lines beside the memories: so that undo works elsewhere."""
+"""What runs did and decided, as JSON lines among the memories: so that undo works elsewhere."""
 
 from __future__ import annotations
 

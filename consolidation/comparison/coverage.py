@@ -145,7 +145,7 @@ def _share_words(said: Reading, teller: Reading) -> bool:
 
 
 def _nearest(here: SentenceVectors, there: SentenceVectors) -> tuple[float, ...]:
-    """Find how near each word of one sentence lies to one of another; the same stem is 1."""
+    """Find how near each word of one sentence is to one of another; the same stem is 1."""
     if not len(there.words):
         return (0.0,) * len(here.words)
     stems = frozenset().union(*there.stems)

@@ -42,7 +42,7 @@ class NearPair:
 
     @property
     def conflicting(self) -> bool:
-        """Whether the two must stay two as long as nobody knows better."""
+        """Whether the two must stay two until a model or a person knows better."""
         return self.objection is not None and self.objection.conflict
 
 

@@ -32,7 +32,7 @@ class Syntheses:
         self._topic_groups = topic_groups
         # Rows that join a memory made before, by its id.
         self._joining: dict[str, list[int]] = {}
-        # Rows of groups that look like one thing and could not be told once, after `propose`.
+        # Rows of groups that look like one thing and could not be joined, after `propose`.
         self._left: list[list[int]] = []
 
     def propose(self) -> Iterator[Proposal]:
@@ -59,7 +59,7 @@ class Syntheses:
             yield from self._propose_growth(self._view.memory(owner), rows)
 
     def undecided(self) -> Iterator[Undecided]:
-        """Yield what looks like one thing and cannot be told once without a model."""
+        """Yield what looks like one thing and cannot be joined without a model."""
         for rows in self._left:
             still = [row for row in rows if self._planner.is_open(row)]
             if len(still) > 1:

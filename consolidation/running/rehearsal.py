@@ -76,7 +76,7 @@ def _asked_only(
 ) -> Outcome:
     """Return what a dry run tells, with what the model makes of the windows.
 
-    Answers that lie in the file are taken from there; new ones are not kept but by a recording.
+    Answers kept in the file are used from there; new ones are not kept but by a recording.
     Raises `ModelError` if the model cannot be asked.
     """
     from slowwave.consolidation.writing.answer_store import FileAnswerStore

@@ -54,7 +54,7 @@ class Verifier:
             self._announce(proposal.draft.text)
 
     def faults(self, proposal: Proposal, sources: Sequence[Source]) -> list[Fault]:
-        """Return what is wrong with a proposal's draft, beside its sources.
+        """Return what is wrong with a proposal's draft, compared with its sources.
 
         It may be written if there is no fault, or only soft ones that a second opinion clears.
         """
