@@ -91,7 +91,7 @@ class Signed(Protocol):
         """The model that gave a second opinion on it."""
 
 
-def whose_words(claim: Signed) -> str:
+def author_of(claim: Signed) -> str:
     """Return who worded a statement, and who confirmed it."""
     if claim.written_by is None:
         return "word for word from its sources"

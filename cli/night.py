@@ -77,14 +77,14 @@ class Night:
         codes: list[int] = []
         try:
             for file in files:
-                codes.append(self._told(file, told))
+                codes.append(self._maintain_one(file, told))
                 if signals_of_this_command().asked:
                     break
         finally:
             self.output.result({"command": "maintain", "files": told})
         return max(codes, key=lambda one: _WORSE_AND_WORSE.index(Code(one)))
 
-    def _told(self, file: Place, told: list[dict[str, Any]]) -> int:
+    def _maintain_one(self, file: Place, told: list[dict[str, Any]]) -> int:
         try:
             code, found = self._on(file)
         except (StoreError, ConsolidationError) as error:

@@ -105,7 +105,7 @@ def as_text(
     if plan.refused and (outcome.results or verbose):
         parts.append(refused_as_text(plan.refused, memory_texts, verbose))
     parts += _unconsidered(plan)
-    parts += _beside(outcome, dry_run)
+    parts += _purge_and_backup(outcome, dry_run)
     if outcome.results or outcome.asked:
         parts.append(_ending(outcome, file, dry_run))
     # A blank line between them.
@@ -115,7 +115,7 @@ def as_text(
 def remarks(outcome: Outcome, dry_run: bool) -> list[str]:
     """Return what else is to be said of a night, besides its proposals and pairs."""
     asked = [_questions(outcome.asked)] if outcome.asked else []
-    return [*asked, *_unconsidered(outcome.plan), *_beside(outcome, dry_run)]
+    return [*asked, *_unconsidered(outcome.plan), *_purge_and_backup(outcome, dry_run)]
 
 
 def budget_as_json(before: Budget | None, after: Budget | None) -> dict[str, Any]:
@@ -284,8 +284,8 @@ def _unconsidered(plan: Plan) -> list[str]:
     return parts
 
 
-def _beside(outcome: Outcome, dry_run: bool) -> list[str]:
-    """Say what was purged, and where the backup lies."""
+def _purge_and_backup(outcome: Outcome, dry_run: bool) -> list[str]:
+    """Say what was purged, and where the backup is."""
     backup = [clean(f"As it was before: {outcome.backup}")] if outcome.backup else []
     return [*_purge(outcome.purged, dry_run), *backup]
 

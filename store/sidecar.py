@@ -11,7 +11,7 @@ from pathlib import Path
 from .errors import StoreError
 
 
-def beside(path: Path, suffix: str) -> Path:
+def sidecar_path(path: Path, suffix: str) -> Path:
     """Return the name with this suffix next to the file, as SQLite does, not to its link."""
     real = path.resolve()
     return real.with_name(f"{real.name}{suffix}")

@@ -79,7 +79,7 @@ class Coverage:
             gap = Gap("words", said.text)
         return gap
 
-    def lacking(self, said: Reading, teller: Reading) -> str:
+    def missing(self, said: Reading, teller: Reading) -> str:
         """Return in a few words what one text says and another does not."""
         gap = self.gap(said, teller)
         return WHY[gap.kind].format(gap.said) if gap is not None else "told in other words"

@@ -59,7 +59,7 @@ def _planned_outcome(survey: Survey, reviewing: Reviewing) -> Outcome:
     written = [VerifiedProposal(one, "planned") for one in plan.proposals]
     after = expected_counts(before, reviewing.at_once(written, views), views)
     after = replace(after, superseded=after.superseded - len(purgeable.ids))
-    results = with_savings((reviewing.foretold(one, views) for one in written), views)
+    results = with_savings((reviewing.expected_result(one, views) for one in written), views)
     asked = tuple(AskedWindow(one, "planned") for one in plan.windows)
     purged = Purged(purgeable.ids, purgeable.kept)
     return Outcome(plan, tuple(results), before, after, Usage(), asked, purged=purged)
@@ -96,7 +96,7 @@ def _asked_only(
                 else:
                     written[one.proposal.id] = one
     several = list(written.values())
-    results = (reviewing.foretold(one, views) for one in several)
+    results = (reviewing.expected_result(one, views) for one in several)
     after = expected_counts(outcome.before, reviewing.at_once(several, views), views)
     return replace(
         outcome,
