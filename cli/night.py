@@ -103,7 +103,7 @@ class Night:
         with place.reading() if self.dry_run else place.brought_up_to_date() as memory_file:
             signals.open()
             with shown_progress(self.output.quiet) as progress:
-                options = self._options(place.takes_texts)
+                options = self._options_for(place)
                 verdict = self._verdict(memory_file, options, writer, progress)
                 if verdict is not None:
                     options = verdict.options
@@ -165,9 +165,13 @@ class Night:
         )
         write_report(self.report, report_of(account, self.report, memory_file), named)
 
-    def _options(self, takes_texts: bool) -> CycleOptions:
-        only = self.options.only if takes_texts else self.options.only & _WITHOUT_A_NEW_TEXT
-        return replace(self.options, only=only)
+    def _options_for(self, place: Place) -> CycleOptions:
+        """Return what may be done to a file, and say so where that is less than was asked for."""
+        why = place.why_no_texts() if self.options.consolidate else None
+        if why is None:
+            return self.options
+        self.output.note(clean(f"{place.named} gets merges only, and no new texts. {why}"))
+        return replace(self.options, only=self.options.only & _WITHOUT_A_NEW_TEXT)
 
     def _verdict(
         self, memory_file: Path, options: CycleOptions, writer: Writer, progress: Progress

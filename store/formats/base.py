@@ -7,9 +7,12 @@ from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from slowwave.store.errors import FileHeld, UnusableFile
+
+if TYPE_CHECKING:
+    from .lent_model import LentModel
 
 # What a format has to keep of an entry that leaves, so that it can come back to its place: JSON.
 Image = dict[str, Any]
@@ -90,6 +93,9 @@ class Change:
     heirs: Mapping[str, str] = field(default_factory=dict)
     # Those that take marks over, or may have to give some back.
     taking_over: Sequence[Heir] = ()
+    # Of the keys that leave those whose text is out of date, since another value replaced it: its
+    # agent may say it again, and means it then.
+    outdated: frozenset[str] = frozenset()
 
     def __bool__(self) -> bool:
         """Whether there is anything to do."""
@@ -141,6 +147,10 @@ class Format(ABC):
     is_dated: ClassVar[bool] = False
     # Whether nothing at all may be written to it.
     is_only_read: ClassVar[bool] = False
+    # Whether a new text may need a vector.
+    may_need_vectors: ClassVar[bool] = False
+    # What makes vectors of texts, if the caller has lent it: only some formats need it.
+    model: LentModel | None = None
 
     @abstractmethod
     def recognises(self, path: Path) -> bool:
@@ -150,9 +160,16 @@ class Format(ABC):
         """Return how much of a file there is, and its agent takes; None without a limit."""
         return None
 
-    def takes_texts(self, path: Path) -> bool:
-        """Whether texts can be added; else only what another memory says as well can be retired."""
-        return True
+    def why_no_texts(self, path: Path) -> str | None:
+        """Return why no text can be added to a file; None if texts can be.
+
+        Without them only what another memory says as well can be retired.
+        """
+        return None
+
+    def compute_vectors(self, path: Path, change: Change) -> None:
+        """Compute the vectors that a change needs, before the agent has to wait for the writing."""
+        return
 
     def remark(self, path: Path) -> str | None:
         """Return what is to be said about a file before it is used; None if nothing is."""

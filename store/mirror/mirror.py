@@ -129,6 +129,7 @@ class Mirror:
         )
         pulled = Pulled()
         with maintenance_lock(self.state):
+            self._compute_vectors()
             again(lambda: pulled.include(self._settled(now)))
             with (
                 self.format.opened(self.path, writes=False) as other,
@@ -137,6 +138,17 @@ class Mirror:
             ):
                 link_what_is_said_already(file, other.records)
         return pulled
+
+    def _compute_vectors(self) -> None:
+        """Have the vectors ready that are to be written: the agent need not wait for them."""
+        if not self.format.may_need_vectors:
+            return
+        with (
+            self.format.opened(self.path, writes=False) as other,
+            open_writing(self.state) as file,
+        ):
+            change = due(file, other.records)
+        self.format.compute_vectors(self.path, change)
 
     def _settled(self, now: datetime) -> Iterator[Pulled]:
         """Yield what was pulled, then write: what a failure comes after is told, too."""

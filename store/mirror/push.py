@@ -66,7 +66,19 @@ def due(file: MemoryFile, records: Sequence[Record]) -> Change:
             if memory in one.stands_for and one.key is not None
         },
         taking_over,
+        frozenset(_outdated(file, retire)),
     )
+
+
+def _outdated(file: MemoryFile, retire: Mapping[str, str]) -> list[str]:
+    """Return those that leave whose value another one replaced."""
+    replaced = {
+        source
+        for (source,) in file.db.conn.execute(
+            "SELECT source_id FROM synthesized_from WHERE operation = 'update'"
+        ).fetchall()
+    }
+    return [key for key, memory in retire.items() if memory in replaced]
 
 
 def _places(
