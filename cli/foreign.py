@@ -113,12 +113,22 @@ class Place:
             copy.refuse_what_does_not_fit()
         return done
 
-    def write_back(self) -> list[str]:
-        """Write what became of a mirror; give the keys of proposals that are stale by now.
+    def too_full(self) -> str | None:
+        """Say so if another agent's file has more than its agent loads; None if it has not."""
+        budget = self.budget()
+        if budget is None or budget.used <= budget.most:
+            return None
+        return (
+            f"{self.named} has {budget.used:,} {budget.unit} now, and its agent takes "
+            f"{budget.most:,}: it does not see the rest."
+        )
+
+    def write_back(self) -> dict[str, str]:
+        """Write what became of a mirror; say of proposals that are stale by now why, by their keys.
 
         Raises `StoreError`; the next command that changes something writes it then.
         """
-        return [] if self.mirror is None else self.mirror.settle(datetime.now(UTC)).stale
+        return {} if self.mirror is None else self.mirror.settle(datetime.now(UTC)).stale
 
 
 def _changed(memory_file: Path, do: Callable[[MemoryFile], Done]) -> Done:

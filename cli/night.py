@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -240,18 +240,20 @@ class Night:
 
 
 def _without_stale(
-    outcome: Outcome, stale: Collection[str], memory_file: Path, tenants: Sequence[str]
+    outcome: Outcome, stale: Mapping[str, str], memory_file: Path, tenants: Sequence[str]
 ) -> Outcome:
-    """Return an outcome without what another agent's changes took back when it was written."""
+    """Return an outcome without what was taken back when another agent's file was written.
+
+    stale: why, by the keys of the proposals.
+    """
     if not stale:
         return outcome
     from slowwave.consolidation.text.token_count import count_tokens
     from slowwave.store.file import open_reading
     from slowwave.store.memories import chosen_tenants, count_memories
 
-    why = "the other agent changed a source meanwhile"
     results = [
-        replace(one, state="stale", why=why) if one.proposal.id in stale else one
+        replace(one, state="stale", why=stale[one.proposal.id]) if one.proposal.id in stale else one
         for one in outcome.results
     ]
     with open_reading(memory_file) as file:

@@ -30,6 +30,10 @@ class ChangedMeanwhile(FileHeld):
         super().__init__(f"{path} was changed meanwhile.", "Nothing was written. Try again.")
 
 
+class TooFull(Unreadable):
+    """A file would hold more than its agent takes; nothing was written."""
+
+
 @dataclass(frozen=True)
 class Budget:
     """How much of a file its agent takes, in characters or lines."""
@@ -37,6 +41,25 @@ class Budget:
     used: int
     most: int
     unit: str
+    # Whether its agent works with no fuller file; else it only leaves the rest unread.
+    is_hard: bool = False
+
+    def of(self, text: str) -> int:
+        """Return how much of it a text takes."""
+        return len(text) if self.unit == "characters" else len(text.splitlines())
+
+    def refuse(self, path: Path, after: int, change: Change) -> None:
+        """Refuse a change that makes a file fuller than it may be. Raises `TooFull`.
+
+        What was there before may come back where the limit is not hard: an undo must be possible.
+        """
+        if after <= max(self.most, self.used):
+            return
+        if self.is_hard or any(one.image is None for one in change.put):
+            raise TooFull(
+                f"{path} would have {after} {self.unit}; its agent takes {self.most}.",
+                "Let its agent, or yourself, take something out of it first.",
+            )
 
 
 @dataclass(frozen=True)

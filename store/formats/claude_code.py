@@ -44,6 +44,8 @@ _FIELD = re.compile(r"[ \t]*([A-Za-z_]+):[ \t]*(.*?)[ \t]*$", re.MULTILINE)
 # Lines below the fact that say why it is so, and how to apply it.
 _REASONS = re.compile(r"(?:\n+\*\*(?:Why|How to apply):\*\*[^\n]*)+\Z")
 _LINK = re.compile(r"\[\[([^\]]+)\]\]")
+# The name of a file, with or without a path before it.
+_PATH = re.compile(r"[^\s/()\[\]<>`'\"]+\.md\b")
 _LISTED = re.compile(r"[-*] \[[^\]]*\]\(([^)]+\.md)\)")
 # What tells a file that slowwave wrote.
 _MARK = "slowwave"
@@ -56,6 +58,8 @@ _MARKS = re.compile(r"\[[^\]]*\d{4}-\d{2}-\d{2}\] ")
 # Of an index, what a session loads.
 _MOST_LINES = 200
 _MOST_IN_A_HOOK = 100
+# How many files a remark names.
+_NAMED = 5
 _WORDS_OF_A_NAME = 6
 # How many lines above one of the index tell where it stood.
 _NEAR = 20
@@ -117,6 +121,21 @@ class ClaudeCode(Format):
         lines = lines_of(_text(read_bytes(index), index)) if index.exists() else []
         return Budget(len(lines), _MOST_LINES, "lines")
 
+    def remark(self, path: Path) -> str | None:
+        """Say which memories stay since others link to them, whatever else says the same."""
+        try:
+            linked = _linked(path)
+            names = [one.name for one in _files(path) if _is_linked(one, linked)]
+        except (OSError, Unreadable):
+            return None
+        if not names:
+            return None
+        more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
+        return (
+            f"Memories that others link to stay as they are: {', '.join(names[:_NAMED])}{more}. "
+            "What says the same may become part of them."
+        )
+
     @contextmanager
     def opened(self, path: Path, writes: bool) -> Iterator[OpenFile]:
         """Read a folder; its agent has no lock."""
@@ -136,12 +155,7 @@ class _OpenFolder(OpenFile):
         index = path / INDEX
         self._index = read_bytes(index) if index.exists() else None
         self._lines = lines_of(_text(self._index or b"", index))
-        linked = {
-            name
-            for one in self._files.values()
-            for name in _LINK.findall(one.content.decode())
-            if name != one.fields["name"]
-        }
+        linked = _linked(path)
         self.records = [_record(one, linked) for one in self._files.values()]
         listed = {one[1] for line in self._lines if (one := _LISTED.match(line))}
         self._unlisted = [
@@ -159,6 +173,7 @@ class _OpenFolder(OpenFile):
         images = {memory: self._image(key) for key, memory in change.retire.items()}
         self._gone = [self._files[key] for key in change.retire]
         lines = list(self._lines)
+        used = len(lines)
         if (self._unlisted or change.put) and lines and not lines[-1].endswith("\n"):
             lines[-1] += "\n"
         lines += [_index_line(one) for one in self._unlisted]
@@ -174,8 +189,7 @@ class _OpenFolder(OpenFile):
         self._lines = [
             line for line in lines if not ((one := _LISTED.match(line)) and one[1] in gone)
         ]
-        if len(self._lines) > max(_MOST_LINES, len(lines)):
-            raise Unreadable(f"{self._path / INDEX} would have more than {_MOST_LINES} lines.")
+        Budget(used, _MOST_LINES, "lines").refuse(self._path / INDEX, len(self._lines), change)
         return Written(keys, images, own=own)
 
     def commit(self) -> None:
@@ -305,9 +319,30 @@ def _hook(text: str) -> str:
     return short.replace(": ", " - ").replace(" #", " ").strip("-'\"[]{}&*!|>%@` ")
 
 
+def _linked(folder: Path) -> set[str]:
+    """Return the names of files, without ".md", and of memories that others mention or link to.
+
+    A line of the index leads to each memory, and is no such link.
+    """
+    linked: set[str] = set()
+    for path in sorted(folder.glob("*.md")):
+        if path.is_symlink() or not path.is_file():
+            continue
+        text = _text(read_bytes(path), path)
+        if path.name == INDEX:
+            text = "".join(line for line in lines_of(text) if not _LISTED.match(line))
+        names = {*_LINK.findall(text), *(one.removesuffix(".md") for one in _PATH.findall(text))}
+        linked |= names - {path.stem, (_fields(text) or {}).get("name")}
+    return linked
+
+
+def _is_linked(one: _File, linked: set[str]) -> bool:
+    return not linked.isdisjoint({one.fields["name"], one.name.removesuffix(".md")})
+
+
 def _record(one: _File, linked: set[str]) -> Record:
     # A link leads to a name, and nobody knows what other lines or keys are for.
-    stays = "\n" in one.fact or one.fields["name"] in linked or one.fields.keys() - _FIELDS
+    stays = "\n" in one.fact or _is_linked(one, linked) or one.fields.keys() - _FIELDS
     return Record(
         one.key,
         one.fields["type"],

@@ -62,7 +62,11 @@ class Hermes(TextFormat):
     def budget(self, path: Path) -> Budget | None:
         """Count characters, as the agent's tool does."""
         most = _BUDGETS.get(path.name)
-        return None if most is None else Budget(len(text_of(path) or ""), most, "characters")
+        return (
+            None
+            if most is None
+            else Budget(len(text_of(path) or ""), most, "characters", is_hard=True)
+        )
 
     @contextmanager
     def locked(self, path: Path) -> Iterator[None]:

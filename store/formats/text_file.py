@@ -71,12 +71,9 @@ class OpenText(OpenFile):
         read_anew = self._format.parse(text, self._path)
         if sorted(one.text for one in read_anew.records()) != texts:
             raise Unreadable(f"{self._path} cannot hold what is to stand in it.")
-        before, after = len(_decoded(self._bytes, self._path)), len(text)
         budget = self._format.budget(self._path)
-        if budget is not None and budget.unit == "characters" and after > max(budget.most, before):
-            raise Unreadable(
-                f"{self._path} would have {after} characters; its agent takes {budget.most}."
-            )
+        if budget is not None:
+            budget.refuse(self._path, budget.of(text), change)
         self._wanted = text.encode()
         return written
 

@@ -13,11 +13,17 @@ from tempfile import TemporaryDirectory
 
 from slowwave.store.errors import StoreError, UnusableFile
 from slowwave.store.file import maintenance_lock, new_file, open_as_it_is, open_writing
-from slowwave.store.formats.base import ChangedMeanwhile, Format, OpenFile
+from slowwave.store.formats.base import ChangedMeanwhile, Format, OpenFile, TooFull
 
 from .links import format_of, keep_format
 from .pull import Pulled, pull
-from .push import due, keep_what_leaves, keep_what_was_written, link_what_is_said_already
+from .push import (
+    due,
+    keep_what_leaves,
+    keep_what_was_written,
+    link_what_is_said_already,
+    take_back_latest,
+)
 
 _SUFFIX = ".slowwave.db"
 # How often a change is tried that an agent came in between of.
@@ -130,7 +136,7 @@ class Mirror:
         pulled = Pulled()
         with maintenance_lock(self.state):
             self._compute_vectors()
-            again(lambda: pulled.include(self._settled(now)))
+            again(lambda: pulled.include(self._settled_within_limits(now)))
             with (
                 self.format.opened(self.path, writes=False) as other,
                 open_writing(self.state) as file,
@@ -149,6 +155,20 @@ class Mirror:
         ):
             change = due(file, other.records)
         self.format.compute_vectors(self.path, change)
+
+    def _settled_within_limits(self, now: datetime) -> Iterator[Pulled]:
+        """Yield what `_settled` does; what its agent has no room for is taken back first."""
+        while True:
+            try:
+                yield from self._settled(now)
+            except TooFull as error:
+                with open_writing(self.state) as file, file.transaction():
+                    key = take_back_latest(file, now)
+                if key is None:
+                    raise
+                yield Pulled(stale={key: error.message})
+            else:
+                return
 
     def _settled(self, now: datetime) -> Iterator[Pulled]:
         """Yield what was pulled, then write: what a failure comes after is told, too."""

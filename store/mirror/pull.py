@@ -28,15 +28,15 @@ class Pulled:
 
     added: int = 0
     gone: int = 0
-    # The keys of proposals that were taken back, since their sources are others by now.
-    stale: list[str] = field(default_factory=list)
+    # Why proposals were taken back before they were written, by their keys.
+    stale: dict[str, str] = field(default_factory=dict)
 
     def include(self, others: Iterable[Pulled]) -> None:
         """Count what others changed, too."""
         for one in others:
             self.added += one.added
             self.gone += one.gone
-            self.stale += one.stale
+            self.stale |= one.stale
 
 
 def pull(file: MemoryFile, records: Sequence[Record], now: datetime) -> Pulled:
@@ -92,7 +92,7 @@ def _take_what_is_gone(
         for run_id, key in _unwritten(file, memory.id, texts):
             try:
                 take_back_proposal(file, run_id, key, timestamp(now))
-                pulled.stale.append(key)
+                pulled.stale[key] = "the other agent changed a source meanwhile"
             except ChangedSince:
                 pass  # a later run rests on it: what it says stays, as after any run
     unlink(file, gone)

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from datetime import datetime
 
+from slowwave.store.errors import ChangedSince
 from slowwave.store.file import MemoryFile
 from slowwave.store.formats.base import Change, New, Record, Written
 from slowwave.store.memories import read_memories
-from slowwave.store.records import Memory
+from slowwave.store.records import Memory, timestamp
+from slowwave.store.undo.undo import take_back_proposal
 
 from .heirs import heirs
 from .links import (
@@ -79,6 +82,26 @@ def _outdated(file: MemoryFile, retire: Mapping[str, str]) -> list[str]:
         ).fetchall()
     }
     return [key for key, memory in retire.items() if memory in replaced]
+
+
+def take_back_latest(file: MemoryFile, now: datetime) -> str | None:
+    """Take back the latest proposal whose text is not written yet, within the caller's transaction.
+
+    One that adds a text and lets nothing leave goes first. Returns its key; None if there is none.
+    """
+    rows = file.db.conn.execute(
+        "SELECT p.run_id, p.key FROM proposals p JOIN memories m ON m.id = p.derived "
+        "LEFT JOIN links l ON l.memory_id = m.id "
+        "WHERE p.state = 'applied' AND m.status = 'active' AND l.memory_id IS NULL "
+        "ORDER BY p.operation <> 'extract', p.run_id DESC, p.key DESC"
+    )
+    for run_id, key in rows.fetchall():
+        try:
+            take_back_proposal(file, run_id, key, timestamp(now))
+        except ChangedSince:
+            continue  # a later one rests on it, and is among them
+        return str(key)
+    return None
 
 
 def _places(
