@@ -66,7 +66,7 @@ class Budget:
 class Record:
     """One memory as it stands in a file of another agent."""
 
-    # What names it in this file, as long as nobody edits it.
+    # Identifies it in this file until somebody edits it.
     key: str
     # Nothing is joined across two of these.
     tenant: str
@@ -93,15 +93,15 @@ class New:
 
 
 @dataclass(frozen=True)
-class Heir:
-    """A memory that stands for others, and takes their marks over: an importance, a reason."""
+class Successor:
+    """A memory that replaces others and inherits their marks: an importance, a reason."""
 
     memory: str
     # Its entry; None of a text that comes.
     key: str | None
     # What `Written.own` had of it the last time; None if it has taken nothing over.
     own: Image | None = None
-    # The memories that it stands for, and what was kept of them; None of those that leave now.
+    # The memories that it replaces, with the images kept of them; None for those that leave now.
     stands_for: Mapping[str, Image | None] = field(default_factory=dict)
 
 
@@ -113,9 +113,9 @@ class Change:
     retire: Mapping[str, str] = field(default_factory=dict)
     put: Sequence[New] = ()
     # The keys of the memories that say what those that leave say, where one memory does.
-    heirs: Mapping[str, str] = field(default_factory=dict)
+    successors: Mapping[str, str] = field(default_factory=dict)
     # Those that take marks over, or may have to give some back.
-    taking_over: Sequence[Heir] = ()
+    taking_over: Sequence[Successor] = ()
     # Of the keys that leave those whose text is out of date, since another value replaced it: its
     # agent may say it again, and means it then.
     outdated: frozenset[str] = frozenset()
@@ -133,7 +133,7 @@ class Written:
     keys: Mapping[str, str]
     # What was kept of each entry that left, by its memory.
     images: Mapping[str, Image]
-    # The new keys of entries that nobody touched, by their old ones, where these are others now.
+    # The new keys of untouched entries by their old ones, where they changed.
     renamed: Mapping[str, str] = field(default_factory=dict)
     # How memories stood before they took marks over; None of those that have none of others'.
     own: Mapping[str, Image | None] = field(default_factory=dict)
@@ -166,7 +166,7 @@ class Format(ABC):
     # Whose files these are, and what one memory is, in a line each.
     about: ClassVar[str]
     holds: ClassVar[str]
-    # Whether the file says when its memories were told.
+    # Whether the file says when its memories were recorded.
     is_dated: ClassVar[bool] = False
     # Whether nothing at all may be written to it.
     is_only_read: ClassVar[bool] = False

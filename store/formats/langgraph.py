@@ -152,7 +152,7 @@ class LangGraph(SqliteFormat):
     def _move(self, db: sqlite3.Connection, source: str, target: str, key: str) -> None:
         tables = {row[0] for row in db.execute("SELECT name FROM sqlite_schema")}
         if db.execute("SELECT 1 FROM store WHERE prefix = ? AND key = ?", [target, key]).fetchone():
-            raise Unreadable(f"There is another '{key}' in the namespace {target} by now.")
+            raise Unreadable(f"The namespace {target} now has another '{key}'.")
         for table in ("store", *({"store_vectors"} & tables)):
             moved = db.execute(
                 f"UPDATE {table} SET prefix = ? WHERE prefix = ? AND key = ?", [target, source, key]

@@ -22,7 +22,7 @@ _KNOWN = frozenset({"MEMORY.md", "USER.md", "GEMINI.md"})
 # Of USER.md and of MEMORY.md OpenClaw takes so many characters: above the latter its dreaming drops
 # the oldest of what it promoted (DEFAULT_MEMORY_FILE_MAX_CHARS). Claude Code loads so many lines.
 _MOST_OF_THE_USER, _MOST_OF_OPENCLAW, _MOST_LINES = 4_000, 10_000, 200
-# What lies beside a MEMORY.md of OpenClaw's, and what only its own programs write into one.
+# Files beside a MEMORY.md of OpenClaw's, and a comment that only OpenClaw writes into one.
 _WORKSPACE = ("SOUL.md", "AGENTS.md", "DREAMS.md")
 _OPENCLAW = "<!-- openclaw-memory-"
 # Written by people, for the agent to follow.
@@ -38,7 +38,7 @@ _COMMENT = re.compile(r"<!--.*?-->")
 _PROMOTION = re.compile(r"[ \t]*<!-- *openclaw-memory-(?:promotion|lineage):.*?-->[ \t\r]*")
 _IMPORTANCE = re.compile(r"<!-- *importance *: *(\d+) *-->", re.IGNORECASE)
 _TRIGGER = re.compile(r"<!-- *trigger *: *(.*?) *-->", re.IGNORECASE)
-# A section of OpenClaw's dreaming, one a night: what is told again stands in another one.
+# OpenClaw's dreaming adds such a section each night, so that repetitions are in different ones.
 _NIGHT = re.compile(r"(Promoted From Short-Term Memory) \([^)]*\)")
 # Where a bullet was promoted from; the line above it says so, too.
 _SOURCE = re.compile(r"[ \t]+(?:\[score=[^\]]*\]|Source: \S+#L\d+-L\d+)$")
@@ -102,7 +102,7 @@ class Markdown(TextFormat):
     def inherit(self, raw: str, others: Sequence[str]) -> str:
         """Return a bullet with the highest importance, all triggers and all promotions."""
         *promotions, bullet = raw.split("\n")
-        told = [*(one for other in others for one in other.split("\n")[:-1]), *promotions]
+        comments = [*(one for other in others for one in other.split("\n")[:-1]), *promotions]
         for pattern, united in ((_IMPORTANCE, _highest), (_TRIGGER, _all_triggers)):
             values = [one for other in (raw, *others) for one in pattern.findall(other)]
             own = pattern.search(bullet)
@@ -111,7 +111,7 @@ class Markdown(TextFormat):
             elif values and not own:
                 end = "\r" if bullet.endswith("\r") else ""
                 bullet = f"{bullet.removesuffix(end)} {united(values)}{end}"
-        return "\n".join([*dict.fromkeys(told), bullet])
+        return "\n".join([*dict.fromkeys(comments), bullet])
 
 
 def _highest(values: Sequence[str]) -> str:

@@ -1,7 +1,7 @@
 """mcp-memory-service's sqlite_vec.db: a row a memory, which another one may supersede.
 
 mcp-memory-service 12.2.0. `superseded_by` holds the content hash of the memory that stands for this
-one, and hides it from every search. A text that is told again is refused while a row of it is
+one, and hides it from every search. A text that is stored again is refused while a row of it is
 there, hidden or not; so what another value replaced is deleted as the package deletes: it stays as
 a row with a time in `deleted_at`, and loses its vector. Its agent's metadata is never touched.
 """
@@ -83,7 +83,7 @@ class McpMemoryService(SqliteFormat):
             "SELECT deleted_at, metadata, content FROM memories WHERE content_hash = ?", [key]
         ).fetchone()
         if there is not None and there[0] is None:
-            # The package knows a text by its words alone, whatever its capitals.
+            # The package compares texts without regard to capitals.
             if _is_ours(there[1]) and there[2] != new.text:
                 raise Unreadable(f"The file takes this for what it has already: '{there[2]}'.")
             db.execute("UPDATE memories SET superseded_by = NULL WHERE content_hash = ?", [key])
@@ -92,7 +92,7 @@ class McpMemoryService(SqliteFormat):
         if model is None:
             raise Unreadable("A new text would need a vector.")
         if there is not None:
-            _delete(db, key)  # as the package does when a deleted text is told again
+            _delete(db, key)  # as the package does when a deleted text is stored again
         row = self._row_like(db, new) | {"content_hash": key, "content": new.text}
         rowid = _insert(db, row)
         vectors.remove(rowid)
@@ -132,18 +132,21 @@ class McpMemoryService(SqliteFormat):
         }
 
     def retire(self, db: sqlite3.Connection, leaving: Leaving) -> Image:
-        """Let it be superseded by what says the same; a row of ours that nothing follows goes."""
-        key, heir = leaving.key, leaving.heir
+        """Mark it as superseded; a row that slowwave wrote is deleted if nothing replaces it."""
+        key, successor = leaving.key, leaving.successor
         row = _row(db, key)
         image: Image = {"key": key, "superseded_by": row["superseded_by"]}
-        if _is_ours(row["metadata"]) and (heir is None or leaving.is_rewritten):
+        if _is_ours(row["metadata"]) and (successor is None or leaving.is_rewritten):
             image |= {"row": row, "vector": _text(_vectors(db).remove(row["id"]))}
             _delete(db, key)
-            db.execute("UPDATE memories SET superseded_by = ? WHERE superseded_by = ?", [heir, key])
+            db.execute(
+                "UPDATE memories SET superseded_by = ? WHERE superseded_by = ?",
+                [successor, key],
+            )
             return image
-        if heir is None:
+        if successor is None:
             raise Unreadable("Nothing in the file says what should leave.")
-        db.execute("UPDATE memories SET superseded_by = ? WHERE content_hash = ?", [heir, key])
+        db.execute("UPDATE memories SET superseded_by = ? WHERE content_hash = ?", [successor, key])
         if leaving.is_outdated:
             vector = _vectors(db).remove(row["id"])
             db.execute(f"UPDATE memories SET deleted_at = {_NOW} WHERE content_hash = ?", [key])
@@ -152,7 +155,7 @@ class McpMemoryService(SqliteFormat):
         return image
 
     def bring_back(self, db: sqlite3.Connection, image: Image) -> str:
-        """Let it be superseded by nothing, as before."""
+        """Show or insert the row again, with its vector."""
         key = str(image["key"])
         there = db.execute(
             "SELECT deleted_at FROM memories WHERE content_hash = ?", [key]
@@ -223,7 +226,7 @@ def _row(db: sqlite3.Connection, key: str) -> dict[str, Any]:
 
 
 def _with_a_free_id(db: sqlite3.Connection, row: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a row as it was, without its number if another row has that by now."""
+    """Return a row as it was, without its id if another row has that now."""
     taken = db.execute("SELECT 1 FROM memories WHERE id = ?", [row["id"]]).fetchone()
     return {name: value for name, value in row.items() if name != "id" or not taken}
 

@@ -43,10 +43,10 @@ class Leaving:
 
     key: str
     # The key of the memory that says the same, where there is one.
-    heir: str | None
+    successor: str | None
     # Whether another value replaced it, so that its agent may say it again.
     is_outdated: bool = False
-    # Whether the heir is the same memory with another text.
+    # Whether the successor is the same memory with another text.
     is_rewritten: bool = False
 
 
@@ -86,7 +86,7 @@ class SqliteFormat(Format):
             return False
 
     def samples(self, db: sqlite3.Connection) -> list[tuple[str, bytes]] | None:
-        """Return some texts of the file, and the vectors that stand for them there.
+        """Return some texts of the file with their stored vectors.
 
         None if the file has no vectors, and needs none.
         """
@@ -193,7 +193,7 @@ class _OpenDatabase(OpenFile):
                 if new.image is None
                 else self._format.bring_back(self._db, new.image)
             )
-        heirs = _heirs(change, keys)
+        successors = _successors(change, keys)
         staying = set(keys.values())
         images = {
             # What says a text already is not added twice, and does not leave either.
@@ -201,7 +201,9 @@ class _OpenDatabase(OpenFile):
             if key in staying
             else self._format.retire(
                 self._db,
-                Leaving(key, heirs.get(key), key in change.outdated, is_rewritten=memory in keys),
+                Leaving(
+                    key, successors.get(key), key in change.outdated, is_rewritten=memory in keys
+                ),
             )
             for key, memory in change.retire.items()
         }
@@ -212,18 +214,18 @@ class _OpenDatabase(OpenFile):
         patiently(lambda: self._db.execute("COMMIT"))
 
 
-def _heirs(change: Change, keys: Mapping[str, str]) -> dict[str, str]:
+def _successors(change: Change, keys: Mapping[str, str]) -> dict[str, str]:
     """Return the keys of the memories that say what those that leave say; some have just come."""
-    heirs = dict(change.heirs)
-    for heir in change.taking_over:
-        at = keys.get(heir.memory, heir.key)
-        heirs |= {
+    successors = dict(change.successors)
+    for successor in change.taking_over:
+        at = keys.get(successor.memory, successor.key)
+        successors |= {
             key: at
             for key, memory in change.retire.items()
-            if at is not None and memory in heir.stands_for
+            if at is not None and memory in successor.stands_for
         }
     rewritten = {key: keys[memory] for key, memory in change.retire.items() if memory in keys}
-    return heirs | rewritten
+    return successors | rewritten
 
 
 @contextmanager

@@ -31,7 +31,7 @@ _TRIES = 20
 
 
 def state_beside(path: Path) -> Path:
-    """Return where the mirror of a file lies, unless somebody says otherwise: beside it."""
+    """Return the default place of a file's mirror: beside it."""
     real = path.resolve()
     return real.with_name(f"{real.name}{_SUFFIX}")
 
@@ -52,7 +52,7 @@ def mirrored_format(state: Path) -> str | None:
 
 @contextmanager
 def _named(copy: Path, path: Path) -> Iterator[None]:
-    """Let what is said about a copy name the file that the user named."""
+    """Let errors about a copy name the file that the user named."""
     try:
         yield
     except StoreError as error:
@@ -62,7 +62,7 @@ def _named(copy: Path, path: Path) -> Iterator[None]:
 
 @contextmanager
 def _for_its_owner() -> Iterator[None]:
-    """Let what is made be for its owner alone: a mirror keeps what the other file says no more."""
+    """Create files readable by their owner only: a mirror keeps texts that the other file lost."""
     before = os.umask(0o077)
     try:
         yield
@@ -171,7 +171,7 @@ class Mirror:
                 return
 
     def _settled(self, now: datetime) -> Iterator[Pulled]:
-        """Yield what was pulled, then write: what a failure comes after is told, too."""
+        """Yield what was pulled, then write: what was pulled counts even if writing fails."""
         with self.format.opened(self.path, writes=True) as other:
             yield self._pull(other, now)
             with open_writing(self.state) as file:

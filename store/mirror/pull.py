@@ -1,4 +1,4 @@
-"""What the other file says goes into its mirror; what contradicts a proposal makes it stale."""
+"""Bring the mirror up to date with the other file; proposals whose sources changed become stale."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class Pulled:
 
 
 def pull(file: MemoryFile, records: Sequence[Record], now: datetime) -> Pulled:
-    """Let the mirror say what the other file says, within the transaction of the caller."""
+    """Bring the mirror up to date, within the transaction of the caller."""
     there = {one.key: one for one in records if _is_memory(one.text)}
     pulled = Pulled()
     texts = {(one.tenant, one.text) for one in there.values()}
@@ -132,7 +132,7 @@ def _waiting(file: MemoryFile, links: dict[str, str]) -> dict[tuple[str, str], s
 def _memory(
     file: MemoryFile, record: Record, counts: dict[tuple[str, str], int], now: datetime
 ) -> Memory:
-    """Return a new memory; its id tells it from those that said the same before it."""
+    """Return a new memory, with an id of its own among those of the same text."""
     said = record.tenant, record.text
     if said not in counts:
         counts[said] = int(
@@ -143,8 +143,8 @@ def _memory(
             )
         )
     counts[said] += 1
-    told = f"{record.tenant}\0{record.text}\0{counts[said]}"
-    return new_memory(_fields(record) | {"id": str(uuid.uuid5(_NAMESPACE, told))}, now)
+    identity = f"{record.tenant}\0{record.text}\0{counts[said]}"
+    return new_memory(_fields(record) | {"id": str(uuid.uuid5(_NAMESPACE, identity))}, now)
 
 
 def line_of(record: Record) -> dict[str, object] | None:

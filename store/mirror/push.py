@@ -1,4 +1,4 @@
-"""What the mirror says goes into the other file, as one change."""
+"""Work out what to write into the other file, as one change."""
 
 from __future__ import annotations
 
@@ -12,7 +12,6 @@ from slowwave.store.memories import read_memories
 from slowwave.store.records import Memory, timestamp
 from slowwave.store.undo.undo import take_back_proposal
 
-from .heirs import heirs
 from .links import (
     drop_images,
     drop_standing,
@@ -24,10 +23,11 @@ from .links import (
     rename,
     unlink,
 )
+from .successors import successors
 
 
 def due(file: MemoryFile, records: Sequence[Record]) -> Change:
-    """Return what the other file lacks of its mirror, and what it has too much."""
+    """Return the difference between the mirror and the other file."""
     links = read_links(file)
     there = {one.key: one for one in records}
     active = {one.id: one for one in read_memories(file, status="active")}
@@ -45,7 +45,7 @@ def due(file: MemoryFile, records: Sequence[Record]) -> Change:
     }
     texts = {(one.tenant, one.text) for one in records if one.key not in retire}
     images = read_images(file)
-    # What had an entry of its own gets it back, whoever says the same by now.
+    # What had an entry of its own gets it back, even if another entry now says the same.
     put = [
         one
         for one in active.values()
@@ -58,7 +58,7 @@ def due(file: MemoryFile, records: Sequence[Record]) -> Change:
     coming = [
         New(one.id, one.tenant, one.content, places[one.id], images.get(one.id)) for one in put
     ]
-    taking_over = heirs(file, links, retire.values(), [one.id for one in put], changed)
+    taking_over = successors(file, links, retire.values(), [one.id for one in put], changed)
     return Change(
         retire | {key: one for one, key in changed.items()},
         [*edited, *coming],
