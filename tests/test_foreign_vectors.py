@@ -303,7 +303,7 @@ def test_a_file_of_vectors_stands_the_trial_with_a_model_lent(
 def test_a_kill_at_any_step_leaves_a_whole_file_of_vectors_and_the_next_run_finishes(
     service: Path, cli: Cli, rounds: Callable[[int, int], int]
 ) -> None:
-    fresh, before = service.read_bytes(), sorted(visible(service))
+    fresh, before, held = service.read_bytes(), sorted(visible(service)), everything(service)
     command = [
         "maintain",
         str(service),
@@ -314,7 +314,8 @@ def test_a_kill_at_any_step_leaves_a_whole_file_of_vectors_and_the_next_run_fini
     ]
     steps = int(killed(0, command).stderr.split()[-1])
     after = sorted(visible(service))
-    for at in range(steps - 2, rounds(steps - 3, 0), -1):
+    # Just before and just after the file itself is written, then each step from the end.
+    for at in [steps - 5, steps - 4, *range(steps, 0, -1)][: rounds(2, 1_000)]:
         for one in service.parent.glob("sqlite_vec.db*"):
             one.unlink()
         service.write_bytes(fresh)
@@ -323,6 +324,10 @@ def test_a_kill_at_any_step_leaves_a_whole_file_of_vectors_and_the_next_run_fini
         assert cli(*command).code == 0
         assert sorted(visible(service)) == after
         check_search_tables(service)
+        for run in reversed(cli("log", service, "--json").json["runs"]):
+            if run["states"]:
+                assert cli("undo", service, run["id"]).code == 0
+        assert everything(service) == held
 
 
 @pytest.mark.parametrize("field", ["$", "content"])

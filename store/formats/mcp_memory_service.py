@@ -150,15 +150,14 @@ class McpMemoryService(SqliteFormat):
         if leaving.is_outdated:
             vector = _vectors(db).remove(row["id"])
             db.execute(f"UPDATE memories SET deleted_at = {_NOW} WHERE content_hash = ?", [key])
-            deleted = _row(db, key)["deleted_at"]
-            image |= {"row": row, "vector": _text(vector), "deleted_at": deleted}
+            image |= {"row": row, "vector": _text(vector)}
         return image
 
     def bring_back(self, db: sqlite3.Connection, image: Image) -> str:
         """Show or insert the row again, with its vector."""
         key = str(image["key"])
         there = db.execute(
-            "SELECT deleted_at FROM memories WHERE content_hash = ?", [key]
+            "SELECT deleted_at, superseded_by FROM memories WHERE content_hash = ?", [key]
         ).fetchone()
         if "row" not in image:
             if there is None or there[0] is not None:
@@ -167,7 +166,7 @@ class McpMemoryService(SqliteFormat):
         elif there is None:
             rowid = _insert(db, _with_a_free_id(db, image["row"]))
             _keep_vector(db, rowid, image)
-        elif there[0] is not None and there[0] == image.get("deleted_at"):
+        elif there[0] is not None and there[1]:  # as `retire` left it; an agent's own is not hidden
             db.execute("UPDATE memories SET deleted_at = NULL WHERE content_hash = ?", [key])
             self._show(db, image)
             _keep_vector(db, _row(db, key)["id"], image)
