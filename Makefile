@@ -51,11 +51,14 @@ lint: setup
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
+# Over the processors; each process takes over tests of another that has more left.
+PARALLEL := --numprocesses=auto --maxprocesses=4 --dist=worksteal
+
 test: lint
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest $(PARALLEL)
 
 # The tests that try as often as they are told.
-OFTEN := tests/reliability $(addprefix tests/test_,backup.py benchmarks.py file.py fleet.py fleet_buckets.py instructions.py purge.py rest.py schema.py)
+OFTEN := tests/reliability $(addprefix tests/test_,backup.py benchmarks.py claude_code.py file.py fleet.py fleet_buckets.py foreign.py foreign_databases.py foreign_marks.py foreign_vectors.py instructions.py purge.py rest.py schema.py)
 
 test-long: setup
 	$(BIN)/python -m pytest --long --durations=20 $(OFTEN)

@@ -179,7 +179,7 @@ def fleet_maintain(
     chosen = _shard_of(shard)
     from slowwave.consolidation.fleet.fleet import Fleet
     from slowwave.consolidation.fleet.shares import share_of
-    from slowwave.consolidation.model.budget import Budget
+    from slowwave.consolidation.model.usage_limits import UsageLimits
     from slowwave.store.fleet.archive import Archive
     from slowwave.store.fleet.sources import source_of
 
@@ -205,7 +205,7 @@ def fleet_maintain(
         found.base,
         found.in_bucket,
         dry_run,
-        share_of(Budget(max_calls, max_tokens, max_cost), chosen),
+        share_of(UsageLimits(max_calls, max_tokens, max_cost), chosen),
         None if max_time is None else began + timedelta(seconds=max_time),
         utc_now,
         count,

@@ -13,8 +13,8 @@ from .interpreter import keep_libraries_quiet, tune_interpreter
 from .writers import make_writer
 
 if TYPE_CHECKING:
-    from slowwave.consolidation.model.budget import Budget
     from slowwave.consolidation.model.portions import BudgetOwner
+    from slowwave.consolidation.model.usage_limits import UsageLimits
     from slowwave.consolidation.writing.writer import Writer
 
 # What libraries that multiply matrices read when they are loaded: one thread each.
@@ -58,7 +58,7 @@ def writer_of(
     api_base: str | None,
     checker: str | None,
     concurrency: int,
-    budget: Budget,
+    budget: UsageLimits,
     owner: BudgetOwner | None,
 ) -> Writer:
     """Return who writes the drafts of one file."""

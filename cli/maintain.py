@@ -22,9 +22,11 @@ from .report_file import refuse_unwritable
 from .run_report import is_page
 from .settings import (
     ConfigOption,
+    EmbedderOption,
     FilesArgument,
     JsonOption,
     QuietOption,
+    TenantsOption,
     is_on_command_line,
 )
 from .writers import make_recordings, make_writer, operations_of
@@ -43,7 +45,7 @@ _NEEDS: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("ask", _ASKING),
     ("plan_out", ("dry_run",)),
 )
-# The same, but a config file for dry runs may have them, and --no-dry-run be said beside it.
+# The same, but a config file for dry runs may have them together with --no-dry-run.
 _NEEDS_DRY_RUN = ("ask", "exit_code")
 _IDLE_WITHOUT: dict[str, tuple[str, ...]] = {
     **dict.fromkeys(("concurrency", "max_calls", "max_tokens", "max_cost", "max_time"), _ASKING),
@@ -91,13 +93,8 @@ def maintain(
     only: Annotated[
         str, typer.Option(metavar="OPERATIONS", help=f"Some of {','.join(OPERATIONS)}.")
     ] = ",".join(OPERATIONS),
-    tenant: Annotated[
-        list[str] | None, typer.Option(metavar="NAME", help="Only this tenant; again for more.")
-    ] = None,
-    embedder: Annotated[
-        str,
-        typer.Option(metavar="NAME|PATH", help="A sentence-transformers model on this machine."),
-    ] = DEFAULT_MODEL,
+    tenant: TenantsOption = None,
+    embedder: EmbedderOption = DEFAULT_MODEL,
     model: Annotated[
         str | None,
         typer.Option(
@@ -289,7 +286,9 @@ def maintain(
         Output(json, quiet or interactive),
         plan_out,
     )
-    places = [place_of(file, format, state, writes=not dry_run) for file in files]
+    places = [
+        place_of(file, format, state, writes=not dry_run, embedder=night.embedder) for file in files
+    ]
     if backup and any(one.mirror for one in places):
         raise typer.BadParameter("--backup is for slowwave's own files: undo gives others back.")
     code = night.on(places)

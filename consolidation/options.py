@@ -22,7 +22,7 @@ class CycleOptions:
     only: frozenset[Operation] = frozenset(OPERATIONS)
     include_protected: bool = False
     # Proposals that are not to be made, by their ids: recall would fall.
-    left_out: frozenset[str] = frozenset()
+    excluded: frozenset[str] = frozenset()
     # Of the plan only these proposals, by their ids: somebody approved them; None: all of them.
     approved: frozenset[str] | None = None
     # Which proposals are not applied but kept, until a person has seen them.
@@ -45,13 +45,13 @@ class CycleOptions:
 class PlanOptions:
     """What a plan depends on besides the file."""
 
-    # The hash of the model and of what it is told; None without one.
+    # The hash of the model and of its instructions; None without one.
     model_key: str | None = None
     # The (tenant, content hash) of each text that it was shown before.
     asked: frozenset[tuple[str, str]] = frozenset()
     only: frozenset[Operation] = frozenset(OPERATIONS)
     include_protected: bool = False
     # Proposals that are not to be made this time.
-    left_out: frozenset[str] = frozenset()
-    # The keys of decisions that stand.
+    excluded: frozenset[str] = frozenset()
+    # The keys of decisions that hold.
     remembered: frozenset[str] = frozenset()

@@ -16,8 +16,8 @@ from slowwave.consolidation.fleet.fleet import Fleet
 from slowwave.consolidation.fleet.local_engine import LocalEngine
 from slowwave.consolidation.fleet.orders import OPTION, MakeWriter, Orders
 from slowwave.consolidation.fleet.totals import Totals
-from slowwave.consolidation.model.budget import Budget
 from slowwave.consolidation.model.portions import BudgetOwner
+from slowwave.consolidation.model.usage_limits import UsageLimits
 from slowwave.consolidation.options import CycleOptions
 from slowwave.consolidation.progress import Progress
 from slowwave.consolidation.runtime.interruption import Interruption
@@ -79,7 +79,7 @@ def orders(
     source: Path | str,
     make_writer: MakeWriter,
     workers: int = 1,
-    budget: Budget | None = None,
+    budget: UsageLimits | None = None,
     owner: BudgetOwner | None = None,
 ) -> Orders:
     """Return orders as the command gives them, with a writer of the test's own."""
@@ -91,7 +91,7 @@ def orders(
         found.base,
         found.in_bucket,
         False,
-        budget or Budget(),
+        budget or UsageLimits(),
         None,
         utc_now,
         workers,
@@ -122,7 +122,7 @@ def deadly_writer(folder: Path, times: int, spared: int = 0) -> MakeWriter:
 
 
 def _made_deadly(
-    folder: Path, times: int, spared: int, budget: Budget, owner: BudgetOwner | None
+    folder: Path, times: int, spared: int, budget: UsageLimits, owner: BudgetOwner | None
 ) -> Writer:
     global _calls
     _calls += 1
@@ -143,7 +143,7 @@ def meddling_writer(meddle: Callable[[], None]) -> MakeWriter:
     """
     calls = 0
 
-    def made(budget: Budget, owner: BudgetOwner | None) -> Writer:
+    def made(budget: UsageLimits, owner: BudgetOwner | None) -> Writer:
         nonlocal calls
         calls += 1
         # The first call of all asks what the options are, for no file.

@@ -44,8 +44,8 @@ from slowwave.consolidation.fleet.night import Worker
 from slowwave.consolidation.fleet.orders import Item, Orders
 from slowwave.consolidation.fleet.owners import OwnerInFile, OwnerInMemory
 from slowwave.consolidation.fleet.shares import falls_to, share_of
-from slowwave.consolidation.model.budget import Budget
 from slowwave.consolidation.model.portions import Portion
+from slowwave.consolidation.model.usage_limits import UsageLimits
 from slowwave.store.errors import StoreError
 from slowwave.store.file import maintenance_lock
 from slowwave.store.fleet.archive import Archive, Shard
@@ -264,13 +264,13 @@ SOME_MONEY = 0.0005
 @pytest.mark.parametrize(
     ("budget", "why"),
     [
-        (Budget(calls=5), "the budget of 5 calls is used up"),
-        (Budget(cost_usd=SOME_MONEY), f"the budget of {SOME_MONEY} USD has no room"),
+        (UsageLimits(calls=5), "the budget of 5 calls is used up"),
+        (UsageLimits(cost_usd=SOME_MONEY), f"the budget of {SOME_MONEY} USD has no room"),
     ],
     ids=["calls", "money"],
 )
 def test_two_workers_side_by_side_keep_to_one_budget(
-    budget: Budget, why: str, tmp_path: Path
+    budget: UsageLimits, why: str, tmp_path: Path
 ) -> None:
     files = with_questions(tmp_path / "agents", 4)
     owner = OwnerInFile.begin(tmp_path, budget, 2)
@@ -305,7 +305,7 @@ def test_worker_processes_keep_to_one_budget(tmp_path: Path, cli: Cli, long_only
 
 
 def test_a_budget_is_parted_among_shards_without_a_rest() -> None:
-    shares = [share_of(Budget(10, 100, 1.0, 60.0), Shard(at, 3)) for at in range(3)]
+    shares = [share_of(UsageLimits(10, 100, 1.0, 60.0), Shard(at, 3)) for at in range(3)]
     assert sum(one.calls or 0 for one in shares) == 10
     assert sum(one.tokens or 0 for one in shares) == 100
     assert sum(one.cost_usd or 0 for one in shares) == pytest.approx(1.0)
@@ -314,7 +314,7 @@ def test_a_budget_is_parted_among_shards_without_a_rest() -> None:
 
 @pytest.mark.parametrize("kind", ["memory", "file"])
 def test_an_owner_grants_no_more_than_there_is(kind: str, tmp_path: Path) -> None:
-    budget = Budget(100, None, 1.0)
+    budget = UsageLimits(100, None, 1.0)
     owner = OwnerInMemory(budget, 2) if kind == "memory" else OwnerInFile.begin(tmp_path, budget, 2)
     first = owner.take(Portion(1, 0, 0.01))
     assert first == Portion(5, 0, 0.05)

@@ -17,8 +17,8 @@ from test_cli import Cli, cli
 from test_model_writer import near_pairs
 
 from slowwave.cli.fleet_worker import writer_of
-from slowwave.consolidation.model.budget import Budget
 from slowwave.consolidation.model.portions import BudgetOwner
+from slowwave.consolidation.model.usage_limits import UsageLimits
 from slowwave.consolidation.writing.writer import Writer
 
 __all__ = ["cli"]  # a fixture of test_cli, asked for by name
@@ -150,7 +150,7 @@ def test_a_question_is_paid_once_though_the_object_is_put_meanwhile(
 
     with model_server() as server:
 
-        def made(budget: Budget, owner: BudgetOwner | None) -> Writer:
+        def made(budget: UsageLimits, owner: BudgetOwner | None) -> Writer:
             nonlocal calls
             calls += 1
             if calls == 3:  # once the first night is done, before it is put

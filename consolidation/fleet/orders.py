@@ -8,8 +8,8 @@ from datetime import datetime
 from pathlib import Path
 from typing import NamedTuple, Protocol
 
-from slowwave.consolidation.model.budget import Budget
 from slowwave.consolidation.model.portions import BudgetOwner
+from slowwave.consolidation.model.usage_limits import UsageLimits
 from slowwave.consolidation.options import CycleOptions
 from slowwave.consolidation.runtime.interruption import Interruption
 from slowwave.consolidation.writing.writer import Writer
@@ -19,7 +19,7 @@ from slowwave.store.fleet.receipt import Receipt
 OPTION = "fleet"
 
 # Makes who writes the drafts of one file, within what is left of a budget of several.
-MakeWriter = Callable[[Budget, BudgetOwner | None], Writer]
+MakeWriter = Callable[[UsageLimits, BudgetOwner | None], Writer]
 
 
 class Item(NamedTuple):
@@ -42,7 +42,7 @@ class Orders:
     in_bucket: bool
     dry_run: bool
     # What all files together may use, and the moment at which its time is over.
-    budget: Budget
+    budget: UsageLimits
     deadline: datetime | None
     clock: Callable[[], datetime]
     # How many workers share this machine.
@@ -54,12 +54,12 @@ class Orders:
         """Return where a file on the disk lies."""
         return Path(self.base) / key
 
-    def budget_now(self) -> Budget:
+    def budget_now(self) -> UsageLimits:
         """Return the budget with the time that is left by now, in seconds."""
         left = None
         if self.deadline is not None:
             left = max(0.0, (self.deadline - self.clock()).total_seconds())
-        return Budget(self.budget.calls, self.budget.tokens, self.budget.cost_usd, left)
+        return UsageLimits(self.budget.calls, self.budget.tokens, self.budget.cost_usd, left)
 
 
 class Engine(Protocol):

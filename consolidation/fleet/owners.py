@@ -7,8 +7,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from threading import Lock
 
-from slowwave.consolidation.model.budget import Budget
 from slowwave.consolidation.model.portions import Portion
+from slowwave.consolidation.model.usage_limits import UsageLimits
 
 # A worker is granted this much of its even share at a time, unless a call takes more. What one
 # holds and does not use, no other can: with less of it the owner is asked more often.
@@ -22,7 +22,7 @@ class Rates:
     at_once: Portion
 
     @staticmethod
-    def of(budget: Budget, workers: int) -> Rates:
+    def of(budget: UsageLimits, workers: int) -> Rates:
         """Return the rates for so many workers."""
         share = _OF_A_SHARE / workers
         return Rates(
@@ -52,7 +52,7 @@ def _granted(left: float | None, lacking: float | None, at_once: float | None) -
 class OwnerInMemory:
     """The owner of a budget whose spenders are threads of this process. Safe in threads."""
 
-    def __init__(self, budget: Budget, workers: int) -> None:
+    def __init__(self, budget: UsageLimits, workers: int) -> None:
         """Begin with the whole budget."""
         self._left = whole(budget)
         self._rates = Rates.of(budget, workers)
@@ -83,7 +83,7 @@ class OwnerInFile:
     rates: Rates
 
     @staticmethod
-    def begin(folder: Path, budget: Budget, workers: int) -> OwnerInFile:
+    def begin(folder: Path, budget: UsageLimits, workers: int) -> OwnerInFile:
         """Begin with the whole budget, in a folder of this run's own."""
         owner = OwnerInFile(folder / "left.json", Rates.of(budget, workers))
         owner._write(whole(budget))
@@ -115,7 +115,7 @@ class OwnerInFile:
         made.replace(self.path)
 
 
-def whole(budget: Budget) -> Portion:
+def whole(budget: UsageLimits) -> Portion:
     """Return all of a budget."""
     return Portion(budget.calls, budget.tokens, budget.cost_usd)
 

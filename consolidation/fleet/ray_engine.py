@@ -91,6 +91,13 @@ def _next(rows: Iterator[dict[str, Any]], interruption: Interruption) -> dict[st
     interruption.open()
     try:
         return next(rows, None)
+    except _ray().exceptions.RayError as error:
+        # The last line says what was wrong; those before it, where.
+        said = str(error).strip().splitlines() or [type(error).__name__]
+        raise ConsolidationError(
+            f"Ray's workers cannot begin, or not go on: {said[-1]}",
+            "Each node needs slowwave in this version, with the extra slowwave[ray].",
+        ) from error
     finally:
         interruption.close()
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 
-from slowwave.consolidation.model.budget import Budget
+from slowwave.consolidation.model.usage_limits import UsageLimits
 from slowwave.store.fleet.archive import Shard
 
 
@@ -14,9 +14,9 @@ def falls_to(key: str, shard: Shard) -> bool:
     return int.from_bytes(digest) % shard.of == shard.number
 
 
-def share_of(budget: Budget, shard: Shard) -> Budget:
+def share_of(budget: UsageLimits, shard: Shard) -> UsageLimits:
     """Return a shard's share of a budget. Shards work side by side: each has the whole time."""
-    return Budget(
+    return UsageLimits(
         None if budget.calls is None else _whole(budget.calls, shard),
         None if budget.tokens is None else _whole(budget.tokens, shard),
         None if budget.cost_usd is None else budget.cost_usd / shard.of,

@@ -33,7 +33,7 @@ class Outcome:
     # Whether how it ended is in the file, too: another program may have held that.
     end_is_kept: bool = True
     purged: Purged = field(default_factory=Purged)
-    # Where the backup lies that was made before the first change.
+    # Where the backup is that was made before the first change.
     backup: Path | None = None
     # Why what was found out is not kept for the next run, which finds it out again.
     not_kept: str | None = None

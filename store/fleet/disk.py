@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 
 from slowwave.store.errors import StoreError
-from slowwave.store.sidecar import beside
+from slowwave.store.sidecar import sidecar_path
 
 # Of Linux' names of file systems those that other hosts write to as well. SQLite's log needs memory
 # that all who use the file share, and has none across hosts (https://www.sqlite.org/wal.html).
@@ -26,7 +26,7 @@ def version_of(path: Path) -> str:
     found = path.stat()
     parts = [found.st_ino, found.st_size, found.st_mtime_ns]
     try:
-        log = beside(path, "-wal").stat()
+        log = sidecar_path(path, "-wal").stat()
     except FileNotFoundError:
         log = None
     if log is not None and log.st_size:
