@@ -22,7 +22,7 @@ from slowwave.consolidation.options import CycleOptions
 from slowwave.consolidation.progress import Progress
 from slowwave.consolidation.runtime.interruption import Interruption
 from slowwave.consolidation.vectors.embedder import DEFAULT_MODEL
-from slowwave.consolidation.writing.writer import ExtractiveWriter, Writer
+from slowwave.consolidation.writing.writer import BuiltInWriter, Writer
 from slowwave.store.file import create_file
 from slowwave.store.fleet.archive import Archive
 from slowwave.store.fleet.receipt import Receipt
@@ -133,7 +133,7 @@ def _made_deadly(
         elif killed < times:
             (folder / f"killed-{killed}-{os.getpid()}").touch()
             os.kill(os.getpid(), signal.SIGKILL)
-    return ExtractiveWriter()
+    return BuiltInWriter()
 
 
 def meddling_writer(meddle: Callable[[], None]) -> MakeWriter:
@@ -149,6 +149,6 @@ def meddling_writer(meddle: Callable[[], None]) -> MakeWriter:
         # The first call of all asks what the options are, for no file.
         if calls > 1 and calls % _CALLS_OF_A_NIGHT:
             meddle()
-        return ExtractiveWriter()
+        return BuiltInWriter()
 
     return made
