@@ -20,7 +20,7 @@ from slowwave.consolidation.proposals import OPERATIONS
 from slowwave.consolidation.vectors.embedder import DEFAULT_MODEL
 
 from .exits import Code
-from .fleet_account import account_as_json, account_as_text, write_metrics
+from .fleet_account import account_as_json, account_as_text, refuse_metrics, write_metrics
 from .fleet_worker import prepare_worker, settings_of_workers, utc_now, writer_of
 from .output import Output, clean
 from .progress import shown_progress
@@ -177,6 +177,7 @@ def fleet_maintain(
             if is_on_command_line(context, one):
                 raise typer.BadParameter(f"--{one.replace('_', '-')} goes with --model.")
     chosen = _shard_of(shard)
+    refuse_metrics(metrics)
     from slowwave.consolidation.fleet.fleet import Fleet
     from slowwave.consolidation.fleet.shares import share_of
     from slowwave.consolidation.model.usage_limits import UsageLimits

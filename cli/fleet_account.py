@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from slowwave.store.errors import StoreError
@@ -123,17 +125,34 @@ def _troubles(totals: Totals) -> Iterator[str]:
             yield f"  and {count - len(keys):,} more"
 
 
+def refuse_metrics(path: Path | None) -> None:
+    """Refuse a textfile that could not be written, before any work is done. Raises `StoreError`."""
+    if path is None:
+        return
+    _prometheus()
+    folder = path.resolve().parent
+    if not os.access(folder, os.W_OK) or path.is_dir():
+        raise StoreError(f"Cannot write {path}: is there a folder {folder} that may be written to?")
+
+
+def _prometheus() -> ModuleType:
+    try:
+        import prometheus_client
+    except ImportError as error:
+        from slowwave.store.fleet.places import missing
+
+        raise missing("prometheus_client") from error
+    return prometheus_client
+
+
 def write_metrics(path: Path, totals: Totals) -> None:
     """Write the totals as a Prometheus textfile, whole or not at all. Raises `StoreError`.
 
     See https://github.com/prometheus/node_exporter#textfile-collector.
     """
-    try:
-        from prometheus_client import CollectorRegistry, Gauge, write_to_textfile
-    except ImportError as error:
-        from slowwave.store.fleet.places import missing
+    _prometheus()
+    from prometheus_client import CollectorRegistry, Gauge, write_to_textfile
 
-        raise missing("prometheus_client") from error
     registry = CollectorRegistry()
 
     def gauge(name: str, what: str, value: float, **labels: str) -> None:

@@ -388,6 +388,7 @@ def test_files_may_be_named_by_a_pattern_or_a_list(
         (("nowhere", "--consolidate"), 1, "There is no folder, list or file nowhere"),
         (("ftp://host/files", "--consolidate"), 1, "Known are: s3://"),
         (("SOURCE", "--consolidate", "--receipts", "/proc/none"), 1, "Cannot write receipts"),
+        (("SOURCE", "--consolidate", "--metrics", "/proc/none/fleet.prom"), 1, "Cannot write"),
         (("SOURCE", "--consolidate", "--embedder", "no-such-model"), 1, "cannot be loaded"),
         (("EMPTY", "--consolidate"), 10, ""),
     ],
