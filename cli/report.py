@@ -44,7 +44,6 @@ _NEEDED = {
     "review": "by a review",
     "undo": "to undo a run",
     "pinned": "since pinned",
-    "neighbours": "to compare active memories with",
 }
 # So many characters of what such a memory says.
 _MOST_SAID = 100
@@ -70,7 +69,11 @@ def as_json(outcome: Outcome, file: str, dry_run: bool, writer: Writer) -> dict[
         "too_long": list(map(vars, outcome.plan.too_long)),
         "damaged": outcome.plan.damaged,
         "purged": outcome.purged.ids,
-        "kept": asdict(outcome.purged.kept),
+        # Until version 9 of the schema neighbours of active memories were kept, too.
+        "kept": {**asdict(outcome.purged.kept), "neighbours": 0},
+        "staying": [
+            {"id": one, "why": _NEEDED[why]} for one, why in outcome.purged.staying.items()
+        ],
         "purge": {"run": outcome.purged.run_id, "why": outcome.purged.why},
         "backup": None if outcome.backup is None else str(outcome.backup),
         "model": {
@@ -106,6 +109,8 @@ def as_text(
         parts.append(refused_as_text(plan.refused, memory_texts, verbose))
     parts += _unconsidered(plan)
     parts += _purge_and_backup(outcome, dry_run)
+    if verbose:
+        parts += _staying(outcome.purged, memory_texts)
     if outcome.results or outcome.asked:
         parts.append(_ending(outcome, file, dry_run))
     # A blank line between them.
@@ -331,8 +336,19 @@ def _purge(purged: Purged, dry_run: bool) -> list[str]:
     kept = {name: count for name, count in asdict(purged.kept).items() if count}
     if kept:
         named = ", ".join(f"{count} {_NEEDED[name]}" for name, count in kept.items())
-        lines.append(f"Superseded as long ago, but needed still: {named}.")
+        lines.append(f"Superseded as long ago, but needed still: {named}. --verbose names them.")
     return lines
+
+
+def _staying(purged: Purged, memory_texts: MemoryTexts) -> list[str]:
+    """Say of each memory that stays though its time is over what needs it."""
+    if not purged.staying:
+        return []
+    texts = memory_texts.memories(purged.staying)
+    lines = ["These stay:"]
+    for one, why in purged.staying.items():
+        lines.append(clean(f"  needed {_NEEDED[why]}: {dated(texts.get(one))} ({one})"))
+    return ["\n".join(lines)]
 
 
 def _ending(outcome: Outcome, file: Path, dry_run: bool) -> str:

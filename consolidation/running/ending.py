@@ -75,7 +75,7 @@ def purge_after_run(
         if outcome.run_id is None:
             raise
         # What was consolidated before stays, and is reported.
-        purged = Purged(kept=purgeable.kept, why=error.message)
+        purged = Purged(kept=purgeable.kept, staying=purgeable.staying, why=error.message)
     kept = outcome.end_is_kept and purged.end_is_kept
     return replace(outcome, purged=purged, after=_count(path, snapshot), end_is_kept=kept)
 

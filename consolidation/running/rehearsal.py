@@ -61,7 +61,7 @@ def _planned_outcome(survey: Survey, reviewing: Reviewing) -> Outcome:
     after = replace(after, superseded=after.superseded - len(purgeable.ids))
     results = with_savings((reviewing.expected_result(one, views) for one in written), views)
     asked = tuple(AskedWindow(one, "planned") for one in plan.windows)
-    purged = Purged(purgeable.ids, purgeable.kept)
+    purged = Purged(purgeable.ids, purgeable.kept, purgeable.staying)
     return Outcome(plan, tuple(results), before, after, Usage(), asked, purged=purged)
 
 

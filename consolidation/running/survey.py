@@ -79,7 +79,7 @@ class Surveyor:
         options = self._options
         idle_marks = IdleMarks(self._path, self._embedder.name, self._chosen(), self._now)
         looks_at_all = (
-            options.full or options.reconsider or options.purge or not options.consolidate
+            options.full or options.reconsider or not options.consolidate
         )
         idle_plans = idle_marks.look_up(options.tenants)
         idle = (
@@ -113,7 +113,7 @@ class Surveyor:
         plan = _approved(plan, options.approved)
         whole = not options.tenants and not idle
         found = idle_marks.found(snapshot, views, plans, whole)
-        purgeable = plan_purge(self._path, views, self._at) if options.purge else None
+        purgeable = plan_purge(self._path, snapshot.tenants, self._at) if options.purge else None
         return Survey(snapshot, views, plan, found, purgeable)
 
     def again(self, known: Cache, keeper: FindingsKeeper) -> tuple[Plan, Sequence[TenantView]]:
