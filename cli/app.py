@@ -15,6 +15,7 @@ import typer
 from . import (
     add,
     apply,
+    archive,
     check,
     conflicts,
     diff,
@@ -78,6 +79,7 @@ COMMANDS: dict[str, Callable[..., None]] = {
     "report": run_report.report,
     "undo": undo.undo,
     "restore": restore.restore,
+    "archive": archive.archive,
     "check": check.check,
     "formats": formats.formats,
     "mcp": mcp_server.mcp,

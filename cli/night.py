@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,6 +15,7 @@ from slowwave.consolidation.runtime.redaction import without_secrets
 from slowwave.store.errors import StoreError
 
 from .exits import Code, code_of
+from .gates import ClosedGate, Gates
 from .memory_texts import MemoryTexts, memories_of
 from .output import Output, clean
 from .progress import shown_progress
@@ -63,6 +64,8 @@ class Night:
     output: Output
     # Where a dry run writes its plan, for `slowwave apply`.
     plan_out: Path | None = None
+    # What has to hold for it to begin.
+    gates: Gates = field(default_factory=Gates)
 
     def on(self, files: Sequence[Place]) -> int:
         """Maintain the files, one after the other, and give the worst of their exit codes.
@@ -97,6 +100,11 @@ class Night:
         return code
 
     def _on(self, place: Place) -> tuple[int, dict[str, Any]]:
+        closed = self._closed_gate(place)
+        if closed is not None:
+            self.output.show(clean(f"{place.named}: nothing was done: {closed.why}."))
+            dry_run = {"dry_run": self.dry_run, "gate": closed.as_json()}
+            return Code.DONE, {"file": str(place.named), **dry_run}
         writer, signals, full = self.writer(), signals_of_this_command(), place.budget()
         if (remark := place.remark()) is not None:
             self.output.note(clean(remark))
@@ -147,6 +155,13 @@ class Night:
             self.output.error(unwritten.message, "The next run writes it.", code)
             return code, found
         return self._with_problems(place.named, outcome, writer, code), found
+
+    def _closed_gate(self, place: Place) -> ClosedGate | None:
+        closed = self.gates.switch()
+        if closed is not None or not self.gates.look_at_the_file:
+            return closed
+        with place.reading() as memory_file:
+            return self.gates.closed(memory_file, self.options.tenants, datetime.now(UTC))
 
     def _report(self, outcome: Outcome, memory_file: Path, named: Path, writer: Writer) -> None:
         """Write the page or the Markdown that is wanted. Raises `StoreError`."""
@@ -259,8 +274,7 @@ def _code(outcome: Outcome, tells_work: bool) -> Code:
     from slowwave.consolidation.running.outcome import verdict
 
     if tells_work:
-        work = not outcome.plan.is_empty or outcome.purged.ids
-        return Code.WORK_TO_DO if work else Code.DONE
+        return Code.WORK_TO_DO if outcome.is_work else Code.DONE
     return {
         "done": Code.DONE,
         "partial": Code.PARTLY,
@@ -282,7 +296,11 @@ def _what_went_wrong(file: Path, outcome: Outcome) -> tuple[str, str]:
         counts.append(f"{len(unanswered)} questions not answered")
     if outcome.purged.why:
         counts.append("not all purged")
+    aged = [one.why for one in outcome.aged if one.why]
+    if aged:
+        counts.append("not all expired or archived")
     whys = [*(one.why for one in unanswered), *(one.why for one in wrong), outcome.purged.why]
+    whys += aged
     why = next((one for one in whys if one), "")
     first = f", first: {why.rstrip('.')}." if why else "."
     more = f"See: slowwave log {shlex.quote(str(file))} {outcome.run_id}" if outcome.run_id else ""

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from slowwave.consolidation.thresholds import MOST_CHARACTERS
 
+from .ageing import after_the_night, aged_as_json, before_the_night
 from .blocks import LEGEND, ProposalBlock, joined
 from .leftovers import (
     MOST_SHOWN,
@@ -54,6 +55,8 @@ def as_json(outcome: Outcome, file: str, dry_run: bool, writer: Writer) -> dict[
     return {
         "file": file,
         "dry_run": dry_run,
+        # What kept it from beginning; then there is nothing else to say.
+        "gate": None,
         "run": outcome.run_id,
         "plan": outcome.plan.digest,
         "before": asdict(outcome.before),
@@ -68,6 +71,7 @@ def as_json(outcome: Outcome, file: str, dry_run: bool, writer: Writer) -> dict[
         "suspicious": list(map(vars, outcome.plan.suspicious)),
         "too_long": list(map(vars, outcome.plan.too_long)),
         "damaged": outcome.plan.damaged,
+        **aged_as_json(outcome),
         "purged": outcome.purged.ids,
         # Until version 9 of the schema neighbours of active memories were kept, too.
         "kept": {**asdict(outcome.purged.kept), "neighbours": 0},
@@ -96,8 +100,11 @@ def as_text(
     """Return an outcome for people: what it is worth, what was done and why, and what is left."""
     plan = outcome.plan
     parts: list[RenderableType] = [_headline(outcome, file, dry_run)]
+    if outcome.results or _has_aged(outcome):
+        parts.append(_counts(outcome.before, outcome.after))
+    parts += before_the_night(outcome, dry_run, file, memory_texts, verbose)
     if outcome.results:
-        parts += [_counts(outcome.before, outcome.after), _proposals(outcome, memory_texts)]
+        parts.append(_proposals(outcome, memory_texts))
     if outcome.asked:
         parts.append(_questions(outcome.asked))
     if outcome.conflicts:
@@ -108,6 +115,7 @@ def as_text(
     if plan.refused and (outcome.results or verbose):
         parts.append(refused_as_text(plan.refused, memory_texts, verbose))
     parts += _unconsidered(plan)
+    parts += after_the_night(outcome, dry_run, file, memory_texts, verbose)
     parts += _purge_and_backup(outcome, dry_run)
     if verbose:
         parts += _staying(outcome.purged, memory_texts)
@@ -117,10 +125,11 @@ def as_text(
     return [line for part in parts for line in (part, "")][:-1]
 
 
-def remarks(outcome: Outcome, dry_run: bool) -> list[str]:
+def remarks(outcome: Outcome, dry_run: bool, file: Path) -> list[str]:
     """Return what else is to be said of a night, besides its proposals and pairs."""
     asked = [_questions(outcome.asked)] if outcome.asked else []
-    return [*asked, *_unconsidered(outcome.plan), *_purge_and_backup(outcome, dry_run)]
+    aged = [*before_the_night(outcome, dry_run, file), *after_the_night(outcome, dry_run, file)]
+    return [*asked, *aged, *_unconsidered(outcome.plan), *_purge_and_backup(outcome, dry_run)]
 
 
 def budget_as_json(before: Budget | None, after: Budget | None) -> dict[str, Any]:
@@ -203,7 +212,7 @@ def _questions(asked: Sequence[AskedWindow]) -> str:
 def _headline(outcome: Outcome, file: Path, dry_run: bool) -> str:
     """Say first what the night was worth."""
     before, after = outcome.before, outcome.after
-    if not outcome.results and not outcome.asked:
+    if not outcome.results and not outcome.asked and not _has_aged(outcome):
         held = f"{counted(after.active, 'memory', 'memories')}, {after.tokens:,} tokens"
         if outcome.purged.ids:
             return clean(f"{file}: {held}, as before.")
@@ -215,6 +224,10 @@ def _headline(outcome: Outcome, file: Path, dry_run: bool) -> str:
     unasked = any(one.state == "planned" for one in outcome.asked)
     beside = ", beside what a model finds" if unasked else ""
     return clean(f"{file}{would}: {memories}, {tokens}{beside}")
+
+
+def _has_aged(outcome: Outcome) -> bool:
+    return any(one.leaving for one in outcome.aged)
 
 
 def _change(before: int, after: int) -> str:

@@ -152,11 +152,13 @@ def read_observed(file: MemoryFile, tenant: str, now: str) -> list[Memory]:
     """Return what was observed and not derived in a tenant, in the order of ids.
 
     Active memories, and superseded ones: those go on telling which memories belong together,
-    whether they are still there or were purged. What has expired by `now` is left out.
+    whether they are still there or were purged; and so does what a limit archived. What has expired
+    by `now` is left out.
     """
     rows = file.db.conn.execute(
         f"{SELECT} WHERE tenant = ? AND generation = 0 AND origin <> 'consolidation' "
-        "AND status IN ('active', 'superseded') ORDER BY id",
+        "AND (status IN ('active', 'superseded') OR status = 'archived' AND id IN "
+        "(SELECT json_extract(row_key, '$.id') FROM journal WHERE proposal = 'limit')) ORDER BY id",
         [tenant],
     )
     memories = map(from_values, rows)

@@ -72,7 +72,7 @@ def purge_after_run(
     try:
         purged = carry_out_purge(path, purgeable, snapshot.tenants, now, interruption)
     except StoreError as error:
-        if outcome.run_id is None:
+        if outcome.run_id is None and not any(one.run_id for one in outcome.aged):
             raise
         # What was consolidated before stays, and is reported.
         purged = Purged(kept=purgeable.kept, staying=purgeable.staying, why=error.message)
