@@ -286,7 +286,9 @@ def maintain(
         Output(json, quiet or interactive),
         plan_out,
     )
-    places = [place_of(file, format, state, writes=not dry_run) for file in files]
+    places = [
+        place_of(file, format, state, writes=not dry_run, embedder=night.embedder) for file in files
+    ]
     if backup and any(one.mirror for one in places):
         raise typer.BadParameter("--backup is for slowwave's own files: undo gives others back.")
     code = night.on(places)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -103,7 +103,7 @@ class Night:
         with place.reading() if self.dry_run else place.brought_up_to_date() as memory_file:
             signals.open()
             with shown_progress(self.output.quiet) as progress:
-                options = self._options(place.takes_texts)
+                options = self._options_for(place)
                 verdict = self._verdict(memory_file, options, writer, progress)
                 if verdict is not None:
                     options = verdict.options
@@ -165,9 +165,13 @@ class Night:
         )
         write_report(self.report, report_of(account, self.report, memory_file), named)
 
-    def _options(self, takes_texts: bool) -> CycleOptions:
-        only = self.options.only if takes_texts else self.options.only & _WITHOUT_A_NEW_TEXT
-        return replace(self.options, only=only)
+    def _options_for(self, place: Place) -> CycleOptions:
+        """Return what may be done to a file, and say so where that is less than was asked for."""
+        why = place.why_no_texts() if self.options.consolidate else None
+        if why is None:
+            return self.options
+        self.output.note(clean(f"{place.named} gets merges only, and no new texts. {why}"))
+        return replace(self.options, only=self.options.only & _WITHOUT_A_NEW_TEXT)
 
     def _verdict(
         self, memory_file: Path, options: CycleOptions, writer: Writer, progress: Progress
@@ -236,18 +240,20 @@ class Night:
 
 
 def _without_stale(
-    outcome: Outcome, stale: Collection[str], memory_file: Path, tenants: Sequence[str]
+    outcome: Outcome, stale: Mapping[str, str], memory_file: Path, tenants: Sequence[str]
 ) -> Outcome:
-    """Return an outcome without what another agent's changes took back when it was written."""
+    """Return an outcome without what was taken back when another agent's file was written.
+
+    stale: why, by the keys of the proposals.
+    """
     if not stale:
         return outcome
     from slowwave.consolidation.text.token_count import count_tokens
     from slowwave.store.file import open_reading
     from slowwave.store.memories import chosen_tenants, count_memories
 
-    why = "the other agent changed a source meanwhile"
     results = [
-        replace(one, state="stale", why=why) if one.proposal.id in stale else one
+        replace(one, state="stale", why=stale[one.proposal.id]) if one.proposal.id in stale else one
         for one in outcome.results
     ]
     with open_reading(memory_file) as file:

@@ -82,6 +82,8 @@ def undo(
         output.show(clean(f"Dry run: nothing stands in the way of taking back {_named(chosen)}."))
         return
     output.show(clean(f"Took back {_named(chosen)}."))
+    if (too_full := place.too_full()) is not None:
+        output.note(clean(too_full))
     output.note("They will not be proposed again, unless with: maintain --consolidate --reconsider")
 
 
