@@ -6,7 +6,7 @@
 # make bench-peers     the same vectors through scikit-learn and other consolidators, by turns
 # make bench-million   neighbours of 200,000 and 1,000,000 vectors
 # make bench-recall    what is found before and after a night, and how fast in 100,000 memories
-# make bench-year      365 nights with all phases, some 30 new memories a day; half an hour
+# make bench-year      365 nights with all phases, some 30 new memories a day; a quarter of an hour
 # make bench-quality   measure how good the decisions are; with MODEL=... API_BASE=... a model, too
 # make trial-model     a night with a real, very small model on this machine; MEMORIES=200 of them
 # make audit           is a version known to be vulnerable, is one installed that is not locked?
