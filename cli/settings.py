@@ -219,7 +219,7 @@ KEYS = frozenset(
         *("limit", "max_calls", "max_cost", "max_time", "max_tokens", "model"),
         *("only", "origin", "pin", "purge", "quiet", "reconsider", "review"),
         *("record", "replay", "report", "session", "skip_invalid", "source"),
-        *("state", "status", "tag", "tenant", "trust", "vectors", "verbose", "yes"),
+        *("state", "status", "tag", "tenant", "trust", "vectors", "verbose", "wiki", "yes"),
     }
 )
 _CONFIGURED = KEYS | {"config"}

@@ -181,6 +181,12 @@ def read_recallable(file: MemoryFile, tenant: str) -> list[Memory]:
     return list(map(from_values, rows))
 
 
+def read_all_of(file: MemoryFile, tenant: str) -> list[Memory]:
+    """Return every memory of a tenant, in the order in which they were observed."""
+    rows = file.db.conn.execute(f"{SELECT} WHERE tenant = ? ORDER BY observed_at, id", [tenant])
+    return list(map(from_values, rows))
+
+
 def tenants(file: MemoryFile) -> list[str]:
     """Return the tenants that have memories, sorted. Raises `UnusableFile`."""
     rows = file.rows("SELECT DISTINCT tenant FROM memories ORDER BY 1")
