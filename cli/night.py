@@ -22,6 +22,7 @@ from .recall_guard import guard_as_json, guard_as_text
 from .report import as_json, as_text, budget_as_json, budget_as_text
 from .report_file import write_report
 from .signals import signals_of_this_command
+from .ways import ways_as_json
 from .wiki import tell_wiki, wiki_as_json, write_out
 
 if TYPE_CHECKING:
@@ -135,6 +136,7 @@ class Night:
                     unreported = error
                 if self.output.json:
                     found = as_json(outcome, str(place.named), self.dry_run, writer)
+                    found["ways"] = ways_as_json(outcome, MemoryTexts(memory_file))
                     found |= budget_as_json(full, place.budget()) | guard_as_json(verdict)
                     if written is not None and self.wiki is not None:
                         found["wiki"] = wiki_as_json(self.wiki, written)

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 import yaml
-from builders import a_memory, put
+from builders import a_memory, copy_of, put
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
@@ -19,6 +19,7 @@ from readme import SMOKE
 from test_cli import Cli, cli
 from test_demand_groups import FRIDAYS
 
+from slowwave.cli.app import run
 from slowwave.cli.wiki_names import stem_of
 from slowwave.cli.wiki_text import as_block, as_line, as_link, is_untouched, page
 
@@ -35,12 +36,19 @@ HOSTILE = [
 ]
 
 
+@pytest.fixture(scope="module")
+def consolidated(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Provide the nine memories of the README after a night, made once: tests take copies."""
+    path = tmp_path_factory.mktemp("night") / "memory.db"
+    for command in (["import", path, SMOKE], ["maintain", path, "--consolidate", "--quiet"]):
+        assert run([*map(str, command)]) == 0
+    return path
+
+
 @pytest.fixture
-def night(memory_file: Path, cli: Cli) -> Path:
-    """Provide the nine memories of the README after a night."""
-    cli("import", memory_file, SMOKE)
-    assert cli("maintain", memory_file, "--consolidate").code == 0
-    return memory_file
+def night(consolidated: Path, tmp_path: Path) -> Path:
+    """Provide a copy of them."""
+    return copy_of(consolidated, tmp_path / "memory.db")
 
 
 def pages(folder: Path) -> dict[str, str]:

@@ -19,7 +19,15 @@ from msgspec import DecodeError, Struct
 from msgspec.json import Decoder, encode
 
 from slowwave.consolidation.options import PlanOptions
-from slowwave.consolidation.proposals import Conflict, Plan, Refusal, Suspicion, TooLong, Undecided
+from slowwave.consolidation.proposals import (
+    Conflict,
+    Dense,
+    Plan,
+    Refusal,
+    Suspicion,
+    TooLong,
+    Undecided,
+)
 from slowwave.store.cache import forget_cached, keep_cached
 from slowwave.store.file import open_reading, open_writing
 from slowwave.store.idle import keep_idle_report, read_idle_report
@@ -133,6 +141,7 @@ class _Report(Struct, array_like=True):
     too_long: tuple[TooLong, ...]
     damaged: tuple[str, ...]
     undecided: tuple[Undecided, ...]
+    dense: tuple[Dense, ...]
 
 
 _REPORT = Decoder(_Report)
@@ -146,6 +155,7 @@ def _written(plan: Plan) -> bytes:
         plan.too_long,
         plan.damaged,
         plan.undecided,
+        plan.dense,
     )
     return zlib.compress(encode(report), level=1)
 
@@ -164,4 +174,5 @@ def _read(report: bytes | None) -> Plan | None:
         too_long=found.too_long,
         damaged=found.damaged,
         undecided=found.undecided,
+        dense=found.dense,
     )
