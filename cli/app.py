@@ -31,6 +31,7 @@ from . import (
     restore,
     review,
     run_report,
+    shared,
     show,
     stats,
     trace,
@@ -79,6 +80,7 @@ COMMANDS: dict[str, Callable[..., None]] = {
     "undo": undo.undo,
     "restore": restore.restore,
     "check": check.check,
+    "shared": shared.shared,
     "formats": formats.formats,
     "mcp": mcp_server.mcp,
 }

@@ -203,7 +203,7 @@ QuietOption = Annotated[
 # those that are said of one call only (what undo takes back, and whether it only rehearses).
 KEYS = frozenset(
     {
-        *("all", "api_base", "ask", "backup", "block", "block_format", "budget"),
+        *("all", "api_base", "ask", "author", "backup", "block", "block_format", "budget"),
         *("checker", "concurrency", "diverse", "guard", "guard_limit", "recency", "worth"),
         *(
             "consolidate",

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from .errors import Ambiguous, NotFound, StoreError
 from .file import MemoryFile
 from .records import COLUMNS, LAYERS, Memory, from_row, from_values, kept_text, to_row
+from .shared_log import SHARED_TENANT, has_log
 
 SELECT = f"SELECT {', '.join(COLUMNS)} FROM memories"
 _INSERT = (
@@ -205,6 +206,22 @@ def chosen_tenants(file: MemoryFile, chosen: Sequence[str]) -> list[str]:
     return [tenant for tenant in known if not chosen or tenant in chosen]
 
 
+def consolidated_tenants(file: MemoryFile, chosen: Sequence[str]) -> list[str]:
+    """Return the chosen tenants without that of shared knowledge: its log alone changes that.
+
+    Raises `NotFound`, and `StoreError` if it is named.
+    """
+    found = chosen_tenants(file, chosen)
+    if SHARED_TENANT not in found or not has_log(file):
+        return found
+    if SHARED_TENANT in chosen:
+        raise StoreError(
+            f"The tenant '{SHARED_TENANT}' holds shared knowledge, which no run changes.",
+            "Publish and retract its facts with 'slowwave shared'.",
+        )
+    return [tenant for tenant in found if tenant != SHARED_TENANT]
+
+
 def count_memories(
     file: MemoryFile, chosen: Sequence[str], tokens_of: Callable[[str], int]
 ) -> Counts:
@@ -237,6 +254,11 @@ def restore_memory(file: MemoryFile, prefix: str, now: str) -> Memory:
         memory = read_memory(file, prefix)
         if memory.status == "active":
             raise StoreError(f"Memory {memory.id} is active already.", "Nothing was changed.")
+        if memory.tenant == SHARED_TENANT and has_log(file):
+            raise StoreError(
+                f"Memory {memory.id} is an earlier version of a shared fact.",
+                "Publish its text again with 'slowwave shared'.",
+            )
         # An end that has passed would take it away again at once.
         expires_at = None if memory.expired(now) else memory.expires_at
         file.db.conn.execute(

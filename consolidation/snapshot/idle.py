@@ -31,7 +31,7 @@ from slowwave.consolidation.proposals import (
 from slowwave.store.cache import forget_cached, keep_cached
 from slowwave.store.file import open_reading, open_writing
 from slowwave.store.idle import keep_idle_report, read_idle_report
-from slowwave.store.memories import chosen_tenants
+from slowwave.store.memories import consolidated_tenants
 from slowwave.store.neighbours import keep_parts
 from slowwave.store.records import json_text
 
@@ -83,7 +83,7 @@ class IdleMarks:
         with open_reading(self._path) as file:
             return {
                 tenant: _read(read_idle_report(file, tenant, self._key, self._now))
-                for tenant in chosen_tenants(file, chosen)
+                for tenant in consolidated_tenants(file, chosen)
             }
 
     def found(
