@@ -19,6 +19,7 @@ from . import (
     conflicts,
     diff,
     evaluation,
+    experience,
     export,
     formats,
     importing,
@@ -81,6 +82,7 @@ COMMANDS: dict[str, Callable[..., None]] = {
     "restore": restore.restore,
     "check": check.check,
     "shared": shared.shared,
+    "experience": experience.experience,
     "formats": formats.formats,
     "mcp": mcp_server.mcp,
 }

@@ -216,7 +216,7 @@ KEYS = frozenset(
             "full",
         ),
         *("importance", "include_protected", "json", "keep_backups", "kind", "layer"),
-        *("limit", "max_calls", "max_cost", "max_time", "max_tokens", "model"),
+        *("limit", "max_calls", "max_cost", "max_time", "max_tokens", "min_ratio", "model"),
         *("only", "origin", "pin", "purge", "quiet", "reconsider", "review"),
         *("record", "replay", "report", "session", "skip_invalid", "source"),
         *("state", "status", "tag", "tenant", "trust", "vectors", "verbose", "wiki", "yes"),

@@ -347,6 +347,10 @@ WEIGHT_OF_IDENTIFIERS = 0.6
 WEIGHT_OF_NUMBERS = 0.4
 WEIGHT_OF_LINES = 0.2
 
+# A compressed experience must be so many times shorter than the traces that it was made from, or it
+# is not worth another memory. Set by hand.
+LEAST_COMPRESSION = 2.0
+
 # What is told of a dense text that is too long: so many facts, and so many characters of its start,
 # its middle and its end. After the published compressors of agents' experiences.
 MOST_KEY_FACTS = 20

@@ -15,6 +15,9 @@ _INSERT = (
     f"INSERT INTO memories ({', '.join(COLUMNS)}) "
     f"VALUES ({', '.join(':' + name for name in COLUMNS)})"
 )
+# In the metadata of a memory that keeps the trace of a task: for audit, and for nothing else.
+RAW_EXPERIENCE = "raw_experience"
+_NO_RAW_EXPERIENCE = f"instr(metadata, '\"{RAW_EXPERIENCE}\":') = 0"
 # An id may be shortened to any prefix that names one memory; shorter ones are mostly accidents.
 _SHORTEST_PREFIX = 4
 
@@ -156,7 +159,7 @@ def read_observed(file: MemoryFile, tenant: str, now: str) -> list[Memory]:
     """
     rows = file.db.conn.execute(
         f"{SELECT} WHERE tenant = ? AND generation = 0 AND origin <> 'consolidation' "
-        "AND status IN ('active', 'superseded') ORDER BY id",
+        f"AND status IN ('active', 'superseded') AND {_NO_RAW_EXPERIENCE} ORDER BY id",
         [tenant],
     )
     memories = map(from_values, rows)
@@ -177,7 +180,8 @@ def read_recallable(file: MemoryFile, tenant: str) -> list[Memory]:
     What was superseded is still a key of what replaced it, and tells what was so in its time.
     """
     rows = file.db.conn.execute(
-        f"{SELECT} WHERE tenant = ? AND status <> 'archived' ORDER BY id", [tenant]
+        f"{SELECT} WHERE tenant = ? AND status <> 'archived' AND {_NO_RAW_EXPERIENCE} ORDER BY id",
+        [tenant],
     )
     return list(map(from_values, rows))
 
@@ -185,6 +189,14 @@ def read_recallable(file: MemoryFile, tenant: str) -> list[Memory]:
 def read_all_of(file: MemoryFile, tenant: str) -> list[Memory]:
     """Return every memory of a tenant, in the order in which they were observed."""
     rows = file.db.conn.execute(f"{SELECT} WHERE tenant = ? ORDER BY observed_at, id", [tenant])
+    return list(map(from_values, rows))
+
+
+def read_raw_experiences(file: MemoryFile, tenant: str) -> list[Memory]:
+    """Return the memories of a tenant that keep traces of tasks, in the order of ids."""
+    rows = file.db.conn.execute(
+        f"{SELECT} WHERE tenant = ? AND NOT ({_NO_RAW_EXPERIENCE}) ORDER BY id", [tenant]
+    )
     return list(map(from_values, rows))
 
 
@@ -258,6 +270,11 @@ def restore_memory(file: MemoryFile, prefix: str, now: str) -> Memory:
             raise StoreError(
                 f"Memory {memory.id} is an earlier version of a shared fact.",
                 "Publish its text again with 'slowwave shared'.",
+            )
+        if RAW_EXPERIENCE in memory.metadata:
+            raise StoreError(
+                f"Memory {memory.id} is a trace of a task: it is kept for audit, and never active.",
+                "Nothing was changed.",
             )
         # An end that has passed would take it away again at once.
         expires_at = None if memory.expired(now) else memory.expires_at

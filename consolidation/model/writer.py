@@ -18,6 +18,7 @@ from slowwave.consolidation.writing.writer import TOGETHER, Answers, Job
 from slowwave.store.ledger import Answer
 
 from . import prompts
+from .asker import Asker
 from .asking import CallFailed, Model
 from .budget import Budget, BudgetSpent, Ledger
 from .calls import Endpoint, open_model
@@ -92,6 +93,18 @@ class ModelWriter:
             if isinstance(self._checker, Endpoint) and self._checker != self._endpoint:
                 self._opened = ModelWithChecker(self._opened, self._open(self._checker))
 
+    def asker(self) -> Asker:
+        """Return what asks the same model single questions. Raises `ModelError`."""
+        self.make_ready()
+        assert self._opened is not None  # noqa: S101 - make_ready has set it
+        return Asker(self._opened, self._endpoint.model, self._open_ledger(self._opened))
+
+    def _open_ledger(self, model: Model) -> Ledger:
+        """Return the one for all that this writer asks: a tried night spends of it, too."""
+        if self._ledger is None:
+            self._ledger = Ledger(self._budget, model.price)
+        return self._ledger
+
     def _open(self, endpoint: Endpoint) -> Model:
         return self._recordings.model(endpoint.model, partial(open_model, endpoint))
 
@@ -110,10 +123,8 @@ class ModelWriter:
             )
             for job in jobs
         )
-        if self._ledger is None:
-            # One for all that this writer writes: a night that was tried before spends of it, too.
-            self._ledger = Ledger(self._budget, self._opened.price)
-        self._dispatcher = Dispatcher(self._opened, self._ledger, self._concurrency)
+        ledger = self._open_ledger(self._opened)
+        self._dispatcher = Dispatcher(self._opened, ledger, self._concurrency)
         session = _Session(self._opened, self._dispatcher, check, answers)
         # So many wait ready for their call that none waits for what is done between two looks.
         yield from session.run(questions, 4 * self._concurrency)

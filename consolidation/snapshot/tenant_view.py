@@ -70,7 +70,8 @@ class TenantView:
     @cached_property
     def kept_as_is(self) -> frozenset[str]:
         """The memories that go into nothing but their own duplicates."""
-        return self.dense.union(self.orders)
+        learned = (one.id for one in self.derived if "experience" in one.metadata)
+        return self.dense.union(self.orders, learned)
 
     def features(self, memory: Memory) -> TextFeatures:
         """Return what a memory says, as far as every night asks."""
