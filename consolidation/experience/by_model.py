@@ -12,7 +12,7 @@ from slowwave.consolidation.text.token_count import count_tokens
 from slowwave.consolidation.thresholds import WINDOW_TOKENS
 from slowwave.consolidation.verification.verify import find_faults
 from slowwave.consolidation.verification.words import is_verbatim
-from slowwave.consolidation.writing.writer import Answers
+from slowwave.consolidation.writing.answer_store import AnswerStore
 
 from .compression import (
     MOST_CONTEXTS,
@@ -30,10 +30,10 @@ from .traces import Worked
 _ANSWER_TOKENS = 600
 
 
-def compress_by_model(task: Task, asker: Asker, answers: Answers) -> Learned:
+def compress_by_model(task: Task, asker: Asker, answers: AnswerStore) -> Learned:
     """Return what a model says was learned; of each claim that does not hold, why it is left out.
 
-    Raises `CallFailed`, and `BudgetSpent`.
+    Raises `CallFailed`, and `LimitReached`.
     """
     sources = _shown(task)
     if not sources:

@@ -11,7 +11,7 @@ import hashlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from slowwave.consolidation.planning.extractive import in_the_same_words
+from slowwave.consolidation.planning.composition import in_the_same_words
 from slowwave.consolidation.proposals import Claim
 from slowwave.consolidation.text.density import density_of
 from slowwave.consolidation.text.injection import commands

@@ -12,13 +12,13 @@ from typing import Literal
 from pydantic import ValidationError
 
 from slowwave.consolidation.model.asking import CallFailed
-from slowwave.consolidation.model.budget import BudgetSpent
+from slowwave.consolidation.model.usage_limits import LimitReached
 from slowwave.consolidation.model.writer import ModelWriter
 from slowwave.consolidation.proposals import Usage, derived_trust
 from slowwave.consolidation.snapshot.entities import names_in
 from slowwave.consolidation.text.token_count import count_tokens
 from slowwave.consolidation.vectors.embedder import Embedder
-from slowwave.consolidation.writing.drafts import KeptAnswers
+from slowwave.consolidation.writing.answer_store import FileAnswerStore
 from slowwave.store.check import refuse_damaged
 from slowwave.store.file import MemoryFile, maintenance_lock, open_reading, open_writing
 from slowwave.store.ledger import Decision as KeptDecision
@@ -62,7 +62,7 @@ class Compression:
     usage: Usage
 
 
-# Returns what was learned of a task. Raises `CallFailed`, and `BudgetSpent`.
+# Returns what was learned of a task. Raises `CallFailed`, and `LimitReached`.
 Compressor = Callable[[Task], Learned]
 
 
@@ -89,7 +89,7 @@ def compress_experiences(
         refuse_damaged(file)
         due, earlier, unreadable = _due(file, tenants)
         asker = writer.asker() if writer is not None and due else None
-        answers = KeptAnswers(file, now)
+        answers = FileAnswerStore(file, now)
         if asker is None:
             tried = [_tried(one, compress, least_ratio) for one in due]
         else:
@@ -144,7 +144,7 @@ def _tried(task: Task, compressor: Compressor, least_ratio: float) -> Compressed
         learned = compressor(task)
     except CallFailed as error:
         return Compressed(task, "failed", str(error), None)
-    except BudgetSpent as error:
+    except LimitReached as error:
         return Compressed(task, "skipped", str(error), None)
     if not learned.decisions:
         said = "; ".join(learned.turned_down) or "no trace says of a decision how it went"

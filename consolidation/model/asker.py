@@ -11,14 +11,14 @@ from pydantic import BaseModel
 from slowwave.consolidation.planning.estimates import Estimate
 from slowwave.consolidation.proposals import Usage
 from slowwave.consolidation.text.token_count import count_tokens
-from slowwave.consolidation.writing.writer import Answers
+from slowwave.consolidation.writing.answer_store import AnswerStore
 from slowwave.store.ledger import Answer
 from slowwave.store.records import json_text
 
-from .answers import UnreadableAnswer, read_form
 from .asking import Call, CallFailed, Model
-from .budget import Ledger
-from .prompts import Form, Messages, ask_for_the_form
+from .parsing import UnreadableAnswer, parse_answer
+from .prompts import AnswerForm, Messages, ask_for_the_form
+from .usage_limits import UsageMeter
 
 # The most tokens of an answer beyond what is expected.
 _MARGIN = 1_000
@@ -31,39 +31,44 @@ class Asker:
 
     model: Model
     name: str
-    ledger: Ledger
+    meter: UsageMeter
     usage: Usage = field(default_factory=Usage)
 
     def ask(
-        self, form: Form, shape: type[_Form], messages: Messages, tokens: int, answers: Answers
+        self,
+        form: AnswerForm,
+        shape: type[_Form],
+        messages: Messages,
+        tokens: int,
+        answers: AnswerStore,
     ) -> _Form:
         """Return the answer in its form; one that was paid for before is not paid for again.
 
         tokens: expected of the answer. Raises `CallFailed`, also where it cannot be read, and
-        `BudgetSpent`.
+        `LimitReached`.
         """
         key = hashlib.sha256(f"{self.name}\n{json_text(messages)}".encode()).hexdigest()
         if (kept := answers.find(key)) is not None:
             self.model.note_kept(messages, kept)
             self.usage += Usage(cached=1)
-            return read_form(shape, kept.answer)
+            return parse_answer(shape, kept.answer)
         answer = self._asked(form, messages, tokens)
         try:
-            found = read_form(shape, answer.answer)
+            found = parse_answer(shape, answer.answer)
         except UnreadableAnswer as error:
             again = ask_for_the_form(messages, answer.answer, str(error))
             answer = self._asked(form, again, tokens)
             try:
-                found = read_form(shape, answer.answer)
+                found = parse_answer(shape, answer.answer)
             except UnreadableAnswer as second:
                 raise CallFailed(str(second)) from second
         answers.keep([(key, self.name, answer)])
         return found
 
-    def _asked(self, form: Form, messages: Messages, tokens: int) -> Answer:
+    def _asked(self, form: AnswerForm, messages: Messages, tokens: int) -> Answer:
         prompt = sum(count_tokens(one["content"]) for one in messages)
         estimate = Estimate(prompt, tokens)
-        pending = self.ledger.begin(estimate, self.model.limit(2 * tokens + _MARGIN))
+        pending = self.meter.begin(estimate, self.model.limit(2 * tokens + _MARGIN))
         used = Usage()
         try:
             answer = self.model.ask(Call(form, messages, pending))
@@ -76,5 +81,5 @@ class Asker:
             )
             return answer
         finally:
-            self.ledger.end(pending, used)
+            self.meter.end(pending, used)
             self.usage += (used or Usage(calls=pending.requests)) + pending.wasted

@@ -12,21 +12,24 @@ from collections.abc import Iterator, Sequence
 from functools import partial
 from typing import Literal
 
-from slowwave.consolidation.proposals import AskedWindow, CheckedProposal, State, Usage
-from slowwave.consolidation.writing.checking import Check
-from slowwave.consolidation.writing.writer import TOGETHER, Answers, Job
+from slowwave.consolidation.proposals import AskedWindow, State, Usage, VerifiedProposal
+from slowwave.consolidation.writing.answer_store import AnswerStore
+from slowwave.consolidation.writing.verifier import Verifier
+from slowwave.consolidation.writing.writer import TOGETHER, Job
 from slowwave.store.ledger import Answer
 
 from . import prompts
 from .asker import Asker
 from .asking import CallFailed, Model
-from .budget import Budget, BudgetSpent, Ledger
 from .calls import Endpoint, open_model
-from .checker import Models, ModelWithChecker
+from .dialogue import WindowDialogue
 from .dispatcher import Dispatcher
 from .groups import Suggestions
-from .questions import GroupsQuestion, NextSteps, Question, WindowDialogue
+from .question import NextSteps, Question
+from .questions import GroupsQuestion
 from .recording import Recordings
+from .second_opinions import Models, ModelWithSecondOpinions
+from .usage_limits import LimitReached, UsageLimits, UsageMeter
 
 # How often it is looked whether a call takes too long.
 _TICK_S = 0.2
@@ -41,11 +44,11 @@ class ModelWriter:
         self,
         endpoint: Endpoint,
         concurrency: int = 4,
-        budget: Budget | None = None,
+        limits: UsageLimits | None = None,
         recordings: Recordings | None = None,
         checker: Endpoint | Literal["same", "none"] = "same",
     ) -> None:
-        """Take the endpoint, how many calls may be under way, and the budget.
+        """Take the endpoint, how many calls may be under way, and the usage limits.
 
         recordings: where answers go, or come from. checker: who gives the second opinions; with
         none, what needs one counts as turned down.
@@ -54,10 +57,10 @@ class ModelWriter:
         self._checker = checker
         self._recordings = recordings or Recordings()
         self._concurrency = concurrency
-        self._budget = budget or Budget()
+        self._limits = limits or UsageLimits()
         self._opened: Model | None = None
         self._dispatcher: Dispatcher | None = None
-        self._ledger: Ledger | None = None
+        self._meter: UsageMeter | None = None
 
     @property
     def model(self) -> str | None:
@@ -91,26 +94,26 @@ class ModelWriter:
         if self._opened is None:
             self._opened = self._open(self._endpoint)
             if isinstance(self._checker, Endpoint) and self._checker != self._endpoint:
-                self._opened = ModelWithChecker(self._opened, self._open(self._checker))
+                self._opened = ModelWithSecondOpinions(self._opened, self._open(self._checker))
 
     def asker(self) -> Asker:
         """Return what asks the same model single questions. Raises `ModelError`."""
         self.make_ready()
         assert self._opened is not None  # noqa: S101 - make_ready has set it
-        return Asker(self._opened, self._endpoint.model, self._open_ledger(self._opened))
+        return Asker(self._opened, self._endpoint.model, self._open_meter(self._opened))
 
-    def _open_ledger(self, model: Model) -> Ledger:
+    def _open_meter(self, model: Model) -> UsageMeter:
         """Return the one for all that this writer asks: a tried night spends of it, too."""
-        if self._ledger is None:
-            self._ledger = Ledger(self._budget, model.price)
-        return self._ledger
+        if self._meter is None:
+            self._meter = UsageMeter(self._limits, model.price)
+        return self._meter
 
     def _open(self, endpoint: Endpoint) -> Model:
         return self._recordings.model(endpoint.model, partial(open_model, endpoint))
 
     def write(
-        self, jobs: Sequence[Job], check: Check, answers: Answers
-    ) -> Iterator[Sequence[CheckedProposal | AskedWindow]]:
+        self, jobs: Sequence[Job], verifier: Verifier, answers: AnswerStore
+    ) -> Iterator[Sequence[VerifiedProposal | AskedWindow]]:
         """Yield what comes of the windows, as the answers come. Raises `ModelError`."""
         if not jobs:
             return
@@ -123,9 +126,9 @@ class ModelWriter:
             )
             for job in jobs
         )
-        ledger = self._open_ledger(self._opened)
-        self._dispatcher = Dispatcher(self._opened, ledger, self._concurrency)
-        session = _Session(self._opened, self._dispatcher, check, answers)
+        meter = self._open_meter(self._opened)
+        self._dispatcher = Dispatcher(self._opened, meter, self._concurrency)
+        session = _Session(self._opened, self._dispatcher, verifier, answers)
         # So many wait ready for their call that none waits for what is done between two looks.
         yield from session.run(questions, 4 * self._concurrency)
 
@@ -134,11 +137,11 @@ class _Session:
     """One run's questions: which are to be asked, and what comes of them."""
 
     def __init__(
-        self, model: Model, dispatcher: Dispatcher, check: Check, answers: Answers
+        self, model: Model, dispatcher: Dispatcher, verifier: Verifier, answers: AnswerStore
     ) -> None:
         self._model = model
         self._dispatcher = dispatcher
-        self._check = check
+        self._verifier = verifier
         self._answers = answers
         # What is to be asked once more.
         self._again: deque[Question] = deque()
@@ -148,7 +151,7 @@ class _Session:
 
     def run(
         self, questions: Iterator[Question], ahead: int
-    ) -> Iterator[Sequence[CheckedProposal | AskedWindow]]:
+    ) -> Iterator[Sequence[VerifiedProposal | AskedWindow]]:
         """Ask all questions and yield what came of them, in the portions in which it comes."""
         try:
             while True:
@@ -180,7 +183,7 @@ class _Session:
         else:
             self._model.note_kept(question.messages, kept)
             question.charge(Usage(cached=1))
-            self._known.append(question.handle_answer(kept.answer, self._check))
+            self._known.append(question.handle_answer(kept.answer, self._verifier))
 
     def _collect(self, seconds: float) -> None:
         """Keep every answer that has come: it is paid for, and the next moment may be the last."""
@@ -193,15 +196,17 @@ class _Session:
         for one in completed:
             one.question.charge(one.used)
             if isinstance(one.outcome, Answer):
-                self._completed.append(one.question.handle_answer(one.outcome.answer, self._check))
+                self._completed.append(
+                    one.question.handle_answer(one.outcome.answer, self._verifier)
+                )
             else:
-                self._completed.append(_failed(one.question, one.outcome, self._check))
+                self._completed.append(_failed(one.question, one.outcome, self._verifier))
 
     def _next_portion(
         self, questions: Iterator[Question], ahead: int
-    ) -> list[CheckedProposal | AskedWindow]:
+    ) -> list[VerifiedProposal | AskedWindow]:
         """Return what came of questions, some at once, while others land."""
-        found: list[CheckedProposal | AskedWindow] = []
+        found: list[VerifiedProposal | AskedWindow] = []
         while (self._known or self._completed) and len(found) < TOGETHER:
             for one in (self._known or self._completed).popleft():
                 if isinstance(one, Question):
@@ -213,9 +218,9 @@ class _Session:
         return found
 
 
-def _failed(question: Question, error: BaseException, check: Check) -> NextSteps:
+def _failed(question: Question, error: BaseException, verifier: Verifier) -> NextSteps:
     """Return what becomes of a question that was not answered."""
-    if not isinstance(error, BudgetSpent | CallFailed):
+    if not isinstance(error, LimitReached | CallFailed):
         raise error
-    state: State = "skipped" if isinstance(error, BudgetSpent) else "failed"
-    return question.handle_failure(state, str(error), check)
+    state: State = "skipped" if isinstance(error, LimitReached) else "failed"
+    return question.handle_failure(state, str(error), verifier)
