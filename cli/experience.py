@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -154,7 +155,7 @@ def _tell(file: Path, done: Compression, dry_run: bool, output: Output) -> None:
     )
     lines = [line for one in done.tasks for line in _lines(one)]
     if done.run_id is not None:
-        lines.append(f"Take it back with: slowwave undo {file} {done.run_id}")
+        lines.append(f"Take it back with: slowwave undo {shlex.quote(str(file))} {done.run_id}")
     output.show("\n".join(map(clean, lines)) or clean(f"{file}: no new traces: nothing to do."))
     if done.unreadable:
         output.note(clean(f"No traces any more, and left out: {', '.join(done.unreadable)}"))
@@ -179,7 +180,9 @@ def _as_json(one: Compressed) -> dict[str, Any]:
 
 def _lines(one: Compressed) -> list[str]:
     traces = counted(len(one.task.attempts), "trace", "traces")
-    ratio = "" if one.learned is None else f", {one.learned.ratio:g} times shorter"
+    learned = one.learned
+    told = learned is not None and bool(learned.decisions)
+    ratio = f", {learned.ratio:g} times shorter" if learned is not None and told else ""
     lines = [f"{one.task.name}: {traces}{ratio}, {one.state}" + (f": {one.why}" if one.why else "")]
     if one.learned is not None and one.state in ("planned", "applied"):
         lines += [f"  {line}" for line in one.learned.text.split("\n")[1:]]

@@ -26,6 +26,8 @@ from .traces import TaskTrace, Worked
 COMPRESSOR = "experience/1"
 MOST_DECISIONS = 10
 MOST_CONTEXTS = 4
+# So much of a text is told: its first sentences, as many as fit; the rest stays with the trace.
+MOST_TOLD = 300
 
 
 @dataclass(frozen=True)
@@ -119,9 +121,9 @@ def compress(task: Task) -> Learned:
         for outcome, text in _outcomes(attempt.trace)
     ]
     prompts = [
-        (None, " ".join(one.trace.prompt.split()), one.memory.id)
+        (None, told, one.memory.id)
         for one in task.attempts
-        if _may_be_told(one.trace.prompt)
+        if (told := _told(one.trace.prompt)) is not None
     ]
     decisions = [
         Decision(outcome, claim) for outcome, claim in _united(said) if outcome is not None
@@ -140,8 +142,27 @@ def _outcomes(trace: TaskTrace) -> Iterator[tuple[Worked, str]]:
     if not known and trace.outcome is not None and trace.feedback:
         known = [(trace.outcome, trace.feedback)]
     for outcome, text in known:
-        if _may_be_told(text):
-            yield outcome, " ".join(text.split())
+        told = _told(text)
+        if told is not None:
+            yield outcome, told
+
+
+def _told(text: str) -> str | None:
+    """Return the beginning of a text in whole sentences; None of one that is not told in such."""
+    # Of a long one no more is read than could be told.
+    beginning = text[: 4 * MOST_TOLD]
+    if not _may_be_told(beginning):
+        return None
+    line = " ".join(beginning.split())
+    if len(line) <= MOST_TOLD:
+        return line
+    told = ""
+    for sentence in read(line).sentences:
+        longer = f"{told} {sentence}".strip()
+        if len(longer) > MOST_TOLD or longer not in line:
+            break
+        told = longer
+    return told or None
 
 
 def _may_be_told(text: str) -> bool:
