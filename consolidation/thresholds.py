@@ -361,3 +361,14 @@ LEAST_COMPRESSION = 2.0
 # its middle and its end. After the published compressors of agents' experiences.
 MOST_KEY_FACTS = 20
 ANCHOR_CHARACTERS = 150
+
+# In how many hours half of a memory fades that nobody uses, by layer, and what each look-up adds
+# to what is left, up to so much: the design's. Core does not fade.
+EPHEMERAL_HALF_LIFE_H = 6.0
+WORKING_HALF_LIFE_H = 7 * 24.0
+STABLE_HALF_LIFE_H = 180 * 24.0
+ACCESS_WEIGHT = 0.02
+MOST_FOR_ACCESS = 0.3
+
+# How many hours an ephemeral memory stays active where no rule says otherwise: the design's.
+EPHEMERAL_KEPT_H = 24

@@ -194,7 +194,7 @@ class TenantPlanner:
             "lacking",
             hashes,
             _WHY,
-            lambda: self._coverage.lacking(read(here.text), read(there.text)),
+            lambda: self._coverage.missing(read(here.text), read(there.text)),
         )
 
     def is_decided(self, operation: Operation, ids: Sequence[str]) -> bool:
