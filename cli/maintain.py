@@ -270,6 +270,13 @@ def maintain(
             help="Write what it did, or would do, as a page (.html) or as Markdown (.md).",
         ),
     ] = None,
+    wiki: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="DIR",
+            help="Afterwards, write the file out as Markdown pages, as 'slowwave export --wiki'.",
+        ),
+    ] = None,
     exit_code: Annotated[
         bool, typer.Option("--exit-code", help="With --dry-run: end with 4 if there is work to do.")
     ] = False,
@@ -310,6 +317,8 @@ def maintain(
     if guard is not None and dry_run and not ask and not given.isdisjoint(_ASKING):
         raise typer.BadParameter("In a dry run --guard goes with --ask: what is measured is asked.")
     _refuse_report(report, files)
+    if wiki is not None and len(files) > 1:
+        raise typer.BadParameter("--wiki is of one file: name one, or run each by itself.")
     if plan_out is not None and len(files) > 1:
         raise typer.BadParameter("--plan-out takes the plan of one file.")
     if plan_out is not None and plan_out.exists():
@@ -358,6 +367,7 @@ def maintain(
         # The questions show what a report would.
         Output(json, quiet or interactive),
         plan_out,
+        wiki,
         Gates(
             None if enabled else source_of(context, "enabled"),
             duration_of(min_interval),

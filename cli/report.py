@@ -23,6 +23,7 @@ from .leftovers import (
 )
 from .memory_texts import MemoryTexts, ShownMemory, counted, dated, in_time, memories_of
 from .output import clean, shortened
+from .ways import dense_as_text
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -299,6 +300,8 @@ def _unconsidered(plan: Plan) -> list[str]:
         parts.append(_too_long(plan.too_long))
     if plan.damaged:
         parts.append(_damaged(plan.damaged))
+    if plan.dense:
+        parts.append(dense_as_text(plan.dense))
     return parts
 
 

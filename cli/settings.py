@@ -234,7 +234,7 @@ KEYS = frozenset(
     {
         *("all_phases", "enabled", "expire", "retain", "decay", "max_active"),
         *("min_interval", "min_new"),
-        *("all", "api_base", "ask", "backup", "block", "block_format", "budget"),
+        *("all", "api_base", "ask", "author", "backup", "block", "block_format", "budget"),
         *("checker", "concurrency", "diverse", "guard", "guard_limit", "recency", "worth"),
         *(
             "consolidate",
@@ -247,10 +247,10 @@ KEYS = frozenset(
             "full",
         ),
         *("importance", "include_protected", "json", "keep_backups", "kind", "layer"),
-        *("limit", "max_calls", "max_cost", "max_time", "max_tokens", "model"),
+        *("limit", "max_calls", "max_cost", "max_time", "max_tokens", "min_ratio", "model"),
         *("only", "origin", "pin", "purge", "quiet", "reconsider", "review"),
         *("record", "replay", "report", "session", "skip_invalid", "source"),
-        *("state", "status", "tag", "tenant", "trust", "vectors", "verbose", "yes"),
+        *("state", "status", "tag", "tenant", "trust", "vectors", "verbose", "wiki", "yes"),
     }
 )
 _CONFIGURED = KEYS | {"config"}

@@ -19,6 +19,7 @@ from slowwave.consolidation.writing.writer import TOGETHER, Job
 from slowwave.store.ledger import Answer
 
 from . import prompts
+from .asker import Asker
 from .asking import CallFailed, Model
 from .calls import Endpoint, open_model
 from .dialogue import WindowDialogue
@@ -95,6 +96,18 @@ class ModelWriter:
             if isinstance(self._checker, Endpoint) and self._checker != self._endpoint:
                 self._opened = ModelWithSecondOpinions(self._opened, self._open(self._checker))
 
+    def asker(self) -> Asker:
+        """Return what asks the same model single questions. Raises `ModelError`."""
+        self.make_ready()
+        assert self._opened is not None  # noqa: S101 - make_ready has set it
+        return Asker(self._opened, self._endpoint.model, self._open_meter(self._opened))
+
+    def _open_meter(self, model: Model) -> UsageMeter:
+        """Return the one for all that this writer asks: a tried night spends of it, too."""
+        if self._meter is None:
+            self._meter = UsageMeter(self._limits, model.price)
+        return self._meter
+
     def _open(self, endpoint: Endpoint) -> Model:
         return self._recordings.model(endpoint.model, partial(open_model, endpoint))
 
@@ -113,10 +126,8 @@ class ModelWriter:
             )
             for job in jobs
         )
-        if self._meter is None:
-            # One for all that this writer writes: a night that was tried before spends of it, too.
-            self._meter = UsageMeter(self._limits, self._opened.price)
-        self._dispatcher = Dispatcher(self._opened, self._meter, self._concurrency)
+        meter = self._open_meter(self._opened)
+        self._dispatcher = Dispatcher(self._opened, meter, self._concurrency)
         session = _Session(self._opened, self._dispatcher, verifier, answers)
         # So many wait ready for their call that none waits for what is done between two looks.
         yield from session.run(questions, 4 * self._concurrency)
