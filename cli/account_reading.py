@@ -129,7 +129,7 @@ def account_of_night(
         account,
         conflicts=_pairs(_disagreements(outcome.conflicts), memory_file),
         apart=_pairs(apart, memory_file),
-        remarks=tuple(remarks(outcome, dry_run)),
+        remarks=tuple(remarks(outcome, dry_run, named)),
     )
 
 

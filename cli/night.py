@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,6 +15,7 @@ from slowwave.consolidation.runtime.redaction import without_secrets
 from slowwave.store.errors import StoreError
 
 from .exits import Code, code_of
+from .gates import ClosedGate, Gates
 from .memory_texts import MemoryTexts, memories_of
 from .output import Output, clean
 from .progress import shown_progress
@@ -22,6 +23,8 @@ from .recall_guard import guard_as_json, guard_as_text
 from .report import as_json, as_text, budget_as_json, budget_as_text
 from .report_file import write_report
 from .signals import signals_of_this_command
+from .ways import ways_as_json
+from .wiki import tell_wiki, wiki_as_json, write_out
 
 if TYPE_CHECKING:
     from slowwave.consolidation.evaluation.guard import RecallGuard, Verdict
@@ -33,6 +36,7 @@ if TYPE_CHECKING:
     from slowwave.consolidation.writing.writer import Writer
 
     from .foreign import Place
+    from .wiki_folder import Written
 
 # What can be done in a file that takes no new texts.
 _WITHOUT_A_NEW_TEXT: frozenset[Operation] = frozenset({"merge"})
@@ -63,6 +67,10 @@ class Night:
     output: Output
     # Where a dry run writes its plan, for `slowwave apply`.
     plan_out: Path | None = None
+    # Where the file is written out as a wiki afterwards.
+    wiki: Path | None = None
+    # What has to hold for it to begin.
+    gates: Gates = field(default_factory=Gates)
 
     def on(self, files: Sequence[Place]) -> int:
         """Maintain the files, one after the other, and give the worst of their exit codes.
@@ -97,6 +105,11 @@ class Night:
         return code
 
     def _on(self, place: Place) -> tuple[int, dict[str, Any]]:
+        closed = self._closed_gate(place)
+        if closed is not None:
+            self.output.show(clean(f"{place.named}: nothing was done: {closed.why}."))
+            dry_run = {"dry_run": self.dry_run, "gate": closed.as_json()}
+            return Code.DONE, {"file": str(place.named), **dry_run}
         writer, signals, full = self.writer(), signals_of_this_command(), place.budget()
         if (remark := place.remark()) is not None:
             self.output.note(clean(remark))
@@ -122,14 +135,19 @@ class Night:
             found: dict[str, Any] = {}
             if self.plan_out is not None:
                 self._write_plan(self.plan_out, memory_file, outcome, writer)
+            written: Written | None = None
             with signals.limited():
                 try:
                     self._report(outcome, memory_file, place.named, writer)
+                    written = self._write_wiki(memory_file, place.named)
                 except StoreError as error:
                     unreported = error
                 if self.output.json:
                     found = as_json(outcome, str(place.named), self.dry_run, writer)
+                    found["ways"] = ways_as_json(outcome, MemoryTexts(memory_file))
                     found |= budget_as_json(full, place.budget()) | guard_as_json(verdict)
+                    if written is not None and self.wiki is not None:
+                        found["wiki"] = wiki_as_json(self.wiki, written)
                 elif not self.output.quiet:
                     memory_texts = MemoryTexts(memory_file)
                     told = outcome, place.named, self.dry_run, writer, memory_texts, self.verbose
@@ -138,6 +156,8 @@ class Night:
                         *budget_as_text(full, place.budget()),
                         *guard_as_text(verdict),
                     )
+                if written is not None and self.wiki is not None:
+                    tell_wiki(self.output, self.wiki, written)
         code = signals.code or _code(outcome, self.dry_run and self.tells_work)
         if unreported is not None:
             code = code if code not in (Code.DONE, Code.WORK_TO_DO) else Code.PARTLY
@@ -147,6 +167,13 @@ class Night:
             self.output.error(unwritten.message, "The next run writes it.", code)
             return code, found
         return self._with_problems(place.named, outcome, writer, code), found
+
+    def _closed_gate(self, place: Place) -> ClosedGate | None:
+        closed = self.gates.switch()
+        if closed is not None or not self.gates.look_at_the_file:
+            return closed
+        with place.reading() as memory_file:
+            return self.gates.closed(memory_file, self.options.tenants, datetime.now(UTC))
 
     def _report(self, outcome: Outcome, memory_file: Path, named: Path, writer: Writer) -> None:
         """Write the page or the Markdown that is wanted. Raises `StoreError`."""
@@ -164,6 +191,12 @@ class Night:
             self.embedder.name,
         )
         write_report(self.report, report_of(account, self.report, memory_file), named)
+
+    def _write_wiki(self, memory_file: Path, named: Path) -> Written | None:
+        """Write the file out as a wiki, if that is wanted. Raises `StoreError`."""
+        if self.wiki is None or self.dry_run:
+            return None
+        return write_out(memory_file, self.wiki, named)
 
     def _options_for(self, place: Place) -> CycleOptions:
         """Return what may be done to a file, and say so where that is less than was asked for."""
@@ -265,8 +298,7 @@ def _code(outcome: Outcome, tells_work: bool) -> Code:
     from slowwave.consolidation.running.outcome import verdict
 
     if tells_work:
-        work = not outcome.plan.is_empty or outcome.purged.ids
-        return Code.WORK_TO_DO if work else Code.DONE
+        return Code.WORK_TO_DO if outcome.is_work else Code.DONE
     return {
         "done": Code.DONE,
         "partial": Code.PARTLY,
@@ -288,7 +320,11 @@ def _what_went_wrong(file: Path, outcome: Outcome) -> tuple[str, str]:
         counts.append(f"{len(unanswered)} questions not answered")
     if outcome.purged.why:
         counts.append("not all purged")
+    aged = [one.why for one in outcome.aged if one.why]
+    if aged:
+        counts.append("not all expired or archived")
     whys = [*(one.why for one in unanswered), *(one.why for one in wrong), outcome.purged.why]
+    whys += aged
     why = next((one for one in whys if one), "")
     first = f", first: {why.rstrip('.')}." if why else "."
     more = f"See: slowwave log {shlex.quote(str(file))} {outcome.run_id}" if outcome.run_id else ""

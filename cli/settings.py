@@ -156,6 +156,19 @@ def is_on_command_line(context: typer.Context, name: str) -> bool:
     return source is not None and source.name == "COMMANDLINE"
 
 
+def source_of(context: typer.Context, name: str) -> str:
+    """Return in words where the value of an option comes from."""
+    source = context.get_parameter_source(name)
+    match source and source.name:
+        case "COMMANDLINE":
+            return "the command line"
+        case "ENVIRONMENT":
+            return f"SLOWWAVE_{name.upper()}"
+        case "DEFAULT_MAP":
+            return f"{name} in {context.meta[_READ]}"
+    return "default"
+
+
 def _read(path: Path) -> dict[str, Any]:
     try:
         table = tomllib.loads(path.read_text("utf-8"))
@@ -226,7 +239,9 @@ QuietOption = Annotated[
 # those that are said of one call only (what undo takes back, and whether it only rehearses).
 KEYS = frozenset(
     {
-        *("all", "api_base", "ask", "backup", "block", "block_format", "budget"),
+        *("all_phases", "enabled", "expire", "retain", "decay", "max_active"),
+        *("min_interval", "min_new"),
+        *("all", "api_base", "ask", "author", "backup", "block", "block_format", "budget"),
         *("checker", "concurrency", "diverse", "guard", "guard_limit", "recency", "worth"),
         *(
             "consolidate",
@@ -239,11 +254,11 @@ KEYS = frozenset(
             "full",
         ),
         *("importance", "include_protected", "json", "keep_backups", "kind", "layer"),
-        *("limit", "max_calls", "max_cost", "max_time", "max_tokens", "model"),
+        *("limit", "max_calls", "max_cost", "max_time", "max_tokens", "min_ratio", "model"),
         *("only", "origin", "pin", "purge", "quiet", "reconsider", "review"),
         *("record", "replay", "report", "session", "skip_invalid", "source"),
         *("engine", "metrics", "receipts", "shard", "workers"),
-        *("state", "status", "tag", "tenant", "trust", "vectors", "verbose", "yes"),
+        *("state", "status", "tag", "tenant", "trust", "vectors", "verbose", "wiki", "yes"),
     }
 )
 _CONFIGURED = KEYS | {"config"}

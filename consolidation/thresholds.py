@@ -338,3 +338,37 @@ MOST_MASKED = 50
 # tried: nobody would see at once that two such texts are the same. Set by hand.
 MOST_SENTENCES = 5
 MOST_OWNERS = 2
+
+# From this density on, 0 to 1, a text is kept to the letter. The figure is that of compressors of
+# agents' memories; of the 4,870 memories of the fixtures' nights and lives none reaches it (the
+# highest has 0.46), of the texts in fixtures/density.toml each dense one does.
+DENSE = 0.5
+
+# What a text's density is made of, as shares of its lines (code, data, lines that are no sentences)
+# or of its words: nothing but code, data or identifiers is dense by itself, numbers are not. Set by
+# hand on fixtures/density.toml.
+WEIGHT_OF_CODE = 0.6
+WEIGHT_OF_DATA = 0.6
+WEIGHT_OF_IDENTIFIERS = 0.6
+WEIGHT_OF_NUMBERS = 0.4
+WEIGHT_OF_LINES = 0.2
+
+# A compressed experience must be so many times shorter than the traces that it was made from, or it
+# is not worth another memory. Set by hand.
+LEAST_COMPRESSION = 2.0
+
+# What is told of a dense text that is too long: so many facts, and so many characters of its start,
+# its middle and its end. After the published compressors of agents' experiences.
+MOST_KEY_FACTS = 20
+ANCHOR_CHARACTERS = 150
+
+# In how many hours half of a memory fades that nobody uses, by layer, and what each look-up adds
+# to what is left, up to so much: the design's. Core does not fade.
+EPHEMERAL_HALF_LIFE_H = 6.0
+WORKING_HALF_LIFE_H = 7 * 24.0
+STABLE_HALF_LIFE_H = 180 * 24.0
+ACCESS_WEIGHT = 0.02
+MOST_FOR_ACCESS = 0.3
+
+# How many hours an ephemeral memory stays active where no rule says otherwise: the design's.
+EPHEMERAL_KEPT_H = 24

@@ -14,6 +14,8 @@ from .memories import SELECT
 from .records import SAVE, Memory, content_hash, from_row, kept_claims, kept_list, kept_object
 from .rows import Columns, decoded
 from .schema import fresh_parts, parts_of
+from .shared_facts import snapshot
+from .shared_log import SHARED_TENANT, broken_log, has_log, read_log
 from .vectors import from_blob, is_sound
 
 # What SQLite says of a value that a column may not have: the pages themselves are sound.
@@ -62,6 +64,11 @@ _QUERIES = {
         "FROM synthesized_from JOIN memories d ON d.id = derived_id "
         "JOIN memories s ON s.id = source_id WHERE d.tenant <> s.tenant"
     ),
+    "lost witness": (
+        "SELECT 'memory ' || id || ' was purged, and lineage has not its text any more' "
+        "FROM witnesses WHERE NOT EXISTS (SELECT 1 FROM synthesized_from "
+        "WHERE source_id = id AND source_content IS NOT NULL)"
+    ),
     "mixed dimensions": (
         "SELECT 'the vectors of ' || model || ' have ' || min(dimensions) || ' to ' || "
         "max(dimensions) || ' dimensions' FROM embeddings GROUP BY model "
@@ -98,7 +105,7 @@ def check_file(file: MemoryFile) -> Health:
         return Health(schema_version(file), 0, 0, 0, tuple(problems))
     for name, sql in _QUERIES.items():
         problems += [Problem(name, row[0]) for row in file.db.conn.execute(sql)]
-    problems += _orphans(file) + _texts(file) + _vectors(file)
+    problems += _orphans(file) + _texts(file) + _vectors(file) + _shared(file)
     memories, embeddings, edges = (
         file.value(f"SELECT count(*) FROM {table}")
         for table in ("memories", "embeddings", "synthesized_from")
@@ -149,7 +156,12 @@ def _is_sound_text(file: MemoryFile, memory: Memory) -> bool:
     if "\ufffd" not in memory.content:
         return True
     # It may stand for bytes that are no text, or be there itself.
-    kept = file.value("SELECT CAST(content AS BLOB) FROM memories WHERE id = ?", [memory.id])
+    kept = file.value(
+        "SELECT CAST(content AS BLOB) FROM memories WHERE id = ?1 UNION ALL "
+        "SELECT CAST(source_content AS BLOB) FROM synthesized_from "
+        "WHERE source_id = ?1 AND source_content IS NOT NULL",
+        [memory.id],
+    )
     return bool(kept == memory.content.encode())
 
 
@@ -235,12 +247,32 @@ def _texts(file: MemoryFile) -> list[Problem]:
     return problems
 
 
+def _shared(file: MemoryFile) -> list[Problem]:
+    """Check that the log of shared knowledge is what was written, and the memories what it says."""
+    broken = broken_log(file)
+    if broken is not None:
+        return [Problem("damaged log", broken)]
+    if not has_log(file):
+        return []
+    facts = {one.memory_id: one.content for one in snapshot(read_log(file))}
+    rows = file.db.conn.execute(
+        "SELECT id, content FROM memories WHERE tenant = ? AND status = 'active'", [SHARED_TENANT]
+    )
+    there = dict(rows.fetchall())
+    wrong = {one for one in (*facts, *there) if facts.get(one) != there.get(one)}
+    return [
+        Problem("shared knowledge", f"memory {one} is not what the log says")
+        for one in sorted(map(str, wrong))
+    ]
+
+
 def _vectors(file: MemoryFile) -> list[Problem]:
     import numpy as np
 
     problems = []
     for memory_id, model, blob in file.db.conn.execute(
-        "SELECT memory_id, model, vector FROM embeddings"
+        "SELECT memory_id, model, vector FROM embeddings "
+        "UNION ALL SELECT id, model, vector FROM witness_vectors"
     ):
         if not is_sound(blob):
             length = float(np.linalg.norm(from_blob(blob).astype(np.float64)))

@@ -441,8 +441,126 @@ def version_6(db: Database) -> None:
         db.conn.execute(statement)
 
 
+_VERSION_9 = """
+CREATE TABLE witnesses (
+    -- A row per memory that was purged: what nights go on reading of it, so that they do not bring
+    -- together what it kept apart. Its text stands in `synthesized_from`.
+    id           TEXT PRIMARY KEY NOT NULL,
+    tenant       TEXT NOT NULL,
+    content_hash TEXT NOT NULL,
+    -- The columns of the memory that a plan reads.
+    image        TEXT NOT NULL CHECK (json_valid(image) AND json_type(image) = 'object'),
+    -- The names that it mentions.
+    names        TEXT NOT NULL CHECK (json_valid(names) AND json_type(names) = 'array'),
+    -- The purge.
+    run_id       TEXT NOT NULL
+) STRICT, WITHOUT ROWID;
+CREATE INDEX witnesses_by_tenant ON witnesses (tenant);
+
+CREATE TABLE witness_vectors (
+    -- A row per purged memory and embedding model: its vector, as in `embeddings`.
+    id           TEXT NOT NULL REFERENCES witnesses (id) ON DELETE CASCADE,
+    model        TEXT NOT NULL,
+    dimensions   INTEGER NOT NULL CHECK (dimensions > 0),
+    vector       BLOB NOT NULL CHECK (length(vector) = 4 * dimensions),
+    content_hash TEXT NOT NULL,
+    PRIMARY KEY (id, model)
+) STRICT;
+"""
+
+
+def version_9(db: Database) -> None:
+    """Keep what nights read of purged memories."""
+    for statement in _statements(_VERSION_9):
+        db.conn.execute(statement)
+
+
+_VERSION_8 = """
+CREATE TABLE shared_log (
+    -- A row per thing that was done to the facts that a whole organisation shares: rows are added,
+    -- never changed and never deleted. What holds at a moment is what the rows up to it say.
+    sequence  INTEGER PRIMARY KEY,
+    -- Not before that of the row in front of it.
+    at        TEXT NOT NULL,
+    operation TEXT NOT NULL CHECK (operation IN ('publish', 'retract', 'admit', 'dismiss')),
+    -- The name of a fact, or of an author who is admitted or dismissed.
+    subject   TEXT NOT NULL CHECK (subject <> ''),
+    -- Of the fact, or of what the author may do: 1, 2, 3 ...
+    version   INTEGER NOT NULL CHECK (version > 0),
+    -- What a fact says, or as JSON what an author is; NULL where it ends.
+    content   TEXT CHECK ((content IS NULL) = (operation IN ('retract', 'dismiss'))),
+    author    TEXT NOT NULL CHECK (author <> ''),
+    -- What the author was then.
+    kind      TEXT NOT NULL CHECK (kind IN ('human', 'agent')),
+    seniority INTEGER CHECK ((seniority IS NULL) = (kind = 'human')),
+    reason    TEXT,
+    -- The memory that says it.
+    memory_id TEXT CHECK ((memory_id IS NULL) = (operation <> 'publish')),
+    -- sha256 of this row and of the digest in front of it.
+    digest    TEXT NOT NULL
+) STRICT;
+CREATE UNIQUE INDEX shared_log_by_subject
+ON shared_log (operation IN ('admit', 'dismiss'), subject, version);
+CREATE INDEX shared_log_by_memory ON shared_log (memory_id) WHERE memory_id IS NOT NULL;
+
+CREATE TRIGGER shared_log_grows BEFORE INSERT ON shared_log
+WHEN new.sequence IS NOT (SELECT coalesce(max(sequence), 0) + 1 FROM shared_log)
+BEGIN
+    SELECT RAISE(ABORT, 'shared knowledge: rows are added behind the others');
+END;
+CREATE TRIGGER shared_log_stays BEFORE UPDATE ON shared_log
+BEGIN
+    SELECT RAISE(ABORT, 'shared knowledge: its log is never changed');
+END;
+CREATE TRIGGER shared_log_is_kept BEFORE DELETE ON shared_log
+BEGIN
+    SELECT RAISE(ABORT, 'shared knowledge: its log is never deleted');
+END;
+
+-- As soon as there is a log, the tenant's memories are what it says, whoever writes to the file.
+CREATE TRIGGER shared_memory_added BEFORE INSERT ON memories
+WHEN new.tenant = 'shared' AND EXISTS (SELECT 1 FROM shared_log)
+AND NOT EXISTS (
+    SELECT 1 FROM shared_log WHERE memory_id = new.id AND content = new.content
+)
+BEGIN
+    SELECT RAISE(ABORT, 'shared knowledge: only what is published gets into this tenant');
+END;
+CREATE TRIGGER shared_memory_changed BEFORE UPDATE OF id, tenant, content ON memories
+WHEN 'shared' IN (old.tenant, new.tenant) AND EXISTS (SELECT 1 FROM shared_log)
+AND (old.id, old.tenant, old.content) IS NOT (new.id, new.tenant, new.content)
+BEGIN
+    SELECT RAISE(ABORT, 'shared knowledge: another text is a new version, to be published');
+END;
+CREATE TRIGGER shared_memory_deleted BEFORE DELETE ON memories
+WHEN old.tenant = 'shared' AND old.status = 'active'
+AND EXISTS (SELECT 1 FROM shared_log WHERE memory_id = old.id)
+BEGIN
+    SELECT RAISE(ABORT, 'shared knowledge: what holds no longer is retracted, not deleted');
+END;
+-- What ages memories goes through all of a file: it passes over these, and takes the others.
+CREATE TRIGGER shared_memory_ended BEFORE UPDATE OF status ON memories
+WHEN old.tenant = 'shared' AND EXISTS (SELECT 1 FROM shared_log WHERE memory_id = old.id)
+AND (new.status = 'active') IS NOT EXISTS (
+    SELECT 1 FROM shared_log AS published WHERE memory_id = old.id AND NOT EXISTS (
+        SELECT 1 FROM shared_log WHERE operation IN ('publish', 'retract')
+        AND subject = published.subject AND sequence > published.sequence
+    )
+)
+BEGIN
+    SELECT RAISE(IGNORE);
+END;
+"""
+
+
+def version_8(db: Database) -> None:
+    """Hold what a whole organisation knows, as a log of what was published and retracted."""
+    for statement in _statements(_VERSION_8):
+        db.conn.execute(statement)
+
+
 # Oldest first. One is never edited after a release: a change of the schema is a new function.
-STEPS = (version_1, version_2, version_3, version_4, version_5, version_6)
+STEPS = (version_1, version_2, version_3, version_4, version_5, version_6, version_9, version_8)
 
 
 def newest_version() -> int:

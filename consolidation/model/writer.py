@@ -19,6 +19,7 @@ from slowwave.consolidation.writing.writer import TOGETHER, Job
 from slowwave.store.ledger import Answer
 
 from . import prompts
+from .asker import Asker
 from .asking import CallFailed, Model
 from .calls import Endpoint, open_model
 from .dialogue import WindowDialogue
@@ -103,6 +104,18 @@ class ModelWriter:
         if self._meter is not None:
             self._meter.give_back()
 
+    def asker(self) -> Asker:
+        """Return what asks the same model single questions. Raises `ModelError`."""
+        self.make_ready()
+        assert self._opened is not None  # noqa: S101 - make_ready has set it
+        return Asker(self._opened, self._endpoint.model, self._open_meter(self._opened))
+
+    def _open_meter(self, model: Model) -> UsageMeter:
+        """Return the one for all that this writer asks: a tried night spends of it, too."""
+        if self._meter is None:
+            self._meter = UsageMeter(self._limits, model.price, self._owner)
+        return self._meter
+
     def _open(self, endpoint: Endpoint) -> Model:
         return self._recordings.model(endpoint.model, partial(open_model, endpoint))
 
@@ -121,10 +134,8 @@ class ModelWriter:
             )
             for job in jobs
         )
-        if self._meter is None:
-            # One for all that this writer writes: a night that was tried before spends of it, too.
-            self._meter = UsageMeter(self._limits, self._opened.price, self._owner)
-        self._dispatcher = Dispatcher(self._opened, self._meter, self._concurrency)
+        meter = self._open_meter(self._opened)
+        self._dispatcher = Dispatcher(self._opened, meter, self._concurrency)
         session = _Session(self._opened, self._dispatcher, verifier, answers)
         # So many wait ready for their call that none waits for what is done between two looks.
         yield from session.run(questions, 4 * self._concurrency)

@@ -19,11 +19,19 @@ from msgspec import DecodeError, Struct
 from msgspec.json import Decoder, encode
 
 from slowwave.consolidation.options import PlanOptions
-from slowwave.consolidation.proposals import Conflict, Plan, Refusal, Suspicion, TooLong, Undecided
+from slowwave.consolidation.proposals import (
+    Conflict,
+    Dense,
+    Plan,
+    Refusal,
+    Suspicion,
+    TooLong,
+    Undecided,
+)
 from slowwave.store.cache import forget_cached, keep_cached
 from slowwave.store.file import open_reading, open_writing
 from slowwave.store.idle import keep_idle_report, read_idle_report, rests_until
-from slowwave.store.memories import chosen_tenants
+from slowwave.store.memories import consolidated_tenants
 from slowwave.store.neighbours import keep_parts
 from slowwave.store.records import json_text
 
@@ -83,7 +91,7 @@ class IdleMarks:
         with open_reading(self._path) as file:
             rests = [
                 rests_until(file, tenant, self._key, self._now)
-                for tenant in chosen_tenants(file, ())
+                for tenant in consolidated_tenants(file, ())
             ]
         ends = [rest[0] for rest in rests if rest is not None]
         if len(ends) < len(rests):
@@ -95,7 +103,7 @@ class IdleMarks:
         with open_reading(self._path) as file:
             return {
                 tenant: _read(read_idle_report(file, tenant, self._key, self._now))
-                for tenant in chosen_tenants(file, chosen)
+                for tenant in consolidated_tenants(file, chosen)
             }
 
     def found(
@@ -153,6 +161,7 @@ class _Report(Struct, array_like=True):
     too_long: tuple[TooLong, ...]
     damaged: tuple[str, ...]
     undecided: tuple[Undecided, ...]
+    dense: tuple[Dense, ...]
 
 
 _REPORT = Decoder(_Report)
@@ -166,6 +175,7 @@ def _written(plan: Plan) -> bytes:
         plan.too_long,
         plan.damaged,
         plan.undecided,
+        plan.dense,
     )
     return zlib.compress(encode(report), level=1)
 
@@ -184,4 +194,5 @@ def _read(report: bytes | None) -> Plan | None:
         too_long=found.too_long,
         damaged=found.damaged,
         undecided=found.undecided,
+        dense=found.dense,
     )
