@@ -32,9 +32,9 @@ from fleets import (
 )
 from model_server import model_server
 from nights import execute, fill, picture, told
+from readme import every_command
 from test_cli import Cli, cli, damage, foreign
 from test_model_writer import near_pairs
-from test_settings import every_command
 
 from slowwave.cli.app import FLEET_COMMANDS
 from slowwave.cli.fleet_worker import writer_of

@@ -11,10 +11,8 @@ import readme
 from nights import fill, told
 from test_cli import Cli, cli
 from test_plan import TWINS
-from typer.core import TyperCommand, TyperOption
-from typer.main import get_command
+from typer.core import TyperOption
 
-from slowwave.cli.app import app
 from slowwave.cli.settings import KEYS
 
 __all__ = ["cli"]  # a fixture of test_cli, asked for by name
@@ -86,20 +84,10 @@ def test_a_config_that_is_named_must_be_there(memory_file: Path, cli: Cli) -> No
     assert "none.toml" in ended.err
 
 
-def every_command() -> dict[str, TyperCommand]:
-    """Return each command by its words, those of groups too."""
-    top = get_command(app).commands  # type: ignore[attr-defined]  # a group has commands
-    found: dict[str, TyperCommand] = {}
-    for name, command in top.items():
-        within = getattr(command, "commands", None)
-        found |= {f"{name} {one}": of for one, of in within.items()} if within else {name: command}
-    return found
-
-
 def options() -> dict[str, TyperOption]:
     return {
         parameter.name: parameter
-        for command in every_command().values()
+        for command in readme.every_command().values()
         for parameter in command.params
         if isinstance(parameter, TyperOption) and parameter.name not in ("help", "config")
     }
