@@ -113,6 +113,11 @@ def read_queue(opened: MemoryFile, decided: bool = False) -> list[Waiting]:
     return sorted(queue, key=lambda one: (one.decision.run_id, one.kept.place))
 
 
+def seen_again(opened: MemoryFile, waiting: Waiting) -> Waiting:
+    """Return what waits with its sources as they are now. Raises `StoreError`."""
+    return _waiting(opened, waiting.decision, waiting.kept)
+
+
 def _waiting(opened: MemoryFile, decision: Decision, kept: Kept) -> Waiting:
     from slowwave.consolidation.running.apply import find_stale
     from slowwave.store.memories import read_memories

@@ -145,6 +145,18 @@ def decide_waiting(
     )
 
 
+def let_wait(file: MemoryFile, decision: Decision, now: str) -> None:
+    """Let a proposal wait as it did, within the transaction of the caller.
+
+    decision: as it was when it waited. now: later than what was decided about it since.
+    """
+    file.db.conn.execute(
+        "UPDATE proposals SET state = 'pending', decided_at = ?, why = ? "
+        "WHERE run_id = ? AND key = ?",
+        [now, decision.why, decision.run_id, decision.key],
+    )
+
+
 def read_runs(file: MemoryFile) -> list[Run]:
     """Return every run, oldest first."""
     return [_run(row) for row in file.rows("SELECT * FROM runs ORDER BY started_at, id")]
