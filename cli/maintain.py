@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -14,8 +14,11 @@ from slowwave.consolidation.proposals import OPERATIONS
 from slowwave.consolidation.vectors.embedder import DEFAULT_MODEL, SentenceEmbedder
 from slowwave.store.purge import KEPT_DAYS
 
+from .asking import refuse_to_ask
 from .exits import Code
 from .foreign import FormatOption, StateOption, place_of
+from .log_lines import LogFormat, log_lines
+from .metrics import refuse_unwritable_metrics
 from .night import Night
 from .output import Output
 from .report_file import refuse_unwritable
@@ -27,6 +30,7 @@ from .settings import (
     QuietOption,
     is_on_command_line,
 )
+from .watch import Watch
 from .writers import make_recordings, make_writer, operations_of
 
 if TYPE_CHECKING:
@@ -210,6 +214,20 @@ def maintain(
             help="Write what it did, or would do, as a page (.html) or as Markdown (.md).",
         ),
     ] = None,
+    log_format: Annotated[
+        LogFormat,
+        typer.Option(
+            help="What stderr gets: sentences, or a JSON object a line (with --quiet, too)."
+        ),
+    ] = "text",
+    metrics_file: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="PATH",
+            help="Write what it did as metrics of Prometheus, for the node exporter's textfile "
+            "collector (.prom); a dry run writes none.",
+        ),
+    ] = None,
     exit_code: Annotated[
         bool, typer.Option("--exit-code", help="With --dry-run: end with 4 if there is work to do.")
     ] = False,
@@ -229,6 +247,7 @@ def maintain(
     files each is maintained by itself, and the worst exit code counts. A budget is of one file. A
     slowwave.toml beside the first of them is for all.
     """
+    log_lines().wanted = log_format == "json"
     if not files:
         raise typer.BadParameter("Name the memory file, or set SLOWWAVE_FILE.")
     if not consolidate and not purge:
@@ -244,12 +263,14 @@ def maintain(
     if guard is not None and dry_run and not ask and not given.isdisjoint(_ASKING):
         raise typer.BadParameter("In a dry run --guard goes with --ask: what is measured is asked.")
     _refuse_report(report, files)
+    if metrics_file is not None and not dry_run:
+        refuse_unwritable_metrics(metrics_file)
     if plan_out is not None and len(files) > 1:
         raise typer.BadParameter("--plan-out takes the plan of one file.")
     if plan_out is not None and plan_out.exists():
         raise typer.BadParameter(f"{plan_out} exists already.")
     if interactive:
-        _refuse_to_ask(given, len(files))
+        refuse_to_ask(given, len(files), log_format)
         review = "always"  # until the person has answered
     output = Output(json, quiet)
     for one, others in _IDLE_WITHOUT.items():
@@ -288,6 +309,7 @@ def maintain(
         # The questions show what a report would.
         Output(json, quiet or interactive),
         plan_out,
+        Watch(None if dry_run else metrics_file),
     )
     places = [place_of(file, format, state, writes=not dry_run) for file in files]
     if backup and any(one.mirror for one in places):
@@ -298,19 +320,6 @@ def maintain(
 
         code = max(code, ask_each(places[0], SentenceEmbedder(embedder), output))
     raise typer.Exit(code)
-
-
-def _refuse_to_ask(given: Collection[str], files: int) -> None:
-    """Refuse questions where nobody can answer them, or nothing would come of the answers."""
-    from .asking import sees_questions
-
-    for one in ("dry_run", "json", "quiet", "guard"):
-        if one in given:
-            raise typer.BadParameter(f"--interactive does not go with {_spelled(one)}.")
-    if "consolidate" not in given or files > 1:
-        raise typer.BadParameter("--interactive goes with --consolidate and one file.")
-    if not sees_questions():
-        raise typer.BadParameter("--interactive needs a terminal: 'slowwave review' needs none.")
 
 
 def _guard(questions: str | None, limit: float) -> RecallGuard | None:

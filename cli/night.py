@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -22,6 +23,7 @@ from .recall_guard import guard_as_json, guard_as_text
 from .report import as_json, as_text, budget_as_json, budget_as_text
 from .report_file import write_report
 from .signals import signals_of_this_command
+from .watch import Watch
 
 if TYPE_CHECKING:
     from slowwave.consolidation.evaluation.guard import RecallGuard, Verdict
@@ -63,6 +65,8 @@ class Night:
     output: Output
     # Where a dry run writes its plan, for `slowwave apply`.
     plan_out: Path | None = None
+    # What is told to those who watch.
+    watch: Watch = field(default_factory=lambda: Watch(None))
 
     def on(self, files: Sequence[Place]) -> int:
         """Maintain the files, one after the other, and give the worst of their exit codes.
@@ -97,7 +101,22 @@ class Night:
         return code
 
     def _on(self, place: Place) -> tuple[int, dict[str, Any]]:
-        writer, signals, full = self.writer(), signals_of_this_command(), place.budget()
+        writer = self.writer()
+        self.watch.begin(place.named, self.dry_run, writer.model)
+        try:
+            code, found = self._carried_out(place, writer)
+        except BaseException as error:
+            self.watch.failed(place.named, error)
+            raise
+        try:
+            self.watch.end(place.named, code)
+        except StoreError as error:
+            code = code if code not in (Code.DONE, Code.WORK_TO_DO) else Code.PARTLY
+            self.output.error(error.message, error.hint, code)
+        return code, found
+
+    def _carried_out(self, place: Place, writer: Writer) -> tuple[int, dict[str, Any]]:
+        signals, full = signals_of_this_command(), place.budget()
         if (remark := place.remark()) is not None:
             self.output.note(clean(remark))
         with place.reading() if self.dry_run else place.brought_up_to_date() as memory_file:
@@ -123,6 +142,7 @@ class Night:
             if self.plan_out is not None:
                 self._write_plan(self.plan_out, memory_file, outcome, writer)
             with signals.limited():
+                self.watch.came_of_it(place.named, outcome, partial(_waiting, memory_file))
                 try:
                     self._report(outcome, memory_file, place.named, writer)
                 except StoreError as error:
@@ -233,6 +253,15 @@ class Night:
                 "The next one finds it out again."
             )
         return code
+
+
+def _waiting(memory_file: Path) -> int:
+    """Count what waits for a person."""
+    from slowwave.store.file import open_reading
+    from slowwave.store.ledger import read_waiting
+
+    with open_reading(memory_file) as file:
+        return len(read_waiting(file))
 
 
 def _without_stale(
