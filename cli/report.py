@@ -22,6 +22,7 @@ from .leftovers import (
 )
 from .memory_texts import MemoryTexts, ShownMemory, counted, dated, in_time, memories_of
 from .output import clean, shortened
+from .waiting import set_aside_as_text
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -69,6 +70,7 @@ def as_json(outcome: Outcome, file: str, dry_run: bool, writer: Writer) -> dict[
         "suspicious": list(map(vars, outcome.plan.suspicious)),
         "too_long": list(map(vars, outcome.plan.too_long)),
         "damaged": outcome.plan.damaged,
+        "set_aside": list(map(vars, outcome.set_aside)),
         "purged": outcome.purged.ids,
         "kept": asdict(outcome.purged.kept),
         "purge": {"run": outcome.purged.run_id, "why": outcome.purged.why},
@@ -285,9 +287,10 @@ def _left_out(plan: Plan) -> list[str]:
 
 
 def _beside(outcome: Outcome, dry_run: bool) -> list[str]:
-    """Say what was purged, and where the backup lies."""
+    """Say what waits no more, what was purged, and where the backup lies."""
     backup = [clean(f"As it was before: {outcome.backup}")] if outcome.backup else []
-    return [*_purge(outcome.purged, dry_run), *backup]
+    outdated = set_aside_as_text(outcome.set_aside, dry_run)
+    return [*outdated, *_purge(outcome.purged, dry_run), *backup]
 
 
 def _suspicions(suspicious: tuple[Suspicion, ...]) -> str:

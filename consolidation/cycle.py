@@ -6,10 +6,12 @@ same way as far as the plan; there the dry run ends.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 
 from slowwave.store.file import maintenance_lock
+from slowwave.store.records import timestamp
 
 from .options import CycleOptions
 from .progress import Progress
@@ -19,6 +21,7 @@ from .running.outcome import Outcome
 from .running.preflight import Preflight
 from .running.rehearsal import rehearse
 from .running.save_findings import save_findings
+from .running.set_aside import SetAside, set_aside_outdated
 from .running.survey import Surveyor
 from .runtime.interruption import Interruption
 from .vectors.embedder import Embedder
@@ -51,9 +54,13 @@ def run_cycle(
         run = RunInFile(path, embedder, writer, now, options.shown, preflight, options.review)
         with end_if_interrupted(run, interruption):
             preflight.bring_up_to_date()
+            outdated: tuple[SetAside, ...] = ()
+            if options.consolidate:
+                outdated = set_aside_outdated(path, options.tenants, preflight, timestamp(now))
             survey = surveyor.survey(run)
             executed = carry_out_plan(run, survey, surveyor, progress, interruption)
         outcome = close_run(path, run, survey, executed, interruption)
+        outcome = replace(outcome, set_aside=outdated)
         outcome = purge_after_run(path, outcome, survey, now, interruption)
         found = survey.found
         # The next survey needs the room.

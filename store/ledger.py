@@ -123,10 +123,13 @@ def read_waiting(file: MemoryFile) -> list[Decision]:
 
 
 def read_reviewed(file: MemoryFile) -> list[Decision]:
-    """Return what a person decided about, as it waited, in the order in which it was proposed."""
+    """Return what waited and does no more, in the order in which it was proposed.
+
+    A person decided about it, or its sources changed.
+    """
     rows = file.rows(
         "SELECT * FROM proposals WHERE json_extract(numbers, '$.kept') IS NOT NULL "
-        "AND state IN ('approved', 'declined') ORDER BY run_id, operation, key"
+        "AND state IN ('approved', 'declined', 'stale') ORDER BY run_id, operation, key"
     )
     return list(map(_decision, rows))
 

@@ -12,6 +12,7 @@ from slowwave.store.errors import StoreError
 from slowwave.store.memories import Counts
 
 from .purge import Purged
+from .set_aside import SetAside
 
 
 @dataclass(frozen=True)
@@ -33,6 +34,8 @@ class Outcome:
     # Whether how it ended is in the file, too: another program may have held that.
     end_is_kept: bool = True
     purged: Purged = field(default_factory=Purged)
+    # What waited for a person and cannot be applied any more; a real run has set it aside.
+    set_aside: tuple[SetAside, ...] = ()
     # Where the backup lies that was made before the first change.
     backup: Path | None = None
     # Why what was found out is not kept for the next run, which finds it out again.

@@ -20,6 +20,7 @@ from slowwave.store.file import open_reading
 from .ending import planned_outcome
 from .outcome import Outcome
 from .review import Reviewing
+from .set_aside import find_outdated
 from .survey import Surveyor
 
 if TYPE_CHECKING:
@@ -43,6 +44,8 @@ def rehearse(
         survey = surveyor.survey()
         reviewing = Reviewing(options.review)
         outcome = planned_outcome(survey, reviewing)
+        if options.consolidate:
+            outcome = replace(outcome, set_aside=find_outdated(path, options.tenants))
         if not options.ask:
             return outcome
         views = survey.views
