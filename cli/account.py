@@ -78,6 +78,8 @@ class Item:
     # Whose words it has, where they are a model's.
     wording: tuple[str, ...]
     undo: str | None
+    # The command that applies it, where it waits for a person.
+    approve: str | None = None
 
     @property
     def stands(self) -> bool:
@@ -165,6 +167,10 @@ class Account:
     def look_again(self) -> str:
         """The command that lists what a night would keep apart now."""
         return f"slowwave maintain {shlex.quote(self.file)} --consolidate --dry-run --verbose"
+
+
+def _approve_command(file: str, key: str) -> str:
+    return f"slowwave review {shlex.quote(file)} approve {shlex.quote(key[:_SHORT])}"
 
 
 def undo_command(file: str, which: str) -> str:
@@ -361,6 +367,7 @@ def _decided(
         one.derived or one.survivor,
         _wording(claims),
         undo_command(file, one.key[:_SHORT]) if one.state == "applied" else None,
+        _approve_command(file, one.key) if one.state == "pending" else None,
     )
 
 
