@@ -27,7 +27,7 @@ from slowwave.consolidation.recall.hit import Hit
 from slowwave.consolidation.running.outcome import Outcome
 from slowwave.consolidation.runtime.redaction import without_secrets
 from slowwave.consolidation.text.injection import commands
-from slowwave.consolidation.writing.writer import ExtractiveWriter, Writer
+from slowwave.consolidation.writing.writer import BuiltInWriter, Writer
 from slowwave.store.errors import ChangedSince, StoreError
 from slowwave.store.feedback import LEAST_TRUST, Judged
 from slowwave.store.ledger import Decision, Run
@@ -67,7 +67,7 @@ def make_server(
     memory: AgentMemory,
     file: Path,
     writes: bool,
-    writer_of: Callable[[], Writer] = ExtractiveWriter,
+    writer_of: Callable[[], Writer] = BuiltInWriter,
 ) -> MCPServer:
     """Return a server with the tools that read, and where it may, with those that write.
 
@@ -371,6 +371,7 @@ def _hit(hit: Hit) -> dict[str, Any]:
         "relevance": round(hit.relevance, 4),
         "sources": hit.sources,
         "later": None if hit.later is None else hit.later.id,
+        "perhaps_later": None if hit.perhaps_later is None else hit.perhaps_later.id,
     }
     if hit.key.id != memory.id:
         told["found_by"] = hit.key.content

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Annotated, Any, NoReturn
 
 import typer
-from typer.core import TyperCommand, TyperOption
+from typer.core import TyperArgument, TyperCommand, TyperOption
 
 CONFIG_NAME = "slowwave.toml"
 # What TOML has to say for each type of an option; a text for all others.
@@ -30,6 +30,10 @@ class ConfiguredCommand(TyperCommand):
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         """Give each option an environment variable, unless it concerns a single call."""
         super().__init__(*args, **kwargs)
+        for argument in self.params:
+            if isinstance(argument, TyperArgument) and argument.metavar is not None:
+                # The metavar says it: else the help has "FILE <list[Path]>".
+                argument.display_type = _no_label  # type: ignore[method-assign]  # of this one only
         for option in self.params:
             if not isinstance(option, TyperOption) or option.name not in _CONFIGURED:
                 continue
@@ -49,8 +53,13 @@ class ConfiguredCommand(TyperCommand):
         return parser
 
 
+def _no_label(ctx: object) -> str:
+    """Return nothing to show of a type."""
+    return ""
+
+
 def _beside(context: typer.Context, value: Path | None) -> Path | None:
-    """Take the config file that lies beside the memory file, unless --config names one."""
+    """Take the config file next to the memory file, unless --config names one."""
     if value is not None and "config" not in context.meta:
         beside = value.parent / CONFIG_NAME
         if _is_there(beside):
@@ -140,6 +149,19 @@ def is_on_command_line(context: typer.Context, name: str) -> bool:
     return source is not None and source.name == "COMMANDLINE"
 
 
+def source_of(context: typer.Context, name: str) -> str:
+    """Return in words where the value of an option comes from."""
+    source = context.get_parameter_source(name)
+    match source and source.name:
+        case "COMMANDLINE":
+            return "the command line"
+        case "ENVIRONMENT":
+            return f"SLOWWAVE_{name.upper()}"
+        case "DEFAULT_MAP":
+            return f"{name} in {context.meta[_READ]}"
+    return "default"
+
+
 def _read(path: Path) -> dict[str, Any]:
     try:
         table = tomllib.loads(path.read_text("utf-8"))
@@ -175,7 +197,7 @@ FileArgument = Annotated[
 FilesArgument = Annotated[
     list[Path] | None,
     typer.Argument(
-        metavar="FILE...",
+        metavar="FILE",
         help="The memory file, or several.",
         envvar="SLOWWAVE_FILE",
         is_eager=True,
@@ -183,6 +205,13 @@ FilesArgument = Annotated[
         show_default=False,
         readable=False,
     ),
+]
+TenantsOption = Annotated[
+    list[str] | None, typer.Option(metavar="NAME", help="Only this tenant; again for more.")
+]
+EmbedderOption = Annotated[
+    str,
+    typer.Option(metavar="NAME|PATH", help="A sentence-transformers model on this machine."),
 ]
 ConfigOption = Annotated[
     Path | None,
@@ -203,6 +232,8 @@ QuietOption = Annotated[
 # those that are said of one call only (what undo takes back, and whether it only rehearses).
 KEYS = frozenset(
     {
+        *("all_phases", "enabled", "expire", "retain", "decay", "max_active"),
+        *("min_interval", "min_new"),
         *("all", "api_base", "ask", "backup", "block", "block_format", "budget"),
         *("checker", "concurrency", "diverse", "guard", "guard_limit", "recency", "worth"),
         *(

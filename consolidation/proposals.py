@@ -70,7 +70,8 @@ class Proposal:
     # The one of the sources that stays and takes the others in: of a merge that needs no judgement,
     # or a memory made before that grows.
     survivor: str | None
-    entities: tuple[str, ...]
+    # Names of what most of the sources are about.
+    topics: tuple[str, ...]
     min_similarity: float
     mean_similarity: float
     reason: str
@@ -92,17 +93,17 @@ class Proposal:
 
 @dataclass(frozen=True)
 class Window:
-    """Memories that lie near each other, which a model is shown together, once.
+    """Memories near each other, which a model is shown together, once.
 
     What it says of them becomes proposals. Lists go by the order in which they are shown.
     """
 
-    # sha256 of the tenant, of what the model is told, and of the texts.
+    # sha256 of the tenant, of the instructions to the model, and of the texts.
     id: str
     tenant: str
     memories: tuple[str, ...]
     content_hashes: tuple[str, ...]
-    # Texts that nothing lies near: they need not be shown, now or later, but beside something new.
+    # Texts with nothing near them: they are shown, now or later, only with something new.
     alone: tuple[str, ...]
     # Each one's trust, and the occasion on which it was said.
     trusts: tuple[float, ...]
@@ -111,13 +112,13 @@ class Window:
     may_leave: frozenset[str]
     # Those that were made before: they may take others in, and stay word for word.
     derived: frozenset[str]
-    # Pairs that nobody may join: a rule is certain that they differ, or a person took them apart.
+    # Pairs that nobody may join: a guard is certain that they differ, or a person took them apart.
     apart: frozenset[tuple[str, str]]
     operations: frozenset[Operation]
-    # The keys of decisions that stand: what was rejected or undone is not proposed again.
+    # The keys of decisions that hold: what was rejected or undone is not proposed again.
     decided: frozenset[str]
     # The keys of what is not to be done this time, though a model may say it: it is asked the same.
-    left_out: frozenset[str]
+    excluded: frozenset[str]
     # What the question and the answer will take, estimated.
     prompt_tokens: int
     answer_tokens: int
@@ -130,7 +131,7 @@ class Window:
 
 @dataclass(frozen=True)
 class Refusal:
-    """Two memories that lie near each other and must stay two, and which guard says so."""
+    """Two memories near each other that must stay two, and which guard says so."""
 
     operation: Operation
     sources: tuple[str, str]
@@ -155,13 +156,13 @@ class Conflict:
 
 @dataclass(frozen=True)
 class Undecided:
-    """Two or more memories that look like one thing, of which no rule can tell whether they are."""
+    """Memories that look like one thing, of which no guard can tell whether they are."""
 
     sources: tuple[str, ...]
     tenant: str
     # The mean of their pairs.
     similarity: float
-    # What keeps a rule from deciding.
+    # What keeps the guards from deciding.
     why: str
     # What asking a model takes; of a pair without the instructions that it shares with others.
     tokens: int
@@ -197,7 +198,7 @@ class Plan:
     too_long: tuple[TooLong, ...] = ()
     # Ids of memories whose text is no longer what it was.
     damaged: tuple[str, ...] = ()
-    # What no rule can decide.
+    # What no guard can decide.
     undecided: tuple[Undecided, ...] = ()
     # What a model is to be asked; nothing without one.
     windows: tuple[Window, ...] = ()
@@ -257,7 +258,7 @@ State = Literal[
 
 
 @dataclass(frozen=True)
-class CheckedProposal:
+class VerifiedProposal:
     """A proposal with its draft checked: to be applied, or the state and why it is not."""
 
     proposal: Proposal

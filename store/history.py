@@ -1,4 +1,4 @@
-"""What runs did and decided, as JSON lines beside the memories: so that undo works elsewhere."""
+"""What runs did and decided, as JSON lines among the memories: so that undo works elsewhere."""
 
 from __future__ import annotations
 
@@ -23,6 +23,8 @@ _WHOLE = {
     "answers": "key",
     "asked": "tenant, content_hash, key",
     "disputes": "tenant, earlier_hash, later_hash",
+    "witnesses": "id",
+    "witness_vectors": "id, model",
     "entities": "id",
     "memory_entities": "memory_id, entity_id",
     "entity_scans": "memory_id",
@@ -86,7 +88,7 @@ class History:
         self._can_take = not _has_runs(file) and not _has_memories(file)
         self._emptied: set[str] = set()
         # The number of the first line that was not taken in.
-        self.left_out: int | None = None
+        self.first_skipped: int | None = None
 
     def memory_follows(self) -> None:
         """Note that a memory's line came: after rows of history it begins another file's lines."""
@@ -99,7 +101,7 @@ class History:
         Raises ValueError if the file cannot hold it.
         """
         if not self._can_take:
-            self.left_out = self.left_out or number
+            self.first_skipped = self.first_skipped or number
             return
         try:
             self._columns.refuse_unknown(of.table, of.row)

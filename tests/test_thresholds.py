@@ -26,7 +26,7 @@ NO_DECISIONS = {
     "model/calls.py": {0.1, 2.0, 30.0, 60.0},
     "model/writer.py": {0.2},
     # How far an estimate of tokens may be exceeded: of money, not of memories.
-    "model/budget.py": {1.25},
+    "model/usage_limits.py": {1.25},
 }
 
 

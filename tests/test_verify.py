@@ -14,7 +14,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from texts import draft, sources
 
-from slowwave.consolidation.planning.extractive import compose_synthesis
+from slowwave.consolidation.planning.composition import compose_synthesis
 from slowwave.consolidation.proposals import Claim, Draft, Operation, Source
 from slowwave.consolidation.text.reading import read
 from slowwave.consolidation.thresholds import EXTRACT_SOURCES

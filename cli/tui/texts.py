@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from rich.text import Text
 
 from slowwave.cli.differences import Span, mark_differences
-from slowwave.cli.memory_texts import day_of, whose_words
+from slowwave.cli.memory_texts import author_of, day_of
 from slowwave.cli.output import clean, shortened
 
 from .values import compare_values, find_guarded
@@ -56,7 +56,7 @@ def draft_of(waiting: Waiting) -> Text:
     heading = "stays as it is" if proposal.keeps_text else "would stand"
     lines = [_headed(heading, spans, NEW), Text(""), *_values(others, days, draft)]
     if not proposal.keeps_text:
-        worded = dict.fromkeys(whose_words(one) for one in proposal.draft.claims)
+        worded = dict.fromkeys(author_of(one) for one in proposal.draft.claims)
         lines += [Text(clean(one)) for one in worded]
     return Text("\n").join(lines)
 

@@ -31,7 +31,7 @@ class RequestStyle:
         return replace(self, output=left[0]) if left else None
 
 
-def response_format(output: Output, form: prompts.Form) -> dict[str, Any]:
+def response_format(output: Output, form: prompts.AnswerForm) -> dict[str, Any]:
     """Return the parameters that ask for a form of answer; none for "none"."""
     if output == "none":
         return {}

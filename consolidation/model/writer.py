@@ -12,20 +12,23 @@ from collections.abc import Iterator, Sequence
 from functools import partial
 from typing import Literal
 
-from slowwave.consolidation.proposals import AskedWindow, CheckedProposal, State, Usage
-from slowwave.consolidation.writing.checking import Check
-from slowwave.consolidation.writing.writer import TOGETHER, Answers, Job
+from slowwave.consolidation.proposals import AskedWindow, State, Usage, VerifiedProposal
+from slowwave.consolidation.writing.answer_store import AnswerStore
+from slowwave.consolidation.writing.verifier import Verifier
+from slowwave.consolidation.writing.writer import TOGETHER, Job
 from slowwave.store.ledger import Answer
 
 from . import prompts
 from .asking import CallFailed, Model
-from .budget import Budget, BudgetSpent, Ledger
 from .calls import Endpoint, open_model
-from .checker import Models, ModelWithChecker
+from .dialogue import WindowDialogue
 from .dispatcher import Dispatcher
 from .groups import Suggestions
-from .questions import GroupsQuestion, NextSteps, Question, WindowDialogue
+from .question import NextSteps, Question
+from .questions import GroupsQuestion
 from .recording import Recordings
+from .second_opinions import Models, ModelWithSecondOpinions
+from .usage_limits import LimitReached, UsageLimits, UsageMeter
 
 # How often it is looked whether a call takes too long.
 _TICK_S = 0.2
@@ -40,11 +43,11 @@ class ModelWriter:
         self,
         endpoint: Endpoint,
         concurrency: int = 4,
-        budget: Budget | None = None,
+        limits: UsageLimits | None = None,
         recordings: Recordings | None = None,
         checker: Endpoint | Literal["same", "none"] = "same",
     ) -> None:
-        """Take the endpoint, how many calls may be under way, and the budget.
+        """Take the endpoint, how many calls may be under way, and the usage limits.
 
         recordings: where answers go, or come from. checker: who gives the second opinions; with
         none, what needs one counts as turned down.
@@ -53,10 +56,10 @@ class ModelWriter:
         self._checker = checker
         self._recordings = recordings or Recordings()
         self._concurrency = concurrency
-        self._budget = budget or Budget()
+        self._limits = limits or UsageLimits()
         self._opened: Model | None = None
         self._dispatcher: Dispatcher | None = None
-        self._ledger: Ledger | None = None
+        self._meter: UsageMeter | None = None
 
     @property
     def model(self) -> str | None:
@@ -77,7 +80,7 @@ class ModelWriter:
 
     @property
     def key(self) -> str:
-        """The hash of the model, of who checks it if that is another, and of what it is told."""
+        """The hash of the model, of its checker if that is another, and of its instructions."""
         checker = "" if self.checker == self.model else f"\n{self.checker}"
         told = f"{self._endpoint.model}{checker}\n{prompts.INSTRUCTIONS}"
         return hashlib.sha256(told.encode()).hexdigest()
@@ -90,14 +93,14 @@ class ModelWriter:
         if self._opened is None:
             self._opened = self._open(self._endpoint)
             if isinstance(self._checker, Endpoint) and self._checker != self._endpoint:
-                self._opened = ModelWithChecker(self._opened, self._open(self._checker))
+                self._opened = ModelWithSecondOpinions(self._opened, self._open(self._checker))
 
     def _open(self, endpoint: Endpoint) -> Model:
         return self._recordings.model(endpoint.model, partial(open_model, endpoint))
 
     def write(
-        self, jobs: Sequence[Job], check: Check, answers: Answers
-    ) -> Iterator[Sequence[CheckedProposal | AskedWindow]]:
+        self, jobs: Sequence[Job], verifier: Verifier, answers: AnswerStore
+    ) -> Iterator[Sequence[VerifiedProposal | AskedWindow]]:
         """Yield what comes of the windows, as the answers come. Raises `ModelError`."""
         if not jobs:
             return
@@ -110,11 +113,11 @@ class ModelWriter:
             )
             for job in jobs
         )
-        if self._ledger is None:
+        if self._meter is None:
             # One for all that this writer writes: a night that was tried before spends of it, too.
-            self._ledger = Ledger(self._budget, self._opened.price)
-        self._dispatcher = Dispatcher(self._opened, self._ledger, self._concurrency)
-        session = _Session(self._opened, self._dispatcher, check, answers)
+            self._meter = UsageMeter(self._limits, self._opened.price)
+        self._dispatcher = Dispatcher(self._opened, self._meter, self._concurrency)
+        session = _Session(self._opened, self._dispatcher, verifier, answers)
         # So many wait ready for their call that none waits for what is done between two looks.
         yield from session.run(questions, 4 * self._concurrency)
 
@@ -123,11 +126,11 @@ class _Session:
     """One run's questions: which are to be asked, and what comes of them."""
 
     def __init__(
-        self, model: Model, dispatcher: Dispatcher, check: Check, answers: Answers
+        self, model: Model, dispatcher: Dispatcher, verifier: Verifier, answers: AnswerStore
     ) -> None:
         self._model = model
         self._dispatcher = dispatcher
-        self._check = check
+        self._verifier = verifier
         self._answers = answers
         # What is to be asked once more.
         self._again: deque[Question] = deque()
@@ -137,7 +140,7 @@ class _Session:
 
     def run(
         self, questions: Iterator[Question], ahead: int
-    ) -> Iterator[Sequence[CheckedProposal | AskedWindow]]:
+    ) -> Iterator[Sequence[VerifiedProposal | AskedWindow]]:
         """Ask all questions and yield what came of them, in the portions in which it comes."""
         try:
             while True:
@@ -169,7 +172,7 @@ class _Session:
         else:
             self._model.note_kept(question.messages, kept)
             question.charge(Usage(cached=1))
-            self._known.append(question.handle_answer(kept.answer, self._check))
+            self._known.append(question.handle_answer(kept.answer, self._verifier))
 
     def _collect(self, seconds: float) -> None:
         """Keep every answer that has come: it is paid for, and the next moment may be the last."""
@@ -182,15 +185,17 @@ class _Session:
         for one in completed:
             one.question.charge(one.used)
             if isinstance(one.outcome, Answer):
-                self._completed.append(one.question.handle_answer(one.outcome.answer, self._check))
+                self._completed.append(
+                    one.question.handle_answer(one.outcome.answer, self._verifier)
+                )
             else:
-                self._completed.append(_failed(one.question, one.outcome, self._check))
+                self._completed.append(_failed(one.question, one.outcome, self._verifier))
 
     def _next_portion(
         self, questions: Iterator[Question], ahead: int
-    ) -> list[CheckedProposal | AskedWindow]:
+    ) -> list[VerifiedProposal | AskedWindow]:
         """Return what came of questions, some at once, while others land."""
-        found: list[CheckedProposal | AskedWindow] = []
+        found: list[VerifiedProposal | AskedWindow] = []
         while (self._known or self._completed) and len(found) < TOGETHER:
             for one in (self._known or self._completed).popleft():
                 if isinstance(one, Question):
@@ -202,9 +207,9 @@ class _Session:
         return found
 
 
-def _failed(question: Question, error: BaseException, check: Check) -> NextSteps:
+def _failed(question: Question, error: BaseException, verifier: Verifier) -> NextSteps:
     """Return what becomes of a question that was not answered."""
-    if not isinstance(error, BudgetSpent | CallFailed):
+    if not isinstance(error, LimitReached | CallFailed):
         raise error
-    state: State = "skipped" if isinstance(error, BudgetSpent) else "failed"
-    return question.handle_failure(state, str(error), check)
+    state: State = "skipped" if isinstance(error, LimitReached) else "failed"
+    return question.handle_failure(state, str(error), verifier)

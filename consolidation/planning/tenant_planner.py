@@ -26,8 +26,8 @@ from slowwave.consolidation.snapshot.tenant_view import TenantView
 from slowwave.consolidation.text.reading import Reading, read
 from slowwave.store.records import UNDATED, Memory, content_hash
 
+from .composition import method_key
 from .estimates import estimate_undecided
-from .extractive import rules_key
 from .topics import shared_topics
 
 # The members of each part of a group, by their places in it.
@@ -60,7 +60,7 @@ class TenantPlanner:
         self.ruled: set[int] = set()
         self.used: set[int] = set()
         # What commands its reader is never part of a group: only its duplicates become one. Nor is
-        # "yesterday" of a day that nobody knows.
+        # "yesterday" of an unknown day.
         self.readable = [
             row
             for row, one in enumerate(view.memories)
@@ -194,7 +194,7 @@ class TenantPlanner:
             "lacking",
             hashes,
             _WHY,
-            lambda: self._coverage.lacking(read(here.text), read(there.text)),
+            lambda: self._coverage.missing(read(here.text), read(there.text)),
         )
 
     def is_decided(self, operation: Operation, ids: Sequence[str]) -> bool:
@@ -232,7 +232,7 @@ class TenantPlanner:
             source_hashes=hashes,
             leaving=tuple(sorted(leaving)),
             survivor=survivor,
-            entities=topics or shared_topics(self.view, rows),
+            topics=topics or shared_topics(self.view, rows),
             min_similarity=lowest,
             mean_similarity=mean,
             reason=f"{reason}, mean similarity {mean:.2f}",
@@ -249,7 +249,7 @@ class TenantPlanner:
 
     def _key(self, operation: Operation, ids: Sequence[str]) -> str:
         hashes = tuple(self.view.memory(one).content_hash for one in sorted(ids))
-        key = rules_key(operation)
+        key = method_key(operation)
         return proposal_id(operation, self.view.tenant, hashes, key, "extractive")
 
 

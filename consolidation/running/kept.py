@@ -15,6 +15,8 @@ from slowwave.store.errors import UnusableFile
 KEPT = "kept"
 # What tells a run that carried out a person's decisions from others, in its options.
 DECIDED = "decided"
+# What JSON calls the topics of a proposal.
+_TOPICS = "entities"
 
 
 @dataclass(frozen=True)
@@ -24,7 +26,7 @@ class Kept:
     proposal: Proposal
     # Its share of what was asked of a model.
     usage: Usage = field(default_factory=Usage)
-    # The model's name, and the hash of the model and of what it was told; None without one.
+    # The model's name, and the hash of the model and of its instructions; None without one.
     model: str | None = None
     model_key: str | None = None
     # Its place among those that the run kept: what stays in a merge may go on into a later one.
@@ -33,11 +35,14 @@ class Kept:
 
 def as_kept(kept: Kept) -> dict[str, Any]:
     """Return it as JSON has it."""
-    return asdict(kept)
+    found = asdict(kept)
+    return found | {"proposal": _renamed(found["proposal"], "topics", _TOPICS)}
 
 
 def read_kept(found: object) -> Kept:
     """Return what `as_kept` gave. Raises `ValueError` if it did not give it."""
+    if isinstance(found, dict) and isinstance(found.get("proposal"), dict):
+        found = found | {"proposal": _renamed(found["proposal"], _TOPICS, "topics")}
     try:
         return convert(found, Kept)
     except ValidationError as error:
@@ -50,3 +55,7 @@ def kept_of(numbers: Mapping[str, Any], key: str) -> Kept:
         return read_kept(numbers.get(KEPT))
     except ValueError as error:
         raise UnusableFile(f"Proposal {key}, which waits, cannot be read: {error}.") from error
+
+
+def _renamed(fields: Mapping[str, Any], old: str, new: str) -> dict[str, Any]:
+    return {new if name == old else name: value for name, value in fields.items()}

@@ -1,10 +1,10 @@
 """Does a draft say what its sources say, all of it, and nothing else? Decided without a model.
 
 Each content word of a claim stands in a source that it cites (`words.py`), and what closed classes
-of words say does so, too (`closed_classes.py`, `stance.py`); what a claim joins is joined there
-(`joints.py`), who does what to whom is the same (`parties.py`, `places.py`), and values and names
-agree both ways (`details.py`). A draft that does not pass is not written to the file, whoever wrote
-it.
+of words say does so, too (`closed_classes.py`, `stance.py`, `marks.py`). What a claim joins is
+joined there (`joints.py`), who does what to whom is the same (`parties.py`, `places.py`), and
+values and names agree both ways (`details.py`). A draft that does not pass is not written to the
+file, whoever wrote it.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ def find_distance(
     sources: Sequence[Source],
     operation: Operation = "synthesize",
 ) -> list[Fault]:
-    """Return the fault of a draft that lies too far from one of its sources, if there is one.
+    """Return the fault of a draft that is too far from one of its sources, if there is one.
 
     draft_vector: float32, shape (d,), unit length, of the same model as the sources' vectors. The
     voices of a rule are found by what they demand and may lie far apart: one of them must be near.
@@ -112,7 +112,7 @@ def _structure(draft: Draft, known: Mapping[str, Source]) -> Iterator[Fault]:
 def _invented(claim: Claim, cited: Sequence[Source]) -> Iterator[str]:
     """Find the days, values and names of a claim that no source gives."""
     yield from find_misdated(claim, cited)
-    # On what day a source was said may be told within the claim.
+    # On what day a source was said may be part of the claim.
     days = [read(source.observed_at[:10]) for source in cited]
     readings = [read(without_days(source.text)) for source in cited]
     for invented in missing_details(read(without_days(claim.text)), [*readings, *days]):

@@ -1,4 +1,4 @@
-"""The check that every composed or written text passes before it may be written to the file."""
+"""What every composed or written text must pass before it may be written to the file."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 VectorOf = Callable[[str], "NDArray[np.float32]"]
 
 
-class Check:
+class Verifier:
     """Decides whether what a proposal would write may be written to the file."""
 
     def __init__(
@@ -54,7 +54,7 @@ class Check:
             self._announce(proposal.draft.text)
 
     def faults(self, proposal: Proposal, sources: Sequence[Source]) -> list[Fault]:
-        """Return what is wrong with a proposal's draft, beside its sources.
+        """Return what is wrong with a proposal's draft, compared with its sources.
 
         It may be written if there is no fault, or only soft ones that a second opinion clears.
         """
@@ -75,7 +75,7 @@ class Check:
         """Whether either of two texts may tell the other, as far as a model may be believed."""
         return self._likelier(one, other) >= SAME_TO_A_MODEL
 
-    def may_tell(self, texts: Sequence[str], said: str) -> bool:
+    def may_entail(self, texts: Sequence[str], said: str) -> bool:
         """Whether one of some texts, or all together, may tell what is said, however unlikely."""
         together = [" ".join(texts)] if len(texts) > 1 else []
         likelihood = self._coverage.likelihood
@@ -95,7 +95,7 @@ class Check:
         return [
             at
             for at, voice in enumerate(voices)
-            if may_restate(rule, voice) and self.may_tell([rule], voice)
+            if may_restate(rule, voice) and self.may_entail([rule], voice)
         ]
 
     def _softened(
@@ -103,7 +103,7 @@ class Check:
     ) -> list[Fault]:
         """Make faults about denials and moods soft, if the network finds nothing missing.
 
-        What rules are certain of, in texts that are alike otherwise, is no such thing.
+        What guards are certain of, in texts that are alike otherwise, is no such thing.
         """
         text_of = {source.id: source.text for source in sources}
         return [
@@ -134,7 +134,7 @@ class Check:
             found = find_unquoted(draft, sources)
         else:
             found = find_faults(draft, sources, proposal.operation)
-        return [*found, *_left_out(proposal, sources)]
+        return [*found, *_changed_sentences(proposal, sources)]
 
     @cached_property
     def _coverage(self) -> Coverage:
@@ -145,7 +145,7 @@ def _with_sentences(text: str) -> list[str]:
     return list(dict.fromkeys([text, *read(text).sentences]))
 
 
-def _left_out(proposal: Proposal, sources: Sequence[Source]) -> list[Fault]:
+def _changed_sentences(proposal: Proposal, sources: Sequence[Source]) -> list[Fault]:
     """Find the sentences of a memory that grows which do not stand in the draft word for word."""
     if proposal.operation != "synthesize" or proposal.survivor is None:
         return []
