@@ -33,7 +33,14 @@ from slowwave.consolidation.model.questions import GroupsQuestion, WindowDialogu
 from slowwave.consolidation.model.writer import ModelWriter
 from slowwave.consolidation.planning.estimates import estimate_window
 from slowwave.consolidation.progress import Progress
-from slowwave.consolidation.proposals import OPERATIONS, Plan, Window, join_plans
+from slowwave.consolidation.proposals import (
+    OPERATIONS,
+    AskedWindow,
+    CheckedProposal,
+    Plan,
+    Window,
+    join_plans,
+)
 from slowwave.consolidation.running.execute import RunInFile
 from slowwave.consolidation.running.preflight import Preflight
 from slowwave.consolidation.runtime.interruption import Interruption
@@ -141,7 +148,9 @@ def _night(endpoint: Endpoint, view: TenantView, concurrency: int, embedder: Emb
 def _ask_alone(endpoint: Endpoint, view: TenantView, concurrency: int) -> None:
     """Ask the same questions, and do nothing with the answers."""
     model = open_model(endpoint)
-    dispatcher = Dispatcher(model, Ledger(Budget(), model.price), concurrency)
+    dispatcher = Dispatcher[CheckedProposal | AskedWindow](
+        model, Ledger(Budget(), model.price), concurrency
+    )
     for one in _windows(view):
         job = Job(one, tuple(view.sources(one.memories)))
         suggestions = Suggestions(one, job.sources, "")

@@ -23,7 +23,11 @@ class ModelWithChecker:
 
     def __init__(self, writer: Model, checker: Model) -> None:
         """Take both; prices are the dearer one's, and limits of a call the more patient one's."""
-        self._of: dict[Form, Model] = {"groups": writer, "opinions": checker}
+        self._of: dict[Form, Model] = {
+            "groups": writer,
+            "memories": writer,
+            "opinions": checker,
+        }
 
     @property
     def patience_s(self) -> float:

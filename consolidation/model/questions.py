@@ -6,8 +6,6 @@ cannot be used, or an answer that cannot be read.
 
 from __future__ import annotations
 
-import hashlib
-from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
@@ -29,13 +27,10 @@ from slowwave.consolidation.proposals import (
     Usage,
     Window,
 )
-from slowwave.consolidation.text.token_count import count_tokens
 from slowwave.consolidation.verification.faults import Fault
 from slowwave.consolidation.verification.words import is_verbatim
 from slowwave.consolidation.writing.checking import Check
-from slowwave.consolidation.writing.writer import Answers, Job
-from slowwave.store.ledger import Answer, KeptAnswer
-from slowwave.store.records import json_text
+from slowwave.consolidation.writing.writer import Job
 
 from . import prompts
 from .answers import UnreadableAnswer, read_form
@@ -44,9 +39,7 @@ from .fallbacks import fallback_after_opinions, fallback_before_opinions
 from .groups import Group, Suggestion, Suggestions, Unannounced, Unusable
 from .opinions import Doubt, doubts_of, faults_after_opinions
 from .prompts import Form, Messages, StatedGroup, StatedOpinion
-
-# The most tokens of an answer beyond what is expected; a model may be wordier than its sources.
-ANSWER_MARGIN = 1_000
+from .question import Question, Steps
 
 
 @dataclass
@@ -105,74 +98,25 @@ class _Doubted:
 
 
 # What comes of a question: proposals, the end of a window, or what is to be asked next.
-NextSteps = Iterator["CheckedProposal | AskedWindow | Question"]
+NextSteps = Steps[CheckedProposal | AskedWindow]
 
 
-class Question(ABC):
+class WindowQuestion(Question[CheckedProposal | AskedWindow]):
     """A question on the way of one window."""
-
-    form: Form
 
     def __init__(
         self, model: str, dialogue: WindowDialogue, messages: Messages, estimate: Estimate
     ) -> None:
         """Take the model, the messages, and the estimated tokens."""
+        super().__init__(model, messages, estimate)
         self.dialogue = dialogue
-        self.messages = messages
-        self.estimate = estimate
-        self._model = model
-        self._is_repeated = False
-        # Of what was asked first: an answer that could be read the second time is kept for it.
-        self._key = _key(model, messages)
-
-    @abstractmethod
-    def handle_answer(self, text: str, check: Check) -> NextSteps:
-        """Read the answer, and give what came of it, or what to ask next."""
-
-    @abstractmethod
-    def handle_failure(self, state: State, why: str, check: Check) -> NextSteps:
-        """Return what comes of the window without an answer."""
-
-    @property
-    def most_tokens(self) -> int:
-        """The most that the answer may have."""
-        return 2 * self.estimate.answer + ANSWER_MARGIN
-
-    def kept(self, answers: Answers) -> Answer | None:
-        """Return the answer that was paid for before, if it can be read."""
-        found = answers.find(self._key)
-        return found if found is not None and self.is_readable(found.answer) else None
-
-    def to_keep(self, answer: Answer) -> list[KeptAnswer]:
-        """Return what is to be kept of an answer: nothing of one that cannot be read."""
-        readable = self.is_readable(answer.answer)
-        return [(self._key, self._model, answer)] if readable else []
-
-    def is_readable(self, text: str) -> bool:
-        """Whether an answer is in the form that was asked for."""
-        try:
-            read_form(prompts.FORMS[self.form], text)
-        except UnreadableAnswer:
-            return False
-        return True
 
     def charge(self, used: Usage) -> None:
         """Note what was used for it."""
         self.dialogue.charge(used)
 
-    def _ask_for_form(self, text: str, why: str, check: Check) -> NextSteps:
-        """Ask once more for the form."""
-        if self._is_repeated:
-            yield from self.handle_failure("failed", why, check)
-            return
-        self._is_repeated = True
-        self.messages = prompts.ask_for_the_form(self.messages, text, why)
-        more = count_tokens(text) + count_tokens(why)
-        self.estimate = replace(self.estimate, prompt=self.estimate.prompt + more)
-        yield self
 
-
-class GroupsQuestion(Question):
+class GroupsQuestion(WindowQuestion):
     """A question about a window, or about those of its groups that cannot be used."""
 
     form: Form = "groups"
@@ -280,7 +224,7 @@ class GroupsQuestion(Question):
         return proposal.operation in window.operations and proposal.id not in window.decided
 
 
-class OpinionsQuestion(Question):
+class OpinionsQuestion(WindowQuestion):
     """A question for a second opinion on what words alone cannot tell."""
 
     form: Form = "opinions"
@@ -358,11 +302,6 @@ def _with_opinions(one: _Doubted, faults: Sequence[Fault]) -> Suggestion:
     texts = {claim.text for at, claim in enumerate(claims) if at not in doubted}
     ids = {source.id for source in one.suggestion.sources} - missed
     return replace(one.suggestion, doubted=doubted, missed=missed, approved=frozenset(texts | ids))
-
-
-def _key(model: str, messages: Messages) -> str:
-    asked = hashlib.sha256(json_text(messages).encode()).hexdigest()
-    return hashlib.sha256(f"{model}\n{asked}".encode()).hexdigest()
 
 
 def _ask_again_or_fall_back(

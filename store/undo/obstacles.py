@@ -76,8 +76,10 @@ class LaterChanges:
         rows = self._file.rows(
             "SELECT j.run_id AS run, proposal, sequence, table_name, row_key, "
             "before IS NULL AS made, after FROM journal j JOIN runs r ON r.id = j.run_id "
-            "JOIN proposals p ON p.run_id = j.run_id AND p.key = proposal "
-            "WHERE state = 'applied' AND table_name IN ('memories', 'synthesized_from') "
+            "LEFT JOIN proposals p ON p.run_id = j.run_id AND p.key = proposal "
+            # What waits for a model is read by a run, and by none of its proposals.
+            "WHERE (state = 'applied' AND table_name IN ('memories', 'synthesized_from') "
+            "OR outcome <> 'undone' AND table_name = 'waiting_messages') "
             "AND r.rowid >= (SELECT rowid FROM runs WHERE id = ?) ORDER BY r.rowid, sequence",
             [self._run_id],
         )
@@ -172,8 +174,9 @@ def _obstacle(
     if by is None:
         why = f"{what} No run did that, but an agent or a person."
         return Obstacle(table, _name(key), column, now, left, None, None, why)
-    why = f"{what} Run {by.run}, proposal {by.proposal[:12]} did that: undo it first."
-    return Obstacle(table, _name(key), column, now, left, by.run, by.proposal, why)
+    part = f", proposal {by.proposal[:12]}" if by.proposal else ""
+    why = f"{what} Run {by.run}{part} did that: undo it first."
+    return Obstacle(table, _name(key), column, now, left, by.run, by.proposal or None, why)
 
 
 def _row(table: str, key: Row) -> str:
