@@ -203,6 +203,8 @@ QuietOption = Annotated[
 # those that are said of one call only (what undo takes back, and whether it only rehearses).
 KEYS = frozenset(
     {
+        *("again", "distill", "instructions", "interval", "lookback", "max_facts"),
+        *("min_importance", "ttl", "watch", "whole"),
         *("all", "api_base", "ask", "backup", "block", "block_format", "budget"),
         *("checker", "concurrency", "diverse", "guard", "guard_limit", "recency", "worth"),
         *(

@@ -134,12 +134,12 @@ class RunInFile:
 
     def keep_vectors(self, vectors: Sequence[tuple[str, str, bytes]]) -> None:
         """Keep (memory id, content hash, blob) in a transaction of its own."""
-        with self._writing() as file, file.transaction():
+        with self.writing() as file, file.transaction():
             keep_vectors(file, self._embedder.name, vectors, self.context.run_id)
 
     def keep_names(self, tenant: str, scans: Sequence[tuple[str, str, Sequence[str]]]) -> None:
         """Keep (memory id, content hash, names), in short transactions."""
-        with self._writing() as file:
+        with self.writing() as file:
             for start in range(0, len(scans), _PORTION):
                 part = scans[start : start + _PORTION]
                 with file.transaction():
@@ -203,7 +203,7 @@ class RunInFile:
     def _settle_all(self, plan: Plan, progress: Progress, done: _Done) -> None:
         if plan.windows:
             run_in_thread(self._writer.make_ready)
-        with self._writing() as file:
+        with self.writing() as file:
             answers = self._kept_answers(file)
             for some in self._drafting.checked_drafts(plan, done.views, answers):
                 written = [
@@ -279,11 +279,12 @@ class RunInFile:
         """Write down how the run ended, if it wrote anything."""
         if self._begun:
             now = timestamp(self.context.now)
-            with self._writing() as file:
+            with self.writing() as file:
                 end_run(file, self.context.run_id, now, outcome, plan, report)
 
     @contextmanager
-    def _writing(self) -> Iterator[MemoryFile]:
+    def writing(self) -> Iterator[MemoryFile]:
+        """Open the file to write to it; the run begins with the first time. Raises `StoreError`."""
         self.preflight.check_and_back_up()
         with open_writing(self._path, self._file) as file:
             self._file = file.identity
