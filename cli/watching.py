@@ -12,7 +12,9 @@ import typer
 from slowwave.store.errors import FileHeld, StoreError
 
 from .conversation_files import read_file
+from .exits import Code
 from .output import Output, clean
+from .signals import signals_of_this_command
 
 if TYPE_CHECKING:
     from slowwave.store.conversations.messages import Conversation
@@ -36,11 +38,16 @@ def watch_logs(
     """
     if not folder.is_dir():
         raise typer.BadParameter(f"--watch takes a folder, and {folder} is none.")
+    signals = signals_of_this_command()
     states: dict[Path, _State] = {}
     while True:
         for path, state in _quiet(folder, interval_s):
             if states.get(path) != state and _is_read(path, format, read, output):
                 states[path] = state
+            if signals.asked:
+                raise typer.Exit(signals.code or Code.INTERRUPTED)
+            # What ends a run must end the wait for the next one, too.
+            signals.open()
         time.sleep(interval_s)
 
 

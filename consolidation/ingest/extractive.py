@@ -105,6 +105,8 @@ _PASSING = re.compile(
     r"\b(?:doesn't|don't|didn't|won't|isn't|not) work(?:ing)?\b",
     re.IGNORECASE,
 )
+# "Own" is a verb here, and a word of no weight elsewhere.
+_OWNING = re.compile(r"\b(?:I|we|they) (?:also |still )?own\b", re.IGNORECASE)
 _POINTING = frozenset(
     {"it", "this", "that", "these", "those", "they", "he", "she", "its", "their", "his", "her"}
     | {"such", "which", "then", "there", "both", "them", "otherwise", "here"}
@@ -192,7 +194,8 @@ def _is_statement(sentence: str, reading: Reading) -> bool:
         return False
     letters = sum(one.isalpha() or one.isspace() for one in sentence)
     # What is mostly signs is a line of code.
-    return 3 * len(sentence) <= 4 * letters and len(reading.stems) > 1 and is_english(reading)
+    enough = len(reading.stems) + len(reading.values) > 1
+    return 3 * len(sentence) <= 4 * letters and enough and is_english(reading)
 
 
 def _is_liking(sentence: str) -> bool:
@@ -231,7 +234,9 @@ def _has_sure_detail(reading: Reading) -> bool:
 def _states(sentence: str, reading: Reading) -> bool:
     """Whether a sentence has a verb that says what is, or what somebody does."""
     finite = lexicon.BEING | lexicon.HAVING
-    return not finite.isdisjoint(reading.words) or bool(Statement(sentence).verbs)
+    if not finite.isdisjoint(reading.words) or _OWNING.search(sentence):
+        return True
+    return bool(Statement(sentence).verbs)
 
 
 def _as_said(told: str, said: Said) -> str:

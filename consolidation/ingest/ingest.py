@@ -150,14 +150,19 @@ def _rehearsed(
             done.remembered += settling.decide(read)
         else:
             done.unread.append(_unread(read))
+    return _outcome(intake, done, _expected(intake.before, done), None)
+
+
+def _expected(before: Counts, done: Progressing) -> Counts:
+    """Return the counts as they would be then."""
     stored = [one.content for one in done.remembered if one.state == "stored"]
-    after = replace(
-        intake.before,
-        active=intake.before.active + len(stored),
-        characters=intake.before.characters + sum(map(len, stored)),
-        tokens=intake.before.tokens + sum(map(count_tokens, stored)),
+    return replace(
+        before,
+        active=before.active + len(stored),
+        layers=before.layers | {"working": before.layers["working"] + len(stored)},
+        characters=before.characters + sum(map(len, stored)),
+        tokens=before.tokens + sum(map(count_tokens, stored)),
     )
-    return _outcome(intake, done, after, None)
 
 
 def _carry_out(

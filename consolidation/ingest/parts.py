@@ -159,8 +159,8 @@ def pieces_of(one: Said) -> list[Said]:
     """Return a message in pieces that are not too long, cut at ends of lines or words."""
     pieces, left = [], one.message.text
     while len(left) > MOST_CHARACTERS:
-        end = max(left.rfind("\n", 0, MOST_CHARACTERS), left.rfind(" ", 0, MOST_CHARACTERS))
-        end = end if end > MOST_CHARACTERS // 2 else MOST_CHARACTERS
+        places = (left.rfind(mark, MOST_CHARACTERS // 2, MOST_CHARACTERS) for mark in "\n ")
+        end = next((one for one in places if one > 0), MOST_CHARACTERS)
         pieces.append(left[:end])
         left = left[end:].lstrip()
     return [replace(one, message=replace(one.message, text=text)) for text in (*pieces, left)]
