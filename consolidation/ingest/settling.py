@@ -18,6 +18,7 @@ from slowwave.store.intake import (
     queue,
     waits_no_more,
 )
+from slowwave.store.jsonl import DEFAULTS
 from slowwave.store.ledger import Decision, keep_decision
 from slowwave.store.memories import read_memories
 from slowwave.store.proposal_changes import ProposalChanges
@@ -37,7 +38,6 @@ if TYPE_CHECKING:
 # Marks what a model answered and nobody can read.
 RAW_TAG = "synth-raw"
 _HIGHEST = 5
-_TRUST = 0.5
 
 
 @dataclass(frozen=True)
@@ -206,7 +206,7 @@ class Settling:
             layer="working",
             status="active",
             origin="agent",
-            trust=_TRUST,
+            trust=DEFAULTS["trust"],
             importance=one.importance,
             pinned=False,
             generation=0,
