@@ -49,8 +49,11 @@ lint: setup
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
+# Over the processors; each process takes over tests of another that has more left.
+PARALLEL := --numprocesses=auto --maxprocesses=4 --dist=worksteal
+
 test: lint
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest $(PARALLEL)
 
 # The tests that try as often as they are told.
 OFTEN := tests/reliability $(addprefix tests/test_,backup.py benchmarks.py file.py instructions.py purge.py rest.py schema.py)

@@ -12,7 +12,7 @@ from slowwave.consolidation.vectors.embedder import DEFAULT_MODEL, SentenceEmbed
 
 from .foreign import FormatOption, StateOption, place_of
 from .output import Output
-from .settings import ConfigOption, FileArgument, JsonOption, QuietOption
+from .settings import ConfigOption, EmbedderOption, FileArgument, JsonOption, QuietOption
 from .waiting import decided_as_json, decided_as_text, exit_code
 
 if TYPE_CHECKING:
@@ -28,10 +28,7 @@ def apply(
             help="What maintain --dry-run --plan-out wrote, without what is not to be done.",
         ),
     ],
-    embedder: Annotated[
-        str,
-        typer.Option(metavar="NAME|PATH", help="A sentence-transformers model on this machine."),
-    ] = DEFAULT_MODEL,
+    embedder: EmbedderOption = DEFAULT_MODEL,
     format: FormatOption = None,
     state: StateOption = None,
     config: ConfigOption = None,

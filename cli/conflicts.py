@@ -3,22 +3,17 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
-from typing import Annotated
-
-import typer
 
 from .foreign import FormatOption, StateOption, place_of
 from .leftovers import conflicts_as_json, conflicts_as_text
 from .memory_texts import MemoryTexts
 from .output import Output, clean
-from .settings import ConfigOption, FileArgument, JsonOption, QuietOption
+from .settings import ConfigOption, FileArgument, JsonOption, QuietOption, TenantsOption
 
 
 def conflicts(
     file: FileArgument,
-    tenant: Annotated[
-        list[str] | None, typer.Option(metavar="NAME", help="Only this tenant; again for more.")
-    ] = None,
+    tenant: TenantsOption = None,
     format: FormatOption = None,
     state: StateOption = None,
     config: ConfigOption = None,

@@ -16,7 +16,14 @@ from .foreign import FormatOption, StateOption, place_of
 from .memory_texts import counted
 from .output import Output
 from .progress import shown_progress
-from .settings import ConfigOption, FileArgument, JsonOption, QuietOption
+from .settings import (
+    ConfigOption,
+    EmbedderOption,
+    FileArgument,
+    JsonOption,
+    QuietOption,
+    TenantsOption,
+)
 from .signals import signals_of_this_command
 from .writers import make_recordings, make_writer, operations_of
 
@@ -42,9 +49,7 @@ def eval_(
     only: Annotated[
         str, typer.Option(metavar="OPERATIONS", help=f"Some of {','.join(OPERATIONS)}.")
     ] = ",".join(OPERATIONS),
-    tenant: Annotated[
-        list[str] | None, typer.Option(metavar="NAME", help="Only this tenant; again for more.")
-    ] = None,
+    tenant: TenantsOption = None,
     include_protected: Annotated[
         bool,
         typer.Option(
@@ -52,10 +57,7 @@ def eval_(
             help="Let human, pinned and core memories be superseded, too.",
         ),
     ] = False,
-    embedder: Annotated[
-        str,
-        typer.Option(metavar="NAME|PATH", help="A sentence-transformers model on this machine."),
-    ] = DEFAULT_MODEL,
+    embedder: EmbedderOption = DEFAULT_MODEL,
     ask: Annotated[
         bool,
         typer.Option(
@@ -137,7 +139,7 @@ def evaluation_as_json(found: Evaluation) -> dict[str, Any]:
     """Return an evaluation in the form that `eval --json` has."""
     return {
         "questions": found.questions,
-        "left_out": found.left_out,
+        "left_out": found.without_evidence,
         "unknown_evidence": found.unknown,
         "before": {
             "memories": found.memories_before,
@@ -178,14 +180,16 @@ def _measures_as_json(measures: Measures) -> dict[str, float]:
 
 
 def _told(found: Evaluation) -> str:
-    left_out = f", {found.left_out} more have no evidence in it" if found.left_out else ""
+    missing = (
+        f", {found.without_evidence} more have no evidence in it" if found.without_evidence else ""
+    )
     unknown = (
         f" Of the evidence {counted(found.unknown, 'id is', 'ids are')} unknown there."
         if found.unknown
         else ""
     )
     return (
-        f"{counted(found.questions, 'question', 'questions')}{left_out}; active memories "
+        f"{counted(found.questions, 'question', 'questions')}{missing}; active memories "
         f"{found.memories_before:,} before the night, {found.memories_after:,} after.{unknown}"
     )
 

@@ -28,6 +28,7 @@ from .output import Output
 from .progress import shown_progress
 from .settings import (
     ConfigOption,
+    EmbedderOption,
     FileArgument,
     JsonOption,
     QuietOption,
@@ -153,10 +154,7 @@ def ingest(
     ask: Annotated[
         bool, typer.Option("--ask", help="With --dry-run: ask the model all the same.")
     ] = False,
-    embedder: Annotated[
-        str,
-        typer.Option(metavar="NAME|PATH", help="A sentence-transformers model on this machine."),
-    ] = DEFAULT_MODEL,
+    embedder: EmbedderOption = DEFAULT_MODEL,
     model: Annotated[
         str | None,
         typer.Option(
@@ -214,6 +212,8 @@ def ingest(
     """
     refuse_foreign(file)
     _refuse_what_does_not_go(context, bool(conversations))
+    if conversations or dry_run:
+        watch = None  # it may stand in a config file for other calls
     limits = (max_calls, max_tokens, max_cost, max_time)
     recordings = make_recordings(record, replay, dry_run and not ask)
     writer_of = partial(make_writer, model, api_base, None, concurrency, limits, recordings)
@@ -320,7 +320,8 @@ def _refuse_what_does_not_go(context: typer.Context, has_conversations: bool) ->
         if is_on_command_line(context, one) and given.isdisjoint(others):
             named = " or ".join(f"--{other.replace('_', '-')}" for other in others)
             raise typer.BadParameter(f"--{one.replace('_', '-')} goes with {named}.")
-    if "watch" in given and (has_conversations or "dry_run" in given):
+    is_watching = is_on_command_line(context, "watch")
+    if is_watching and (has_conversations or "dry_run" in given):
         other = "conversations beside it" if has_conversations else "--dry-run"
         raise typer.BadParameter(f"--watch does not go with {other}.")
 

@@ -12,7 +12,7 @@ from slowwave.store.records import Kind, Layer
 from .foreign import FormatOption, StateOption, place_of
 from .memory_texts import counted, day_of, shortened_for_stdout
 from .output import Output, clean
-from .settings import ConfigOption, FileArgument, JsonOption, QuietOption
+from .settings import ConfigOption, FileArgument, JsonOption, QuietOption, TenantsOption
 
 _Status = Literal["active", "superseded", "archived", "expired", "any"]
 
@@ -22,9 +22,7 @@ def list_(
     status: Annotated[_Status, typer.Option(help="In which state.")] = "active",
     layer: Annotated[Layer | None, typer.Option(help="How settled.")] = None,
     kind: Annotated[Kind | None, typer.Option(help="Of what kind.")] = None,
-    tenant: Annotated[
-        list[str] | None, typer.Option(metavar="NAME", help="Only this tenant; again for more.")
-    ] = None,
+    tenant: TenantsOption = None,
     contains: Annotated[
         str | None,
         typer.Option(metavar="TEXT", help="Only those with this in their text; A to Z as a to z."),

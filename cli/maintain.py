@@ -22,9 +22,11 @@ from .report_file import refuse_unwritable
 from .run_report import is_page
 from .settings import (
     ConfigOption,
+    EmbedderOption,
     FilesArgument,
     JsonOption,
     QuietOption,
+    TenantsOption,
     is_on_command_line,
 )
 from .writers import make_recordings, make_writer, operations_of
@@ -91,13 +93,8 @@ def maintain(
     only: Annotated[
         str, typer.Option(metavar="OPERATIONS", help=f"Some of {','.join(OPERATIONS)}.")
     ] = ",".join(OPERATIONS),
-    tenant: Annotated[
-        list[str] | None, typer.Option(metavar="NAME", help="Only this tenant; again for more.")
-    ] = None,
-    embedder: Annotated[
-        str,
-        typer.Option(metavar="NAME|PATH", help="A sentence-transformers model on this machine."),
-    ] = DEFAULT_MODEL,
+    tenant: TenantsOption = None,
+    embedder: EmbedderOption = DEFAULT_MODEL,
     model: Annotated[
         str | None,
         typer.Option(

@@ -350,6 +350,7 @@ def _hit(hit: Hit) -> dict[str, Any]:
         "relevance": round(hit.relevance, 4),
         "sources": hit.sources,
         "later": None if hit.later is None else hit.later.id,
+        "perhaps_later": None if hit.perhaps_later is None else hit.perhaps_later.id,
     }
     if hit.key.id != memory.id:
         told["found_by"] = hit.key.content

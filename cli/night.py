@@ -152,7 +152,7 @@ class Night:
         """Write the page or the Markdown that is wanted. Raises `StoreError`."""
         if self.report is None:
             return
-        from .account import account_of_night
+        from .account_reading import account_of_night
         from .run_report import report_of
 
         account = account_of_night(

@@ -11,7 +11,8 @@ from typing import Any
 
 from slowwave.store.records import LAYERS
 
-from .account import MOST_ITEMS, MOST_PAIRS, Account, Item
+from .account import Account, Item
+from .account_reading import MOST_ITEMS, MOST_PAIRS
 from .curve import draw_curve
 from .differences import mark_differences
 from .map import MOST_POINTS, draw_map

@@ -20,9 +20,11 @@ from .output import Output, clean
 from .progress import shown_progress
 from .settings import (
     ConfigOption,
+    EmbedderOption,
     FileArgument,
     JsonOption,
     QuietOption,
+    TenantsOption,
     is_on_command_line,
 )
 
@@ -42,9 +44,7 @@ def recall(
     file: FileArgument,
     query: Annotated[str, typer.Argument(metavar="QUERY", help="What is asked.")],
     limit: Annotated[int, typer.Option(metavar="N", min=1, help="At most so many.")] = 10,
-    tenant: Annotated[
-        list[str] | None, typer.Option(metavar="NAME", help="Only this tenant; again for more.")
-    ] = None,
+    tenant: TenantsOption = None,
     kind: Annotated[Kind | None, typer.Option(help="Of what kind.")] = None,
     layer: Annotated[Layer | None, typer.Option(help="How settled.")] = None,
     tag: Annotated[
@@ -91,10 +91,7 @@ def recall(
         _BlockFormat,
         typer.Option("--block-format", help="With --block: as text, lines, or a message."),
     ] = "text",
-    embedder: Annotated[
-        str,
-        typer.Option(metavar="NAME|PATH", help="A sentence-transformers model on this machine."),
-    ] = DEFAULT_MODEL,
+    embedder: EmbedderOption = DEFAULT_MODEL,
     format: FormatOption = None,
     state: StateOption = None,
     config: ConfigOption = None,
@@ -184,6 +181,7 @@ def _hit_as_json(hit: Hit) -> dict[str, Any]:
         "key": {"id": hit.key.id, "content": hit.key.content, "status": hit.key.status},
         "sources": list(hit.sources),
         "later": None if hit.later is None else hit.later.id,
+        "perhaps_later": None if hit.perhaps_later is None else hit.perhaps_later.id,
     }
 
 
@@ -206,6 +204,8 @@ def _why(hit: Hit) -> str:
         parts.append(f"found by what it replaced: {shortened_for_stdout(hit.key.content, 200)}")
     if hit.later is not None:
         parts.append(f"an older value than {clean(hit.later.id)} gives")
+    if hit.perhaps_later is not None:
+        parts.append(f"perhaps an older value than {clean(hit.perhaps_later.id)} gives")
     if hit.sources:
         parts.append(f"made from {len(hit.sources)}")
     return "; ".join(parts)

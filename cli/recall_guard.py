@@ -27,7 +27,7 @@ def guard_as_json(verdict: Verdict | None) -> dict[str, Any]:
             "calls": verdict.usage.calls,
             "left_out": [
                 {"id": one.id, "operation": one.operation, "sources": list(one.sources)}
-                for one in verdict.left_out
+                for one in verdict.excluded
             ],
         }
     }
@@ -42,13 +42,13 @@ def guard_as_text(verdict: Verdict | None) -> list[str]:
         f"Guarded by {asked}: recall@10 {verdict.before:.3f} before, {verdict.guarded:.3f} after "
         "(tried on a copy)."
     ]
-    if verdict.left_out:
-        count = counted(len(verdict.left_out), "proposal", "proposals")
+    if verdict.excluded:
+        count = counted(len(verdict.excluded), "proposal", "proposals")
         lines.append(
             f"Left out: {count}; with them recall@10 would be {verdict.unguarded:.3f}, and it may "
             f"fall by {verdict.limit:g}:"
         )
         lines += [
-            clean(f"- {one.operation} {one.id[:12]}: {one.reason}") for one in verdict.left_out
+            clean(f"- {one.operation} {one.id[:12]}: {one.reason}") for one in verdict.excluded
         ]
     return ["", *lines]

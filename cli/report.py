@@ -104,7 +104,7 @@ def as_text(
         parts.append(undecided_as_text(plan.undecided, memory_texts))
     if plan.refused and (outcome.results or verbose):
         parts.append(refused_as_text(plan.refused, memory_texts, verbose))
-    parts += _left_out(plan)
+    parts += _unconsidered(plan)
     parts += _beside(outcome, dry_run)
     if outcome.results or outcome.asked:
         parts.append(_ending(outcome, file, dry_run))
@@ -115,7 +115,7 @@ def as_text(
 def remarks(outcome: Outcome, dry_run: bool) -> list[str]:
     """Return what else is to be said of a night, besides its proposals and pairs."""
     asked = [_questions(outcome.asked)] if outcome.asked else []
-    return [*asked, *_left_out(outcome.plan), *_beside(outcome, dry_run)]
+    return [*asked, *_unconsidered(outcome.plan), *_beside(outcome, dry_run)]
 
 
 def budget_as_json(before: Budget | None, after: Budget | None) -> dict[str, Any]:
@@ -142,7 +142,7 @@ def _result(result: Result) -> dict[str, Any]:
         "sources": proposal.sources,
         "survivor": proposal.survivor,
         "derived": result.derived,
-        "entities": proposal.entities,
+        "entities": proposal.topics,
         "similarity": {"min": proposal.min_similarity, "mean": proposal.mean_similarity},
         "cohesion": proposal.mean_similarity,
         "trust": worth.trust if worth else None,
@@ -272,7 +272,7 @@ def _block(result: Result, memories: dict[str, ShownMemory]) -> ProposalBlock:
     )
 
 
-def _left_out(plan: Plan) -> list[str]:
+def _unconsidered(plan: Plan) -> list[str]:
     """Say which memories nothing was made of, whatever they say."""
     parts = []
     if plan.suspicious:

@@ -58,7 +58,7 @@ def report(
         refuse_unwritable(path)
     from slowwave.store.records import timestamp
 
-    from .account import account_of_run, with_standing_conflicts
+    from .account_reading import account_of_run, with_standing_conflicts
 
     with place_of(file, format, state, writes=False).reading() as memory_file:
         account = account_of_run(memory_file, file, run)

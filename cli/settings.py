@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Annotated, Any, NoReturn
 
 import typer
-from typer.core import TyperCommand, TyperOption
+from typer.core import TyperArgument, TyperCommand, TyperOption
 
 CONFIG_NAME = "slowwave.toml"
 # What TOML has to say for each type of an option; a text for all others.
@@ -30,6 +30,10 @@ class ConfiguredCommand(TyperCommand):
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         """Give each option an environment variable, unless it concerns a single call."""
         super().__init__(*args, **kwargs)
+        for argument in self.params:
+            if isinstance(argument, TyperArgument) and argument.metavar is not None:
+                # The metavar says it: else the help has "FILE <list[Path]>".
+                argument.display_type = _no_label  # type: ignore[method-assign]  # of this one only
         for option in self.params:
             if not isinstance(option, TyperOption) or option.name not in _CONFIGURED:
                 continue
@@ -47,6 +51,11 @@ class ConfiguredCommand(TyperCommand):
                     obj=option, opts=names, dest=option.name, action="store_const", const=False
                 )
         return parser
+
+
+def _no_label(ctx: object) -> str:
+    """Return nothing to show of a type."""
+    return ""
 
 
 def _beside(context: typer.Context, value: Path | None) -> Path | None:
@@ -175,7 +184,7 @@ FileArgument = Annotated[
 FilesArgument = Annotated[
     list[Path] | None,
     typer.Argument(
-        metavar="FILE...",
+        metavar="FILE",
         help="The memory file, or several.",
         envvar="SLOWWAVE_FILE",
         is_eager=True,
@@ -183,6 +192,13 @@ FilesArgument = Annotated[
         show_default=False,
         readable=False,
     ),
+]
+TenantsOption = Annotated[
+    list[str] | None, typer.Option(metavar="NAME", help="Only this tenant; again for more.")
+]
+EmbedderOption = Annotated[
+    str,
+    typer.Option(metavar="NAME|PATH", help="A sentence-transformers model on this machine."),
 ]
 ConfigOption = Annotated[
     Path | None,

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Annotated, Any
-
-import typer
+from typing import TYPE_CHECKING, Any
 
 from .foreign import FormatOption, StateOption, place_of
 from .log import outcome_now
 from .output import Output, clean
-from .settings import ConfigOption, FileArgument, JsonOption, QuietOption
+from .settings import ConfigOption, FileArgument, JsonOption, QuietOption, TenantsOption
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -25,9 +23,7 @@ _MOST_RUNS = 10
 
 def stats(
     file: FileArgument,
-    tenant: Annotated[
-        list[str] | None, typer.Option(metavar="NAME", help="Only this tenant; again for more.")
-    ] = None,
+    tenant: TenantsOption = None,
     format: FormatOption = None,
     state: StateOption = None,
     config: ConfigOption = None,

@@ -53,7 +53,7 @@ class Waiting:
             "tenant": proposal.tenant,
             "sources": [self._source(one) for one in proposal.sources],
             "survivor": proposal.survivor,
-            "entities": proposal.entities,
+            "entities": proposal.topics,
             "similarity": {"min": proposal.min_similarity, "mean": proposal.mean_similarity},
             "reason": proposal.reason,
             "state": self.decision.state,

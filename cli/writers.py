@@ -33,19 +33,19 @@ def make_writer(
     if model is None and recordings is not None and recordings.recording is not None:
         model = recordings.recording.model
     if model is None:
-        from slowwave.consolidation.writing.writer import ExtractiveWriter
+        from slowwave.consolidation.writing.writer import BuiltInWriter
 
-        return ExtractiveWriter()
-    from slowwave.consolidation.model.budget import Budget
+        return BuiltInWriter()
     from slowwave.consolidation.model.calls import Endpoint
+    from slowwave.consolidation.model.usage_limits import UsageLimits
     from slowwave.consolidation.model.writer import ModelWriter
 
     shorten_turns_of_threads()
     # What is answered from a recording takes nothing but time.
     asks = recordings is None or recordings.asks
-    budget = Budget(*limits) if asks else Budget(seconds=limits[-1])
+    usage = UsageLimits(*limits) if asks else UsageLimits(seconds=limits[-1])
     endpoint = Endpoint(model, api_base)
-    return ModelWriter(endpoint, concurrency, budget, recordings, _checker(checker, endpoint))
+    return ModelWriter(endpoint, concurrency, usage, recordings, _checker(checker, endpoint))
 
 
 def _checker(name: str | None, endpoint: Endpoint) -> Endpoint | Literal["same", "none"]:

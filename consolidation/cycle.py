@@ -1,7 +1,7 @@
 """One night, from the file to the outcome: the page to read first.
 
-The stages stand here in their order, and nothing else does. A dry run and a real run walk the
-same way as far as the plan; there the dry run ends.
+The stages are called here in their order, and nothing else. A dry run and a real run are the
+same as far as the plan; there the dry run ends.
 """
 
 from __future__ import annotations
@@ -13,11 +13,12 @@ from slowwave.store.file import maintenance_lock
 
 from .options import CycleOptions
 from .progress import Progress
-from .running.ending import carry_out_plan, close_run, end_if_interrupted, purge_after_run
-from .running.execute import RunInFile
+from .running.ending import close_run, end_if_interrupted, purge_after_run
+from .running.execute import carry_out_plan
 from .running.outcome import Outcome
 from .running.preflight import Preflight
 from .running.rehearsal import rehearse
+from .running.run_in_file import RunInFile
 from .running.save_findings import save_findings
 from .running.survey import Surveyor
 from .runtime.interruption import Interruption
@@ -48,11 +49,11 @@ def run_cycle(
         return rehearse(path, surveyor, embedder, writer, options, progress, interruption)
     with maintenance_lock(path):
         preflight = Preflight(path, options.keep_backups, now)
-        run = RunInFile(path, embedder, writer, now, options.shown, preflight, options.review)
+        run = RunInFile(path, embedder, writer, now, options.shown, preflight)
         with end_if_interrupted(run, interruption):
             preflight.bring_up_to_date()
             survey = surveyor.survey(run)
-            executed = carry_out_plan(run, survey, surveyor, progress, interruption)
+            executed = carry_out_plan(run, survey, surveyor, options.review, progress, interruption)
         outcome = close_run(path, run, survey, executed, interruption)
         outcome = purge_after_run(path, outcome, survey, now, interruption)
         found = survey.found

@@ -22,7 +22,7 @@ class CycleOptions:
     only: frozenset[Operation] = frozenset(OPERATIONS)
     include_protected: bool = False
     # Proposals that are not to be made, by their ids: recall would fall.
-    left_out: frozenset[str] = frozenset()
+    excluded: frozenset[str] = frozenset()
     # Of the plan only these proposals, by their ids: somebody approved them; None: all of them.
     approved: frozenset[str] | None = None
     # Which proposals are not applied but kept, until a person has seen them.
@@ -52,6 +52,6 @@ class PlanOptions:
     only: frozenset[Operation] = frozenset(OPERATIONS)
     include_protected: bool = False
     # Proposals that are not to be made this time.
-    left_out: frozenset[str] = frozenset()
+    excluded: frozenset[str] = frozenset()
     # The keys of decisions that stand.
     remembered: frozenset[str] = frozenset()

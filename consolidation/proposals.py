@@ -70,7 +70,8 @@ class Proposal:
     # The one of the sources that stays and takes the others in: of a merge that needs no judgement,
     # or a memory made before that grows.
     survivor: str | None
-    entities: tuple[str, ...]
+    # Names of what most of the sources are about.
+    topics: tuple[str, ...]
     min_similarity: float
     mean_similarity: float
     reason: str
@@ -111,13 +112,13 @@ class Window:
     may_leave: frozenset[str]
     # Those that were made before: they may take others in, and stay word for word.
     derived: frozenset[str]
-    # Pairs that nobody may join: a rule is certain that they differ, or a person took them apart.
+    # Pairs that nobody may join: a guard is certain that they differ, or a person took them apart.
     apart: frozenset[tuple[str, str]]
     operations: frozenset[Operation]
     # The keys of decisions that stand: what was rejected or undone is not proposed again.
     decided: frozenset[str]
     # The keys of what is not to be done this time, though a model may say it: it is asked the same.
-    left_out: frozenset[str]
+    excluded: frozenset[str]
     # What the question and the answer will take, estimated.
     prompt_tokens: int
     answer_tokens: int
@@ -155,13 +156,13 @@ class Conflict:
 
 @dataclass(frozen=True)
 class Undecided:
-    """Two or more memories that look like one thing, of which no rule can tell whether they are."""
+    """Memories that look like one thing, of which no guard can tell whether they are."""
 
     sources: tuple[str, ...]
     tenant: str
     # The mean of their pairs.
     similarity: float
-    # What keeps a rule from deciding.
+    # What keeps the guards from deciding.
     why: str
     # What asking a model takes; of a pair without the instructions that it shares with others.
     tokens: int
@@ -197,7 +198,7 @@ class Plan:
     too_long: tuple[TooLong, ...] = ()
     # Ids of memories whose text is no longer what it was.
     damaged: tuple[str, ...] = ()
-    # What no rule can decide.
+    # What no guard can decide.
     undecided: tuple[Undecided, ...] = ()
     # What a model is to be asked; nothing without one.
     windows: tuple[Window, ...] = ()
@@ -257,7 +258,7 @@ State = Literal[
 
 
 @dataclass(frozen=True)
-class CheckedProposal:
+class VerifiedProposal:
     """A proposal with its draft checked: to be applied, or the state and why it is not."""
 
     proposal: Proposal

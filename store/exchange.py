@@ -99,8 +99,8 @@ def import_lines(
         for number, reason in reader.leave_out_orphans():
             refuse(number, reason)
             added -= 1
-    if history.left_out is not None:
-        skipped.append(Skipped(history.left_out, _HISTORY_LEFT_OUT))
+    if history.first_skipped is not None:
+        skipped.append(Skipped(history.first_skipped, _HISTORY_LEFT_OUT))
     return added, sorted(skipped, key=lambda one: one.line)
 
 

@@ -89,7 +89,7 @@ class History:
         self._can_take = not _has_runs(file) and not _has_memories(file)
         self._emptied: set[str] = set()
         # The number of the first line that was not taken in.
-        self.left_out: int | None = None
+        self.first_skipped: int | None = None
 
     def memory_follows(self) -> None:
         """Note that a memory's line came: after rows of history it begins another file's lines."""
@@ -102,7 +102,7 @@ class History:
         Raises ValueError if the file cannot hold it.
         """
         if not self._can_take:
-            self.left_out = self.left_out or number
+            self.first_skipped = self.first_skipped or number
             return
         try:
             self._columns.refuse_unknown(of.table, of.row)

@@ -5,7 +5,9 @@ from __future__ import annotations
 import gc
 import os
 from collections.abc import Callable
+from dataclasses import asdict
 from pathlib import Path
+from typing import Any
 
 import pytest
 from figures import Figures
@@ -45,6 +47,22 @@ def pytest_collection_finish() -> None:
 def pytest_configure(config: pytest.Config) -> None:
     """Begin to count."""
     config.stash[_FIGURES] = Figures()
+
+
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """Hand over what one of several processes counted to the one that prints it."""
+    output = getattr(session.config, "workeroutput", None)
+    if output is not None:
+        output["figures"] = asdict(session.config.stash[_FIGURES])
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_testnodedown(node: Any) -> None:
+    """Add what another process counted. node: its end in this one, of a class of pytest-xdist."""
+    # A process that died has handed nothing over.
+    counted = getattr(node, "workeroutput", {}).get("figures")
+    if counted:
+        node.config.stash[_FIGURES].include(Figures(**counted))
 
 
 def pytest_terminal_summary(

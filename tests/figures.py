@@ -20,6 +20,13 @@ class Figures:
         """Keep the highest value, such as "longest write lock in ms"."""
         self.highest[name] = max(value, self.highest.get(name, value))
 
+    def include(self, others: Figures) -> None:
+        """Add what another process counted."""
+        for name, count in others.sums.items():
+            self.add(name, count)
+        for name, value in others.highest.items():
+            self.reach(name, value)
+
     def lines(self) -> list[str]:
         """Return a line for each figure."""
         sums = [f"{name}: {count:,}" for name, count in self.sums.items()]

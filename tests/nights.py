@@ -18,7 +18,7 @@ from slowwave.consolidation.cycle import run_cycle
 from slowwave.consolidation.options import CycleOptions
 from slowwave.consolidation.running.outcome import Outcome
 from slowwave.consolidation.vectors.embedder import Embedder, SentenceEmbedder
-from slowwave.consolidation.writing.writer import ExtractiveWriter, Writer
+from slowwave.consolidation.writing.writer import BuiltInWriter, Writer
 from slowwave.store.exchange import import_lines
 from slowwave.store.file import open_writing
 
@@ -111,7 +111,7 @@ def night(
 ) -> Outcome:
     """Run the cycle over a file."""
     chosen = CycleOptions(**options)
-    return run_cycle(path, chosen, embedder, writer or ExtractiveWriter(), now, dry_run)
+    return run_cycle(path, chosen, embedder, writer or BuiltInWriter(), now, dry_run)
 
 
 def rows(path: Path, sql: str, *values: object) -> list[dict[str, Any]]:

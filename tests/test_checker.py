@@ -13,7 +13,7 @@ from test_cli import Cli, Ended, cli
 from test_model_writer import NEWER, Agent
 
 from slowwave.consolidation.model.calls import Endpoint, open_model
-from slowwave.consolidation.model.checker import ModelWithChecker
+from slowwave.consolidation.model.second_opinions import ModelWithSecondOpinions
 from slowwave.consolidation.vectors.embedder import SentenceEmbedder
 
 __all__ = ["cli"]  # a fixture of test_cli, asked for by name
@@ -137,10 +137,10 @@ def test_trace_says_what_stands_word_for_word_in_its_sources(cli: Cli, agent: Ag
 def test_a_budget_of_money_is_kept_by_the_dearer_of_both(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "sk-test-31415926535897932384")
     small, large = (open_model(Endpoint(f"openai/{name}")) for name in ("gpt-4o-mini", "gpt-4o"))
-    both = ModelWithChecker(small, large)
+    both = ModelWithSecondOpinions(small, large)
     assert both.price(1000, 1000) == large.price(1000, 1000) != small.price(1000, 1000)
     unknown = open_model(Endpoint("openai/of-ones-own"))
-    assert ModelWithChecker(small, unknown).price(1000, 1000) is None
+    assert ModelWithSecondOpinions(small, unknown).price(1000, 1000) is None
 
 
 def test_what_one_checker_turned_down_is_asked_again_with_another(cli: Cli, agent: Agent) -> None:

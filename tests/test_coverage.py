@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from texts import sources
 
 from slowwave.consolidation.comparison.coverage import Coverage
-from slowwave.consolidation.planning.extractive import compose_synthesis, tells_already
+from slowwave.consolidation.planning.composition import compose_synthesis, tells_already
 from slowwave.consolidation.text.reading import read
 
 # The same wordings again and again, so that each is read by the model once.

@@ -25,7 +25,7 @@ from slowwave.consolidation.options import CycleOptions
 from slowwave.consolidation.proposals import Proposal
 from slowwave.consolidation.runtime.interruption import Interruption
 from slowwave.consolidation.vectors.embedder import SentenceEmbedder
-from slowwave.consolidation.writing.writer import ExtractiveWriter
+from slowwave.consolidation.writing.writer import BuiltInWriter
 from slowwave.store.file import open_reading
 from slowwave.store.memories import read_memories
 
@@ -100,9 +100,9 @@ def test_a_file_is_measured_on_a_copy_and_stays_as_it_is(
     before = filled.read_bytes()
     question = asked("Who carries the pager at weekends?", *(f"oncall-{n:02d}" for n in range(8)))
     trials = Trials(filled, [question, asked("Nobody knows", "absent")], embedder, NOW)
-    found = evaluated(trials, trials.night(CycleOptions(), ExtractiveWriter()))
+    found = evaluated(trials, trials.night(CycleOptions(), BuiltInWriter()))
     assert filled.read_bytes() == before
-    assert (found.questions, found.left_out) == (1, 1)
+    assert (found.questions, found.without_evidence) == (1, 1)
     assert found.memories_after < found.memories_before == 11
     # Eight tellings do not fit among five hits; one memory that was made of them does.
     assert found.before.recall_at_5 < 1.0 == found.by_lineage.recall_at_5
@@ -113,7 +113,7 @@ def test_the_night_that_is_tried_is_the_night_that_would_run(
     filled: Path, embedder: SentenceEmbedder
 ) -> None:
     trials = Trials(filled, None, embedder, NOW)
-    tried = trials.night(CycleOptions(), ExtractiveWriter()).outcome
+    tried = trials.night(CycleOptions(), BuiltInWriter()).outcome
     done = night(filled, embedder)
     assert [one.proposal.id for one in tried.results] == [one.proposal.id for one in done.results]
 
@@ -130,7 +130,7 @@ def test_an_old_value_that_is_handed_over_as_what_is_so_counts_as_stale(
     for stale, handed_over in (("m-00", 0.0), ("m-04", 1.0)):
         question = asked("When is the wiki backed up?", "m-01", stale_ids=[stale])
         trials = Trials(memory_file, [question], embedder, NOW)
-        found = evaluated(trials, trials.night(CycleOptions(), ExtractiveWriter()))
+        found = evaluated(trials, trials.night(CycleOptions(), BuiltInWriter()))
         assert (found.before.stale_at_10, found.after.stale_at_10) == (handed_over, handed_over)
         assert found.after.recall_at_10 == 1.0
 
@@ -176,7 +176,7 @@ def test_evidence_that_is_not_there_or_of_another_tenant_is_counted_and_not_aske
     ]
     trials = Trials(filled, questions, embedder, NOW)
     assert [one.evidence_ids for one in trials.questions] == [("other-00",)]
-    assert (trials.left_out, trials.unknown) == (1, 3)
+    assert (trials.without_evidence, trials.unknown) == (1, 3)
     assert trials.before.by_text[0].recall_at_10 == 1.0
 
 
@@ -184,8 +184,8 @@ def test_a_guard_that_nothing_speaks_against_lets_the_night_through(
     filled: Path, embedder: SentenceEmbedder
 ) -> None:
     trials = Trials(filled, None, embedder, NOW)
-    found = let_through(trials, CycleOptions(), ExtractiveWriter, 0.5, Interruption())
-    assert (found.left_out, found.options) == ((), CycleOptions())
+    found = let_through(trials, CycleOptions(), BuiltInWriter, 0.5, Interruption())
+    assert (found.excluded, found.options) == ((), CycleOptions())
 
 
 # The network finds that the second says all of the first, in other words.
@@ -205,11 +205,11 @@ def test_a_guard_leaves_out_the_proposal_that_lowers_recall_and_nothing_else(
 ) -> None:
     fill(filled, told(RETOLD, "laptop"))
     trials = Trials(filled, [HARMED], embedder, NOW)
-    found = let_through(trials, CycleOptions(), ExtractiveWriter, 0.01, Interruption())
+    found = let_through(trials, CycleOptions(), BuiltInWriter, 0.01, Interruption())
     assert found.unguarded < found.before - 0.01
     assert found.guarded >= found.before - 0.01
-    assert [one.sources for one in found.left_out] == [("laptop-00", "laptop-01")]
-    done = night(filled, embedder, left_out=found.options.left_out)
+    assert [one.sources for one in found.excluded] == [("laptop-00", "laptop-01")]
+    done = night(filled, embedder, excluded=found.options.excluded)
     assert [one.proposal.operation for one in done.results] == ["synthesize"]
 
 
@@ -217,8 +217,8 @@ def test_what_a_guard_left_out_is_proposed_again_without_one(
     filled: Path, embedder: SentenceEmbedder
 ) -> None:
     planned = night_plan(filled, embedder)
-    night(filled, embedder, left_out=frozenset(one.id for one in planned))
-    night(filled, embedder, left_out=frozenset(one.id for one in planned))
+    night(filled, embedder, excluded=frozenset(one.id for one in planned))
+    night(filled, embedder, excluded=frozenset(one.id for one in planned))
     assert [one.id for one in night_plan(filled, embedder)] == [one.id for one in planned]
 
 

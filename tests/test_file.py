@@ -24,10 +24,10 @@ from figures import Figures
 from nights import execute, rows
 
 from slowwave.cli.app import run
-from slowwave.consolidation.running.execute import RunInFile
 from slowwave.consolidation.running.preflight import Preflight
+from slowwave.consolidation.running.run_in_file import RunInFile
 from slowwave.consolidation.vectors.embedder import SentenceEmbedder
-from slowwave.consolidation.writing.writer import ExtractiveWriter
+from slowwave.consolidation.writing.writer import BuiltInWriter
 from slowwave.store import connection, schema
 from slowwave.store.check import check_file
 from slowwave.store.errors import FileHeld, StoreError, UnusableFile
@@ -849,7 +849,7 @@ def test_a_run_does_not_go_on_in_a_file_that_came_in_the_place_of_its_own(
 ) -> None:
     put(memory_file, a_memory("m-1"), a_memory("of-the-other"))
     preflight = Preflight(memory_file, None, NOW)
-    one = RunInFile(memory_file, SentenceEmbedder(), ExtractiveWriter(), NOW, {}, preflight)
+    one = RunInFile(memory_file, SentenceEmbedder(), BuiltInWriter(), NOW, {}, preflight)
     vector = [("m-1", "hash", b"\x00\x00\x80\x3f")]
     one.keep_vectors(vector)
     replaced(memory_file)

@@ -34,7 +34,7 @@ APART = {
         ("The file is Makefile.", "The file is makefile.", "Makefile", "makefile"),
         ("Set NODE_ENV=production.", "Set node_env=production.", "NODE_ENV", "node_env"),
     ],
-    "_values": [
+    "values": [
         ("Port 8080", "port 9090", "8080", "9090"),
         ("The api uses port `8080`.", "The api uses port 9090.", "8080", "9090"),
         ("The limit is 5 MB.", "The limit is 5 GB.", "5 MB", "5 GB"),
@@ -79,12 +79,12 @@ APART = {
         ("Let's eat, grandma.", "Let's eat grandma.", "eat, grandma", "eat grandma"),
         ("Tom, said Lena, broke it.", "Tom said Lena broke it.", "tom, said", "tom said"),
     ],
-    "_names": [
+    "names": [
         ("The image belongs to Rosalind.", "The image belongs to Ingrid.", "rosalind", "ingrid"),
         ("Maria is ill.", "Marta is ill.", "maria", "marta"),
         ("Ask Ana about Kafka.", "Ask Ana about Redis.", "kafka", "redis"),
     ],
-    "_negation": [
+    "negation": [
         ("Use yarn.", "Do not use yarn.", "nothing", "not"),
         ("Use yarn.", "Don’t use yarn.", "nothing", "not"),
         ("The user can eat nuts.", "The user cannot eat nuts.", "nothing", "not"),
@@ -92,7 +92,7 @@ APART = {
         ("Use pnpm, not yarn.", "Use yarn, not pnpm.", "not", "not"),
         ("Deploy on green builds.", "Avoid deploys on green builds.", "nothing", "Avoid"),
     ],
-    "_exclusive": [
+    "exclusive": [
         ("Test before the push.", "Test after the push.", "before", "after"),
         ("Her bike is purple.", "Her bike is cyan.", "purple", "cyan"),
         ("Deploys go to staging.", "Deploys go to production.", "staging", "production"),
@@ -186,7 +186,7 @@ APART = {
         ("The boat is sold by Ann.", "Ann sold the boat.", "sold", "sold"),
         ("Did Ann sell the boat?", "Does Ann sell the boat?", "sell", "sell"),
     ],
-    "_wording": [
+    "wording": [
         ("Sales rose by half.", "Sales rose to half.", "by", "to"),
         ("It is enabled.", "It is enabled in staging.", "nothing", "in"),
         ("Only Ana may deploy.", "Ana may deploy.", "only", "nothing"),
@@ -250,7 +250,7 @@ def test_two_that_a_guard_keeps_apart_are_neither_merged_nor_joined(
     assert first_difference(read(one), read(other)) is not None
     assert first_difference(read(other), read(one)) is not None
     # What only adds something may join a synthesis, which keeps it.
-    if guard not in ("_wording", "tense", "spelled_by_case", "commas"):
+    if guard not in ("wording", "tense", "spelled_by_case", "commas"):
         assert first_conflict(read(one), read(other)) is not None
         assert first_conflict(read(other), read(one)) is not None
 

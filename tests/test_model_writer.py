@@ -54,10 +54,10 @@ from slowwave.consolidation.errors import ModelError
 from slowwave.consolidation.model import prompts
 from slowwave.consolidation.model.asking import Call, Model
 from slowwave.consolidation.model.calls import ATTEMPTS, Endpoint
-from slowwave.consolidation.model.prompts import Form
+from slowwave.consolidation.model.prompts import AnswerForm
 from slowwave.consolidation.model.recording import Recordings
 from slowwave.consolidation.model.structured import response_format
-from slowwave.consolidation.model.writer import Budget, ModelWriter
+from slowwave.consolidation.model.writer import ModelWriter, UsageLimits
 from slowwave.consolidation.planning.estimates import (
     TOKENS_OF_INSTRUCTIONS,
     TOKENS_OF_OPINIONS,
@@ -181,13 +181,13 @@ class Agent:
         self,
         model: str = "openai/scripted",
         concurrency: int = 1,
-        budget: Budget | None = None,
+        limits: UsageLimits | None = None,
         timeout_s: float = 20.0,
         recordings: Recordings | None = None,
     ) -> ModelWriter:
         """Return a writer that asks the server, and waits next to nothing before another try."""
         endpoint = Endpoint(model, self.server.base, timeout_s, first_wait_s=0.001)
-        return ModelWriter(endpoint, concurrency, budget, recordings)
+        return ModelWriter(endpoint, concurrency, limits, recordings)
 
     def sleep(
         self, writer: ModelWriter | None = None, now: datetime = NOW, **options: Any
@@ -1244,7 +1244,7 @@ def test_what_a_cut_off_answer_took_counts_in_the_budget(agent: Agent) -> None:
     agent.remember(a_fact())
     agent.server.responder = cut_off(40, "length")
     (window,) = agent.sleep(dry_run=True).plan.windows
-    outcome = agent.sleep(agent.writer(budget=Budget(tokens=window.tokens + 100)))
+    outcome = agent.sleep(agent.writer(limits=UsageLimits(tokens=window.tokens + 100)))
     assert answered(outcome) == {"skipped": 1}
     assert len(agent.server.asked) == 1
 
@@ -1329,7 +1329,7 @@ def test_a_server_that_asks_for_patience_is_given_it(agent: Agent) -> None:
 def test_no_more_patience_is_had_than_the_budget_of_time_allows(agent: Agent) -> None:
     agent.remember(a_fact())
     agent.server.responder = in_turn(refuses(503, retry_after="3600"))
-    question = only_question(agent.sleep(agent.writer(budget=Budget(seconds=1.0))))
+    question = only_question(agent.sleep(agent.writer(limits=UsageLimits(seconds=1.0))))
     assert (question.state, question.why) == ("skipped", "the budget of 1 seconds is used up")
     assert len(agent.server.asked) == 1
 
@@ -1607,7 +1607,7 @@ def test_another_model_is_asked_anew(agent: Agent) -> None:
 
 def test_a_budget_of_calls_is_kept_and_the_next_night_does_the_rest(agent: Agent) -> None:
     agent.remember(facts(5))
-    outcome = agent.sleep(agent.writer(concurrency=4, budget=Budget(calls=2)))
+    outcome = agent.sleep(agent.writer(concurrency=4, limits=UsageLimits(calls=2)))
     assert (states(outcome), answered(outcome)) == ({"applied": 2}, {"applied": 2, "skipped": 3})
     assert {question.why for question in outcome.asked if question.state == "skipped"} == {
         "the budget of 2 calls is used up"
@@ -1623,7 +1623,7 @@ def test_a_repair_is_not_asked_for_beyond_the_budget_but_the_next_night(agent: A
     agent.remember(a_fact())
     before = agent.picture()
     agent.server.responder = in_turn(says("no JSON"), then=oracle)
-    outcome = agent.sleep(agent.writer(budget=Budget(calls=1)))
+    outcome = agent.sleep(agent.writer(limits=UsageLimits(calls=1)))
     assert answered(outcome) == {"skipped": 1}
     assert agent.picture() == before
     again = agent.sleep(now=TOMORROW)
@@ -1649,7 +1649,7 @@ def test_a_second_question_is_not_asked_beyond_the_budget_but_the_next_night(
     agent.remember(memories())
     before = agent.picture()
     agent.server.responder = responder
-    outcome = agent.sleep(agent.writer(budget=Budget(calls=1)))
+    outcome = agent.sleep(agent.writer(limits=UsageLimits(calls=1)))
     assert states(outcome) == answered(outcome) == {"skipped": 1}
     assert agent.picture() == before
     again = agent.sleep(now=TOMORROW)
@@ -1661,7 +1661,7 @@ def test_every_request_counts_against_the_budget_of_calls(agent: Agent) -> None:
     agent.remember(facts(4))
     counted = itertools.count()
     agent.server.responder = lambda asked: refuses(500) if next(counted) % 2 else oracle(asked)
-    outcome = agent.sleep(agent.writer(budget=Budget(calls=4)))
+    outcome = agent.sleep(agent.writer(limits=UsageLimits(calls=4)))
     assert len(agent.server.asked) == outcome.usage.calls == 4
     assert (states(outcome), answered(outcome)) == ({"applied": 2}, {"applied": 2, "skipped": 2})
 
@@ -1669,7 +1669,7 @@ def test_every_request_counts_against_the_budget_of_calls(agent: Agent) -> None:
 def test_retries_that_a_budget_of_calls_does_not_allow_are_not_made(agent: Agent) -> None:
     agent.remember(facts(3))
     agent.server.responder = in_turn(refuses(500))
-    outcome = agent.sleep(agent.writer(concurrency=3, budget=Budget(calls=5)))
+    outcome = agent.sleep(agent.writer(concurrency=3, limits=UsageLimits(calls=5)))
     assert len(agent.server.asked) == outcome.usage.calls == 5
     assert {"skipped"} <= answered(outcome).keys() <= {"failed", "skipped"}
 
@@ -1679,7 +1679,7 @@ def test_a_budget_of_tokens_is_kept_to_the_call(agent: Agent, concurrency: int) 
     agent.remember(facts(6))
     planned = agent.sleep(dry_run=True).plan.windows
     most = sum(one.tokens for one in planned) // 2
-    outcome = agent.sleep(agent.writer(concurrency=concurrency, budget=Budget(tokens=most)))
+    outcome = agent.sleep(agent.writer(concurrency=concurrency, limits=UsageLimits(tokens=most)))
     assert states(outcome)["applied"] >= 2
     assert answered(outcome)["skipped"] >= 3
     skipped = [question.why for question in outcome.asked if question.state == "skipped"]
@@ -1693,8 +1693,8 @@ def test_a_budget_of_tokens_is_kept_to_the_call(agent: Agent, concurrency: int) 
 def test_a_budget_of_money_is_kept_to_the_call(agent: Agent, concurrency: int) -> None:
     agent.remember(facts(6))
     # What two calls cost at 0.15 and 0.60 USD a million, and a little more.
-    budget = Budget(cost_usd=0.0006)
-    outcome = agent.sleep(agent.writer("openai/gpt-4o-mini", concurrency, budget))
+    limits = UsageLimits(cost_usd=0.0006)
+    outcome = agent.sleep(agent.writer("openai/gpt-4o-mini", concurrency, limits))
     assert states(outcome)["applied"] >= 2
     assert answered(outcome)["skipped"] >= 2
     assert outcome.usage.cost_usd is not None
@@ -1706,14 +1706,14 @@ def test_a_budget_of_money_is_kept_to_the_call(agent: Agent, concurrency: int) -
 def test_a_call_that_costs_more_than_was_to_be_expected_is_the_last(agent: Agent) -> None:
     agent.remember(facts(3))
     agent.server.responder = lambda asked: says(faithful(asked), prompt_tokens=1_000_000)
-    outcome = agent.sleep(agent.writer("openai/gpt-4o-mini", budget=Budget(cost_usd=0.1)))
+    outcome = agent.sleep(agent.writer("openai/gpt-4o-mini", limits=UsageLimits(cost_usd=0.1)))
     assert (states(outcome), answered(outcome)) == ({"applied": 1}, {"applied": 1, "skipped": 2})
     assert outcome.asked[-1].why == "the budget of 0.1 USD has no room for another call"
 
 
 def test_a_model_whose_price_is_not_known_is_not_asked_where_money_counts(agent: Agent) -> None:
     agent.remember(facts(3))
-    outcome = agent.sleep(agent.writer(budget=Budget(cost_usd=5.0)))
+    outcome = agent.sleep(agent.writer(limits=UsageLimits(cost_usd=5.0)))
     assert answered(outcome) == {"skipped": 3}
     assert outcome.asked[-1].why == "the model's price is not known: 5 USD cannot be kept to"
     assert agent.server.asked == []
@@ -1721,8 +1721,8 @@ def test_a_model_whose_price_is_not_known_is_not_asked_where_money_counts(agent:
 
 def test_a_budget_of_no_time_asks_nothing(agent: Agent) -> None:
     agent.remember(facts(2))
-    budget = Budget(seconds=0)
-    outcome = agent.sleep(agent.writer(budget=budget))
+    limits = UsageLimits(seconds=0)
+    outcome = agent.sleep(agent.writer(limits=limits))
     assert answered(outcome) == {"skipped": 2}
     assert agent.server.asked == []
 
@@ -2012,21 +2012,21 @@ def test_a_model_that_can_do_without_a_key_is_not_refused_for_lack_of_one(model:
 # ----------------------------------------------------------------- prompts
 
 
-INSTRUCTIONS: dict[Form, tuple[prompts.Messages, int]] = {
+INSTRUCTIONS: dict[AnswerForm, tuple[prompts.Messages, int]] = {
     "groups": (prompts.ask_about([], frozenset()), TOKENS_OF_INSTRUCTIONS),
     "opinions": (prompts.ask_for_opinions([]), TOKENS_OF_OPINIONS),
 }
 
 
 @pytest.mark.parametrize("form", INSTRUCTIONS)
-def test_all_but_the_memories_takes_what_is_reckoned(form: Form) -> None:
+def test_all_but_the_memories_takes_what_is_reckoned(form: AnswerForm) -> None:
     messages, reckoned = INSTRUCTIONS[form]
     sent = compact(response_format("json_schema", form)["response_format"])
     assert count_messages(messages) + count(sent) == pytest.approx(reckoned, abs=2)
 
 
 @pytest.mark.parametrize("form", INSTRUCTIONS)
-def test_schemas_are_in_the_strict_form_of_providers(form: Form) -> None:
+def test_schemas_are_in_the_strict_form_of_providers(form: AnswerForm) -> None:
     shape = response_format("json_schema", form)["response_format"]["json_schema"]
     assert shape["strict"] is True
     for part in objects_in(shape["schema"]):

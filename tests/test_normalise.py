@@ -110,3 +110,8 @@ def test_letters_that_a_pattern_takes_for_others_end_no_reading(text: str) -> No
 
 def test_a_word_with_a_turkish_letter_is_the_unit_that_a_pattern_takes_it_for() -> None:
     assert [one.norm for one in read(odd("It takes 5 MIN.")).values] == ["300 s"]
+
+
+@pytest.mark.parametrize("text", ["It takes 30 hour_.", "RETRY IN 30 MINUTE_"])
+def test_an_odd_word_behind_a_number_is_no_half_of_anything(text: str) -> None:
+    assert normalise(text) == text

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from texts import draft, sources
 
-from slowwave.consolidation.planning.extractive import compose_growth, compose_synthesis
+from slowwave.consolidation.planning.composition import compose_growth, compose_synthesis
 from slowwave.consolidation.proposals import Draft, Source
 from slowwave.consolidation.verification.quotes import find_unquoted
 

@@ -87,6 +87,24 @@ def test_of_two_values_that_both_stand_the_later_comes_first_and_the_older_says_
     assert f"[working, 2026-02-01, an older value] {values[0]}" in block
 
 
+def test_a_value_that_may_be_older_says_so_and_keeps_its_place(
+    memory_file: Path, embedder: SentenceEmbedder
+) -> None:
+    runs = [
+        "I finally ran the harbour race in 54:10, what a day, and the weather was kind to us all.",
+        "For the harbour race I hope to beat my best time of 51:30 and need a plan for the hills.",
+        "The harbour race has a bib pick-up and a bag drop, both behind the old customs house.",
+    ]
+    fill(memory_file, told([*runs, *OTHERS], "m"))
+    found = {one.memory.id: one for one in hits(memory_file, embedder, "my harbour race time")}
+    assert found["m-00"].later is None
+    assert found["m-00"].perhaps_later == found["m-01"].memory
+    assert found["m-01"].perhaps_later is None
+    assert found["m-02"].perhaps_later is None
+    block = block_of(memory_file, embedder, "my harbour race time")
+    assert f"[working, 2026-02-01, perhaps an older value] {runs[0]}" in block
+
+
 @pytest.mark.parametrize(
     ("day", "answer"),
     [("2026-02-01T23:59:59", BACKUPS[0]), ("2026-02-02T23:59:59", BACKUPS[1])],

@@ -42,7 +42,7 @@ from slowwave.consolidation.running.outcome import Outcome, verdict
 from slowwave.consolidation.text.token_count import count_tokens
 from slowwave.consolidation.thresholds import WINDOW_TOKENS
 from slowwave.consolidation.vectors.embedder import SentenceEmbedder
-from slowwave.consolidation.writing.writer import ExtractiveWriter
+from slowwave.consolidation.writing.writer import BuiltInWriter
 from slowwave.store.memories import Counts
 
 __all__ = ["cli"]  # a fixture of test_cli, asked for by name
@@ -71,7 +71,7 @@ def a_result(
         source_hashes=("1", "2"),
         leaving=("a",),
         survivor=None,
-        entities=(),
+        topics=(),
         min_similarity=0.7,
         mean_similarity=0.8,
         reason="2 memories share noon",
@@ -91,7 +91,7 @@ def printed(parts: Sequence[RenderableType]) -> str:
 
 
 def text_of(path: Path, outcome: Outcome, verbose: bool = False) -> str:
-    return printed(as_text(outcome, path, False, ExtractiveWriter(), MemoryTexts(path), verbose))
+    return printed(as_text(outcome, path, False, BuiltInWriter(), MemoryTexts(path), verbose))
 
 
 def active_tokens(path: Path) -> int:
@@ -158,7 +158,7 @@ def test_the_trust_of_a_proposal_is_that_of_the_memory_that_results(
     fill(memory_file, told(of_one_thing(), "oncall", trust=0.7))
     outcome = night(memory_file, embedder)
     trusts = {row["id"]: row["trust"] for row in rows(memory_file, "SELECT * FROM memories")}
-    for one in as_json(outcome, "m", False, ExtractiveWriter())["proposals"]:
+    for one in as_json(outcome, "m", False, BuiltInWriter())["proposals"]:
         assert one["trust"] == trusts[one["derived"] or one["survivor"]]
         assert one["cohesion"] == one["similarity"]["mean"]
 
@@ -247,7 +247,7 @@ def test_what_is_left_to_a_model_is_said_with_what_asking_would_cost(memory_file
         for at in range(0, 24, 2)
     ]
     outcome = an_outcome(undecided=tuple(groups))
-    found = as_json(outcome, "m", False, ExtractiveWriter())["undecided"]
+    found = as_json(outcome, "m", False, BuiltInWriter())["undecided"]
     assert (found["groups"], found["memories"], found["calls"]) == (12, 24, 1)
     assert [one["similarity"] for one in found["likeliest"]] == [
         one.similarity for one in reversed(groups[2:])

@@ -27,7 +27,7 @@ from slowwave.consolidation.running import save_findings as settling
 from slowwave.consolidation.running.outcome import Outcome
 from slowwave.consolidation.running.survey import Surveyor
 from slowwave.consolidation.vectors.embedder import Embedder, SentenceEmbedder
-from slowwave.consolidation.writing.writer import ExtractiveWriter
+from slowwave.consolidation.writing.writer import BuiltInWriter
 from slowwave.store.errors import ChangedSince
 from slowwave.store.file import create_file, open_writing
 from slowwave.store.undo.undo import undo_runs
@@ -406,7 +406,7 @@ def test_after_any_history_a_night_says_what_a_full_pass_says(
 def test_what_a_look_read_is_free_as_soon_as_nobody_needs_it(
     settled: Path, embedder: SentenceEmbedder
 ) -> None:
-    options, writer = CycleOptions(full=True), ExtractiveWriter()
+    options, writer = CycleOptions(full=True), BuiltInWriter()
     survey = Surveyor(settled, options, embedder, writer, NOW, Progress()).survey()
     read = [ref(one) for one in survey.views]
     gc.disable()

@@ -28,7 +28,7 @@ NO_DECISIONS = {
     # The temperature at which a model is asked what to remember.
     "model/structured.py": {0.2},
     # How far an estimate of tokens may be exceeded: of money, not of memories.
-    "model/budget.py": {1.25},
+    "model/usage_limits.py": {1.25},
 }
 
 

@@ -15,7 +15,7 @@ from builders import a_memory
 from nights import AGENTS_TABLES, NOW, execute, fill, night, picture, rows, told
 from test_cli import Cli, cli
 
-from slowwave.consolidation.planning.extractive import compose_next_update, compose_update
+from slowwave.consolidation.planning.composition import compose_next_update, compose_update
 from slowwave.consolidation.proposals import Source
 from slowwave.consolidation.text.dates import current_part
 from slowwave.consolidation.updates.dated_memory import dated_memory

@@ -14,7 +14,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from texts import draft, sources
 
-from slowwave.consolidation.planning.extractive import compose_synthesis
+from slowwave.consolidation.planning.composition import compose_synthesis
 from slowwave.consolidation.proposals import Claim, Draft, Operation, Source
 from slowwave.consolidation.text.reading import read
 from slowwave.consolidation.thresholds import EXTRACT_SOURCES
@@ -645,6 +645,7 @@ def test_a_value_in_a_spelling_that_leaves_less_open_is_not_lost(said: str, draf
         ("There are 3 replicas.", "It takes 3 minutes."),
         ("The port is 62, on the B 62.", "It is on the B63."),
         ("It is due 2027-02.", "It is due in March 2027."),
+        ("The call is at eight in the morning.", "The call is at 16:30."),
     ],
 )
 def test_another_value_is_no_other_spelling(said: str, draft: str) -> None:

@@ -13,7 +13,7 @@ from texts import sources
 
 from slowwave.consolidation.comparison.guards import first_difference, gravest_objection
 from slowwave.consolidation.comparison.reordering import rearranged
-from slowwave.consolidation.planning.extractive import compose_synthesis
+from slowwave.consolidation.planning.composition import compose_synthesis
 from slowwave.consolidation.text.reading import Reading, cached_per_text
 from slowwave.consolidation.text.statements import statements_of
 from slowwave.consolidation.verification.verify import find_faults

@@ -18,9 +18,9 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from slowwave.consolidation.model.answers import read_form
 from slowwave.consolidation.model.asking import Call
 from slowwave.consolidation.model.calls import TIMEOUT_S, Endpoint
+from slowwave.consolidation.model.parsing import parse_answer
 from slowwave.consolidation.model.prompts import (
     GroupsAnswer,
     Messages,
@@ -200,14 +200,14 @@ def take_in(kept: Kept, prompt: str, answer: str) -> None:
     """Keep an answer to a prompt. Raises `Unreadable` if it is not in the form asked for."""
     if "\n<items>\n" in prompt:
         items = _items_in(prompt[prompt.index("\n<items>\n") + 1 :])
-        for one in read_form(OpinionsAnswer, answer).opinions:
+        for one in parse_answer(OpinionsAnswer, answer).opinions:
             said = {"told": one.told, "words": [word.model_dump() for word in one.words]}
             kept.opinions[json_text(items[one.n - 1])] = said
         return
     user = prompt[prompt.index("\n<memories>\n") + 1 :]
     shown, faulty = list(shown_in(user)), _faulty_in(user)
     text_of = {short: text for short, _, text in shown}
-    stated = [one.model_dump() for one in read_form(GroupsAnswer, answer).groups]
+    stated = [one.model_dump() for one in parse_answer(GroupsAnswer, answer).groups]
     groups = [_by_text(one, text_of) for one in stated]
     if faulty:
         kept.repairs.append({"about": _about(shown, faulty), "groups": groups})

@@ -15,7 +15,7 @@ from slowwave.consolidation.cycle import run_cycle
 from slowwave.consolidation.options import CycleOptions
 from slowwave.consolidation.running.outcome import Outcome
 from slowwave.consolidation.vectors.embedder import Embedder
-from slowwave.consolidation.writing.writer import ExtractiveWriter, Writer
+from slowwave.consolidation.writing.writer import BuiltInWriter, Writer
 from slowwave.store.exchange import import_lines
 from slowwave.store.file import create_file, open_writing
 
@@ -48,7 +48,7 @@ def night(
     options: CycleOptions = CycleOptions(),  # noqa: B008 - it is frozen
 ) -> Outcome:
     """Run the cycle over a file."""
-    return run_cycle(path, options, embedder, writer or ExtractiveWriter(), NOW)
+    return run_cycle(path, options, embedder, writer or BuiltInWriter(), NOW)
 
 
 def rows(path: Path, sql: str, *values: object) -> list[Row]:

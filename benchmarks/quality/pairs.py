@@ -9,13 +9,13 @@ from dataclasses import dataclass
 from rich.table import Table
 
 from slowwave.consolidation.planning.plan import make_plan
-from slowwave.consolidation.proposals import CheckedProposal, Window
-from slowwave.consolidation.writing.writer import ExtractiveWriter, Job, Writer
+from slowwave.consolidation.proposals import VerifiedProposal, Window
+from slowwave.consolidation.writing.writer import BuiltInWriter, Job, Writer
 
 from .bench import Bench, Json
 from .oracle import OracleWriter
 from .rates import rate_of, shown
-from .tenant_views import Answers, check_with, options, view
+from .tenant_views import Answers, options, verifier_with, view
 
 OWN = ("pairs-tuned", "pairs-held-out")
 SHARED = "shared pairs"
@@ -80,7 +80,7 @@ def sample(pairs: list[Pair], size: int) -> list[Pair]:
 
 def merged(
     bench: Bench, pairs: Sequence[Pair], writer: Writer
-) -> tuple[list[bool], list[CheckedProposal]]:
+) -> tuple[list[bool], list[VerifiedProposal]]:
     """Return which pairs became one memory, and what came of those that the writer was shown."""
     views = [view([one.left, one.right], bench.embedder) for one in pairs]
     chosen = options(writer)
@@ -91,9 +91,9 @@ def merged(
         for one, plan in zip(views, plans, strict=True)
         for window in plan.windows
     }
-    check = check_with(bench.embedder)
-    answered = writer.write(list(jobs.values()), check, Answers())
-    written = [one for some in answered for one in some if isinstance(one, CheckedProposal)]
+    verifier = verifier_with(bench.embedder)
+    answered = writer.write(list(jobs.values()), verifier, Answers())
+    written = [one for some in answered for one in some if isinstance(one, VerifiedProposal)]
     became = {one.proposal.source_hashes for one in written if one.state == "planned"}
     joined = [
         bool(plan.proposals) or any(_texts(one) in became for one in plan.windows) for plan in plans
@@ -109,7 +109,7 @@ def _texts(window: Window) -> tuple[str, ...]:
 
 def _measured(bench: Bench, name: str, pairs: list[Pair]) -> Json:
     bench.say(f"pairs: {name}, without a model")
-    without, _ = merged(bench, pairs, ExtractiveWriter())
+    without, _ = merged(bench, pairs, BuiltInWriter())
     bench.say(f"pairs: {name}, with an oracle")
     labels = {(one.left, one.right): one.same for one in pairs}
     oracle, _ = merged(bench, pairs, OracleWriter(labels))

@@ -9,7 +9,7 @@ from slowwave.consolidation.options import PlanOptions
 from slowwave.consolidation.snapshot.entities import names_in
 from slowwave.consolidation.snapshot.tenant_view import TenantView
 from slowwave.consolidation.vectors.embedder import Embedder
-from slowwave.consolidation.writing.checking import Check
+from slowwave.consolidation.writing.verifier import Verifier
 from slowwave.consolidation.writing.writer import Writer
 from slowwave.store.exchange import new_memory
 from slowwave.store.ledger import Answer, KeptAnswer
@@ -54,9 +54,9 @@ def options(writer: Writer) -> PlanOptions:
     return PlanOptions(model_key=writer.key)
 
 
-def check_with(embedder: Embedder) -> Check:
-    """Return the check of drafts that a run makes."""
-    return Check(lambda text: embedder.encode([text])[0], {})
+def verifier_with(embedder: Embedder) -> Verifier:
+    """Return the verifier of drafts that a run uses."""
+    return Verifier(lambda text: embedder.encode([text])[0], {})
 
 
 class Answers:

@@ -23,7 +23,7 @@ from slowwave.consolidation.options import CycleOptions
 from slowwave.consolidation.recall.hit import Hit
 from slowwave.consolidation.recall.index import RecallIndex, read_recallable_of
 from slowwave.consolidation.vectors.embedder import Embedder
-from slowwave.consolidation.writing.writer import ExtractiveWriter
+from slowwave.consolidation.writing.writer import BuiltInWriter
 
 from .baselines import Plain
 from .sets import Asked
@@ -50,7 +50,7 @@ class Result:
     name: str
     # Without those that nothing in the file answers.
     questions: Sequence[RecallQuestion]
-    left_out: int
+    without_evidence: int
     memories_before: int
     memories_after: int
     ways: Mapping[str, Sequence[Measures]]
@@ -60,7 +60,7 @@ class Result:
         """Return all of it as JSON."""
         return {
             "questions": len(self.questions),
-            "left out": self.left_out,
+            "left out": self.without_evidence,
             "memories before": self.memories_before,
             "memories after": self.memories_after,
             **{way: self.means(way) for way in self.ways},
@@ -125,7 +125,7 @@ def measured(asked: Asked, embedder: Embedder) -> Result:
     began = time.monotonic()
     with memory_file(asked.lines) as path:
         trials = Trials(path, asked.questions, embedder, NOW, kept_hits=LOOKED_AT)
-        trial = trials.night(CycleOptions(), ExtractiveWriter())
+        trial = trials.night(CycleOptions(), BuiltInWriter())
         plain = Plain(RecallIndex(read_recallable_of(path, (), embedder.name), embedder))
         searches = {
             VECTORS: plain.by_vectors,
@@ -135,7 +135,7 @@ def measured(asked: Asked, embedder: Embedder) -> Result:
         result = Result(
             asked.name,
             trials.questions,
-            trials.left_out,
+            trials.without_evidence,
             trials.before.memories,
             trial.after.memories,
             {
@@ -162,7 +162,7 @@ def together(name: str, results: Sequence[Result]) -> Result:
     return Result(
         name,
         [one for result in results for one in result.questions],
-        sum(one.left_out for one in results),
+        sum(one.without_evidence for one in results),
         sum(one.memories_before for one in results),
         sum(one.memories_after for one in results),
         {way: [each for one in results for each in one.ways[way]] for way in results[0].ways},

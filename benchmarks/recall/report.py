@@ -33,7 +33,8 @@ EXPLAINED = (
     "counts as one of its sources if that one's facts stand in it (what `slowwave eval` counts); "
     "by known keys: if what must stand in any answer does; by lineage: always.",
     "in 500, in 1,000: recall within so many tokens of context. stale@10: the share of the "
-    "questions about a changed value for which the old one is among 10.",
+    "questions about a changed value for which the old one is among 10, and nothing says that it "
+    "is older than another, or may be.",
     "The plain searches and the differences from them are of the file before the night.",
 )
 _TOKENS = "tokens_at_10"
@@ -50,7 +51,7 @@ def tables(results: Iterable[Result]) -> Iterator[Table]:
 
 def _measures(result: Result) -> Table:
     title = (
-        f"{result.name}: {len(result.questions)} questions, {result.left_out} left out "
+        f"{result.name}: {len(result.questions)} questions, {result.without_evidence} left out "
         f"({result.seconds:.0f} s)"
     )
     table = Table("", "memories", *_TITLES.values(), title=title)

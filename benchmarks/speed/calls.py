@@ -24,25 +24,27 @@ from typing import IO, cast
 
 from benchmarks.quality.bench import ROOT
 from fixtures.night import FLAVOURS, load
-from slowwave.consolidation.model.budget import Budget, Ledger
 from slowwave.consolidation.model.calls import Endpoint, open_model
-from slowwave.consolidation.model.checker import Models
+from slowwave.consolidation.model.dialogue import WindowDialogue
 from slowwave.consolidation.model.dispatcher import Dispatcher
 from slowwave.consolidation.model.groups import Suggestions
-from slowwave.consolidation.model.questions import GroupsQuestion, WindowDialogue
+from slowwave.consolidation.model.questions import GroupsQuestion
+from slowwave.consolidation.model.second_opinions import Models
+from slowwave.consolidation.model.usage_limits import UsageLimits, UsageMeter
 from slowwave.consolidation.model.writer import ModelWriter
 from slowwave.consolidation.planning.estimates import estimate_window
 from slowwave.consolidation.progress import Progress
 from slowwave.consolidation.proposals import (
     OPERATIONS,
     AskedWindow,
-    CheckedProposal,
     Plan,
+    VerifiedProposal,
     Window,
     join_plans,
 )
-from slowwave.consolidation.running.execute import RunInFile
+from slowwave.consolidation.running.execute import Execution
 from slowwave.consolidation.running.preflight import Preflight
+from slowwave.consolidation.running.run_in_file import RunInFile
 from slowwave.consolidation.runtime.interruption import Interruption
 from slowwave.consolidation.snapshot.tenant_view import TenantView
 from slowwave.consolidation.vectors.embedder import Embedder, SentenceEmbedder
@@ -137,9 +139,8 @@ def _night(endpoint: Endpoint, view: TenantView, concurrency: int, embedder: Emb
         run = RunInFile(path, embedder, writer, _NOW, {}, Preflight(path, None, _NOW))
         plan = Plan((), (), windows=tuple(_windows(view)))
         began, worked = time.monotonic(), time.process_time()
-        executed = run.carry_out(
-            plan, [view], Progress(), Interruption(), lambda: (join_plans(()), [])
-        )
+        execution = Execution(run, [view], "never", Progress())
+        executed = execution.carry_out(plan, Interruption(), lambda: (join_plans(()), []))
         seconds, processor_s = time.monotonic() - began, time.process_time() - worked
     applied = Counter(one.state for one in executed.results)["applied"]
     return _Stage(applied, seconds, processor_s)
@@ -148,9 +149,8 @@ def _night(endpoint: Endpoint, view: TenantView, concurrency: int, embedder: Emb
 def _ask_alone(endpoint: Endpoint, view: TenantView, concurrency: int) -> None:
     """Ask the same questions, and do nothing with the answers."""
     model = open_model(endpoint)
-    dispatcher = Dispatcher[CheckedProposal | AskedWindow](
-        model, Ledger(Budget(), model.price), concurrency
-    )
+    meter = UsageMeter(UsageLimits(), model.price)
+    dispatcher = Dispatcher[VerifiedProposal | AskedWindow](model, meter, concurrency)
     for one in _windows(view):
         job = Job(one, tuple(view.sources(one.memories)))
         suggestions = Suggestions(one, job.sources, "")
@@ -178,7 +178,7 @@ def _windows(view: TenantView) -> Iterator[Window]:
             apart=frozenset(),
             operations=frozenset(OPERATIONS),
             decided=frozenset(),
-            left_out=frozenset(),
+            excluded=frozenset(),
             prompt_tokens=estimate.prompt,
             answer_tokens=estimate.answer,
         )

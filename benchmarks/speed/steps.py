@@ -1,7 +1,7 @@
 """One step of the benchmark, in a process of its own: `python -m benchmarks.speed.steps`.
 
 Its figures go to stdout as JSON. What is measured is what a night does: `run_cycle` over a memory
-file, with the real embedder and the extractive writer.
+file, with the real embedder and the built-in writer.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ STAGES = {
     "near pairs": "slowwave.consolidation.planning.near_pairs:near_pairs",
     "updates": "slowwave.consolidation.updates.replacements:find_updates",
     "planning": "slowwave.consolidation.planning.plan:plan_tenant",
-    "applying": "slowwave.consolidation.running.ending:carry_out_plan",
+    "applying": "slowwave.consolidation.running.execute:carry_out_plan",
     "settling": "slowwave.consolidation.running.save_findings:save_findings",
 }
 # Gives one vector after the other.
@@ -82,7 +82,7 @@ def night(file: Path, kind: str) -> Json:
     from slowwave.consolidation.cycle import run_cycle
     from slowwave.consolidation.options import CycleOptions
     from slowwave.consolidation.vectors.embedder import SentenceEmbedder
-    from slowwave.consolidation.writing.writer import ExtractiveWriter
+    from slowwave.consolidation.writing.writer import BuiltInWriter
 
     from .embedder import MadeEmbedder
 
@@ -92,7 +92,7 @@ def night(file: Path, kind: str) -> Json:
     for stage, place in STAGES.items():
         clock.watch(stage, place)
     clock.count("vectors read", VECTORS)
-    outcome = run_cycle(file, options, embedder, ExtractiveWriter(), NOW)
+    outcome = run_cycle(file, options, embedder, BuiltInWriter(), NOW)
     figures = clock.total()
     states = [result.state for result in outcome.results]
     derived = (result.derived for result in outcome.results)

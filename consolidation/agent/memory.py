@@ -7,7 +7,7 @@ the nightly run go on as they like; what has been read for a search is kept unti
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from types import TracebackType
@@ -31,7 +31,7 @@ from slowwave.consolidation.running.decline import declined
 from slowwave.consolidation.running.outcome import Outcome
 from slowwave.consolidation.text.token_count import count_tokens
 from slowwave.consolidation.vectors.embedder import Embedder, SentenceEmbedder
-from slowwave.consolidation.writing.writer import ExtractiveWriter, Writer
+from slowwave.consolidation.writing.writer import BuiltInWriter, Writer
 from slowwave.store.check import refuse_damaged
 from slowwave.store.errors import InvalidLine, NotFound, StoreError
 from slowwave.store.exchange import new_memory
@@ -46,9 +46,6 @@ from slowwave.store.file import (
 from slowwave.store.idle import changes_of
 from slowwave.store.ledger import Decision, Run, read_decisions, read_runs
 from slowwave.store.lineage import (
-    Ancestor,
-    KeptClaim,
-    Lineage,
     find_traced,
     is_source_in,
     read_claims,
@@ -56,7 +53,6 @@ from slowwave.store.lineage import (
     trace_sources,
 )
 from slowwave.store.memories import (
-    Counts,
     add_memories,
     count_by_status,
     count_memories,
@@ -66,29 +62,7 @@ from slowwave.store.memories import (
 from slowwave.store.records import LAYERS, Kind, Memory, timestamp
 from slowwave.store.undo.undoable import find_undoable
 
-
-@dataclass(frozen=True)
-class Trace:
-    """Where a memory came from, and what was made from it."""
-
-    # Of a memory that has left the file, what lineage kept.
-    memory: Memory | Ancestor
-    # Its statements, as the last run that changed it left them.
-    claims: tuple[KeptClaim, ...]
-    sources: Lineage
-    derived: Lineage
-
-
-@dataclass(frozen=True)
-class Stats:
-    """How much is remembered, and what runs did."""
-
-    # What is active, and what it says.
-    active: Counts
-    # Per status, how many memories of each layer.
-    by_status: Mapping[str, Mapping[str, int]]
-    # The last run that was about these memories, with what it decided about them; None before one.
-    last: tuple[Run, tuple[Decision, ...]] | None
+from .found import Stats, Trace
 
 
 class AgentMemory:
@@ -306,7 +280,7 @@ class AgentMemory:
             self._path,
             options,
             self._embedder,
-            writer or ExtractiveWriter(),
+            writer or BuiltInWriter(),
             self._clock(),
             dry_run,
         )

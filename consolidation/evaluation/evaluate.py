@@ -29,7 +29,7 @@ class Evaluation:
 
     questions: int
     # Questions that nothing in the file answers, or that are of other tenants.
-    left_out: int
+    without_evidence: int
     # Ids that questions name as evidence, and that are none.
     unknown: int
     memories_before: int
@@ -49,7 +49,7 @@ def evaluated(trials: Trials, trial: Trial) -> Evaluation:
     before, after = trials.before, trial.after
     return Evaluation(
         len(trials.questions),
-        trials.left_out,
+        trials.without_evidence,
         trials.unknown,
         before.memories,
         after.memories,

@@ -40,7 +40,7 @@ class RecallGuard:
 class Verdict:
     """What a guard found: how far recall of ten falls, and what had to be left out for that."""
 
-    left_out: tuple[Proposal, ...]
+    excluded: tuple[Proposal, ...]
     # The mean of recall@10 before, after the whole night, and after what is let through.
     before: float
     unguarded: float
@@ -86,10 +86,10 @@ def refuse_unanswerable(path: Path, trials: Trials) -> None:
 
     A file whose memories ask for themselves may be empty.
     """
-    if trials.left_out and not trials.questions:
+    if trials.without_evidence and not trials.questions:
         raise QuestionsError(
-            f"No memory in {path} answers any of the questions: {trials.left_out} name no evidence "
-            "that is there.",
+            f"No memory in {path} answers any of the questions: "
+            f"{trials.without_evidence} name no evidence that is there.",
             "Nothing was changed. Evidence is given by the ids of memories: 'slowwave list'.",
         )
 
@@ -107,21 +107,21 @@ def let_through(
     everything is.
     """
     before = _recall(trials.before.by_text)
-    left_out: dict[str, Proposal] = {}
+    excluded: dict[str, Proposal] = {}
     trial = trials.night(options, writer, interruption)
     used = trial.outcome.usage
     unguarded = guarded = _recall(trial.after.by_text)
     tried = 1
     while before - guarded > limit and _applied(trial):
         blamed = list(_blamed(trials, trial)) if tried < _ROUNDS else []
-        left_out |= {one.id: one for one in blamed or _applied(trial)}
-        options = replace(options, left_out=frozenset(left_out))
+        excluded |= {one.id: one for one in blamed or _applied(trial)}
+        options = replace(options, excluded=frozenset(excluded))
         trial = trials.night(options, writer, interruption)
         used += trial.outcome.usage
         guarded = _recall(trial.after.by_text)
         tried += 1
     return Verdict(
-        tuple(left_out.values()),
+        tuple(excluded.values()),
         before,
         unguarded,
         guarded,

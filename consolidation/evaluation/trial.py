@@ -16,8 +16,7 @@ from slowwave.consolidation.progress import Progress
 from slowwave.consolidation.recall.filter import Filter
 from slowwave.consolidation.recall.hit import Hit
 from slowwave.consolidation.recall.index import RecallIndex, read_recallable_of
-from slowwave.consolidation.recall.later_values import behind_later_values
-from slowwave.consolidation.recall.search import Wish, ranked
+from slowwave.consolidation.recall.search import Wish, ranked, with_ages
 from slowwave.consolidation.running.outcome import Outcome
 from slowwave.consolidation.runtime.interruption import InterruptedEarly, Interruption
 from slowwave.consolidation.vectors.embedder import Embedder
@@ -107,7 +106,7 @@ class Trials:
                 if question.tenant is None or not tenants or question.tenant in tenants
                 for known in self._answerable(question)
             ]
-            self.left_out = len(wanted) - len(self.questions)
+            self.without_evidence = len(wanted) - len(self.questions)
             # Ids that the questions name as evidence and that are not in the file, or of a tenant
             # that is not asked.
             named = {one for each in wanted for one in each.evidence_ids}
@@ -178,7 +177,7 @@ class Trials:
             wish = Wish(question.question, LOOKED_AT, Filter(tenants))
             found = ranked(index, wish, now)
             # Of what is handed over alone: to compare 200 with each other takes long.
-            first = behind_later_values(found[:MANY], index.disputes)
+            first = with_ages(index, found[:MANY])
             found = [*first, *found[MANY:]]
             by_text.append(self._measured(question, found, self._holds_its_facts))
             by_lineage.append(self._measured(question, found, lambda _, __: True))
@@ -232,7 +231,8 @@ def is_stale(hit: Hit, question: RecallQuestion) -> bool:
     """Whether a hit hands an old value over as what is so, and nothing of what replaced it."""
     told = {hit.memory.id, *hit.sources}
     tells_it = not told.isdisjoint(question.stale_ids)
-    return tells_it and hit.later is None and told.isdisjoint(question.evidence_ids)
+    as_so = hit.later is None and hit.perhaps_later is None
+    return tells_it and as_so and told.isdisjoint(question.evidence_ids)
 
 
 def _active(index: RecallIndex, now: str) -> list[Memory]:

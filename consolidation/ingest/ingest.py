@@ -14,13 +14,13 @@ from pathlib import Path
 
 from slowwave.consolidation.model.writer import ModelWriter
 from slowwave.consolidation.progress import Progress
-from slowwave.consolidation.running.execute import RunInFile
 from slowwave.consolidation.running.preflight import Preflight
+from slowwave.consolidation.running.run_in_file import RunInFile
 from slowwave.consolidation.runtime.interruption import Interruption, OutOfTime
 from slowwave.consolidation.runtime.threads import run_in_thread
 from slowwave.consolidation.text.token_count import count_tokens
 from slowwave.consolidation.vectors.embedder import Embedder
-from slowwave.consolidation.writing.drafts import KeptAnswers
+from slowwave.consolidation.writing.answer_store import FileAnswerStore
 from slowwave.consolidation.writing.writer import Writer
 from slowwave.store.conversations.messages import Conversation
 from slowwave.store.errors import StoreError
@@ -144,7 +144,7 @@ def _rehearsed(
     settling = Settling(
         intake.known, options, embedder.name, model.model if model is not None else None, now
     )
-    for read in reader.read(intake.parts, KeptAnswers(file)):
+    for read in reader.read(intake.parts, FileAnswerStore(file)):
         done.usage += read.usage
         if read.state == "read":
             done.remembered += settling.decide(read)
@@ -188,7 +188,7 @@ def _carry_out(
         if intake.known.computed:
             run.keep_vectors(intake.known.computed)
         with run.writing() as file:
-            for number, read in enumerate(reader.read(intake.parts, KeptAnswers(file, now)), 1):
+            for number, read in enumerate(reader.read(intake.parts, FileAnswerStore(file, now)), 1):
                 _settle(file, run, settling, read, done)
                 progress.stage("reading", number, len(intake.parts))
         interruption.close()

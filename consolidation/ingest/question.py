@@ -6,12 +6,12 @@ import re
 from collections.abc import Sequence
 
 from slowwave.consolidation.model import prompts
-from slowwave.consolidation.model.answers import UnreadableAnswer, read_form
 from slowwave.consolidation.model.conversation_prompts import ShownMessage, ask_about_conversation
-from slowwave.consolidation.model.prompts import Form, MemoriesAnswer
+from slowwave.consolidation.model.parsing import UnreadableAnswer, parse_answer
+from slowwave.consolidation.model.prompts import AnswerForm, MemoriesAnswer
 from slowwave.consolidation.model.question import Question, Steps
 from slowwave.consolidation.proposals import State, Usage
-from slowwave.consolidation.writing.checking import Check
+from slowwave.consolidation.writing.verifier import Verifier
 
 from .candidates import Candidate, PartRead, TurnedDown
 from .options import IngestOptions
@@ -24,7 +24,7 @@ _FENCE = re.compile(r"^```\w*\s*|\s*```$")
 class ConversationQuestion(Question[PartRead]):
     """A question about one part."""
 
-    form: Form = "memories"
+    form: AnswerForm = "memories"
 
     def __init__(
         self, model: str, part: Part, known: Sequence[str], options: IngestOptions
@@ -44,16 +44,16 @@ class ConversationQuestion(Question[PartRead]):
         self._options = options
         self._usage = Usage()
 
-    def handle_answer(self, text: str, check: Check) -> Steps[PartRead]:
+    def handle_answer(self, text: str, verifier: Verifier) -> Steps[PartRead]:
         """Yield what is to be remembered; an answer that cannot be read, twice, as it is."""
         try:
-            stated = read_form(MemoriesAnswer, _as_object(text)).memories
+            stated = parse_answer(MemoriesAnswer, _as_object(text)).memories
         except UnreadableAnswer as error:
             if self._is_repeated:
                 why = f"the model's answer cannot be read: {error}"
                 yield PartRead(self._part, raw=text, why=why, usage=self._usage)
             else:
-                yield from self._ask_for_form(text, str(error), check)
+                yield from self._ask_for_form(text, str(error), verifier)
             return
         found = [checked(one, self._part) for one in stated]
         candidates = [one for one in found if isinstance(one, Candidate)]
@@ -61,7 +61,7 @@ class ConversationQuestion(Question[PartRead]):
         kept, too_many = within_limits(candidates, self._options)
         yield PartRead(self._part, "read", kept, (*refused, *too_many), usage=self._usage)
 
-    def handle_failure(self, state: State, why: str, check: Check) -> Steps[PartRead]:
+    def handle_failure(self, state: State, why: str, verifier: Verifier) -> Steps[PartRead]:
         """Yield that the part could not be read."""
         yield PartRead(
             self._part, "skipped" if state == "skipped" else "failed", why=why, usage=self._usage
@@ -74,7 +74,7 @@ class ConversationQuestion(Question[PartRead]):
     def is_readable(self, text: str) -> bool:
         """Whether an answer is in the form that was asked for."""
         try:
-            read_form(prompts.FORMS[self.form], _as_object(text))
+            parse_answer(prompts.ANSWER_FORMS[self.form], _as_object(text))
         except UnreadableAnswer:
             return False
         return True

@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 
 from slowwave.consolidation.model.writer import ModelWriter
 from slowwave.consolidation.vectors.embedder import Embedder
-from slowwave.consolidation.writing.checking import Check
-from slowwave.consolidation.writing.writer import Answers
+from slowwave.consolidation.writing.answer_store import AnswerStore
+from slowwave.consolidation.writing.verifier import Verifier
 from slowwave.store.conversations.messages import Message
 from slowwave.store.intake import Waiting
 
@@ -32,7 +32,7 @@ class Reader:
     known: KnownMemories
     options: IngestOptions
 
-    def read(self, parts: Sequence[Part], answers: Answers) -> Iterator[PartRead]:
+    def read(self, parts: Sequence[Part], answers: AnswerStore) -> Iterator[PartRead]:
         """Yield what was made of each part, in their order. Raises `ModelError`."""
         found: Iterator[PartRead]
         if self.writer is None:
@@ -47,11 +47,11 @@ class Reader:
         return ConversationQuestion(model, part, self.known.near(about), self.options)
 
     def _asked(
-        self, writer: ModelWriter, parts: Sequence[Part], answers: Answers
+        self, writer: ModelWriter, parts: Sequence[Part], answers: AnswerStore
     ) -> Iterator[PartRead]:
         questions = (self.question(one, writer.model or "") for one in parts)
-        check = Check(lambda text: self.embedder.encode([text])[0], {})
-        for some in writer.ask(questions, check, answers):
+        verifier = Verifier(lambda text: self.embedder.encode([text])[0], {})
+        for some in writer.ask(questions, verifier, answers):
             yield from some
 
 

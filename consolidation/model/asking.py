@@ -7,8 +7,8 @@ from typing import Protocol
 
 from slowwave.store.ledger import Answer
 
-from .budget import PendingCall
-from .prompts import Form, Messages
+from .prompts import AnswerForm, Messages
+from .usage_limits import PendingCall
 
 
 class CallFailed(Exception):
@@ -23,7 +23,7 @@ class ModelRefuses(CallFailed):
 class Call:
     """One question on its way to the model."""
 
-    form: Form
+    form: AnswerForm
     messages: Messages
     # What it may use, and what is to be told of it.
     pending: PendingCall

@@ -12,8 +12,8 @@ from slowwave.consolidation.proposals import Usage
 from slowwave.consolidation.runtime.redaction import without_secrets
 from slowwave.store.ledger import Answer
 
-from .answers import breaks_off
 from .asking import Call, CallFailed, ModelRefuses
+from .parsing import breaks_off
 from .prompts import Messages
 from .provider import load_litellm, status_of
 from .responses import retry_after, text_of_response, token_count_of, why_unusable

@@ -20,8 +20,8 @@ from slowwave.consolidation.runtime.threads import start_in_thread
 from slowwave.store.ledger import Answer
 
 from .asking import Call, CallFailed, Model, ModelRefuses
-from .budget import BudgetSpent, Ledger, PendingCall
 from .question import Made, Question
+from .usage_limits import LimitReached, PendingCall, UsageMeter
 
 # Why nothing is asked after a model has refused for good: with the first call it is said in full.
 _REFUSED_BEFORE = "not asked, since the model refuses every call"
@@ -40,10 +40,10 @@ class CompletedCall(Generic[Made]):
 class Dispatcher(Generic[Made]):
     """The questions that wait for their call, and the calls under way. Safe in threads."""
 
-    def __init__(self, model: Model, ledger: Ledger, most: int) -> None:
+    def __init__(self, model: Model, meter: UsageMeter, most: int) -> None:
         """Take how many calls may be under way at one time."""
         self._model = model
-        self._ledger = ledger
+        self._meter = meter
         self._most = most
         self._lock = Lock()
         self._waiting: deque[Question[Made]] = deque()
@@ -106,10 +106,10 @@ class Dispatcher(Generic[Made]):
             question = self._waiting[0]
             try:
                 if self.refused is not None:
-                    raise BudgetSpent(_REFUSED_BEFORE)
+                    raise LimitReached(_REFUSED_BEFORE)
                 most_tokens = self._model.limit(question.most_tokens)
-                pending = self._ledger.begin(question.estimate, most_tokens)
-            except BudgetSpent as spent:
+                pending = self._meter.begin(question.estimate, most_tokens)
+            except LimitReached as spent:
                 # Those under way may leave room: they count with the most they can take.
                 if self._flying:
                     return None
@@ -139,21 +139,21 @@ class Dispatcher(Generic[Made]):
         """Record what a call used. The caller holds the lock."""
         answer = None if isinstance(outcome, BaseException) else outcome
         last = _used(pending.requests, answer)
-        self._ledger.end(pending, last)
+        self._meter.end(pending, last)
         used = last + pending.wasted
         if isinstance(outcome, ModelRefuses):
             if self.refused is None:
                 self.refused = str(outcome)
             else:
-                outcome = BudgetSpent(_REFUSED_BEFORE)
+                outcome = LimitReached(_REFUSED_BEFORE)
         # An answer that did not come may be charged for: nobody here knows how much.
         used = replace(used, cost_usd=None) if pending.lost else used
         self._completed.put(CompletedCall(self._flying.pop(pending), outcome, used))
 
-    def _overdue(self, pending: PendingCall) -> BudgetSpent | CallFailed | None:
-        out_of_time = self._ledger.out_of_time()
+    def _overdue(self, pending: PendingCall) -> LimitReached | CallFailed | None:
+        out_of_time = self._meter.out_of_time()
         if out_of_time is not None:
-            return BudgetSpent(out_of_time)
+            return LimitReached(out_of_time)
         most = self._model.patience_s
         if pending.seconds > most:
             return CallFailed(f"the model did not answer within {most:g} seconds")

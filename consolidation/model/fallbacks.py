@@ -9,50 +9,53 @@ from collections.abc import Collection, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
 
-from slowwave.consolidation.planning.extractive import with_date, with_full_stop
+from slowwave.consolidation.planning.composition import with_date, with_full_stop
 from slowwave.consolidation.proposals import Claim, Draft, Source
 from slowwave.consolidation.text.reading import Reading, read
 from slowwave.consolidation.verification.words import is_verbatim
-from slowwave.consolidation.writing.checking import Check
+from slowwave.consolidation.writing.verifier import Verifier
 
-from .groups import Group, Suggestion, Suggestions, Unusable
+from .groups import Suggestions
+from .suggestion import Group, Suggestion, Unusable
 
 
 def fallback_before_opinions(
-    suggestions: Suggestions, group: Group, suggestion: Suggestion, check: Check
+    suggestions: Suggestions, group: Group, suggestion: Suggestion, verifier: Verifier
 ) -> Suggestion | None:
     """Return what a group may do without its faults if a second opinion is for it, or None.
 
     Of memories that are the same, what some add is put behind the one that stays, or those stay.
     """
     if suggestion.kind != "same":
-        return _with_quotations(suggestion, check, is_heard=False)
-    found = _composed(suggestions, suggestion, check, is_heard=False)
-    return found or _narrowed(suggestions, group, check)
+        return _with_quotations(suggestion, verifier, is_heard=False)
+    found = _composed(suggestions, suggestion, verifier, is_heard=False)
+    return found or _narrowed(suggestions, group, verifier)
 
 
 def fallback_after_opinions(
-    suggestions: Suggestions, group: Group, suggestion: Suggestion, check: Check
+    suggestions: Suggestions, group: Group, suggestion: Suggestion, verifier: Verifier
 ) -> Suggestion | None:
     """Return what a group may do without its faults, and without what no second opinion was for."""
     if suggestion.kind != "same":
-        return _with_quotations(suggestion, check, is_heard=True)
-    found = _composed(suggestions, suggestion, check, is_heard=True)
-    return found or _without_missed(suggestions, group, suggestion, check)
+        return _with_quotations(suggestion, verifier, is_heard=True)
+    found = _composed(suggestions, suggestion, verifier, is_heard=True)
+    return found or _without_missed(suggestions, group, suggestion, verifier)
 
 
-def _with_quotations(suggestion: Suggestion, check: Check, is_heard: bool) -> Suggestion | None:
+def _with_quotations(
+    suggestion: Suggestion, verifier: Verifier, is_heard: bool
+) -> Suggestion | None:
     """Replace the claims that were turned down by the sources' own sentences.
 
     Claims at fault go, and the sentences of what they cite come, and those of which something is
-    lost. None if that does not pass the check, or is not enough shorter than what goes for it.
+    lost. None if that does not pass verification, or is not enough shorter than what goes for it.
     """
     proposal, sources = suggestion.proposal, suggestion.sources
     if proposal.operation == "extract":
-        return _reworded_rule(suggestion, check)
+        return _reworded_rule(suggestion, verifier)
     if proposal.operation != "synthesize":
         return None
-    faults = [one for one in check.faults(proposal, sources) if suggestion.stands(one)]
+    faults = [one for one in verifier.faults(proposal, sources) if suggestion.still_counts(one)]
     if not is_heard:
         faults = [one for one in faults if not one.soft]
     claims = proposal.draft.claims
@@ -62,7 +65,7 @@ def _with_quotations(suggestion: Suggestion, check: Check, is_heard: bool) -> Su
     sound = [one for at, one in enumerate(claims) if at not in wrong]
     open_ids = {one.source for one in faults if one.source is not None} | suggestion.missed
     open_ids |= {cited for at in wrong for cited in claims[at].sources}
-    draft = Draft(tuple(_completed(sound, sources, open_ids, suggestion.missed, check)))
+    draft = Draft(tuple(_completed(sound, sources, open_ids, suggestion.missed, verifier)))
     if not draft.claims or not suggestion.is_shorter(draft):
         return None
     completed = replace(
@@ -70,7 +73,9 @@ def _with_quotations(suggestion: Suggestion, check: Check, is_heard: bool) -> Su
         proposal=replace(proposal, draft=draft),
         approved=suggestion.approved - open_ids,
     )
-    left = [one for one in check.faults(completed.proposal, sources) if completed.stands(one)]
+    left = [
+        one for one in verifier.faults(completed.proposal, sources) if completed.still_counts(one)
+    ]
     is_passed = not any(is_heard or not one.soft for one in left)
     return completed if is_passed else None
 
@@ -82,7 +87,7 @@ def _is_sound(claim: Claim, suggestion: Suggestion) -> bool:
 
 
 def _composed(
-    suggestions: Suggestions, same: Suggestion, check: Check, is_heard: bool
+    suggestions: Suggestions, same: Suggestion, verifier: Verifier, is_heard: bool
 ) -> Suggestion | None:
     """Return a new memory for memories that are the same, of which the one that stays misses some.
 
@@ -91,11 +96,11 @@ def _composed(
     with suppress(Unusable):
         new = suggestions.composed(same)
         heard = replace(new, missed=same.missed, approved=same.approved)
-        return _with_quotations(heard, check, is_heard)
+        return _with_quotations(heard, verifier, is_heard)
     return None
 
 
-def _narrowed(suggestions: Suggestions, group: Group, check: Check) -> Suggestion | None:
+def _narrowed(suggestions: Suggestions, group: Group, verifier: Verifier) -> Suggestion | None:
     """Return the memory of a group that stands for most others, without those that say more.
 
     What of it is left to a second opinion must still be heard.
@@ -104,48 +109,50 @@ def _narrowed(suggestions: Suggestions, group: Group, check: Check) -> Suggestio
     for stay in group.ids:
         tried = replace(group, stay=(stay,))
         with suppress(Unusable):
-            suggestion = _try_out(suggestions, tried, check)
-            faults = check.faults(suggestion.proposal, suggestion.sources)
+            suggestion = _try_out(suggestions, tried, verifier)
+            faults = verifier.faults(suggestion.proposal, suggestion.sources)
             lost = {one.source for one in faults if not one.soft}
             ids = tuple(one for one in group.ids if one not in lost)
             if stay not in lost:
-                found.append(_try_out(suggestions, replace(tried, ids=ids), check))
+                found.append(_try_out(suggestions, replace(tried, ids=ids), verifier))
     sound = (
-        one for one in found if all(fault.soft for fault in check.faults(one.proposal, one.sources))
+        one
+        for one in found
+        if all(fault.soft for fault in verifier.faults(one.proposal, one.sources))
     )
     return max(sound, key=lambda one: len(one.proposal.leaving), default=None)
 
 
 def _without_missed(
-    suggestions: Suggestions, group: Group, same: Suggestion, check: Check
+    suggestions: Suggestions, group: Group, same: Suggestion, verifier: Verifier
 ) -> Suggestion | None:
     """Return memories that are the same, without those of which an opinion misses something."""
     ids = tuple(one for one in group.ids if one not in same.missed)
     with suppress(Unusable):
         fewer = replace(
-            _try_out(suggestions, replace(group, ids=ids), check), approved=same.approved
+            _try_out(suggestions, replace(group, ids=ids), verifier), approved=same.approved
         )
-        faults = check.faults(fewer.proposal, fewer.sources)
-        if same.missed and not any(fewer.stands(one) for one in faults):
+        faults = verifier.faults(fewer.proposal, fewer.sources)
+        if same.missed and not any(fewer.still_counts(one) for one in faults):
             return fewer
     return None
 
 
-def _try_out(suggestions: Suggestions, group: Group, check: Check) -> Suggestion:
+def _try_out(suggestions: Suggestions, group: Group, verifier: Verifier) -> Suggestion:
     """Return what a group would do, and leave its memories free. Raises `Unusable`."""
-    suggestion = suggestions.of(group, check)
+    suggestion = suggestions.of(group, verifier)
     suggestions.release(suggestion)
     return suggestion
 
 
-def _reworded_rule(suggestion: Suggestion, check: Check) -> Suggestion | None:
+def _reworded_rule(suggestion: Suggestion, verifier: Verifier) -> Suggestion | None:
     """State a rule as the shortest of its voices does that says what the others do."""
     ids = tuple(sorted(source.id for source in suggestion.sources))
     for voice in sorted(suggestion.sources, key=lambda one: (len(one.text), one.id)):
         draft = Draft((Claim(voice.text, ids),))
         proposal = replace(suggestion.proposal, draft=draft)
-        if not check.faults(proposal, suggestion.sources):
-            return replace(suggestion, proposal=proposal).narrowed(check)
+        if not verifier.faults(proposal, suggestion.sources):
+            return replace(suggestion, proposal=proposal).narrowed(verifier)
     return None
 
 
@@ -154,7 +161,7 @@ def _completed(
     sources: Sequence[Source],
     open_ids: Collection[str],
     missed: Collection[str],
-    check: Check,
+    verifier: Verifier,
 ) -> Iterator[Claim]:
     """Yield claims, and the sentences of open sources that none of them tells, each once.
 
@@ -170,7 +177,7 @@ def _completed(
     said = [(one, sentence) for one in open_ones for sentence in read(one.text).sentences]
     for source, sentence in sorted(said, key=lambda one: -len(one[1])):
         reading = read(sentence)
-        place = check.find_covering(reading, kept)
+        place = verifier.find_covering(reading, kept)
         is_missed = source.id in missed and not is_verbatim(sentence, said_so)
         if is_missed and place is not None and place < len(sound):
             place = None

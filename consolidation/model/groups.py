@@ -5,13 +5,13 @@ Nothing is believed yet: a proposal says what would be done, and its draft is ch
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from itertools import combinations, groupby
 from typing import TYPE_CHECKING
 
 from slowwave.consolidation.comparison.guards import strict_conflict
-from slowwave.consolidation.planning.extractive import compose_update, is_shorter, sorted_by_time
+from slowwave.consolidation.planning.composition import compose_update, sorted_by_time
 from slowwave.consolidation.planning.tenant_planner import similarities
 from slowwave.consolidation.proposals import (
     Claim,
@@ -22,154 +22,16 @@ from slowwave.consolidation.proposals import (
     proposal_id,
 )
 from slowwave.consolidation.text import cues
-from slowwave.consolidation.text.dates import DATE_MARK
 from slowwave.consolidation.text.reading import read
 from slowwave.consolidation.thresholds import EXTRACT_SESSIONS, EXTRACT_SOURCES, MOST_EVIDENCE
 
-from .prompts import StatedClaim, StatedGroup
+from .suggestion import Group, Suggestion, Unannounced, Unusable
 
 if TYPE_CHECKING:
     from slowwave.consolidation.proposals import Window
-    from slowwave.consolidation.verification.faults import Fault
-    from slowwave.consolidation.writing.checking import Check
+    from slowwave.consolidation.writing.verifier import Verifier
 
 _FEWEST = 2
-
-
-class Unusable(Exception):
-    """A group that cannot be used as it is. Its message says why, for the model to mend it."""
-
-
-class Unannounced(Unusable):
-    """Memories that a model takes for newer, and that do not say that anything changed.
-
-    A person has to say which is true. Of such groups in a model's honest answers about two lives 9
-    were updates and 7 contradictions.
-    """
-
-
-@dataclass(frozen=True)
-class Suggestion:
-    """A group of a model's answer, by the memories' own ids, and what it would do."""
-
-    kind: str
-    proposal: Proposal
-    sources: tuple[Source, ...]
-    # The places of the claims that a second opinion is against, and the ids of the sources of which
-    # it misses something.
-    doubted: frozenset[int] = frozenset()
-    missed: frozenset[str] = frozenset()
-    # The texts of claims, and the ids of sources, that it is for.
-    approved: frozenset[str] = frozenset()
-    # Why memories of the group are not part of it.
-    left_out: tuple[str, ...] = ()
-    # The ids of those that leave for a rule only if a second opinion is that it says all of them.
-    voices: frozenset[str] = frozenset()
-
-    # What is told of it where it is not as the model said it.
-    why: str | None = None
-
-    def turned_down(self, why: Sequence[str]) -> Suggestion:
-        """Report what was left out, and why."""
-        return replace(self, why=f"what was turned down was left out: {'; '.join(why)}")
-
-    def is_shorter(self, draft: Draft) -> bool:
-        """Whether a draft is enough shorter than what goes; of a memory that grows, what is added.
-
-        A synthesis must earn its place, whoever writes it.
-        """
-        proposal = self.proposal
-        leaving = [source for source in self.sources if source.id in proposal.leaving]
-        added = [
-            # The day on which something was said is no word of it.
-            replace(one, text=DATE_MARK.sub("", one.text))
-            for one in draft.claims
-            if one.sources != (proposal.survivor,)
-        ]
-        return is_shorter(Draft(tuple(added)), leaving)
-
-    @property
-    def wordy(self) -> tuple[str, ...]:
-        """Return a fault if memories are joined in nearly as many words as they have.
-
-        Not where one that stands grows: that is where the next one looks for its like.
-        """
-        proposal = self.proposal
-        is_new = proposal.operation == "synthesize" and proposal.survivor is None
-        if not is_new or self.is_shorter(proposal.draft):
-            return ()
-        return ("it is hardly shorter than its memories: say each thing once, in fewer words",)
-
-    def stands(self, fault: Fault) -> bool:
-        """Whether a fault of its draft stands although a second opinion was heard."""
-        about = fault.source
-        if fault.claim is not None:
-            about = self.proposal.draft.claims[fault.claim].text
-        return not fault.soft or about not in self.approved
-
-    def narrowed(self, check: Check) -> Suggestion:
-        """Keep the sources that say more than the rule as it is worded.
-
-        Of what may say no more a second opinion is to be heard.
-        """
-        if self.proposal.operation != "extract":
-            return self
-        rule = self.proposal.draft.text
-        leaving = [one for one in self.sources if one.id in self.proposal.leaving]
-        restating = {leaving[at].id for at in check.restating(rule, [one.text for one in leaving])}
-        others = [one for one in leaving if one.id not in restating]
-        voices = check.may_restate(rule, [one.text for one in others])
-        return replace(
-            self,
-            proposal=replace(self.proposal, leaving=tuple(sorted(restating))),
-            voices=frozenset(others[at].id for at in voices),
-        )
-
-    def joined_by(self, ids: Iterable[str]) -> Suggestion:
-        """Add memories to those that a rule supersedes."""
-        leaving = tuple(sorted({*self.proposal.leaving, *ids}))
-        return replace(self, proposal=replace(self.proposal, leaving=leaving))
-
-
-@dataclass(frozen=True)
-class Group:
-    """A group as a model states it, by the memories' own ids."""
-
-    kind: str
-    ids: tuple[str, ...]
-    stay: tuple[str, ...]
-    claims: tuple[Claim, ...]
-
-    @classmethod
-    def of(cls, stated: StatedGroup, ids: Mapping[str, str]) -> Group:
-        """Return a group with the memories' own ids; short ids that the prompt does not have stay.
-
-        A claim of blanks is none.
-        """
-        claims = tuple(
-            Claim(one.text.strip(), tuple(ids.get(short, short) for short in one.sources))
-            for one in stated.claims
-            if one.text.strip()
-        )
-        named = [*stated.ids, *(short for one in stated.claims for short in one.sources)]
-        return cls(
-            stated.kind,
-            tuple(dict.fromkeys(ids.get(short, short) for short in named)),
-            tuple(ids.get(short, short) for short in stated.stay),
-            claims,
-        )
-
-    def stated(self, ids: Mapping[str, str]) -> StatedGroup:
-        """Return it by other short ids; what is not there is left out."""
-        return StatedGroup(
-            kind=self.kind,  # type: ignore[arg-type]  # it was one of them when it came
-            ids=[ids[one] for one in self.ids if one in ids],
-            stay=[ids[one] for one in self.stay if one in ids],
-            claims=[
-                StatedClaim(text=one.text, sources=[ids[two] for two in one.sources if two in ids])
-                for one in self.claims
-            ],
-        )
 
 
 class Suggestions:
@@ -185,7 +47,7 @@ class Suggestions:
         self._key = key
         self._taken: set[str] = set()
 
-    def of(self, group: Group, check: Check) -> Suggestion:
+    def of(self, group: Group, verifier: Verifier) -> Suggestion:
         """Return what a group would do. Raises `Unusable`."""
         unknown = [one for one in group.ids if one not in self._source]
         if unknown:
@@ -196,7 +58,7 @@ class Suggestions:
             raise Unusable(f"it has more than {MOST_EVIDENCE} ids")
         if not self._taken.isdisjoint(group.ids):
             raise Unusable("one of its ids is in another group already")
-        return self.taken(self._makers[group.kind](group, check))
+        return self.taken(self._makers[group.kind](group, verifier))
 
     def release(self, suggestion: Suggestion) -> None:
         """Free the memories of a group that cannot be used, so that another may have them."""
@@ -208,7 +70,7 @@ class Suggestions:
         return suggestion
 
     @property
-    def _makers(self) -> dict[str, Callable[[Group, Check], Suggestion]]:
+    def _makers(self) -> dict[str, Callable[[Group, Verifier], Suggestion]]:
         return {
             "same": self._same,
             "joined": self._joined,
@@ -226,7 +88,7 @@ class Suggestions:
         ids = same.proposal.sources
         return self._compose(ids, (Claim(self._source[stay].text, ids),))
 
-    def _same(self, group: Group, check: Check) -> Suggestion:
+    def _same(self, group: Group, verifier: Verifier) -> Suggestion:
         """Propose a merge into one memory, word for word; those that differ from it stay."""
         stay = next((one for one in group.stay if one in group.ids), None)
         if stay is None:
@@ -235,7 +97,7 @@ class Suggestions:
         willing = [one for one in group.ids if one != stay and self._may_go(one, stay)]
         if not willing:
             raise Unusable("none of the others may be superseded by the one that stays")
-        differing = {one: self._difference(stay, one, check) for one in willing}
+        differing = {one: self._difference(stay, one, verifier) for one in willing}
         leaving = [one for one in willing if differing[one] is None]
         if not leaving:
             raise Unusable(str(differing[willing[0]]))
@@ -243,9 +105,9 @@ class Suggestions:
         draft = Draft((Claim(self._source[stay].text, tuple(sorted(ids))),))
         reason = f"a model says that {len(ids)} memories say the same"
         made = self._suggestion("same", "merge", ids, leaving, reason, draft, stay)
-        return replace(made, left_out=tuple(filter(None, differing.values())))
+        return replace(made, omissions=tuple(filter(None, differing.values())))
 
-    def _joined(self, group: Group, _check: Check) -> Suggestion:
+    def _joined(self, group: Group, _verifier: Verifier) -> Suggestion:
         """Propose a synthesis of several memories, or that an earlier one takes the others in.
 
         What no claim cites stays as it is.
@@ -287,7 +149,7 @@ class Suggestions:
         ]
         return (*kept, *added)
 
-    def _newer(self, group: Group, _check: Check) -> Suggestion:
+    def _newer(self, group: Group, _verifier: Verifier) -> Suggestion:
         """Propose an update: later memories say what is so now, the others what was so before."""
         now = [one for one in group.stay if one in group.ids]
         before = [one for one in group.ids if one not in now]
@@ -317,7 +179,7 @@ class Suggestions:
         for _, stage in groupby(late_first, key=lambda one: read(one.text).value_keys):
             yield list(stage)
 
-    def _rule(self, group: Group, check: Check) -> Suggestion:
+    def _rule(self, group: Group, verifier: Verifier) -> Suggestion:
         """Propose a rule for the memories that only restate it; without enough of them, a merge."""
         self._refuse_apart(group.ids)
         if len(group.claims) != 1:
@@ -330,7 +192,7 @@ class Suggestions:
             if len(ids) < _FEWEST:
                 raise Unusable("fewer than two of its memories only restate the rule")
             group = replace(group, ids=ids, claims=(replace(claim, sources=ids),))
-            return self._joined(group, check)
+            return self._joined(group, verifier)
         if not self._window.derived.isdisjoint(group.ids):
             raise Unusable("a memory that stands cannot be part of it")
         leaving = [one for one in restating if one in self._window.may_leave]
@@ -343,7 +205,7 @@ class Suggestions:
         may_leave = leaving in self._window.may_leave
         return may_leave and self._trust[staying] >= self._trust[leaving]
 
-    def _difference(self, stay: str, leaving: str, check: Check) -> str | None:
+    def _difference(self, stay: str, leaving: str, verifier: Verifier) -> str | None:
         """Return what certainly differs by the rules, or that the network finds no likeness.
 
         No model may overrule that. None if there is nothing.
@@ -352,7 +214,7 @@ class Suggestions:
         conflict = strict_conflict(here, there)
         if conflict is not None:
             return f"two of them differ in a {conflict.guard}, {conflict.why}: {there.text}"
-        if not check.may_be_same(here.text, there.text):
+        if not verifier.may_be_same(here.text, there.text):
             return f"this seems to say something else: {there.text}"
         return None
 
@@ -384,7 +246,7 @@ class Suggestions:
             source_hashes=hashes,
             leaving=tuple(sorted(leaving)),
             survivor=survivor,
-            entities=(),
+            topics=(),
             min_similarity=lowest,
             mean_similarity=mean,
             reason=f"{reason}, mean similarity {mean:.2f}",

@@ -14,10 +14,10 @@ from slowwave.consolidation.text import lexicon
 from slowwave.consolidation.text.reading import read
 from slowwave.consolidation.verification.faults import Fault
 from slowwave.consolidation.verification.words import is_verbatim, without_days, words_beyond
-from slowwave.consolidation.writing.checking import Check
+from slowwave.consolidation.writing.verifier import Verifier
 
-from .groups import Suggestion
 from .prompts import EndedText, Item, SentenceToJudge, StatedOpinion
+from .suggestion import Suggestion
 
 
 @dataclass(frozen=True)
@@ -40,7 +40,7 @@ def doubts_of(suggestion: Suggestion, faults: Sequence[Fault]) -> list[Doubt]:
 
 
 def faults_after_opinions(
-    doubts: Sequence[Doubt], opinions: Sequence[StatedOpinion], check: Check
+    doubts: Sequence[Doubt], opinions: Sequence[StatedOpinion], verifier: Verifier
 ) -> tuple[list[Fault], list[str]]:
     """Return the faults that stand after the opinions, and the voices that restate a rule.
 
@@ -53,7 +53,9 @@ def faults_after_opinions(
         objection = _objection(doubt.item, by_number.get(number))
         item, fault = doubt.item, doubt.fault
         if objection is None and isinstance(item, SentenceToJudge) and item.words:
-            objection = None if check.may_tell(item.by, item.said) else "it is out of the question"
+            objection = (
+                None if verifier.may_tell(item.by, item.said) else "it is out of the question"
+            )
         if doubt.is_of_a_voice:
             restating += [fault.source] if objection is None and fault.source else []
         elif objection is not None:

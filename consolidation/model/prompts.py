@@ -22,22 +22,22 @@ Messages = list[dict[str, str]]
 # What several memories may be to each other.
 Kind = Literal["same", "joined", "newer", "rule", "conflict"]
 # The forms of answers.
-Form = Literal["groups", "opinions", "memories"]
+AnswerForm = Literal["groups", "opinions", "memories"]
 
 
-class _Form(BaseModel):
+class _Stated(BaseModel):
     # Whatever else a model says is left unread.
     model_config = ConfigDict(extra="ignore")
 
 
-class StatedClaim(_Form):
+class StatedClaim(_Stated):
     """One sentence, and the short ids of the memories that say it."""
 
     text: str = Field(min_length=1)
     sources: list[str]
 
 
-class StatedGroup(_Form):
+class StatedGroup(_Stated):
     """Memories that belong together, and what is to become of them."""
 
     kind: Kind
@@ -46,20 +46,20 @@ class StatedGroup(_Form):
     claims: list[StatedClaim]
 
 
-class GroupsAnswer(_Form):
+class GroupsAnswer(_Stated):
     """The answer about a window."""
 
     groups: list[StatedGroup]
 
 
-class Meaning(_Form):
+class Meaning(_Stated):
     """A word of what is said, and the words that say the same where it is to be said too."""
 
     word: str
     means: str
 
 
-class StatedOpinion(_Form):
+class StatedOpinion(_Stated):
     """Whether some texts say all that another one says."""
 
     n: int
@@ -67,13 +67,13 @@ class StatedOpinion(_Form):
     words: list[Meaning]
 
 
-class OpinionsAnswer(_Form):
+class OpinionsAnswer(_Stated):
     """The answer about several texts."""
 
     opinions: list[StatedOpinion]
 
 
-class StatedMemory(_Form):
+class StatedMemory(_Stated):
     """What is to be remembered of a conversation, and the words that it rests on."""
 
     content: str
@@ -84,14 +84,14 @@ class StatedMemory(_Form):
     quotes: list[str]
 
 
-class MemoriesAnswer(_Form):
+class MemoriesAnswer(_Stated):
     """The answer about a conversation."""
 
     memories: list[StatedMemory]
     reasoning: str = ""
 
 
-FORMS: dict[Form, type[_Form]] = {
+ANSWER_FORMS: dict[AnswerForm, type[_Stated]] = {
     "groups": GroupsAnswer,
     "opinions": OpinionsAnswer,
     "memories": MemoriesAnswer,
@@ -240,7 +240,7 @@ def _stated(item: Item) -> dict[str, Any]:
     return {"was": item.was}
 
 
-def form_of(messages: Messages) -> Form:
+def form_of(messages: Messages) -> AnswerForm:
     """Return the form of the answer that messages ask for."""
     said = messages[0]["content"]
     if said == OPINIONS:
@@ -307,7 +307,7 @@ def fenced(name: str, lines: Iterator[str] | Sequence[str]) -> str:
     return f"<{name}>\n{inside}\n</{name}>"
 
 
-def schema(form: Form) -> dict[str, Any]:
+def schema(form: AnswerForm) -> dict[str, Any]:
     """Return the JSON schema of an answer, as providers of structured output want it."""
     # Each time a new one: litellm changes it for some providers.
     made: dict[str, Any] = json.loads(_schema_text(form))
@@ -315,8 +315,8 @@ def schema(form: Form) -> dict[str, Any]:
 
 
 @functools.cache
-def _schema_text(form: Form) -> str:
-    shape = FORMS[form].model_json_schema()
+def _schema_text(form: AnswerForm) -> str:
+    shape = ANSWER_FORMS[form].model_json_schema()
     return json.dumps(_whole(shape, shape.pop("$defs", {})))
 
 

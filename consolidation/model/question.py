@@ -1,4 +1,4 @@
-"""A question to a model on its way: what is asked, and what comes of the answer."""
+"""What any question to a model has: its messages, its key, and the form of its answer."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from typing import Generic, TypeVar
 from slowwave.consolidation.planning.estimates import Estimate
 from slowwave.consolidation.proposals import State, Usage
 from slowwave.consolidation.text.token_count import count_tokens
-from slowwave.consolidation.writing.checking import Check
-from slowwave.consolidation.writing.writer import Answers
+from slowwave.consolidation.writing.answer_store import AnswerStore
+from slowwave.consolidation.writing.verifier import Verifier
 from slowwave.store.ledger import Answer, KeptAnswer
 from slowwave.store.records import json_text
 
 from . import prompts
-from .answers import UnreadableAnswer, read_form
-from .prompts import Form, Messages
+from .parsing import UnreadableAnswer, parse_answer
+from .prompts import AnswerForm, Messages
 
 # The most tokens of an answer beyond what is expected; a model may be wordier than its sources.
 ANSWER_MARGIN = 1_000
@@ -29,7 +29,7 @@ Made = TypeVar("Made")
 class Question(ABC, Generic[Made]):
     """A question; `Made` is what comes of its answer."""
 
-    form: Form
+    form: AnswerForm
 
     def __init__(self, model: str, messages: Messages, estimate: Estimate) -> None:
         """Take the model, the messages, and the estimated tokens."""
@@ -41,11 +41,11 @@ class Question(ABC, Generic[Made]):
         self._key = _key(model, messages)
 
     @abstractmethod
-    def handle_answer(self, text: str, check: Check) -> Steps[Made]:
+    def handle_answer(self, text: str, verifier: Verifier) -> Steps[Made]:
         """Read the answer, and give what came of it, or what to ask next."""
 
     @abstractmethod
-    def handle_failure(self, state: State, why: str, check: Check) -> Steps[Made]:
+    def handle_failure(self, state: State, why: str, verifier: Verifier) -> Steps[Made]:
         """Return what comes of it without an answer."""
 
     @abstractmethod
@@ -57,7 +57,7 @@ class Question(ABC, Generic[Made]):
         """The most that the answer may have."""
         return 2 * self.estimate.answer + ANSWER_MARGIN
 
-    def kept(self, answers: Answers) -> Answer | None:
+    def kept(self, answers: AnswerStore) -> Answer | None:
         """Return the answer that was paid for before, if it can be read."""
         found = answers.find(self._key)
         return found if found is not None and self.is_readable(found.answer) else None
@@ -70,15 +70,15 @@ class Question(ABC, Generic[Made]):
     def is_readable(self, text: str) -> bool:
         """Whether an answer is in the form that was asked for."""
         try:
-            read_form(prompts.FORMS[self.form], text)
+            parse_answer(prompts.ANSWER_FORMS[self.form], text)
         except UnreadableAnswer:
             return False
         return True
 
-    def _ask_for_form(self, text: str, why: str, check: Check) -> Steps[Made]:
+    def _ask_for_form(self, text: str, why: str, verifier: Verifier) -> Steps[Made]:
         """Ask once more for the form."""
         if self._is_repeated:
-            yield from self.handle_failure("failed", why, check)
+            yield from self.handle_failure("failed", why, verifier)
             return
         self._is_repeated = True
         self.messages = prompts.ask_for_the_form(self.messages, text, why)

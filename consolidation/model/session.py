@@ -7,14 +7,15 @@ from collections.abc import Iterator, Sequence
 from typing import Generic
 
 from slowwave.consolidation.proposals import State, Usage
-from slowwave.consolidation.writing.checking import Check
-from slowwave.consolidation.writing.writer import TOGETHER, Answers
+from slowwave.consolidation.writing.answer_store import AnswerStore
+from slowwave.consolidation.writing.verifier import Verifier
+from slowwave.consolidation.writing.writer import TOGETHER
 from slowwave.store.ledger import Answer
 
 from .asking import CallFailed, Model
-from .budget import BudgetSpent
 from .dispatcher import Dispatcher
 from .question import Made, Question, Steps
+from .usage_limits import LimitReached
 
 # How often it is looked whether a call takes too long.
 _TICK_S = 0.2
@@ -24,12 +25,12 @@ class Session(Generic[Made]):
     """One run's questions: which are to be asked, and what comes of them."""
 
     def __init__(
-        self, model: Model, dispatcher: Dispatcher[Made], check: Check, answers: Answers
+        self, model: Model, dispatcher: Dispatcher[Made], verifier: Verifier, answers: AnswerStore
     ) -> None:
         """Take who answers, through what, and where answers are kept."""
         self._model = model
         self._dispatcher = dispatcher
-        self._check = check
+        self._verifier = verifier
         self._answers = answers
         # What is to be asked once more.
         self._again: deque[Question[Made]] = deque()
@@ -69,7 +70,7 @@ class Session(Generic[Made]):
         else:
             self._model.note_kept(question.messages, kept)
             question.charge(Usage(cached=1))
-            self._known.append(question.handle_answer(kept.answer, self._check))
+            self._known.append(question.handle_answer(kept.answer, self._verifier))
 
     def _collect(self, seconds: float) -> None:
         """Keep every answer that has come: it is paid for, and the next moment may be the last."""
@@ -82,9 +83,11 @@ class Session(Generic[Made]):
         for one in completed:
             one.question.charge(one.used)
             if isinstance(one.outcome, Answer):
-                self._completed.append(one.question.handle_answer(one.outcome.answer, self._check))
+                self._completed.append(
+                    one.question.handle_answer(one.outcome.answer, self._verifier)
+                )
             else:
-                self._completed.append(_failed(one.question, one.outcome, self._check))
+                self._completed.append(_failed(one.question, one.outcome, self._verifier))
 
     def _next_portion(self, questions: Iterator[Question[Made]], ahead: int) -> list[Made]:
         """Return what came of questions, some at once, while others land."""
@@ -100,9 +103,9 @@ class Session(Generic[Made]):
         return found
 
 
-def _failed(question: Question[Made], error: BaseException, check: Check) -> Steps[Made]:
+def _failed(question: Question[Made], error: BaseException, verifier: Verifier) -> Steps[Made]:
     """Return what becomes of a question that was not answered."""
-    if not isinstance(error, BudgetSpent | CallFailed):
+    if not isinstance(error, LimitReached | CallFailed):
         raise error
-    state: State = "skipped" if isinstance(error, BudgetSpent) else "failed"
-    return question.handle_failure(state, str(error), check)
+    state: State = "skipped" if isinstance(error, LimitReached) else "failed"
+    return question.handle_failure(state, str(error), verifier)

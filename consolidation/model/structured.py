@@ -11,7 +11,7 @@ from . import prompts
 Output = Literal["json_schema", "json_object", "none"]
 OUTPUTS: tuple[Output, ...] = ("json_schema", "json_object", "none")
 # What is asked at another temperature than 0: what is worth remembering is no sum.
-_TEMPERATURES: dict[prompts.Form, float] = {"memories": 0.2}
+_TEMPERATURES: dict[prompts.AnswerForm, float] = {"memories": 0.2}
 # What OpenAI's strict form refuses in a schema: https://platform.openai.com/docs/guides/
 # structured-outputs#supported-schemas.
 _NOT_IN_STRICT = ("title", "description", "default", "minLength", "maxLength")
@@ -33,12 +33,12 @@ class RequestStyle:
         return replace(self, output=left[0]) if left else None
 
 
-def temperature_of(style: RequestStyle, form: prompts.Form) -> float | None:
+def temperature_of(style: RequestStyle, form: prompts.AnswerForm) -> float | None:
     """Return the temperature of a question; None: the server's own."""
     return None if style.temperature is None else _TEMPERATURES.get(form, style.temperature)
 
 
-def response_format(output: Output, form: prompts.Form) -> dict[str, Any]:
+def response_format(output: Output, form: prompts.AnswerForm) -> dict[str, Any]:
     """Return the parameters that ask for a form of answer; none for "none"."""
     if output == "none":
         return {}

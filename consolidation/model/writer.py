@@ -11,21 +11,23 @@ from collections.abc import Iterator, Sequence
 from functools import partial
 from typing import Any, Literal
 
-from slowwave.consolidation.proposals import AskedWindow, CheckedProposal
-from slowwave.consolidation.writing.checking import Check
-from slowwave.consolidation.writing.writer import Answers, Job
+from slowwave.consolidation.proposals import AskedWindow, VerifiedProposal
+from slowwave.consolidation.writing.answer_store import AnswerStore
+from slowwave.consolidation.writing.verifier import Verifier
+from slowwave.consolidation.writing.writer import Job
 
 from . import prompts
 from .asking import Model
-from .budget import Budget, Ledger
 from .calls import Endpoint, open_model
-from .checker import Models, ModelWithChecker
+from .dialogue import WindowDialogue
 from .dispatcher import Dispatcher
 from .groups import Suggestions
 from .question import Made, Question
-from .questions import GroupsQuestion, WindowDialogue
+from .questions import GroupsQuestion
 from .recording import Recordings
+from .second_opinions import Models, ModelWithSecondOpinions
 from .session import Session
+from .usage_limits import UsageLimits, UsageMeter
 
 
 class ModelWriter:
@@ -37,11 +39,11 @@ class ModelWriter:
         self,
         endpoint: Endpoint,
         concurrency: int = 4,
-        budget: Budget | None = None,
+        limits: UsageLimits | None = None,
         recordings: Recordings | None = None,
         checker: Endpoint | Literal["same", "none"] = "same",
     ) -> None:
-        """Take the endpoint, how many calls may be under way, and the budget.
+        """Take the endpoint, how many calls may be under way, and the usage limits.
 
         recordings: where answers go, or come from. checker: who gives the second opinions; with
         none, what needs one counts as turned down.
@@ -50,10 +52,10 @@ class ModelWriter:
         self._checker = checker
         self._recordings = recordings or Recordings()
         self._concurrency = concurrency
-        self._budget = budget or Budget()
+        self._limits = limits or UsageLimits()
         self._opened: Model | None = None
         self._dispatcher: Dispatcher[Any] | None = None
-        self._ledger: Ledger | None = None
+        self._meter: UsageMeter | None = None
 
     @property
     def model(self) -> str | None:
@@ -87,14 +89,14 @@ class ModelWriter:
         if self._opened is None:
             self._opened = self._open(self._endpoint)
             if isinstance(self._checker, Endpoint) and self._checker != self._endpoint:
-                self._opened = ModelWithChecker(self._opened, self._open(self._checker))
+                self._opened = ModelWithSecondOpinions(self._opened, self._open(self._checker))
 
     def _open(self, endpoint: Endpoint) -> Model:
         return self._recordings.model(endpoint.model, partial(open_model, endpoint))
 
     def write(
-        self, jobs: Sequence[Job], check: Check, answers: Answers
-    ) -> Iterator[Sequence[CheckedProposal | AskedWindow]]:
+        self, jobs: Sequence[Job], verifier: Verifier, answers: AnswerStore
+    ) -> Iterator[Sequence[VerifiedProposal | AskedWindow]]:
         """Yield what comes of the windows, as the answers come. Raises `ModelError`."""
         if not jobs:
             return
@@ -105,19 +107,19 @@ class ModelWriter:
             )
             for job in jobs
         )
-        yield from self.ask(questions, check, answers)
+        yield from self.ask(questions, verifier, answers)
 
     def ask(
-        self, questions: Iterator[Question[Made]], check: Check, answers: Answers
+        self, questions: Iterator[Question[Made]], verifier: Verifier, answers: AnswerStore
     ) -> Iterator[Sequence[Made]]:
         """Yield what comes of questions, as the answers come. Raises `ModelError`."""
         self.make_ready()
         assert self._opened is not None  # noqa: S101 - make_ready has set it
-        if self._ledger is None:
+        if self._meter is None:
             # One for all that this writer writes: a night that was tried before spends of it, too.
-            self._ledger = Ledger(self._budget, self._opened.price)
-        dispatcher = Dispatcher[Made](self._opened, self._ledger, self._concurrency)
+            self._meter = UsageMeter(self._limits, self._opened.price)
+        dispatcher = Dispatcher[Made](self._opened, self._meter, self._concurrency)
         self._dispatcher = dispatcher
-        session = Session[Made](self._opened, dispatcher, check, answers)
+        session = Session[Made](self._opened, dispatcher, verifier, answers)
         # So many wait ready for their call that none waits for what is done between two looks.
         yield from session.run(questions, 4 * self._concurrency)

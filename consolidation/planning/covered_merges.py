@@ -8,7 +8,7 @@ from itertools import product
 from slowwave.consolidation import thresholds
 from slowwave.consolidation.proposals import Proposal
 
-from .extractive import richness, tells_already
+from .composition import richness, tells_already
 from .tenant_planner import TenantPlanner
 from .topic_groups import TopicGroups
 

@@ -35,7 +35,7 @@ from slowwave.consolidation.thresholds import (
     OPPOSED_VOICES,
 )
 
-from .extractive import with_date, with_full_stop
+from .composition import with_date, with_full_stop
 
 if TYPE_CHECKING:
     import numpy as np
@@ -51,7 +51,7 @@ _COLUMNS = 1_024
 def find_demand_groups(texts: Sequence[str], vectors: NDArray[np.float32]) -> list[list[int]]:
     """Return the groups of texts that demand one thing, by their places.
 
-    Where many pairs of a group demand the opposite of each other, none of it is settled enough to
+    Where many pairs of a group demand the opposite of each other, none of it is agreed enough to
     be a rule.
 
     vectors: float32, shape (len(texts), d), unit length.
@@ -62,10 +62,10 @@ def find_demand_groups(texts: Sequence[str], vectors: NDArray[np.float32]) -> li
     both = np.hstack([vectors, _of_words(demands)]) * np.float32(0.5**0.5)
     near = similar_pairs(both, DEMAND_SIMILARITY)
     return [
-        [rows[at] for at in settled]
+        [rows[at] for at in undisputed]
         for group in find_groups(both, near, DEMAND_SIMILARITY)
         for rows in _told_apart(both, group)
-        if (settled := _settled(both[rows] @ both[rows].T, [demands[at] for at in rows]))
+        if (undisputed := _undisputed(both[rows] @ both[rows].T, [demands[at] for at in rows]))
     ]
 
 
@@ -87,7 +87,7 @@ def _told_apart(vectors: NDArray[np.float32], group: list[int]) -> list[list[int
     return [sorted(rule) for rule in rules]
 
 
-def _settled(alike: NDArray[np.float32], demands: Sequence[Demand]) -> list[int]:
+def _undisputed(alike: NDArray[np.float32], demands: Sequence[Demand]) -> list[int]:
     """Return the places of those that demand one thing; none where too many are in conflict."""
     conflicts = {
         (one, other)

@@ -51,7 +51,7 @@ class Estimate:
 
 @dataclass(frozen=True)
 class Asking:
-    """What a model would be asked about everything that no rule can decide."""
+    """What a model would be asked about everything that no guard can decide."""
 
     calls: int
     tokens: int

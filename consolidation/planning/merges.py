@@ -6,7 +6,8 @@ from collections.abc import Iterator, Sequence
 
 from slowwave.consolidation.proposals import Proposal
 
-from .near_pairs import NearPair, Rank, groups_of_same
+from .near_pairs import NearPair, Rank
+from .same_groups import groups_of_same
 from .tenant_planner import TenantPlanner
 
 

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from datetime import datetime
 from itertools import combinations
 from typing import Any
 
@@ -55,7 +54,7 @@ def near_pairs(view: TenantView, rank: Rank) -> list[NearPair]:
     """
     import numpy as np
 
-    classes = _twins(view, rank)
+    classes = text_classes(view, rank)
     active = np.zeros(len(view.rows_of), dtype=bool)
     active[list(classes)] = True
     near = view.neighbours.at_least(PAIR_SIMILARITY)
@@ -77,7 +76,7 @@ def near_pairs(view: TenantView, rank: Rank) -> list[NearPair]:
     return sorted(pairs, key=lambda pair: (-round(pair.similarity, 6), pair.left, pair.right))
 
 
-def _twins(view: TenantView, rank: Rank) -> dict[int, list[list[int]]]:
+def text_classes(view: TenantView, rank: Rank) -> dict[int, list[list[int]]]:
     """Return the active rows of each text by rank, those with the same other names together."""
     twins: dict[int, list[list[int]]] = {}
     for text, rows in enumerate(view.rows_of):
@@ -90,57 +89,6 @@ def _twins(view: TenantView, rank: Rank) -> dict[int, list[list[int]]]:
                 classes.setdefault(frozenset(_told_besides(view, row)), []).append(row)
             twins[text] = list(classes.values())
     return twins
-
-
-def groups_of_same(view: TenantView, pairs: Sequence[NearPair], rank: Rank) -> Iterator[list[int]]:
-    """Yield groups in which every two memories say the same, each with its survivor first."""
-    classes = {rows[0]: rows for twins in _twins(view, rank).values() for rows in twins}
-    same: dict[int, set[int]] = {}
-    for pair in pairs:
-        if pair.same:
-            same.setdefault(pair.left, set()).add(pair.right)
-            same.setdefault(pair.right, set()).add(pair.left)
-    several = (first for first, rows in classes.items() if len(rows) > 1)
-    grouped: set[int] = set()
-    for first in sorted({*same, *several}, key=rank):
-        if first in grouped:
-            continue
-        members = [first]
-        for other in sorted(same.get(first, set()) - grouped, key=rank):
-            if all(other in same[member] for member in members):
-                members.append(other)
-        grouped.update(members)
-        group: list[int] = []
-        for row in sorted((row for member in members for row in classes[member]), key=rank):
-            if not any(_taken_apart(view, row, member) for member in group):
-                group.append(row)
-        if len(group) > 1:
-            yield group
-
-
-def by_rank(view: TenantView, may_leave: Callable[[int], bool]) -> Rank:
-    """Return the order in which memories survive those that say the same.
-
-    First one that may not leave, else the most trusted one; of equals a human's, then one that
-    already stands for others, so that lineage does not grow by a step a night; then one that says
-    it plainly, without "User said that" in front; then the newest.
-    """
-    survivors = {edge.derived_id for edge in view.edges if edge.operation == "merge"}
-
-    def rank(row: int) -> tuple[bool, float, bool, bool, bool, float, str]:
-        memory = view.memories[row]
-        newest = -datetime.fromisoformat(memory.observed_at).timestamp()
-        return (
-            may_leave(row),
-            -memory.trust,
-            memory.origin != "human",
-            memory.id not in survivors,
-            view.reading(row).announced,
-            newest,
-            memory.id,
-        )
-
-    return rank
 
 
 def refusals(view: TenantView, pairs: Sequence[NearPair]) -> list[Refusal]:
@@ -168,7 +116,7 @@ def _objection(view: TenantView, left: int, right: int) -> Objection | None:
     )
     if found is not None:
         return found
-    if _taken_apart(view, left, right):
+    if was_taken_apart(view, left, right):
         return Objection("restored", "restored by hand", "the memory that replaced it")
     names, others_names = (_told_besides(view, row) for row in (left, right))
     if names == others_names:
@@ -184,7 +132,8 @@ def _objection_of_texts(view: TenantView, left: int, right: int) -> Objection | 
     return gravest_objection(one, other)
 
 
-def _taken_apart(view: TenantView, left: int, right: int) -> bool:
+def was_taken_apart(view: TenantView, left: int, right: int) -> bool:
+    """Whether a person restored one of two rows from a memory made of the other."""
     here, there = (view.memories[row].id for row in (left, right))
     return (here, there) in view.taken_apart
 

@@ -16,8 +16,9 @@ from slowwave.store.records import Memory
 
 from .covered_merges import CoveredMerges
 from .merges import propose_merges
-from .near_pairs import by_rank, near_pairs, refusals
-from .rules import Rules
+from .near_pairs import near_pairs, refusals
+from .rule_proposals import RuleProposals
+from .same_groups import by_rank
 from .syntheses import Syntheses
 from .tenant_planner import TenantPlanner
 from .topic_groups import TopicGroups
@@ -40,7 +41,7 @@ def plan_tenant(view: TenantView, options: PlanOptions) -> Plan:
     pairs = near_pairs(view, rank)
     topic_groups = TopicGroups(planner)
     syntheses = Syntheses(planner, topic_groups)
-    rules = Rules(planner)
+    rules = RuleProposals(planner)
     found = [
         *propose_merges(planner, pairs, rank),
         *rules.propose(),
@@ -51,8 +52,8 @@ def plan_tenant(view: TenantView, options: PlanOptions) -> Plan:
     unique = {one.id: one for one in found if one.operation in options.only}
     wanted = [one for key, one in unique.items() if key not in options.remembered]
     # A model is shown the same, whatever is left out.
-    windows = Windows(planner, topic_groups, rules.groups, _settled(wanted))
-    proposals = tuple(one for one in wanted if one.id not in options.left_out)
+    windows = Windows(planner, topic_groups, rules.groups, _leaving_for_certain(wanted))
+    proposals = tuple(one for one in wanted if one.id not in options.excluded)
     return Plan(
         proposals,
         tuple(refusals(view, pairs)),
@@ -65,7 +66,7 @@ def plan_tenant(view: TenantView, options: PlanOptions) -> Plan:
     )
 
 
-def _settled(proposals: Iterable[Proposal]) -> set[str]:
+def _leaving_for_certain(proposals: Iterable[Proposal]) -> set[str]:
     """Return the memories that are superseded whatever a model says."""
     return {one for each in proposals if not each.waits for one in each.leaving}
 

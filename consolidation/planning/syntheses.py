@@ -10,7 +10,7 @@ from slowwave.consolidation import thresholds
 from slowwave.consolidation.proposals import Draft, Proposal, Source, Undecided
 from slowwave.store.records import Memory
 
-from .extractive import (
+from .composition import (
     Composition,
     compose_growth,
     compose_synthesis,

@@ -26,8 +26,8 @@ from slowwave.consolidation.snapshot.tenant_view import TenantView
 from slowwave.consolidation.text.reading import Reading, read
 from slowwave.store.records import UNDATED, Memory, content_hash
 
+from .composition import method_key
 from .estimates import estimate_undecided
-from .extractive import rules_key
 from .topics import shared_topics
 
 # The members of each part of a group, by their places in it.
@@ -232,7 +232,7 @@ class TenantPlanner:
             source_hashes=hashes,
             leaving=tuple(sorted(leaving)),
             survivor=survivor,
-            entities=topics or shared_topics(self.view, rows),
+            topics=topics or shared_topics(self.view, rows),
             min_similarity=lowest,
             mean_similarity=mean,
             reason=f"{reason}, mean similarity {mean:.2f}",
@@ -249,7 +249,7 @@ class TenantPlanner:
 
     def _key(self, operation: Operation, ids: Sequence[str]) -> str:
         hashes = tuple(self.view.memory(one).content_hash for one in sorted(ids))
-        key = rules_key(operation)
+        key = method_key(operation)
         return proposal_id(operation, self.view.tenant, hashes, key, "extractive")
 
 

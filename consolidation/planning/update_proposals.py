@@ -10,7 +10,7 @@ from slowwave.consolidation.text.reading import read
 from slowwave.consolidation.updates.dated_memory import DatedMemory
 from slowwave.consolidation.updates.replacements import Replacement, StatedValue
 
-from .extractive import compose_next_update, compose_update
+from .composition import compose_next_update, compose_update
 from .tenant_planner import TenantPlanner
 from .topic_groups import TopicGroups
 

@@ -128,7 +128,7 @@ class Windows:
             apart=frozenset(self._apart(ids)),
             operations=planner.options.only,
             decided=planner.options.remembered,
-            left_out=planner.options.left_out,
+            excluded=planner.options.excluded,
             prompt_tokens=estimate.prompt,
             answer_tokens=estimate.answer,
         )

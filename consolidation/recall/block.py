@@ -20,6 +20,7 @@ from slowwave.consolidation.thresholds import (
 )
 from slowwave.store.records import Memory
 
+from .hit import Hit
 from .index import RecallIndex
 from .search import Wish, search, words_of
 
@@ -110,8 +111,8 @@ def compose_block(
     found = list(_candidates(index, wish, now))
     suspicious = tuple(one.id for one, _ in found if commands(one.content))
     lines = [
-        _line(memory, is_old, asked, worths, tokens_of)
-        for memory, is_old in found
+        _line(memory, age, asked, worths, tokens_of)
+        for memory, age in found
         if memory.id not in suspicious
     ]
     # Of equals what was found first stays first.
@@ -121,31 +122,38 @@ def compose_block(
     return replace(whole, tokens=tokens_of(whole.text))
 
 
-def _candidates(index: RecallIndex, wish: Wish, now: str) -> Iterable[tuple[Memory, bool]]:
-    """Return what was found, and behind it the rest of the core; and whether its value is old."""
+def _candidates(index: RecallIndex, wish: Wish, now: str) -> Iterable[tuple[Memory, str]]:
+    """Return what was found, and behind it the rest of the core; and what is said of its age."""
     hits = search(index, replace(wish, limit=_CONSIDERED), now)
-    found = {hit.memory.id: (hit.memory, hit.later is not None) for hit in hits}
+    found = {hit.memory.id: (hit.memory, _age(hit)) for hit in hits}
     if wish.as_of is None and wish.filter.layer in (None, "core"):
         core = (one for one in index.memories if one.layer == "core" and one.status == "active")
         standing = (one for one in core if not one.expired(now))
         found |= {
-            one.id: (one, False)
+            one.id: (one, "")
             for one in standing
             if one.id not in found and wish.filter.lets_through(one)
         }
     return found.values()
 
 
+def _age(hit: Hit) -> str:
+    """Return what a line says of a value that is older than another one; "" if nothing."""
+    if hit.later is None and hit.perhaps_later is None:
+        return ""
+    how_sure = "" if hit.later else "perhaps "
+    return f", {hit.memory.observed_at[:10]}, {how_sure}an older value"
+
+
 def _line(
     memory: Memory,
-    is_old: bool,
+    age: str,
     asked: set[str],
     worths: Mapping[str, float],
     tokens_of: Callable[[str], int],
 ) -> Line:
     label = "context" if memory.kind == "context" and memory.layer != "core" else memory.layer
-    said = f", {memory.observed_at[:10]}, an older value" if is_old else ""
-    text = f"[{label}{said}] {_FENCE.sub('&lt;', ' '.join(memory.content.split()))}"
+    text = f"[{label}{age}] {_FENCE.sub('&lt;', ' '.join(memory.content.split()))}"
     words = {stem(token.bare) for token in tokenise(memory.content)}
     share = len(asked & words) / len(asked) if asked else 0.0
     score = WORTH_SHARE * worths[label] + (1.0 - WORTH_SHARE) * share

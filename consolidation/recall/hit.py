@@ -25,3 +25,5 @@ class Hit:
     sources: tuple[str, ...]
     # A hit that gives the same thing a later value, if there is one.
     later: Memory | None = None
+    # A later hit on much the same with another value, perhaps of another thing.
+    perhaps_later: Memory | None = None

@@ -8,13 +8,20 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
+from slowwave.consolidation.text.reading import read
+from slowwave.consolidation.thresholds import PERHAPS_ONE_THING
 from slowwave.consolidation.updates.dated_memory import dated_memory
 from slowwave.consolidation.updates.replacements import find_updates
 from slowwave.store.records import UNDATED, Memory
 from slowwave.store.shown_to_model import Dispute
 
 from .hit import Hit
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
 
 
 def behind_later_values(hits: Sequence[Hit], disputes: Iterable[Dispute]) -> list[Hit]:
@@ -33,6 +40,36 @@ def behind_later_values(hits: Sequence[Hit], disputes: Iterable[Dispute]) -> lis
         if hit.later is not None:
             behind.setdefault(hit.later.id, []).append(hit)
     return [one for hit in marked if hit.later is None for one in _with_older(hit, behind)]
+
+
+def with_doubts(hits: Sequence[Hit], vectors: NDArray[np.float32]) -> list[Hit]:
+    """Name for each hit the nearest later one that has another value of the same kind.
+
+    vectors: float32, shape (n, d), unit length, a row a hit. Whether both values are of one thing
+    nobody knows here, so no hit changes its place.
+    """
+    cosines = vectors @ vectors.T
+    return [
+        hit if hit.later else replace(hit, perhaps_later=_perhaps_later(hit, hits, row))
+        for hit, row in zip(hits, cosines.tolist(), strict=True)
+    ]
+
+
+def _perhaps_later(hit: Hit, hits: Sequence[Hit], cosines: Sequence[float]) -> Memory | None:
+    for cosine, other in sorted(zip(cosines, hits, strict=True), key=lambda pair: -pair[0]):
+        if cosine < PERHAPS_ONE_THING:
+            break
+        dates = hit.memory.observed_at, other.memory.observed_at
+        if UNDATED not in dates and dates[0] < dates[1] and _other_value(hit, other):
+            return other.memory
+    return None
+
+
+def _other_value(hit: Hit, other: Hit) -> bool:
+    """Whether each of two texts has a value of one kind that the other has not."""
+    one, two = read(hit.memory.content), read(other.memory.content)
+    here = {value.kind for value in one.values if value.key not in two.value_keys}
+    return any(value.kind in here for value in two.values if value.key not in one.value_keys)
 
 
 def _with_older(hit: Hit, behind: dict[str, list[Hit]]) -> Iterator[Hit]:

@@ -10,10 +10,10 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from slowwave.consolidation.proposals import (
-    CheckedProposal,
     Draft,
     Proposal,
     Result,
+    VerifiedProposal,
     derived_trust,
 )
 from slowwave.store.file import MemoryFile
@@ -45,7 +45,7 @@ class RunContext:
 def apply_written(
     file: MemoryFile,
     run: RunContext,
-    written: CheckedProposal,
+    written: VerifiedProposal,
     vector: NDArray[np.float32] | None,
     entities: Mapping[str, Sequence[str]],
 ) -> Result:
@@ -127,7 +127,7 @@ def find_stale(proposal: Proposal, sources: Sequence[Memory]) -> Result | None:
 def _merge(
     changes: ProposalChanges,
     run: RunContext,
-    written: CheckedProposal,
+    written: VerifiedProposal,
     sources: Sequence[Memory],
     entities: Mapping[str, Sequence[str]],
 ) -> Result:
@@ -144,7 +144,7 @@ def _merge(
 
 
 def _support(
-    changes: ProposalChanges, run: RunContext, written: CheckedProposal, sources: Sequence[Memory]
+    changes: ProposalChanges, run: RunContext, written: VerifiedProposal, sources: Sequence[Memory]
 ) -> Result:
     """Add evidence to a rule, and supersede what says no more than it; its text does not change."""
     proposal = written.proposal
@@ -159,7 +159,7 @@ def _support(
 def _grow(
     changes: ProposalChanges,
     run: RunContext,
-    written: CheckedProposal,
+    written: VerifiedProposal,
     vector: NDArray[np.float32],
     sources: Sequence[Memory],
     entities: Mapping[str, Sequence[str]],
@@ -219,7 +219,7 @@ def _names_of(
 def _insert_derived(
     changes: ProposalChanges,
     run: RunContext,
-    written: CheckedProposal,
+    written: VerifiedProposal,
     vector: NDArray[np.float32],
     sources: Sequence[Memory],
     entities: Mapping[str, Sequence[str]],
@@ -322,7 +322,7 @@ def _latest_end(memories: Sequence[Memory]) -> str | None:
     return None if None in ends else max(end for end in ends if end is not None)
 
 
-def _derivation(run: RunContext, written: CheckedProposal) -> dict[str, Any]:
+def _derivation(run: RunContext, written: VerifiedProposal) -> dict[str, Any]:
     """Return how a proposal's text came about: by whom, from what, and what that cost."""
     proposal = written.proposal
     return {
@@ -348,9 +348,9 @@ def _prompt_hash(run: RunContext, proposal: Proposal) -> str:
     if proposal.by_model and run.model_key is not None:
         return run.model_key
     # A run in which nothing is applied reads no text.
-    from slowwave.consolidation.planning.extractive import rules_key
+    from slowwave.consolidation.planning.composition import method_key
 
-    return rules_key(proposal.operation)
+    return method_key(proposal.operation)
 
 
 def _inputs_hash(proposal: Proposal) -> str:

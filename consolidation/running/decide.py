@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Any
 
 from slowwave.consolidation.proposals import (
     BY_PERSON,
-    CheckedProposal,
     Claim,
     Draft,
     Result,
     Source,
     Usage,
+    VerifiedProposal,
 )
 from slowwave.consolidation.text.token_count import count_tokens
 from slowwave.consolidation.vectors.embedder import Embedder
@@ -50,7 +50,7 @@ class _Ready:
     """A proposal that was looked at once more, with the vector of its draft if it has one."""
 
     kept: Kept
-    written: CheckedProposal
+    written: VerifiedProposal
     vector: NDArray[np.float32] | None
 
 
@@ -111,15 +111,15 @@ def _looked_at(file: MemoryFile, kept: Kept, embedder: Embedder) -> _Ready:
     memories = list(read_memories(file, proposal.sources))
     stale = find_stale(proposal, memories)
     if stale is not None:
-        return _Ready(kept, CheckedProposal(proposal, stale.state, stale.why), None)
+        return _Ready(kept, VerifiedProposal(proposal, stale.state, stale.why), None)
     if proposal.keeps_text:
-        return _Ready(kept, CheckedProposal(proposal, "planned", usage=kept.usage), None)
+        return _Ready(kept, VerifiedProposal(proposal, "planned", usage=kept.usage), None)
     return _checked(kept, memories, embedder)
 
 
 def _checked(kept: Kept, memories: Sequence[Memory], embedder: Embedder) -> _Ready:
-    from slowwave.consolidation.planning.extractive import sorted_by_time
-    from slowwave.consolidation.writing.checking import Check
+    from slowwave.consolidation.planning.composition import sorted_by_time
+    from slowwave.consolidation.writing.verifier import Verifier
 
     proposal = kept.proposal
     *of_sources, vector = embedder.encode([*(one.content for one in memories), proposal.draft.text])
@@ -127,12 +127,12 @@ def _checked(kept: Kept, memories: Sequence[Memory], embedder: Embedder) -> _Rea
         Source(one.id, one.content, one.observed_at, of)
         for one, of in zip(memories, of_sources, strict=True)
     ]
-    found = Check(lambda _: vector, {}).faults(proposal, sorted_by_time(sources))
+    found = Verifier(lambda _: vector, {}).faults(proposal, sorted_by_time(sources))
     # What is soft in a model's draft a second opinion has cleared, and nobody asks for it again.
     faults = [one.why for one in found if not (proposal.by_model and one.soft)]
     if faults:
-        return _Ready(kept, CheckedProposal(proposal, "rejected", "; ".join(faults)), None)
-    return _Ready(kept, CheckedProposal(proposal, "planned", usage=kept.usage), vector)
+        return _Ready(kept, VerifiedProposal(proposal, "rejected", "; ".join(faults)), None)
+    return _Ready(kept, VerifiedProposal(proposal, "planned", usage=kept.usage), vector)
 
 
 def _applied(
@@ -150,13 +150,13 @@ def _applied(
     results = []
     for one in ready:
         run = RunContext(run_id, now, one.kept.model, one.kept.model_key, embedding_model)
-        results.append(_settled(file, run, one, names))
+        results.append(_apply_or_report(file, run, one, names))
     outcome = "done" if all(one.state == "applied" for one in results) else "partial"
     end_run(file, run_id, at, outcome, None, _report(before, _counts(file), results))
     return Decided(run_id, tuple(results))
 
 
-def _settled(
+def _apply_or_report(
     file: MemoryFile,
     run: RunContext,
     ready: _Ready,
@@ -173,7 +173,7 @@ def _settled(
     return result
 
 
-def _as_result(written: CheckedProposal) -> Result:
+def _as_result(written: VerifiedProposal) -> Result:
     return Result(written.proposal, written.state, written.why)
 
 

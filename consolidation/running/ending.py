@@ -1,4 +1,4 @@
-"""How a night ends: what is told of it, and what of that is kept in the file."""
+"""How a night ends: its outcome, what of that is kept in the file, and the purge after it."""
 
 from __future__ import annotations
 
@@ -6,12 +6,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from datetime import datetime
-from functools import partial
 from pathlib import Path
 
-from slowwave.consolidation.planning.savings import expected_counts, with_savings
-from slowwave.consolidation.progress import Progress
-from slowwave.consolidation.proposals import AskedWindow, CheckedProposal, Usage
 from slowwave.consolidation.runtime.interruption import InterruptedEarly, Interruption, OutOfTime
 from slowwave.consolidation.snapshot.snapshot import Snapshot
 from slowwave.consolidation.text.token_count import count_tokens
@@ -19,24 +15,11 @@ from slowwave.store.errors import StoreError
 from slowwave.store.file import open_reading
 from slowwave.store.memories import Counts, count_memories
 
-from .execute import Executed, RunInFile
+from .execute import Executed
 from .outcome import Outcome, report_of, verdict
-from .purge import NOTHING, Purged, carry_out_purge
-from .review import Reviewing
-from .survey import Survey, Surveyor
-
-
-def planned_outcome(survey: Survey, reviewing: Reviewing) -> Outcome:
-    """Return what a dry run tells: the plan, and where it would lead."""
-    plan, before, purgeable = survey.plan, survey.snapshot.counts, survey.purgeable or NOTHING
-    views = survey.views
-    written = [CheckedProposal(one, "planned") for one in plan.proposals]
-    after = expected_counts(before, reviewing.at_once(written, views), views)
-    after = replace(after, superseded=after.superseded - len(purgeable.ids))
-    results = with_savings((reviewing.foretold(one, views) for one in written), views)
-    asked = tuple(AskedWindow(one, "planned") for one in plan.windows)
-    purged = Purged(purgeable.ids, purgeable.kept)
-    return Outcome(plan, tuple(results), before, after, Usage(), asked, purged=purged)
+from .purge import Purged, carry_out_purge
+from .run_in_file import RunInFile
+from .survey import Survey
 
 
 @contextmanager
@@ -49,24 +32,6 @@ def end_if_interrupted(run: RunInFile, interruption: Interruption) -> Iterator[N
         with interruption.limited():
             kept = run.end_early()
         raise InterruptedEarly(kept) from None
-
-
-def carry_out_plan(
-    run: RunInFile,
-    survey: Survey,
-    surveyor: Surveyor,
-    progress: Progress,
-    interruption: Interruption,
-) -> Executed:
-    """Carry out a plan; what cannot be told as a result is an error, and the run has failed."""
-    if survey.purgeable is not None and survey.purgeable.ids:
-        run.preflight.check_and_back_up()
-    look_again = partial(surveyor.again, survey.found.cache, run)
-    try:
-        return run.carry_out(survey.plan, survey.views, progress, interruption, look_again)
-    except Exception:
-        run.end("failed", survey.plan.digest, {})
-        raise
 
 
 def close_run(
@@ -92,7 +57,7 @@ def close_run(
         with interruption.limited():
             run.end(verdict(outcome), plan.digest, report_of(outcome))
     except (OutOfTime, StoreError):
-        # What was applied stands all the same, and is told.
+        # What was applied stays applied, and is reported.
         return replace(outcome, end_is_kept=False)
     return outcome
 
@@ -109,7 +74,7 @@ def purge_after_run(
     except StoreError as error:
         if outcome.run_id is None:
             raise
-        # What was consolidated before stands all the same, and is told.
+        # What was consolidated before stays, and is reported.
         purged = Purged(kept=purgeable.kept, why=error.message)
     kept = outcome.end_is_kept and purged.end_is_kept
     return replace(outcome, purged=purged, after=_count(path, snapshot), end_is_kept=kept)

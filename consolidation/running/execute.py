@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass, field
-from datetime import datetime
-from functools import cached_property
-from importlib.metadata import version
-from pathlib import Path
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, cast
 
 from slowwave.consolidation.options import Review
@@ -16,40 +12,30 @@ from slowwave.consolidation.planning.savings import with_savings
 from slowwave.consolidation.progress import Progress
 from slowwave.consolidation.proposals import (
     AskedWindow,
-    CheckedProposal,
     Plan,
     Result,
     State,
     Usage,
+    VerifiedProposal,
 )
 from slowwave.consolidation.runtime.interruption import Interruption
 from slowwave.consolidation.runtime.threads import run_in_thread
-from slowwave.consolidation.vectors.embedder import Embedder
-from slowwave.consolidation.writing.writer import Answers, Writer
-from slowwave.store.entities import forget_found, keep_entities, keep_scans
 from slowwave.store.errors import FileHeld, StoreError, UnusableFile
-from slowwave.store.file import Identity, MemoryFile, open_reading, open_writing
-from slowwave.store.ledger import (
-    begin_run,
-    end_run,
-    has_run,
-    read_decision,
-)
-from slowwave.store.records import new_id, timestamp
+from slowwave.store.file import MemoryFile, open_reading
+from slowwave.store.ledger import read_decision
 from slowwave.store.shown_to_model import Dispute, keep_asked, keep_disputes
-from slowwave.store.vectors import keep_vectors
 
-from .apply import RunContext, apply_written, record
+from .apply import apply_written, record
 from .kept import Kept, as_kept
-from .preflight import Preflight
 from .review import Reviewing
+from .run_in_file import RunInFile
+from .survey import Survey, Surveyor
 
 if TYPE_CHECKING:
     from slowwave.consolidation.snapshot.tenant_view import TenantView
+    from slowwave.consolidation.writing.answer_store import FileAnswerStore
     from slowwave.consolidation.writing.drafts import Drafting
 
-# How many memories' names are written by one transaction: a moment's work.
-_PORTION = 500
 # How many sources the proposals have that one transaction applies. One transaction a proposal had
 # the disk take most of the time; with so many others wait for some 20 ms.
 _AT_ONCE = 32
@@ -72,119 +58,85 @@ class Executed:
     broken_off: StoreError | None = None
 
 
-@dataclass
-class _Done:
-    """What was done so far."""
+def carry_out_plan(
+    run: RunInFile,
+    survey: Survey,
+    surveyor: Surveyor,
+    review: Review,
+    progress: Progress,
+    interruption: Interruption,
+) -> Executed:
+    """Carry out a plan; an error that no result can report ends the run as failed.
 
-    results: dict[str, Result] = field(default_factory=dict)
-    asked: dict[str, AskedWindow] = field(default_factory=dict)
-    usage: Usage = field(default_factory=Usage)
-    # What may have been written to the file without having come among the results.
-    last: Sequence[CheckedProposal] = ()
-    # The tenants that what is being done is about.
-    views: Sequence[TenantView] = ()
-
-
-class RunInFile:
-    """One run's place in the file: it begins with the first thing that is written.
-
-    A night in which nothing happened leaves no trace at all.
+    review: what is kept for a person in place of being applied.
     """
+    if survey.purgeable is not None and survey.purgeable.ids:
+        run.preflight.check_and_back_up()
+    look_again = partial(surveyor.again, survey.found.cache, run)
+    try:
+        execution = Execution(run, survey.views, review, progress)
+        return execution.carry_out(survey.plan, interruption, look_again)
+    except Exception:
+        run.end("failed", survey.plan.digest, {})
+        raise
+
+
+class Execution:
+    """What of a plan is done so far, and the rest of it to do."""
 
     def __init__(
-        self,
-        path: Path,
-        embedder: Embedder,
-        writer: Writer,
-        now: datetime,
-        options: Mapping[str, Any],
-        preflight: Preflight,
-        review: Review = "never",
+        self, run: RunInFile, views: Sequence[TenantView], review: Review, progress: Progress
     ) -> None:
-        """Take what the rows of this run will say about it, and what is to wait for a person."""
-        self._path = path
-        self._embedder = embedder
-        self._writer = writer
-        self._options = options
+        """Take the run, the tenants that the plan is about, and what is to wait for a person."""
+        self._run = run
         self._reviewing = Reviewing(review)
+        self._progress = progress
         # How many proposals wait by now.
         self._waiting = 0
-        self.preflight = preflight
-        self._begun = False
-        # The file that it began in: what came in its place since is another's.
-        self._file: Identity | None = None
-        self.context = RunContext(
-            run_id=new_id(),
-            now=now,
-            model=writer.model,
-            model_key=writer.key,
-            embedding_model=embedder.name,
-        )
+        self._results: dict[str, Result] = {}
+        self._asked: dict[str, AskedWindow] = {}
+        self._usage = Usage()
+        # What may have been written to the file without having come among the results.
+        self._last: Sequence[VerifiedProposal] = ()
+        # The tenants that what is being done is about.
+        self._views = views
 
     @cached_property
     def _drafting(self) -> Drafting:
         from slowwave.consolidation.writing.drafts import Drafting
 
-        return Drafting(self._embedder, self._writer)
+        return Drafting(self._run.embedder, self._run.writer)
 
-    @property
-    def run_id(self) -> str | None:
-        """The run's id; None as long as nothing was written."""
-        return self.context.run_id if self._begun else None
-
-    def keep_vectors(self, vectors: Sequence[tuple[str, str, bytes]]) -> None:
-        """Keep (memory id, content hash, blob) in a transaction of its own."""
-        with self.writing() as file, file.transaction():
-            keep_vectors(file, self._embedder.name, vectors, self.context.run_id)
-
-    def keep_names(self, tenant: str, scans: Sequence[tuple[str, str, Sequence[str]]]) -> None:
-        """Keep (memory id, content hash, names), in short transactions."""
-        with self.writing() as file:
-            for start in range(0, len(scans), _PORTION):
-                part = scans[start : start + _PORTION]
-                with file.transaction():
-                    forget_found(file, (one for one, _, _ in part), self.context.run_id)
-                    mentions = [(one, names) for one, _, names in part]
-                    keep_entities(file, tenant, mentions, self.context.run_id)
-                    keep_scans(file, [(one, of) for one, of, _ in part], self.context.run_id)
-
-    def carry_out(
-        self,
-        plan: Plan,
-        views: Sequence[TenantView],
-        progress: Progress,
-        interruption: Interruption,
-        look_again: LookAgain,
-    ) -> Executed:
+    def carry_out(self, plan: Plan, interruption: Interruption, look_again: LookAgain) -> Executed:
         """Verify and apply the proposals, and those that a model makes of what it is shown.
 
         Where a model answered, what that left room for is found by another look and done as well:
         else the next night would do it. Raises `ModelError` before anything is applied if the model
-        cannot be asked. An interruption ends it wherever it is: what is applied stays, and is told.
+        cannot be asked. An interruption ends it wherever it is: what is applied stays.
         After it the run cannot be interrupted any more.
         """
-        done = _Done(views=views)
+        views = self._views
         interrupted = False
         broken_off: StoreError | None = None
         try:
             if not plan.is_empty:
-                self._settle_all(plan, progress, done)
-            if any(one.state == "applied" for one in done.asked.values()):
-                again, done.views = look_again()
-                self._settle_all(again, progress, done)
+                self._carry_out_all(plan)
+            if any(one.state == "applied" for one in self._asked.values()):
+                again, self._views = look_again()
+                self._carry_out_all(again)
             interruption.close()
         except KeyboardInterrupt:
             interruption.close()
             interrupted = True
             with interruption.limited():
-                self._find_what_stands(done)
+                self._find_applied()
         except StoreError as error:
-            if not any(result.state == "applied" for result in done.results.values()):
+            if not any(result.state == "applied" for result in self._results.values()):
                 raise
-            # What was applied stands all the same, and is told.
+            # What was applied stays applied, and is reported.
             interruption.close()
             broken_off = error
-        results = done.results
+        results = self._results
         planned = {one.id for one in plan.proposals}
         left = [one for one in plan.proposals if one.id not in results]
         state: State = "failed" if broken_off else "skipped"
@@ -194,56 +146,56 @@ class RunInFile:
         others = [one for key, one in results.items() if key not in planned]
         return Executed(
             (*(results[proposal.id] for proposal in plan.proposals), *others),
-            tuple((unasked | done.asked).values()),
-            done.usage,
+            tuple((unasked | self._asked).values()),
+            self._usage,
             interrupted,
             broken_off,
         )
 
-    def _settle_all(self, plan: Plan, progress: Progress, done: _Done) -> None:
+    def _carry_out_all(self, plan: Plan) -> None:
         if plan.windows:
-            run_in_thread(self._writer.make_ready)
-        with self.writing() as file:
+            run_in_thread(self._run.writer.make_ready)
+        with self._run.writing() as file:
             answers = self._kept_answers(file)
-            for some in self._drafting.checked_drafts(plan, done.views, answers):
+            for some in self._drafting.verified_drafts(plan, self._views, answers):
                 written = [
-                    self._reviewing.set_aside(one, done.views)
+                    self._reviewing.set_aside(one, self._views)
                     for one in some
-                    if isinstance(one, CheckedProposal)
+                    if isinstance(one, VerifiedProposal)
                 ]
                 for part in _batches(written):
-                    done.last = part
-                    self._settle_part(file, part, done)
-                    progress.stage("applying", len(done.results), len(plan.proposals))
+                    self._last = part
+                    self._apply_part(file, part)
+                    self._progress.stage("applying", len(self._results), len(plan.proposals))
                 for one in some:
                     if isinstance(one, AskedWindow):
-                        self._note_asked(file, one, done)
-                        progress.stage("asking", len(done.asked), len(plan.windows))
+                        self._note_asked(file, one)
+                        self._progress.stage("asking", len(self._asked), len(plan.windows))
 
-    def _kept_answers(self, file: MemoryFile) -> Answers:
-        from slowwave.consolidation.writing.drafts import KeptAnswers
+    def _kept_answers(self, file: MemoryFile) -> FileAnswerStore:
+        from slowwave.consolidation.writing.answer_store import FileAnswerStore
 
-        return KeptAnswers(file, self.context.now)
+        return FileAnswerStore(file, self._run.context.now)
 
-    def _note_asked(self, file: MemoryFile, asked: AskedWindow, done: _Done) -> None:
+    def _note_asked(self, file: MemoryFile, asked: AskedWindow) -> None:
         """Note what became of a question; what was answered is not asked again."""
-        done.asked[asked.window.id] = asked
-        done.usage += asked.usage
-        if asked.state == "applied" and self.context.model_key is not None:
+        self._asked[asked.window.id] = asked
+        self._usage += asked.usage
+        if asked.state == "applied" and self._run.context.model_key is not None:
             window = asked.window
             with file.transaction():
                 keep_asked(
                     file,
                     window.tenant,
                     (*window.content_hashes, *window.alone),
-                    self.context.model_key,
-                    self.context.run_id,
+                    self._run.context.model_key,
+                    self._run.context.run_id,
                 )
-                keep_disputes(file, _disputes(asked), self.context.run_id)
+                keep_disputes(file, _disputes(asked), self._run.context.run_id)
 
-    def _settle_part(self, file: MemoryFile, part: Sequence[CheckedProposal], done: _Done) -> None:
+    def _apply_part(self, file: MemoryFile, part: Sequence[VerifiedProposal]) -> None:
         try:
-            done.results |= self._settle(file, part, done.views)
+            self._results |= self._apply_together(file, part)
         except (FileHeld, UnusableFile):
             raise  # every other write would wait as long, and fail in the same way
         except StoreError:
@@ -251,57 +203,25 @@ class RunInFile:
             if len(part) == 1:
                 raise
             for one in part:
-                done.results |= self._settle(file, [one], done.views)
+                self._results |= self._apply_together(file, [one])
 
-    def _find_what_stands(self, done: _Done) -> None:
+    def _find_applied(self) -> None:
         """Look up what was applied: an interruption may come between a commit and its record."""
-        if not self._begun:
+        if not self._run.look_up_begin():
             return
-        with open_reading(self._path) as file:
-            self._begun = has_run(file, self.context.run_id)
-            for last in done.last:
-                decision = read_decision(file, self.context.run_id, last.proposal.id)
+        with open_reading(self._run.path) as file:
+            for last in self._last:
+                decision = read_decision(file, self._run.context.run_id, last.proposal.id)
                 if decision is not None:
                     state = cast("State", decision.state)
                     result = Result(last.proposal, state, decision.why, decision.derived)
-                    done.results |= _by_id(with_savings([result], done.views))
+                    self._results |= _by_id(with_savings([result], self._views))
 
-    def end_early(self) -> bool:
-        """Write down that the run was interrupted before it applied anything.
-
-        Returns whether it had written anything at all.
-        """
-        self._find_what_stands(_Done())
-        self.end("interrupted", None, {})
-        return self._begun
-
-    def end(self, outcome: str, plan: str | None, report: dict[str, Any]) -> None:
-        """Write down how the run ended, if it wrote anything."""
-        if self._begun:
-            now = timestamp(self.context.now)
-            with self.writing() as file:
-                end_run(file, self.context.run_id, now, outcome, plan, report)
-
-    @contextmanager
-    def writing(self) -> Iterator[MemoryFile]:
-        """Open the file to write to it; the run begins with the first time. Raises `StoreError`."""
-        self.preflight.check_and_back_up()
-        with open_writing(self._path, self._file) as file:
-            self._file = file.identity
-            if not self._begun:
-                now = timestamp(self.context.now)
-                backup = {"backup": self.preflight.backup.name} if self.preflight.backup else {}
-                options = {**self._options, **backup}
-                # Before it is true: if this is interrupted, the file is asked.
-                self._begun = True
-                begin_run(file, self.context.run_id, now, version("slowwave"), options)
-            yield file
-
-    def _settle(
-        self, file: MemoryFile, several: Sequence[CheckedProposal], views: Sequence[TenantView]
+    def _apply_together(
+        self, file: MemoryFile, several: Sequence[VerifiedProposal]
     ) -> dict[str, Result]:
         """Apply what was accepted, and write down what was not, in one transaction."""
-        entities = {one.tenant: one.entities for one in views}
+        entities = {one.tenant: one.entities for one in self._views}
         results: list[Result] = []
         with file.transaction():
             for written in several:
@@ -309,20 +229,20 @@ class RunInFile:
                 if written.state == "planned":
                     vector = self._drafting.vectors.get(proposal.id)
                     names = entities[proposal.tenant]
-                    result = apply_written(file, self.context, written, vector, names)
+                    result = apply_written(file, self._run.context, written, vector, names)
                 else:
                     result = Result(proposal, written.state, written.why)
-                    record(file, self.context, result, self._to_keep(written))
+                    record(file, self._run.context, result, self._to_keep(written))
                 results.append(result)
         for one in several:
             self._drafting.vectors.pop(one.proposal.id, None)
-        return _by_id(with_savings(results, views))
+        return _by_id(with_savings(results, self._views))
 
-    def _to_keep(self, written: CheckedProposal) -> dict[str, Any] | None:
+    def _to_keep(self, written: VerifiedProposal) -> dict[str, Any] | None:
         """Return what a person decides about, whole; None where nothing waits."""
         if written.state != "pending":
             return None
-        model, key = self.context.model, self.context.model_key
+        model, key = self._run.context.model, self._run.context.model_key
         self._waiting += 1
         return as_kept(Kept(written.proposal, written.usage, model, key, self._waiting))
 
@@ -331,12 +251,12 @@ def _by_id(results: Iterable[Result]) -> dict[str, Result]:
     return {one.proposal.id: one for one in results}
 
 
-def _batches(several: Sequence[CheckedProposal]) -> Iterator[Sequence[CheckedProposal]]:
+def _batches(several: Sequence[VerifiedProposal]) -> Iterator[Sequence[VerifiedProposal]]:
     """Split proposals into transactions that keep others waiting for a moment only.
 
     One that is larger by itself is not parted: it is carried out whole or not at all.
     """
-    part: list[CheckedProposal] = []
+    part: list[VerifiedProposal] = []
     size = 0
     for written in several:
         size += len(written.proposal.sources)

@@ -15,6 +15,8 @@ from slowwave.store.errors import UnusableFile
 KEPT = "kept"
 # What tells a run that carried out a person's decisions from others, in its options.
 DECIDED = "decided"
+# What JSON calls the topics of a proposal.
+_TOPICS = "entities"
 
 
 @dataclass(frozen=True)
@@ -33,11 +35,14 @@ class Kept:
 
 def as_kept(kept: Kept) -> dict[str, Any]:
     """Return it as JSON has it."""
-    return asdict(kept)
+    found = asdict(kept)
+    return found | {"proposal": _renamed(found["proposal"], "topics", _TOPICS)}
 
 
 def read_kept(found: object) -> Kept:
     """Return what `as_kept` gave. Raises `ValueError` if it did not give it."""
+    if isinstance(found, dict) and isinstance(found.get("proposal"), dict):
+        found = found | {"proposal": _renamed(found["proposal"], _TOPICS, "topics")}
     try:
         return convert(found, Kept)
     except ValidationError as error:
@@ -50,3 +55,7 @@ def kept_of(numbers: Mapping[str, Any], key: str) -> Kept:
         return read_kept(numbers.get(KEPT))
     except ValueError as error:
         raise UnusableFile(f"Proposal {key}, which waits, cannot be read: {error}.") from error
+
+
+def _renamed(fields: Mapping[str, Any], old: str, new: str) -> dict[str, Any]:
+    return {new if name == old else name: value for name, value in fields.items()}

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from slowwave.consolidation.options import Review
-from slowwave.consolidation.proposals import CheckedProposal, Proposal, Result
+from slowwave.consolidation.proposals import Proposal, Result, VerifiedProposal
 from slowwave.consolidation.thresholds import LOW_COHESION
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ class Reviewing:
 
     review: Review
 
-    def why_waiting(self, written: CheckedProposal, views: Sequence[TenantView]) -> str | None:
+    def why_waiting(self, written: VerifiedProposal, views: Sequence[TenantView]) -> str | None:
         """Say why a proposal that could be applied is not; None if it is, or cannot be."""
         if self.review == "never" or written.state != "planned":
             return None
@@ -31,18 +31,18 @@ class Reviewing:
             return None
         return f"{_WAITS}: {', '.join(risks)}" if risks else _WAITS
 
-    def set_aside(self, written: CheckedProposal, views: Sequence[TenantView]) -> CheckedProposal:
+    def set_aside(self, written: VerifiedProposal, views: Sequence[TenantView]) -> VerifiedProposal:
         """Let a proposal wait that a person wants to see; all others are as they were."""
         why = self.why_waiting(written, views)
         return written if why is None else replace(written, state="pending", why=why)
 
-    def foretold(self, written: CheckedProposal, views: Sequence[TenantView]) -> Result:
+    def foretold(self, written: VerifiedProposal, views: Sequence[TenantView]) -> Result:
         """Return what a dry run tells of a proposal: that it would wait, too."""
         why = self.why_waiting(written, views) or written.why
         return Result(written.proposal, written.state, why)
 
     def at_once(
-        self, several: Sequence[CheckedProposal], views: Sequence[TenantView]
+        self, several: Sequence[VerifiedProposal], views: Sequence[TenantView]
     ) -> list[Proposal]:
         """Return the proposals that would be applied without asking a person."""
         return [
@@ -52,7 +52,7 @@ class Reviewing:
         ]
 
 
-def _risks(written: CheckedProposal, views: Sequence[TenantView]) -> Iterator[str]:
+def _risks(written: VerifiedProposal, views: Sequence[TenantView]) -> Iterator[str]:
     proposal = written.proposal
     if proposal.operation == "update":
         yield "it replaces a value"
@@ -69,5 +69,5 @@ def _risks(written: CheckedProposal, views: Sequence[TenantView]) -> Iterator[st
 
 
 def _has_protected(proposal: Proposal, views: Sequence[TenantView]) -> bool:
-    population = next(one for one in views if one.tenant == proposal.tenant)
-    return any(population.memory(one).protected for one in proposal.sources)
+    view = next(one for one in views if one.tenant == proposal.tenant)
+    return any(view.memory(one).protected for one in proposal.sources)

@@ -129,7 +129,7 @@ class Surveyor:
             model_key=self._writer.key,
             only=self._options.only,
             include_protected=self._options.include_protected,
-            left_out=self._options.left_out,
+            excluded=self._options.excluded,
         )
 
 

@@ -24,7 +24,7 @@ T = TypeVar("T")
 # Bytes of a key: with 2 ** 40 of them the chance that two texts share one is one in 10 ** 14.
 _KEY_BYTES = 16
 _SUM = 8
-# The code of this package is the rules that what is kept was found out by: what reads and compares
+# The code of this package is what the findings that are kept depend on: what reads and compares
 # texts, and what is made of that.
 _CODE = Path(__file__).parents[1]
 # And these find stems, known words, word pieces and vectors; what else is used changes no result.
@@ -98,7 +98,7 @@ class Cache:
 
 def key_of(texts: Iterable[str]) -> bytes:
     """Return the key of some texts in this order, by their hashes."""
-    return blake2b(" ".join((rules(), *texts)).encode(), digest_size=_KEY_BYTES).digest()
+    return blake2b(" ".join((code_version(), *texts)).encode(), digest_size=_KEY_BYTES).digest()
 
 
 def _written(value: object) -> str:
@@ -121,8 +121,8 @@ def _read(kept: str | None, form: Decoder[T]) -> tuple[T] | None:
 
 
 @cache
-def rules() -> str:
-    """Return what texts are read by: with other rules nothing that is kept is of use."""
+def code_version() -> str:
+    """Return the version of the code that reads texts: of another one nothing kept is of use."""
     python = ".".join(map(str, sys.version_info[:2]))  # which knows letters and patterns
     versions = [f"python {python}", *(f"{one} {version(one)}" for one in LIBRARIES)]
     return f"{' '.join(versions)}/{hash_of_code(_CODE)}"

@@ -27,7 +27,7 @@ from slowwave.store.memories import chosen_tenants
 from slowwave.store.neighbours import keep_parts
 from slowwave.store.records import json_text
 
-from .cache import Cache, rules
+from .cache import Cache, code_version
 from .snapshot import Snapshot, basis_of
 
 if TYPE_CHECKING:
@@ -120,8 +120,8 @@ class IdleMarks:
 def _key(model: str, options: PlanOptions) -> str:
     depends = asdict(replace(options, remembered=frozenset(), asked=frozenset()))
     depends |= {"only": sorted(options.only), "remembered": None, "asked": None}
-    depends |= {"left_out": sorted(options.left_out)}
-    return sha256(json_text([rules(), model, depends]).encode()).hexdigest()
+    depends |= {"excluded": sorted(options.excluded)}
+    return sha256(json_text([code_version(), model, depends]).encode()).hexdigest()
 
 
 class _Report(Struct, array_like=True):

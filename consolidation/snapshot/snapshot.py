@@ -38,7 +38,7 @@ from slowwave.store.records import Memory
 from slowwave.store.shown_to_model import read_asked
 from slowwave.store.vectors import read_vectors
 
-from .cache import Cache, rules
+from .cache import Cache, code_version
 
 if TYPE_CHECKING:
     from .tenant_view import TenantView
@@ -147,7 +147,7 @@ def read_snapshot(
 
 def basis_of(model: str) -> str:
     """Return what a graph depends on besides the texts and their vectors."""
-    return f"{rules()} {model} {EXTRACT_SIMILARITY} {SYNTHESIZE_SIMILARITY} {STEP}"
+    return f"{code_version()} {model} {EXTRACT_SIMILARITY} {SYNTHESIZE_SIMILARITY} {STEP}"
 
 
 def read_sound(

@@ -17,7 +17,7 @@ from .numerals import DIGITS, UNIT, norm_of_digits, numbers_in_words
 from .tokens import Token, stem
 
 _MONTH = "|".join((*lexicon.MONTHS, "sept", *(rf"{month[:3]}\.?" for month in lexicon.MONTHS)))
-_FILE = "|".join(sorted(lexicon.EXTENSIONS, key=len, reverse=True))
+_FILE = "|".join(sorted(sorted(lexicon.EXTENSIONS), key=len, reverse=True))
 _RATE = "|".join(units.RATES)
 _HOUR = "|".join(word for word, number in lexicon.NUMBER_WORDS.items() if 0 < number <= 12)
 _ORDINAL = r"\d{1,2}(?:st|nd|rd|th)?"

@@ -17,7 +17,6 @@ from slowwave.consolidation.thresholds import (
 )
 
 from .attributes import SINGLE
-from .changes import COUNTING
 from .sentence_features import (
     ADDS,
     CUED,
@@ -31,6 +30,7 @@ from .sentence_features import (
     SentenceFeatures,
 )
 from .slots import MOST_PHRASE_WORDS, stemmed
+from .subjects import COUNTING
 
 # Shares are counted here: one by weight is never more than one by number, times this.
 _MOST = WORD_WEIGHT / ATTRIBUTE_WEIGHT

@@ -16,9 +16,9 @@ from slowwave.consolidation.text import units
 from slowwave.consolidation.text.dates import DATE_MARK, current_part
 
 from .attributes import changed_by
-from .changes import COUNTING
 from .frames import Frame, Key, frames_of
 from .slots import stemmed
+from .subjects import COUNTING
 
 # How many texts are kept as they were read: a pair's sentences are mostly in other pairs as well.
 _FRAMES = 8_192

@@ -15,7 +15,7 @@ from slowwave.consolidation.text.statements import Statement, is_known
 from slowwave.consolidation.text.tokens import stem
 
 from .alignment import ClaimStatement
-from .stance import MOODS
+from .marks import MOODS
 
 _CALENDAR = "|".join(sorted(lexicon.CALENDAR))
 

@@ -42,6 +42,8 @@ _RANGE = re.compile(r" ?(?:to|and|or|-|\u2013) ?[\d.,]+ ?([%\w/]+)")
 _ENDING = re.compile(r"\s*(?:[.,;:)!?]|$|(?:and|or|for|in|at|on|to|from|is|are|as|by)\b)")
 # Between the letters and the number of one name: "B 62".
 _GAP = re.compile(r"(?<=\b[A-Z])[ -](?=\d)")
+# A time of the clock, as it is read: 4:30.
+_CLOCK = re.compile(r"(\d{1,2}):(\d\d)")
 _PLURAL = re.compile(r"\d{3,}s")
 # Who told the user something that is so: "Marta reminded me that the port is closed".
 _TELLER = re.compile(
@@ -85,9 +87,10 @@ def _spells_more_closely(other: Reading, value: Value, reading: Reading) -> bool
     """Whether another text leaves less open: "300 s" for "300", "16:30" for "half past four"."""
     if value.kind == "number" and value.text.isdigit() and _is_bare(value, reading):
         return any(one.text.split()[:1] == [value.text] for one in other.values)
-    if value.kind == "time" and value.text not in reading.text:
-        hours, _, minutes = value.text.partition(":")
-        return any(one.text == f"{int(hours) + 12}:{minutes}" for one in other.values)
+    clock = _CLOCK.fullmatch(value.text) if value.kind == "time" else None
+    if clock and value.text not in reading.text:
+        afternoon = f"{int(clock[1]) + 12}:{clock[2]}"
+        return any(one.text == afternoon for one in other.values)
     return False
 
 

@@ -33,7 +33,7 @@ def find_unsupported(
     yield from _voiced_by_few(read(without_days(claim.text)), readings)
     changed = [stated.statement for stated in alignment.statements if not stated.word_for_word]
     if changed:
-        yield from _left_out_of_rule(read(without_days(claim.text)), readings)
+        yield from _missing_in_rule(read(without_days(claim.text)), readings)
     # What all voices of a rule name is what it is about, and weighs as much as the rest.
     evenly = dict.fromkeys(alignment.weights, 1.0)
     texts = list(alignment.texts.values())
@@ -55,7 +55,7 @@ def _voiced_by_few(rule: Reading, readings: Sequence[Reading]) -> Iterator[str]:
             yield f"too few sources support the name {name}"
 
 
-def _left_out_of_rule(rule: Reading, readings: Sequence[Reading]) -> Iterator[str]:
+def _missing_in_rule(rule: Reading, readings: Sequence[Reading]) -> Iterator[str]:
     """Find what most sources of a rule say and the rule does not."""
     values = Counter(value.key for other in readings for value in other.values)
     shown = {value.key: value for other in readings for value in other.values}

@@ -1,10 +1,10 @@
 """Does a draft say what its sources say, all of it, and nothing else? Decided without a model.
 
 Each content word of a claim stands in a source that it cites (`words.py`), and what closed classes
-of words say does so, too (`closed_classes.py`, `stance.py`); what a claim joins is joined there
-(`joints.py`), who does what to whom is the same (`parties.py`, `places.py`), and values and names
-agree both ways (`details.py`). A draft that does not pass is not written to the file, whoever wrote
-it.
+of words say does so, too (`closed_classes.py`, `stance.py`, `marks.py`). What a claim joins is
+joined there (`joints.py`), who does what to whom is the same (`parties.py`, `places.py`), and
+values and names agree both ways (`details.py`). A draft that does not pass is not written to the
+file, whoever wrote it.
 """
 
 from __future__ import annotations

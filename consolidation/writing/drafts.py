@@ -3,22 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from datetime import datetime
 from itertools import zip_longest
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from slowwave.consolidation.errors import EmbedderError
-from slowwave.consolidation.planning.extractive import sorted_by_time
-from slowwave.consolidation.proposals import AskedWindow, CheckedProposal, Plan, Proposal, Source
+from slowwave.consolidation.planning.composition import sorted_by_time
+from slowwave.consolidation.proposals import AskedWindow, Plan, Proposal, Source, VerifiedProposal
 from slowwave.consolidation.snapshot.tenant_view import TenantView
 from slowwave.consolidation.vectors.embedder import BATCH, Embedder
 from slowwave.consolidation.vectors.prefetch import PrefetchedVectors
-from slowwave.store.file import MemoryFile
-from slowwave.store.ledger import Answer, KeptAnswer, keep_answers, read_answer
-from slowwave.store.records import timestamp
 
-from .checking import Check
-from .writer import TOGETHER, Answers, Job, Writer, accepted_or_rejected, portions
+from .answer_store import AnswerStore
+from .verifier import Verifier
+from .writer import TOGETHER, Job, Writer
 
 if TYPE_CHECKING:
     import numpy as np
@@ -32,12 +29,12 @@ class Drafting:
         """Take the embedder for drafts, and the writer."""
         self._embedder = embedder
         self._writer = writer
-        # Of drafts that passed the check, by proposal: to be kept with the memory.
+        # Of drafts that passed verification, by proposal: to be kept with the memory.
         self.vectors: dict[str, NDArray[np.float32]] = {}
 
-    def checked_drafts(
-        self, plan: Plan, views: Sequence[TenantView], answers: Answers
-    ) -> Iterator[Sequence[CheckedProposal | AskedWindow]]:
+    def verified_drafts(
+        self, plan: Plan, views: Sequence[TenantView], answers: AnswerStore
+    ) -> Iterator[Sequence[VerifiedProposal | AskedWindow]]:
         """Yield what is to be carried out, some at once.
 
         First what is certain; then what a model says of the windows; then, of what waits for that,
@@ -46,28 +43,28 @@ class Drafting:
         by_tenant = {view.tenant: view for view in views}
         at_once = [one for one in plan.proposals if not one.waits]
         waiting = [one for one in plan.proposals if one.waits]
-        yield from self._check_planned(at_once, by_tenant)
+        yield from self._verify_planned(at_once, by_tenant)
         taken: set[str] = set()
-        left_out = {one for window in plan.windows for one in window.left_out}
+        excluded = {one for window in plan.windows for one in window.excluded}
         for answered in self._ask_about_windows(plan, by_tenant, answers):
             some = [
                 one
                 for one in answered
-                if not isinstance(one, CheckedProposal) or one.proposal.id not in left_out
+                if not isinstance(one, VerifiedProposal) or one.proposal.id not in excluded
             ]
             for one in some:
-                if isinstance(one, CheckedProposal) and one.state == "planned":
+                if isinstance(one, VerifiedProposal) and one.state == "planned":
                     taken.update(one.proposal.sources)
             yield some
         left = [one for one in waiting if taken.isdisjoint(one.sources)]
         yield [_declined(one) for one in waiting if not taken.isdisjoint(one.sources)]
-        yield from self._check_planned(left, by_tenant)
+        yield from self._verify_planned(left, by_tenant)
 
-    def _check_planned(
+    def _verify_planned(
         self, proposals: Sequence[Proposal], by_tenant: Mapping[str, TenantView]
-    ) -> Iterator[Sequence[CheckedProposal]]:
-        """Check what the plan holds the draft of; that needs no model."""
-        yield [CheckedProposal(one, "planned") for one in proposals if one.keeps_text]
+    ) -> Iterator[Sequence[VerifiedProposal]]:
+        """Verify what the plan holds the draft of; that needs no model."""
+        yield [VerifiedProposal(one, "planned") for one in proposals if one.keeps_text]
         composed = [one for one in proposals if not one.keeps_text]
         if composed:
             self._refuse_another_space(_sources_of(composed[0], by_tenant)[0])
@@ -78,15 +75,15 @@ class Drafting:
             ahead.announce([*_texts(part), *_texts(coming)])
             # Before the first is looked at: what goes through together must not hang on time.
             vectors = {text: ahead.take(text) for text in _texts(part)}
-            check = Check(vectors.__getitem__, self.vectors)
+            verifier = Verifier(vectors.__getitem__, self.vectors)
             for some in portions(part, TOGETHER):
                 yield [
-                    accepted_or_rejected(one, _sources_of(one, by_tenant), check) for one in some
+                    accepted_or_rejected(one, _sources_of(one, by_tenant), verifier) for one in some
                 ]
 
     def _ask_about_windows(
-        self, plan: Plan, by_tenant: Mapping[str, TenantView], answers: Answers
-    ) -> Iterator[Sequence[CheckedProposal | AskedWindow]]:
+        self, plan: Plan, by_tenant: Mapping[str, TenantView], answers: AnswerStore
+    ) -> Iterator[Sequence[VerifiedProposal | AskedWindow]]:
         if not plan.windows:
             return
         jobs = [
@@ -102,8 +99,8 @@ class Drafting:
             finally:
                 ahead.drop(text)
 
-        check = Check(take, self.vectors, lambda text: ahead.announce([text]))
-        yield from self._writer.write(jobs, check, answers)
+        verifier = Verifier(take, self.vectors, lambda text: ahead.announce([text]))
+        yield from self._writer.write(jobs, verifier, answers)
 
     def _refuse_another_space(self, source: Source) -> None:
         """Refuse vectors that another model made, before anything is applied."""
@@ -120,8 +117,8 @@ def _sources_of(proposal: Proposal, by_tenant: Mapping[str, TenantView]) -> list
     return sorted_by_time(by_tenant[proposal.tenant].sources(proposal.sources))
 
 
-def _declined(proposal: Proposal) -> CheckedProposal:
-    return CheckedProposal(proposal, "declined", "a model grouped its memories otherwise")
+def _declined(proposal: Proposal) -> VerifiedProposal:
+    return VerifiedProposal(proposal, "declined", "a model grouped its memories otherwise")
 
 
 def _texts(proposals: Sequence[Proposal]) -> list[str]:
@@ -129,19 +126,19 @@ def _texts(proposals: Sequence[Proposal]) -> list[str]:
     return list(dict.fromkeys(one.draft.text for one in proposals))
 
 
-class KeptAnswers:
-    """The answers that lie in the file; with a moment, new ones are kept there as of then."""
+_One = TypeVar("_One")
 
-    def __init__(self, file: MemoryFile, now: datetime | None = None) -> None:
-        """Take the file; without a moment nothing is written to it."""
-        self._file = file
-        self._now = now
 
-    def find(self, key: str) -> Answer | None:
-        """Return the kept answer to a question."""
-        return read_answer(self._file, key)
+def portions(several: Sequence[_One], size: int) -> Iterator[Sequence[_One]]:
+    """Return so many at a time."""
+    return (several[start : start + size] for start in range(0, len(several), size))
 
-    def keep(self, answers: Sequence[KeptAnswer]) -> None:
-        """Keep answers, all of them or none."""
-        if self._now is not None:
-            keep_answers(self._file, answers, timestamp(self._now))
+
+def accepted_or_rejected(
+    proposal: Proposal, sources: Sequence[Source], verifier: Verifier
+) -> VerifiedProposal:
+    """Return a planned draft as accepted, yet to be applied, or as rejected with reasons."""
+    faults = verifier.faults(proposal, sources)
+    if faults:
+        return VerifiedProposal(proposal, "rejected", "; ".join(one.why for one in faults))
+    return VerifiedProposal(proposal, "planned")

@@ -4,20 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol, TypeVar
+from typing import TYPE_CHECKING, Protocol
 
-from slowwave.consolidation.proposals import AskedWindow, CheckedProposal, Proposal
-from slowwave.store.ledger import Answer, KeptAnswer
+from slowwave.consolidation.proposals import AskedWindow, VerifiedProposal
+
+from .answer_store import AnswerStore
 
 if TYPE_CHECKING:
     from slowwave.consolidation.proposals import Source, Window
 
-    from .checking import Check
+    from .verifier import Verifier
 
 # How many proposals are checked before they are applied: a moment's work.
 TOGETHER = 16
-
-_One = TypeVar("_One")
 
 
 @dataclass(frozen=True)
@@ -26,16 +25,6 @@ class Job:
 
     window: Window
     sources: tuple[Source, ...]
-
-
-class Answers(Protocol):
-    """The answers that models gave, kept in the file: nothing is paid for twice."""
-
-    def find(self, key: str) -> Answer | None:
-        """Return the kept answer to a question."""
-
-    def keep(self, answers: Sequence[KeptAnswer]) -> None:
-        """Keep answers, all of them or none."""
 
 
 class Writer(Protocol):
@@ -65,8 +54,8 @@ class Writer(Protocol):
         """Load what writing needs. Raises `ModelError` if a model cannot be asked."""
 
     def write(
-        self, jobs: Sequence[Job], check: Check, answers: Answers
-    ) -> Iterator[Sequence[CheckedProposal | AskedWindow]]:
+        self, jobs: Sequence[Job], verifier: Verifier, answers: AnswerStore
+    ) -> Iterator[Sequence[VerifiedProposal | AskedWindow]]:
         """Return what comes of the windows, as much at once as there is; then it may have to wait.
 
         A window comes behind the proposals that were made of it. Raises nothing for a single
@@ -74,7 +63,7 @@ class Writer(Protocol):
         """
 
 
-class ExtractiveWriter:
+class BuiltInWriter:
     """Nobody to ask: all that is written is part of the plan already."""
 
     name = "extractive"
@@ -87,22 +76,7 @@ class ExtractiveWriter:
         """Need nothing."""
 
     def write(
-        self, jobs: Sequence[Job], check: Check, answers: Answers
-    ) -> Iterator[Sequence[CheckedProposal | AskedWindow]]:
+        self, jobs: Sequence[Job], verifier: Verifier, answers: AnswerStore
+    ) -> Iterator[Sequence[VerifiedProposal | AskedWindow]]:
         """Yield nothing: without a model a plan has no windows."""
         yield from ()
-
-
-def portions(several: Sequence[_One], size: int) -> Iterator[Sequence[_One]]:
-    """Return so many at a time."""
-    return (several[start : start + size] for start in range(0, len(several), size))
-
-
-def accepted_or_rejected(
-    proposal: Proposal, sources: Sequence[Source], check: Check
-) -> CheckedProposal:
-    """Return a planned draft as accepted, yet to be applied, or as rejected with reasons."""
-    faults = check.faults(proposal, sources)
-    if faults:
-        return CheckedProposal(proposal, "rejected", "; ".join(one.why for one in faults))
-    return CheckedProposal(proposal, "planned")

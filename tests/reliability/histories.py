@@ -22,7 +22,7 @@ from slowwave.consolidation.options import CycleOptions
 from slowwave.consolidation.progress import Progress
 from slowwave.consolidation.proposals import OPERATIONS
 from slowwave.consolidation.vectors.embedder import Embedder
-from slowwave.consolidation.writing.writer import ExtractiveWriter
+from slowwave.consolidation.writing.writer import BuiltInWriter
 from slowwave.store.check import check_file
 from slowwave.store.errors import ChangedSince
 from slowwave.store.file import open_reading, open_writing
@@ -210,7 +210,7 @@ class History:
         )
         known = set(self.runs("1"))
         with suppress(Killed):
-            writer = ExtractiveWriter()
+            writer = BuiltInWriter()
             run_cycle(self.path, options, self.embedder, writer, self.now, progress=progress)
         return next((one for one in self.runs("1") if one not in known), None)
 

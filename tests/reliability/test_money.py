@@ -36,8 +36,13 @@ from reliability.processes import start
 from test_model_writer import Agent, answered, facts, near_pairs
 
 from slowwave.cli.app import run
-from slowwave.consolidation.model.budget import Budget, BudgetSpent, Ledger, PendingCall
 from slowwave.consolidation.model.calls import ATTEMPTS
+from slowwave.consolidation.model.usage_limits import (
+    LimitReached,
+    PendingCall,
+    UsageLimits,
+    UsageMeter,
+)
 from slowwave.consolidation.planning.estimates import Estimate
 from slowwave.consolidation.proposals import Usage
 from slowwave.consolidation.vectors.embedder import SentenceEmbedder
@@ -134,8 +139,8 @@ def test_a_provider_that_fails_half_of_the_calls_costs_no_more_than_the_retries_
         chance = random.Random(f"{seed} {concurrency}")  # noqa: S311 - failures, not secrets
         agent.server.responder = failing(chance)
         most = chance.choice([None, 3, 7, 12])
-        budget = Budget(calls=most)
-        writer = agent.writer(concurrency=concurrency, budget=budget, timeout_s=0.5)
+        limits = UsageLimits(calls=most)
+        writer = agent.writer(concurrency=concurrency, limits=limits, timeout_s=0.5)
         outcome = agent.sleep(writer)
         asked = len(agent.server.asked)
         questions = len(outcome.plan.windows)
@@ -169,7 +174,7 @@ def test_a_usage_that_cannot_be_frees_no_budget(agent: Agent, reply: Reply) -> N
     agent.server.responder = lambda _: reply
     # Room for two questions, and not for three.
     one = max(window.tokens for window in planned)
-    outcome = agent.sleep(agent.writer(budget=Budget(tokens=2 * one + one // 2)))
+    outcome = agent.sleep(agent.writer(limits=UsageLimits(tokens=2 * one + one // 2)))
     assert len(agent.server.asked) <= 2
     assert "skipped" in answered(outcome)
 
@@ -213,7 +218,7 @@ def test_the_books_let_nothing_be_overrun_but_by_what_is_under_way(
 ) -> None:
     most_calls, most_tokens, most_cost = limits
     price = 1e-6
-    ledger = Ledger(Budget(*limits), lambda asked, answered: (asked + answered) * price)
+    meter = UsageMeter(UsageLimits(*limits), lambda asked, answered: (asked + answered) * price)
     left, lock = iter(calls), threading.Lock()
     requests: list[int] = []
     overrun: list[int] = []
@@ -228,8 +233,8 @@ def test_the_books_let_nothing_be_overrun_but_by_what_is_under_way(
             estimated, took, more, answered = call
             estimate = Estimate(estimated, 10)
             try:
-                pending = ledger.begin(estimate, 10)
-            except BudgetSpent:
+                pending = meter.begin(estimate, 10)
+            except LimitReached:
                 continue
             sent = _send(pending, more)
             with lock:
@@ -239,7 +244,7 @@ def test_the_books_let_nothing_be_overrun_but_by_what_is_under_way(
                     overrun.append(max(0, took - estimate.total))
             if not answered:
                 pending.lose()
-            ledger.end(
+            meter.end(
                 pending,
                 Usage(sent, 0, took if answered else 0, 0, took * price if answered else 0.0),
             )
@@ -261,7 +266,7 @@ def _send(pending: PendingCall, more: int) -> int:
     for _ in range(more):
         try:
             pending.permit()
-        except BudgetSpent:
+        except LimitReached:
             break
     return pending.requests
 
@@ -273,7 +278,7 @@ def test_a_budget_of_time_ends_a_call_under_way(agent: Agent) -> None:
     agent.remember(six_tenants())
     agent.server.responder = lambda _: SILENT
     # A call by itself would wait for an hour.
-    patient = agent.writer(concurrency=2, budget=Budget(seconds=1.5), timeout_s=3_600.0)
+    patient = agent.writer(concurrency=2, limits=UsageLimits(seconds=1.5), timeout_s=3_600.0)
     outcome = agent.sleep(patient)
     assert answered(outcome) == {"skipped": 6}
     assert {question.why for question in outcome.asked} == {"the budget of 1.5 seconds is used up"}

@@ -24,8 +24,8 @@ from slowwave.cli.app import run
 from slowwave.cli.exits import reporting
 from slowwave.consolidation.errors import EmbedderError
 from slowwave.consolidation.model.asking import Call, ModelRefuses
-from slowwave.consolidation.model.budget import Budget, Ledger
 from slowwave.consolidation.model.calls import Endpoint, open_model
+from slowwave.consolidation.model.usage_limits import UsageLimits, UsageMeter
 from slowwave.consolidation.planning.estimates import Estimate
 from slowwave.consolidation.runtime.redaction import without_secrets
 from slowwave.consolidation.vectors.embedder import SentenceEmbedder
@@ -320,9 +320,9 @@ def test_a_redirect_is_not_followed_and_said_so(model: str, status: int) -> None
         with recorder(lambda _: Response(status, "", to)) as one:
             endpoint = Endpoint(model, one.address + PROVIDERS[model], first_wait_s=0.001)
             opened = open_model(endpoint)
-            ledger = Ledger(Budget(), opened.price)
+            meter = UsageMeter(UsageLimits(), opened.price)
             messages = [{"role": "user", "content": "The user's secret."}]
-            call = Call("groups", messages, ledger.begin(Estimate(10, 10), 10))
+            call = Call("groups", messages, meter.begin(Estimate(10, 10), 10))
             with pytest.raises(
                 ModelRefuses, match=rf"sends on to another address \(HTTP {status}\)"
             ):

@@ -29,7 +29,7 @@ from slowwave.cli.app import run
 from slowwave.consolidation.cycle import run_cycle
 from slowwave.consolidation.options import CycleOptions
 from slowwave.consolidation.vectors.embedder import Embedder, SentenceEmbedder
-from slowwave.consolidation.writing.writer import ExtractiveWriter
+from slowwave.consolidation.writing.writer import BuiltInWriter
 from slowwave.store.file import create_file
 from slowwave.store.undo.obstacles import Obstacle
 
@@ -280,7 +280,7 @@ def test_a_run_that_was_killed_is_taken_back_like_any_other(
             memory_file,
             CycleOptions(),
             remembering,
-            ExtractiveWriter(),
+            BuiltInWriter(),
             NOW,
             progress=Ending(Killed, 1),
         )

@@ -1,4 +1,4 @@
-"""The check that every composed or written text passes before it may be written to the file."""
+"""What every composed or written text must pass before it may be written to the file."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 VectorOf = Callable[[str], "NDArray[np.float32]"]
 
 
-class Check:
+class Verifier:
     """Decides whether what a proposal would write may be written to the file."""
 
     def __init__(
@@ -103,7 +103,7 @@ class Check:
     ) -> list[Fault]:
         """Make faults about denials and moods soft, if the network finds nothing missing.
 
-        What rules are certain of, in texts that are alike otherwise, is no such thing.
+        What guards are certain of, in texts that are alike otherwise, is no such thing.
         """
         text_of = {source.id: source.text for source in sources}
         return [
@@ -134,7 +134,7 @@ class Check:
             found = find_unquoted(draft, sources)
         else:
             found = find_faults(draft, sources, proposal.operation)
-        return [*found, *_left_out(proposal, sources)]
+        return [*found, *_changed_sentences(proposal, sources)]
 
     @cached_property
     def _coverage(self) -> Coverage:
@@ -145,7 +145,7 @@ def _with_sentences(text: str) -> list[str]:
     return list(dict.fromkeys([text, *read(text).sentences]))
 
 
-def _left_out(proposal: Proposal, sources: Sequence[Source]) -> list[Fault]:
+def _changed_sentences(proposal: Proposal, sources: Sequence[Source]) -> list[Fault]:
     """Find the sentences of a memory that grows which do not stand in the draft word for word."""
     if proposal.operation != "synthesize" or proposal.survivor is None:
         return []

@@ -1,4 +1,4 @@
-"""What a run may use at the most, and the books that keep it to that, call by call."""
+"""What a run may use at the most, and the meter that keeps it to that, call by call."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _AT_MOST = 1.25
 
 
 @dataclass(frozen=True)
-class Budget:
+class UsageLimits:
     """What a run may use at the most; None is without limit. Time in seconds.
 
     A call is a request, whether or not it was answered: one that is tried again, after a rate
@@ -31,19 +31,19 @@ class Budget:
     seconds: float | None = None
 
 
-class BudgetSpent(Exception):
-    """A budget forbids another request. Its message says which."""
+class LimitReached(Exception):
+    """A usage limit forbids another request. Its message says which."""
 
 
 class PendingCall:
     """One call under way: what it will take, and the requests that were sent for it."""
 
-    def __init__(self, ledger: Ledger, estimate: Estimate, most_tokens: int) -> None:
+    def __init__(self, meter: UsageMeter, estimate: Estimate, most_tokens: int) -> None:
         """Take the estimate, and the most tokens that the answer may have."""
-        self._ledger = ledger
+        self._meter = meter
         self.estimate = estimate
         self.most_tokens = most_tokens
-        # What it cannot go beyond: so much of the budget is not given to others meanwhile.
+        # What it cannot go beyond: so much of the limits is not given to others meanwhile.
         self.ceiling = Estimate(round(estimate.prompt * _AT_MOST), most_tokens)
         self.requests = 0
         # What was used for answers of which nothing could be used: they were paid for.
@@ -60,18 +60,18 @@ class PendingCall:
         return time.monotonic() - self._began
 
     def permit(self) -> None:
-        """Allow one request more, in any thread. Raises `BudgetSpent`."""
+        """Allow one request more, in any thread. Raises `LimitReached`."""
         if self.given_up is not None:
-            raise BudgetSpent(self.given_up)
+            raise LimitReached(self.given_up)
         # The first request was counted when the call began.
         if self.requests:
-            self._ledger.take_another(self)
+            self._meter.take_another(self)
         self.requests += 1
 
     def waste(self, used: Usage) -> None:
         """Note, in any thread, what an answer took of which nothing can be used."""
         self.wasted += used
-        self._ledger.charge(used)
+        self._meter.charge(used)
 
     def raise_limit(self) -> None:
         """Allow an answer of twice the length, in a request with a new time limit."""
@@ -84,14 +84,14 @@ class PendingCall:
     def lose(self) -> None:
         """Note, in any thread, that a request's answer will not come: it may be charged for."""
         self.lost = True
-        self._ledger.lose(self.estimate)
+        self._meter.lose(self.estimate)
 
     def seconds_left(self) -> float | None:
         """Return how long requests may still be sent; None is without limit."""
-        return self._ledger.seconds_left()
+        return self._meter.seconds_left()
 
 
-class Ledger:
+class UsageMeter:
     """What was used, and what is under way. Safe in threads.
 
     A new call counts with its estimate, those under way with the most that they can come to. So
@@ -100,9 +100,9 @@ class Ledger:
     know, the price of an answer that never came, counts with its estimate.
     """
 
-    def __init__(self, budget: Budget, price: Price) -> None:
+    def __init__(self, limits: UsageLimits, price: Price) -> None:
         """Begin with nothing used; the time counts from now on."""
-        self._budget = budget
+        self._limits = limits
         self._price = price
         self._began = time.monotonic()
         self._lock = Lock()
@@ -112,7 +112,7 @@ class Ledger:
         self._flying: list[PendingCall] = []
 
     def begin(self, estimate: Estimate, most_tokens: int) -> PendingCall:
-        """Count a call that is about to be sent. Raises `BudgetSpent` if it may not be."""
+        """Count a call that is about to be sent. Raises `LimitReached` if it may not be."""
         pending = PendingCall(self, estimate, most_tokens)
         with self._lock:
             self._take(estimate, self._flying)
@@ -120,7 +120,7 @@ class Ledger:
         return pending
 
     def take_another(self, pending: PendingCall) -> None:
-        """Count one more request of a call under way. Raises `BudgetSpent`."""
+        """Count one more request of a call under way. Raises `LimitReached`."""
         with self._lock:
             self._take(pending.estimate, [one for one in self._flying if one is not pending])
 
@@ -144,19 +144,19 @@ class Ledger:
 
     def seconds_left(self) -> float | None:
         """Return how long requests may still be sent; None is without limit."""
-        if self._budget.seconds is None:
+        if self._limits.seconds is None:
             return None
-        return self._budget.seconds - (time.monotonic() - self._began)
+        return self._limits.seconds - (time.monotonic() - self._began)
 
     def out_of_time(self) -> str | None:
         """Return that the time is over; None if it is not."""
         left = self.seconds_left()
         if left is None or left > 0:
             return None
-        return f"the budget of {self._budget.seconds:g} seconds is used up"
+        return f"the budget of {self._limits.seconds:g} seconds is used up"
 
     def _take(self, estimate: Estimate, beside: Sequence[PendingCall]) -> None:
-        most = self._budget.calls
+        most = self._limits.calls
         spent = None
         if most is not None and self._calls >= most:
             spent = f"the budget of {most} calls is used up"
@@ -165,11 +165,11 @@ class Ledger:
         spent = spent or self._short_of_tokens(estimate, kept_free)
         spent = spent or self._short_of_money(estimate, kept_free)
         if spent is not None:
-            raise BudgetSpent(spent)
+            raise LimitReached(spent)
         self._calls += 1
 
     def _short_of_tokens(self, estimate: Estimate, kept_free: Sequence[Estimate]) -> str | None:
-        most = self._budget.tokens
+        most = self._limits.tokens
         if most is None:
             return None
         used = self._used.prompt_tokens + self._used.completion_tokens
@@ -179,7 +179,7 @@ class Ledger:
         return f"the budget of {most} tokens has no room for another call: {used} are used"
 
     def _short_of_money(self, estimate: Estimate, kept_free: Sequence[Estimate]) -> str | None:
-        most = self._budget.cost_usd
+        most = self._limits.cost_usd
         if most is None:
             return None
         used = self._used.cost_usd

@@ -15,7 +15,7 @@ from pydantic import BaseModel, ValidationError
 
 BREAKS_OFF = "the answer breaks off before its end"
 
-Form = TypeVar("Form", bound=BaseModel)
+Parsed = TypeVar("Parsed", bound=BaseModel)
 
 # Models write line ends into strings as they are.
 _DECODER = json.JSONDecoder(strict=False)
@@ -30,7 +30,7 @@ class UnreadableAnswer(ValueError):
     """An answer is not of the form that was asked for. Its message says why."""
 
 
-def read_form(form: type[Form], text: str) -> Form:
+def parse_answer(form: type[Parsed], text: str) -> Parsed:
     """Return the last JSON object in an answer that is of a form. Raises `UnreadableAnswer`.
 
     The last one: a model that thinks aloud corrects itself later.

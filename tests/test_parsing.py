@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from pydantic import BaseModel
 from test_work import calls
 
-from slowwave.consolidation.model.answers import UnreadableAnswer, breaks_off, read_form
+from slowwave.consolidation.model.parsing import UnreadableAnswer, breaks_off, parse_answer
 
 
 class Claim(BaseModel):
@@ -31,7 +31,7 @@ PROSE = st.text(st.characters(categories=["L", "P", "Z"], exclude_characters='<>
 
 
 def read(text: str) -> dict[str, Any]:
-    return read_form(Answer, text).model_dump()
+    return parse_answer(Answer, text).model_dump()
 
 
 @given(answer=ANSWERS, before=PROSE, after=PROSE, thought=ANSWERS, indent=st.none() | st.just(2))

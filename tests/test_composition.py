@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from texts import sources
 
 from slowwave.consolidation.comparison.coverage import Coverage
+from slowwave.consolidation.planning.composition import compose_synthesis, tells_already
 from slowwave.consolidation.planning.demand_groups import rule_drafts
-from slowwave.consolidation.planning.extractive import compose_synthesis, tells_already
 from slowwave.consolidation.proposals import Draft, Source
 from slowwave.consolidation.text.dates import DATE_MARK
 from slowwave.consolidation.text.reading import Reading, read

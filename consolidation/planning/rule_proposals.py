@@ -32,7 +32,7 @@ class _Found(NamedTuple):
     draft: Draft
 
 
-class Rules:
+class RuleProposals:
     """The rules that a tenant's memories voice.
 
     What only says again what a rule says is superseded by it; what has a case, a reason or a

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from slowwave.store.ledger import Answer
 
 from .asking import Call, Model
-from .prompts import Form, Messages, form_of
+from .prompts import AnswerForm, Messages, form_of
 
 
 @dataclass(frozen=True)
@@ -18,12 +18,12 @@ class Models:
     checker: str | None
 
 
-class ModelWithChecker:
+class ModelWithSecondOpinions:
     """A model that has another one give the second opinions."""
 
     def __init__(self, writer: Model, checker: Model) -> None:
         """Take both; prices are the dearer one's, and limits of a call the more patient one's."""
-        self._of: dict[Form, Model] = {
+        self._of: dict[AnswerForm, Model] = {
             "groups": writer,
             "memories": writer,
             "opinions": checker,

@@ -21,7 +21,7 @@ from slowwave.consolidation.text.reading import Reading, read
 _RULES = "extractive/1"
 
 
-def rules_key(operation: Operation) -> str:
+def method_key(operation: Operation) -> str:
     """Return the hash of the rules by which a plan's own drafts are composed."""
     return hashlib.sha256(f"{_RULES} {operation}".encode()).hexdigest()
 

@@ -1,0 +1,149 @@
+"""What tells that two sentences are about two things, or the later one about a part alone."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cache
+from itertools import takewhile
+
+from slowwave.consolidation.text import lexicon
+from slowwave.consolidation.text.tokens import is_content
+
+from .attributes import attribute_of
+from .frames import Frame
+from .slots import Slot, stemmed
+from .subjects import COUNTING, KIN, shared_names, subjects_of
+
+# What names a thing by itself.
+DESIGNATING = frozenset({"identifier", "path", "host", "url", "address", "email"})
+_EXCLUSIVE = tuple(frozenset(map(attribute_of, line)) for line in lexicon.EXCLUSIVE)
+_ANOTHER = frozenset(
+    {"former", "acting", "interim", "next", "second", "deputy", "assistant", "vice", "planned"}
+)
+
+
+def narrowed(old: Frame, new: Frame, slot: Slot) -> bool:
+    """Whether the later one speaks of a part or a case alone: "in CI", "the docs project"."""
+    said = old.implied | slot.new_words | set(map(old.term_of, old.reading.tokens))
+    places = frozenset(place for _, place in new.scopes)
+    if slot.kind == "word" and not slot.ended and slot.new_words - places:
+        # Of the words that are new, "trunk in the fork", some are the value and some the place.
+        said -= slot.new_words & places
+    # What takes the place of a phrase is no further one: "in the barn", "in the hall".
+    replaced = {joint for joint, place in old.scopes if place not in new.kept}
+    if not new.cued:
+        # Without a cue, whom and where it is about may well be said in other words.
+        replaced |= {"for", "at"}
+    other_place = any(
+        joint not in replaced and place not in said | COUNTING for joint, place in new.scopes
+    )
+    return other_place or any(
+        head in old.topic_terms - slot.old_words
+        and head not in old.modifiers
+        and of_kind.isdisjoint(said)
+        for head, of_kind in new.subject_modifiers.items()
+    )
+
+
+def about_two_things(old: Frame, new: Frame, slot: Slot) -> bool:
+    """Whether something else than the value tells that they are about two things."""
+    if _owned_otherwise(old, new) or _designates(old, slot) or _in_another_role(old, new):
+        return True
+    if any(
+        value.kind in DESIGNATING and key not in slot.old_keys and key not in new.values
+        for key, value in old.values.items()
+    ):
+        return True
+    before, after = subjects_of(old, new, slot)
+    only_old, only_new = before - after - new.implied, after - before
+    if _excluded(only_old, only_new):
+        return True
+    if (before & KIN) ^ (after & KIN) and not shared_names(old, new):
+        return True
+    rates = _rates(old), _rates(new)
+    if not new.cued and all(rates) and not rates[0] & rates[1]:
+        return True
+    of_phrases = slot.kind != "word" and _contrasting(
+        old.complements, new.complements, only_old, only_new
+    )
+    return of_phrases or _contrasting(old.modifiers, new.modifiers, only_old, only_new)
+
+
+def _owned_otherwise(old: Frame, new: Frame) -> bool:
+    """Whether one is about somebody, and the other about what or whom they have: "Ann's mother"."""
+    here, there = _owning(old), _owning(new)
+    return any(
+        (here[name] > there[name] and _possessed(old, name).isdisjoint(new.topic_terms))
+        or (there[name] and _possessed(new, name).isdisjoint(old.topic_terms))
+        or (
+            here[name]
+            and there[name]
+            and _possessed(old, name) & KIN != _possessed(new, name) & KIN
+        )
+        for name in here.keys() & there.keys()
+    )
+
+
+def _possessed(frame: Frame, name: str) -> frozenset[str]:
+    """Return the words for what somebody has, as they stand behind the name: "Ann's shoe size"."""
+    tokens = frame.reading.tokens
+    at = next(at for at, one in enumerate(tokens) if one.bare == name and one.possessive)
+    behind = takewhile(lambda one: is_content(one.bare), tokens[at + 1 :])
+    return frozenset(map(frame.term_of, behind))
+
+
+def _owning(frame: Frame) -> dict[str, bool]:
+    """Return for each name whether everything said of it is about what it has."""
+    found: dict[str, bool] = {}
+    before = ""
+    for token in frame.reading.tokens:
+        # Of "the lesson for Ann" it does not show.
+        if token.bare in frame.reading.names and before not in ("for", "of"):
+            found[token.bare] = found.get(token.bare, True) and token.possessive
+        before = token.lower
+    return found
+
+
+def _designates(frame: Frame, slot: Slot) -> bool:
+    """Whether the value says which thing it is about: "issue 41 is open", "gate 12 is closed"."""
+    tokens = [token for token in frame.reading.tokens if token.lower not in ("the", "a", "an")]
+    return any(
+        value.covers(token.start)
+        for key, value in frame.values.items()
+        if key in slot.old_keys and slot.kind in ("number", "version")
+        for token in tokens[1:2]
+    )
+
+
+def _in_another_role(old: Frame, new: Frame) -> bool:
+    """Whether one speaks of the former, the acting, the next or a second one."""
+    return bool((old.reading.words ^ new.reading.words) & _ANOTHER)
+
+
+def _rates(frame: Frame) -> frozenset[str]:
+    rates = (one.norm for one in frame.reading.values if one.kind == "rate")
+    return frozenset(rates) - lexicon.WEEKDAYS - _weekdays()
+
+
+@cache
+def _weekdays() -> frozenset[str]:
+    # Not before it is asked for: the first stem takes a dictionary, and a quiet night has none.
+    return stemmed(lexicon.WEEKDAYS)
+
+
+def _contrasting(
+    old: Mapping[str, frozenset[str]],
+    new: Mapping[str, frozenset[str]],
+    only_old: frozenset[str],
+    only_new: frozenset[str],
+) -> bool:
+    """Whether one word goes with something in one and with something else in the other."""
+    return any(
+        old[word] & only_old and new[word] & only_new and not old[word] & new[word]
+        for word in old.keys() & new.keys()
+    )
+
+
+def _excluded(left: frozenset[str], right: frozenset[str]) -> bool:
+    """Whether words that exclude each other show that it is about two things."""
+    return any(line & left and line & right and not line & left & right for line in _EXCLUSIVE)
