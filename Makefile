@@ -56,7 +56,7 @@ test: lint
 	$(BIN)/python -m pytest $(PARALLEL)
 
 # The tests that try as often as they are told.
-OFTEN := tests/reliability $(addprefix tests/test_,backup.py benchmarks.py file.py instructions.py purge.py rest.py schema.py)
+OFTEN := tests/reliability $(addprefix tests/test_,backup.py benchmarks.py file.py ingest.py instructions.py purge.py rest.py schema.py)
 
 test-long: setup
 	$(BIN)/python -m pytest --long --durations=20 $(OFTEN)

@@ -147,6 +147,18 @@ def test_the_same_conversation_twice_adds_nothing_not_even_under_another_name(
     assert picture(memory_file, (*EVERY_TABLE, "runs")) == before
 
 
+def test_what_is_read_again_counts_no_more_than_before(
+    memory_file: Path, chat: Path, cli: Cli
+) -> None:
+    cli("ingest", memory_file, chat)
+    before = picture(memory_file, EVERY_TABLE)
+    planned = cli("ingest", memory_file, chat, "--again", "--dry-run", "--json")
+    again = cli("ingest", memory_file, chat, "--again", "--json")
+    assert {one["state"] for one in again.json["memories"]} == {"told"}
+    assert states(planned) == states(again)
+    assert picture(memory_file, EVERY_TABLE) == before
+
+
 def test_of_a_conversation_that_grew_only_what_came_since_is_read_however_much_it_is(
     memory_file: Path, chat: Path, cli: Cli
 ) -> None:
@@ -547,6 +559,34 @@ def test_a_file_that_another_run_holds_ends_with_11_and_one_that_is_none_with_10
         assert cli("ingest", memory_file, chat).code == 11
     assert cli("ingest", memory_file.with_name("none.db"), chat).code == 10
     assert cli("ingest", chat, chat).code in (2, 10)
+
+
+KILLING = Path(__file__).with_name("killing.py")
+
+
+@pytest.mark.usefixtures("long_only")
+def test_an_ingest_that_is_killed_at_any_moment_is_whole_and_the_next_one_completes_it(
+    tmp_path: Path, cli: Cli
+) -> None:
+    names = [FIXTURES / name for name in TYPICAL[:3]]
+    create_file(tmp_path / "whole.db")
+    cli("ingest", tmp_path / "whole.db", *names, "--whole")
+    expected = sorted(contents(tmp_path / "whole.db"))
+    for moment in range(1, 100):
+        path = tmp_path / f"{moment}.db"
+        create_file(path)
+        killed = subprocess.run(
+            [sys.executable, KILLING, str(moment), "ingest", path, *names, "--whole"],
+            capture_output=True,
+            check=False,
+        )
+        assert cli("check", path).code == 0
+        cli("ingest", path, *names, "--whole")
+        assert sorted(contents(path)) == expected
+        if killed.returncode == 0:
+            assert moment > 8
+            return
+    pytest.fail("it was killed every time")
 
 
 def test_an_export_of_everything_keeps_what_was_read_and_what_memories_rest_on(

@@ -147,7 +147,7 @@ def _rehearsed(
     for read in reader.read(intake.parts, FileAnswerStore(file)):
         done.usage += read.usage
         if read.state == "read":
-            done.remembered += settling.decide(read)
+            done.remembered += settling.decide(file, read)
         else:
             done.unread.append(_unread(read))
     return _outcome(intake, done, _expected(intake.before, done), None)

@@ -38,9 +38,8 @@ class Standing:
     """How a new text stands to what is remembered. `vector`: float32, shape (d,), unit length."""
 
     vector: NDArray[np.float32]
-    # The memory that says it already, and how near it lies.
+    # The memory that says it already.
     told_by: Memory | None = None
-    similarity: float | None = None
     # The ids of memories that say otherwise.
     corrects: tuple[str, ...] = ()
 
@@ -90,7 +89,7 @@ class KnownMemories:
                 continue
             objection = gravest_objection(read(memory.content), said)
             if self._tells(memory, said, objection, similarity):
-                return Standing(vector, memory, similarity)
+                return Standing(vector, memory)
             if objection is not None and objection.certain:
                 corrects.append(memory.id)
         corrects += _replaced(new, [memory for _, memory in near])

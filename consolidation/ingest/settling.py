@@ -16,6 +16,7 @@ from slowwave.store.intake import (
     keep_messages_of,
     keep_read,
     queue,
+    read_messages_of,
     waits_no_more,
 )
 from slowwave.store.jsonl import DEFAULTS
@@ -26,7 +27,7 @@ from slowwave.store.records import Memory, content_hash, json_text, new_id, time
 from slowwave.store.vectors import to_blob
 
 from .candidates import Candidate, Evidence, PartRead, latest_moment, with_day
-from .known import KnownMemories, Standing
+from .known import KnownMemories
 from .options import IngestOptions
 from .outcome import Remembered
 from .parts import Part, as_waiting
@@ -50,7 +51,6 @@ class _Move:
     vector: NDArray[np.float32] | None
     # What changes of a memory that is there already.
     columns: dict[str, Any] | None = None
-    similarity: float | None = None
 
 
 class Settling:
@@ -71,9 +71,9 @@ class Settling:
         self._model = model
         self._now = now
 
-    def decide(self, read: PartRead) -> list[Remembered]:
+    def decide(self, file: MemoryFile, read: PartRead) -> list[Remembered]:
         """Return what would become of what was read; what is new counts as known from now on."""
-        moves = [self._move(one, read.part) for one in read.candidates]
+        moves = [self._move(file, one, read.part, is_written=False) for one in read.candidates]
         return [*(one.told for one in moves), *self._others(read)]
 
     def write(self, file: MemoryFile, run_id: str, read: PartRead) -> list[Remembered]:
@@ -83,7 +83,7 @@ class Settling:
         """
         found: list[Remembered] = []
         for candidate in read.candidates:
-            move = self._move(candidate, read.part, file)
+            move = self._move(file, candidate, read.part, is_written=True)
             found.append(self._carry_out(file, run_id, move))
         for one in self._others(read):
             found.append(self._write_raw(file, run_id, read, one) if one.state == "raw" else one)
@@ -110,14 +110,19 @@ class Settling:
         )
         queue(file, run_id, waiting)
 
-    def _move(self, one: Candidate, part: Part, file: MemoryFile | None = None) -> _Move:
-        """Decide what becomes of a candidate."""
+    def _move(self, file: MemoryFile, one: Candidate, part: Part, is_written: bool) -> _Move:
+        """Decide what becomes of a candidate.
+
+        is_written: whether what the run has stored by now stands in the file.
+        """
         memory = self._new_memory(one, part)
         standing = self._known.standing_of(memory)
         messages = tuple(one.messages(part, self._model))
-        teller = _as_it_is(file, standing.told_by)
+        teller = _as_it_is(file, standing.told_by) if is_written else standing.told_by
         if teller is not None:
-            return self._told(memory, teller, standing, messages, part)
+            behind = read_messages_of(file, [teller.id]).get(teller.id, [])
+            is_new = not {one.chain for one in messages} <= {one.chain for one in behind}
+            return self._told(memory, teller, messages, part, is_new)
         if standing.corrects:
             metadata = memory.metadata | {"corrects": list(standing.corrects)}
             memory = replace(memory, metadata=metadata)
@@ -129,24 +134,27 @@ class Settling:
         self,
         memory: Memory,
         teller: Memory,
-        standing: Standing,
         messages: tuple[KeptMessage, ...],
         part: Part,
+        is_new: bool,
     ) -> _Move:
-        """Let a memory that says it already count for more, and last at least as long."""
-        importance = min(_HIGHEST, teller.importance + 1)
-        ends = teller.expires_at, memory.expires_at
-        end = None if None in ends else max(one for one in ends if one is not None)
-        columns = {"importance": importance, "expires_at": end}
-        columns = {name: value for name, value in columns.items() if getattr(teller, name) != value}
+        """Let a memory that says it already count for more, and last at least as long.
+
+        is_new: whether messages say so that it was not taken from; else nothing changes.
+        """
+        why = f"memory {teller.id} says it already"
+        columns: dict[str, Any] = {}
+        if is_new:
+            ends = teller.expires_at, memory.expires_at
+            end = None if None in ends else max(one for one in ends if one is not None)
+            wanted = {"importance": min(_HIGHEST, teller.importance + 1), "expires_at": end}
+            columns = {one: to for one, to in wanted.items() if getattr(teller, one) != to}
+        changed = replace(teller, **columns)
         if columns:
             columns["updated_at"] = timestamp(self._now)
-        changed = replace(teller, importance=importance, expires_at=end)
         self._known.change(changed)
-        why = f"memory {teller.id} says it already"
         told = _remembered("told", changed, part, messages, why=why)
-        told = replace(told, content=memory.content)
-        return _Move(told, changed, None, columns, standing.similarity)
+        return _Move(replace(told, content=memory.content), changed, None, columns)
 
     def _carry_out(self, file: MemoryFile, run_id: str, move: _Move) -> Remembered:
         told, memory = move.told, move.memory
@@ -251,10 +259,10 @@ class Settling:
         )
 
 
-def _as_it_is(file: MemoryFile | None, memory: Memory | None) -> Memory | None:
+def _as_it_is(file: MemoryFile, memory: Memory | None) -> Memory | None:
     """Return a memory as it is in the file now; None if it does not say any more what it said."""
-    if file is None or memory is None:
-        return memory
+    if memory is None:
+        return None
     now = next(iter(read_memories(file, [memory.id])), None)
     same = now is not None and (now.content, now.status) == (memory.content, "active")
     return now if same else None
