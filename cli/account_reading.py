@@ -16,11 +16,11 @@ from .memory_texts import (
     MemoryTexts,
     ShownMemory,
     Signed,
+    author_of,
     counted,
     day_of,
     in_time,
     memories_of,
-    whose_words,
 )
 from .report import remarks
 
@@ -129,20 +129,20 @@ def account_of_night(
         account,
         conflicts=_pairs(_disagreements(outcome.conflicts), memory_file),
         apart=_pairs(apart, memory_file),
-        remarks=tuple(remarks(outcome, dry_run)),
+        remarks=tuple(remarks(outcome, dry_run, named)),
     )
 
 
-def with_standing_conflicts(account: Account, memory_file: Path, now: str) -> Account:
+def with_current_conflicts(account: Account, memory_file: Path, now: str) -> Account:
     """Return an account with the conflicts that stand in the file now. Raises `StoreError`.
 
     To look for them takes a millisecond or two a memory: of very many it is left to who wants it.
     """
     if (account.after or {}).get("active", 0) > MOST_COMPARED:
         return account
-    from slowwave.consolidation.planning.conflicts import standing_conflicts
+    from slowwave.consolidation.planning.conflicts import current_conflicts
 
-    found = standing_conflicts(memory_file, (), now)
+    found = current_conflicts(memory_file, (), now)
     return replace(account, conflicts=_pairs(_disagreements(found), memory_file))
 
 
@@ -268,7 +268,7 @@ def _said(
 
 
 def _wording(claims: Iterable[Signed]) -> tuple[str, ...]:
-    worded = Counter(whose_words(one) for one in claims if one.written_by)
+    worded = Counter(author_of(one) for one in claims if one.written_by)
     return tuple(
         f"{counted(count, 'sentence', 'sentences')} {whose}" for whose, count in worded.items()
     )

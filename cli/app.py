@@ -15,6 +15,7 @@ import typer
 from . import (
     add,
     apply,
+    archive,
     check,
     conflicts,
     diff,
@@ -80,6 +81,7 @@ COMMANDS: dict[str, Callable[..., None]] = {
     "report": run_report.report,
     "undo": undo.undo,
     "restore": restore.restore,
+    "archive": archive.archive,
     "check": check.check,
     "formats": formats.formats,
     "mcp": mcp_server.mcp,
@@ -118,7 +120,7 @@ def main() -> None:
     tune_interpreter()
     code = run(sys.argv[1:])
     for number in (signal.SIGINT, signal.SIGTERM):
-        # What was done is told: a signal must not change the code any more.
+        # What was done is reported: a signal must not change the code any more.
         signal.signal(number, signal.SIG_IGN)
     _end_at_once(code)
 
@@ -158,7 +160,7 @@ def run(arguments: list[str]) -> int:
         _refuse_undecodable(arguments)
         return int(app(arguments or ["--help"], prog_name="slowwave", standalone_mode=False) or 0)
     except typer.TyperException as error:
-        output.error(*_told(error), Code.USAGE)
+        output.error(*_message_and_hint(error), Code.USAGE)
         return Code.USAGE
     except (BrokenPipeError, SystemExit):
         # Typer makes the second of the first: the reader of the help has read enough.
@@ -177,7 +179,7 @@ def _wants_json(arguments: list[str]) -> bool:
     return "--json" in arguments or os.environ.get("SLOWWAVE_JSON", "").lower() in _TRUE
 
 
-def _told(error: typer.TyperException) -> tuple[str, str]:
+def _message_and_hint(error: typer.TyperException) -> tuple[str, str]:
     """Return what is wrong with the usage, and where to read about it."""
     context: typer.Context | None = getattr(error, "ctx", None)
     command = "slowwave" if context is None else context.command_path

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from .differences import Span, mark_differences
-from .memory_texts import Signed, counted, whose_words
+from .memory_texts import Signed, author_of, counted
 from .output import clean
 
 if TYPE_CHECKING:
@@ -54,7 +54,7 @@ class ProposalBlock:
         if self.result is None:
             return
         yield _marked("  = ", result, _NEW) if result else clean(f"  = {self.result}")
-        worded = Counter(whose_words(one) for one in self.claims if one.written_by)
+        worded = Counter(author_of(one) for one in self.claims if one.written_by)
         for whose, count in worded.items():
             yield clean(f"    {counted(count, 'sentence', 'sentences')} {whose}")
 

@@ -1,4 +1,4 @@
-"""A lineage as trees: what lies behind a memory, and behind that, each shown once."""
+"""A lineage as trees: the sources of a memory, and theirs, each shown once."""
 
 from __future__ import annotations
 
@@ -11,20 +11,20 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Branch:
-    """A memory where it stands in a tree, with what lies behind it."""
+    """A memory at its place in a tree, with its sources."""
 
     ancestor: Ancestor
     behind: tuple[Branch, ...] = ()
-    # What lies behind it stands in another place: it was reached there before.
+    # Its sources are shown at another place: it was reached there before.
     seen: bool = False
-    # What lies behind it is a tree of its own, further down.
+    # Its sources are a tree of their own, further down.
     continued: bool = False
 
 
 def trees_of(lineage: Lineage, depth: int) -> list[tuple[str, tuple[Branch, ...]]]:
     """Return a lineage as trees of so many generations, each with the memory that it starts from.
 
-    What lies behind a memory is shown once, however many ways lead to it.
+    The sources of a memory are shown once, however many paths lead to it.
     """
     roots, seen = [lineage.start], {lineage.start}
 

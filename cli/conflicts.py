@@ -24,13 +24,13 @@ def conflicts(
 
     Only those of which neither plainly replaces the other.
     """
-    from slowwave.consolidation.planning.conflicts import standing_conflicts
+    from slowwave.consolidation.planning.conflicts import current_conflicts
     from slowwave.store.records import timestamp
 
     output = Output(json, quiet)
     with place_of(file, format, state, writes=False).reading() as memory_file:
         now = timestamp(datetime.now(UTC))
-        found = standing_conflicts(memory_file, tuple(tenant or ()), now)
+        found = current_conflicts(memory_file, tuple(tenant or ()), now)
         output.result(
             {
                 "command": "conflicts",

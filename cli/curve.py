@@ -24,7 +24,7 @@ class Mark:
 
 @dataclass(frozen=True)
 class Curve:
-    """A line as SVG takes it, and what lies on it."""
+    """A line as SVG has it, and what is on it."""
 
     line: str
     marks: tuple[Mark, ...]

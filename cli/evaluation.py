@@ -132,7 +132,7 @@ def eval_(
         signals.close()
         found = evaluated(trials, trial)
     output.result({"command": "eval", "file": str(file), **evaluation_as_json(found)})
-    output.show(_told(found), _table(found), _EXPLAINED)
+    output.show(_summary(found), _table(found), _EXPLAINED)
 
 
 def evaluation_as_json(found: Evaluation) -> dict[str, Any]:
@@ -179,7 +179,7 @@ def _measures_as_json(measures: Measures) -> dict[str, float]:
     return {_LABELS[name]: round(value, 4) for name, value in asdict(measures).items()}
 
 
-def _told(found: Evaluation) -> str:
+def _summary(found: Evaluation) -> str:
     missing = (
         f", {found.without_evidence} more have no evidence in it" if found.without_evidence else ""
     )

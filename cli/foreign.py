@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Annotated, TypeVar
 import typer
 
 if TYPE_CHECKING:
+    from slowwave.consolidation.vectors.embedder import Embedder
     from slowwave.store.file import MemoryFile
     from slowwave.store.formats.base import Budget
     from slowwave.store.formats.base import Format as ForeignFormat
@@ -46,10 +47,16 @@ class Place:
     named: Path
     mirror: Mirror | None
 
-    @property
-    def takes_texts(self) -> bool:
-        """Whether a run may add texts to it."""
-        return self.mirror is None or self.mirror.format.takes_texts(self.named)
+    def why_no_texts(self) -> str | None:
+        """Return why a run may add no texts to it; None if it may."""
+        return None if self.mirror is None else self.mirror.format.why_no_texts(self.named)
+
+    def lend(self, embedder: Embedder) -> None:
+        """Lend the model whose vectors new texts get, in a file that has vectors of its own."""
+        from slowwave.store.formats.lent_model import LentModel
+
+        if self.mirror is not None:
+            self.mirror.format.model = LentModel(embedder.name, embedder.encode)
 
     def remark(self) -> str | None:
         """Return what is to be said about another agent's file before it is used."""
@@ -106,12 +113,22 @@ class Place:
             copy.refuse_what_does_not_fit()
         return done
 
-    def write_back(self) -> list[str]:
-        """Write what became of a mirror; give the keys of proposals that are stale by now.
+    def too_full(self) -> str | None:
+        """Say so if another agent's file has more than its agent loads; None if it has not."""
+        budget = self.budget()
+        if budget is None or budget.used <= budget.most:
+            return None
+        return (
+            f"{self.named} has {budget.used:,} {budget.unit} now, and its agent takes "
+            f"{budget.most:,}: it does not see the rest."
+        )
+
+    def write_back(self) -> dict[str, str]:
+        """Write what became of a mirror; say of proposals that are stale by now why, by their keys.
 
         Raises `StoreError`; the next command that changes something writes it then.
         """
-        return [] if self.mirror is None else self.mirror.settle(datetime.now(UTC)).stale
+        return {} if self.mirror is None else self.mirror.settle(datetime.now(UTC)).stale
 
 
 def _changed(memory_file: Path, do: Callable[[MemoryFile], Done]) -> Done:
@@ -135,11 +152,26 @@ def refuse_foreign(file: Path) -> None:
         )
 
 
-def place_of(file: Path, format: str | None, state: Path | None, writes: bool) -> Place:
+def place_of(
+    file: Path,
+    format: str | None,
+    state: Path | None,
+    writes: bool,
+    embedder: Embedder | None = None,
+) -> Place:
     """Find out what FILE is. Raises `StoreError`, and wrong usage where it could be several things.
 
     writes: whether it is to be changed; the first time, its format has to be named.
+    embedder: what makes vectors of new texts; by default the packaged model.
     """
+    from slowwave.consolidation.vectors.embedder import SentenceEmbedder
+
+    place = _place_of(file, format, state, writes)
+    place.lend(embedder or SentenceEmbedder())
+    return place
+
+
+def _place_of(file: Path, format: str | None, state: Path | None, writes: bool) -> Place:
     from slowwave.store.formats.registry import format_named, recognised
     from slowwave.store.mirror.mirror import Mirror, mirrored_format, state_beside
     from slowwave.store.validate import is_of_another_program

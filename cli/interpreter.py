@@ -11,7 +11,7 @@ import os
 import sys
 
 # What libraries read when they are imported, or later: whatever the user's environment says,
-# nothing is fetched at run time, and nobody is told anything.
+# nothing is fetched at run time, and nothing is sent to anybody.
 _ENVIRONMENT = {
     "HF_HUB_OFFLINE": "1",
     "HF_HUB_DISABLE_TELEMETRY": "1",

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from .branches import Branch
-from .memory_texts import whose_words
+from .memory_texts import author_of
 from .page import render
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ def as_lineage_page(
         {
             "file": file,
             "memory": memory,
-            "claims": [(one.text, whose_words(one)) for one in claims],
+            "claims": [(one.text, author_of(one)) for one in claims],
             "sections": [("Made from", sources), ("Made into", derived)],
         },
     )

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from slowwave.consolidation.running.kept import DECIDED, KEPT, kept_of
+from slowwave.store.ageing import PHASE, STATUS_AFTER
 from slowwave.store.purge import OPTION
 
 from .blocks import LEGEND, ProposalBlock, joined
@@ -88,7 +89,16 @@ def _what_it_did(run: Run, decisions: Sequence[Decision]) -> str:
     if run.options.get(OPTION):
         purged = (run.report or {}).get("purged")
         return "" if purged is None else f"{counted(purged, 'memory', 'memories')} purged."
+    if PHASE in run.options:
+        return _what_left(run)
     return f"{counted(len(decisions), 'proposal', 'proposals')}. {LEGEND}"
+
+
+def _what_left(run: Run) -> str:
+    """Say how many memories a phase took out of the active ones."""
+    report = run.report or {}
+    what = next((one for one in STATUS_AFTER.values() if one in report), None)
+    return "" if what is None else f"{counted(report[what], 'memory', 'memories')} {what}."
 
 
 def headline(run: Run, states: Mapping[str, int]) -> str:
@@ -156,6 +166,8 @@ def _writer_of(run: Run) -> object:
         return "none: a purge"
     if run.options.get(DECIDED):
         return "none: a review"
+    if PHASE in run.options:
+        return f"none: {run.options[PHASE]}"
     return run.options.get("model") or "extractive"
 
 

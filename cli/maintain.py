@@ -14,8 +14,10 @@ from slowwave.consolidation.proposals import OPERATIONS
 from slowwave.consolidation.vectors.embedder import DEFAULT_MODEL, SentenceEmbedder
 from slowwave.store.purge import KEPT_DAYS
 
+from .durations import are_rules, duration_of, is_duration, retention_of
 from .exits import Code
 from .foreign import FormatOption, StateOption, place_of
+from .gates import Gates
 from .night import Night
 from .output import Output
 from .report_file import refuse_unwritable
@@ -28,6 +30,7 @@ from .settings import (
     QuietOption,
     TenantsOption,
     is_on_command_line,
+    source_of,
 )
 from .writers import make_recordings, make_writer, operations_of
 
@@ -45,11 +48,15 @@ _NEEDS: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("ask", _ASKING),
     ("plan_out", ("dry_run",)),
 )
-# The same, but a config file for dry runs may have them, and --no-dry-run be said beside it.
+# Options with another name on the command line than in a config file, where other commands have
+# one of that name.
+_OTHER_NAMES = {"all_phases": "--all", "max_active": "--limit"}
+# The same, but a config file for dry runs may have them together with --no-dry-run.
 _NEEDS_DRY_RUN = ("ask", "exit_code")
 _IDLE_WITHOUT: dict[str, tuple[str, ...]] = {
     **dict.fromkeys(("concurrency", "max_calls", "max_tokens", "max_cost", "max_time"), _ASKING),
     "keep_backups": ("backup",),
+    "retain": ("expire",),
     "guard": ("consolidate",),
     "guard_limit": ("guard",),
     "review": ("consolidate",),
@@ -65,6 +72,41 @@ def maintain(
         bool,
         typer.Option("--consolidate", help="Merge, synthesize and extract: the dream cycle."),
     ] = False,
+    all_phases: Annotated[
+        bool,
+        typer.Option(
+            "--all",
+            help="All phases: expire, decay, consolidate, limit (where max_active is set), purge.",
+        ),
+    ] = False,
+    expire: Annotated[
+        bool,
+        typer.Option(
+            "--expire", help="Let end what has come to its end: its own, or one that a rule sets."
+        ),
+    ] = False,
+    retain: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="RULE",
+            callback=are_rules,
+            help="With --expire: how long memories are kept, such as kind=context,keep=30d or "
+            "tenant=ops,layer=working,keep=2w; again for more.",
+        ),
+    ] = None,
+    decay: Annotated[
+        bool,
+        typer.Option("--decay", help="Say how much is left of the memories, by age and use."),
+    ] = False,
+    max_active: Annotated[
+        int | None,
+        typer.Option(
+            "--limit",
+            metavar="N",
+            min=1,
+            help="Archive what a tenant has above N active memories, the least used first.",
+        ),
+    ] = None,
     purge: Annotated[
         bool,
         typer.Option(
@@ -72,6 +114,27 @@ def maintain(
             help=f"Delete what was superseded more than {KEPT_DAYS} days ago and nothing needs.",
         ),
     ] = False,
+    enabled: Annotated[
+        bool,
+        typer.Option(
+            "--enabled/--no-enabled",
+            help="The kill switch: with enabled = false in slowwave.toml nothing is done.",
+        ),
+    ] = True,
+    min_interval: Annotated[
+        str | None,
+        typer.Option(
+            metavar="TIME",
+            callback=is_duration,
+            help="Do nothing if a run changed something less than so long ago, such as 12h.",
+        ),
+    ] = None,
+    min_new: Annotated[
+        int | None,
+        typer.Option(
+            metavar="N", min=1, help="Do nothing if fewer memories are new since the last night."
+        ),
+    ] = None,
     backup: Annotated[
         bool,
         typer.Option("--backup", help="Before the first change, a verified backup beside FILE."),
@@ -220,7 +283,7 @@ def maintain(
     json: JsonOption = False,
     quiet: QuietOption = False,
 ) -> None:
-    """Consolidate memory files: the dream cycle; or purge them.
+    """Maintain memory files: the dream cycle, and what comes before and after it.
 
     Duplicates become one, similar memories knowledge, old values give way to new ones. Of several
     files each is maintained by itself, and the worst exit code counts. A budget is of one file. A
@@ -228,9 +291,15 @@ def maintain(
     """
     if not files:
         raise typer.BadParameter("Name the memory file, or set SLOWWAVE_FILE.")
-    if not consolidate and not purge:
-        raise typer.BadParameter("Say what is to be done: --consolidate, --purge or both.")
-    given = {name for name, value in context.params.items() if value not in (None, False)}
+    # A number in a config file is for --all: by itself it archives nothing.
+    limits_by_itself = max_active is not None and is_on_command_line(context, "max_active")
+    phases = _phases(all_phases, consolidate, expire, decay, purge)
+    if not phases and not limits_by_itself:
+        raise typer.BadParameter(
+            "Say what is to be done: --consolidate, --expire, --decay, --limit N, --purge or --all."
+        )
+    given = {name for name, value in context.params.items() if value not in (None, False)} | phases
+    consolidate = "consolidate" in phases
     needs = [
         *_NEEDS,
         *((one, ("dry_run",)) for one in _NEEDS_DRY_RUN if is_on_command_line(context, one)),
@@ -258,6 +327,10 @@ def maintain(
     writer_of = partial(make_writer, model, api_base, checker, concurrency, limits, recordings)
     writer = writer_of()
     options = CycleOptions(
+        expire="expire" in phases,
+        retention=retention_of(retain or ()),
+        decay="decay" in phases,
+        limit=max_active if all_phases or limits_by_itself else None,
         consolidate=consolidate,
         tenants=tuple(tenant or ()),
         only=operations_of(only),
@@ -266,7 +339,7 @@ def maintain(
         reconsider=reconsider,
         full=full,
         ask=ask and dry_run,
-        purge=purge,
+        purge="purge" in phases,
         keep_backups=keep_backups if backup else None,
         shown={"only": only, "tenant": tenant or [], "embedder": embedder, "model": writer.model}
         | ({} if writer.checker == writer.model else {"checker": writer.checker})
@@ -285,8 +358,15 @@ def maintain(
         # The questions show what a report would.
         Output(json, quiet or interactive),
         plan_out,
+        Gates(
+            None if enabled else source_of(context, "enabled"),
+            duration_of(min_interval),
+            min_new,
+        ),
     )
-    places = [place_of(file, format, state, writes=not dry_run) for file in files]
+    places = [
+        place_of(file, format, state, writes=not dry_run, embedder=night.embedder) for file in files
+    ]
     if backup and any(one.mirror for one in places):
         raise typer.BadParameter("--backup is for slowwave's own files: undo gives others back.")
     code = night.on(places)
@@ -295,6 +375,14 @@ def maintain(
 
         code = max(code, ask_each(places[0], SentenceEmbedder(embedder), output))
     raise typer.Exit(code)
+
+
+def _phases(
+    all_phases: bool, consolidate: bool, expire: bool, decay: bool, purge: bool
+) -> frozenset[str]:
+    """Return the phases that are wanted, but for the limit, which is a number."""
+    wanted = {"consolidate": consolidate, "expire": expire, "decay": decay, "purge": purge}
+    return frozenset(name for name, chosen in wanted.items() if chosen or all_phases)
 
 
 def _refuse_to_ask(given: Collection[str], files: int) -> None:
@@ -330,6 +418,8 @@ def _refuse_report(report: Path | None, files: Sequence[Path]) -> None:
 
 
 def _spelled(option: str) -> str:
+    if option in _OTHER_NAMES:
+        return _OTHER_NAMES[option]
     return f"--{option.replace('_', '-')}"
 
 

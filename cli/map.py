@@ -59,7 +59,7 @@ class Map:
 def draw_map(memory_file: Path, model: str, items: Sequence[Item]) -> Map | None:
     """Return the map of what a run met and made; None where the file has no vectors yet.
 
-    Of more memories than can be drawn, every so many are, beside those that changed.
+    Of more memories than can be drawn, one in so many is, besides those that changed.
     """
     from slowwave.store.file import open_reading
     from slowwave.store.vectors import dimensions_of, read_vectors_of, with_vectors
@@ -101,7 +101,7 @@ def _evenly(ids: Sequence[str], most: int) -> list[str]:
 
 
 def _flat(blobs: Mapping[str, bytes]) -> dict[str, tuple[float, float]]:
-    """Return where each memory lies on the plane in which they differ most."""
+    """Return the place of each memory on the plane in which they differ most."""
     if not blobs:
         return {}
     import numpy as np

@@ -27,7 +27,7 @@ class ShownMemory:
     """What a report says of one memory."""
 
     content: str
-    # Empty where nobody knows it any more.
+    # Empty where it is no longer known.
     observed_at: str
 
 
@@ -40,7 +40,7 @@ class MemoryTexts:
     def memories(self, ids: Iterable[str]) -> dict[str, ShownMemory]:
         """Return what can be told of memories, by their ids: of purged ones, what lineage kept.
 
-        A report is written after the run: whatever has become of the file, the rest of it is told.
+        A report is written after the run: whatever became of the file, the rest is reported.
         """
         wanted = sorted(set(ids))
         if not wanted:
@@ -91,7 +91,7 @@ class Signed(Protocol):
         """The model that gave a second opinion on it."""
 
 
-def whose_words(claim: Signed) -> str:
+def author_of(claim: Signed) -> str:
     """Return who worded a statement, and who confirmed it."""
     if claim.written_by is None:
         return "word for word from its sources"

@@ -1,10 +1,10 @@
-"""A night on one file or on several: carried out, told, and its exit code."""
+"""A night on one file or on several: carried out, reported, and its exit code."""
 
 from __future__ import annotations
 
 import shlex
-from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,6 +15,7 @@ from slowwave.consolidation.runtime.redaction import without_secrets
 from slowwave.store.errors import StoreError
 
 from .exits import Code, code_of
+from .gates import ClosedGate, Gates
 from .memory_texts import MemoryTexts, memories_of
 from .output import Output, clean
 from .progress import shown_progress
@@ -45,7 +46,7 @@ _WORSE_AND_WORSE = (
 
 @dataclass(frozen=True)
 class Night:
-    """What is to be done with each file, and how that is told."""
+    """What is to be done with each file, and how that is reported."""
 
     options: CycleOptions
     embedder: Embedder
@@ -63,11 +64,13 @@ class Night:
     output: Output
     # Where a dry run writes its plan, for `slowwave apply`.
     plan_out: Path | None = None
+    # What has to hold for it to begin.
+    gates: Gates = field(default_factory=Gates)
 
     def on(self, files: Sequence[Place]) -> int:
         """Maintain the files, one after the other, and give the worst of their exit codes.
 
-        With one file an error is raised; of several, it is told, and the others go on.
+        With one file an error is raised; with several it is reported, and the others go on.
         """
         if len(files) == 1:
             code, found = self._on(files[0])
@@ -77,14 +80,14 @@ class Night:
         codes: list[int] = []
         try:
             for file in files:
-                codes.append(self._told(file, told))
+                codes.append(self._maintain_one(file, told))
                 if signals_of_this_command().asked:
                     break
         finally:
             self.output.result({"command": "maintain", "files": told})
         return max(codes, key=lambda one: _WORSE_AND_WORSE.index(Code(one)))
 
-    def _told(self, file: Place, told: list[dict[str, Any]]) -> int:
+    def _maintain_one(self, file: Place, told: list[dict[str, Any]]) -> int:
         try:
             code, found = self._on(file)
         except (StoreError, ConsolidationError) as error:
@@ -97,13 +100,18 @@ class Night:
         return code
 
     def _on(self, place: Place) -> tuple[int, dict[str, Any]]:
+        closed = self._closed_gate(place)
+        if closed is not None:
+            self.output.show(clean(f"{place.named}: nothing was done: {closed.why}."))
+            dry_run = {"dry_run": self.dry_run, "gate": closed.as_json()}
+            return Code.DONE, {"file": str(place.named), **dry_run}
         writer, signals, full = self.writer(), signals_of_this_command(), place.budget()
         if (remark := place.remark()) is not None:
             self.output.note(clean(remark))
         with place.reading() if self.dry_run else place.brought_up_to_date() as memory_file:
             signals.open()
             with shown_progress(self.output.quiet) as progress:
-                options = self._options(place.takes_texts)
+                options = self._options_for(place)
                 verdict = self._verdict(memory_file, options, writer, progress)
                 if verdict is not None:
                     options = verdict.options
@@ -148,6 +156,13 @@ class Night:
             return code, found
         return self._with_problems(place.named, outcome, writer, code), found
 
+    def _closed_gate(self, place: Place) -> ClosedGate | None:
+        closed = self.gates.switch()
+        if closed is not None or not self.gates.look_at_the_file:
+            return closed
+        with place.reading() as memory_file:
+            return self.gates.closed(memory_file, self.options.tenants, datetime.now(UTC))
+
     def _report(self, outcome: Outcome, memory_file: Path, named: Path, writer: Writer) -> None:
         """Write the page or the Markdown that is wanted. Raises `StoreError`."""
         if self.report is None:
@@ -165,9 +180,13 @@ class Night:
         )
         write_report(self.report, report_of(account, self.report, memory_file), named)
 
-    def _options(self, takes_texts: bool) -> CycleOptions:
-        only = self.options.only if takes_texts else self.options.only & _WITHOUT_A_NEW_TEXT
-        return replace(self.options, only=only)
+    def _options_for(self, place: Place) -> CycleOptions:
+        """Return what may be done to a file, and say so where that is less than was asked for."""
+        why = place.why_no_texts() if self.options.consolidate else None
+        if why is None:
+            return self.options
+        self.output.note(clean(f"{place.named} gets merges only, and no new texts. {why}"))
+        return replace(self.options, only=self.options.only & _WITHOUT_A_NEW_TEXT)
 
     def _verdict(
         self, memory_file: Path, options: CycleOptions, writer: Writer, progress: Progress
@@ -236,18 +255,20 @@ class Night:
 
 
 def _without_stale(
-    outcome: Outcome, stale: Collection[str], memory_file: Path, tenants: Sequence[str]
+    outcome: Outcome, stale: Mapping[str, str], memory_file: Path, tenants: Sequence[str]
 ) -> Outcome:
-    """Return an outcome without what another agent's changes took back when it was written."""
+    """Return an outcome without what was taken back when another agent's file was written.
+
+    stale: why, by the keys of the proposals.
+    """
     if not stale:
         return outcome
     from slowwave.consolidation.text.token_count import count_tokens
     from slowwave.store.file import open_reading
     from slowwave.store.memories import chosen_tenants, count_memories
 
-    why = "the other agent changed a source meanwhile"
     results = [
-        replace(one, state="stale", why=why) if one.proposal.id in stale else one
+        replace(one, state="stale", why=stale[one.proposal.id]) if one.proposal.id in stale else one
         for one in outcome.results
     ]
     with open_reading(memory_file) as file:
@@ -259,8 +280,7 @@ def _code(outcome: Outcome, tells_work: bool) -> Code:
     from slowwave.consolidation.running.outcome import verdict
 
     if tells_work:
-        work = not outcome.plan.is_empty or outcome.purged.ids
-        return Code.WORK_TO_DO if work else Code.DONE
+        return Code.WORK_TO_DO if outcome.is_work else Code.DONE
     return {
         "done": Code.DONE,
         "partial": Code.PARTLY,
@@ -282,7 +302,11 @@ def _what_went_wrong(file: Path, outcome: Outcome) -> tuple[str, str]:
         counts.append(f"{len(unanswered)} questions not answered")
     if outcome.purged.why:
         counts.append("not all purged")
+    aged = [one.why for one in outcome.aged if one.why]
+    if aged:
+        counts.append("not all expired or archived")
     whys = [*(one.why for one in unanswered), *(one.why for one in wrong), outcome.purged.why]
+    whys += aged
     why = next((one for one in whys if one), "")
     first = f", first: {why.rstrip('.')}." if why else "."
     more = f"See: slowwave log {shlex.quote(str(file))} {outcome.run_id}" if outcome.run_id else ""

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from slowwave.consolidation.thresholds import MOST_CHARACTERS
 
+from .ageing import after_the_night, aged_as_json, before_the_night
 from .blocks import LEGEND, ProposalBlock, joined
 from .leftovers import (
     MOST_SHOWN,
@@ -44,7 +45,6 @@ _NEEDED = {
     "review": "by a review",
     "undo": "to undo a run",
     "pinned": "since pinned",
-    "neighbours": "to compare active memories with",
 }
 # So many characters of what such a memory says.
 _MOST_SAID = 100
@@ -55,6 +55,8 @@ def as_json(outcome: Outcome, file: str, dry_run: bool, writer: Writer) -> dict[
     return {
         "file": file,
         "dry_run": dry_run,
+        # What kept it from beginning; then there is nothing else to say.
+        "gate": None,
         "run": outcome.run_id,
         "plan": outcome.plan.digest,
         "before": asdict(outcome.before),
@@ -69,8 +71,13 @@ def as_json(outcome: Outcome, file: str, dry_run: bool, writer: Writer) -> dict[
         "suspicious": list(map(vars, outcome.plan.suspicious)),
         "too_long": list(map(vars, outcome.plan.too_long)),
         "damaged": outcome.plan.damaged,
+        **aged_as_json(outcome),
         "purged": outcome.purged.ids,
-        "kept": asdict(outcome.purged.kept),
+        # Until version 9 of the schema neighbours of active memories were kept, too.
+        "kept": {**asdict(outcome.purged.kept), "neighbours": 0},
+        "staying": [
+            {"id": one, "why": _NEEDED[why]} for one, why in outcome.purged.staying.items()
+        ],
         "purge": {"run": outcome.purged.run_id, "why": outcome.purged.why},
         "backup": None if outcome.backup is None else str(outcome.backup),
         "model": {
@@ -93,8 +100,11 @@ def as_text(
     """Return an outcome for people: what it is worth, what was done and why, and what is left."""
     plan = outcome.plan
     parts: list[RenderableType] = [_headline(outcome, file, dry_run)]
+    if outcome.results or _has_aged(outcome):
+        parts.append(_counts(outcome.before, outcome.after))
+    parts += before_the_night(outcome, dry_run, file, memory_texts, verbose)
     if outcome.results:
-        parts += [_counts(outcome.before, outcome.after), _proposals(outcome, memory_texts)]
+        parts.append(_proposals(outcome, memory_texts))
     if outcome.asked:
         parts.append(_questions(outcome.asked))
     if outcome.conflicts:
@@ -105,17 +115,21 @@ def as_text(
     if plan.refused and (outcome.results or verbose):
         parts.append(refused_as_text(plan.refused, memory_texts, verbose))
     parts += _unconsidered(plan)
-    parts += _beside(outcome, dry_run)
+    parts += after_the_night(outcome, dry_run, file, memory_texts, verbose)
+    parts += _purge_and_backup(outcome, dry_run)
+    if verbose:
+        parts += _staying(outcome.purged, memory_texts)
     if outcome.results or outcome.asked:
         parts.append(_ending(outcome, file, dry_run))
     # A blank line between them.
     return [line for part in parts for line in (part, "")][:-1]
 
 
-def remarks(outcome: Outcome, dry_run: bool) -> list[str]:
+def remarks(outcome: Outcome, dry_run: bool, file: Path) -> list[str]:
     """Return what else is to be said of a night, besides its proposals and pairs."""
     asked = [_questions(outcome.asked)] if outcome.asked else []
-    return [*asked, *_unconsidered(outcome.plan), *_beside(outcome, dry_run)]
+    aged = [*before_the_night(outcome, dry_run, file), *after_the_night(outcome, dry_run, file)]
+    return [*asked, *aged, *_unconsidered(outcome.plan), *_purge_and_backup(outcome, dry_run)]
 
 
 def budget_as_json(before: Budget | None, after: Budget | None) -> dict[str, Any]:
@@ -198,7 +212,7 @@ def _questions(asked: Sequence[AskedWindow]) -> str:
 def _headline(outcome: Outcome, file: Path, dry_run: bool) -> str:
     """Say first what the night was worth."""
     before, after = outcome.before, outcome.after
-    if not outcome.results and not outcome.asked:
+    if not outcome.results and not outcome.asked and not _has_aged(outcome):
         held = f"{counted(after.active, 'memory', 'memories')}, {after.tokens:,} tokens"
         if outcome.purged.ids:
             return clean(f"{file}: {held}, as before.")
@@ -210,6 +224,10 @@ def _headline(outcome: Outcome, file: Path, dry_run: bool) -> str:
     unasked = any(one.state == "planned" for one in outcome.asked)
     beside = ", beside what a model finds" if unasked else ""
     return clean(f"{file}{would}: {memories}, {tokens}{beside}")
+
+
+def _has_aged(outcome: Outcome) -> bool:
+    return any(one.leaving for one in outcome.aged)
 
 
 def _change(before: int, after: int) -> str:
@@ -284,8 +302,8 @@ def _unconsidered(plan: Plan) -> list[str]:
     return parts
 
 
-def _beside(outcome: Outcome, dry_run: bool) -> list[str]:
-    """Say what was purged, and where the backup lies."""
+def _purge_and_backup(outcome: Outcome, dry_run: bool) -> list[str]:
+    """Say what was purged, and where the backup is."""
     backup = [clean(f"As it was before: {outcome.backup}")] if outcome.backup else []
     return [*_purge(outcome.purged, dry_run), *backup]
 
@@ -331,8 +349,19 @@ def _purge(purged: Purged, dry_run: bool) -> list[str]:
     kept = {name: count for name, count in asdict(purged.kept).items() if count}
     if kept:
         named = ", ".join(f"{count} {_NEEDED[name]}" for name, count in kept.items())
-        lines.append(f"Superseded as long ago, but needed still: {named}.")
+        lines.append(f"Superseded as long ago, but needed still: {named}. --verbose names them.")
     return lines
+
+
+def _staying(purged: Purged, memory_texts: MemoryTexts) -> list[str]:
+    """Say of each memory that stays though its time is over what needs it."""
+    if not purged.staying:
+        return []
+    texts = memory_texts.memories(purged.staying)
+    lines = ["These stay:"]
+    for one, why in purged.staying.items():
+        lines.append(clean(f"  needed {_NEEDED[why]}: {dated(texts.get(one))} ({one})"))
+    return ["\n".join(lines)]
 
 
 def _ending(outcome: Outcome, file: Path, dry_run: bool) -> str:

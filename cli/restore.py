@@ -35,7 +35,10 @@ def restore(
     def bring_back(opened: MemoryFile) -> Memory:
         return restore_memory(opened, memory, timestamp(datetime.now(UTC)))
 
-    restored = place_of(file, format, state, writes=True).change(bring_back)
+    place = place_of(file, format, state, writes=True)
+    restored = place.change(bring_back)
     output = Output(json, quiet)
     output.result({"command": "restore", "file": str(file), "id": restored.id})
     output.show(clean(f"Active again: {restored.id} {restored.content}"))
+    if (too_full := place.too_full()) is not None:
+        output.note(clean(too_full))

@@ -58,11 +58,11 @@ def report(
         refuse_unwritable(path)
     from slowwave.store.records import timestamp
 
-    from .account_reading import account_of_run, with_standing_conflicts
+    from .account_reading import account_of_run, with_current_conflicts
 
     with place_of(file, format, state, writes=False).reading() as memory_file:
         account = account_of_run(memory_file, file, run)
-        account = with_standing_conflicts(account, memory_file, timestamp(datetime.now(UTC)))
+        account = with_current_conflicts(account, memory_file, timestamp(datetime.now(UTC)))
         if html is not None:
             write_report(html, _page(account, memory_file), file)
         if md is not None:

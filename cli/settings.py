@@ -59,7 +59,7 @@ def _no_label(ctx: object) -> str:
 
 
 def _beside(context: typer.Context, value: Path | None) -> Path | None:
-    """Take the config file that lies beside the memory file, unless --config names one."""
+    """Take the config file next to the memory file, unless --config names one."""
     if value is not None and "config" not in context.meta:
         beside = value.parent / CONFIG_NAME
         if _is_there(beside):
@@ -149,6 +149,19 @@ def is_on_command_line(context: typer.Context, name: str) -> bool:
     return source is not None and source.name == "COMMANDLINE"
 
 
+def source_of(context: typer.Context, name: str) -> str:
+    """Return in words where the value of an option comes from."""
+    source = context.get_parameter_source(name)
+    match source and source.name:
+        case "COMMANDLINE":
+            return "the command line"
+        case "ENVIRONMENT":
+            return f"SLOWWAVE_{name.upper()}"
+        case "DEFAULT_MAP":
+            return f"{name} in {context.meta[_READ]}"
+    return "default"
+
+
 def _read(path: Path) -> dict[str, Any]:
     try:
         table = tomllib.loads(path.read_text("utf-8"))
@@ -221,6 +234,8 @@ KEYS = frozenset(
     {
         *("again", "distill", "instructions", "interval", "lookback", "max_facts"),
         *("min_importance", "ttl", "watch", "whole"),
+        *("all_phases", "enabled", "expire", "retain", "decay", "max_active"),
+        *("min_interval", "min_new"),
         *("all", "api_base", "ask", "backup", "block", "block_format", "budget"),
         *("checker", "concurrency", "diverse", "guard", "guard_limit", "recency", "worth"),
         *(

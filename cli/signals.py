@@ -32,7 +32,7 @@ class CaughtSignals(Interruption):
             signal.setitimer(signal.ITIMER_REAL, _EVERY_S, _EVERY_S)
         self.ask()
 
-    def hear_again(self, number: int, frame: FrameType | None) -> None:
+    def handle_timer(self, number: int, frame: FrameType | None) -> None:
         """Handle the timer that the first signal has started."""
         self.remind()
 
@@ -47,11 +47,11 @@ def caught_signals() -> Iterator[CaughtSignals]:
     handlers = {
         signal.SIGINT: caught.hear,
         signal.SIGTERM: caught.hear,
-        signal.SIGALRM: caught.hear_again,
+        signal.SIGALRM: caught.handle_timer,
     }
     token = _CAUGHT.set(caught)
     before = {number: signal.signal(number, handler) for number, handler in handlers.items()}
-    told_before, sys.unraisablehook = sys.unraisablehook, _tell_unraisable
+    told_before, sys.unraisablehook = sys.unraisablehook, _report_unraisable
     try:
         yield caught
     finally:
@@ -64,12 +64,12 @@ def caught_signals() -> Iterator[CaughtSignals]:
             signal.signal(number, handler if caught.number is None else signal.SIG_IGN)
 
 
-def _tell_unraisable(one: sys.UnraisableHookArgs) -> None:
+def _report_unraisable(one: sys.UnraisableHookArgs) -> None:
     """Keep quiet about an interruption that Python dropped within a destructor: it comes again."""
     if not isinstance(one.exc_value, KeyboardInterrupt):
         sys.__unraisablehook__(one)
 
 
 def signals_of_this_command() -> CaughtSignals:
-    """Return what the signals to the command that is running are told to."""
+    """Return what the signals to the command that is running are reported to."""
     return _CAUGHT.get()

@@ -12,7 +12,7 @@ import typer
 from .branches import Branch, trees_of
 from .foreign import FormatOption, StateOption, place_of
 from .ingest_report import message_as_json, message_as_text
-from .memory_texts import shortened_for_stdout, whose_words
+from .memory_texts import author_of, shortened_for_stdout
 from .output import Output, clean
 from .report_file import STDOUT, refuse_unwritable, write_report
 from .settings import ConfigOption, FileArgument, JsonOption, QuietOption
@@ -111,7 +111,7 @@ def trace(
     said = shortened_for_stdout(found.content, _MOST_SHOWN)
     shown = ", ".join(filter(None, (layer, found.status)))
     tree = Tree(Text(f"{clean(found.id)} ({shown}) {said}"))
-    _tell(tree, claims)
+    _show_tree(tree, claims)
     _say(tree, found.id, messages)
     _grow(tree, sources, "made from")
     _grow(tree, derived, "made into")
@@ -139,14 +139,14 @@ def trace_as_json(
     }
 
 
-def _tell(tree: Tree, claims: Sequence[KeptClaim]) -> None:
+def _show_tree(tree: Tree, claims: Sequence[KeptClaim]) -> None:
     """Yield for each statement who worded it, and who confirmed it."""
     from rich.text import Text
 
     if claims:
         branch = tree.add(Text("says"))
         for one in claims:
-            branch.add(Text(clean(f"{shortened_for_stdout(one.text, 400)} ({whose_words(one)})")))
+            branch.add(Text(clean(f"{shortened_for_stdout(one.text, 400)} ({author_of(one)})")))
 
 
 def _with_ancestors(memory_id: str, sources: Lineage) -> list[str]:

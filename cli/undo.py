@@ -82,7 +82,17 @@ def undo(
         output.show(clean(f"Dry run: nothing stands in the way of taking back {_named(chosen)}."))
         return
     output.show(clean(f"Took back {_named(chosen)}."))
-    output.note("They will not be proposed again, unless with: maintain --consolidate --reconsider")
+    if (too_full := place.too_full()) is not None:
+        output.note(clean(too_full))
+    if keys:
+        output.note(
+            "They will not be proposed again, unless with: maintain --consolidate --reconsider"
+        )
+    if chosen.aged:
+        output.note(
+            "The next run with the same rules takes them out again, but for what is pinned or "
+            "restored: slowwave archive restore"
+        )
 
 
 def _sees_questions(output: Output) -> bool:
@@ -92,14 +102,14 @@ def _sees_questions(output: Output) -> bool:
 
 def _ask_first(chosen: Undoable, output: Output) -> None:
     """Ask a person before much is taken back; a program means what it says."""
-    if len(chosen.applied) > _MANY:
+    if len(chosen.applied) + chosen.aged > _MANY:
         typer.confirm(f"Take back {_named(chosen)}?", abort=True, err=True)
 
 
 def _choose(file: MemoryFile, which: str | None, since: str | None) -> Undoable:
     find = find_undoable_since if which is None else find_undoable
     chosen = find(file, which or since or "")
-    if not chosen.applied:
+    if not chosen.applied and not chosen.aged:
         raise StoreError(f"Run {chosen.run_id} applied nothing: nothing to take back.")
     return chosen
 
@@ -107,4 +117,9 @@ def _choose(file: MemoryFile, which: str | None, since: str | None) -> Undoable:
 def _named(chosen: Undoable) -> str:
     """Say in words what is to be taken back."""
     of = "run" if len(chosen.runs) <= 1 else f"{len(chosen.runs)} runs since"
-    return f"{counted(len(chosen.applied), 'proposal', 'proposals')} of {of} {chosen.run_id}"
+    parts = []
+    if chosen.applied:
+        parts.append(counted(len(chosen.applied), "proposal", "proposals"))
+    if chosen.aged:
+        parts.append(f"what became of {counted(chosen.aged, 'memory', 'memories')}")
+    return f"{' and '.join(parts)} of {of} {chosen.run_id}"

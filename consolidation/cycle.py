@@ -9,10 +9,14 @@ from __future__ import annotations
 from datetime import datetime
 from pathlib import Path
 
+from slowwave.store.errors import StoreError
 from slowwave.store.file import maintenance_lock
 
+from .errors import ConsolidationError
 from .options import CycleOptions
 from .progress import Progress
+from .running.age_plan import AgePlan
+from .running.ageing_phases import AgeingPhases
 from .running.ending import close_run, end_if_interrupted, purge_after_run
 from .running.execute import carry_out_plan
 from .running.outcome import Outcome
@@ -36,7 +40,11 @@ def run_cycle(
     progress: Progress | None = None,
     interruption: Interruption | None = None,
 ) -> Outcome:
-    """Consolidate the memory file at `path`, or say what that would do.
+    """Do to the memory file at `path` what the options say, or say what that would do.
+
+    What has come to its end expires, the rest is consolidated, what is above a limit is archived,
+    and what was superseded for long is purged. In this order nothing that has ended goes on in a
+    memory made of it, and nothing is archived that would have become part of another.
 
     Agents may read and write the file all the while: no lock on it is held but in the short
     transactions of single writes. Raises `StoreError`, `EmbedderError` or `ModelError` if nothing
@@ -46,15 +54,27 @@ def run_cycle(
     interruption = interruption or Interruption()
     surveyor = Surveyor(path, options, embedder, writer, now, progress)
     if dry_run:
-        return rehearse(path, surveyor, embedder, writer, options, progress, interruption)
+        age_plan = AgePlan(path, options, now)
+        return rehearse(path, surveyor, age_plan, embedder, writer, options, progress, interruption)
     with maintenance_lock(path):
         preflight = Preflight(path, options.keep_backups, now)
         run = RunInFile(path, embedder, writer, now, options.shown, preflight)
+        ageing = AgeingPhases(path, options, now, preflight, interruption)
         with end_if_interrupted(run, interruption):
             preflight.bring_up_to_date()
-            survey = surveyor.survey(run)
-            executed = carry_out_plan(run, survey, surveyor, options.review, progress, interruption)
-        outcome = close_run(path, run, survey, executed, interruption)
+            ageing.expire()
+        if not ageing.goes_on:
+            return ageing.ended_early()
+        try:
+            with ageing.telling(), end_if_interrupted(run, interruption):
+                survey = surveyor.survey(run)
+                executed = carry_out_plan(
+                    run, survey, surveyor, options.review, progress, interruption
+                )
+        except (StoreError, ConsolidationError) as error:
+            return ageing.ended_early(error)
+        outcome = ageing.added_to(close_run(path, run, survey, executed, interruption))
+        outcome = ageing.limit(outcome)
         outcome = purge_after_run(path, outcome, survey, now, interruption)
         found = survey.found
         # The next survey needs the room.

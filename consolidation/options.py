@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from .ageing.retention import Retention
 from .proposals import OPERATIONS, Operation
 
 # Which proposals wait for a person: all, those in which more can be wrong, or none.
@@ -16,7 +17,7 @@ Review = Literal["always", "risky", "never"]
 class CycleOptions:
     """What the user chose."""
 
-    # Without it a run may still purge.
+    # Without it a run may still do the other phases.
     consolidate: bool = True
     tenants: tuple[str, ...] = ()
     only: frozenset[Operation] = frozenset(OPERATIONS)
@@ -31,6 +32,13 @@ class CycleOptions:
     reconsider: bool = False
     # Look at everything anew, whatever earlier runs found out.
     full: bool = False
+    # Let end what has come to its end: its own, or the one that a rule gives it.
+    expire: bool = False
+    retention: Retention = field(default_factory=Retention)
+    # Tell how much of the memories is left.
+    decay: bool = False
+    # How many memories a tenant may have; what is above that is archived. None: any number.
+    limit: int | None = None
     # Delete what has been superseded for long and is not needed any more.
     purge: bool = False
     # In a dry run: ask the model all the same.
@@ -45,7 +53,7 @@ class CycleOptions:
 class PlanOptions:
     """What a plan depends on besides the file."""
 
-    # The hash of the model and of what it is told; None without one.
+    # The hash of the model and of its instructions; None without one.
     model_key: str | None = None
     # The (tenant, content hash) of each text that it was shown before.
     asked: frozenset[tuple[str, str]] = frozenset()
@@ -53,5 +61,5 @@ class PlanOptions:
     include_protected: bool = False
     # Proposals that are not to be made this time.
     excluded: frozenset[str] = frozenset()
-    # The keys of decisions that stand.
+    # The keys of decisions that hold.
     remembered: frozenset[str] = frozenset()

@@ -93,17 +93,17 @@ class Proposal:
 
 @dataclass(frozen=True)
 class Window:
-    """Memories that lie near each other, which a model is shown together, once.
+    """Memories near each other, which a model is shown together, once.
 
     What it says of them becomes proposals. Lists go by the order in which they are shown.
     """
 
-    # sha256 of the tenant, of what the model is told, and of the texts.
+    # sha256 of the tenant, of the instructions to the model, and of the texts.
     id: str
     tenant: str
     memories: tuple[str, ...]
     content_hashes: tuple[str, ...]
-    # Texts that nothing lies near: they need not be shown, now or later, but beside something new.
+    # Texts with nothing near them: they are shown, now or later, only with something new.
     alone: tuple[str, ...]
     # Each one's trust, and the occasion on which it was said.
     trusts: tuple[float, ...]
@@ -115,7 +115,7 @@ class Window:
     # Pairs that nobody may join: a guard is certain that they differ, or a person took them apart.
     apart: frozenset[tuple[str, str]]
     operations: frozenset[Operation]
-    # The keys of decisions that stand: what was rejected or undone is not proposed again.
+    # The keys of decisions that hold: what was rejected or undone is not proposed again.
     decided: frozenset[str]
     # The keys of what is not to be done this time, though a model may say it: it is asked the same.
     excluded: frozenset[str]
@@ -131,7 +131,7 @@ class Window:
 
 @dataclass(frozen=True)
 class Refusal:
-    """Two memories that lie near each other and must stay two, and which guard says so."""
+    """Two memories near each other that must stay two, and which guard says so."""
 
     operation: Operation
     sources: tuple[str, str]

@@ -347,3 +347,14 @@ MOST_MASKED = 50
 # tried: nobody would see at once that two such texts are the same. Set by hand.
 MOST_SENTENCES = 5
 MOST_OWNERS = 2
+
+# In how many hours half of a memory fades that nobody uses, by layer, and what each look-up adds
+# to what is left, up to so much: the design's. Core does not fade.
+EPHEMERAL_HALF_LIFE_H = 6.0
+WORKING_HALF_LIFE_H = 7 * 24.0
+STABLE_HALF_LIFE_H = 180 * 24.0
+ACCESS_WEIGHT = 0.02
+MOST_FOR_ACCESS = 0.3
+
+# How many hours an ephemeral memory stays active where no rule says otherwise: the design's.
+EPHEMERAL_KEPT_H = 24

@@ -1,4 +1,4 @@
-"""A whole copy of a memory file beside it, believed only after it was compared."""
+"""A whole copy of a memory file next to it, believed only after it was compared."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ Fingerprint = tuple[dict[str, int], str]
 
 
 def back_up(path: Path, now: datetime, keep: int) -> Path:
-    """Make a verified backup beside the file itself, and remove the oldest beyond `keep`.
+    """Make a verified backup next to the file itself, and remove the oldest beyond `keep`.
 
     The caller holds the maintenance lock. In WAL mode, agents read and write
     meanwhile. Raises `StoreError`, with no half backup left.
@@ -92,7 +92,7 @@ def copy_whole(path: Path, to: Path, what: str = "backup", hint: str = _HINT) ->
 
 def refuse_difference(path: Path, copy: Path, expected: Fingerprint) -> None:
     """Read a copy of `path` anew, and refuse one that is damaged or is not what was copied."""
-    # Immutable: the bytes of this one file are read, and nothing is laid beside it.
+    # Immutable: the bytes of this one file are read, and nothing is created next to it.
     uri = f"{copy.as_uri()}?mode=ro&immutable=1"
     try:
         with closing(sqlite3.connect(uri, uri=True)) as db:

@@ -64,6 +64,11 @@ _QUERIES = {
         "FROM synthesized_from JOIN memories d ON d.id = derived_id "
         "JOIN memories s ON s.id = source_id WHERE d.tenant <> s.tenant"
     ),
+    "lost witness": (
+        "SELECT 'memory ' || id || ' was purged, and lineage has not its text any more' "
+        "FROM witnesses WHERE NOT EXISTS (SELECT 1 FROM synthesized_from "
+        "WHERE source_id = id AND source_content IS NOT NULL)"
+    ),
     "mixed dimensions": (
         "SELECT 'the vectors of ' || model || ' have ' || min(dimensions) || ' to ' || "
         "max(dimensions) || ' dimensions' FROM embeddings GROUP BY model "
@@ -151,7 +156,12 @@ def _is_sound_text(file: MemoryFile, memory: Memory) -> bool:
     if "\ufffd" not in memory.content:
         return True
     # It may stand for bytes that are no text, or be there itself.
-    kept = file.value("SELECT CAST(content AS BLOB) FROM memories WHERE id = ?", [memory.id])
+    kept = file.value(
+        "SELECT CAST(content AS BLOB) FROM memories WHERE id = ?1 UNION ALL "
+        "SELECT CAST(source_content AS BLOB) FROM synthesized_from "
+        "WHERE source_id = ?1 AND source_content IS NOT NULL",
+        [memory.id],
+    )
     return bool(kept == memory.content.encode())
 
 
@@ -242,7 +252,8 @@ def _vectors(file: MemoryFile) -> list[Problem]:
 
     problems = []
     for memory_id, model, blob in file.db.conn.execute(
-        "SELECT memory_id, model, vector FROM embeddings"
+        "SELECT memory_id, model, vector FROM embeddings "
+        "UNION ALL SELECT id, model, vector FROM witness_vectors"
     ):
         if not is_sound(blob):
             length = float(np.linalg.norm(from_blob(blob).astype(np.float64)))

@@ -54,9 +54,9 @@ def connected(path: Path, mode: str) -> Iterator[Database]:
 
 
 def is_sealed(path: Path) -> bool:
-    """Whether nothing can be laid beside a file, and nobody is using it.
+    """Whether nothing can be created next to a file, and nobody is using it.
 
-    Even a reader needs a log beside the file, unless it is told that nobody writes
+    Even a reader needs a log next to the file, unless it is promised that nobody writes
     (https://www.sqlite.org/wal.html#read_only_databases). With a log there already it has that one.
     """
     return not os.access(path.absolute().parent, os.W_OK) and not Path(f"{path}-wal").exists()

@@ -8,6 +8,7 @@ from .file import MemoryFile
 from .journal import insert_rows, keep_images
 from .records import Memory, json_text
 from .rows import delete_rows
+from .witnesses import names_of_witnesses, scans_of_witnesses
 
 
 def keep_entities(
@@ -84,18 +85,18 @@ def forget_found(file: MemoryFile, memory_ids: Iterable[str], run_id: str) -> No
 
 
 def read_scans(file: MemoryFile, tenant: str) -> dict[str, str]:
-    """Give, per memory id, the hash of the text that was searched for names."""
+    """Give, per memory id, the hash of the text that was searched for names, purged ones too."""
     rows = file.db.conn.execute(
         "SELECT memory_id, s.content_hash FROM entity_scans s "
         "JOIN memories m ON m.id = s.memory_id WHERE tenant = ?",
         [tenant],
     )
-    return dict(rows)
+    return {**dict(rows), **scans_of_witnesses(file, tenant)}
 
 
 def read_entities(file: MemoryFile, tenant: str) -> dict[str, list[str]]:
-    """Give, per memory id, the names it mentions, sorted."""
-    found: dict[str, list[str]] = {}
+    """Give, per memory id, the names it mentions, sorted; of purged ones, too."""
+    found = names_of_witnesses(file, tenant)
     rows = file.db.conn.execute(
         "SELECT memory_id, name FROM memory_entities JOIN entities ON id = entity_id "
         "WHERE tenant = ? ORDER BY memory_id, name",
@@ -103,7 +104,7 @@ def read_entities(file: MemoryFile, tenant: str) -> dict[str, list[str]]:
     )
     for memory_id, name in rows:
         found.setdefault(memory_id, []).append(name)
-    return found
+    return {memory_id: names for memory_id, names in found.items() if names}
 
 
 def entities_of(file: MemoryFile, memory_id: str) -> list[tuple[str, bool]]:

@@ -1,4 +1,4 @@
-"""What runs did and decided, as JSON lines beside the memories: so that undo works elsewhere."""
+"""What runs did and decided, as JSON lines among the memories: so that undo works elsewhere."""
 
 from __future__ import annotations
 
@@ -23,6 +23,8 @@ _WHOLE = {
     "answers": "key",
     "asked": "tenant, content_hash, key",
     "disputes": "tenant, earlier_hash, later_hash",
+    "witnesses": "id",
+    "witness_vectors": "id, model",
     "entities": "id",
     "memory_entities": "memory_id, entity_id",
     "entity_scans": "memory_id",

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from .errors import FileHeld, StoreError
-from .sidecar import beside, create_beside, mode_of
+from .sidecar import create_beside, mode_of, sidecar_path
 from .validate import refuse_what_is_no_database
 
 
@@ -41,7 +41,7 @@ def maintenance_lock(path: Path) -> Iterator[None]:
 
 def _lock_file(path: Path) -> Path:
     """Return the file to lock; what is made of it has the memory file's owner and mode."""
-    place = beside(path, ".maintenance.lock")
+    place = sidecar_path(path, ".maintenance.lock")
     if place.is_symlink():
         # The lock would empty whatever the link leads to.
         raise StoreError(f"{place} is a symbolic link.", "Remove it: nobody needs it.")

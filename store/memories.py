@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from .errors import Ambiguous, NotFound, StoreError
 from .file import MemoryFile
 from .records import COLUMNS, LAYERS, Memory, from_row, from_values, kept_text, to_row
+from .witnesses import read_witnesses
 
 SELECT = f"SELECT {', '.join(COLUMNS)} FROM memories"
 _INSERT = (
@@ -150,16 +151,24 @@ def count_by_status(file: MemoryFile, chosen: Sequence[str]) -> dict[str, dict[s
 def read_observed(file: MemoryFile, tenant: str, now: str) -> list[Memory]:
     """Return what was observed and not derived in a tenant, in the order of ids.
 
-    Active memories, and superseded ones: those go on telling which memories belong together.
-    What has expired by `now` is left out.
+    Active memories, and superseded ones: those go on telling which memories belong together,
+    whether they are still there or were purged; and so does what a limit archived. What has expired
+    by `now` is left out.
     """
     rows = file.db.conn.execute(
         f"{SELECT} WHERE tenant = ? AND generation = 0 AND origin <> 'consolidation' "
-        "AND status IN ('active', 'superseded') ORDER BY id",
+        "AND (status IN ('active', 'superseded') OR status = 'archived' AND id IN "
+        "(SELECT json_extract(row_key, '$.id') FROM journal WHERE proposal = 'limit')) ORDER BY id",
         [tenant],
     )
     memories = map(from_values, rows)
-    return [one for one in memories if one.status == "superseded" or not one.expired(now)]
+    there = [one for one in memories if one.status != "active" or not one.expired(now)]
+    purged = (one for one in read_witnesses(file, tenant) if _is_observed(one))
+    return sorted([*there, *purged], key=lambda one: one.id)
+
+
+def _is_observed(memory: Memory) -> bool:
+    return memory.generation == 0 and memory.origin != "consolidation"
 
 
 def read_derived(file: MemoryFile, tenant: str) -> list[Memory]:
@@ -173,12 +182,14 @@ def read_derived(file: MemoryFile, tenant: str) -> list[Memory]:
 def read_recallable(file: MemoryFile, tenant: str) -> list[Memory]:
     """Return all memories of a tenant but archived ones, in the order of ids.
 
-    What was superseded is still a key of what replaced it, and tells what was so in its time.
+    What was superseded is still a key of what replaced it, and tells what was so in its time,
+    also after it was purged.
     """
     rows = file.db.conn.execute(
         f"{SELECT} WHERE tenant = ? AND status <> 'archived' ORDER BY id", [tenant]
     )
-    return list(map(from_values, rows))
+    there = list(map(from_values, rows))
+    return sorted([*there, *read_witnesses(file, tenant)], key=lambda one: one.id)
 
 
 def tenants(file: MemoryFile) -> list[str]:

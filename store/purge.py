@@ -1,13 +1,14 @@
 """Delete superseded memories for good, once nothing needs their rows any more.
 
-What a purged memory said stays in the lineage of the memory that replaced it.
+What a purged memory said stays in the lineage of the memory that replaced it, and what nights
+compare others with stays as a witness.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, fields
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -15,6 +16,7 @@ from .errors import StoreError
 from .file import MemoryFile
 from .journal import drop_unused_entities
 from .records import in_utc, json_text, timestamp
+from .witnesses import keep_witnesses
 
 # How long a superseded memory stays in the file, and a run can be taken back whole: what the
 # README promises. A month, so that somebody has the time to notice.
@@ -64,8 +66,6 @@ class Kept:
     review: int = 0
     undo: int = 0
     pinned: int = 0
-    # Compared with active memories by each night.
-    neighbours: int = 0
 
 
 @dataclass(frozen=True)
@@ -74,6 +74,8 @@ class Purgeable:
 
     ids: tuple[str, ...]
     kept: Kept
+    # Of each that stays, what needs it: one of the fields of `Kept`.
+    staying: Mapping[str, str] = field(default_factory=dict)
 
 
 class Needs:
@@ -118,13 +120,14 @@ def find_purgeable(file: MemoryFile, tenants: Sequence[str], now: datetime) -> P
     reasons = {row["id"]: why for row, why in _judged(list(rows), Needs(file, now))}
     counts = Counter(reasons.values())
     kept = Kept(**{one.name: counts[one.name] for one in fields(Kept)})
-    return Purgeable(tuple(one for one, reason in reasons.items() if reason is None), kept)
+    staying = {one: reason for one, reason in reasons.items() if reason is not None}
+    return Purgeable(tuple(one for one in reasons if one not in staying), kept, staying)
 
 
 def purge(file: MemoryFile, run_id: str, ids: Sequence[str], needs: Needs) -> list[str]:
     """Delete those of the memories that may still go, in one transaction, and give their ids.
 
-    What was computed from them goes along. The journal keeps that they went, and no text. Raises
+    Witnesses stay for them. The journal keeps that they went, and no text. Raises
     `StoreError`, with nothing changed, if a text would be gone from the file.
     """
     with file.transaction():
@@ -135,6 +138,7 @@ def purge(file: MemoryFile, run_id: str, ids: Sequence[str], needs: Needs) -> li
         mentioned = _mentioned(file, gone)
         texts = _texts(file, gone)
         _journal(file, run_id, going)
+        keep_witnesses(file, gone, run_id)
         file.db.conn.executemany("DELETE FROM memories WHERE id = ?", [(one,) for one in gone])
         _refuse_loss(file, texts)
         drop_unused_entities(file, mentioned)

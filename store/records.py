@@ -53,7 +53,7 @@ class Memory:
 
     @property
     def protected(self) -> bool:
-        """Whether a run may supersede it only when told so explicitly."""
+        """Whether a run may supersede it only when the user asks for it."""
         return self.origin == "human" or self.pinned or self.layer == "core"
 
     def expired(self, now: str) -> bool:

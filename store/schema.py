@@ -504,8 +504,42 @@ def version_7(db: Database) -> None:
     _make_all_anew(db, ("proposals",), _FIVE)
 
 
+_VERSION_9 = """
+CREATE TABLE witnesses (
+    -- A row per memory that was purged: what nights go on reading of it, so that they do not bring
+    -- together what it kept apart. Its text stands in `synthesized_from`.
+    id           TEXT PRIMARY KEY NOT NULL,
+    tenant       TEXT NOT NULL,
+    content_hash TEXT NOT NULL,
+    -- The columns of the memory that a plan reads.
+    image        TEXT NOT NULL CHECK (json_valid(image) AND json_type(image) = 'object'),
+    -- The names that it mentions.
+    names        TEXT NOT NULL CHECK (json_valid(names) AND json_type(names) = 'array'),
+    -- The purge.
+    run_id       TEXT NOT NULL
+) STRICT, WITHOUT ROWID;
+CREATE INDEX witnesses_by_tenant ON witnesses (tenant);
+
+CREATE TABLE witness_vectors (
+    -- A row per purged memory and embedding model: its vector, as in `embeddings`.
+    id           TEXT NOT NULL REFERENCES witnesses (id) ON DELETE CASCADE,
+    model        TEXT NOT NULL,
+    dimensions   INTEGER NOT NULL CHECK (dimensions > 0),
+    vector       BLOB NOT NULL CHECK (length(vector) = 4 * dimensions),
+    content_hash TEXT NOT NULL,
+    PRIMARY KEY (id, model)
+) STRICT;
+"""
+
+
+def version_9(db: Database) -> None:
+    """Keep what nights read of purged memories."""
+    for statement in _statements(_VERSION_9):
+        db.conn.execute(statement)
+
+
 # Oldest first. One is never edited after a release: a change of the schema is a new function.
-STEPS = (version_1, version_2, version_3, version_4, version_5, version_6, version_7)
+STEPS = (version_1, version_2, version_3, version_4, version_5, version_6, version_7, version_9)
 
 
 def newest_version() -> int:

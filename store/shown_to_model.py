@@ -11,7 +11,7 @@ from .file import MemoryFile
 def read_asked(file: MemoryFile, key: str) -> frozenset[tuple[str, str]]:
     """Return (tenant, content hash) of each text that was shown under a key.
 
-    key: a hash of the model and of what it was told to do.
+    key: a hash of the model and of its instructions.
     """
     rows = file.db.conn.execute("SELECT tenant, content_hash FROM asked WHERE key = ?", [key])
     return frozenset((tenant, content_hash) for tenant, content_hash in rows)

@@ -1,4 +1,4 @@
-"""What lies beside a memory file: for its own eyes only, and put in place whole or not at all."""
+"""Files next to a memory file: readable by its owner only, and put in place whole or not at all."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from pathlib import Path
 from .errors import StoreError
 
 
-def beside(path: Path, suffix: str) -> Path:
-    """Return the name with this suffix where SQLite lays its own: beside the file, not its link."""
+def sidecar_path(path: Path, suffix: str) -> Path:
+    """Return the name with this suffix next to the file, as SQLite does, not to its link."""
     real = path.resolve()
     return real.with_name(f"{real.name}{suffix}")
 
@@ -40,7 +40,7 @@ def create_beside(path: Path, name: str) -> Path:
     made = real.with_name(name)
     try:
         like = real.stat()
-        # For nobody else until it has its owner; O_EXCL follows no link that was laid there.
+        # For nobody else until it has its owner; O_EXCL follows no link that somebody put there.
         opened = os.open(made, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600)
     except FileExistsError:
         raise
@@ -60,7 +60,7 @@ def create_beside(path: Path, name: str) -> Path:
 
 
 def remove_file(path: Path) -> None:
-    """Delete a file that slowwave created, with what SQLite laid beside it. Raises `StoreError`."""
+    """Delete a file that slowwave created, with what SQLite put next to it. Raises `StoreError`."""
     for suffix in ("", "-wal", "-shm", "-journal"):
         try:
             Path(f"{path}{suffix}").unlink(missing_ok=True)
@@ -73,7 +73,7 @@ def remove_file(path: Path) -> None:
 def put_in_place(made: Path, path: Path) -> None:
     """Return a file that is whole and closed its name, which no other file may have.
 
-    Raises `FileExistsError`; of two that put theirs in one place, one is told so.
+    Raises `FileExistsError`; of two that put theirs in one place, one gets this error.
     """
     with made.open("rb") as stream:
         os.fsync(stream.fileno())

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from .errors import UnusableFile
 from .schema import APPLICATION_ID, migrations, step_names
-from .sidecar import beside, size_of
+from .sidecar import sidecar_path, size_of
 
 if TYPE_CHECKING:
     from sqlite_utils import Database
@@ -91,7 +91,7 @@ def refuse_what_is_not_ours(db: Database, path: Path) -> None:
         db.conn.execute(f"PRAGMA {name}").fetchone()[0] for name in ("page_count", "page_size")
     )
     # Less on disk than the header promises, and no log that could hold the rest: cut off.
-    if not size_of(beside(path, "-wal")) and size_of(path) < pages * size:
+    if not size_of(sidecar_path(path, "-wal")) and size_of(path) < pages * size:
         raise UnusableFile(
             f"{path} is damaged: {size_of(path)} of {pages * size} bytes are there.",
             "Restore it from a backup.",

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from .file import MemoryFile
 from .journal import keep_images
+from .witnesses import keep_vectors_of_witnesses, vectors_of_witnesses
 
 if TYPE_CHECKING:
     import numpy as np
@@ -95,16 +96,18 @@ def keep_vectors(
             for memory_id, content_hash, blob in vectors
         ),
     )
+    keep_vectors_of_witnesses(file, model, vectors)
 
 
 def read_vectors(file: MemoryFile, model: str, tenant: str) -> Iterator[tuple[str, str, bytes]]:
-    """Yield (memory id, content hash, blob) of one model and tenant."""
+    """Yield (memory id, content hash, blob) of one model and tenant, purged memories too."""
     cursor = file.db.conn.execute(
         "SELECT memory_id, e.content_hash, vector FROM embeddings e "
         "JOIN memories m ON m.id = e.memory_id WHERE model = ? AND tenant = ?",
         [model, tenant],
     )
     yield from cursor
+    yield from vectors_of_witnesses(file, model, tenant)
 
 
 def vectors_of(file: MemoryFile, memory_id: str) -> list[tuple[str, str, bytes]]:

@@ -1,4 +1,4 @@
-"""Search texts by their words: SQLite's FTS5, beside the file and never in it.
+"""Search texts by their words: SQLite's FTS5, next to the file and never in it.
 
 An agent writes with whatever SQLite it has; an index in the file would have to be kept by triggers
 that need FTS5 there, too. 100,000 memories are indexed in a second.

@@ -11,10 +11,15 @@ import subprocess
 import sys
 import tempfile
 from pathlib import Path
+from typing import get_args
 
 from nights import night, rows
+from typer.core import TyperOption
+from typer.main import get_command
 
+from slowwave.cli.app import app
 from slowwave.cli.exits import MEANINGS
+from slowwave.cli.settings import KEYS
 from slowwave.consolidation.vectors.embedder import SentenceEmbedder
 from slowwave.store.exchange import import_lines
 from slowwave.store.file import create_file, open_writing
@@ -22,8 +27,12 @@ from slowwave.store.file import create_file, open_writing
 ROOT = Path(__file__).parent.parent
 README = ROOT / "README.md"
 REFERENCE = ROOT / "docs" / "reference.md"
+CONFIGURATION = ROOT / "docs" / "configuration.md"
 # Which page holds which part.
-PAGES = {"before": README, "after": README, "help": REFERENCE, "exits": REFERENCE}
+PAGES = {
+    **{"before": README, "after": README, "help": REFERENCE, "exits": REFERENCE},
+    "keys": CONFIGURATION,
+}
 SMOKE = ROOT / "fixtures" / "smoke.jsonl"
 # Memories that only a model can tell once, and what one answered about them.
 RETOLD = ROOT / "fixtures" / "retold.jsonl"
@@ -81,6 +90,39 @@ def exits() -> str:
     return table + "".join(f"| {code.value} | {said} |\n" for code, said in MEANINGS.items())
 
 
+def keys() -> str:
+    """Return the table of what slowwave.toml may hold."""
+    table = "| key | for | takes | by default | |\n|---|---|---|---|---|\n"
+    for key in sorted(KEYS):
+        found = [
+            (name, option)
+            for name, command in get_command(app).commands.items()  # type: ignore[attr-defined]  # a group has commands
+            for option in command.params
+            if isinstance(option, TyperOption) and option.name == key
+        ]
+        _, first = next((one for one in found if one[0] == "maintain"), found[0])
+        commands = ", ".join(f"`{name}`" for name, _ in found)
+        cells = (f"`{key}`", commands, _takes(first), _default(first), first.help or "")
+        table += "| " + " | ".join(one.replace("|", "\\|") for one in cells) + " |\n"
+    return table
+
+
+def _takes(option: TyperOption) -> str:
+    """Return what TOML has to say for an option."""
+    names = {bool: "true or false", int: "a whole number", float: "a number"}
+    kind = option.type_descriptor.annotation
+    words = [f'`"{one}"`' for one in get_args(kind) if isinstance(one, str)]
+    what = names.get(kind) or " or ".join(words) or "a text"
+    return f"{what}, or several in a list" if option.multiple else what
+
+
+def _default(option: TyperOption) -> str:
+    default = option.default
+    if default is None or callable(default):
+        return ""
+    return f"`{json.dumps(default)}`"
+
+
 def parts(embedder: SentenceEmbedder) -> dict[str, str]:
     """Return every part that the program can give."""
     return {
@@ -88,6 +130,7 @@ def parts(embedder: SentenceEmbedder) -> dict[str, str]:
         "after": after(embedder),
         "help": help_text(),
         "exits": exits(),
+        "keys": keys(),
     }
 
 

@@ -7,10 +7,16 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from builders import NOW, a_decision, a_memory, a_run, changing, decide
 from test_cli import Cli, cli
 from test_foreign import FORMATS, killed
 
-from slowwave.store.formats.registry import recognised
+from slowwave.consolidation.vectors.embedder import SentenceEmbedder
+from slowwave.store.formats.registry import format_named, recognised
+from slowwave.store.mirror.mirror import Mirror
+from slowwave.store.proposal_changes import ProposalChanges
+from slowwave.store.records import timestamp
+from slowwave.store.vectors import to_blob
 
 __all__ = ["cli"]  # a fixture of test_cli, asked for by name
 
@@ -151,3 +157,64 @@ def texts(folder: Path) -> dict[str, str]:
     """Return what each file says; lines of the index may stand in another order after a kill."""
     found = {name: text for name, (text, _) in content(folder).items()}
     return found | {"MEMORY.md": "\n".join(sorted(index(folder)))}
+
+
+@pytest.mark.parametrize(
+    ("file", "link"),
+    [
+        ("notes.md", "See [[port-of-billing]]."),
+        ("notes.md", "See [the port](port-of-billing.md#why)."),
+        ("runbook.md", "It stands in ~/.claude/projects/wiki/memory/port-of-billing.md, too."),
+        ("MEMORY.md", "Everything about ports: [[port-of-billing]]"),
+    ],
+)
+def test_what_others_link_to_in_whatever_way_stays_and_is_named(
+    folder: Path, cli: Cli, file: str, link: str
+) -> None:
+    linking = folder / file
+    linking.write_text(f"{linking.read_text().rstrip()}\n{link}\n")
+    before = content(folder)
+    ended = cli("maintain", folder, "--consolidate", "--format", "claude-code")
+    assert ended.code == 0
+    assert "stay as they are" in ended.err
+    assert "port-of-billing.md" in ended.err
+    assert content(folder)["port-of-billing.md"] == before["port-of-billing.md"]
+    assert "billing-port.md" not in content(folder)
+
+
+def test_an_undo_beyond_what_a_session_loads_gives_everything_back_and_says_so(
+    folder: Path, cli: Cli
+) -> None:
+    run = consolidated(cli, folder)
+    lines = (folder / "MEMORY.md").read_text()
+    added = "".join(f"- [Note {at}](elsewhere-{at}.md) — a note\n" for at in range(194))
+    (folder / "MEMORY.md").write_text(lines + added)
+    assert len(index(folder)) == 200
+    ended = cli("undo", folder, run)
+    assert ended.code == 0
+    assert "its agent takes 200" in ended.err
+    assert len(index(folder)) > 200
+    assert (folder / "port-of-billing.md").exists()
+
+
+def test_a_text_for_which_the_index_has_no_room_is_taken_back_and_the_rest_is_written(
+    folder: Path, embedder: SentenceEmbedder
+) -> None:
+    lines = (folder / "MEMORY.md").read_text().splitlines(keepends=True)
+    more = [f"- [Note {at}](elsewhere-{at}.md) — a note\n" for at in range(200 - len(lines))]
+    (folder / "MEMORY.md").write_text("".join([*lines, *more]))
+    before = content(folder)
+    mirror = Mirror(folder, format_named("claude-code"), folder.parent / "state.db")
+    mirror.make()
+    mirror.settle(NOW)
+    a_run(mirror.state)
+    with changing(mirror.state) as file:
+        changes = ProposalChanges(file, "run-1", "proposal-1", timestamp(NOW))
+        rule = a_memory("rule", "Ask before each release.", tenant="feedback", generation=1)
+        changes.insert_memory(rule, "m", to_blob(embedder.encode([rule.content])[0]), [])
+    decide(mirror.state, a_decision(operation="extract", derived="rule", tenant="feedback"))
+    pulled = mirror.settle(NOW)
+    assert list(pulled.stale) == ["proposal-1"]
+    assert "its agent takes 200" in pulled.stale["proposal-1"]
+    assert content(folder) == before
+    assert mirror.settle(NOW).stale == {}

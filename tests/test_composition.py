@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from texts import sources
 
 from slowwave.consolidation.comparison.coverage import Coverage
-from slowwave.consolidation.planning.composition import compose_synthesis, tells_already
+from slowwave.consolidation.planning.composition import already_says, compose_synthesis
 from slowwave.consolidation.planning.demand_groups import rule_drafts
 from slowwave.consolidation.proposals import Draft, Source
 from slowwave.consolidation.text.dates import DATE_MARK
@@ -165,11 +165,11 @@ def test_a_text_tells_already_what_one_of_its_sentences_says() -> None:
         "The api moved to port 80 yesterday.",
     )
     # "Yesterday" is the same day only for what was said on the day that stands in front.
-    assert tells_already(owner, replace(told, observed_at="2026-01-07T12:00:00+00:00"))
-    assert not tells_already(owner, told)
-    assert tells_already(owner, passive)
-    assert not tells_already(owner, longer)
-    assert not tells_already(owner, other)
+    assert already_says(owner, replace(told, observed_at="2026-01-07T12:00:00+00:00"))
+    assert not already_says(owner, told)
+    assert already_says(owner, passive)
+    assert not already_says(owner, longer)
+    assert not already_says(owner, other)
 
 
 def test_a_sentence_is_left_out_for_what_tells_the_one_that_tells_it() -> None:
@@ -229,4 +229,4 @@ def test_what_was_said_of_yesterday_on_two_days_is_two_things() -> None:
     later = replace(second, observed_at="2026-03-09T09:00:00+00:00")
     assert first.observed_at[:10] != later.observed_at[:10]
     assert compose_synthesis([first, later]).told_by == {}
-    assert not tells_already(first, later)
+    assert not already_says(first, later)

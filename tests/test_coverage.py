@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from texts import sources
 
 from slowwave.consolidation.comparison.coverage import Coverage
-from slowwave.consolidation.planning.composition import compose_synthesis, tells_already
+from slowwave.consolidation.planning.composition import already_says, compose_synthesis
 from slowwave.consolidation.text.reading import read
 
 # The same wordings again and again, so that each is read by the model once.
@@ -261,8 +261,8 @@ def test_the_place_of_the_teller_is_given_and_the_same_words_come_first(coverage
 
 
 def test_what_is_lacking_is_said_in_words_for_a_person(coverage: Coverage) -> None:
-    lacking = coverage.lacking(read(PLAIN), read("The invoices are settled on the 3rd at 10:00."))
-    assert lacking == "only one of them names helvi"
+    missing = coverage.missing(read(PLAIN), read("The invoices are settled on the 3rd at 10:00."))
+    assert missing == "only one of them names helvi"
 
 
 def test_what_only_two_sentences_together_say_is_not_told(coverage: Coverage) -> None:
@@ -292,8 +292,8 @@ def test_another_sentence_behind_the_teller_never_makes_it_tell_less(
     source, owner = sources(said, standing)
     more = data.draw(st.sampled_from(WORDINGS))
     longer = replace(owner, text=f"{standing} {more}")
-    if tells_already(owner, source, coverage.find_covering):
-        assert tells_already(longer, source, coverage.find_covering)
+    if already_says(owner, source, coverage.find_covering):
+        assert already_says(longer, source, coverage.find_covering)
     readings = [read(standing)]
     if coverage.find_covering(read(said), readings) is not None:
         assert coverage.find_covering(read(said), [*readings, read(more)]) is not None

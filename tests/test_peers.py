@@ -7,13 +7,22 @@ import os
 import shutil
 import subprocess
 import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
+import live_agent
 import pytest
 from nights import of_one_thing
 from test_cli import Cli, cli
 from test_foreign import FORMATS, SAMPLES, consolidated
+from test_foreign_vectors import check_search_tables
+
+from slowwave.consolidation.vectors.embedder import SentenceEmbedder
+from slowwave.store.formats.registry import format_named, recognised
 
 __all__ = ["cli"]  # a fixture of test_cli, asked for by name
 
@@ -128,9 +137,15 @@ def test_hermes_reads_what_stays_sees_no_drift_and_goes_on(
     assert not any("elm" in one for one in entries)
 
 
-def talk(python: Path, script: str, path: Path, *calls: tuple[object, ...]) -> list[Any]:
-    """Make calls to a real package, and return what each of them gave."""
-    told = run(python / "bin" / "python", SCRIPTS / script, path, json.dumps(calls))
+def talk(
+    python: Path, script: str, path: Path, *calls: tuple[object, ...], url: str | None = None
+) -> list[Any]:
+    """Make calls to a real package, and return what each of them gave.
+
+    url: where it finds an embedding model; by default it has one of its own.
+    """
+    urls = [] if url is None else [url]
+    told = run(python / "bin" / "python", SCRIPTS / script, path, json.dumps(calls), *urls)
     return [json.loads(line) for line in told.splitlines()]
 
 
@@ -153,6 +168,69 @@ def test_mcp_memory_service_finds_what_stays_and_goes_on(
     assert cli("undo", path, first).code == 0
     (found,) = talk(python, script, path, search)
     assert sorted(found) == sorted([*told, "Plays the tuba"])
+
+
+@contextmanager
+def embedding_server(embedder: SentenceEmbedder) -> Iterator[str]:
+    """Provide the address of a model that gives the packaged one's vectors."""
+
+    class Embedding(BaseHTTPRequestHandler):
+        def log_message(self, *_: object) -> None:
+            """Say nothing."""
+
+        def do_POST(self) -> None:
+            asked = json.loads(self.rfile.read(int(self.headers["content-length"])))
+            texts = asked["input"] if isinstance(asked["input"], list) else [asked["input"]]
+            vectors = embedder.encode(texts).tolist()
+            data = [{"index": at, "embedding": one} for at, one in enumerate(vectors)]
+            told = json.dumps({"data": data, "model": "words"}).encode()
+            self.send_response(200)
+            self.send_header("content-type", "application/json")
+            self.send_header("content-length", str(len(told)))
+            self.end_headers()
+            self.wfile.write(told)
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Embedding) as server:
+        thread = threading.Thread(target=server.serve_forever)
+        thread.start()
+        yield f"http://127.0.0.1:{server.server_port}/v1/embeddings"
+        server.shutdown()
+        thread.join()
+
+
+def test_mcp_memory_service_finds_a_text_that_was_added_and_goes_on(
+    peers: Path, tmp_path: Path, cli: Cli, embedder: SentenceEmbedder
+) -> None:
+    python, script = peers / "mcp-memory-service", "memory_service.py"
+    path = tmp_path / "sqlite_vec.db"
+    told = [*of_one_thing(), "The moon is far"]
+    search = ("retrieve", "who has the database pager at weekends")
+    with embedding_server(embedder) as url:
+        stored = talk(python, script, path, *(("store", text) for text in told), url=url)
+        assert all(done for done, _ in stored)
+        run_id = consolidated(cli, "mcp-memory-service", path)
+        found, orphans = talk(python, script, path, search, ("list_superseded_orphans",), url=url)
+        assert orphans == []
+        assert found[0] not in told
+        assert len(found) == 2
+        check_search_tables(path)
+        (refused, _), (stored_anew, _), found, _ = talk(
+            python,
+            script,
+            path,
+            ("store", told[0]),
+            ("store", "Plays the tuba"),
+            search,
+            ("purge_deleted", 0),
+            url=url,
+        )
+        assert (refused, stored_anew, len(found)) == (False, True, 3)
+        consolidated(cli, "mcp-memory-service", path)
+        assert cli("undo", path, run_id).code == 0
+        check_search_tables(path)
+        found, orphans = talk(python, script, path, search, ("list_superseded_orphans",), url=url)
+    assert sorted(found) == sorted([*told, "Plays the tuba"])
+    assert orphans == []
 
 
 def test_langgraph_finds_what_stays_and_goes_on(peers: Path, tmp_path: Path, cli: Cli) -> None:
@@ -191,6 +269,77 @@ def test_langgraph_finds_a_text_that_was_added(peers: Path, tmp_path: Path, cli:
     assert cli("undo", path, done).code == 1
     (found,) = talk(python, script, path, ("search", "x"))
     assert [one["content"] for one in found.values()] == ["A heron nests there."]
+
+
+THINGS = [live_agent.thing(number) for number in range(12)]
+TWICE = [text + end for text in THINGS for end in ("", ".")]
+
+
+def tell_server(peers: Path, path: Path) -> None:
+    server = Server(peers, path)
+    entity = {"name": "sheds", "entityType": "place", "observations": []}
+    server.call("create_entities", entities=[entity])
+    for text in TWICE:
+        told = {"entityName": "sheds", "contents": [text]}
+        server.call("add_observations", observations=[told])
+
+
+def tell_hermes(peers: Path, path: Path) -> None:
+    calls = [one for text in TWICE for one in (("add", "memory", text), ("pause", 0.2))]
+    done = Hermes(peers, path.parents[1]).call(*calls)
+    assert all(one["success"] for one in done[::2])
+
+
+def tell_memory_service(peers: Path, path: Path) -> None:
+    calls: list[tuple[object, ...]] = []
+    for text in TWICE:
+        calls += [("store", text), ("pause", 0.2)]
+    done = talk(peers / "mcp-memory-service", "memory_service.py", path, *calls)
+    assert all(stored for stored, _ in done[::2])
+
+
+def tell_langgraph(peers: Path, path: Path) -> None:
+    calls: list[tuple[object, ...]] = []
+    for number, text in enumerate(TWICE):
+        calls += [("put", "x", str(number), {"content": text}), ("pause", 0.2)]
+    talk(peers / "langgraph", "langgraph_store.py", path, *calls)
+
+
+WRITERS = {
+    "mcp-server-memory": ("memory.jsonl", tell_server),
+    "hermes": ("memories/MEMORY.md", tell_hermes),
+    "mcp-memory-service": ("sqlite_vec.db", tell_memory_service),
+    "langgraph": ("store.db", tell_langgraph),
+}
+
+
+@pytest.mark.parametrize("name", WRITERS)
+def test_a_real_program_that_writes_all_the_while_loses_nothing(
+    name: str, peers: Path, tmp_path: Path, cli: Cli
+) -> None:
+    file, tell = WRITERS[name]
+    path = tmp_path / file
+    path.parent.mkdir(exist_ok=True)
+    night = ("maintain", path, "--consolidate", "--format", name, "--quiet")
+    failed: list[BaseException] = []
+
+    def write() -> None:
+        try:
+            tell(peers, path)
+        except BaseException as error:  # noqa: BLE001 - raised below
+            failed.append(error)
+
+    writer = threading.Thread(target=write)
+    writer.start()
+    while writer.is_alive():
+        if path.exists() and recognised(path):
+            assert cli(*night).code in (0, 3, 11)
+        writer.join(0.05)
+    assert failed == []
+    assert cli(*night).code == 0
+    with format_named(name).opened(path, writes=False) as opened:
+        texts = [one.text.rstrip(".") for one in opened.records]
+    assert sorted(texts) == sorted(THINGS)
 
 
 def test_claude_code_loads_the_index_that_a_run_left(peers: Path, tmp_path: Path, cli: Cli) -> None:

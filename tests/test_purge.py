@@ -13,15 +13,18 @@ import night as fixture
 import pytest
 from builders import NOW, a_decision, a_memory, a_run, changing, copy_of, decide, put
 from figures import Figures
-from nights import execute, fill, night, of_one_thing, picture, rows, told
+from nights import execute, fill, more_of_it, night, of_one_thing, picture, rows, told
 
 from slowwave.cli.app import run
+from slowwave.consolidation.recall.index import RecallIndex, read_recallable_of
+from slowwave.consolidation.recall.search import Wish, search
 from slowwave.consolidation.running.outcome import Outcome
 from slowwave.consolidation.vectors.embedder import SentenceEmbedder
 from slowwave.store.check import check_file
 from slowwave.store.errors import StoreError
 from slowwave.store.exchange import export_lines, import_lines
 from slowwave.store.file import create_file, open_reading, open_writing
+from slowwave.store.history import history_lines
 from slowwave.store.purge import KEPT_DAYS, Kept, Needs, find_purgeable, purge, purged_by
 from slowwave.store.records import Memory, timestamp
 
@@ -234,11 +237,6 @@ def slept(tmp_path_factory: pytest.TempPathFactory, embedder: SentenceEmbedder) 
     create_file(path)
     fill(path, told(of_one_thing(), "oncall"))
     night(path, embedder)
-    # What was not brought together would keep its neighbours from going.
-    execute(
-        path,
-        "UPDATE memories SET status = 'archived' WHERE status = 'active' AND layer = 'working'",
-    )
     assert superseded(path)
     return path
 
@@ -299,14 +297,32 @@ def test_a_second_purge_does_nothing(file_of_a_month: Path, embedder: SentenceEm
     assert file_of_a_month.read_bytes() == before
 
 
-def test_what_active_memories_are_compared_with_stays_with_its_whole_family(
+def test_what_active_memories_are_compared_with_goes_and_is_compared_with_still(
+    file_of_a_month: Path, embedder: SentenceEmbedder, tmp_path: Path
+) -> None:
+    """What was purged keeps apart, and brings together, what it did before."""
+    purged_file, whole_file = file_of_a_month, copy_of(file_of_a_month, tmp_path / "whole.db")
+    assert set(only_purge(purged_file, embedder, LATER).purged.ids) == superseded(whole_file)
+    assert superseded(purged_file) == set()
+    plans = []
+    for path in (purged_file, whole_file):
+        fill(path, told(more_of_it(), "more", first_day=20))
+        plans.append(night(path, embedder, dry_run=True, now=LATER).plan)
+    assert plans[0].proposals
+    assert plans[0] == plans[1]
+
+
+def test_a_question_in_the_words_of_what_was_purged_finds_what_took_its_place(
     file_of_a_month: Path, embedder: SentenceEmbedder
 ) -> None:
-    path = file_of_a_month
-    fill(path, ["Oksana is on call for the databases on weekends now and then."])
-    outcome = only_purge(path, embedder, LATER)
-    assert outcome.purged.ids == ()
-    assert outcome.purged.kept.neighbours == len(superseded(path))
+    hits = []
+    for _ in range(2):
+        index = RecallIndex(read_recallable_of(file_of_a_month, (), embedder.name), embedder)
+        wish = Wish("who has the database pages of a weekend?", 3)
+        hits.append([(one.memory.id, one.key.id) for one in search(index, wish, timestamp(LATER))])
+        only_purge(file_of_a_month, embedder, LATER)
+    assert hits[0] == hits[1]
+    assert hits[0][0][0] != hits[0][0][1]
 
 
 @pytest.mark.parametrize("flavour", fixture.FLAVOURS)
@@ -336,7 +352,7 @@ def test_a_night_after_a_purge_proposes_nothing_and_a_purge_after_it_deletes_not
     assert after.purged.kept == outcome.purged.kept
     assert whole(memory_file)
     figures.add("memories purged", len(outcome.purged.ids))
-    figures.add("memories spared for what they keep apart", outcome.purged.kept.neighbours)
+    figures.add("memories kept though superseded long ago", len(outcome.purged.staying))
 
 
 def test_a_purge_after_a_night_is_a_run_of_its_own(
@@ -387,8 +403,9 @@ def test_export_and_import_of_all_give_the_same_lineage(
     copy = tmp_path / "copy.db"
     create_file(copy)
     with open_reading(file_of_a_month) as file, open_writing(copy) as to:
-        import_lines(to, [line.encode() for line in export_lines(file, everything=True)], NOW)
-    tables = ("synthesized_from", "memories")
+        lines = [*export_lines(file, everything=True), *history_lines(file)]
+        import_lines(to, [line.encode() for line in lines], NOW)
+    tables = ("synthesized_from", "memories", "witnesses", "witness_vectors")
     assert picture(copy, tables) == picture(file_of_a_month, tables)
     assert whole(copy)
 

@@ -161,11 +161,11 @@ def test_a_dry_run_says_what_would_wait_and_counts_it_as_not_done(smoke: Path, c
 def test_a_dry_run_that_asks_a_model_says_what_would_wait_too(memory_file: Path, cli: Cli) -> None:
     cli("import", memory_file, RETOLD)
     options = ("--replay", ANSWERS, "--json")
-    foretold = reviewed_night(cli, memory_file, "risky", "--dry-run", "--ask", *options).json
+    expected_result = reviewed_night(cli, memory_file, "risky", "--dry-run", "--ask", *options).json
     done = reviewed_night(cli, memory_file, "risky", *options).json
     waited = {one["id"]: one["why"] for one in done["proposals"] if one["state"] == "pending"}
-    assert waited.items() <= {one["id"]: one["why"] for one in foretold["proposals"]}.items()
-    assert done["after"] == foretold["after"]
+    assert waited.items() <= {one["id"]: one["why"] for one in expected_result["proposals"]}.items()
+    assert done["after"] == expected_result["after"]
 
 
 # ---- looking ----

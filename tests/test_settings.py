@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import pytest
+import readme
 from nights import fill, told
 from test_cli import Cli, cli
 from test_plan import TWINS
@@ -134,3 +136,16 @@ def test_what_is_wrong_in_the_config_is_told_with_its_name(
     assert ended.code == 2
     assert "slowwave.toml" in ended.err
     assert said in ended.err
+
+
+def test_the_page_of_the_configuration_has_every_key_and_its_example_is_accepted(
+    memory_file: Path, cli: Cli
+) -> None:
+    page = readme.CONFIGURATION.read_text("utf-8")
+    table = readme.block(page, "keys")
+    assert set(re.findall(r"^\| `(\w+)` \|", table, re.MULTILINE)) == KEYS
+    example = re.search(r"```toml\n(.*?)```", page, re.DOTALL)
+    assert example is not None
+    memory_file.with_name("slowwave.toml").write_text(example[1].replace("enabled = true", ""))
+    ended = cli("maintain", memory_file, "--all", "--min-new", "1", "--json")
+    assert (ended.code, ended.json["gate"]["name"]) == (0, "min_new")

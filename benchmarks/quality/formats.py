@@ -26,8 +26,10 @@ from rich.console import Console
 from rich.table import Table
 
 from fixtures.night import FLAVOURS, Night, Told, lines, load
+from fixtures.real_vec0 import make_memory_service
 from slowwave.consolidation.options import CycleOptions
 from slowwave.consolidation.vectors.embedder import Embedder, SentenceEmbedder
+from slowwave.store.formats.lent_model import LentModel
 from slowwave.store.formats.registry import format_named
 from slowwave.store.mirror.mirror import Mirror
 
@@ -88,16 +90,18 @@ def _database(folder: Path, name: str) -> Path:
 
 
 def _memory_service(folder: Path, memories: Sequence[Row]) -> Path:
-    path = _database(folder, "mcp-memory-service")
-    with closing(sqlite3.connect(path)) as db, db:
-        db.execute("DELETE FROM memories")
-        db.executemany(
-            "INSERT INTO memories (content_hash, content, tags, created_at) VALUES (?, ?, '', ?)",
-            [
-                (one["id"], one["content"], datetime.fromisoformat(one["observed_at"]).timestamp())
-                for one in memories
-            ],
-        )
+    path = folder / "agent.db"
+    make_memory_service(
+        path,
+        [
+            {
+                "content": one["content"],
+                "created_at": datetime.fromisoformat(one["observed_at"]).timestamp(),
+            }
+            for one in memories
+        ],
+        SentenceEmbedder().encode,
+    )
     return path
 
 
@@ -115,6 +119,21 @@ def _langgraph(folder: Path, memories: Sequence[Row]) -> Path:
     return path
 
 
+def _langgraph_with_vectors(folder: Path, memories: Sequence[Row]) -> Path:
+    path = _langgraph(folder, memories)
+    vectors = SentenceEmbedder().encode([one["content"] for one in memories])
+    with closing(sqlite3.connect(path)) as db, db:
+        db.execute(
+            "CREATE TABLE store_vectors (prefix, key, field_name, embedding, created_at, "
+            "updated_at, PRIMARY KEY (prefix, key, field_name))"
+        )
+        db.executemany(
+            "INSERT INTO store_vectors VALUES ('memories', ?, 'content', ?, NULL, NULL)",
+            [(one["id"], vector.tobytes()) for one, vector in zip(memories, vectors, strict=True)],
+        )
+    return path
+
+
 WRITERS: dict[str, Callable[[Path, Sequence[Row]], Path]] = {
     "mcp-server-memory": _server_memory,
     "markdown": _markdown,
@@ -122,6 +141,7 @@ WRITERS: dict[str, Callable[[Path, Sequence[Row]], Path]] = {
     "hermes": _hermes,
     "mcp-memory-service": _memory_service,
     "langgraph": _langgraph,
+    "langgraph, vectors": _langgraph_with_vectors,
 }
 
 
@@ -196,10 +216,12 @@ def _side_by_side(dream: Path, embedder: Embedder) -> Iterator[tuple[str, ...]]:
 
 def _maintained(path: Path, name: str, state: Path, embedder: Embedder) -> Mirror:
     """Let a night go over another agent's file."""
-    mirror = Mirror(path, format_named(name), state)
+    format = format_named(name)
+    format.model = LentModel(embedder.name, embedder.encode)
+    mirror = Mirror(path, format, state)
     mirror.make()
     mirror.settle(datetime.now(UTC))
-    takes_texts = mirror.format.takes_texts(path)
+    takes_texts = mirror.format.why_no_texts(path) is None
     night(mirror.state, embedder, options=CycleOptions() if takes_texts else _MERGES)
     mirror.settle(datetime.now(UTC))
     return mirror
@@ -232,7 +254,7 @@ def main() -> None:
         for name, write in WRITERS.items():
             with TemporaryDirectory() as folder:
                 path = write(Path(folder), told)
-                mirror = _maintained(path, name, Path(folder) / "state.db", embedder)
+                mirror = _maintained(path, name.split(",")[0], Path(folder) / "state.db", embedder)
                 with mirror.format.opened(mirror.path, writes=False) as other:
                     texts = [one.text for one in other.records]
                 table.add_row(flavour, name, *_figures(mirror.state, known, texts))

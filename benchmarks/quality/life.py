@@ -23,7 +23,7 @@ from pathlib import Path
 from fixtures.night import FLAVOURS, Night, Told, lines, load
 from slowwave.consolidation.model.calls import Endpoint
 from slowwave.consolidation.model.writer import ModelWriter
-from slowwave.consolidation.planning.conflicts import standing_conflicts
+from slowwave.consolidation.planning.conflicts import current_conflicts
 from slowwave.consolidation.running.outcome import Outcome
 from slowwave.consolidation.vectors.embedder import Embedder, SentenceEmbedder
 from slowwave.consolidation.writing.writer import Writer
@@ -120,7 +120,7 @@ def life_of(path: Path, before: Sequence[Stored], gold: Json) -> Life:
         before=before,
         after=_stored(path),
         edges=_edges(path),
-        conflicts=[one.sources for one in standing_conflicts(path, (), timestamp(NOW))],
+        conflicts=[one.sources for one in current_conflicts(path, (), timestamp(NOW))],
         gold=gold_of(gold, {one.id: one.content for one in before}),
     )
 

@@ -268,7 +268,7 @@ class AgentMemory:
             return Stats(counts, count_by_status(file, mine), self._last_run(file))
 
     def _options(self) -> CycleOptions:
-        """Return what a run for this tenant is told; of an empty file there is none to name."""
+        """Return the options of a run for this tenant; of an empty file there is none to name."""
         with open_reading(self._path) as file:
             mine = (self._tenant,) if tenants(file) else ()
         return CycleOptions(tenants=mine, shown={"tenant": list(mine)})

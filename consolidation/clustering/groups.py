@@ -4,7 +4,9 @@ DBSCAN finds what hangs together, but chains: at a distance of 0.30 its largest 
 of 2,541 real memories. Average linkage cut at the same distance, inside each of its clusters,
 equals average linkage over everything and scored best against labelled groups; the conflicts that
 the guards find are then kept apart inside each of those. With two as its least cluster, DBSCAN
-drops only what has no neighbour at all: it spares average linkage the rows that stand alone.
+drops only what has no neighbour at all: it spares average linkage the rows without one. A core of
+three for syntheses and of five for rules was measured, too: the three nights and three of the four
+lives came out the same, and on life-fresh two memories fewer were folded rightly, 64 of 66.
 """
 
 from __future__ import annotations

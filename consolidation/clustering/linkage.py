@@ -108,7 +108,7 @@ class _Clusters:
             np.maximum.at(best, ends, self._mean)
         top = (self._mean == best[self._left]) & (self._mean == best[self._right])
         left, right = self._left[top], self._right[top]
-        # Of equally similar ones as if by lot, so that of many twins many find a partner at once.
+        # Of equally similar ones at random, so that of many twins many find a partner at once.
         order = np.argsort(
             (left.astype(np.int64) * _LOTS[0] + right.astype(np.int64) * _LOTS[1]) % _LOTS[2],
             kind="stable",

@@ -129,7 +129,7 @@ def similar_pairs(
     With `fresh`, sorted rows, only the pairs that one of those is in. Blocks of a float32 matrix
     product, each pair once, and a block is dropped as soon as its pairs are taken, so that memory
     grows with the pairs and not with n * n. Exact below `CELLS_FROM` rows, and with `fresh`.
-    `report` is told how many blocks are done of how many.
+    `report` is called with how many blocks are done of how many.
     """
     import numpy as np
 
@@ -182,7 +182,7 @@ def _near(
 def cosines(
     vectors: NDArray[np.float32], left: NDArray[np.int32], right: NDArray[np.int32]
 ) -> NDArray[np.float64]:
-    """Return each pair of rows' cosine, shape (pairs,), the same whatever stands beside it."""
+    """Return each pair of rows' cosine, shape (pairs,), the same whatever else is compared."""
     import numpy as np
 
     found = np.empty(len(left))

@@ -1,4 +1,4 @@
-"""Vectors to parcels of a bounded size, in which what lies near stands together."""
+"""Vectors to parcels of a bounded size, in which near vectors are together."""
 
 from __future__ import annotations
 

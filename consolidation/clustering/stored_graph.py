@@ -35,7 +35,7 @@ class StoredGraph:
     def __init__(
         self, parts: Sequence[bytes] = (), report: Callable[[int, int], None] | None = None
     ) -> None:
-        """Take the parts that the file has; `report` is told how many blocks are compared."""
+        """Take the parts that the file has; `report` gets how many blocks are compared."""
         self._parts = tuple(parts)
         self._report = report
         # How many of the parts stay, and what comes behind them.

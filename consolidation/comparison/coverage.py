@@ -79,7 +79,7 @@ class Coverage:
             gap = Gap("words", said.text)
         return gap
 
-    def lacking(self, said: Reading, teller: Reading) -> str:
+    def missing(self, said: Reading, teller: Reading) -> str:
         """Return in a few words what one text says and another does not."""
         gap = self.gap(said, teller)
         return WHY[gap.kind].format(gap.said) if gap is not None else "told in other words"
@@ -145,7 +145,7 @@ def _share_words(said: Reading, teller: Reading) -> bool:
 
 
 def _nearest(here: SentenceVectors, there: SentenceVectors) -> tuple[float, ...]:
-    """Find how near each word of one sentence lies to one of another; the same stem is 1."""
+    """Find how near each word of one sentence is to one of another; the same stem is 1."""
     if not len(there.words):
         return (0.0,) * len(here.words)
     stems = frozenset().union(*there.stems)

@@ -48,7 +48,7 @@ class Gap:
     said: str
 
 
-# What a person is told of a gap.
+# What a person reads of a gap.
 WHY = {
     "value": "only one of them says {}",
     "name": "only one of them names {}",

@@ -70,7 +70,7 @@ def restates(rule: str, text: str, likelihood: Likelihood) -> bool:
         and not _opposed(one.whole, other.whole)
         and _in_one_order(one.whole, other.whole)
         and not any(permission(one.core, other.core))
-        and _is_told(rule, text, likelihood)
+        and _is_entailed(rule, text, likelihood)
     )
 
 
@@ -88,7 +88,7 @@ def may_restate(rule: str, text: str) -> bool:
     )
 
 
-def _is_told(rule: str, text: str, likelihood: Likelihood) -> bool:
+def _is_entailed(rule: str, text: str, likelihood: Likelihood) -> bool:
     """Whether a rule has a text's words in their order, or the network finds the text told by it.
 
     Of two that differ in one word, or in nothing but their order, it knows too little.

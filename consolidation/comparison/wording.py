@@ -18,7 +18,7 @@ _PASSIVE = frozenset({"by", "was", "were"})
 
 def other_term(left: Reading, right: Reading) -> Iterator[Objection]:
     """Find the same sentence but for a word or two: "the company cars" against "the vans"."""
-    # With other little words beside it, the verb may be another one for the same.
+    # With other little words next to it, the verb may be another one for the same.
     fits = len(left.stems) == len(right.stems) and left.telling == right.telling
     shared = _in_both(left.stems, right.stems) if fits else None
     if shared is None:

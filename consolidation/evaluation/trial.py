@@ -5,7 +5,7 @@ from __future__ import annotations
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -132,7 +132,8 @@ class Trials:
                     keep_answers(file, self._answers, timestamp(self._now))
             outcome = run_cycle(
                 copy,
-                options,
+                # What ages is no matter of how well the night tells the rest.
+                replace(options, expire=False, decay=False, limit=None, purge=False),
                 self._embedder,
                 writer,
                 self._now,

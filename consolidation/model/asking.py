@@ -25,7 +25,7 @@ class Call:
 
     form: AnswerForm
     messages: Messages
-    # What it may use, and what is to be told of it.
+    # What it may use, and what is to be reported of it.
     pending: PendingCall
 
 

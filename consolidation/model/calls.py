@@ -297,7 +297,7 @@ class ServedModel:
                 **self._window(call),
             )
         except OpenAIError as error:
-            # A server that says no charges nothing; what became of the others nobody knows.
+            # A server that says no charges nothing; what became of the others is unknown.
             if (status_of(error) or 0) < 300:
                 call.pending.lose()
             raise

@@ -60,7 +60,7 @@ class WindowDialogue:
 def share_usage(used: Usage, count: int) -> list[Usage]:
     """Share out what calls took over what came of them, to the last token.
 
-    Requests and kept answers cannot be divided: they stand with the first.
+    Requests and kept answers cannot be divided: they count with the first.
     """
     cost = None if used.cost_usd is None else used.cost_usd / count
     asked, answered = _split(used.prompt_tokens, count), _split(used.completion_tokens, count)

@@ -126,7 +126,7 @@ class Dispatcher(Generic[Made]):
             outcome: Answer | BaseException
             try:
                 outcome = self._model.ask(call)
-            except BaseException as error:  # noqa: BLE001 - it is told where the answer would be
+            except BaseException as error:  # noqa: BLE001 - it is reported in place of the answer
                 outcome = error
             with self._lock:
                 if call.pending in self._flying:  # otherwise it was given up

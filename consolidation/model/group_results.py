@@ -35,7 +35,7 @@ class FaultyGroup:
 
 @dataclass(frozen=True)
 class DoubtedGroup:
-    """A group that stands unless a second opinion is against it."""
+    """A group that is carried out unless a second opinion is against it."""
 
     group: Group
     suggestion: Suggestion

@@ -38,7 +38,7 @@ class Suggestions:
     """Groups of answers about one window, each memory in one of them."""
 
     def __init__(self, window: Window, sources: Sequence[Source], key: str) -> None:
-        """Take the window with its sources. key: of the model and of what it was told."""
+        """Take the window with its sources. key: of the model and of its instructions."""
         self._window = window
         self._source = {source.id: source for source in sources}
         self._hash = dict(zip(window.memories, window.content_hashes, strict=True))

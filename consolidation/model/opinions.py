@@ -54,7 +54,7 @@ def faults_after_opinions(
         item, fault = doubt.item, doubt.fault
         if objection is None and isinstance(item, SentenceToJudge) and item.words:
             objection = (
-                None if verifier.may_tell(item.by, item.said) else "it is out of the question"
+                None if verifier.may_entail(item.by, item.said) else "it is out of the question"
             )
         if doubt.is_of_a_voice:
             restating += [fault.source] if objection is None and fault.source else []

@@ -119,7 +119,7 @@ def _is_no_json(line: bytes) -> bool:
 
 
 class Recorder:
-    """Appends answers to a file, each as a whole line. Safe in threads, and beside other runs."""
+    """Appends answers to a file, each as a whole line. Safe in threads, and next to other runs."""
 
     def __init__(self, path: Path) -> None:
         """Open the file, or make it. Raises `RecordingError` if it is no recording."""
@@ -192,7 +192,7 @@ def _line(value: Mapping[str, Any]) -> bytes:
 
 
 class _Missing:
-    """The prompts that a recording does not know, in a file beside it. Safe in threads."""
+    """The prompts that a recording does not know, in a file next to it. Safe in threads."""
 
     def __init__(self, path: Path) -> None:
         """Remove what an earlier run left. Raises `RecordingError`."""
@@ -241,7 +241,7 @@ class ReplayedModel:
         return answer_tokens if self._behind is None else self._behind.limit(answer_tokens)
 
     def ask(self, call: Call) -> Answer:
-        """Return the recorded answer. Raises `CallFailed` if nobody knows one."""
+        """Return the recorded answer. Raises `CallFailed` if there is none."""
         known = self._answers.get(question_key(self._name, call.messages))
         if known is not None:
             self.note_kept(call.messages, known)

@@ -52,7 +52,7 @@ class Suggestion:
     # The ids of those that leave for a rule only if a second opinion is that it says all of them.
     voices: frozenset[str] = frozenset()
 
-    # What is told of it where it is not as the model said it.
+    # What is reported of it where it is not as the model said it.
     why: str | None = None
 
     def turned_down(self, why: Sequence[str]) -> Suggestion:

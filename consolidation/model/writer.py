@@ -76,7 +76,7 @@ class ModelWriter:
 
     @property
     def key(self) -> str:
-        """The hash of the model, of who checks it if that is another, and of what it is told."""
+        """The hash of the model, of its checker if that is another, and of its instructions."""
         checker = "" if self.checker == self.model else f"\n{self.checker}"
         told = f"{self._endpoint.model}{checker}\n{prompts.INSTRUCTIONS}"
         return hashlib.sha256(told.encode()).hexdigest()

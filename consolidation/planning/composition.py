@@ -129,10 +129,10 @@ def compose_next_update(
     return Draft((*compose_update(stages).claims, Claim(before, cited)))
 
 
-def tells_already(owner: Source, source: Source, teller: Teller = in_the_same_words) -> bool:
+def already_says(owner: Source, source: Source, teller: Teller = in_the_same_words) -> bool:
     """Whether one memory tells all that another tells."""
     owner_units = _units_of_owner(owner)
-    return all(_told_by(unit, owner_units, teller) is not None for unit in _units(source))
+    return all(_said_by(unit, owner_units, teller) is not None for unit in _units(source))
 
 
 def richness(source: Source) -> int:
@@ -155,7 +155,7 @@ def _chosen(
     # What tells one that tells it tells it, too: whom each sentence is left out for.
     teller_of = {unit: unit for unit in owner_units}
     for unit in sorted(units, key=lambda one: (-one.richness, len(one.reading.text), places[one])):
-        by = _told_by(unit, list(teller_of), teller)
+        by = _said_by(unit, list(teller_of), teller)
         if by is None:
             kept.append(unit)
         teller_of[unit] = unit if by is None else teller_of[by]
@@ -163,7 +163,7 @@ def _chosen(
     return sorted(kept, key=places.__getitem__), told
 
 
-def _told_by(unit: _Unit, kept: Sequence[_Unit], teller: Teller) -> _Unit | None:
+def _said_by(unit: _Unit, kept: Sequence[_Unit], teller: Teller) -> _Unit | None:
     """Find who tells a sentence; "it broke yesterday" is told on its own day alone."""
     day = unit.source.observed_at[:10]
     if unit.reading.deictic:

@@ -18,7 +18,7 @@ from slowwave.store.shown_to_model import Dispute, read_disputes
 from .dated_memories import dated_memories
 
 
-def standing_conflicts(path: Path, chosen: Sequence[str], now: str) -> list[Conflict]:
+def current_conflicts(path: Path, chosen: Sequence[str], now: str) -> list[Conflict]:
     """Return the conflicts of the tenants named, or of all. Raises `StoreError`.
 
     The file is only read, and needs no vectors. What a run would merge or make a rule of first

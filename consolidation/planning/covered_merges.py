@@ -8,7 +8,7 @@ from itertools import product
 from slowwave.consolidation import thresholds
 from slowwave.consolidation.proposals import Proposal
 
-from .composition import richness, tells_already
+from .composition import already_says, richness
 from .tenant_planner import TenantPlanner
 from .topic_groups import TopicGroups
 
@@ -79,19 +79,19 @@ class CoveredMerges:
     def _survivor(self, row: int, tellers: Sequence[int], survivor_of: Mapping[int, int]) -> int:
         """Find what a memory leaves for: where one that tells it went; itself if none does."""
         for one in tellers:
-            if self._may_tell(survivor_of[one], row) and self._tells(one, row):
+            if self._may_cover(survivor_of[one], row) and self._covers(one, row):
                 return survivor_of[one]
         return row
 
-    def _may_tell(self, teller: int, row: int) -> bool:
+    def _may_cover(self, teller: int, row: int) -> bool:
         """Whether nothing but their words can keep one memory from telling another."""
         one, other = self._planner.id(teller), self._planner.id(row)
         against = one in self._topic_groups.opponents.get(other, ())
         return not against and self._planner.may_stand_for(teller, row)
 
-    def _tells(self, teller: int, row: int) -> bool:
+    def _covers(self, teller: int, row: int) -> bool:
         source = self._view.source
-        return tells_already(source(teller), source(row), self._planner.find_covering)
+        return already_says(source(teller), source(row), self._planner.find_covering)
 
 
 def _parts(rows: list[int], most: int) -> list[list[int]]:

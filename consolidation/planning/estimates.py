@@ -79,14 +79,14 @@ def estimate_opinions(shown: str, items: int) -> Estimate:
 
 
 def estimate_undecided(sources: Sequence[Source]) -> int:
-    """Estimate what one group adds to a call, beside the instructions: `Undecided.tokens`."""
+    """Estimate what one group adds to a call, besides the instructions: `Undecided.tokens`."""
     return estimate_window(sources).total - TOKENS_OF_INSTRUCTIONS
 
 
 def estimate_asking(undecided: Sequence[Undecided]) -> Asking:
     """Estimate the calls and tokens of asking about all groups; a call is about one tenant.
 
-    A model is shown what lies near them, too: it is at least so much.
+    A model is shown what is near them, too: it is at least so much.
     """
     by_tenant: dict[str, int] = {}
     for one in undecided:

@@ -42,7 +42,7 @@ class NearPair:
 
     @property
     def conflicting(self) -> bool:
-        """Whether the two must stay two as long as nobody knows better."""
+        """Whether the two must stay two until a model or a person knows better."""
         return self.objection is not None and self.objection.conflict
 
 
@@ -86,7 +86,7 @@ def text_classes(view: TenantView, rank: Rank) -> dict[int, list[list[int]]]:
         elif active:
             classes: dict[frozenset[str], list[int]] = {}
             for row in sorted(active, key=rank):
-                classes.setdefault(frozenset(_told_besides(view, row)), []).append(row)
+                classes.setdefault(frozenset(_names_beyond_text(view, row)), []).append(row)
             twins[text] = list(classes.values())
     return twins
 
@@ -118,7 +118,7 @@ def _objection(view: TenantView, left: int, right: int) -> Objection | None:
         return found
     if was_taken_apart(view, left, right):
         return Objection("restored", "restored by hand", "the memory that replaced it")
-    names, others_names = (_told_besides(view, row) for row in (left, right))
+    names, others_names = (_names_beyond_text(view, row) for row in (left, right))
     if names == others_names:
         return None
     left_only, right_only = (
@@ -138,7 +138,7 @@ def was_taken_apart(view: TenantView, left: int, right: int) -> bool:
     return (here, there) in view.taken_apart
 
 
-def _told_besides(view: TenantView, row: int) -> set[str]:
+def _names_beyond_text(view: TenantView, row: int) -> set[str]:
     """Return the entities that a memory was stored with, and that its text does not mention.
 
     What the text names is compared with the text: "k8s" and "Kubernetes" are one.

@@ -12,10 +12,10 @@ from slowwave.store.records import Memory
 
 from .composition import (
     Composition,
+    already_says,
     compose_growth,
     compose_synthesis,
     is_shorter,
-    tells_already,
 )
 from .tenant_planner import TenantPlanner, most_common
 from .topic_groups import TopicGroups
@@ -32,7 +32,7 @@ class Syntheses:
         self._topic_groups = topic_groups
         # Rows that join a memory made before, by its id.
         self._joining: dict[str, list[int]] = {}
-        # Rows of groups that look like one thing and could not be told once, after `propose`.
+        # Rows of groups that look like one thing and could not be joined, after `propose`.
         self._left: list[list[int]] = []
 
     def propose(self) -> Iterator[Proposal]:
@@ -59,7 +59,7 @@ class Syntheses:
             yield from self._propose_growth(self._view.memory(owner), rows)
 
     def undecided(self) -> Iterator[Undecided]:
-        """Yield what looks like one thing and cannot be told once without a model."""
+        """Yield what looks like one thing and cannot be joined without a model."""
         for rows in self._left:
             still = [row for row in rows if self._planner.is_open(row)]
             if len(still) > 1:
@@ -133,7 +133,7 @@ class Syntheses:
         known: dict[str, list[int]] = {}
         for row in filter(planner.may_leave, fresh):
             source = self._view.source(row)
-            teller = next((one for one in owners if self._tells(one, source)), None)
+            teller = next((one for one in owners if self._covers(one, source)), None)
             if teller is not None and not self._was_taken_out(teller.id, row):
                 known.setdefault(teller.id, []).append(row)
                 planner.used.add(row)
@@ -142,9 +142,9 @@ class Syntheses:
             reason = f"{len(ids)} of the same matter, told already"
             yield planner.proposal("merge", [owner, *ids], ids, reason, survivor=owner)
 
-    def _tells(self, owner: Memory, source: Source) -> bool:
+    def _covers(self, owner: Memory, source: Source) -> bool:
         (owner_source,) = self._view.sources([owner.id])
-        return tells_already(owner_source, source, self._planner.find_covering)
+        return already_says(owner_source, source, self._planner.find_covering)
 
     def _was_taken_out(self, survivor: str, row: int) -> bool:
         """Whether someone took a memory out again of the one that it would be merged into."""

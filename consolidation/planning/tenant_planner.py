@@ -60,7 +60,7 @@ class TenantPlanner:
         self.ruled: set[int] = set()
         self.used: set[int] = set()
         # What commands its reader is never part of a group: only its duplicates become one. Nor is
-        # "yesterday" of a day that nobody knows.
+        # "yesterday" of an unknown day.
         self.readable = [
             row
             for row, one in enumerate(view.memories)
@@ -194,7 +194,7 @@ class TenantPlanner:
             "lacking",
             hashes,
             _WHY,
-            lambda: self._coverage.lacking(read(here.text), read(there.text)),
+            lambda: self._coverage.missing(read(here.text), read(there.text)),
         )
 
     def is_decided(self, operation: Operation, ids: Sequence[str]) -> bool:

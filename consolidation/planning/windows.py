@@ -1,4 +1,4 @@
-"""What a model is shown: memories that lie near each other, laid together in windows.
+"""What a model is shown: memories near each other, put together in windows.
 
 Nothing that asks about pairs or tight groups finds what a person finds who reads a whole page: of
 one fact's tellings the nearest two have a median cosine of 0.77, one in twenty lies below 0.42. So
@@ -53,7 +53,7 @@ class Windows:
         self._settled = frozenset(settled)
 
     def plan(self) -> Iterator[Window]:
-        """Yield the windows; a memory that nothing lies near is in none."""
+        """Yield the windows; a memory with nothing near it is in none."""
         memories = self._shown()
         new = [at for at, one in enumerate(memories) if self._is_new(one)]
         if not new or len(memories) < 2:
@@ -98,7 +98,7 @@ class Windows:
         return list(firsts.values())
 
     def _is_new(self, memory: Memory) -> bool:
-        """Whether no model was shown it; what was made before is only ever shown beside others."""
+        """Whether no model was shown it; what was made before is only ever shown with others."""
         asked = self._planner.options.asked
         observed = self._view.row(memory.id) is not None
         return observed and (memory.tenant, memory.content_hash) not in asked

@@ -37,7 +37,7 @@ class RunContext:
     run_id: str
     now: datetime
     model: str | None
-    # The hash of the model and of what it is told; None without one.
+    # The hash of the model and of its instructions; None without one.
     model_key: str | None
     embedding_model: str
 

@@ -72,10 +72,10 @@ def purge_after_run(
     try:
         purged = carry_out_purge(path, purgeable, snapshot.tenants, now, interruption)
     except StoreError as error:
-        if outcome.run_id is None:
+        if outcome.run_id is None and not any(one.run_id for one in outcome.aged):
             raise
         # What was consolidated before stays, and is reported.
-        purged = Purged(kept=purgeable.kept, why=error.message)
+        purged = Purged(kept=purgeable.kept, staying=purgeable.staying, why=error.message)
     kept = outcome.end_is_kept and purged.end_is_kept
     return replace(outcome, purged=purged, after=_count(path, snapshot), end_is_kept=kept)
 

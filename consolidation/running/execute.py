@@ -254,7 +254,7 @@ def _by_id(results: Iterable[Result]) -> dict[str, Result]:
 def _batches(several: Sequence[VerifiedProposal]) -> Iterator[Sequence[VerifiedProposal]]:
     """Split proposals into transactions that keep others waiting for a moment only.
 
-    One that is larger by itself is not parted: it is carried out whole or not at all.
+    One that is larger by itself is not split: it is carried out whole or not at all.
     """
     part: list[VerifiedProposal] = []
     size = 0

@@ -26,7 +26,7 @@ class Kept:
     proposal: Proposal
     # Its share of what was asked of a model.
     usage: Usage = field(default_factory=Usage)
-    # The model's name, and the hash of the model and of what it was told; None without one.
+    # The model's name, and the hash of the model and of its instructions; None without one.
     model: str | None = None
     model_key: str | None = None
     # Its place among those that the run kept: what stays in a merge may go on into a later one.

@@ -7,10 +7,13 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
+from slowwave.consolidation.ageing.decay import LayerScores
+from slowwave.consolidation.errors import ConsolidationError
 from slowwave.consolidation.proposals import AskedWindow, Conflict, Plan, Result, Usage
 from slowwave.store.errors import StoreError
 from slowwave.store.memories import Counts
 
+from .age import Aged
 from .purge import Purged
 
 
@@ -29,11 +32,15 @@ class Outcome:
     run_id: str | None = None
     interrupted: bool = False
     # Why the file could not be written any more, after something was applied.
-    broken_off: StoreError | None = None
+    broken_off: StoreError | ConsolidationError | None = None
     # Whether how it ended is in the file, too: another program may have held that.
     end_is_kept: bool = True
     purged: Purged = field(default_factory=Purged)
-    # Where the backup lies that was made before the first change.
+    # None where the phase was not wanted.
+    expired: Aged | None = None
+    scores: tuple[LayerScores, ...] | None = None
+    archived: Aged | None = None
+    # Where the backup is that was made before the first change.
     backup: Path | None = None
     # Why what was found out is not kept for the next run, which finds it out again.
     not_kept: str | None = None
@@ -50,8 +57,20 @@ class Outcome:
 
     @property
     def changed(self) -> bool:
-        """Whether a run wrote anything."""
-        return self.run_id is not None or self.purged.run_id is not None
+        """Whether a run wrote anything since it looked at the file, after what had expired."""
+        archived = None if self.archived is None else self.archived.run_id
+        return any(one is not None for one in (self.run_id, self.purged.run_id, archived))
+
+    @property
+    def aged(self) -> tuple[Aged, ...]:
+        """What the phases did that were wanted and take memories out of the active ones."""
+        return tuple(one for one in (self.expired, self.archived) if one is not None)
+
+    @property
+    def is_work(self) -> bool:
+        """Whether a dry run found anything to do."""
+        some = self.purged.ids or any(one.leaving for one in self.aged)
+        return not self.plan.is_empty or bool(some)
 
 
 def verdict(outcome: Outcome) -> Literal["done", "partial", "failed", "interrupted"]:
@@ -59,17 +78,18 @@ def verdict(outcome: Outcome) -> Literal["done", "partial", "failed", "interrupt
 
     A failed or skipped proposal makes it partial, and failed if nothing was applied. What a writer
     declined, what was stale, and a model's draft that did not pass the check did not go wrong. A
-    purge is partial at the worst: one that deleted nothing was an error.
+    purge, like the phases of ageing, is partial at the worst: one that did nothing was an error.
     """
     if outcome.interrupted:
         return "interrupted"
     states = outcome.states + Counter(one.state for one in outcome.asked)
     wrong = states["failed"] + states["skipped"] + _wrongly_rejected(outcome)
-    if not wrong and outcome.purged.why:
+    if not wrong and (outcome.purged.why or outcome.broken_off or any(a.why for a in outcome.aged)):
         return "partial"
     if not wrong:
         return "done"
-    done = states["applied"] or states["rejected"] or outcome.purged.ids
+    left = any(one.leaving for one in outcome.aged)
+    done = states["applied"] or states["rejected"] or outcome.purged.ids or left
     broken = states["failed"] and not done
     return "failed" if broken else "partial"
 

@@ -20,7 +20,7 @@ class Preflight:
         self._now = now
         self._checked = False
         self._ready = False
-        # Where the backup lies, once there is one.
+        # Where the backup is, once there is one.
         self.backup: Path | None = None
 
     def refuse_damaged(self) -> None:

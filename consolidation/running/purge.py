@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from datetime import datetime
 from importlib.metadata import version
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from slowwave.consolidation.runtime.interruption import Interruption, OutOfTime
 from slowwave.consolidation.text.token_count import count_tokens
@@ -17,11 +16,6 @@ from slowwave.store.ledger import begin_run, end_run
 from slowwave.store.memories import count_memories
 from slowwave.store.purge import OPTION, PORTION, Kept, Needs, Purgeable, find_purgeable, purge
 from slowwave.store.records import new_id, timestamp
-
-from .needed_neighbours import spare_neighbours
-
-if TYPE_CHECKING:
-    from slowwave.consolidation.snapshot.tenant_view import TenantView
 
 _INTERRUPTED = "the purge was interrupted"
 NOTHING = Purgeable((), Kept())
@@ -33,6 +27,8 @@ class Purged:
 
     ids: tuple[str, ...] = ()
     kept: Kept = field(default_factory=Kept)
+    # Of each that stays, what needs it.
+    staying: Mapping[str, str] = field(default_factory=dict)
     # None where none was begun.
     run_id: str | None = None
     # Why not all was deleted that was to be.
@@ -41,11 +37,10 @@ class Purged:
     end_is_kept: bool = True
 
 
-def plan_purge(path: Path, views: Sequence[TenantView], now: datetime) -> Purgeable:
+def plan_purge(path: Path, tenants: Sequence[str], now: datetime) -> Purgeable:
     """Return what a purge of these tenants would delete."""
     with open_reading(path) as file:
-        purgeable = find_purgeable(file, [one.tenant for one in views], now)
-    return spare_neighbours(purgeable, views)
+        return find_purgeable(file, tenants, now)
 
 
 def carry_out_purge(
@@ -61,7 +56,7 @@ def carry_out_purge(
     nothing was deleted.
     """
     if not purgeable.ids:
-        return Purged(kept=purgeable.kept)
+        return Purged(kept=purgeable.kept, staying=purgeable.staying)
     run_id = new_id()
     with open_writing(path) as file:
         before = count_memories(file, tenants, count_tokens)
@@ -88,7 +83,7 @@ def carry_out_purge(
                 end_run(file, run_id, timestamp(now), "partial" if why else "done", None, report)
         except (OutOfTime, FileHeld):
             end_is_kept = False
-    return Purged(tuple(gone), purgeable.kept, run_id, why, end_is_kept)
+    return Purged(tuple(gone), purgeable.kept, purgeable.staying, run_id, why, end_is_kept)
 
 
 def _delete(

@@ -7,16 +7,19 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from slowwave.consolidation.ageing.choosing import Choice
 from slowwave.consolidation.options import CycleOptions
 from slowwave.consolidation.planning.savings import expected_counts, with_savings
 from slowwave.consolidation.progress import Progress
-from slowwave.consolidation.proposals import AskedWindow, Usage, VerifiedProposal
+from slowwave.consolidation.proposals import AskedWindow, Proposal, Usage, VerifiedProposal
 from slowwave.consolidation.runtime.interruption import InterruptedEarly, Interruption
 from slowwave.consolidation.runtime.threads import run_in_thread
 from slowwave.consolidation.vectors.embedder import Embedder
 from slowwave.consolidation.writing.writer import Writer
 from slowwave.store.file import open_reading
 
+from .age import Aged
+from .age_plan import AgePlan
 from .outcome import Outcome
 from .purge import NOTHING, Purged
 from .review import Reviewing
@@ -29,6 +32,7 @@ if TYPE_CHECKING:
 def rehearse(
     path: Path,
     surveyor: Surveyor,
+    age_plan: AgePlan,
     embedder: Embedder,
     writer: Writer,
     options: CycleOptions,
@@ -40,29 +44,34 @@ def rehearse(
     Raises `InterruptedEarly`.
     """
     try:
-        survey = surveyor.survey()
+        expiring = age_plan.expiring()
+        survey = surveyor.survey(expiring=expiring)
         reviewing = Reviewing(options.review)
-        outcome = _planned_outcome(survey, reviewing)
-        if not options.ask:
-            return outcome
-        views = survey.views
-        return _asked_only(path, outcome, views, embedder, writer, reviewing, progress)
+        outcome, at_once = _planned_outcome(survey, reviewing)
+        if options.ask:
+            views = survey.views
+            outcome, at_once = _asked_only(
+                path, outcome, views, embedder, writer, reviewing, progress
+            )
+        return _aged(outcome, age_plan, expiring, at_once)
     except KeyboardInterrupt:
         interruption.close()
         raise InterruptedEarly(kept=False) from None
 
 
-def _planned_outcome(survey: Survey, reviewing: Reviewing) -> Outcome:
-    """Return the outcome of a dry run: the plan, and where it would lead."""
+def _planned_outcome(survey: Survey, reviewing: Reviewing) -> tuple[Outcome, list[Proposal]]:
+    """Return the outcome of a dry run, the plan and where it would lead; and what is applied."""
     plan, before, purgeable = survey.plan, survey.snapshot.counts, survey.purgeable or NOTHING
     views = survey.views
     written = [VerifiedProposal(one, "planned") for one in plan.proposals]
-    after = expected_counts(before, reviewing.at_once(written, views), views)
+    at_once = reviewing.at_once(written, views)
+    after = expected_counts(before, at_once, views)
     after = replace(after, superseded=after.superseded - len(purgeable.ids))
-    results = with_savings((reviewing.foretold(one, views) for one in written), views)
+    results = with_savings((reviewing.expected_result(one, views) for one in written), views)
     asked = tuple(AskedWindow(one, "planned") for one in plan.windows)
-    purged = Purged(purgeable.ids, purgeable.kept)
-    return Outcome(plan, tuple(results), before, after, Usage(), asked, purged=purged)
+    purged = Purged(purgeable.ids, purgeable.kept, purgeable.staying)
+    outcome = Outcome(plan, tuple(results), before, after, Usage(), asked, purged=purged)
+    return outcome, at_once
 
 
 def _asked_only(
@@ -73,10 +82,10 @@ def _asked_only(
     writer: Writer,
     reviewing: Reviewing,
     progress: Progress,
-) -> Outcome:
-    """Return what a dry run tells, with what the model makes of the windows.
+) -> tuple[Outcome, list[Proposal]]:
+    """Return what a dry run tells, with what the model makes of the windows, and what is applied.
 
-    Answers that lie in the file are taken from there; new ones are not kept but by a recording.
+    Answers kept in the file are used from there; new ones are not kept but by a recording.
     Raises `ModelError` if the model cannot be asked.
     """
     from slowwave.consolidation.writing.answer_store import FileAnswerStore
@@ -96,12 +105,28 @@ def _asked_only(
                 else:
                     written[one.proposal.id] = one
     several = list(written.values())
-    results = (reviewing.foretold(one, views) for one in several)
-    after = expected_counts(outcome.before, reviewing.at_once(several, views), views)
-    return replace(
+    results = (reviewing.expected_result(one, views) for one in several)
+    at_once = reviewing.at_once(several, views)
+    after = expected_counts(outcome.before, at_once, views)
+    asked_only = replace(
         outcome,
         results=tuple(with_savings(results, views)),
         after=replace(after, superseded=after.superseded - len(outcome.purged.ids)),
         usage=sum((one.usage for one in asked), start=Usage()),
         asked=tuple(asked),
+    )
+    return asked_only, at_once
+
+
+def _aged(
+    outcome: Outcome, plan: AgePlan, expiring: Choice | None, at_once: Sequence[Proposal]
+) -> Outcome:
+    """Add to an outcome what would expire before it, and be archived after it."""
+    excess = plan.excess(expiring, at_once)
+    return replace(
+        outcome,
+        after=plan.counts_without(outcome.after, expiring, excess),
+        expired=None if expiring is None else Aged(expiring.leaving, expiring),
+        scores=plan.scores(expiring),
+        archived=None if excess is None else Aged(excess.leaving, excess),
     )

@@ -36,7 +36,7 @@ class Reviewing:
         why = self.why_waiting(written, views)
         return written if why is None else replace(written, state="pending", why=why)
 
-    def foretold(self, written: VerifiedProposal, views: Sequence[TenantView]) -> Result:
+    def expected_result(self, written: VerifiedProposal, views: Sequence[TenantView]) -> Result:
         """Return what a dry run tells of a proposal: that it would wait, too."""
         why = self.why_waiting(written, views) or written.why
         return Result(written.proposal, written.state, why)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from slowwave.consolidation.ageing.choosing import Choice
 from slowwave.consolidation.options import CycleOptions, PlanOptions
 from slowwave.consolidation.progress import Progress
 from slowwave.consolidation.proposals import Plan, join_plans
@@ -67,26 +68,23 @@ class Surveyor:
 
     @property
     def consolidates(self) -> bool:
-        """Whether more than a purge is wanted."""
+        """Whether more than the other phases is wanted."""
         return self._options.consolidate
 
-    def survey(self, keeper: FindingsKeeper | None = None, cache: Cache | None = None) -> Survey:
+    def survey(
+        self,
+        keeper: FindingsKeeper | None = None,
+        cache: Cache | None = None,
+        expiring: Choice | None = None,
+    ) -> Survey:
         """Read, compute what is missing, and plan.
 
-        keeper: takes what was computed; cache: of an earlier survey of this run. Raises
-        `StoreError`, and `EmbedderError`.
+        keeper: takes what was computed; cache: of an earlier survey of this run; expiring: what
+        will be gone by then, in a dry run. Raises `StoreError`, and `EmbedderError`.
         """
         options = self._options
         idle_marks = IdleMarks(self._path, self._embedder.name, self._chosen(), self._now)
-        looks_at_all = (
-            options.full or options.reconsider or options.purge or not options.consolidate
-        )
-        idle_plans = idle_marks.look_up(options.tenants)
-        idle = (
-            {}
-            if looks_at_all
-            else {one: plan for one, plan in idle_plans.items() if plan is not None}
-        )
+        idle = self._idle(idle_marks.look_up(options.tenants), expiring)
         snapshot = read_snapshot(
             self._path,
             options.tenants,
@@ -96,14 +94,9 @@ class Surveyor:
             cache,
             options.full and cache is None,
             self._writer.key,
+            frozenset(one.id for one in expiring.leaving) if expiring else frozenset(),
         )
-        views = compute_missing(
-            # What a purge alone lacks of vectors is computed and not kept: it is not its work.
-            snapshot,
-            self._embedder,
-            keeper if options.consolidate else None,
-            self._progress,
-        )
+        views = compute_missing(snapshot, self._embedder, keeper, self._progress)
         chosen = self._chosen()
         if not options.reconsider:
             chosen = replace(chosen, remembered=snapshot.remembered, asked=snapshot.asked)
@@ -113,8 +106,19 @@ class Surveyor:
         plan = _approved(plan, options.approved)
         whole = not options.tenants and not idle
         found = idle_marks.found(snapshot, views, plans, whole)
-        purgeable = plan_purge(self._path, views, self._at) if options.purge else None
+        purgeable = plan_purge(self._path, snapshot.tenants, self._at) if options.purge else None
         return Survey(snapshot, views, plan, found, purgeable)
+
+    def _idle(self, known: Mapping[str, Plan | None], expiring: Choice | None) -> dict[str, Plan]:
+        """Return the tenants of which nothing is to be read, with what stands of them."""
+        if not self._options.consolidate:
+            return {tenant: join_plans(()) for tenant in known}
+        if self._options.full or self._options.reconsider:
+            return {}
+        changing = {one.memory.tenant for one in expiring.leaving} if expiring else set()
+        return {
+            one: plan for one, plan in known.items() if plan is not None and one not in changing
+        }
 
     def again(self, known: Cache, keeper: FindingsKeeper) -> tuple[Plan, Sequence[TenantView]]:
         """Return the plan of what is there once a run did what it had planned.

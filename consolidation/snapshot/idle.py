@@ -49,7 +49,7 @@ class IdleMark:
 
 @dataclass(frozen=True)
 class Findings:
-    """What a look leaves to later ones; it is small beside what was looked at."""
+    """What a look leaves to later ones; it is small compared with what was looked at."""
 
     idle_marks: IdleMarks
     idle: tuple[IdleMark, ...]

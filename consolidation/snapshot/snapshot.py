@@ -105,12 +105,14 @@ def read_snapshot(
     cache: Cache | None = None,
     full: bool = False,
     model_key: str | None = None,
+    leaving: frozenset[str] = frozenset(),
 ) -> Snapshot:
     """Read what is due of the tenants named, or of all, but of those at rest only the counts.
 
     cache: that of this run, if there are any; with `full` nothing of what earlier runs found out
-    is read. model_key: of the model that is asked, and of what it is told. The file is open only
-    as long as it takes to read. Raises `StoreError`.
+    is read. model_key: of the model that is asked, and of what it is told. leaving: ids of active
+    memories to read as if they were gone. The file is open only as long as it takes to read. Raises
+    `StoreError`.
     """
     with open_reading(path) as file:
         tenants = chosen_tenants(file, chosen)
@@ -127,7 +129,7 @@ def read_snapshot(
                 changes_of(file, tenant),
             )
             for tenant in wanted
-            for observed, derived, damaged in [read_sound(file, tenant, now)]
+            for observed, derived, damaged in [read_sound(file, tenant, now, leaving)]
         )
         if cache is None:
             cache = Cache(read_cached(file) if wanted and not full else None)
@@ -151,7 +153,7 @@ def basis_of(model: str) -> str:
 
 
 def read_sound(
-    file: MemoryFile, tenant: str, now: str
+    file: MemoryFile, tenant: str, now: str, leaving: frozenset[str] = frozenset()
 ) -> tuple[list[Memory], list[Memory], tuple[str, ...]]:
     """Return what was observed and what was derived, without the damaged, whose ids come last.
 
@@ -161,13 +163,15 @@ def read_sound(
     observed, spoiled = part_spoiled(file, read_observed(file, tenant, now))
     derived, broken = part_spoiled(file, read_derived(file, tenant))
     damaged = {memory.id for memory in spoiled + broken}
-    waiting = (
+    waiting: set[str] = (
         {edge.source_id for edge in read_edges(file, tenant) if edge.derived_id in damaged}
         if damaged
         else set()
     )
+    waiting |= leaving
     observed = [one for one in observed if one.status != "active" or one.id not in waiting]
-    return observed, derived, tuple(sorted(damaged))
+    derived = [one for one in derived if one.id not in leaving]
+    return observed, derived, tuple(sorted(damaged - leaving))
 
 
 def sorted_by_length(

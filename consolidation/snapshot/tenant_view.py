@@ -28,7 +28,7 @@ class TenantView:
     """What a tenant's part of the file holds, read at one moment."""
 
     tenant: str
-    # Observed memories, active and superseded, sorted by id.
+    # Observed memories, active ones and those that tell what belongs together, sorted by id.
     memories: tuple[Memory, ...]
     # Of each text, in the order in which texts come first: float32, shape (texts, d), unit length.
     text_vectors: NDArray[np.float32]

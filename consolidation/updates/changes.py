@@ -48,7 +48,7 @@ class ValueChange(Struct, frozen=True, array_like=True):
 def compare(old: Frame, new: Frame) -> ValueChange | None:
     """Return what `new` says otherwise than `old`; None if they are about two things.
 
-    The two sentences alone decide, so that the answer stands however many memories come.
+    The two sentences alone decide, so that the answer holds however many memories come.
     """
     told = old.reported and new.reported
     if not (old.state or old.cued or told) or old.adds or not (new.news or told):

@@ -101,7 +101,7 @@ def is_manifold(frame: Frame) -> bool:
 
 
 def is_one_of_many(frame: Frame, slot: Slot) -> bool:
-    """Whether there may be another one beside it: "a teacher", "has a meeting at 10:00"."""
+    """Whether there may be more than one: "a teacher", "has a meeting at 10:00"."""
     if slot.kind in ("date", "month") and not frame.topic_terms & _DATED:
         # What takes place on another day is another one.
         return True

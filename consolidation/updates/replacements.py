@@ -109,7 +109,7 @@ def _doubts(pairs: Sequence[ValuePair], everyone: Iterable[DatedMemory]) -> list
     restatements = Restatements(everyone, plain) if plain else None
     return [
         "the earlier value was told again later"
-        if why is None and restatements is not None and restatements.told_again(pair)
+        if why is None and restatements is not None and restatements.repeated_later(pair)
         else why
         for pair, why in zip(pairs, doubts, strict=True)
     ]

@@ -56,13 +56,13 @@ class Restatements:
             for term in said & asked:
                 self._places[term].append(place)
 
-    def told_again(self, pair: ValuePair) -> bool:
+    def repeated_later(self, pair: ValuePair) -> bool:
         """Whether the earlier value was told once more after the later one, and not with it."""
         start = bisect_right(self._moments, pair.new.moment)
         later = (self._all[place] for place in self._near(pair) if place >= start)
         change = pair.change
         return any(
-            _tells(one, change.old_keys, pair) and not _tells(one, change.new_keys, pair)
+            _gives(one, change.old_keys, pair) and not _gives(one, change.new_keys, pair)
             for one in later
         )
 
@@ -91,7 +91,7 @@ def _said(sentence: SentenceFeatures) -> frozenset[str | Key]:
     return sentence.values.union(sentence.topic_terms, sentence.names)
 
 
-def _tells(one: DatedMemory, keys: frozenset[Key], pair: ValuePair) -> bool:
+def _gives(one: DatedMemory, keys: frozenset[Key], pair: ValuePair) -> bool:
     return any(
         len(sentence.topic_terms & pair.core) >= pair.fewest and sentence.holds(keys)
         for sentence in one.sentences

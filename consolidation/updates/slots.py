@@ -48,7 +48,7 @@ class Slot:
     kind: str
     old: str
     new: str
-    # What the two values are told apart by.
+    # What tells the two values apart.
     old_keys: frozenset[Key]
     new_keys: frozenset[Key]
     # The words of the frames that are the values.

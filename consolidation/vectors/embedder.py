@@ -1,4 +1,4 @@
-"""Texts to unit vectors, with the model that lies in the package or one that the user names."""
+"""Texts to unit vectors, with the packaged model or one that the user names."""
 
 from __future__ import annotations
 

@@ -135,7 +135,7 @@ def _cores() -> int:
 
 @cache
 def sound_folder() -> Path:
-    """Return where the packaged model lies. Raises `EmbedderError` if it is not the original.
+    """Return the folder of the packaged model. Raises `EmbedderError` if it is not the original.
 
     Looked at once: to hash 90 MB takes a while, and several graphs point into them.
     """

@@ -95,7 +95,7 @@ def _shared(source: Statement, statement: Statement) -> float:
 
 
 class Alignment:
-    """A draft beside its sources, each cut into statements."""
+    """A draft next to its sources, each cut into statements."""
 
     def __init__(
         self, claims: Sequence[tuple[str, Sequence[str]]], sources: Mapping[str, str]

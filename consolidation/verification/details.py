@@ -70,7 +70,7 @@ def missing_details(
     """
     for value in reading.values:
         if not _is_pronoun(value, reading) and not any(
-            _tells(other, one) or _glues(one.text, reading, other) or also(other, one, reading)
+            _has_value(other, one) or _glues(one.text, reading, other) or also(other, one, reading)
             for other in others
             for one in _forms(value, reading)
         ):
@@ -167,7 +167,7 @@ def _forms(value: Value, reading: Reading) -> Iterator[Value]:
         yield from read(value.text[:-1]).values
 
 
-def _tells(reading: Reading, value: Value) -> bool:
+def _has_value(reading: Reading, value: Value) -> bool:
     """Whether a text has a value, in this form or another."""
     plural = f"{value.text}s"
     if reading.holds(value) or (

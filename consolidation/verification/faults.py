@@ -1,4 +1,4 @@
-"""What is wrong with a draft, as people and a model are told it."""
+"""What is wrong with a draft, as people and a model read it."""
 
 from __future__ import annotations
 

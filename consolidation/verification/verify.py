@@ -79,7 +79,7 @@ def find_distance(
     sources: Sequence[Source],
     operation: Operation = "synthesize",
 ) -> list[Fault]:
-    """Return the fault of a draft that lies too far from one of its sources, if there is one.
+    """Return the fault of a draft that is too far from one of its sources, if there is one.
 
     draft_vector: float32, shape (d,), unit length, of the same model as the sources' vectors. The
     voices of a rule are found by what they demand and may lie far apart: one of them must be near.
@@ -147,7 +147,7 @@ def _structure(draft: Draft, known: Mapping[str, Source]) -> Iterator[Fault]:
 def _invented(claim: Claim, cited: Sequence[Source]) -> Iterator[str]:
     """Find the days, values and names of a claim that no source gives."""
     yield from find_misdated(claim, cited)
-    # On what day a source was said may be told within the claim.
+    # On what day a source was said may be part of the claim.
     days = [read(source.observed_at[:10]) for source in cited]
     readings = [read(without_days(source.text)) for source in cited]
     for invented in missing_details(read(without_days(claim.text)), [*readings, *days]):

@@ -68,7 +68,7 @@ def new_words(stated: ClaimStatement, spare: int, everything: frozenset[str]) ->
     if not new:
         return
     added = [one for one in new if _is_added(one, stated) or is_hard(one.token, stated)]
-    if not added and (_is_elsewhere(new, everything) or _is_told(stated, len(new) <= spare)):
+    if not added and (_is_elsewhere(new, everything) or _is_entailed(stated, len(new) <= spare)):
         return
     yield from (thing.token for thing in added or new)
 
@@ -109,7 +109,7 @@ def _is_elsewhere(new: Sequence[Thing], everything: frozenset[str]) -> bool:
     return len(new) == 1 and is_known(new[0].key, everything)
 
 
-def _is_told(stated: ClaimStatement, replacing: bool) -> bool:
+def _is_entailed(stated: ClaimStatement, replacing: bool) -> bool:
     """Whether the network finds a statement told by one of its sources, or by all together."""
     if not is_english(stated.statement.reading):
         return False

@@ -22,7 +22,7 @@ class AnswerStore(Protocol):
 
 
 class FileAnswerStore:
-    """The answers that lie in the file; with a moment, new ones are kept there as of then."""
+    """The answers kept in the file; with a moment, new ones are kept there as of then."""
 
     def __init__(self, file: MemoryFile, now: datetime | None = None) -> None:
         """Take the file; without a moment nothing is written to it."""

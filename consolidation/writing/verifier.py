@@ -54,7 +54,7 @@ class Verifier:
             self._announce(proposal.draft.text)
 
     def faults(self, proposal: Proposal, sources: Sequence[Source]) -> list[Fault]:
-        """Return what is wrong with a proposal's draft, beside its sources.
+        """Return what is wrong with a proposal's draft, compared with its sources.
 
         It may be written if there is no fault, or only soft ones that a second opinion clears.
         """
@@ -75,7 +75,7 @@ class Verifier:
         """Whether either of two texts may tell the other, as far as a model may be believed."""
         return self._likelier(one, other) >= SAME_TO_A_MODEL
 
-    def may_tell(self, texts: Sequence[str], said: str) -> bool:
+    def may_entail(self, texts: Sequence[str], said: str) -> bool:
         """Whether one of some texts, or all together, may tell what is said, however unlikely."""
         together = [" ".join(texts)] if len(texts) > 1 else []
         likelihood = self._coverage.likelihood
@@ -95,7 +95,7 @@ class Verifier:
         return [
             at
             for at, voice in enumerate(voices)
-            if may_restate(rule, voice) and self.may_tell([rule], voice)
+            if may_restate(rule, voice) and self.may_entail([rule], voice)
         ]
 
     def _softened(

@@ -48,7 +48,7 @@ class Writer(Protocol):
 
     @property
     def key(self) -> str | None:
-        """The hash of the model and of what it is told; None without one."""
+        """The hash of the model and of its instructions; None without one."""
 
     def make_ready(self) -> None:
         """Load what writing needs. Raises `ModelError` if a model cannot be asked."""

@@ -7,9 +7,12 @@ from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from slowwave.store.errors import FileHeld, UnusableFile
+
+if TYPE_CHECKING:
+    from .lent_model import LentModel
 
 # What a format has to keep of an entry that leaves, so that it can come back to its place: JSON.
 Image = dict[str, Any]
@@ -27,6 +30,10 @@ class ChangedMeanwhile(FileHeld):
         super().__init__(f"{path} was changed meanwhile.", "Nothing was written. Try again.")
 
 
+class TooFull(Unreadable):
+    """A file would hold more than its agent takes; nothing was written."""
+
+
 @dataclass(frozen=True)
 class Budget:
     """How much of a file its agent takes, in characters or lines."""
@@ -34,13 +41,32 @@ class Budget:
     used: int
     most: int
     unit: str
+    # Whether its agent works with no fuller file; else it only leaves the rest unread.
+    is_hard: bool = False
+
+    def of(self, text: str) -> int:
+        """Return how much of it a text takes."""
+        return len(text) if self.unit == "characters" else len(text.splitlines())
+
+    def refuse(self, path: Path, after: int, change: Change) -> None:
+        """Refuse a change that makes a file fuller than it may be. Raises `TooFull`.
+
+        What was there before may come back where the limit is not hard: an undo must be possible.
+        """
+        if after <= max(self.most, self.used):
+            return
+        if self.is_hard or any(one.image is None for one in change.put):
+            raise TooFull(
+                f"{path} would have {after} {self.unit}; its agent takes {self.most}.",
+                "Let its agent, or yourself, take something out of it first.",
+            )
 
 
 @dataclass(frozen=True)
 class Record:
     """One memory as it stands in a file of another agent."""
 
-    # What names it in this file, as long as nobody edits it.
+    # Identifies it in this file until somebody edits it.
     key: str
     # Nothing is joined across two of these.
     tenant: str
@@ -67,15 +93,15 @@ class New:
 
 
 @dataclass(frozen=True)
-class Heir:
-    """A memory that stands for others, and takes their marks over: an importance, a reason."""
+class Successor:
+    """A memory that replaces others and inherits their marks: an importance, a reason."""
 
     memory: str
     # Its entry; None of a text that comes.
     key: str | None
     # What `Written.own` had of it the last time; None if it has taken nothing over.
     own: Image | None = None
-    # The memories that it stands for, and what was kept of them; None of those that leave now.
+    # The memories that it replaces, with the images kept of them; None for those that leave now.
     stands_for: Mapping[str, Image | None] = field(default_factory=dict)
 
 
@@ -87,9 +113,12 @@ class Change:
     retire: Mapping[str, str] = field(default_factory=dict)
     put: Sequence[New] = ()
     # The keys of the memories that say what those that leave say, where one memory does.
-    heirs: Mapping[str, str] = field(default_factory=dict)
+    successors: Mapping[str, str] = field(default_factory=dict)
     # Those that take marks over, or may have to give some back.
-    taking_over: Sequence[Heir] = ()
+    taking_over: Sequence[Successor] = ()
+    # Of the keys that leave those whose text is out of date, since another value replaced it: its
+    # agent may say it again, and means it then.
+    outdated: frozenset[str] = frozenset()
 
     def __bool__(self) -> bool:
         """Whether there is anything to do."""
@@ -104,7 +133,7 @@ class Written:
     keys: Mapping[str, str]
     # What was kept of each entry that left, by its memory.
     images: Mapping[str, Image]
-    # The new keys of entries that nobody touched, by their old ones, where these are others now.
+    # The new keys of untouched entries by their old ones, where they changed.
     renamed: Mapping[str, str] = field(default_factory=dict)
     # How memories stood before they took marks over; None of those that have none of others'.
     own: Mapping[str, Image | None] = field(default_factory=dict)
@@ -137,10 +166,14 @@ class Format(ABC):
     # Whose files these are, and what one memory is, in a line each.
     about: ClassVar[str]
     holds: ClassVar[str]
-    # Whether the file says when its memories were told.
+    # Whether the file says when its memories were recorded.
     is_dated: ClassVar[bool] = False
     # Whether nothing at all may be written to it.
     is_only_read: ClassVar[bool] = False
+    # Whether a new text may need a vector.
+    may_need_vectors: ClassVar[bool] = False
+    # What makes vectors of texts, if the caller has lent it: only some formats need it.
+    model: LentModel | None = None
 
     @abstractmethod
     def recognises(self, path: Path) -> bool:
@@ -150,9 +183,16 @@ class Format(ABC):
         """Return how much of a file there is, and its agent takes; None without a limit."""
         return None
 
-    def takes_texts(self, path: Path) -> bool:
-        """Whether texts can be added; else only what another memory says as well can be retired."""
-        return True
+    def why_no_texts(self, path: Path) -> str | None:
+        """Return why no text can be added to a file; None if texts can be.
+
+        Without them only what another memory says as well can be retired.
+        """
+        return None
+
+    def compute_vectors(self, path: Path, change: Change) -> None:
+        """Compute the vectors that a change needs, before the agent has to wait for the writing."""
+        return
 
     def remark(self, path: Path) -> str | None:
         """Return what is to be said about a file before it is used; None if nothing is."""

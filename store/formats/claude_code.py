@@ -26,15 +26,15 @@ from .base import (
     Change,
     ChangedMeanwhile,
     Format,
-    Heir,
     Image,
     New,
     OpenFile,
     Record,
+    Successor,
     Unreadable,
     Written,
 )
-from .handing_on import hand_on
+from .inherited_marks import inherit_marks
 from .text_file import lines_of, read_bytes, write_in_place
 
 INDEX = "MEMORY.md"
@@ -44,10 +44,12 @@ _FIELD = re.compile(r"[ \t]*([A-Za-z_]+):[ \t]*(.*?)[ \t]*$", re.MULTILINE)
 # Lines below the fact that say why it is so, and how to apply it.
 _REASONS = re.compile(r"(?:\n+\*\*(?:Why|How to apply):\*\*[^\n]*)+\Z")
 _LINK = re.compile(r"\[\[([^\]]+)\]\]")
+# The name of a file, with or without a path before it.
+_PATH = re.compile(r"[^\s/()\[\]<>`'\"]+\.md\b")
 _LISTED = re.compile(r"[-*] \[[^\]]*\]\(([^)]+\.md)\)")
-# What tells a file that slowwave wrote.
+# The key in the front matter of a file that slowwave wrote.
 _MARK = "slowwave"
-# What may leave with a file. What else somebody has written into a front matter stays.
+# Keys that may leave with a file; one with any other key stays.
 _FIELDS = frozenset(
     ("name", "description", "metadata", "node_type", "type", "originSessionId", "modified", _MARK)
 )
@@ -56,8 +58,10 @@ _MARKS = re.compile(r"\[[^\]]*\d{4}-\d{2}-\d{2}\] ")
 # Of an index, what a session loads.
 _MOST_LINES = 200
 _MOST_IN_A_HOOK = 100
+# How many files a remark names.
+_NAMED = 5
 _WORDS_OF_A_NAME = 6
-# How many lines above one of the index tell where it stood.
+# How many lines above a line of the index are kept, to find its place again.
 _NEAR = 20
 
 
@@ -117,6 +121,21 @@ class ClaudeCode(Format):
         lines = lines_of(_text(read_bytes(index), index)) if index.exists() else []
         return Budget(len(lines), _MOST_LINES, "lines")
 
+    def remark(self, path: Path) -> str | None:
+        """Say which memories stay because others link to them."""
+        try:
+            linked = _linked(path)
+            names = [one.name for one in _files(path) if _is_linked(one, linked)]
+        except (OSError, Unreadable):
+            return None
+        if not names:
+            return None
+        more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
+        return (
+            f"Memories that others link to stay as they are: {', '.join(names[:_NAMED])}{more}. "
+            "What says the same may become part of them."
+        )
+
     @contextmanager
     def opened(self, path: Path, writes: bool) -> Iterator[OpenFile]:
         """Read a folder; its agent has no lock."""
@@ -136,12 +155,7 @@ class _OpenFolder(OpenFile):
         index = path / INDEX
         self._index = read_bytes(index) if index.exists() else None
         self._lines = lines_of(_text(self._index or b"", index))
-        linked = {
-            name
-            for one in self._files.values()
-            for name in _LINK.findall(one.content.decode())
-            if name != one.fields["name"]
-        }
+        linked = _linked(path)
         self.records = [_record(one, linked) for one in self._files.values()]
         listed = {one[1] for line in self._lines if (one := _LISTED.match(line))}
         self._unlisted = [
@@ -159,6 +173,7 @@ class _OpenFolder(OpenFile):
         images = {memory: self._image(key) for key, memory in change.retire.items()}
         self._gone = [self._files[key] for key in change.retire]
         lines = list(self._lines)
+        used = len(lines)
         if (self._unlisted or change.put) and lines and not lines[-1].endswith("\n"):
             lines[-1] += "\n"
         lines += [_index_line(one) for one in self._unlisted]
@@ -169,13 +184,12 @@ class _OpenFolder(OpenFile):
             made = self._back(new, lines) if new.image is not None else self._made(new, lines)
             keys[new.memory] = made.key
             names[new.memory] = made.name
-        own = {one.memory: self._hand_on(one, images, names) for one in change.taking_over}
+        own = {one.memory: self._inherit_marks(one, images, names) for one in change.taking_over}
         gone = {one.name for one in self._gone} - self._new.keys()
         self._lines = [
             line for line in lines if not ((one := _LISTED.match(line)) and one[1] in gone)
         ]
-        if len(self._lines) > max(_MOST_LINES, len(lines)):
-            raise Unreadable(f"{self._path / INDEX} would have more than {_MOST_LINES} lines.")
+        Budget(used, _MOST_LINES, "lines").refuse(self._path / INDEX, len(self._lines), change)
         return Written(keys, images, own=own)
 
     def commit(self) -> None:
@@ -204,18 +218,20 @@ class _OpenFolder(OpenFile):
                 f"{self._path} cannot be written: {error.strerror}.", "The next run goes on."
             ) from error
 
-    def _hand_on(
-        self, heir: Heir, images: Mapping[str, Image], names: Mapping[str, str]
+    def _inherit_marks(
+        self, successor: Successor, images: Mapping[str, Image], names: Mapping[str, str]
     ) -> Image | None:
-        """Let a file take over the reasons of those that it stands for."""
-        before = self._files.get(heir.key or "")
-        name = names.get(heir.memory)
-        left = {one: str((kept or images[one])["content"]) for one, kept in heir.stands_for.items()}
+        """Let a file inherit the reasons of those that it replaces."""
+        before = self._files.get(successor.key or "")
+        name = names.get(successor.memory)
+        left = {
+            one: str((kept or images[one])["content"]) for one, kept in successor.stands_for.items()
+        }
         if name is None:
             if before is None:
                 raise Unreadable(f"What should take reasons over is not in {self._path} any more.")
             text = before.content.decode()
-            spelled, own = hand_on(heir, text, left, _with_reasons)
+            spelled, own = inherit_marks(successor, text, left, _with_reasons)
             if spelled != text:
                 self._changed.append((before, spelled.encode()))
             return own
@@ -223,10 +239,10 @@ class _OpenFolder(OpenFile):
         text = content.decode()
         if before is not None:
             # Another text in its place; what its agent wrote below the old one stays.
-            if heir.own is None or before.content.decode() not in heir.own["as"]:
+            if successor.own is None or before.content.decode() not in successor.own["as"]:
                 text = _with_reasons(text, [before.content.decode()])
-            heir = replace(heir, own=None)
-        spelled, own = hand_on(heir, text, left, _with_reasons)
+            successor = replace(successor, own=None)
+        spelled, own = inherit_marks(successor, text, left, _with_reasons)
         self._new[name] = spelled.encode(), modified_ns
         return own
 
@@ -250,7 +266,7 @@ class _OpenFolder(OpenFile):
         image = new.image or {}
         name, content = str(image["name"]), str(image["content"]).encode()
         if any(one.name == name and one not in self._gone for one in self._files.values()):
-            raise Unreadable(f"{self._path / name} is another memory by now.")
+            raise Unreadable(f"{self._path / name} now holds another memory.")
         self._new[name] = content, int(image["modified_ns"])
         if image["line"] is not None:
             above = [at for at, line in enumerate(lines, start=1) if line in image["above"]]
@@ -305,9 +321,30 @@ def _hook(text: str) -> str:
     return short.replace(": ", " - ").replace(" #", " ").strip("-'\"[]{}&*!|>%@` ")
 
 
+def _linked(folder: Path) -> set[str]:
+    """Return the names of files, without ".md", and of memories that others mention or link to.
+
+    A line of the index leads to each memory, and is no such link.
+    """
+    linked: set[str] = set()
+    for path in sorted(folder.glob("*.md")):
+        if path.is_symlink() or not path.is_file():
+            continue
+        text = _text(read_bytes(path), path)
+        if path.name == INDEX:
+            text = "".join(line for line in lines_of(text) if not _LISTED.match(line))
+        names = {*_LINK.findall(text), *(one.removesuffix(".md") for one in _PATH.findall(text))}
+        linked |= names - {path.stem, (_fields(text) or {}).get("name")}
+    return linked
+
+
+def _is_linked(one: _File, linked: set[str]) -> bool:
+    return not linked.isdisjoint({one.fields["name"], one.name.removesuffix(".md")})
+
+
 def _record(one: _File, linked: set[str]) -> Record:
-    # A link leads to a name, and nobody knows what other lines or keys are for.
-    stays = "\n" in one.fact or one.fields["name"] in linked or one.fields.keys() - _FIELDS
+    # A link must keep its target, and what other lines or keys mean is unknown.
+    stays = "\n" in one.fact or _is_linked(one, linked) or one.fields.keys() - _FIELDS
     return Record(
         one.key,
         one.fields["type"],
@@ -330,7 +367,7 @@ def _files(folder: Path) -> Iterator[_File]:
 
 
 def _fields(text: str) -> dict[str, str] | None:
-    """Return what a front matter says, whatever it stands below; None if it is no memory's."""
+    """Return the fields of a front matter, at any depth; None if it is not of a memory."""
     front = _FRONT.fullmatch(text)
     fields = dict(_FIELD.findall(front[1])) if front else {}
     is_memory = bool(fields.get("name")) and fields.get("type") in _TYPES

@@ -17,7 +17,7 @@ from typing import Any, ClassVar
 from slowwave.store.records import timestamp
 
 from .base import Image, Record, Unreadable
-from .sqlite_file import Schema, SqliteFormat
+from .sqlite_file import Leaving, Schema, SqliteFormat
 
 
 class ClaudeMem(SqliteFormat):
@@ -34,9 +34,9 @@ class ClaudeMem(SqliteFormat):
     }
     schema = Schema("SELECT max(version) FROM schema_versions", 52, "13.25.3")
 
-    def takes_texts(self, path: Path) -> bool:
-        """Say yes: a dry run may show what a file of our own would make of it."""
-        return True
+    def why_no_texts(self, path: Path) -> str | None:
+        """Say nothing: a dry run may show what a file of our own would make of it."""
+        return None
 
     def read(self, db: sqlite3.Connection) -> Iterator[Record]:
         """Yield the facts, in the order of the observations."""
@@ -50,7 +50,7 @@ class ClaudeMem(SqliteFormat):
                 moment = timestamp(datetime.fromtimestamp(milliseconds / 1000, UTC))
                 yield Record(f"{number}-{at}", project or "default", text, moment, session)
 
-    def retire(self, db: sqlite3.Connection, key: str, heir: str | None) -> Image:
+    def retire(self, db: sqlite3.Connection, leaving: Leaving) -> Image:
         """Refuse to."""
         raise _only_read()
 

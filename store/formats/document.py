@@ -7,10 +7,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from hashlib import sha256
 
-from .base import Change, Heir, Image, New, Record, Unreadable, Written
-from .handing_on import Inherit, hand_on
+from .base import Change, Image, New, Record, Successor, Unreadable, Written
+from .inherited_marks import Inherit, inherit_marks
 
-# How many neighbours on either side tell where an entry stood.
+# How many neighbours on either side are kept, to find an entry's place again.
 _NEAR = 20
 
 
@@ -20,7 +20,7 @@ class Entry:
 
     text: str
     raw: str
-    # When it was said; None where nobody says.
+    # When it was recorded; None if unknown.
     observed_at: str | None = None
     # Whether it has to stay where it is.
     pinned: bool = False
@@ -108,7 +108,10 @@ class Editor:
         coming = sorted(zip(change.put, spelled, strict=True), key=lambda pair: _place(pair[0]))
         for new, raw in coming:
             put[new.memory] = self._insert(new, raw)
-        own = {heir.memory: self._hand_on(heir, change, images, put) for heir in change.taking_over}
+        own = {
+            successor.memory: self._inherit_marks(successor, change, images, put)
+            for successor in change.taking_over
+        }
         for key in change.retire:
             entry = self._entries[key]
             self._block_of.pop(entry).entries.remove(entry)
@@ -121,18 +124,24 @@ class Editor:
         keys = {memory: after[one] for memory, one in put.items()}
         return Written(keys, images, renamed, own)
 
-    def _hand_on(
-        self, heir: Heir, change: Change, images: Mapping[str, Image], put: Mapping[str, Entry]
+    def _inherit_marks(
+        self,
+        successor: Successor,
+        change: Change,
+        images: Mapping[str, Image],
+        put: Mapping[str, Entry],
     ) -> Image | None:
-        entry = put.get(heir.memory) or self._entries[heir.key or ""]
-        left = {one: str((kept or images[one])["raw"]) for one, kept in heir.stands_for.items()}
-        before = self._entries.get(heir.key or "")
+        entry = put.get(successor.memory) or self._entries[successor.key or ""]
+        left = {
+            one: str((kept or images[one])["raw"]) for one, kept in successor.stands_for.items()
+        }
+        before = self._entries.get(successor.key or "")
         if before is not None and before is not entry:
             # Another text in its place; what its agent wrote about the old one stays.
-            if heir.own is None or before.raw not in heir.own["as"]:
+            if successor.own is None or before.raw not in successor.own["as"]:
                 entry.raw = self._inherit(entry.raw, [before.raw])
-            heir = replace(heir, own=None)
-        entry.raw, own = hand_on(heir, entry.raw, left, self._inherit)
+            successor = replace(successor, own=None)
+        entry.raw, own = inherit_marks(successor, entry.raw, left, self._inherit)
         return own
 
     def _image(self, key: str) -> Image:

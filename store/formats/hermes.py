@@ -30,7 +30,7 @@ class Hermes(TextFormat):
     holds = "an entry; entries stand between lines with a § alone"
 
     def recognises(self, path: Path) -> bool:
-        """Whether it has such lines, or is of one plain entry and lies where Hermes has it."""
+        """Whether it has such lines, or holds one plain entry and is where Hermes keeps it."""
         if path.name not in _BUDGETS:
             return False
         text = text_of(path)
@@ -62,7 +62,11 @@ class Hermes(TextFormat):
     def budget(self, path: Path) -> Budget | None:
         """Count characters, as the agent's tool does."""
         most = _BUDGETS.get(path.name)
-        return None if most is None else Budget(len(text_of(path) or ""), most, "characters")
+        return (
+            None
+            if most is None
+            else Budget(len(text_of(path) or ""), most, "characters", is_hard=True)
+        )
 
     @contextmanager
     def locked(self, path: Path) -> Iterator[None]:

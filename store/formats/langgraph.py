@@ -3,7 +3,8 @@
 langgraph-checkpoint-sqlite 3.1.2. A memory is a value {"content": "..."} or {"kind": "Memory",
 "content": {"content": "..."}}; profiles and whatever has another form are left alone. What leaves
 moves, with its vectors, to the namespace slowwave_superseded: no search of its own finds it there.
-A text is added to a store without an index of vectors: to another, no search would find it.
+A store with an index has a vector for each field that the agent chose: `$` is the value as JSON,
+`content` or `content.content` a text in it. A text that is added gets the same ones.
 """
 
 from __future__ import annotations
@@ -11,21 +12,23 @@ from __future__ import annotations
 import json
 import sqlite3
 import uuid
+from base64 import b64decode, b64encode
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from hashlib import sha256
-from pathlib import Path
 from typing import Any, ClassVar
 
 from slowwave.store.records import timestamp
 
 from .base import Image, New, Record, Unreadable
-from .sqlite_file import Schema, SqliteFormat, connected
+from .lent_model import LONGEST_SAMPLE, SAMPLES_AT_EITHER_END
+from .sqlite_file import Leaving, Schema, SqliteFormat
 
 _ARCHIVE = "slowwave_superseded"
 # How the keys of texts that we added begin: these do not move, they go.
 _OURS = "slowwave-"
 _COLUMNS = "prefix, key, CAST(value AS text), created_at, updated_at"
+_VECTOR_COLUMNS = "prefix, key, field_name, embedding, created_at, updated_at"
 
 
 class LangGraph(SqliteFormat):
@@ -51,18 +54,45 @@ class LangGraph(SqliteFormat):
             if text is not None:
                 yield Record(_key(prefix, key, text), prefix, text, _time(created))
 
-    def takes_texts(self, path: Path) -> bool:
-        """Whether there are no vectors in it."""
-        try:
-            with connected(path, "ro") as db:
-                return not _has_vectors(db)
-        except sqlite3.Error:
-            return False
+    def samples(self, db: sqlite3.Connection) -> list[tuple[str, bytes]] | None:
+        """Return texts of the oldest and of the latest rows, with their vectors."""
+        if not _has_vectors(db):
+            return None
+        found: dict[str, bytes] = {}
+        for order in ("ASC", "DESC"):
+            rows = db.execute(
+                "SELECT CAST(value AS text), field_name, embedding FROM store "
+                "JOIN store_vectors USING (prefix, key) WHERE length(value) <= ? "
+                f"ORDER BY store.created_at {order} LIMIT ?",
+                [LONGEST_SAMPLE, 2 * SAMPLES_AT_EITHER_END],
+            ).fetchall()
+            told = [(_indexed(json.loads(value), field), vector) for value, field, vector in rows]
+            found |= {text: vector for text, vector in told if text is not None}
+        return list(found.items())
+
+    def texts_to_embed(self, db: sqlite3.Connection, new: New) -> list[str]:
+        """Return what its fields say of which the store keeps vectors."""
+        value, _ = self._value_like(db, new)
+        texts = [_indexed(value, field) for field in _fields(db, new.tenant)]
+        return [one for one in texts if one is not None]
 
     def put(self, db: sqlite3.Connection, new: New) -> str:
         """Add a value like those in whose place it comes, and as late as the latest of them."""
-        if _has_vectors(db):
-            raise Unreadable("A text that is added to this file would need a vector.")
+        model = self.model_of(db)
+        value, created = self._value_like(db, new)
+        name = f"{_OURS}{uuid.uuid4()}"
+        self._insert(db, [new.tenant, name, _spelled(value), created, created])
+        for field in _fields(db, new.tenant) if model is not None else ():
+            text = _indexed(value, field)
+            if text is None or model is None:
+                raise Unreadable(
+                    f"The store has vectors of a field that slowwave cannot fill: {field}"
+                )
+            self._insert_vector(db, [new.tenant, name, field, model.vector(text), created, created])
+        return _key(new.tenant, name, new.text)
+
+    def _value_like(self, db: sqlite3.Connection, new: New) -> tuple[object, str | None]:
+        """Return a value of the form of those in whose place it comes, and the latest's time."""
         named = [json.loads(key)[:2] for key in new.replaces]
         rows = [
             db.execute(f"SELECT {_COLUMNS} FROM store WHERE prefix = ? AND key = ?", one).fetchone()
@@ -71,9 +101,7 @@ class LangGraph(SqliteFormat):
         _, _, last, created, _ = max(rows, key=lambda row: str(row[3]), default=_NEW)
         content = {"content": new.text}
         value = {"kind": "Memory", "content": content} if "kind" in json.loads(last) else content
-        name = f"{_OURS}{uuid.uuid4()}"
-        self._insert(db, [new.tenant, name, _spelled(value), created, created])
-        return _key(new.tenant, name, new.text)
+        return value, created
 
     def _insert(self, db: sqlite3.Connection, row: Sequence[str | None]) -> None:
         db.execute(
@@ -82,14 +110,31 @@ class LangGraph(SqliteFormat):
             row,
         )
 
-    def retire(self, db: sqlite3.Connection, key: str, heir: str | None) -> Image:
+    def _insert_vector(self, db: sqlite3.Connection, row: Sequence[str | bytes | None]) -> None:
+        db.execute(
+            f"INSERT INTO store_vectors ({_VECTOR_COLUMNS}) VALUES (?1, ?2, ?3, ?4, "
+            "coalesce(?5, CURRENT_TIMESTAMP), coalesce(?6, CURRENT_TIMESTAMP))",
+            row,
+        )
+
+    def retire(self, db: sqlite3.Connection, leaving: Leaving) -> Image:
         """Move it to the archive; what we added ourselves goes."""
+        key = leaving.key
         prefix, name, _ = json.loads(key)
         if name.startswith(_OURS):
             where = "WHERE prefix = ? AND key = ?"
             row = db.execute(f"SELECT {_COLUMNS} FROM store {where}", [prefix, name]).fetchone()
+            image: Image = {"key": key, "row": list(row)}
             db.execute(f"DELETE FROM store {where}", [prefix, name])
-            return {"key": key, "row": list(row)}
+            if _has_vectors(db):
+                kept = db.execute(
+                    f"SELECT {_VECTOR_COLUMNS} FROM store_vectors {where}", [prefix, name]
+                ).fetchall()
+                image["vectors"] = [
+                    [*one[:3], b64encode(one[3]).decode(), *one[4:]] for one in kept
+                ]
+                db.execute(f"DELETE FROM store_vectors {where}", [prefix, name])
+            return image
         self._move(db, prefix, f"{_ARCHIVE}.{prefix}", name)
         return {"key": key}
 
@@ -98,6 +143,8 @@ class LangGraph(SqliteFormat):
         prefix, name, _ = json.loads(str(image["key"]))
         if "row" in image:
             self._insert(db, image["row"])
+            for one in image.get("vectors", ()):
+                self._insert_vector(db, [*one[:3], b64decode(one[3]), *one[4:]])
             return str(image["key"])
         self._move(db, f"{_ARCHIVE}.{prefix}", prefix, name)
         return str(image["key"])
@@ -105,7 +152,7 @@ class LangGraph(SqliteFormat):
     def _move(self, db: sqlite3.Connection, source: str, target: str, key: str) -> None:
         tables = {row[0] for row in db.execute("SELECT name FROM sqlite_schema")}
         if db.execute("SELECT 1 FROM store WHERE prefix = ? AND key = ?", [target, key]).fetchone():
-            raise Unreadable(f"There is another '{key}' in the namespace {target} by now.")
+            raise Unreadable(f"The namespace {target} now has another '{key}'.")
         for table in ("store", *({"store_vectors"} & tables)):
             moved = db.execute(
                 f"UPDATE {table} SET prefix = ? WHERE prefix = ? AND key = ?", [target, source, key]
@@ -133,6 +180,26 @@ def _has_vectors(db: sqlite3.Connection) -> bool:
     if "store_vectors" not in tables:
         return False
     return db.execute("SELECT 1 FROM store_vectors LIMIT 1").fetchone() is not None
+
+
+def _fields(db: sqlite3.Connection, prefix: str) -> list[str]:
+    """Return of which fields the memories of a namespace have vectors, else those of any."""
+    for where, values in (("WHERE prefix = ?", [prefix]), ("", [])):
+        rows = db.execute(
+            f"SELECT DISTINCT field_name FROM store_vectors {where} ORDER BY 1", values
+        )
+        if found := [str(field) for (field,) in rows]:
+            return found
+    return []
+
+
+def _indexed(value: object, field: str) -> str | None:
+    """Return what the package computes a field's vector of; None if that is not known."""
+    if field == "$":
+        return json.dumps(value, sort_keys=True, ensure_ascii=False)
+    for name in field.split("."):
+        value = value.get(name) if isinstance(value, dict) else None
+    return value if isinstance(value, str) else None
 
 
 def _text_of(value: bytes | str) -> str | None:

@@ -19,7 +19,12 @@ from .document import Block, Document, Entry
 from .text_file import TextFormat, lines_of, text_of
 
 _KNOWN = frozenset({"MEMORY.md", "USER.md", "GEMINI.md"})
-_MOST_CHARACTERS, _MOST_LINES = 4_000, 200
+# Of USER.md and of MEMORY.md OpenClaw takes so many characters: above the latter its dreaming drops
+# the oldest of what it promoted (DEFAULT_MEMORY_FILE_MAX_CHARS). Claude Code loads so many lines.
+_MOST_OF_THE_USER, _MOST_OF_OPENCLAW, _MOST_LINES = 4_000, 10_000, 200
+# Files beside a MEMORY.md of OpenClaw's, and a comment that only OpenClaw writes into one.
+_WORKSPACE = ("SOUL.md", "AGENTS.md", "DREAMS.md")
+_OPENCLAW = "<!-- openclaw-memory-"
 # Written by people, for the agent to follow.
 _INSTRUCTIONS = frozenset({"CLAUDE.md", "AGENTS.md", "SOUL.md", "README.md", "DREAMS.md"})
 # Of Gemini's file only this section is the agent's.
@@ -33,13 +38,18 @@ _COMMENT = re.compile(r"<!--.*?-->")
 _PROMOTION = re.compile(r"[ \t]*<!-- *openclaw-memory-(?:promotion|lineage):.*?-->[ \t\r]*")
 _IMPORTANCE = re.compile(r"<!-- *importance *: *(\d+) *-->", re.IGNORECASE)
 _TRIGGER = re.compile(r"<!-- *trigger *: *(.*?) *-->", re.IGNORECASE)
-# A section of OpenClaw's dreaming, one a night: what is told again stands in another one.
+# OpenClaw's dreaming adds such a section each night, so that repetitions are in different ones.
 _NIGHT = re.compile(r"(Promoted From Short-Term Memory) \([^)]*\)")
 # Where a bullet was promoted from; the line above it says so, too.
 _SOURCE = re.compile(r"[ \t]+(?:\[score=[^\]]*\]|Source: \S+#L\d+-L\d+)$")
 # A task, or an entry of an index.
 _NO_MEMORY = re.compile(r"\[[ xX]\] |\[[^\]]*\]\([^)]*\)")
 _NOT_IN_A_LINE = re.compile(r"[\n\r]|<!--")
+
+
+def _is_of_openclaw(path: Path, text: str) -> bool:
+    folder = path.resolve().parent
+    return _OPENCLAW in text or any((folder / name).exists() for name in _WORKSPACE)
 
 
 class Markdown(TextFormat):
@@ -70,11 +80,15 @@ class Markdown(TextFormat):
         return Document(reader.parts(lines_of(text)))
 
     def budget(self, path: Path) -> Budget | None:
-        """Count what the agent loads: characters of USER.md, lines of MEMORY.md."""
+        """Count what is loaded: characters of OpenClaw's files, lines of another MEMORY.md."""
         text = text_of(path) or ""
         if path.name == "USER.md":
-            return Budget(len(text), _MOST_CHARACTERS, "characters")
-        return Budget(text.count("\n"), _MOST_LINES, "lines") if path.name == "MEMORY.md" else None
+            return Budget(len(text), _MOST_OF_THE_USER, "characters", is_hard=True)
+        if path.name != "MEMORY.md":
+            return None
+        if _is_of_openclaw(path, text):
+            return Budget(len(text), _MOST_OF_OPENCLAW, "characters")
+        return Budget(len(text.splitlines()), _MOST_LINES, "lines")
 
     def spell(self, new: New, document: Document) -> str:
         """Return a bullet like those that stand there."""
@@ -88,7 +102,7 @@ class Markdown(TextFormat):
     def inherit(self, raw: str, others: Sequence[str]) -> str:
         """Return a bullet with the highest importance, all triggers and all promotions."""
         *promotions, bullet = raw.split("\n")
-        told = [*(one for other in others for one in other.split("\n")[:-1]), *promotions]
+        comments = [*(one for other in others for one in other.split("\n")[:-1]), *promotions]
         for pattern, united in ((_IMPORTANCE, _highest), (_TRIGGER, _all_triggers)):
             values = [one for other in (raw, *others) for one in pattern.findall(other)]
             own = pattern.search(bullet)
@@ -97,7 +111,7 @@ class Markdown(TextFormat):
             elif values and not own:
                 end = "\r" if bullet.endswith("\r") else ""
                 bullet = f"{bullet.removesuffix(end)} {united(values)}{end}"
-        return "\n".join([*dict.fromkeys(told), bullet])
+        return "\n".join([*dict.fromkeys(comments), bullet])
 
 
 def _highest(values: Sequence[str]) -> str:

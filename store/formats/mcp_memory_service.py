@@ -1,24 +1,35 @@
 """mcp-memory-service's sqlite_vec.db: a row a memory, which another one may supersede.
 
 mcp-memory-service 12.2.0. `superseded_by` holds the content hash of the memory that stands for this
-one, and hides it from every search. The vectors of its sqlite-vec table are not touched: they are
-not ours to read without that extension, and a hidden row keeps its vector.
+one, and hides it from every search. A text that is stored again is refused while a row of it is
+there, hidden or not; so what another value replaced is deleted as the package deletes: it stays as
+a row with a time in `deleted_at`, and loses its vector. Its agent's metadata is never touched.
 """
 
 from __future__ import annotations
 
+import json
 import sqlite3
+from base64 import b64decode, b64encode
 from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
-from typing import ClassVar
+from hashlib import sha256
+from typing import Any, ClassVar
 
 from slowwave.store.records import timestamp
 
-from .base import Image, Record, Unreadable
-from .sqlite_file import Schema, SqliteFormat
+from .base import Image, New, Record, Unreadable
+from .lent_model import LONGEST_SAMPLE, SAMPLES_AT_EITHER_END
+from .sqlite_file import Leaving, Schema, SqliteFormat
+from .vec0 import Vec0Table, vec0_table
 
 # Tags by which its own consolidation leaves a memory alone.
 _PROTECTED = frozenset({"critical", "important", "reference", "permanent"})
+# What stands in the metadata of a row that slowwave wrote.
+_MARK = "slowwave"
+_FULL_TEXT = "memory_content_fts"
+_TENANT = "coalesce(nullif(trim(coalesce(store, '') || ' ' || coalesce(memory_type, '')), ''), ?)"
+_NOW = "(julianday('now') - 2440587.5) * 86400.0"
 
 
 class McpMemoryService(SqliteFormat):
@@ -42,7 +53,7 @@ class McpMemoryService(SqliteFormat):
             f"WHERE deleted_at IS NULL AND coalesce(superseded_by, '') = '' {_found(db)}ORDER BY id"
         ):
             key, content, tags, kind, store, created = row
-            protected = _PROTECTED & {one.strip() for one in (tags or "").split(",")}
+            protected = _PROTECTED & set(_tags(tags))
             yield Record(
                 key,
                 " ".join(filter(None, (store, kind))) or "default",
@@ -51,25 +62,194 @@ class McpMemoryService(SqliteFormat):
                 pinned=bool(protected),
             )
 
-    def retire(self, db: sqlite3.Connection, key: str, heir: str | None) -> Image:
-        """Let it be superseded by the memory that says the same."""
-        if heir is None:
-            raise Unreadable("Nothing in the file says what should leave.")
-        (before,) = db.execute(
-            "SELECT superseded_by FROM memories WHERE content_hash = ?", [key]
+    def samples(self, db: sqlite3.Connection) -> list[tuple[str, bytes]]:
+        """Return texts of the oldest and of the latest rows, with their vectors."""
+        vectors = _vectors(db)
+        rows = [
+            db.execute(
+                f"SELECT id, content FROM memories WHERE deleted_at IS NULL {_found(db)}"
+                f"AND length(content) <= ? ORDER BY id {order} LIMIT ?",
+                [LONGEST_SAMPLE, SAMPLES_AT_EITHER_END],
+            ).fetchall()
+            for order in ("ASC", "DESC")
+        ]
+        found = {content: vectors.read(rowid) for some in rows for rowid, content in some}
+        return [(text, vector) for text, vector in found.items() if vector is not None]
+
+    def put(self, db: sqlite3.Connection, new: New) -> str:
+        """Add a row like those in whose place it comes, as late as the latest of them."""
+        key = _hash(new.text)
+        there = db.execute(
+            "SELECT deleted_at, metadata, content FROM memories WHERE content_hash = ?", [key]
         ).fetchone()
-        db.execute("UPDATE memories SET superseded_by = ? WHERE content_hash = ?", [heir, key])
-        return {"key": key, "superseded_by": before}
+        if there is not None and there[0] is None:
+            # The package compares texts without regard to capitals.
+            if _is_ours(there[1]) and there[2] != new.text:
+                raise Unreadable(f"The file takes this for what it has already: '{there[2]}'.")
+            db.execute("UPDATE memories SET superseded_by = NULL WHERE content_hash = ?", [key])
+            return key
+        model, vectors = self.model_of(db), _vectors(db)
+        if model is None:
+            raise Unreadable("A new text would need a vector.")
+        if there is not None:
+            _delete(db, key)  # as the package does when a deleted text is stored again
+        row = self._row_like(db, new) | {"content_hash": key, "content": new.text}
+        rowid = _insert(db, row)
+        vectors.remove(rowid)
+        vectors.insert(rowid, model.vector(new.text), row["store"])
+        return key
+
+    def _row_like(self, db: sqlite3.Connection, new: New) -> dict[str, Any]:
+        """Return what the rows in whose place a text comes say besides their texts."""
+        columns = "tags, memory_type, store, created_at, created_at_iso"
+        replaced = db.execute(
+            f"SELECT {columns} FROM memories "
+            "WHERE content_hash IN (SELECT value FROM json_each(?)) ORDER BY created_at, id",
+            [json.dumps(new.replaces)],
+        ).fetchall()
+        alike = (
+            replaced
+            or db.execute(
+                "SELECT '', memory_type, store, now, "
+                "strftime('%Y-%m-%dT%H:%M:%fZ', now, 'unixepoch') "
+                f"FROM memories, (SELECT {_NOW} AS now) WHERE {_TENANT} = ? LIMIT 1",
+                ["default", new.tenant],
+            ).fetchall()
+        )
+        if not alike:
+            raise Unreadable(f"There is no place in the file for what '{new.tenant}' is to hold.")
+        _, kind, store, created, created_iso = alike[-1]
+        tags = dict.fromkeys(tag for row in alike for tag in _tags(row[0]))
+        return {
+            "tags": ",".join(tags),
+            "memory_type": kind,
+            "metadata": json.dumps({_MARK: True, "source_memory_hashes": list(new.replaces)}),
+            "created_at": created,
+            "updated_at": created,
+            "created_at_iso": created_iso,
+            "updated_at_iso": created_iso,
+            "store": store,
+        }
+
+    def retire(self, db: sqlite3.Connection, leaving: Leaving) -> Image:
+        """Mark it as superseded; a row that slowwave wrote is deleted if nothing replaces it."""
+        key, successor = leaving.key, leaving.successor
+        row = _row(db, key)
+        image: Image = {"key": key, "superseded_by": row["superseded_by"]}
+        if _is_ours(row["metadata"]) and (successor is None or leaving.is_rewritten):
+            image |= {"row": row, "vector": _text(_vectors(db).remove(row["id"]))}
+            _delete(db, key)
+            db.execute(
+                "UPDATE memories SET superseded_by = ? WHERE superseded_by = ?",
+                [successor, key],
+            )
+            return image
+        if successor is None:
+            raise Unreadable("Nothing in the file says what should leave.")
+        db.execute("UPDATE memories SET superseded_by = ? WHERE content_hash = ?", [successor, key])
+        if leaving.is_outdated:
+            vector = _vectors(db).remove(row["id"])
+            db.execute(f"UPDATE memories SET deleted_at = {_NOW} WHERE content_hash = ?", [key])
+            image |= {"row": row, "vector": _text(vector)}
+        return image
 
     def bring_back(self, db: sqlite3.Connection, image: Image) -> str:
-        """Let it be superseded by nothing, as before."""
-        done = db.execute(
-            "UPDATE memories SET superseded_by = ? WHERE content_hash = ? AND deleted_at IS NULL",
+        """Show or insert the row again, with its vector."""
+        key = str(image["key"])
+        there = db.execute(
+            "SELECT deleted_at, superseded_by FROM memories WHERE content_hash = ?", [key]
+        ).fetchone()
+        if "row" not in image:
+            if there is None or there[0] is not None:
+                raise Unreadable("A memory that should come back was deleted by its agent.")
+            self._show(db, image)
+        elif there is None:
+            rowid = _insert(db, _with_a_free_id(db, image["row"]))
+            _keep_vector(db, rowid, image)
+        elif there[0] is not None and there[1]:  # as `retire` left it; an agent's own is not hidden
+            db.execute("UPDATE memories SET deleted_at = NULL WHERE content_hash = ?", [key])
+            self._show(db, image)
+            _keep_vector(db, _row(db, key)["id"], image)
+        elif there[0] is not None:
+            raise Unreadable("A memory that should come back was deleted by its agent.")
+        return key
+
+    def _show(self, db: sqlite3.Connection, image: Image) -> None:
+        db.execute(
+            "UPDATE memories SET superseded_by = ? WHERE content_hash = ?",
             [image["superseded_by"], image["key"]],
         )
-        if done.rowcount != 1:
-            raise Unreadable("A memory that should come back was deleted by its agent.")
-        return str(image["key"])
+
+
+def _hash(text: str) -> str:
+    """Return what the package knows a text by."""
+    return sha256(text.strip().lower().encode()).hexdigest()
+
+
+def _tags(tags: str | None) -> list[str]:
+    return [one.strip() for one in (tags or "").split(",") if one.strip()]
+
+
+def _is_ours(metadata: str | None) -> bool:
+    try:
+        found: Any = json.loads(metadata or "{}")
+    except ValueError:
+        return False
+    return isinstance(found, dict) and found.get(_MARK) is True
+
+
+def _vectors(db: sqlite3.Connection) -> Vec0Table:
+    found = vec0_table(db, "memory_embeddings", "content_embedding")
+    if found is None:
+        raise Unreadable("The vectors of this file are not laid out as slowwave knows it.")
+    return found
+
+
+def _keep_vector(db: sqlite3.Connection, rowid: int, image: Image) -> None:
+    if image["vector"] is not None:
+        vectors = _vectors(db)
+        vectors.remove(rowid)
+        vectors.insert(rowid, b64decode(image["vector"]), image["row"]["store"])
+
+
+def _text(vector: bytes | None) -> str | None:
+    return None if vector is None else b64encode(vector).decode()
+
+
+def _row(db: sqlite3.Connection, key: str) -> dict[str, Any]:
+    cursor = db.execute("SELECT * FROM memories WHERE content_hash = ?", [key])
+    row = cursor.fetchone()
+    if row is None:
+        raise Unreadable("What should leave is not in the file any more.")
+    return dict(zip((one[0] for one in cursor.description), row, strict=True))
+
+
+def _with_a_free_id(db: sqlite3.Connection, row: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a row as it was, without its id if another row has that now."""
+    taken = db.execute("SELECT 1 FROM memories WHERE id = ?", [row["id"]]).fetchone()
+    return {name: value for name, value in row.items() if name != "id" or not taken}
+
+
+def _insert(db: sqlite3.Connection, row: Mapping[str, Any]) -> int:
+    places = ", ".join("?" * len(row))
+    done = db.execute(
+        f"INSERT INTO memories ({', '.join(row)}) VALUES ({places})", list(row.values())
+    )
+    return int(done.lastrowid or 0)
+
+
+def _delete(db: sqlite3.Connection, key: str) -> None:
+    """Delete a row; its text leaves the search index first.
+
+    The package's own trigger looks the text up when the row is gone already, and damages the index.
+    """
+    row = _row(db, key)
+    if db.execute("SELECT 1 FROM sqlite_schema WHERE name = ?", [_FULL_TEXT]).fetchone():
+        db.execute(
+            f"INSERT INTO {_FULL_TEXT} ({_FULL_TEXT}, rowid, content) VALUES ('delete', ?, ?)",
+            [row["id"], row["content"]],
+        )
+    db.execute("DELETE FROM memories WHERE content_hash = ?", [key])
 
 
 def _found(db: sqlite3.Connection) -> str:

@@ -1,7 +1,8 @@
 """Formats whose files are SQLite databases: rows leave by what the package itself has for that.
 
-Rows of its agent's own are only hidden and brought back. A text is added where it needs no vector:
-that would have to be of the model that the file was made with, and no file says which one that is.
+Rows of its agent's own are only hidden and brought back. A text is added where it needs no vector,
+or where the model that the caller lends made the vectors of the file: no file says reliably which
+model that was, so some of its texts are computed again and compared.
 """
 
 from __future__ import annotations
@@ -12,12 +13,15 @@ from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from slowwave.store.connection import explained, patiently
 from slowwave.store.validate import is_database
 
 from .base import Change, Format, Image, New, OpenFile, Record, Unreadable, Written
+
+if TYPE_CHECKING:
+    from .lent_model import LentModel
 
 # How long we wait for the agent's own writes, in seconds at a time; `patiently` tries again.
 _SECONDS = 0.2
@@ -33,10 +37,24 @@ class Schema:
     version: str
 
 
+@dataclass(frozen=True)
+class Leaving:
+    """A memory that is to leave every ordinary read."""
+
+    key: str
+    # The key of the memory that says the same, where there is one.
+    successor: str | None
+    # Whether another value replaced it, so that its agent may say it again.
+    is_outdated: bool = False
+    # Whether the successor is the same memory with another text.
+    is_rewritten: bool = False
+
+
 class SqliteFormat(Format):
     """A database that its agent has open all the while."""
 
     is_dated = True
+    may_need_vectors = True
     # The columns by which its tables are known.
     tables: ClassVar[Mapping[str, frozenset[str]]]
     schema: ClassVar[Schema]
@@ -50,11 +68,8 @@ class SqliteFormat(Format):
         raise Unreadable("No text can be added to this file.")
 
     @abstractmethod
-    def retire(self, db: sqlite3.Connection, key: str, heir: str | None) -> Image:
-        """Hide a memory from each ordinary read, and give what brings it back.
-
-        heir: the key of the memory that says the same, where there is one.
-        """
+    def retire(self, db: sqlite3.Connection, leaving: Leaving) -> Image:
+        """Hide a memory from each ordinary read, and give what brings it back."""
 
     @abstractmethod
     def bring_back(self, db: sqlite3.Connection, image: Image) -> str:
@@ -70,9 +85,58 @@ class SqliteFormat(Format):
         except sqlite3.DatabaseError:
             return False
 
-    def takes_texts(self, path: Path) -> bool:
-        """Whether texts can be added: not unless a format says so."""
-        return False
+    def samples(self, db: sqlite3.Connection) -> list[tuple[str, bytes]] | None:
+        """Return some texts of the file with their stored vectors.
+
+        None if the file has no vectors, and needs none.
+        """
+        return None
+
+    def texts_to_embed(self, db: sqlite3.Connection, new: New) -> list[str]:
+        """Return of which texts a new memory would need the vectors."""
+        return [new.text]
+
+    def why_no_texts(self, path: Path) -> str | None:
+        """Say that its vectors are of another model than the one that is lent, if they are."""
+        try:
+            with explained(path), connected(path, "ro") as db:
+                self._refuse_other_vectors(self.samples(db))
+        except Unreadable as error:
+            return error.message
+        return None
+
+    def compute_vectors(self, path: Path, change: Change) -> None:
+        """Compute those of the new texts, and those by which the file's model is recognised."""
+        coming = [one for one in change.put if one.image is None]
+        if self.model is None or not coming:
+            return
+        with explained(path), connected(path, "ro") as db:
+            samples = self.samples(db)
+            if samples is not None:
+                self.model.compute(
+                    [
+                        *(text for text, _ in samples),
+                        *(text for one in coming for text in self.texts_to_embed(db, one)),
+                    ]
+                )
+
+    def model_of(self, db: sqlite3.Connection) -> LentModel | None:
+        """Return what makes vectors for a file; None if it needs none. Raises `Unreadable`."""
+        samples = self.samples(db)
+        self._refuse_other_vectors(samples)
+        return None if samples is None else self.model
+
+    def _refuse_other_vectors(self, samples: list[tuple[str, bytes]] | None) -> None:
+        if samples is None:
+            return
+        if self.model is None:
+            raise Unreadable("A new text would need a vector, and there is no model to make it.")
+        if not samples:
+            raise Unreadable(
+                "A new text would need a vector, and the file has none to compare with."
+            )
+        if not self.model.made(samples):
+            raise Unreadable(f"The vectors of this file are not those of {self.model.name}.")
 
     def remark(self, path: Path) -> str | None:
         """Say so if a newer version of the package than was tried has made the file's tables."""
@@ -129,8 +193,18 @@ class _OpenDatabase(OpenFile):
                 if new.image is None
                 else self._format.bring_back(self._db, new.image)
             )
+        successors = _successors(change, keys)
+        staying = set(keys.values())
         images = {
-            memory: self._format.retire(self._db, key, change.heirs.get(key))
+            # What says a text already is not added twice, and does not leave either.
+            memory: {"key": key}
+            if key in staying
+            else self._format.retire(
+                self._db,
+                Leaving(
+                    key, successors.get(key), key in change.outdated, is_rewritten=memory in keys
+                ),
+            )
             for key, memory in change.retire.items()
         }
         return Written(keys, images)
@@ -138,6 +212,20 @@ class _OpenDatabase(OpenFile):
     def commit(self) -> None:
         """Let others see it."""
         patiently(lambda: self._db.execute("COMMIT"))
+
+
+def _successors(change: Change, keys: Mapping[str, str]) -> dict[str, str]:
+    """Return the keys of the memories that say what those that leave say; some have just come."""
+    successors = dict(change.successors)
+    for successor in change.taking_over:
+        at = keys.get(successor.memory, successor.key)
+        successors |= {
+            key: at
+            for key, memory in change.retire.items()
+            if at is not None and memory in successor.stands_for
+        }
+    rewritten = {key: keys[memory] for key, memory in change.retire.items() if memory in keys}
+    return successors | rewritten
 
 
 @contextmanager

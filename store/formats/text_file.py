@@ -60,7 +60,7 @@ class OpenText(OpenFile):
         self._wanted: bytes | None = None
 
     def prepare(self, change: Change) -> Written:
-        """Work out the new text, and read that anew to see that it says what it should."""
+        """Work out the new text, and parse it again to check that it holds what it should."""
         spelled = [self._format.spell(new, self._document) for new in change.put]
         texts = sorted(
             [*(one.text for one in self.records if one.key not in change.retire)]
@@ -71,17 +71,14 @@ class OpenText(OpenFile):
         read_anew = self._format.parse(text, self._path)
         if sorted(one.text for one in read_anew.records()) != texts:
             raise Unreadable(f"{self._path} cannot hold what is to stand in it.")
-        before, after = len(_decoded(self._bytes, self._path)), len(text)
         budget = self._format.budget(self._path)
-        if budget is not None and budget.unit == "characters" and after > max(budget.most, before):
-            raise Unreadable(
-                f"{self._path} would have {after} characters; its agent takes {budget.most}."
-            )
+        if budget is not None:
+            budget.refuse(self._path, budget.of(text), change)
         self._wanted = text.encode()
         return written
 
     def commit(self) -> None:
-        """Put the new text in the file's place, unless somebody changed it meanwhile."""
+        """Replace the file with the new text, unless it was changed meanwhile."""
         if self._wanted is None:
             return
         write_in_place(self._path, self._wanted, self._bytes, self._path)

@@ -1,1 +1,1 @@
-"""An ordinary memory file beside another agent's: filled from that, and written back to it."""
+"""An ordinary memory file that mirrors another agent's file in both directions."""

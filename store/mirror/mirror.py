@@ -13,11 +13,17 @@ from tempfile import TemporaryDirectory
 
 from slowwave.store.errors import StoreError, UnusableFile
 from slowwave.store.file import maintenance_lock, new_file, open_as_it_is, open_writing
-from slowwave.store.formats.base import ChangedMeanwhile, Format, OpenFile
+from slowwave.store.formats.base import ChangedMeanwhile, Format, OpenFile, TooFull
 
 from .links import format_of, keep_format
 from .pull import Pulled, pull
-from .push import due, keep_what_leaves, keep_what_was_written, link_what_is_said_already
+from .push import (
+    due,
+    keep_what_leaves,
+    keep_what_was_written,
+    link_what_is_said_already,
+    take_back_latest,
+)
 
 _SUFFIX = ".slowwave.db"
 # How often a change is tried that an agent came in between of.
@@ -25,7 +31,7 @@ _TRIES = 20
 
 
 def state_beside(path: Path) -> Path:
-    """Return where the mirror of a file lies, unless somebody says otherwise: beside it."""
+    """Return the default place of a file's mirror: beside it."""
     real = path.resolve()
     return real.with_name(f"{real.name}{_SUFFIX}")
 
@@ -46,7 +52,7 @@ def mirrored_format(state: Path) -> str | None:
 
 @contextmanager
 def _named(copy: Path, path: Path) -> Iterator[None]:
-    """Let what is said about a copy name the file that the user named."""
+    """Let errors about a copy name the file that the user named."""
     try:
         yield
     except StoreError as error:
@@ -56,7 +62,7 @@ def _named(copy: Path, path: Path) -> Iterator[None]:
 
 @contextmanager
 def _for_its_owner() -> Iterator[None]:
-    """Let what is made be for its owner alone: a mirror keeps what the other file says no more."""
+    """Create files readable by their owner only: a mirror keeps texts that the other file lost."""
     before = os.umask(0o077)
     try:
         yield
@@ -129,7 +135,8 @@ class Mirror:
         )
         pulled = Pulled()
         with maintenance_lock(self.state):
-            again(lambda: pulled.include(self._settled(now)))
+            self._compute_vectors()
+            again(lambda: pulled.include(self._settled_within_limits(now)))
             with (
                 self.format.opened(self.path, writes=False) as other,
                 open_writing(self.state) as file,
@@ -138,8 +145,33 @@ class Mirror:
                 link_what_is_said_already(file, other.records)
         return pulled
 
+    def _compute_vectors(self) -> None:
+        """Have the vectors ready that are to be written: the agent need not wait for them."""
+        if not self.format.may_need_vectors:
+            return
+        with (
+            self.format.opened(self.path, writes=False) as other,
+            open_writing(self.state) as file,
+        ):
+            change = due(file, other.records)
+        self.format.compute_vectors(self.path, change)
+
+    def _settled_within_limits(self, now: datetime) -> Iterator[Pulled]:
+        """Yield what `_settled` does; what its agent has no room for is taken back first."""
+        while True:
+            try:
+                yield from self._settled(now)
+            except TooFull as error:
+                with open_writing(self.state) as file, file.transaction():
+                    key = take_back_latest(file, now)
+                if key is None:
+                    raise
+                yield Pulled(stale={key: error.message})
+            else:
+                return
+
     def _settled(self, now: datetime) -> Iterator[Pulled]:
-        """Yield what was pulled, then write: what a failure comes after is told, too."""
+        """Yield what was pulled, then write: what was pulled counts even if writing fails."""
         with self.format.opened(self.path, writes=True) as other:
             yield self._pull(other, now)
             with open_writing(self.state) as file:

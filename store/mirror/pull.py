@@ -1,4 +1,4 @@
-"""What the other file says goes into its mirror; what contradicts a proposal makes it stale."""
+"""Bring the mirror up to date with the other file; proposals whose sources changed become stale."""
 
 from __future__ import annotations
 
@@ -28,19 +28,19 @@ class Pulled:
 
     added: int = 0
     gone: int = 0
-    # The keys of proposals that were taken back, since their sources are others by now.
-    stale: list[str] = field(default_factory=list)
+    # Why proposals were taken back before they were written, by their keys.
+    stale: dict[str, str] = field(default_factory=dict)
 
     def include(self, others: Iterable[Pulled]) -> None:
         """Count what others changed, too."""
         for one in others:
             self.added += one.added
             self.gone += one.gone
-            self.stale += one.stale
+            self.stale |= one.stale
 
 
 def pull(file: MemoryFile, records: Sequence[Record], now: datetime) -> Pulled:
-    """Let the mirror say what the other file says, within the transaction of the caller."""
+    """Bring the mirror up to date, within the transaction of the caller."""
     there = {one.key: one for one in records if _is_memory(one.text)}
     pulled = Pulled()
     texts = {(one.tenant, one.text) for one in there.values()}
@@ -92,7 +92,7 @@ def _take_what_is_gone(
         for run_id, key in _unwritten(file, memory.id, texts):
             try:
                 take_back_proposal(file, run_id, key, timestamp(now))
-                pulled.stale.append(key)
+                pulled.stale[key] = "the other agent changed a source meanwhile"
             except ChangedSince:
                 pass  # a later run rests on it: what it says stays, as after any run
     unlink(file, gone)
@@ -132,7 +132,7 @@ def _waiting(file: MemoryFile, links: dict[str, str]) -> dict[tuple[str, str], s
 def _memory(
     file: MemoryFile, record: Record, counts: dict[tuple[str, str], int], now: datetime
 ) -> Memory:
-    """Return a new memory; its id tells it from those that said the same before it."""
+    """Return a new memory, with an id of its own among those of the same text."""
     said = record.tenant, record.text
     if said not in counts:
         counts[said] = int(
@@ -143,8 +143,8 @@ def _memory(
             )
         )
     counts[said] += 1
-    told = f"{record.tenant}\0{record.text}\0{counts[said]}"
-    return new_memory(_fields(record) | {"id": str(uuid.uuid5(_NAMESPACE, told))}, now)
+    identity = f"{record.tenant}\0{record.text}\0{counts[said]}"
+    return new_memory(_fields(record) | {"id": str(uuid.uuid5(_NAMESPACE, identity))}, now)
 
 
 def line_of(record: Record) -> dict[str, object] | None:

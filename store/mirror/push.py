@@ -1,15 +1,17 @@
-"""What the mirror says goes into the other file, as one change."""
+"""Work out what to write into the other file, as one change."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from datetime import datetime
 
+from slowwave.store.errors import ChangedSince
 from slowwave.store.file import MemoryFile
 from slowwave.store.formats.base import Change, New, Record, Written
 from slowwave.store.memories import read_memories
-from slowwave.store.records import Memory
+from slowwave.store.records import Memory, timestamp
+from slowwave.store.undo.undo import take_back_proposal
 
-from .heirs import heirs
 from .links import (
     drop_images,
     drop_standing,
@@ -21,10 +23,11 @@ from .links import (
     rename,
     unlink,
 )
+from .successors import successors
 
 
 def due(file: MemoryFile, records: Sequence[Record]) -> Change:
-    """Return what the other file lacks of its mirror, and what it has too much."""
+    """Return the difference between the mirror and the other file."""
     links = read_links(file)
     there = {one.key: one for one in records}
     active = {one.id: one for one in read_memories(file, status="active")}
@@ -42,7 +45,7 @@ def due(file: MemoryFile, records: Sequence[Record]) -> Change:
     }
     texts = {(one.tenant, one.text) for one in records if one.key not in retire}
     images = read_images(file)
-    # What had an entry of its own gets it back, whoever says the same by now.
+    # What had an entry of its own gets it back, even if another entry now says the same.
     put = [
         one
         for one in active.values()
@@ -55,7 +58,7 @@ def due(file: MemoryFile, records: Sequence[Record]) -> Change:
     coming = [
         New(one.id, one.tenant, one.content, places[one.id], images.get(one.id)) for one in put
     ]
-    taking_over = heirs(file, links, retire.values(), [one.id for one in put], changed)
+    taking_over = successors(file, links, retire.values(), [one.id for one in put], changed)
     return Change(
         retire | {key: one for one, key in changed.items()},
         [*edited, *coming],
@@ -66,7 +69,39 @@ def due(file: MemoryFile, records: Sequence[Record]) -> Change:
             if memory in one.stands_for and one.key is not None
         },
         taking_over,
+        frozenset(_outdated(file, retire)),
     )
+
+
+def _outdated(file: MemoryFile, retire: Mapping[str, str]) -> list[str]:
+    """Return those that leave whose value another one replaced."""
+    replaced = {
+        source
+        for (source,) in file.db.conn.execute(
+            "SELECT source_id FROM synthesized_from WHERE operation = 'update'"
+        ).fetchall()
+    }
+    return [key for key, memory in retire.items() if memory in replaced]
+
+
+def take_back_latest(file: MemoryFile, now: datetime) -> str | None:
+    """Take back the latest proposal whose text is not written yet, within the caller's transaction.
+
+    One that adds a text and lets nothing leave goes first. Returns its key; None if there is none.
+    """
+    rows = file.db.conn.execute(
+        "SELECT p.run_id, p.key FROM proposals p JOIN memories m ON m.id = p.derived "
+        "LEFT JOIN links l ON l.memory_id = m.id "
+        "WHERE p.state = 'applied' AND m.status = 'active' AND l.memory_id IS NULL "
+        "ORDER BY p.operation <> 'extract', p.run_id DESC, p.key DESC"
+    )
+    for run_id, key in rows.fetchall():
+        try:
+            take_back_proposal(file, run_id, key, timestamp(now))
+        except ChangedSince:
+            continue  # a later one rests on it, and is among them
+        return str(key)
+    return None
 
 
 def _places(

@@ -7,8 +7,10 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
+from slowwave.store.ageing import STATUS_AFTER
 from slowwave.store.file import MemoryFile
 from slowwave.store.purge import purged_by
+from slowwave.store.records import json_text
 from slowwave.store.rows import Row, decoded, encoded
 
 # So many characters of a text are shown.
@@ -78,10 +80,11 @@ class LaterChanges:
             "before IS NULL AS made, after FROM journal j JOIN runs r ON r.id = j.run_id "
             "LEFT JOIN proposals p ON p.run_id = j.run_id AND p.key = proposal "
             # What waits for a model is read by a run, and by none of its proposals.
-            "WHERE (state = 'applied' AND table_name IN ('memories', 'synthesized_from') "
+            "WHERE (table_name IN ('memories', 'synthesized_from') AND (state = 'applied' "
+            "OR proposal IN (SELECT value FROM json_each(?2)) AND outcome <> 'undone') "
             "OR outcome <> 'undone' AND table_name = 'waiting_messages') "
-            "AND r.rowid >= (SELECT rowid FROM runs WHERE id = ?) ORDER BY r.rowid, sequence",
-            [self._run_id],
+            "AND r.rowid >= (SELECT rowid FROM runs WHERE id = ?1) ORDER BY r.rowid, sequence",
+            [self._run_id, json_text(list(STATUS_AFTER))],
         )
         found: dict[tuple[str, str], list[LaterChange]] = {}
         for row in rows:
@@ -174,6 +177,10 @@ def _obstacle(
     if by is None:
         why = f"{what} No run did that, but an agent or a person."
         return Obstacle(table, _name(key), column, now, left, None, None, why)
+    if by.proposal in STATUS_AFTER:
+        # The run did nothing else: it is undone as a whole.
+        why = f"{what} Run {by.run} did that ({by.proposal}): undo it first."
+        return Obstacle(table, _name(key), column, now, left, by.run, None, why)
     part = f", proposal {by.proposal[:12]}" if by.proposal else ""
     why = f"{what} Run {by.run}{part} did that: undo it first."
     return Obstacle(table, _name(key), column, now, left, by.run, by.proposal or None, why)

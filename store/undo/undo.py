@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from slowwave.store.ageing import STATUS_AFTER
 from slowwave.store.errors import ChangedSince
 from slowwave.store.file import MemoryFile
 
@@ -34,7 +35,7 @@ def undo_runs(file: MemoryFile, run_ids: Sequence[str], now: str) -> list[str]:
 def _undo_run(file: MemoryFile, run_id: str, now: str) -> list[str]:
     keys = _applied(file, run_id)
     images = BeforeImages(file, run_id)
-    _take_back(file, run_id, [*keys, ""], images)
+    _take_back(file, run_id, [*keys, *STATUS_AFTER, ""], images)
     images.drop_what_was_found()
     file.db.conn.execute("UPDATE runs SET outcome = 'undone' WHERE id = ?", [run_id])
     _mark_undone(file, run_id, keys, now)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from slowwave.store.ageing import PHASE, taken_out
 from slowwave.store.errors import Ambiguous, NotFound, StoreError
 from slowwave.store.file import MemoryFile
 from slowwave.store.ledger import (
@@ -32,6 +33,9 @@ class Undoable:
     proposal: Decision | None
     # What they did to memories, and stands; they may have found out things and done nothing.
     applied: tuple[Decision, ...]
+    # How many memories they took out of the active ones since their time was over, or there were
+    # too many.
+    aged: int = 0
 
     @property
     def run_id(self) -> str:
@@ -80,7 +84,8 @@ def find_undoable_since(file: MemoryFile, which: str) -> Undoable:
 def _of_runs(file: MemoryFile, runs: list[Run]) -> Undoable:
     decided = (one for run in runs for one in read_decisions(file, run.id))
     applied = tuple(one for one in decided if one.state == "applied")
-    return Undoable(tuple(reversed(runs)), None, applied)
+    aged = sum(len(taken_out(file, run.id)) for run in runs if PHASE in run.options)
+    return Undoable(tuple(reversed(runs)), None, applied, aged)
 
 
 def _hint(which: str) -> str:

@@ -2,11 +2,12 @@
 
 import json
 import sys
+import time
 
 from tools.memory_tool import MemoryStore
 
 store = MemoryStore()
 store.load_from_disk()
 for name, *arguments in json.loads(sys.argv[1]):
-    found = getattr(store, name)
+    found = time.sleep if name == "pause" else getattr(store, name)
     print(json.dumps(found(*arguments) if callable(found) else found))

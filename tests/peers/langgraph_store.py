@@ -5,6 +5,7 @@ Prints what each call gives; `put` takes a user's name, a key and a value.
 
 import json
 import sys
+import time
 
 from langgraph.store.sqlite import SqliteStore
 
@@ -12,7 +13,10 @@ path, calls = sys.argv[1:]
 with SqliteStore.from_conn_string(path) as store:
     store.setup()
     for name, user, *arguments in json.loads(calls):
-        if name == "put":
+        if name == "pause":
+            time.sleep(user)
+            print("null")
+        elif name == "put":
             store.put(("memories", user), *arguments)
             print("null")
         else:

@@ -1,6 +1,7 @@
-"""Talks to the real storage of mcp-memory-service: python memory_service.py FILE CALLS.
+"""Talks to the real storage of mcp-memory-service: python memory_service.py FILE CALLS [URL].
 
-Its embedding model is one on loopback that counts words: which memories are found is what is asked.
+Its embedding model is one on loopback: at URL, or one that counts words, since which memories are
+found is what is asked.
 """
 
 import asyncio
@@ -41,10 +42,11 @@ class Embedding(BaseHTTPRequestHandler):
 
 server = ThreadingHTTPServer(("127.0.0.1", 0), Embedding)
 threading.Thread(target=server.serve_forever, daemon=True).start()
-path, calls = sys.argv[1:]
+path, calls, *urls = sys.argv[1:]
+url = urls[0] if urls else f"http://127.0.0.1:{server.server_port}/v1/embeddings"
 os.environ |= {
     "MCP_MEMORY_STORAGE_BACKEND": "sqlite_vec",
-    "MCP_EXTERNAL_EMBEDDING_URL": f"http://127.0.0.1:{server.server_port}/v1/embeddings",
+    "MCP_EXTERNAL_EMBEDDING_URL": url,
     "MCP_EXTERNAL_EMBEDDING_MODEL": "words",
     # Else most of what is to be consolidated is refused.
     "MCP_SEMANTIC_DEDUP_ENABLED": "false",
@@ -66,6 +68,8 @@ async def main():
         elif name == "retrieve":
             found = await storage.retrieve(arguments[0], n_results=20)
             told = [one.memory.content for one in found]
+        elif name == "pause":
+            told = await asyncio.sleep(*arguments)
         else:
             told = await getattr(storage, name)(*arguments)
         print(json.dumps(told, default=str))

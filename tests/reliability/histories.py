@@ -17,6 +17,7 @@ import numpy as np
 from nights import AGENTS_TABLES, NOW, execute, fill, more_of_it, of_one_thing, picture, rows
 from numpy.typing import NDArray
 
+from slowwave.consolidation.ageing.retention import Retention, Rule
 from slowwave.consolidation.cycle import run_cycle
 from slowwave.consolidation.options import CycleOptions
 from slowwave.consolidation.progress import Progress
@@ -214,6 +215,18 @@ class History:
             run_cycle(self.path, options, self.embedder, writer, self.now, progress=progress)
         return next((one for one in self.runs("1") if one not in known), None)
 
+    def age(self) -> list[str]:
+        """Let memories come to their end, or be too many, and give the runs, the latest first."""
+        known = set(self.runs("1"))
+        options = CycleOptions(
+            consolidate=False,
+            expire=self.random.random() < 0.5,
+            retention=Retention([Rule(keep=timedelta(days=self.random.randint(1, 9)))]),
+            limit=self.random.choice([None, 2, 5]),
+        )
+        run_cycle(self.path, options, self.embedder, BuiltInWriter(), self.now)
+        return [one for one in self.runs("1") if one not in known]
+
     def runs(self, where: str = "outcome <> 'undone'") -> list[str]:
         """Return the runs, the latest first."""
         sql = f"SELECT id FROM runs WHERE {where} ORDER BY rowid DESC"
@@ -267,12 +280,13 @@ def take_back_what_is_in_the_way(path: Path, run: str, proposal: str | None) -> 
     If two proposals sent for each other, this would not end.
     """
     while obstacles := take_back(path, run, proposal):
-        if any(one.proposal is None for one in obstacles):
+        if any(one.run is None for one in obstacles):
             return False
         for one in dict.fromkeys((one.run, one.proposal) for one in obstacles):
             still = rows(
                 path,
-                "SELECT 1 FROM proposals WHERE run_id = ? AND key = ? AND state = 'applied'",
+                "SELECT 1 FROM proposals WHERE run_id = ?1 AND key = ?2 AND state = 'applied' "
+                "UNION SELECT 1 FROM runs WHERE id = ?1 AND ?2 IS NULL AND outcome <> 'undone'",
                 *one,
             )
             assert one[0] is not None

@@ -17,10 +17,14 @@ import live_agent
 import pytest
 from figures import Figures
 from model_server import Asked, Reply, model_server
+from nights import of_one_thing
+from real_vec0 import make_memory_service
 from test_cli import Cli, cli
 from test_foreign import FORMATS
+from test_foreign_vectors import UPDATED, check_search_tables, told, vectors_in, visible
 from test_model_fallbacks import KEY, SHORT, same, stubborn
 
+from slowwave.consolidation.vectors.embedder import SentenceEmbedder
 from slowwave.store.formats.registry import format_named
 
 from .crashing import Ended, Job, run
@@ -34,6 +38,7 @@ needs_a_disk = pytest.mark.skipif(
     linked_library() is None or os.geteuid() != 0,
     reason="it takes a SQLite to listen to, and root to lay permissions down",
 )
+VECTORS = "mcp-memory-service, vectors"
 SAMPLES = {
     "mcp-server-memory": "mcp-server-memory/memory.jsonl",
     "hermes": "hermes/memories/MEMORY.md",
@@ -41,6 +46,8 @@ SAMPLES = {
     "claude-code": "claude-code/memory",
     "mcp-memory-service": "mcp-memory-service.sql",
     "langgraph": "langgraph.sql",
+    # With vectors, so that texts are added and rows are deleted.
+    VECTORS: "sqlite_vec.db",
 }
 
 
@@ -50,6 +57,13 @@ class Other:
 
     name: str
     path: Path
+    # What it holds, where that is not recorded.
+    made: bytes = b""
+
+    @property
+    def format(self) -> str:
+        """Its format's name."""
+        return self.name.partition(",")[0]
 
     @property
     def folder(self) -> Path:
@@ -61,7 +75,9 @@ class Other:
         shutil.rmtree(self.folder, ignore_errors=True)
         self.folder.mkdir(parents=True)
         sample = FORMATS / SAMPLES[self.name]
-        if sample.suffix == ".sql":
+        if self.made:
+            self.path.write_bytes(self.made)
+        elif sample.suffix == ".sql":
             with closing(sqlite3.connect(self.path)) as db:
                 db.executescript(sample.read_text("utf-8"))
         elif sample.is_dir():
@@ -77,13 +93,18 @@ class Other:
             return texts | {"MEMORY.md": sorted(texts["MEMORY.md"].splitlines())}
         if not self.name.startswith(("mcp-memory", "langgraph")):
             return self.path.read_bytes()
+        if self.name == VECTORS:
+            # New rows come in any order, and their numbers are theirs alone.
+            texts = visible(self.path)
+            check_search_tables(self.path)
+            return sorted(texts), len(vectors_in(self.path))
         with closing(sqlite3.connect(self.path)) as db:
             assert db.execute("PRAGMA integrity_check").fetchone() == ("ok",)
             return sorted(db.iterdump())
 
     def night(self, fault: Fault | None = None, unprivileged: bool = False) -> Ended:
         """Maintain it, with something going wrong."""
-        command = ("maintain", str(self.path), "--consolidate", "--format", self.name, "--quiet")
+        command = ("maintain", str(self.path), "--consolidate", "--format", self.format, "--quiet")
         fault = fault or Fault(str(self.folder))
         return run(Job(command, fault, unprivileged=unprivileged))
 
@@ -98,10 +119,17 @@ class Other:
 
 
 @pytest.fixture(params=SAMPLES)
-def other(request: pytest.FixtureRequest, tmp_path: Path) -> Other:
+def other(request: pytest.FixtureRequest, tmp_path: Path, embedder: SentenceEmbedder) -> Other:
     """Provide a file of each format."""
     name = str(request.param)
     sample = Path(SAMPLES[name])
+    if name == VECTORS:
+        request.getfixturevalue("long_only")
+        path = tmp_path / sample.name
+        make_memory_service(path, told(*of_one_thing(), *UPDATED), embedder.encode)
+        made = Other(name, tmp_path / "memories" / sample.name, path.read_bytes())
+        made.renew()
+        return made
     file = "agent.db" if sample.suffix == ".sql" else sample.name
     # Hermes' files are known by the folder that they lie in.
     made = Other(name, tmp_path / "memories" / file)
@@ -227,13 +255,13 @@ def test_a_file_that_becomes_another_kind_while_a_model_thinks_is_left_alone(
 
 
 def test_of_an_agent_that_writes_all_the_while_nothing_is_lost(other: Other, cli: Cli) -> None:
-    night = ("maintain", other.path, "--consolidate", "--format", other.name, "--quiet")
-    command = [sys.executable, live_agent.__file__, other.name, str(other.path)]
+    night = ("maintain", other.path, "--consolidate", "--format", other.format, "--quiet")
+    command = [sys.executable, live_agent.__file__, other.format, str(other.path)]
     with subprocess.Popen(command) as agent:
         while agent.poll() is None:
             assert cli(*night).code in (0, 3, 11)
     assert agent.returncode == 0
     assert cli(*night).code == 0
-    with format_named(other.name).opened(other.path, writes=False) as file:
+    with format_named(other.format).opened(other.path, writes=False) as file:
         sheds = [one.text.rstrip(".") for one in file.records if one.text.startswith("Shed ")]
     assert sorted(sheds) == sorted(map(live_agent.thing, range(live_agent.THINGS)))

@@ -63,8 +63,8 @@ def test_in_any_history_undo_gives_back_to_the_bit_or_says_what_stands_in_the_wa
 
 def _step(history: History, figures: Figures) -> None:
     match history.random.choices(
-        ["insert", "edit", "look up", "delete", "restore", "night", "undo"],
-        [5, 2, 2, 1, 1, 6, 5],
+        ["insert", "edit", "look up", "delete", "restore", "night", "age", "undo"],
+        [5, 2, 2, 1, 1, 6, 2, 5],
     )[0]:
         case "insert":
             history.insert()
@@ -78,6 +78,8 @@ def _step(history: History, figures: Figures) -> None:
             history.restore()
         case "night":
             _night_and_back(history, figures)
+        case "age":
+            _age_and_back(history, figures)
         case _:
             _undo_something(history, figures)
 
@@ -100,6 +102,16 @@ def _night_and_back(history: History, figures: Figures) -> None:
     figures.add(CHECKED, 2)
 
 
+def _age_and_back(history: History, figures: Figures) -> None:
+    before = picture(history.path, GIVEN_BACK)
+    made = history.age()
+    copy = copied(history.path, "copy.db")
+    for one in made:
+        assert take_back(copy, one, None) == ()
+        figures.add(CHECKED)
+    assert picture(copy, GIVEN_BACK) == before
+
+
 def _undo_something(history: History, figures: Figures) -> None:
     chosen: list[tuple[str, str | None]] = [(one, None) for one in history.runs()]
     chosen += history.applied()
@@ -111,7 +123,7 @@ def _undo_something(history: History, figures: Figures) -> None:
     figures.add(REFUSED if obstacles else CHECKED)
     for obstacle in obstacles:
         assert _is_true(obstacle, history), obstacle
-    if obstacles and all(one.proposal for one in obstacles):
+    if obstacles and all(one.run for one in obstacles):
         # What is named is all that is in the way, unless a hand is in the way of that.
         take_back_what_is_in_the_way(copy, chosen_run, proposal)
         assert problems(copy, history.deleted) == []
@@ -128,6 +140,12 @@ def _is_true(obstacle: Obstacle, history: History) -> bool:
         return False
     if obstacle.run is None:
         return (obstacle.row, obstacle.column) in history.by_hand
+    if obstacle.proposal is None:
+        expected = f'%"{obstacle.row}"%'
+        sql = "SELECT 1 FROM journal WHERE run_id = ? AND row_key LIKE ?"
+        return (
+            bool(rows(history.path, sql, obstacle.run, expected)) and obstacle.run in obstacle.why
+        )
     stands = rows(
         history.path,
         "SELECT 1 FROM proposals JOIN journal USING (run_id) WHERE proposal = key "

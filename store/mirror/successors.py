@@ -1,4 +1,4 @@
-"""Which memories of a mirror stand for those that left, and take their marks over."""
+"""Which memories of a mirror replace those that left, and inherit their marks."""
 
 from __future__ import annotations
 
@@ -6,18 +6,18 @@ from collections import defaultdict
 from collections.abc import Collection, Mapping
 
 from slowwave.store.file import MemoryFile
-from slowwave.store.formats.base import Heir, Image
+from slowwave.store.formats.base import Image, Successor
 
 from .links import read_images, read_standing
 
 
-def heirs(
+def successors(
     file: MemoryFile,
     links: Mapping[str, str],
     leaving: Collection[str],
     coming: Collection[str],
     changed: Collection[str],
-) -> list[Heir]:
+) -> list[Successor]:
     """Return those that take marks over, or may have to give some back.
 
     leaving, coming, changed: the memories whose entries leave, come, and get another text.
@@ -26,11 +26,13 @@ def heirs(
     kept: dict[str, Image | None] = dict(read_images(file))
     gone = kept.keys() - links.keys() - set(coming)
     stands_for: dict[str, dict[str, Image | None]] = defaultdict(dict)
-    for one, heir in _successors(file, gone | set(leaving), links.keys() | set(coming)).items():
-        stands_for[heir][one] = None if one in leaving else kept[one]
+    for one, successor in _final_successors(
+        file, gone | set(leaving), links.keys() | set(coming)
+    ).items():
+        stands_for[successor][one] = None if one in leaving else kept[one]
     concerned = stands_for.keys() | standing.keys() | set(changed)
     return [
-        Heir(
+        Successor(
             one,
             links.get(one),
             standing[one] if one in standing else (kept.get(one) or {}).get("own"),
@@ -40,8 +42,10 @@ def heirs(
     ]
 
 
-def _successors(file: MemoryFile, gone: Collection[str], there: Collection[str]) -> dict[str, str]:
-    """Return for each memory that is gone the one that stands for it, however many runs later."""
+def _final_successors(
+    file: MemoryFile, gone: Collection[str], there: Collection[str]
+) -> dict[str, str]:
+    """Return for each memory that is gone the one that replaces it, after any number of runs."""
     successor = dict(
         file.db.conn.execute(
             "SELECT id, superseded_by FROM memories WHERE superseded_by IS NOT NULL"

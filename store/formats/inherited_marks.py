@@ -1,4 +1,4 @@
-"""What was said about a memory is said about the one that stands for it, and given back with it.
+"""The marks of a memory go to the one that replaces it, and come back with it.
 
 An importance, a trigger, a reason: a mark. What a memory took over is worked out anew each time,
 from how it stood by itself and from all that it stands for, so that each undo, in whatever order,
@@ -9,24 +9,24 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
-from .base import Heir, Image
+from .base import Image, Successor
 
 # Spells a memory with its own marks and with those of others.
 Inherit = Callable[[str, Sequence[str]], str]
 
 
-def hand_on(
-    heir: Heir, current: str, left: Mapping[str, str], inherit: Inherit
+def inherit_marks(
+    successor: Successor, current: str, left: Mapping[str, str], inherit: Inherit
 ) -> tuple[str, Image | None]:
-    """Return how an heir is to be spelled, and what is to be kept of how it stood before.
+    """Return the text of a successor with all marks, and the image of it without those of others.
 
     left: how each memory was spelled that it stands for.
     """
-    order = sorted(heir.stands_for)
-    own = heir.own
+    order = sorted(successor.stands_for)
+    own = successor.own
     if own is not None and current not in own["as"]:
-        # Its agent changed it: what is there is the agent's by now, and nothing is taken out.
-        leaving = [left[one] for one in order if heir.stands_for[one] is None]
+        # Its agent edited it since: these marks are the agent's now, and none is removed.
+        leaving = [left[one] for one in order if successor.stands_for[one] is None]
         return inherit(current, leaving), own
     alone = current if own is None else str(own["raw"])
     spelled = inherit(alone, [left[one] for one in order])

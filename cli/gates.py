@@ -1,0 +1,89 @@
+"""Gates before a run: whether it is switched on, not too soon, and worth it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+from slowwave.consolidation.ageing.retention import duration_text
+
+_HOUR = timedelta(hours=1)
+
+
+@dataclass(frozen=True)
+class ClosedGate:
+    """A gate that keeps a run from beginning, with its numbers."""
+
+    name: str
+    why: str
+    # What is asked for, and what there is: memories, or hours. None: it is switched off.
+    needed: float | None = None
+    found: float | None = None
+
+    def as_json(self) -> dict[str, Any]:
+        """Return it as a program reads it."""
+        return asdict(self)
+
+
+@dataclass(frozen=True)
+class Gates:
+    """What has to hold for a run to begin."""
+
+    # Where it says that nothing is to be done; None: it is switched on.
+    switched_off_by: str | None = None
+    min_interval: timedelta | None = None
+    min_new: int | None = None
+
+    @property
+    def look_at_the_file(self) -> bool:
+        """Whether the file has to be read to know."""
+        return self.min_interval is not None or self.min_new is not None
+
+    def switch(self) -> ClosedGate | None:
+        """Return the kill switch, if it is thrown."""
+        if self.switched_off_by is None:
+            return None
+        return ClosedGate("enabled", f"maintenance is switched off by {self.switched_off_by}")
+
+    def closed(self, file: Path, tenants: Sequence[str], now: datetime) -> ClosedGate | None:
+        """Return the first gate that is closed; None if all are open. Raises `StoreError`."""
+        from slowwave.store.file import open_reading
+        from slowwave.store.gates import count_new, last_run
+        from slowwave.store.memories import chosen_tenants
+
+        with open_reading(file) as opened:
+            if self.min_interval is not None:
+                closed = self._too_soon(self.min_interval, last_run(opened), now)
+                if closed is not None:
+                    return closed
+            if self.min_new is not None:
+                return self._too_few(
+                    self.min_new, count_new(opened, chosen_tenants(opened, tenants))
+                )
+        return None
+
+    @staticmethod
+    def _too_soon(needed: timedelta, last: str | None, now: datetime) -> ClosedGate | None:
+        if last is None:
+            return None
+        since = now - datetime.fromisoformat(last)
+        # A run of the future is of a clock that was wrong: it must not close the gate for good.
+        if not timedelta(0) <= since < needed:
+            return None
+        hours = round(since / _HOUR, 2)
+        why = (
+            f"--min-interval {duration_text(needed)}: the last run that changed something began "
+            f"{hours:g} hours ago, at {last[:19].replace('T', ' ')} UTC"
+        )
+        return ClosedGate("min_interval", why, needed / _HOUR, hours)
+
+    @staticmethod
+    def _too_few(needed: int, found: int) -> ClosedGate | None:
+        if found >= needed:
+            return None
+        memories = "memory is" if found == 1 else "memories are"
+        why = f"--min-new {needed}: {found} {memories} new since the last night"
+        return ClosedGate("min_new", why, needed, found)

@@ -1,0 +1,108 @@
+"""What the phases of ageing would do: to what is there, or to what a plan would leave."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import datetime
+from pathlib import Path
+
+from slowwave.consolidation.ageing.choosing import (
+    Choice,
+    Leaving,
+    choose_excess,
+    choose_expired,
+)
+from slowwave.consolidation.ageing.decay import LayerScores, scores_by_layer
+from slowwave.consolidation.options import CycleOptions
+from slowwave.consolidation.proposals import Proposal
+from slowwave.consolidation.text.token_count import count_tokens
+from slowwave.store.ageing import read_standing, seconds_of
+from slowwave.store.file import open_reading
+from slowwave.store.memories import Counts, chosen_tenants, read_memories
+from slowwave.store.records import timestamp
+
+
+class AgePlan:
+    """Looks at a file as the user's options say, and chooses."""
+
+    def __init__(self, path: Path, options: CycleOptions, now: datetime) -> None:
+        """Take the file, the options, and what time it is."""
+        self._path = path
+        self._options = options
+        self._now = timestamp(now)
+
+    @property
+    def tenants(self) -> list[str]:
+        """The tenants that the run is about. Raises `StoreError`."""
+        with open_reading(self._path) as file:
+            return chosen_tenants(file, self._options.tenants)
+
+    def expiring(self) -> Choice | None:
+        """Return what has come to its end; None where that is not wanted. Raises `StoreError`."""
+        if not self._options.expire:
+            return None
+        with open_reading(self._path) as file:
+            tenants = chosen_tenants(file, self._options.tenants)
+            return choose_expired(
+                read_standing(file, tenants),
+                self._options.retention,
+                seconds_of(file, self._now),
+                self._options.include_protected,
+            )
+
+    def scores(self, without: Choice | None = None) -> tuple[LayerScores, ...] | None:
+        """Return how much is left of the memories; None where that is not wanted.
+
+        without: what will be gone by then, in a dry run. Raises `StoreError`.
+        """
+        if not self._options.decay:
+            return None
+        gone = _ids(without)
+        with open_reading(self._path) as file:
+            tenants = chosen_tenants(file, self._options.tenants)
+            staying = (one for one in read_standing(file, tenants) if one.id not in gone)
+            return scores_by_layer(staying, seconds_of(file, self._now))
+
+    def excess(
+        self, without: Choice | None = None, proposals: Sequence[Proposal] = ()
+    ) -> Choice | None:
+        """Return what is above the limit; None where there is none.
+
+        without, proposals: what will be gone by then, and applied, in a dry run. Raises
+        `StoreError`.
+        """
+        if self._options.limit is None:
+            return None
+        gone = _ids(without) | {one for each in proposals for one in each.leaving}
+        needed = {one.survivor for one in proposals if one.survivor is not None}
+        needed |= {one for each in proposals if each.operation == "extract" for one in each.sources}
+        made = (one for one in proposals if one.operation != "merge" and one.survivor is None)
+        coming = Counter(one.tenant for one in made)
+        with open_reading(self._path) as file:
+            tenants = chosen_tenants(file, self._options.tenants)
+            staying = (one for one in read_standing(file, tenants) if one.id not in gone)
+            now = seconds_of(file, self._now)
+            return choose_excess(staying, self._options.limit, now, needed, coming)
+
+    def counts_without(self, counts: Counts, *choices: Choice | None) -> Counts:
+        """Return counts as they are once what was chosen has left."""
+        leaving: list[Leaving] = [one for choice in choices if choice for one in choice.leaving]
+        if not leaving:
+            return counts
+        layers = Counter(counts.layers)
+        layers.subtract(one.memory.layer for one in leaving)
+        with open_reading(self._path) as file:
+            texts = [one.content for one in read_memories(file, [one.id for one in leaving])]
+        return replace(
+            counts,
+            active=counts.active - len(leaving),
+            layers={layer: layers[layer] for layer in counts.layers},
+            characters=counts.characters - sum(map(len, texts)),
+            tokens=counts.tokens - sum(map(count_tokens, texts)),
+        )
+
+
+def _ids(choice: Choice | None) -> set[str]:
+    return set() if choice is None else {one.id for one in choice.leaving}

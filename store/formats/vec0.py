@@ -1,0 +1,171 @@
+"""The tables of sqlite-vec, read and written without that extension.
+
+Many builds of Python cannot load extensions, and a database of vec0 is ordinary tables beneath: a
+row of `_rowids` says in which chunk and at which place of it a vector stands; a chunk is a bitmap
+of places in use, a blob of row ids and a blob of vectors. This does what sqlite-vec 0.1.6 to 0.1.9
+do in vec0Update_Insert and vec0Update_Delete (sqlite-vec.c); tests compare it with the real one.
+"""
+
+from __future__ import annotations
+
+import re
+import sqlite3
+import struct
+
+from .base import Unreadable
+
+# How many vectors stand in a chunk, unless the table says otherwise.
+_PLACES = 1024
+# What sqlite-vec wrote in the versions that were read: the layout has been the same since.
+_MINOR, _PATCHES = 1, range(6, 10)
+_BYTES_OF_AN_ID = 8
+_COLUMNS = {
+    "chunks": ["chunk_id", "size", "sequence_id", "partition00", "validity", "rowids"],
+    "rowids": ["rowid", "id", "chunk_id", "chunk_offset"],
+    "vector_chunks00": ["rowid", "vectors"],
+}
+
+
+class Vec0Table:
+    """A virtual table of float vectors with one partition key."""
+
+    def __init__(
+        self, db: sqlite3.Connection, name: str, dimensions: int, places: int = _PLACES
+    ) -> None:
+        """Take a table whose layout is known; see `vec0_table`."""
+        self._db = db
+        self._name = name
+        self._bytes = 4 * dimensions
+        self._places = places
+
+    def read(self, rowid: int) -> bytes | None:
+        """Return the vector of a row: float32, little-endian; None if there is none."""
+        place = self._place(rowid)
+        if place is None:
+            return None
+        chunk, offset = place
+        with self._blob("vector_chunks00", "vectors", chunk) as blob:
+            blob.seek(offset * self._bytes)
+            return blob.read(self._bytes)
+
+    def insert(self, rowid: int, vector: bytes, partition: str | None) -> None:
+        """Add the vector of a row that has none. Raises `Unreadable` if it has another size."""
+        if len(vector) != self._bytes:
+            raise Unreadable("The vectors of this file have other dimensions than the model's.")
+        chunk, offset = self._free_place(partition)
+        self._set_validity(chunk, offset, True)
+        self._set_row_id(chunk, offset, rowid)
+        self._set_vector(chunk, offset, vector)
+        self._db.execute(
+            f"INSERT INTO {self._name}_rowids (rowid, chunk_id, chunk_offset) VALUES (?, ?, ?)",
+            [rowid, chunk, offset],
+        )
+
+    def remove(self, rowid: int) -> bytes | None:
+        """Take a row's vector out and return it; None if it has none.
+
+        An empty chunk stays, as it did in sqlite-vec 0.1.6; later versions use it again.
+        """
+        place = self._place(rowid)
+        vector = self.read(rowid)
+        if place is None or vector is None:
+            return None
+        self._set_validity(*place, False)
+        self._set_row_id(*place, 0)
+        self._set_vector(*place, bytes(self._bytes))
+        self._db.execute(f"DELETE FROM {self._name}_rowids WHERE rowid = ?", [rowid])
+        return vector
+
+    def _place(self, rowid: int) -> tuple[int, int] | None:
+        found = self._db.execute(
+            f"SELECT chunk_id, chunk_offset FROM {self._name}_rowids WHERE rowid = ?", [rowid]
+        ).fetchone()
+        return None if found is None or None in found else (int(found[0]), int(found[1]))
+
+    def _free_place(self, partition: str | None) -> tuple[int, int]:
+        """Return the first free place of a partition's latest chunk, or of a new chunk."""
+        found = self._db.execute(
+            f"SELECT chunk_id, validity FROM {self._name}_chunks WHERE partition00 = ? "
+            "ORDER BY chunk_id DESC LIMIT 1",
+            [partition],
+        ).fetchone()
+        if found is not None:
+            bits = int.from_bytes(found[1], "little")
+            for offset in range(8 * len(found[1])):
+                if not bits >> offset & 1:
+                    return int(found[0]), offset
+        return self._new_chunk(partition), 0
+
+    def _new_chunk(self, partition: str | None) -> int:
+        size = self._places
+        chunk = self._db.execute(
+            f"INSERT INTO {self._name}_chunks (size, validity, rowids, partition00) "
+            "VALUES (?1, zeroblob(?2), zeroblob(?3), ?4)",
+            [size, size // 8, size * _BYTES_OF_AN_ID, partition],
+        ).lastrowid
+        # Their "rowid" is no alias of SQLite's own, by which blobs are opened: both are set.
+        self._db.execute(
+            f"INSERT INTO {self._name}_vector_chunks00 (_rowid_, rowid, vectors) "
+            "VALUES (?1, ?1, zeroblob(?2))",
+            [chunk, size * self._bytes],
+        )
+        return int(chunk or 0)
+
+    def _set_validity(self, chunk: int, offset: int, valid: bool) -> None:
+        bit = 1 << offset % 8
+        with self._blob("chunks", "validity", chunk, writes=True) as blob:
+            blob.seek(offset // 8)
+            (bits,) = blob.read(1)
+            blob.seek(offset // 8)
+            blob.write(bytes([bits | bit if valid else bits & ~bit]))
+
+    def _set_row_id(self, chunk: int, offset: int, rowid: int) -> None:
+        with self._blob("chunks", "rowids", chunk, writes=True) as blob:
+            blob.seek(offset * _BYTES_OF_AN_ID)
+            blob.write(struct.pack("<q", rowid))
+
+    def _set_vector(self, chunk: int, offset: int, vector: bytes) -> None:
+        with self._blob("vector_chunks00", "vectors", chunk, writes=True) as blob:
+            blob.seek(offset * self._bytes)
+            blob.write(vector)
+
+    def _blob(self, table: str, column: str, chunk: int, writes: bool = False) -> sqlite3.Blob:
+        return self._db.blobopen(f"{self._name}_{table}", column, chunk, readonly=not writes)
+
+
+def vec0_table(db: sqlite3.Connection, name: str, column: str) -> Vec0Table | None:
+    """Return a table of vec0 with one column of floats and one partition key of text.
+
+    None if there is no such table, or its layout is not the one that is known.
+    """
+    row = db.execute(
+        "SELECT sql FROM sqlite_schema WHERE type = 'table' AND name = ?", [name]
+    ).fetchone()
+    declared = re.fullmatch(
+        rf"create virtual table (?:if not exists )?{name} using vec0\("
+        rf"{column} float\[(\d+)\](?: distance_metric=\w+)?, ?\w+ text partition key"
+        r"(?:, ?chunk_size=(\d+))?\)",
+        " ".join(str(row[0]).lower().split()).replace("( ", "(").replace(" )", ")") if row else "",
+    )
+    if declared is None or not _has_known_layout(db, name):
+        return None
+    return Vec0Table(db, name, int(declared[1]), int(declared[2] or _PLACES))
+
+
+def _has_known_layout(db: sqlite3.Connection, name: str) -> bool:
+    for table, columns in _COLUMNS.items():
+        if [row[1] for row in db.execute(f"PRAGMA table_info({name}_{table})")] != columns:
+            return False
+    if not db.execute(f"PRAGMA table_info({name}_info)").fetchall():
+        return False
+    version = dict(db.execute(f"SELECT key, value FROM {name}_info").fetchall())
+    return (
+        version.get("CREATE_VERSION_MAJOR") == 0
+        and version.get("CREATE_VERSION_MINOR") == _MINOR
+        and version.get("CREATE_VERSION_PATCH") in _PATCHES
+        # blobs are opened by SQLite's own row id, which old versions let drift
+        and db.execute(
+            f"SELECT 1 FROM {name}_vector_chunks00 WHERE _rowid_ <> rowid LIMIT 1"
+        ).fetchone()
+        is None
+    )

@@ -1,0 +1,126 @@
+"""What nights go on comparing with of memories that were purged: their witnesses.
+
+A night reads superseded memories, too: they tell which memories belong together, and what keeps
+others apart. So a purge takes a memory's row, and leaves what a plan reads of it: a few columns,
+the names in it and its vectors. Its text stands in the lineage.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from .file import MemoryFile
+from .records import COLUMNS, Memory, content_hash, from_values, json_text, kept_list, kept_object
+
+# What no plan reads of a superseded memory.
+_LEFT_OUT = frozenset(
+    {"id", "tenant", "content", "content_hash", "source", "tags", "access_count", "accessed_at"}
+)
+_KEPT = tuple(name for name in COLUMNS if name not in _LEFT_OUT)
+_EMPTY = {"source": None, "tags": "[]", "access_count": 0, "accessed_at": None}
+_TEXT = (
+    "(SELECT source_content FROM synthesized_from e "
+    "WHERE e.source_id = w.id AND source_content IS NOT NULL LIMIT 1)"
+)
+
+
+def keep_witnesses(file: MemoryFile, ids: Sequence[str], run_id: str) -> None:
+    """Keep what plans read of memories that leave next, in the transaction of the caller."""
+    image = ", ".join(
+        f"'{name}', " + ("json(metadata)" if name == "metadata" else name) for name in _KEPT
+    )
+    conn, chosen = file.db.conn, json_text(ids)
+    conn.execute(
+        "INSERT OR REPLACE INTO witnesses (id, tenant, content_hash, image, names, run_id) "
+        f"SELECT id, tenant, coalesce(content_hash, ''), json_object({image}), (SELECT "
+        "json_group_array(name) FROM (SELECT name FROM memory_entities "
+        "JOIN entities e ON e.id = entity_id WHERE memory_id = m.id ORDER BY name)), ? "
+        "FROM memories m WHERE id IN (SELECT value FROM json_each(?))",
+        [run_id, chosen],
+    )
+    # An agent that knows only SQL stores no hash.
+    unhashed = conn.execute(
+        "SELECT w.id, m.content FROM witnesses w JOIN memories m ON m.id = w.id "
+        "WHERE w.content_hash = ''"
+    )
+    conn.executemany(
+        "UPDATE witnesses SET content_hash = ? WHERE id = ?",
+        [(content_hash(text), one) for one, text in unhashed.fetchall()],
+    )
+    conn.execute(
+        "INSERT OR REPLACE INTO witness_vectors (id, model, dimensions, vector, content_hash) "
+        "SELECT memory_id, model, dimensions, vector, content_hash FROM embeddings "
+        "WHERE memory_id IN (SELECT value FROM json_each(?))",
+        [chosen],
+    )
+
+
+def read_witnesses(file: MemoryFile, tenant: str) -> list[Memory]:
+    """Return the memories of a tenant that were purged, as far as plans read them, by their ids.
+
+    One whose text somebody took out of the lineage is left out. Raises `UnusableFile`.
+    """
+    rows = file.db.conn.execute(
+        f"SELECT id, content_hash, image, {_TEXT} FROM witnesses w WHERE tenant = ? ORDER BY id",
+        [tenant],
+    )
+    return [
+        _memory(memory_id, tenant, of, image, text)
+        for memory_id, of, image, text in rows
+        if text is not None
+    ]
+
+
+def _memory(memory_id: str, tenant: str, of: str | None, image: str, text: str) -> Memory:
+    kept = kept_object(image, "the image", f"witness {memory_id}")
+    metadata = json_text(kept.pop("metadata", {}))
+    row: dict[str, Any] = {
+        **{"id": memory_id, "tenant": tenant, "content": text, "content_hash": of},
+        **_EMPTY,
+        **{name: kept.get(name) for name in _KEPT},
+        "metadata": metadata,
+    }
+    return from_values(tuple(row[name] for name in COLUMNS))
+
+
+def names_of_witnesses(file: MemoryFile, tenant: str) -> dict[str, list[str]]:
+    """Return the names that each purged memory mentions, sorted, by its id."""
+    rows = file.db.conn.execute("SELECT id, names FROM witnesses WHERE tenant = ?", [tenant])
+    return {
+        memory_id: [str(one) for one in kept_list(names, "the names", f"witness {memory_id}")]
+        for memory_id, names in rows
+    }
+
+
+def vectors_of_witnesses(
+    file: MemoryFile, model: str, tenant: str
+) -> Iterator[tuple[str, str, bytes]]:
+    """Yield (memory id, content hash, blob) of one model and tenant."""
+    yield from file.db.conn.execute(
+        "SELECT v.id, v.content_hash, vector FROM witness_vectors v "
+        "JOIN witnesses w ON w.id = v.id WHERE model = ? AND tenant = ?",
+        [model, tenant],
+    )
+
+
+def keep_vectors_of_witnesses(
+    file: MemoryFile, model: str, vectors: Sequence[tuple[str, str, bytes]]
+) -> None:
+    """Keep those of (memory id, content hash, blob) that are of purged memories.
+
+    Within the transaction of the caller.
+    """
+    file.db.conn.executemany(
+        "INSERT INTO witness_vectors (id, model, dimensions, vector, content_hash) "
+        "SELECT ?1, ?2, ?3, ?4, ?5 WHERE EXISTS (SELECT 1 FROM witnesses WHERE id = ?1) "
+        "ON CONFLICT (id, model) DO UPDATE SET dimensions = excluded.dimensions, "
+        "vector = excluded.vector, content_hash = excluded.content_hash",
+        [(one, model, len(blob) // 4, blob, of) for one, of, blob in vectors],
+    )
+
+
+def scans_of_witnesses(file: MemoryFile, tenant: str) -> dict[str, str]:
+    """Return, per purged memory, the hash of its text: it was searched for names."""
+    rows = file.db.conn.execute("SELECT id, content_hash FROM witnesses WHERE tenant = ?", [tenant])
+    return dict(rows)
