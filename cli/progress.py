@@ -45,6 +45,7 @@ _STAGES = {
     "asking": "waiting for the model",
     "applying": "writing to the file",
     "searching": "searching",
+    "reading": "reading conversations",
 }
 
 

@@ -232,6 +232,8 @@ QuietOption = Annotated[
 # those that are said of one call only (what undo takes back, and whether it only rehearses).
 KEYS = frozenset(
     {
+        *("again", "distill", "instructions", "interval", "lookback", "max_facts"),
+        *("min_importance", "ttl", "watch", "whole"),
         *("all_phases", "enabled", "expire", "retain", "decay", "max_active"),
         *("min_interval", "min_new"),
         *("all", "api_base", "ask", "author", "backup", "block", "block_format", "budget"),
