@@ -25,6 +25,7 @@ from . import (
     fleet,
     formats,
     importing,
+    ingest,
     init,
     listing,
     log,
@@ -42,6 +43,7 @@ from . import (
 )
 from .exits import EPILOG, SHOWS_TRACEBACKS, Code, reporting
 from .interpreter import keep_libraries_quiet, tune_interpreter
+from .log_lines import log_lines_of_this_command
 from .output import Output, escape_what_stdout_cannot_spell, shortened, unwritable
 from .settings import ConfiguredCommand, config_of
 
@@ -67,6 +69,7 @@ COMMANDS: dict[str, Callable[..., None]] = {
     "add": add.add,
     "import": importing.import_,
     "export": export.export,
+    "ingest": ingest.ingest,
     "maintain": maintain.maintain,
     "review": review.review,
     "apply": apply.apply,
@@ -172,6 +175,11 @@ def _refuse_undecodable(arguments: list[str]) -> None:
 
 def run(arguments: list[str]) -> int:
     """Run the command line and give its exit code; wrong usage ends in a sentence, too."""
+    with log_lines_of_this_command(arguments):
+        return _run(arguments)
+
+
+def _run(arguments: list[str]) -> int:
     keep_libraries_quiet()
     # Before its options are read a command cannot know that JSON is wanted.
     output = Output(json=_wants_json(arguments), quiet=False)

@@ -6,6 +6,7 @@ import shlex
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -23,6 +24,7 @@ from .recall_guard import guard_as_json, guard_as_text
 from .report import as_json, as_text, budget_as_json, budget_as_text
 from .report_file import write_report
 from .signals import signals_of_this_command
+from .watch import Watch
 from .ways import ways_as_json
 from .wiki import tell_wiki, wiki_as_json, write_out
 
@@ -71,6 +73,8 @@ class Night:
     wiki: Path | None = None
     # What has to hold for it to begin.
     gates: Gates = field(default_factory=Gates)
+    # What is told to those who watch.
+    watch: Watch = field(default_factory=lambda: Watch(None))
 
     def on(self, files: Sequence[Place]) -> int:
         """Maintain the files, one after the other, and give the worst of their exit codes.
@@ -105,12 +109,30 @@ class Night:
         return code
 
     def _on(self, place: Place) -> tuple[int, dict[str, Any]]:
+        writer = self.writer()
+        self.watch.begin(place.named, self.dry_run, writer.model)
+        try:
+            code, found = self._gated(place, writer)
+        except BaseException as error:
+            self.watch.failed(place.named, error)
+            raise
+        try:
+            self.watch.end(place.named, code)
+        except StoreError as error:
+            code = code if code not in (Code.DONE, Code.WORK_TO_DO) else Code.PARTLY
+            self.output.error(error.message, error.hint, code)
+        return code, found
+
+    def _gated(self, place: Place, writer: Writer) -> tuple[int, dict[str, Any]]:
         closed = self._closed_gate(place)
         if closed is not None:
             self.output.show(clean(f"{place.named}: nothing was done: {closed.why}."))
             dry_run = {"dry_run": self.dry_run, "gate": closed.as_json()}
             return Code.DONE, {"file": str(place.named), **dry_run}
-        writer, signals, full = self.writer(), signals_of_this_command(), place.budget()
+        return self._carried_out(place, writer)
+
+    def _carried_out(self, place: Place, writer: Writer) -> tuple[int, dict[str, Any]]:
+        signals, full = signals_of_this_command(), place.budget()
         if (remark := place.remark()) is not None:
             self.output.note(clean(remark))
         with place.reading() if self.dry_run else place.brought_up_to_date() as memory_file:
@@ -137,6 +159,7 @@ class Night:
                 self._write_plan(self.plan_out, memory_file, outcome, writer)
             written: Written | None = None
             with signals.limited():
+                self.watch.came_of_it(place.named, outcome, partial(_waiting, memory_file))
                 try:
                     self._report(outcome, memory_file, place.named, writer)
                     written = self._write_wiki(memory_file, place.named)
@@ -270,6 +293,15 @@ class Night:
                 "The next one finds it out again."
             )
         return code
+
+
+def _waiting(memory_file: Path) -> int:
+    """Count what waits for a person."""
+    from slowwave.store.file import open_reading
+    from slowwave.store.ledger import read_waiting
+
+    with open_reading(memory_file) as file:
+        return len(read_waiting(file))
 
 
 def _without_stale(

@@ -239,6 +239,8 @@ QuietOption = Annotated[
 # those that are said of one call only (what undo takes back, and whether it only rehearses).
 KEYS = frozenset(
     {
+        *("again", "distill", "instructions", "interval", "lookback", "max_facts"),
+        *("min_importance", "ttl", "watch", "whole"),
         *("all_phases", "enabled", "expire", "retain", "decay", "max_active"),
         *("min_interval", "min_new"),
         *("all", "api_base", "ask", "author", "backup", "block", "block_format", "budget"),
@@ -254,7 +256,8 @@ KEYS = frozenset(
             "full",
         ),
         *("importance", "include_protected", "json", "keep_backups", "kind", "layer"),
-        *("limit", "max_calls", "max_cost", "max_time", "max_tokens", "min_ratio", "model"),
+        *("limit", "log_format", "max_calls", "max_cost", "max_time", "max_tokens"),
+        *("metrics_file", "min_ratio", "model"),
         *("only", "origin", "pin", "purge", "quiet", "reconsider", "review"),
         *("record", "replay", "report", "session", "skip_invalid", "source"),
         *("engine", "metrics", "receipts", "shard", "workers"),

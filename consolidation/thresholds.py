@@ -22,6 +22,15 @@ MOST_NEAR = 32
 # A pair this similar that a mere addition keeps apart is worth a line in the report.
 TWIN_SIMILARITY = 0.92
 
+# From here on what a conversation says is taken for a memory that is there already, if no guard
+# objects or that memory tells all of it; below only where the two are one text but for spelling.
+# Set by hand, where twins begin.
+RETOLD_SIMILARITY = 0.9
+
+# How near a memory must lie to a part of a conversation to be shown with it. Set by hand, at what
+# memories of one topic have in common.
+SHOWN_SIMILARITY = 0.3
+
 # Average similarity inside a group that becomes one stable memory. On the three flavours of the
 # night fixture: at 0.60 of 288 facts 215 are brought together, none of them with another fact; at
 # 0.65 it was 202. Lower, what is brought together in real memories hangs together ever

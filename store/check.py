@@ -25,6 +25,8 @@ _JSON: dict[str, dict[str, Callable[[object, str, str], object]]] = {
     "runs": {"options": kept_object, "report": kept_object},
     "proposals": {"sources": kept_list, "numbers": kept_object},
     "derivations": {"claims": kept_claims},
+    "memory_messages": {"quotes": kept_list},
+    "waiting_messages": {"content": kept_object},
 }
 
 # A problem's name, and a query that gives a line of text for each row that has it.

@@ -30,6 +30,9 @@ _WHOLE = {
     "entities": "id",
     "memory_entities": "memory_id, entity_id",
     "entity_scans": "memory_id",
+    "read_messages": "tenant, chain",
+    "memory_messages": "memory_id, chain",
+    "waiting_messages": "id",
 }
 # A memory's line holds its vectors, but not which run computed them.
 _COMPUTED = "embeddings"

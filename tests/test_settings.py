@@ -99,7 +99,7 @@ OF_ONE_CALL = {"since_run", "rehearse", "since", "until", "as_of", "self_"} | {
     *("allow_writes", "http", "host", "token"),
     *("html", "md", "dot", "mermaid", "wiki_folder"),
     *("human", "seniority"),
-    *("operation", "everything", "reason", "text", "plan_out", "interactive"),
+    *("operation", "everything", "reason", "text", "plan_out", "interactive", "tui"),
 }
 
 

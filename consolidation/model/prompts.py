@@ -16,12 +16,13 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from slowwave.consolidation.proposals import Source
 from slowwave.store.records import UNDATED
+from slowwave.store.records import Kind as MemoryKind
 
 Messages = list[dict[str, str]]
 # What several memories may be to each other.
 Kind = Literal["same", "joined", "newer", "rule", "conflict"]
 # The forms of answers.
-AnswerForm = Literal["groups", "opinions", "experience"]
+AnswerForm = Literal["groups", "opinions", "experience", "memories"]
 
 
 class _Stated(BaseModel):
@@ -85,10 +86,29 @@ class ExperienceAnswer(_Stated):
     contexts: list[StatedClaim]
 
 
+class StatedMemory(_Stated):
+    """What is to be remembered of a conversation, and the words that it rests on."""
+
+    content: str
+    kind: MemoryKind
+    importance: int
+    subject: str = ""
+    tags: list[str] = []
+    quotes: list[str]
+
+
+class MemoriesAnswer(_Stated):
+    """The answer about a conversation."""
+
+    memories: list[StatedMemory]
+    reasoning: str = ""
+
+
 ANSWER_FORMS: dict[AnswerForm, type[_Stated]] = {
     "groups": GroupsAnswer,
     "opinions": OpinionsAnswer,
     "experience": ExperienceAnswer,
+    "memories": MemoriesAnswer,
 }
 
 INSTRUCTIONS = """\
@@ -233,7 +253,7 @@ def ask_for_opinions(items: Sequence[Item]) -> Messages:
     """Return the messages that ask whether sentences are said by other texts, too."""
     return [
         {"role": "system", "content": OPINIONS},
-        {"role": "user", "content": _fenced("items", list(_item_lines(items)))},
+        {"role": "user", "content": fenced("items", list(_item_lines(items)))},
     ]
 
 
@@ -242,7 +262,7 @@ def _item_lines(items: Sequence[Item]) -> Iterator[str]:
     numbered = enumerate(items, start=1)
     for (name, texts), several in itertools.groupby(numbered, key=lambda one: _texts_of(one[1])):
         stated = [{"n": number, **_stated(item)} for number, item in several]
-        yield _line({name: texts, "items": stated})
+        yield json_line({name: texts, "items": stated})
 
 
 def _texts_of(item: Item) -> tuple[str, tuple[str, ...]]:
@@ -257,8 +277,14 @@ def _stated(item: Item) -> dict[str, Any]:
 
 def form_of(messages: Messages) -> AnswerForm:
     """Return the form of the answer that messages ask for."""
-    told: dict[str, AnswerForm] = {OPINIONS: "opinions", EXPERIENCE: "experience"}
-    return told.get(messages[0]["content"], "groups")
+    said = messages[0]["content"]
+    forms: dict[str, AnswerForm] = {
+        INSTRUCTIONS: "groups",
+        OPINIONS: "opinions",
+        EXPERIENCE: "experience",
+    }
+    # What is asked about a conversation begins with the user's own instructions.
+    return forms.get(said, "memories")
 
 
 def short_ids(sources: Sequence[Source]) -> dict[str, str]:
@@ -270,7 +296,7 @@ def ask_about(sources: Sequence[Source], derived: frozenset[str]) -> Messages:
     """Return the messages that ask about memories, of which some stand as they are."""
     return [
         {"role": "system", "content": INSTRUCTIONS},
-        {"role": "user", "content": _fenced("memories", _lines(sources, derived))},
+        {"role": "user", "content": fenced("memories", _lines(sources, derived))},
     ]
 
 
@@ -281,14 +307,14 @@ def ask_again(
 ) -> Messages:
     """Return the messages that ask once more about groups, each with its faults: they may quote."""
     messages = ask_about(sources, derived)
-    listed = [_line(group.model_dump() | {"faults": list(faults)}) for group, faults in faulty]
-    messages[-1]["content"] += f"\n{_REPAIR}\n{_fenced('groups', listed)}"
+    listed = [json_line(group.model_dump() | {"faults": list(faults)}) for group, faults in faulty]
+    messages[-1]["content"] += f"\n{_REPAIR}\n{fenced('groups', listed)}"
     return messages
 
 
 def ask_for_the_form(messages: Messages, answer: str, fault: str) -> Messages:
     """Return the messages that ask once more after an answer that could not be read."""
-    listed = _fenced("faults", [_line(fault)])
+    listed = fenced("faults", [json_line(fault)])
     again = f"That answer cannot be read:\n{listed}\nAnswer again, with one JSON object."
     return [
         *messages,
@@ -306,15 +332,15 @@ def _lines(sources: Sequence[Source], derived: frozenset[str]) -> Iterator[str]:
             day = said
             yield day
         stands = "stands " if source.id in derived else ""
-        yield f"{short} {stands}{_line(source.text)}"
+        yield f"{short} {stands}{json_line(source.text)}"
 
 
-def _line(value: Any) -> str:
+def json_line(value: Any) -> str:
     """Return JSON without the blanks, which are paid for."""
     return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
 
 
-def _fenced(name: str, lines: Iterator[str] | Sequence[str]) -> str:
+def fenced(name: str, lines: Iterator[str] | Sequence[str]) -> str:
     """Return lines of JSON between two marks; "<" as an escape, so that no text can end them."""
     inside = "\n".join(lines).replace("<", "\\u003c")
     return f"<{name}>\n{inside}\n</{name}>"

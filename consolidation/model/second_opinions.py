@@ -27,6 +27,7 @@ class ModelWithSecondOpinions:
             "groups": writer,
             "opinions": checker,
             "experience": writer,
+            "memories": writer,
         }
 
     @property
