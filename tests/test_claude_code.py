@@ -127,7 +127,7 @@ def test_a_file_that_has_the_name_by_now_stands_in_the_way(folder: Path, cli: Cl
     front = (SAMPLE / name).read_text().split("---\n")[1]
     (folder / name).write_text(f"---\n{front}---\n\nBilling has moved to Oulu.\n")
     ended = cli("undo", folder, run)
-    assert ended.code == 10
+    assert ended.code == 1
     assert name in ended.err
     assert "Oulu" in (folder / name).read_text()
 
@@ -218,3 +218,64 @@ def test_a_text_for_which_the_index_has_no_room_is_taken_back_and_the_rest_is_wr
     assert "its agent takes 200" in pulled.stale["proposal-1"]
     assert content(folder) == before
     assert mirror.settle(NOW).stale == {}
+
+
+def with_another_front(folder: Path) -> None:
+    for one in folder.glob("*.md"):
+        if one.name != "MEMORY.md":
+            one.write_text(one.read_text().replace("  type: ", "  kind: "))
+
+
+OTHER_VERSIONS: dict[str, tuple[Callable[[Path], object], str]] = {
+    "front matter": (with_another_front, "billing-port-9090.md"),
+    "index of titles": (
+        lambda folder: (folder / "MEMORY.md").write_text("# Memory\n\n- Billing port: 8080\n"),
+        "MEMORY.md lists no memory",
+    ),
+    "index as a table": (
+        lambda folder: (folder / "MEMORY.md").write_text(
+            "| file | what |\n|---|---|\n| billing-port | 8080 |\n"
+        ),
+        "MEMORY.md lists no memory",
+    ),
+}
+
+
+@pytest.mark.parametrize("what", OTHER_VERSIONS)
+def test_a_folder_of_another_version_is_refused_and_nothing_is_changed(
+    what: str, folder: Path, cli: Cli
+) -> None:
+    make, sentence = OTHER_VERSIONS[what]
+    make(folder)
+    before = content(folder)
+    for more in ((), ("--dry-run",)):
+        ended = cli("maintain", folder, "--consolidate", "--format", "claude-code", *more)
+        assert ended.code == 10
+        assert sentence in ended.err
+        assert "2.1.330" in ended.err
+        assert content(folder) == before
+
+
+@pytest.mark.parametrize(
+    ("key", "other"), [("  type: project", "  type: decision"), ("name: ", "weight: 3\nname: ")]
+)
+def test_a_file_of_another_version_stays_and_is_named(
+    key: str, other: str, folder: Path, cli: Cli
+) -> None:
+    path = folder / "port-of-billing.md"
+    path.write_text(path.read_text().replace(key, other, 1))
+    before = content(folder)["port-of-billing.md"]
+    ended = cli("maintain", folder, "--consolidate", "--format", "claude-code")
+    assert ended.code == 0
+    assert "does not write stay as they are: port-of-billing.md." in ended.err
+    assert content(folder)["port-of-billing.md"] == before
+
+
+def test_an_index_that_was_not_there_before_a_run_is_not_there_after_its_undo(
+    folder: Path, cli: Cli
+) -> None:
+    (folder / "MEMORY.md").unlink()
+    before = {one.name: one.read_bytes() for one in folder.iterdir()}
+    run = consolidated(cli, folder)
+    assert cli("undo", folder, run).code == 0
+    assert {one.name: one.read_bytes() for one in folder.iterdir()} == before

@@ -10,15 +10,14 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import UTC, datetime
-from hashlib import sha256
 from pathlib import Path
 
 from slowwave.store.errors import StoreError
-from slowwave.store.records import in_utc, timestamp
+from slowwave.store.records import timestamp
 from slowwave.store.sidecar import sync_folder
 
 from .base import (
@@ -29,75 +28,39 @@ from .base import (
     Image,
     New,
     OpenFile,
-    Record,
     Successor,
     Unreadable,
     Written,
 )
+from .claude_code_files import (
+    INDEX,
+    LISTED,
+    MARK,
+    VERSION,
+    File,
+    is_linked,
+    linked_in,
+    memories_in,
+    parsed,
+    record,
+    refuse_another_version,
+    some_of,
+    text_of_bytes,
+    unknown,
+    with_reasons,
+)
+from .coming_back import ComingBack
 from .inherited_marks import inherit_marks
 from .text_file import lines_of, read_bytes, write_in_place
 
-INDEX = "MEMORY.md"
-_TYPES = frozenset({"user", "feedback", "project", "reference"})
-_FRONT = re.compile(r"---\n(.*?)\n---\n(.*)", re.DOTALL)
-_FIELD = re.compile(r"[ \t]*([A-Za-z_]+):[ \t]*(.*?)[ \t]*$", re.MULTILINE)
-# Lines below the fact that say why it is so, and how to apply it.
-_REASONS = re.compile(r"(?:\n+\*\*(?:Why|How to apply):\*\*[^\n]*)+\Z")
-_LINK = re.compile(r"\[\[([^\]]+)\]\]")
-# The name of a file, with or without a path before it.
-_PATH = re.compile(r"[^\s/()\[\]<>`'\"]+\.md\b")
-_LISTED = re.compile(r"[-*] \[[^\]]*\]\(([^)]+\.md)\)")
-# The key in the front matter of a file that slowwave wrote.
-_MARK = "slowwave"
-# Keys that may leave with a file; one with any other key stays.
-_FIELDS = frozenset(
-    ("name", "description", "metadata", "node_type", "type", "originSessionId", "modified", _MARK)
-)
 # "[since 2026-02-09] " in front of what was so since then.
 _MARKS = re.compile(r"\[[^\]]*\d{4}-\d{2}-\d{2}\] ")
 # Of an index, what a session loads.
 _MOST_LINES = 200
 _MOST_IN_A_HOOK = 100
-# How many files a remark names.
-_NAMED = 5
 _WORDS_OF_A_NAME = 6
 # How many lines above a line of the index are kept, to find its place again.
 _NEAR = 20
-
-
-@dataclass(frozen=True)
-class _File:
-    """A file of the folder that is a memory."""
-
-    name: str
-    content: bytes
-    modified_ns: int
-    fields: Mapping[str, str]
-    body: str
-
-    @property
-    def fact(self) -> str:
-        """What it says, without reasons."""
-        return _REASONS.sub("", self.body)
-
-    @property
-    def reasons(self) -> list[str]:
-        """Why it is so and how to apply it, line by line."""
-        return [one for one in self.body[len(self.fact) :].split("\n") if one]
-
-    @property
-    def key(self) -> str:
-        """Name it as it stands: another fact makes another of it."""
-        said = f"{self.fields['type']}\0{self.fact}"
-        return f"{self.name} {sha256(said.encode()).hexdigest()[:16]}"
-
-    @property
-    def observed_at(self) -> str:
-        """When its agent wrote it last."""
-        try:
-            return in_utc(self.fields["modified"].strip("'\""))
-        except (KeyError, ValueError):
-            return timestamp(datetime.fromtimestamp(self.modified_ns / 1e9, UTC))
 
 
 class ClaudeCode(Format):
@@ -111,30 +74,36 @@ class ClaudeCode(Format):
     def recognises(self, path: Path) -> bool:
         """Whether it is a folder with such a file in it."""
         try:
-            return path.is_dir() and any(_files(path))
+            return path.is_dir() and any(memories_in(path))
         except (OSError, Unreadable):
             return False
 
     def budget(self, path: Path) -> Budget | None:
         """Count the lines of the index: a session loads no more of it."""
         index = path / INDEX
-        lines = lines_of(_text(read_bytes(index), index)) if index.exists() else []
+        lines = lines_of(text_of_bytes(read_bytes(index), index)) if index.exists() else []
         return Budget(len(lines), _MOST_LINES, "lines")
 
     def remark(self, path: Path) -> str | None:
-        """Say which memories stay because others link to them."""
+        """Say which files stay because others link to them, or are not as its agent writes them."""
         try:
-            linked = _linked(path)
-            names = [one.name for one in _files(path) if _is_linked(one, linked)]
+            linked = linked_in(path)
+            names = [one.name for one in memories_in(path) if is_linked(one, linked)]
+            others = unknown(path)
         except (OSError, Unreadable):
             return None
-        if not names:
-            return None
-        more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
-        return (
-            f"Memories that others link to stay as they are: {', '.join(names[:_NAMED])}{more}. "
-            "What says the same may become part of them."
-        )
+        remarks = []
+        if names:
+            remarks.append(
+                f"Memories that others link to stay as they are: {some_of(names)}. "
+                "What says the same may become part of them."
+            )
+        if others:
+            remarks.append(
+                f"Files with a front matter that Claude Code {VERSION} does not write stay as "
+                f"they are: {some_of(others)}."
+            )
+        return "\n".join(remarks) or None
 
     @contextmanager
     def opened(self, path: Path, writes: bool) -> Iterator[OpenFile]:
@@ -151,22 +120,25 @@ class _OpenFolder(OpenFile):
 
     def __init__(self, path: Path) -> None:
         self._path = path
-        self._files = {one.key: one for one in _files(path)}
+        self._files = {one.key: one for one in memories_in(path)}
         index = path / INDEX
         self._index = read_bytes(index) if index.exists() else None
-        self._lines = lines_of(_text(self._index or b"", index))
-        linked = _linked(path)
-        self.records = [_record(one, linked) for one in self._files.values()]
-        listed = {one[1] for line in self._lines if (one := _LISTED.match(line))}
+        self._lines = lines_of(text_of_bytes(self._index or b"", index))
+        refuse_another_version(path, list(self._files.values()), self._lines)
+        linked = linked_in(path)
+        self.records = [record(one, linked) for one in self._files.values()]
+        listed = {one[1] for line in self._lines if (one := LISTED.match(line))}
         self._unlisted = [
-            one for one in self._files.values() if _MARK in one.fields and one.name not in listed
+            one for one in self._files.values() if MARK in one.fields and one.name not in listed
         ]
         # A run that was killed between a new file and its line in the index.
         self.is_unfinished = bool(self._unlisted)
         self._new: dict[str, tuple[bytes, int | None]] = {}
-        self._gone: list[_File] = []
+        # Whether there was no index before slowwave made one, and nothing is left in it.
+        self._index_goes = False
+        self._gone: list[File] = []
         # What takes reasons over or gives some back, and the text that it is to have.
-        self._changed: list[tuple[_File, bytes]] = []
+        self._changed: list[tuple[File, bytes]] = []
 
     def prepare(self, change: Change) -> Written:
         """Work out the new files and the new index."""
@@ -180,21 +152,27 @@ class _OpenFolder(OpenFile):
         keys: dict[str, str] = {}
         names: dict[str, str] = {}
         coming = sorted(change.put, key=lambda one: _order(one.image))
+        coming_back = ComingBack()
         for new in coming:
-            made = self._back(new, lines) if new.image is not None else self._made(new, lines)
-            keys[new.memory] = made.key
-            names[new.memory] = made.name
+            with coming_back.collecting(new):
+                made = self._back(new, lines) if new.image is not None else self._made(new, lines)
+                keys[new.memory] = made.key
+                names[new.memory] = made.name
+        coming_back.refuse()
         own = {one.memory: self._inherit_marks(one, images, names) for one in change.taking_over}
         gone = {one.name for one in self._gone} - self._new.keys()
         self._lines = [
-            line for line in lines if not ((one := _LISTED.match(line)) and one[1] in gone)
+            line for line in lines if not ((one := LISTED.match(line)) and one[1] in gone)
         ]
+        self._index_goes = not self._lines and any(
+            new.image is not None and new.image.get("has_index") is False for new in coming
+        )
         Budget(used, _MOST_LINES, "lines").refuse(self._path / INDEX, len(self._lines), change)
         return Written(keys, images, own=own)
 
     def commit(self) -> None:
         """Write what takes reasons over, new files and the index, then delete what is retired."""
-        now = {one.name: one.content for one in _files(self._path)}
+        now = {one.name: one.content for one in memories_in(self._path)}
         if now != {one.name: one.content for one in self._files.values()}:
             raise ChangedMeanwhile(self._path)
         like = self._path / next(iter(self._files.values())).name
@@ -206,9 +184,7 @@ class _OpenFolder(OpenFile):
                 write_in_place(self._path / name, content, None, like)
                 if modified_ns is not None:
                     os.utime(self._path / name, ns=(modified_ns, modified_ns))
-            index = "".join(self._lines).encode()
-            if index != (self._index or b""):
-                write_in_place(self._path / INDEX, index, self._index, like)
+            self._write_index(like)
             for one in self._gone:
                 if one.name not in self._new:
                     (self._path / one.name).unlink()
@@ -217,6 +193,15 @@ class _OpenFolder(OpenFile):
             raise StoreError(
                 f"{self._path} cannot be written: {error.strerror}.", "The next run goes on."
             ) from error
+
+    def _write_index(self, like: Path) -> None:
+        index = "".join(self._lines).encode()
+        if index == (self._index or b""):
+            return
+        path = self._path / INDEX
+        write_in_place(path, index, self._index, like)
+        if self._index_goes and read_bytes(path) == b"":
+            path.unlink()
 
     def _inherit_marks(
         self, successor: Successor, images: Mapping[str, Image], names: Mapping[str, str]
@@ -231,7 +216,7 @@ class _OpenFolder(OpenFile):
             if before is None:
                 raise Unreadable(f"What should take reasons over is not in {self._path} any more.")
             text = before.content.decode()
-            spelled, own = inherit_marks(successor, text, left, _with_reasons)
+            spelled, own = inherit_marks(successor, text, left, with_reasons)
             if spelled != text:
                 self._changed.append((before, spelled.encode()))
             return own
@@ -240,9 +225,9 @@ class _OpenFolder(OpenFile):
         if before is not None:
             # Another text in its place; what its agent wrote below the old one stays.
             if successor.own is None or before.content.decode() not in successor.own["as"]:
-                text = _with_reasons(text, [before.content.decode()])
+                text = with_reasons(text, [before.content.decode()])
             successor = replace(successor, own=None)
-        spelled, own = inherit_marks(successor, text, left, _with_reasons)
+        spelled, own = inherit_marks(successor, text, left, with_reasons)
         self._new[name] = spelled.encode(), modified_ns
         return own
 
@@ -259,9 +244,10 @@ class _OpenFolder(OpenFile):
             "line": None if at is None else self._lines[at],
             "above": [] if at is None else self._lines[max(0, at - _NEAR) : at],
             "place": len(self._lines) if at is None else at,
+            "has_index": self._index is not None,
         }
 
-    def _back(self, new: New, lines: list[str]) -> _File:
+    def _back(self, new: New, lines: list[str]) -> File:
         """Let a file come back, and its line behind those that it stood below."""
         image = new.image or {}
         name, content = str(image["name"]), str(image["content"]).encode()
@@ -273,19 +259,19 @@ class _OpenFolder(OpenFile):
             place = int(image["place"])
             at = max(above, default=0 if place <= _NEAR else place)
             lines.insert(at, str(image["line"]))
-        return _parsed(name, content, int(image["modified_ns"]))
+        return parsed(name, content, int(image["modified_ns"]))
 
-    def _made(self, new: New, lines: list[str]) -> _File:
+    def _made(self, new: New, lines: list[str]) -> File:
         sources = [self._files[key] for key in new.replaces if key in self._files]
         name = self._free_name(new.text)
         modified = max((one.observed_at for one in sources), default=timestamp(datetime.now(UTC)))
         content = (
             f"---\nname: {name.removesuffix('.md')}\ndescription: {_hook(new.text)}\nmetadata:\n"
-            f"  node_type: memory\n  type: {new.tenant}\n  modified: {modified}\n  {_MARK}: true\n"
+            f"  node_type: memory\n  type: {new.tenant}\n  modified: {modified}\n  {MARK}: true\n"
             f"---\n\n{new.text.strip()}\n"
         ).encode()
         self._new[name] = content, None
-        made = _parsed(name, content, 0)
+        made = parsed(name, content, 0)
         at = [n for n, line in enumerate(lines) if any(_names(line, one.name) for one in sources)]
         lines.insert(at[-1] + 1 if at else len(lines), _index_line(made))
         return made
@@ -305,11 +291,11 @@ def _order(image: Image | None) -> int:
 
 
 def _names(line: str, name: str) -> bool:
-    found = _LISTED.match(line)
+    found = LISTED.match(line)
     return found is not None and found[1] == name
 
 
-def _index_line(one: _File) -> str:
+def _index_line(one: File) -> str:
     title = one.name.removesuffix(".md").replace("-", " ").capitalize()
     return f"- [{title}]({one.name}) — {_hook(one.fact)}\n"
 
@@ -319,84 +305,3 @@ def _hook(text: str) -> str:
     line = _MARKS.sub("", " ".join(text.split()))
     short = line if len(line) <= _MOST_IN_A_HOOK else f"{line[: _MOST_IN_A_HOOK - 1]}…"
     return short.replace(": ", " - ").replace(" #", " ").strip("-'\"[]{}&*!|>%@` ")
-
-
-def _linked(folder: Path) -> set[str]:
-    """Return the names of files, without ".md", and of memories that others mention or link to.
-
-    A line of the index leads to each memory, and is no such link.
-    """
-    linked: set[str] = set()
-    for path in sorted(folder.glob("*.md")):
-        if path.is_symlink() or not path.is_file():
-            continue
-        text = _text(read_bytes(path), path)
-        if path.name == INDEX:
-            text = "".join(line for line in lines_of(text) if not _LISTED.match(line))
-        names = {*_LINK.findall(text), *(one.removesuffix(".md") for one in _PATH.findall(text))}
-        linked |= names - {path.stem, (_fields(text) or {}).get("name")}
-    return linked
-
-
-def _is_linked(one: _File, linked: set[str]) -> bool:
-    return not linked.isdisjoint({one.fields["name"], one.name.removesuffix(".md")})
-
-
-def _record(one: _File, linked: set[str]) -> Record:
-    # A link must keep its target, and what other lines or keys mean is unknown.
-    stays = "\n" in one.fact or _is_linked(one, linked) or one.fields.keys() - _FIELDS
-    return Record(
-        one.key,
-        one.fields["type"],
-        one.fact,
-        one.observed_at,
-        one.fields.get("originSessionId"),
-        "human" if one.fields["type"] == "user" else "agent",
-        pinned=bool(stays),
-    )
-
-
-def _files(folder: Path) -> Iterator[_File]:
-    """Yield the files that are memories, in the order of their names."""
-    for path in sorted(folder.glob("*.md")):
-        if path.name == INDEX or path.is_symlink() or not path.is_file():
-            continue
-        content = read_bytes(path)
-        if content.startswith(b"---\n") and _fields(_text(content, path)) is not None:
-            yield _parsed(path.name, content, path.stat().st_mtime_ns)
-
-
-def _fields(text: str) -> dict[str, str] | None:
-    """Return the fields of a front matter, at any depth; None if it is not of a memory."""
-    front = _FRONT.fullmatch(text)
-    fields = dict(_FIELD.findall(front[1])) if front else {}
-    is_memory = bool(fields.get("name")) and fields.get("type") in _TYPES
-    return fields if is_memory and front and front[2].strip() else None
-
-
-def _parsed(name: str, content: bytes, modified_ns: int) -> _File:
-    text = content.decode()
-    front = _FRONT.fullmatch(text)
-    fields = _fields(text)
-    if front is None or fields is None:
-        raise Unreadable(f"{name} is not a memory.")
-    return _File(name, content, modified_ns, fields, front[2].strip())
-
-
-def _with_reasons(content: str, others: Sequence[str]) -> str:
-    """Return a file's text with the reasons of others below its own."""
-    here = _parsed("", content.encode(), 0)
-    lines = [line for one in others for line in _parsed("", one.encode(), 0).reasons]
-    more = [one for one in dict.fromkeys(lines) if one not in here.reasons]
-    if not more:
-        return content
-    text = content.rstrip()
-    below = "\n" if here.reasons else "\n\n"
-    return text + below + "\n".join(more) + content[len(text) :]
-
-
-def _text(content: bytes, path: Path) -> str:
-    try:
-        return content.decode()
-    except UnicodeDecodeError:
-        raise Unreadable(f"{path} is not UTF-8 throughout.") from None

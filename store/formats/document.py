@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from hashlib import sha256
 
 from .base import Change, Image, New, Record, Successor, Unreadable, Written
+from .coming_back import ComingBack
 from .inherited_marks import Inherit, inherit_marks
 
 # How many neighbours on either side are kept, to find an entry's place again.
@@ -106,8 +107,11 @@ class Editor:
         images = {memory: self._image(key) for key, memory in change.retire.items()}
         put: dict[str, Entry] = {}
         coming = sorted(zip(change.put, spelled, strict=True), key=lambda pair: _place(pair[0]))
+        coming_back = ComingBack()
         for new, raw in coming:
-            put[new.memory] = self._insert(new, raw)
+            with coming_back.collecting(new):
+                put[new.memory] = self._insert(new, raw)
+        coming_back.refuse()
         own = {
             successor.memory: self._inherit_marks(successor, change, images, put)
             for successor in change.taking_over

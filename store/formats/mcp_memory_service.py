@@ -161,7 +161,7 @@ class McpMemoryService(SqliteFormat):
         ).fetchone()
         if "row" not in image:
             if there is None or there[0] is not None:
-                raise Unreadable("A memory that should come back was deleted by its agent.")
+                raise Unreadable("Its agent deleted it.")
             self._show(db, image)
         elif there is None:
             rowid = _insert(db, _with_a_free_id(db, image["row"]))
@@ -171,7 +171,7 @@ class McpMemoryService(SqliteFormat):
             self._show(db, image)
             _keep_vector(db, _row(db, key)["id"], image)
         elif there[0] is not None:
-            raise Unreadable("A memory that should come back was deleted by its agent.")
+            raise Unreadable("Its agent deleted it.")
         return key
 
     def _show(self, db: sqlite3.Connection, image: Image) -> None:

@@ -18,7 +18,18 @@ from typing import TYPE_CHECKING, ClassVar
 from slowwave.store.connection import explained, patiently
 from slowwave.store.validate import is_database
 
-from .base import Change, Format, Image, New, OpenFile, Record, Unreadable, Written
+from .base import (
+    Change,
+    ChangedMeanwhile,
+    Format,
+    Image,
+    New,
+    OpenFile,
+    Record,
+    Unreadable,
+    Written,
+)
+from .coming_back import ComingBack
 
 if TYPE_CHECKING:
     from .lent_model import LentModel
@@ -161,6 +172,8 @@ class SqliteFormat(Format):
     @contextmanager
     def opened(self, path: Path, writes: bool) -> Iterator[OpenFile]:
         """Open a database; if `writes`, its agent waits until the block has ended."""
+        if not path.exists():
+            raise Unreadable(f"Cannot read {path}: there is no such file.")
         if not is_database(path):
             raise Unreadable(f"{path} is not a SQLite database.")
         if writes and self.is_only_read:
@@ -170,7 +183,7 @@ class SqliteFormat(Format):
             if not self._has_tables(db):
                 raise Unreadable(f"{path} is not a database of {self.about}.")
             try:
-                yield _OpenDatabase(self, db)
+                yield _OpenDatabase(self, db, path)
             finally:
                 if db.in_transaction:
                     db.execute("ROLLBACK")
@@ -179,20 +192,25 @@ class SqliteFormat(Format):
 class _OpenDatabase(OpenFile):
     """A database within a transaction: nobody else changes it before the end."""
 
-    def __init__(self, format: SqliteFormat, db: sqlite3.Connection) -> None:
+    def __init__(self, format: SqliteFormat, db: sqlite3.Connection, path: Path) -> None:
         self._format = format
         self._db = db
+        self._path = path
+        self._place = _place(path)
         self.records = list(format.read(db))
 
     def prepare(self, change: Change) -> Written:
         """Do it within the transaction."""
         keys: dict[str, str] = {}
+        coming_back = ComingBack()
         for new in change.put:
-            keys[new.memory] = (
-                self._format.put(self._db, new)
-                if new.image is None
-                else self._format.bring_back(self._db, new.image)
-            )
+            with coming_back.collecting(new):
+                keys[new.memory] = (
+                    self._format.put(self._db, new)
+                    if new.image is None
+                    else self._format.bring_back(self._db, new.image)
+                )
+        coming_back.refuse()
         successors = _successors(change, keys)
         staying = set(keys.values())
         images = {
@@ -210,8 +228,19 @@ class _OpenDatabase(OpenFile):
         return Written(keys, images)
 
     def commit(self) -> None:
-        """Let others see it."""
+        """Let others see it, unless another file has been put in its place."""
+        if _place(self._path) != self._place:
+            raise ChangedMeanwhile(self._path)
         patiently(lambda: self._db.execute("COMMIT"))
+
+
+def _place(path: Path) -> tuple[int, int] | None:
+    """Return by what a file is told from one that is put in its place; None if it is gone."""
+    try:
+        found = path.stat()
+    except OSError:
+        return None
+    return found.st_dev, found.st_ino
 
 
 def _successors(change: Change, keys: Mapping[str, str]) -> dict[str, str]:

@@ -11,9 +11,11 @@ from datetime import datetime
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from slowwave.store.errors import StoreError, UnusableFile
+from slowwave.store.errors import ChangedSince, StoreError, UnusableFile
 from slowwave.store.file import maintenance_lock, new_file, open_as_it_is, open_writing
 from slowwave.store.formats.base import ChangedMeanwhile, Format, OpenFile, TooFull
+from slowwave.store.formats.coming_back import CannotComeBack
+from slowwave.store.undo.obstacles import Obstacle
 
 from .links import format_of, keep_format
 from .pull import Pulled, pull
@@ -28,6 +30,7 @@ from .push import (
 _SUFFIX = ".slowwave.db"
 # How often a change is tried that an agent came in between of.
 _TRIES = 20
+_HINT = "Nothing was changed. Undo the other proposals one by one, or 'restore' single memories."
 
 
 def state_beside(path: Path) -> Path:
@@ -68,6 +71,13 @@ def _for_its_owner() -> Iterator[None]:
         yield
     finally:
         os.umask(before)
+
+
+def _obstacles(error: CannotComeBack) -> tuple[Obstacle, ...]:
+    return tuple(
+        Obstacle("memories", memory, None, None, None, None, None, why)
+        for memory, why in error.whys.items()
+    )
 
 
 @dataclass(frozen=True)
@@ -111,12 +121,18 @@ class Mirror:
                 yield copy
 
     def refuse_what_does_not_fit(self) -> None:
-        """Work out what the other file would be, and write nothing. Raises `UnusableFile`."""
+        """Work out what the other file would be, and write nothing.
+
+        Raises `UnusableFile`, or `ChangedSince` with each memory that cannot come back.
+        """
         with (
             self.format.opened(self.path, writes=True) as other,
             open_writing(self.state) as file,
         ):
-            other.prepare(due(file, other.records))
+            try:
+                other.prepare(due(file, other.records))
+            except CannotComeBack as error:
+                raise ChangedSince(error.message, _HINT, _obstacles(error)) from error
 
     def settle(self, now: datetime) -> Pulled:
         """Take in what the agent changed, then write what runs made of it.
