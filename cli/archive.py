@@ -81,11 +81,12 @@ def archive(
 
 def _restored(place: Place, prefix: str) -> Memory:
     from slowwave.store.errors import StoreError
-    from slowwave.store.memories import read_memory, restore_memory
+    from slowwave.store.memories import read_memory, refuse_to_restore, restore_memory
     from slowwave.store.records import timestamp
 
     def bring_back(opened: MemoryFile) -> Memory:
         memory = read_memory(opened, prefix)
+        refuse_to_restore(opened, memory)
         if memory.status == "superseded":
             raise StoreError(
                 f"Memory {memory.id} is not archived: another took its place.",

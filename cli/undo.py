@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterator
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Annotated
 
@@ -84,12 +85,21 @@ def undo(
     output.show(clean(f"Took back {_named(chosen)}."))
     if (too_full := place.too_full()) is not None:
         output.note(clean(too_full))
-    if keys:
-        output.note(
-            "They will not be proposed again, unless with: maintain --consolidate --reconsider"
-        )
+    for remark in _what_follows(chosen):
+        output.note(remark)
+
+
+def _what_follows(chosen: Undoable) -> Iterator[str]:
+    """Say what later runs make of what was taken back."""
+    ingested = any(one.operation == "ingest" for one in chosen.applied)
+    if ingested and chosen.proposal is None:
+        yield "The next ingest of these conversations reads them again."
+    if any("experience" in run.options for run in chosen.runs):
+        yield "What was learned is not made again of the same traces."
+    elif any(one.operation != "ingest" for one in chosen.applied):
+        yield "They will not be proposed again, unless with: maintain --consolidate --reconsider"
     if chosen.aged:
-        output.note(
+        yield (
             "The next run with the same rules takes them out again, but for what is pinned or "
             "restored: slowwave archive restore"
         )

@@ -161,8 +161,11 @@ def let_wait(file: MemoryFile, decision: Decision, now: str) -> None:
 
 
 def read_runs(file: MemoryFile, after: str = "") -> list[Run]:
-    """Return every run, or those that began after the one with this id, oldest first."""
-    rows = file.rows("SELECT * FROM runs WHERE id > ? ORDER BY started_at, id", [after])
+    """Return every run, or those that began after the one with this id, oldest first.
+
+    The phases of one call have one moment, and came in the order of their rows.
+    """
+    rows = file.rows("SELECT * FROM runs WHERE id > ? ORDER BY started_at, rowid", [after])
     return [_run(row) for row in rows]
 
 

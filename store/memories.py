@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from .errors import Ambiguous, NotFound, StoreError
 from .file import MemoryFile
-from .records import COLUMNS, LAYERS, Memory, from_row, from_values, kept_text, to_row
+from .records import COLUMNS, LAYERS, Memory, from_row, from_values, json_text, kept_text, to_row
 from .shared_log import SHARED_TENANT, has_log
 from .witnesses import read_witnesses
 
@@ -278,6 +278,31 @@ def count_memories(
     return Counts(sum(layers.values()), superseded, layers, characters, tokens)
 
 
+def read_restorable(file: MemoryFile, tenants: Sequence[str]) -> list[Memory]:
+    """Return what was archived or has expired and may be active again, by tenant, in id order."""
+    chosen = [one for one in tenants if one != SHARED_TENANT or not has_log(file)]
+    rows = file.db.conn.execute(
+        f"{SELECT} WHERE tenant IN (SELECT value FROM json_each(?)) "
+        f"AND status IN ('archived', 'expired') AND {_NO_RAW_EXPERIENCE} ORDER BY tenant, id",
+        [json_text(chosen)],
+    )
+    return list(map(from_values, rows))
+
+
+def refuse_to_restore(file: MemoryFile, memory: Memory) -> None:
+    """Raise `StoreError` for what is never active again: shared facts that ended, and traces."""
+    if memory.tenant == SHARED_TENANT and has_log(file):
+        raise StoreError(
+            f"Memory {memory.id} is an earlier version of a shared fact.",
+            "Publish its text again with 'slowwave shared'.",
+        )
+    if RAW_EXPERIENCE in memory.metadata:
+        raise StoreError(
+            f"Memory {memory.id} is a trace of a task: it is kept for audit, and never active.",
+            "Nothing was changed.",
+        )
+
+
 def restore_memory(file: MemoryFile, prefix: str, now: str) -> Memory:
     """Make a superseded, archived or expired memory active again; its lineage stays.
 
@@ -287,16 +312,7 @@ def restore_memory(file: MemoryFile, prefix: str, now: str) -> Memory:
         memory = read_memory(file, prefix)
         if memory.status == "active":
             raise StoreError(f"Memory {memory.id} is active already.", "Nothing was changed.")
-        if memory.tenant == SHARED_TENANT and has_log(file):
-            raise StoreError(
-                f"Memory {memory.id} is an earlier version of a shared fact.",
-                "Publish its text again with 'slowwave shared'.",
-            )
-        if RAW_EXPERIENCE in memory.metadata:
-            raise StoreError(
-                f"Memory {memory.id} is a trace of a task: it is kept for audit, and never active.",
-                "Nothing was changed.",
-            )
+        refuse_to_restore(file, memory)
         # An end that has passed would take it away again at once.
         expires_at = None if memory.expired(now) else memory.expires_at
         file.db.conn.execute(

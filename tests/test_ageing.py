@@ -342,6 +342,20 @@ def test_each_phase_is_a_run_of_its_own_and_all_are_undone_in_any_order(
         assert picture(copy, tables) == before
 
 
+def test_the_phases_are_listed_as_they_came_and_undone_since_the_first_of_them(
+    lived: Path, embedder: SentenceEmbedder, cli: Cli
+) -> None:
+    tables = ("memories", "synthesized_from")
+    before = picture(lived, tables)
+    outcome = night(lived, embedder, **ALL | {"purge": False})
+    assert outcome.expired is not None
+    assert outcome.archived is not None
+    phases = [outcome.expired.run_id, outcome.run_id, outcome.archived.run_id]
+    assert [one["id"] for one in cli("log", lived, "--json").json["runs"]] == phases
+    assert cli("undo", lived, "--since", phases[0], "--yes").code == 0
+    assert picture(lived, tables) == before
+
+
 def test_undo_of_a_night_names_the_run_that_let_its_memory_expire(
     memory_file: Path, embedder: SentenceEmbedder, cli: Cli
 ) -> None:

@@ -118,6 +118,14 @@ def test_a_raw_trace_never_gets_into_a_block_a_recall_or_a_night(
 # ---- compressed without a model ----
 
 
+def test_a_raw_trace_is_not_offered_by_the_archive(traced: Path, cli: Cli) -> None:
+    found = cli("archive", "search", traced, "deploy billing to production", "--json").json
+    assert found["hits"] == []
+    (trace, *_) = rows(traced, RAW)
+    refused = cli("archive", "restore", traced, trace["id"])
+    assert (refused.code, "kept for audit" in refused.err) == (1, True)
+
+
 def test_what_worked_and_what_failed_is_told_in_the_traces_own_words(
     traced: Path, cli: Cli
 ) -> None:
@@ -189,7 +197,9 @@ def test_a_run_is_taken_back_to_the_bit_and_not_done_again(traced: Path, cli: Cl
     before = picture(traced)
     run = cli("experience", traced, "compress", "--json").json["run"]
     assert picture(traced) != before
-    assert cli("undo", traced, run).code == 0
+    ended = cli("undo", traced, run)
+    assert (ended.code, "not made again of the same traces" in ended.err) == (0, True)
+    assert "--reconsider" not in ended.err
     assert picture(traced) == before
     assert DEPLOY not in compressed(cli, traced)
 

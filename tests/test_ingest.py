@@ -396,7 +396,12 @@ def test_an_undo_gives_the_file_back_to_the_bit(
     shown = cli("log", memory_file, run)
     assert "said in chat.txt, message 1" in shown.out
     assert cli("undo", memory_file, run, "--dry-run").code == 0
-    assert cli("undo", memory_file, run).code == 0
+    ended = cli("undo", memory_file, run)
+    assert (ended.code, "reads them again" in ended.err, "--reconsider" in ended.err) == (
+        0,
+        True,
+        False,
+    )
     assert picture(memory_file, EVERY_TABLE) == before
     # What is taken back was not read, and what was paid for is not paid for again.
     again = cli("ingest", memory_file, chat, *asking(server))

@@ -76,11 +76,13 @@ def test_a_run_that_was_killed_is_found_interrupted_by_the_next(memory_file: Pat
     assert outcomes == {"done": "partial", "killed": "interrupted", "now": "running"}
 
 
-def test_runs_are_read_from_the_oldest_on(memory_file: Path) -> None:
+def test_runs_are_read_from_the_oldest_on_and_those_of_one_moment_as_they_came(
+    memory_file: Path,
+) -> None:
     for run_id, days in (("c", 1), ("b", 0), ("a", 1)):
         a_run(memory_file, run_id, NOW + timedelta(days=days))
     with open_reading(memory_file) as file:
-        assert [run.id for run in read_runs(file)] == ["b", "a", "c"]
+        assert [run.id for run in read_runs(file)] == ["b", "c", "a"]
 
 
 def test_an_outcome_that_no_run_can_have_is_refused_and_leaves_the_run_as_it_was(

@@ -248,6 +248,36 @@ def test_a_night_leaves_the_tenant_alone(org: Path, cli: Cli, embedder: Sentence
     assert cli("recall", org, "database pager", "--tenant", "shared", "--json").json["hits"]
 
 
+def test_the_phases_of_ageing_count_nothing_of_the_tenant_and_a_dry_run_says_the_same(
+    org: Path, cli: Cli
+) -> None:
+    Run(org, cli)("publish", "port", PORT, by="coder")
+    Run(org, cli)("publish", "port", MOVED, by="coder")
+    fill(org, [f"Room {number} has {number * 3} chairs." for number in range(4)])
+    asked = ("maintain", org, "--decay", "--limit", "2", "--expire", "--retain", "keep=400d")
+    planned = cli(*asked, "--dry-run", "--json").json
+    done = cli(*asked, "--json").json
+    assert (planned["before"], planned["after"]) == (done["before"], done["after"])
+    assert (done["before"]["active"], done["after"]["active"]) == (4, 2)
+    assert [one["memories"] for one in done["decay"]] == [4]
+    assert done["expire"]["kept"] == {}
+
+
+def test_what_ended_of_the_tenant_is_left_out_of_the_archive_and_nobody_is_sent_to_restore_it(
+    org: Path, cli: Cli
+) -> None:
+    run = Run(org, cli)
+    run("publish", "port", PORT, by="coder")
+    run("publish", "port", MOVED, by="coder")
+    run("retract", "port", by="coder")
+    found = cli("archive", "search", org, "billing port", "--json").json
+    assert found["hits"] == []
+    for content in (PORT, MOVED):
+        (ended,) = rows(org, "SELECT id FROM memories WHERE content = ?", content)
+        refused = cli("archive", "restore", org, ended["id"])
+        assert (refused.code, "with 'slowwave shared'" in refused.err) == (1, True)
+
+
 def test_a_log_that_was_tampered_with_is_believed_in_nothing(org: Path, cli: Cli) -> None:
     Run(org, cli)("publish", "port", PORT, by="aino")
     (trigger,) = rows(org, "SELECT sql FROM sqlite_schema WHERE name = 'shared_log_stays'")

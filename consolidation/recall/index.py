@@ -13,7 +13,7 @@ from slowwave.consolidation.vectors.embedder import Embedder
 from slowwave.consolidation.vectors.matrix import TextVectors
 from slowwave.store.file import open_reading
 from slowwave.store.lineage import Edge, KeptClaim, read_claims_of_updates, read_edges
-from slowwave.store.memories import chosen_tenants, read_memories, read_recallable
+from slowwave.store.memories import chosen_tenants, read_recallable, read_restorable
 from slowwave.store.records import LAYERS, Memory
 from slowwave.store.shown_to_model import Dispute, read_disputes
 from slowwave.store.vectors import read_vectors
@@ -64,17 +64,13 @@ def read_archived_of(
 ) -> tuple[Recallable, dict[str, str]]:
     """Read what the tenants named, or all, have archived or let expire, to be searched by itself.
 
-    The memories are given as if they were active; what they are stands beside, by their ids.
+    Left out is what is never active again: shared facts that ended, and traces of tasks. The
+    memories are given as if they were active; what they are stands beside, by their ids.
     Raises `StoreError`.
     """
     with open_reading(path) as file:
         tenants = chosen_tenants(file, chosen)
-        found = [
-            one
-            for status in ("archived", "expired")
-            for one in read_memories(file, status=status)
-            if one.tenant in tenants
-        ]
+        found = read_restorable(file, tenants)
         memories = [replace(one, status="active", expires_at=None) for one in found]
         vectors = (one for tenant in tenants for one in read_vectors(file, model, tenant))
         recallable = Recallable(tuple(memories), (), {}, TextVectors(memories, vectors), ())

@@ -20,7 +20,7 @@ from slowwave.consolidation.proposals import Proposal
 from slowwave.consolidation.text.token_count import count_tokens
 from slowwave.store.ageing import read_standing, seconds_of
 from slowwave.store.file import open_reading
-from slowwave.store.memories import Counts, chosen_tenants, read_memories
+from slowwave.store.memories import Counts, consolidated_tenants, read_memories
 from slowwave.store.records import timestamp
 
 
@@ -35,16 +35,16 @@ class AgePlan:
 
     @property
     def tenants(self) -> list[str]:
-        """The tenants that the run is about. Raises `StoreError`."""
+        """The tenants that the run is about, never shared knowledge. Raises `StoreError`."""
         with open_reading(self._path) as file:
-            return chosen_tenants(file, self._options.tenants)
+            return consolidated_tenants(file, self._options.tenants)
 
     def expiring(self) -> Choice | None:
         """Return what has come to its end; None where that is not wanted. Raises `StoreError`."""
         if not self._options.expire:
             return None
         with open_reading(self._path) as file:
-            tenants = chosen_tenants(file, self._options.tenants)
+            tenants = consolidated_tenants(file, self._options.tenants)
             return choose_expired(
                 read_standing(file, tenants),
                 self._options.retention,
@@ -61,7 +61,7 @@ class AgePlan:
             return None
         gone = _ids(without)
         with open_reading(self._path) as file:
-            tenants = chosen_tenants(file, self._options.tenants)
+            tenants = consolidated_tenants(file, self._options.tenants)
             staying = (one for one in read_standing(file, tenants) if one.id not in gone)
             return scores_by_layer(staying, seconds_of(file, self._now))
 
@@ -81,7 +81,7 @@ class AgePlan:
         made = (one for one in proposals if one.operation != "merge" and one.survivor is None)
         coming = Counter(one.tenant for one in made)
         with open_reading(self._path) as file:
-            tenants = chosen_tenants(file, self._options.tenants)
+            tenants = consolidated_tenants(file, self._options.tenants)
             staying = (one for one in read_standing(file, tenants) if one.id not in gone)
             now = seconds_of(file, self._now)
             return choose_excess(staying, self._options.limit, now, needed, coming)

@@ -23,7 +23,7 @@ from slowwave.store.entities import read_entities
 from slowwave.store.errors import StoreError
 from slowwave.store.file import MemoryFile
 from slowwave.store.ledger import Decision, begin_run, decide_waiting, end_run, let_wait
-from slowwave.store.memories import Counts, chosen_tenants, count_memories, read_memories
+from slowwave.store.memories import Counts, consolidated_tenants, count_memories, read_memories
 from slowwave.store.records import new_id, timestamp
 from slowwave.store.undo.undo import undo_proposal_within
 
@@ -193,7 +193,7 @@ def _as_result(written: VerifiedProposal) -> Result:
 
 
 def _counts(file: MemoryFile) -> Counts:
-    return count_memories(file, chosen_tenants(file, ()), count_tokens)
+    return count_memories(file, consolidated_tenants(file, ()), count_tokens)
 
 
 def _report(before: Counts, after: Counts, results: Sequence[Result]) -> dict[str, Any]:

@@ -74,7 +74,7 @@ def find_undoable_since(file: MemoryFile, which: str) -> Undoable:
     if first is None:
         raise NotFound(f"There is no run '{which}' in {file.path}.", _hint(which))
     runs = read_runs(file)
-    later = [one for one in runs if (one.started_at, one.id) >= (first.started_at, first.id)]
+    later = runs[[one.id for one in runs].index(first.id) :]
     standing = [one for one in later if one.outcome != "undone" and not _is_purge(one)]
     if not standing:
         raise StoreError(f"What runs did since {first.id} is taken back already.")
