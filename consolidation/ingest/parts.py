@@ -116,7 +116,8 @@ def cut(
         Part(conversation.name, conversation.format, conversation.session, part, number=number)
         for part in _parts(plain, [one for one in said if not commands_in(one)])
     )
-    return Cut(conversation, parts, len(known), len(unread) - len(wanted), tuple(commanding))
+    further_back = [one for one in unread if one.place <= start and not commands_in(one)]
+    return Cut(conversation, parts, len(known), len(further_back), tuple(commanding))
 
 
 def commands_in(one: Said) -> bool:

@@ -31,6 +31,8 @@ _NOBODY = _words(
 )
 # One who speaks once may be no speaker but a word with a colon behind it.
 _FEWEST_TURNS = 2
+# Among others who speak, it is one all the same if it tells of itself: else another had said that.
+_OF_ONESELF = re.compile(r"\b(?:I|[Mm]y|[Mm]e|[Ww]e|[Oo]ur)\b")
 
 
 class PlainText:
@@ -44,7 +46,8 @@ class PlainText:
 
     def read(self, text: str, name: str) -> list[Conversation]:
         """Return the conversation in a text. Raises `UnreadableConversation`."""
-        speakers = _speakers(text)
+        # Whoever named this format means each name, also of one who speaks once or alone.
+        speakers = _speakers(text) or _names(text)
         if not speakers:
             raise UnreadableConversation(
                 f"Nobody speaks in {name}.", "Each message begins with its speaker: 'Marta: ...'."
@@ -62,15 +65,29 @@ class PlainText:
 
 def _speakers(text: str) -> set[str]:
     """Return the names, in lower case, of those who speak."""
-    found = (_TURN.match(line) for line in text.splitlines())
-    counts = Counter(one["speaker"].lower() for one in found if one is not None)
+    counts = _names(text)
     known = {one for one in counts if one in _ASSISTANTS or one in _USERS}
-    others = {
-        one
-        for one, count in counts.items()
-        if one.split()[0] not in _NOBODY and (count >= _FEWEST_TURNS or len(known) == 1)
-    }
-    return (known | others) if len(known | others) > 1 else set()
+    others = {one for one, count in counts.items() if count >= _FEWEST_TURNS or len(known) == 1}
+    speakers = known | others
+    return speakers | _telling_of_themselves(text) if len(speakers) > 1 else set()
+
+
+def _telling_of_themselves(text: str) -> set[str]:
+    """Return the names before lines that have a time, or say something of who says them."""
+    found = [one for one in map(_TURN.match, text.splitlines()) if one is not None]
+    telling = (
+        one["speaker"].lower()
+        for one in found
+        if one["speaker"][0].isupper() and (one["time"] or _OF_ONESELF.search(one["text"]))
+    )
+    return {one for one in telling if one.split()[0] not in _NOBODY}
+
+
+def _names(text: str) -> Counter[str]:
+    """Count how often each name stands before a colon, in lower case."""
+    found = (_TURN.match(line) for line in text.splitlines())
+    names = (one["speaker"].lower() for one in found if one is not None)
+    return Counter(one for one in names if one.split()[0] not in _NOBODY)
 
 
 def _message(found: re.Match[str], text: str) -> Message:
