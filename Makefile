@@ -2,11 +2,13 @@
 # make test            lint, types, layers, tests
 # make test-long       kills, faults, damaged files, hostile texts, many of each: up to an hour
 # make test-formats    other agents' own programs on files that slowwave wrote; needs node, 550 MB
+# make test-fleet      a fleet on Ray, with a worker of its killed; installs it, 300 MB
 # make bench           measure time and memory of every stage, up to 100,000 memories; half an hour
 # make bench-peers     the same vectors through scikit-learn and other consolidators, by turns
 # make bench-million   neighbours of 200,000 and 1,000,000 vectors
+# make bench-fleet     200 files' nights serially, by processes, shards and Ray, and in a bucket
 # make bench-recall    what is found before and after a night, and how fast in 100,000 memories
-# make bench-year      365 nights with all phases, some 30 new memories a day; half an hour
+# make bench-year      365 nights with all phases, some 30 new memories a day; a quarter of an hour
 # make bench-quality   measure how good the decisions are; with MODEL=... API_BASE=... a model, too
 # make trial-model     a night with a real, very small model on this machine; MEMORIES=200 of them
 # make audit           is a version known to be vulnerable, is one installed that is not locked?
@@ -18,9 +20,9 @@ BIN    := $(VENV)/bin
 # What make bench-quality and make bench-recall read besides the fixtures, where it is there.
 DATA   ?= ../shared/data
 
-LOCKS  := locks/base.txt locks/mcp.txt locks/torch.txt locks/cuda.txt
+LOCKS  := locks/base.txt locks/mcp.txt locks/tui.txt locks/fleet.txt locks/torch.txt locks/cuda.txt
 
-.PHONY: demo test test-long test-formats lint bench bench-year bench-peers bench-million bench-quality bench-recall trial-model audit setup clean
+.PHONY: demo test test-long test-formats test-fleet lint bench bench-fleet bench-year bench-peers bench-million bench-quality bench-recall trial-model audit setup clean
 
 setup: $(VENV)/ready
 
@@ -34,7 +36,7 @@ PIP = $(BIN)/python -m pip --quiet --disable-pip-version-check
 $(VENV)/ready: pyproject.toml $(LOCKS) locks/cpu.txt
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "slowwave needs Python 3.11 or newer")'
 	$(PYTHON) -m venv --clear $(VENV)
-	$(PIP) install --require-hashes --no-deps --requirement locks/base.txt --requirement locks/mcp.txt
+	$(PIP) install --require-hashes --no-deps $(addprefix --requirement locks/,base.txt mcp.txt tui.txt fleet.txt)
 	$(PIP) install --require-hashes --no-deps --requirement locks/cpu.txt 2>/dev/null || $(PIP) install --require-hashes --no-deps --requirement locks/torch.txt
 	$(BIN)/python locks/cuda.py || $(PIP) install --require-hashes --no-deps --requirement locks/cuda.txt
 	$(PIP) install --no-deps --no-build-isolation --editable .
@@ -57,10 +59,22 @@ test: lint
 	$(BIN)/python -m pytest $(PARALLEL)
 
 # The tests that try as often as they are told.
-OFTEN := tests/reliability $(addprefix tests/test_,ageing.py backup.py benchmarks.py claude_code.py every_format.py file.py foreign.py foreign_databases.py foreign_marks.py foreign_vectors.py instructions.py purge.py rest.py schema.py)
+OFTEN := tests/reliability $(addprefix tests/test_,ageing.py backup.py benchmarks.py claude_code.py every_format.py file.py fleet.py fleet_buckets.py foreign.py foreign_databases.py foreign_marks.py foreign_vectors.py ingest.py instructions.py purge.py rest.py schema.py)
 
 test-long: setup
 	$(BIN)/python -m pytest --long --durations=20 $(OFTEN)
+
+# In an environment of its own that looks into the other one: Ray would be a stranger there.
+FLEET := build/fleet
+
+test-fleet: setup $(FLEET)/ready
+	$(FLEET)/bin/python -m pytest tests/test_fleet_ray.py
+
+$(FLEET)/ready: locks/ray.txt
+	$(PYTHON) -m venv --clear $(FLEET)
+	$(FLEET)/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes --no-deps --requirement locks/ray.txt
+	$(FLEET)/bin/python -c 'import pathlib, site; pathlib.Path(site.getsitepackages()[0], "setup.pth").write_text("import site; site.addsitedir(\"$(CURDIR)/" + next(pathlib.Path("$(VENV)").glob("lib/python*/site-packages")).as_posix() + "\")\n")'
+	touch $@
 
 PEERS := build/peers
 # One whose sqlite3 can load extensions.
@@ -93,6 +107,9 @@ bench-million: setup
 
 bench-quality: setup
 	$(BIN)/python -m benchmarks.quality --data '$(DATA)' $(if $(MODEL),--model '$(MODEL)') $(if $(API_BASE),--api-base '$(API_BASE)')
+
+bench-fleet: setup $(FLEET)/ready
+	$(FLEET)/bin/python -m benchmarks.fleet
 
 bench-recall: setup
 	$(BIN)/python -m benchmarks.recall --data '$(DATA)'

@@ -48,6 +48,8 @@ class Item:
     # Whose words it has, where they are a model's.
     wording: tuple[str, ...]
     undo: str | None
+    # The command that applies it, where it waits for a person.
+    approve: str | None = None
 
     @property
     def stands(self) -> bool:
@@ -135,6 +137,11 @@ class Account:
     def look_again(self) -> str:
         """The command that lists what a night would keep apart now."""
         return f"slowwave maintain {shlex.quote(self.file)} --consolidate --dry-run --verbose"
+
+
+def approve_command(file: str, key: str) -> str:
+    """Return the command that applies a proposal which waits for a person, for a shell."""
+    return f"slowwave review {shlex.quote(file)} approve {shlex.quote(key)}"
 
 
 def undo_command(file: str, which: str) -> str:

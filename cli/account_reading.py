@@ -11,7 +11,17 @@ from typing import TYPE_CHECKING, Any
 from slowwave.store.errors import NotFound
 from slowwave.store.records import LAYERS
 
-from .account import STANDING, Account, Item, Pair, Pairs, Point, Said, undo_command
+from .account import (
+    STANDING,
+    Account,
+    Item,
+    Pair,
+    Pairs,
+    Point,
+    Said,
+    approve_command,
+    undo_command,
+)
 from .memory_texts import (
     MemoryTexts,
     ShownMemory,
@@ -231,6 +241,7 @@ def _decided(
         one.derived or one.survivor,
         _wording(claims),
         undo_command(file, one.key[:_SHORT]) if one.state == "applied" else None,
+        approve_command(file, one.key[:_SHORT]) if one.state == "pending" else None,
     )
 
 

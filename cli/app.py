@@ -20,9 +20,12 @@ from . import (
     conflicts,
     diff,
     evaluation,
+    experience,
     export,
+    fleet,
     formats,
     importing,
+    ingest,
     init,
     listing,
     log,
@@ -32,6 +35,7 @@ from . import (
     restore,
     review,
     run_report,
+    shared,
     show,
     stats,
     trace,
@@ -39,6 +43,7 @@ from . import (
 )
 from .exits import EPILOG, SHOWS_TRACEBACKS, Code, reporting
 from .interpreter import keep_libraries_quiet, tune_interpreter
+from .log_lines import log_lines_of_this_command
 from .output import Output, escape_what_stdout_cannot_spell, shortened, unwritable
 from .settings import ConfiguredCommand, config_of
 
@@ -64,6 +69,7 @@ COMMANDS: dict[str, Callable[..., None]] = {
     "add": add.add,
     "import": importing.import_,
     "export": export.export,
+    "ingest": ingest.ingest,
     "maintain": maintain.maintain,
     "review": review.review,
     "apply": apply.apply,
@@ -81,6 +87,8 @@ COMMANDS: dict[str, Callable[..., None]] = {
     "restore": restore.restore,
     "archive": archive.archive,
     "check": check.check,
+    "shared": shared.shared,
+    "experience": experience.experience,
     "formats": formats.formats,
     "mcp": mcp_server.mcp,
 }
@@ -88,6 +96,23 @@ for name, command in COMMANDS.items():
     app.command(name, cls=ConfiguredCommand, epilog=EPILOG, context_settings=HELP_OPTIONS)(
         reporting(command)
     )
+
+FLEET_COMMANDS: dict[str, Callable[..., None]] = {
+    "maintain": fleet.fleet_maintain,
+    "report": fleet.fleet_report,
+}
+fleet_app = typer.Typer(
+    name="fleet",
+    help="One night for each of many memory files, in folders or buckets.",
+    context_settings=HELP_OPTIONS,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+)
+for name, command in FLEET_COMMANDS.items():
+    fleet_app.command(name, cls=ConfiguredCommand, epilog=EPILOG, context_settings=HELP_OPTIONS)(
+        reporting(command)
+    )
+app.add_typer(fleet_app)
 
 
 def _show_version(wanted: bool) -> None:
@@ -150,6 +175,11 @@ def _refuse_undecodable(arguments: list[str]) -> None:
 
 def run(arguments: list[str]) -> int:
     """Run the command line and give its exit code; wrong usage ends in a sentence, too."""
+    with log_lines_of_this_command(arguments):
+        return _run(arguments)
+
+
+def _run(arguments: list[str]) -> int:
     keep_libraries_quiet()
     # Before its options are read a command cannot know that JSON is wanted.
     output = Output(json=_wants_json(arguments), quiet=False)

@@ -5,9 +5,11 @@ from __future__ import annotations
 import re
 import shlex
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
+
+import typer
 
 from slowwave.store.errors import StoreError
 
@@ -37,6 +39,19 @@ _WORD = re.compile(r"\w(?:[\w'’:./@-]*\w)?")
 def sees_questions() -> bool:
     """Whether a person sits there who can answer."""
     return sys.stdin.isatty() and sys.stdout.isatty()
+
+
+def refuse_to_ask(given: Collection[str], files: int, log_format: str) -> None:
+    """Refuse questions where nobody can answer them, or nothing would come of the answers."""
+    for one in ("dry_run", "json", "quiet", "guard"):
+        if one in given:
+            raise typer.BadParameter(f"--interactive does not go with --{one.replace('_', '-')}.")
+    if log_format == "json":
+        raise typer.BadParameter("--interactive does not go with --log-format json.")
+    if "consolidate" not in given or files > 1:
+        raise typer.BadParameter("--interactive goes with --consolidate and one file.")
+    if not sees_questions():
+        raise typer.BadParameter("--interactive needs a terminal: 'slowwave review' needs none.")
 
 
 def ask_each(place: Place, embedder: Embedder, output: Output) -> Code:

@@ -45,7 +45,7 @@ def retention_of(rules: Sequence[str]) -> Retention:
     for one in read:
         if sum(other.names == one.names for other in read) > 1:
             raise typer.BadParameter(f"two rules are about the same: {one.text} and another.")
-    return Retention(read)
+    return Retention(tuple(read))
 
 
 def are_rules(texts: list[str] | None) -> list[str] | None:

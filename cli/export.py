@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from itertools import chain
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -11,16 +12,22 @@ import typer
 from slowwave.store.errors import UnusableFile
 
 from .exits import Code
-from .foreign import FormatOption, StateOption, place_of
+from .foreign import FormatOption, Place, StateOption, place_of
 from .output import Output, clean, harmless_json, writing_to_stdout
-from .settings import ConfigOption, FileArgument, JsonOption, QuietOption
+from .settings import (
+    ConfigOption,
+    FileArgument,
+    JsonOption,
+    QuietOption,
+    is_on_command_line,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
-    from pathlib import Path
 
 
 def export(
+    context: typer.Context,
     file: FileArgument,
     all: Annotated[
         bool,
@@ -29,13 +36,21 @@ def export(
     vectors: Annotated[
         bool, typer.Option("--vectors", help="With their vectors; an import computes them anew.")
     ] = False,
+    wiki_folder: Annotated[
+        Path | None,
+        typer.Option(
+            "--wiki",
+            metavar="DIR",
+            help="As Markdown pages in a folder instead; later exports change what has changed.",
+        ),
+    ] = None,
     format: FormatOption = None,
     state: StateOption = None,
     config: ConfigOption = None,
     json: JsonOption = False,
     quiet: QuietOption = False,
 ) -> None:
-    """Write the active memories as JSON lines to stdout.
+    """Write the active memories as JSON lines to stdout, or as a wiki into a folder.
 
     --json changes nothing about them. With --all also the others, their vectors, and what runs did
     and decided, so that a run can be undone in the file that an import makes. Of a damaged file
@@ -47,6 +62,10 @@ def export(
     from slowwave.store.history import history_lines
 
     output = Output(json, quiet)
+    if wiki_folder is not None:
+        _refuse_lines(context)
+        _write_wiki(place_of(file, format, state, writes=False), wiki_folder, output)
+        return
     try:
         with (
             place_of(file, format, state, writes=False).reading() as memory_file,
@@ -70,6 +89,24 @@ def export(
             Code.UNUSABLE_FILE,
         )
         raise typer.Exit(Code.UNUSABLE_FILE)
+
+
+def _refuse_lines(context: typer.Context) -> None:
+    """Refuse what is said about lines where none are written."""
+    for name in ("all", "vectors"):
+        if is_on_command_line(context, name):
+            raise typer.BadParameter(f"--{name} does not go with --wiki: every memory has a page.")
+
+
+def _write_wiki(place: Place, folder: Path, output: Output) -> None:
+    from .wiki import tell_wiki, wiki_as_json, write_out
+
+    with place.reading() as memory_file:
+        written = write_out(memory_file, folder, place.named)
+    output.result(
+        {"command": "export", "file": str(place.named), "wiki": wiki_as_json(folder, written)}
+    )
+    tell_wiki(output, folder, written)
 
 
 def _write(lines: Iterable[str]) -> None:

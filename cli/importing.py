@@ -55,7 +55,7 @@ def import_(
     refuse_foreign(file)
     output = Output(json, quiet)
     with (
-        _reading(source)
+        reading(source)
         if from_format is None
         else _lines_from(source, from_format, output) as lines,
         open_or_make(file) as opened,
@@ -82,7 +82,8 @@ def import_(
 
 
 @contextmanager
-def _reading(source: Path) -> Iterator[Iterator[bytes]]:
+def reading(source: Path) -> Iterator[Iterator[bytes]]:
+    """Provide the lines of a file, or of stdin. Raises `StoreError`."""
     if str(source) == "-":
         with _all_of(sys.stdin.buffer, source) as whole:
             yield _lines(whole, source)

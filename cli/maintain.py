@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -14,10 +14,13 @@ from slowwave.consolidation.proposals import OPERATIONS
 from slowwave.consolidation.vectors.embedder import DEFAULT_MODEL, SentenceEmbedder
 from slowwave.store.purge import KEPT_DAYS
 
+from .asking import refuse_to_ask
 from .durations import are_rules, duration_of, is_duration, retention_of
 from .exits import Code
 from .foreign import FormatOption, StateOption, place_of
 from .gates import Gates
+from .log_lines import LogFormat, log_lines
+from .metrics import refuse_unwritable_metrics
 from .night import Night
 from .output import Output
 from .report_file import refuse_unwritable
@@ -32,6 +35,7 @@ from .settings import (
     is_on_command_line,
     source_of,
 )
+from .watch import Watch
 from .writers import make_recordings, make_writer, operations_of
 
 if TYPE_CHECKING:
@@ -270,6 +274,27 @@ def maintain(
             help="Write what it did, or would do, as a page (.html) or as Markdown (.md).",
         ),
     ] = None,
+    wiki: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="DIR",
+            help="Afterwards, write the file out as Markdown pages, as 'slowwave export --wiki'.",
+        ),
+    ] = None,
+    log_format: Annotated[
+        LogFormat,
+        typer.Option(
+            help="What stderr gets: sentences, or a JSON object a line (with --quiet, too)."
+        ),
+    ] = "text",
+    metrics_file: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="PATH",
+            help="Write what it did as metrics of Prometheus, for the node exporter's textfile "
+            "collector (.prom); a dry run writes none.",
+        ),
+    ] = None,
     exit_code: Annotated[
         bool, typer.Option("--exit-code", help="With --dry-run: end with 4 if there is work to do.")
     ] = False,
@@ -289,6 +314,7 @@ def maintain(
     files each is maintained by itself, and the worst exit code counts. A budget is of one file. A
     slowwave.toml beside the first of them is for all.
     """
+    log_lines().wanted = log_format == "json"
     if not files:
         raise typer.BadParameter("Name the memory file, or set SLOWWAVE_FILE.")
     # A number in a config file is for --all: by itself it archives nothing.
@@ -310,12 +336,16 @@ def maintain(
     if guard is not None and dry_run and not ask and not given.isdisjoint(_ASKING):
         raise typer.BadParameter("In a dry run --guard goes with --ask: what is measured is asked.")
     _refuse_report(report, files)
+    if wiki is not None and len(files) > 1:
+        raise typer.BadParameter("--wiki is of one file: name one, or run each by itself.")
+    if metrics_file is not None and not dry_run:
+        refuse_unwritable_metrics(metrics_file)
     if plan_out is not None and len(files) > 1:
         raise typer.BadParameter("--plan-out takes the plan of one file.")
     if plan_out is not None and plan_out.exists():
         raise typer.BadParameter(f"{plan_out} exists already.")
     if interactive:
-        _refuse_to_ask(given, len(files))
+        refuse_to_ask(given, len(files), log_format)
         review = "always"  # until the person has answered
     output = Output(json, quiet)
     for one, others in _IDLE_WITHOUT.items():
@@ -358,11 +388,13 @@ def maintain(
         # The questions show what a report would.
         Output(json, quiet or interactive),
         plan_out,
+        wiki,
         Gates(
             None if enabled else source_of(context, "enabled"),
             duration_of(min_interval),
             min_new,
         ),
+        Watch(None if dry_run else metrics_file),
     )
     places = [
         place_of(file, format, state, writes=not dry_run, embedder=night.embedder) for file in files
@@ -383,19 +415,6 @@ def _phases(
     """Return the phases that are wanted, but for the limit, which is a number."""
     wanted = {"consolidate": consolidate, "expire": expire, "decay": decay, "purge": purge}
     return frozenset(name for name, chosen in wanted.items() if chosen or all_phases)
-
-
-def _refuse_to_ask(given: Collection[str], files: int) -> None:
-    """Refuse questions where nobody can answer them, or nothing would come of the answers."""
-    from .asking import sees_questions
-
-    for one in ("dry_run", "json", "quiet", "guard"):
-        if one in given:
-            raise typer.BadParameter(f"--interactive does not go with {_spelled(one)}.")
-    if "consolidate" not in given or files > 1:
-        raise typer.BadParameter("--interactive goes with --consolidate and one file.")
-    if not sees_questions():
-        raise typer.BadParameter("--interactive needs a terminal: 'slowwave review' needs none.")
 
 
 def _guard(questions: str | None, limit: float) -> RecallGuard | None:

@@ -74,7 +74,8 @@ def _proposals(account: Account) -> Iterator[str]:
     written = shown = 0
     for item in account.items[:_MOST_ITEMS]:
         undo = f"\n\nTake it back with {_code(item.undo)}" if item.undo else ""
-        block = _code_block("diff", _proposal(item)) + undo
+        approve = f"\n\nApprove it with {_code(item.approve)}" if item.approve else ""
+        block = _code_block("diff", _proposal(item)) + approve + undo
         written += len(block)
         if written > _MOST_CHARACTERS:
             break

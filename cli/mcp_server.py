@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from ipaddress import ip_address
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -13,6 +14,7 @@ from slowwave.consolidation.vectors.embedder import DEFAULT_MODEL, SentenceEmbed
 from .foreign import refuse_foreign
 from .output import Output, clean
 from .settings import ConfigOption, FileArgument, JsonOption, QuietOption, is_on_command_line
+from .writers import make_writer
 
 if TYPE_CHECKING:
     from mcp.server.mcpserver import MCPServer
@@ -20,6 +22,7 @@ if TYPE_CHECKING:
     from slowwave.consolidation.agent import AgentMemory
 
 _TOKEN = "SLOWWAVE_MCP_TOKEN"  # noqa: S105 - the name of a variable
+_BUDGETS = ("max_calls", "max_tokens", "max_cost", "max_time")
 _MISSING = (
     "The MCP server needs the package mcp: pip install 'slowwave[mcp]', or in a clone "
     "pip install -c constraints.txt '.[mcp]'."
@@ -65,6 +68,43 @@ def mcp(
         str,
         typer.Option(metavar="NAME|PATH", help="A sentence-transformers model on this machine."),
     ] = DEFAULT_MODEL,
+    model: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME",
+            help="litellm's name of a model, which consolidate_run asks; without it none is asked.",
+        ),
+    ] = None,
+    api_base: Annotated[
+        str | None, typer.Option(metavar="URL", help="Where the model is served.")
+    ] = None,
+    checker: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME|none",
+            help="Who gives a second opinion on what the model wrote; by default the model itself.",
+        ),
+    ] = None,
+    concurrency: Annotated[
+        int, typer.Option(metavar="N", min=1, max=64, help="Model calls at once.")
+    ] = 4,
+    max_calls: Annotated[
+        int | None,
+        typer.Option(metavar="N", min=0, help="Requests at the most in one consolidate_run."),
+    ] = None,
+    max_tokens: Annotated[
+        int | None, typer.Option(metavar="N", min=0, help="Tokens at the most in one.")
+    ] = None,
+    max_cost: Annotated[
+        float | None,
+        typer.Option(
+            metavar="USD", min=0, help="The same in USD; nothing is asked if no price is known."
+        ),
+    ] = None,
+    max_time: Annotated[
+        float | None,
+        typer.Option(metavar="SECONDS", min=0, help="No call after so many seconds of one."),
+    ] = None,
     config: ConfigOption = None,
     json: JsonOption = False,
     quiet: QuietOption = False,
@@ -75,6 +115,14 @@ def mcp(
     """
     if http is None and any(is_on_command_line(context, one) for one in ("host", "token")):
         raise typer.BadParameter("--host and --token go with --http.")
+    asking = ("api_base", "checker", "concurrency", *_BUDGETS)
+    for one in asking:
+        if model is None and is_on_command_line(context, one):
+            raise typer.BadParameter(f"--{one.replace('_', '-')} goes with --model.")
+    if not allow_writes and is_on_command_line(context, "model"):
+        raise typer.BadParameter("--model goes with --allow-writes: only consolidate_run asks it.")
+    limits = (max_calls, max_tokens, max_cost, max_time)
+    writer_of = partial(make_writer, model, api_base, checker, concurrency, limits, None)
     _refuse_open_door(http, host, token)
     refuse_foreign(file)
     try:
@@ -84,7 +132,8 @@ def mcp(
             raise
         raise typer.BadParameter(_MISSING) from None
     with _opened(file, tenant, embedder, allow_writes) as memory:
-        _serve(make_server(memory, file, allow_writes), http, host, token, Output(json, quiet))
+        server = make_server(memory, file, allow_writes, writer_of)
+        _serve(server, http, host, token, Output(json, quiet))
 
 
 def _refuse_open_door(http: int | None, host: str, token: str | None) -> None:

@@ -27,6 +27,7 @@ from slowwave.consolidation.recall.hit import Hit
 from slowwave.consolidation.running.outcome import Outcome
 from slowwave.consolidation.runtime.redaction import without_secrets
 from slowwave.consolidation.text.injection import commands
+from slowwave.consolidation.writing.writer import BuiltInWriter, Writer
 from slowwave.store.errors import ChangedSince, StoreError
 from slowwave.store.feedback import LEAST_TRUST, Judged
 from slowwave.store.ledger import Decision, Run
@@ -62,12 +63,20 @@ Day = Annotated[str | None, Field(description="A day or a moment: 2026-03-31, 20
 Tags = Annotated[list[str] | None, Field(description="With all of these tags.")]
 
 
-def make_server(memory: AgentMemory, file: Path, writes: bool) -> MCPServer:
-    """Return a server with the tools that read, and where it may, with those that write."""
+def make_server(
+    memory: AgentMemory,
+    file: Path,
+    writes: bool,
+    writer_of: Callable[[], Writer] = BuiltInWriter,
+) -> MCPServer:
+    """Return a server with the tools that read, and where it may, with those that write.
+
+    writer_of: gives who writes in one night; budgets are of one.
+    """
     server = MCPServer(
         "slowwave", instructions=_INSTRUCTIONS, version=version("slowwave"), log_level="WARNING"
     )
-    tools = Tools(memory, file)
+    tools = Tools(memory, file, writer_of)
     for tool in (
         tools.recall,
         tools.memory_block,
@@ -78,7 +87,8 @@ def make_server(memory: AgentMemory, file: Path, writes: bool) -> MCPServer:
         _add(server, tool, _LOOKS)
     if writes:
         _add(server, tools.remember, _changes(destroys=False, again=False))
-        _add(server, tools.consolidate_run, _changes(destroys=True, again=True))
+        asks = writer_of().model is not None
+        _add(server, tools.consolidate_run, _changes(destroys=True, again=True, asks=asks))
         _add(server, tools.consolidate_apply, _changes(destroys=True, again=True))
         _add(server, tools.consolidate_decline, _changes(destroys=False, again=True))
         _add(server, tools.feedback, _changes(destroys=True, again=False))
@@ -96,9 +106,10 @@ def make_server(memory: AgentMemory, file: Path, writes: bool) -> MCPServer:
 class Tools:
     """What an agent may ask. Nothing is held open between two calls."""
 
-    def __init__(self, memory: AgentMemory, file: Path) -> None:
-        """Take whose memories are meant, and the file that they lie in."""
+    def __init__(self, memory: AgentMemory, file: Path, writer_of: Callable[[], Writer]) -> None:
+        """Take whose memories are meant, the file that they lie in, and who writes in a night."""
         self._memory = memory
+        self._writer_of = writer_of
         self._file = file
         # What was read for a search is for one search at a time.
         self._searching = Lock()
@@ -201,8 +212,15 @@ class Tools:
     def consolidate_run(
         self, dry_run: Annotated[bool, Field(description="Only show it.")] = False
     ) -> dict[str, Any]:
-        """Run the night now: all that consolidate_pending shows. undo takes the run back."""
-        return self._told(self._memory.consolidate(dry_run))
+        """Run the night now: all that consolidate_pending shows. undo takes the run back.
+
+        Where the server has a model, that is asked, too, but not in a dry run: model says what it
+        took, and why it refuses every call, if it does.
+        """
+        writer = self._writer_of()
+        outcome = self._memory.consolidate(dry_run, writer)
+        took = {"name": writer.model, "refused": writer.refused, **asdict(outcome.usage)}
+        return self._told(outcome) | {"model": took}
 
     def consolidate_apply(self, proposal_id: ProposalId) -> dict[str, Any]:
         """Carry out exactly one proposal of consolidate_pending.
@@ -275,13 +293,16 @@ def _add(
     server.add_tool(_telling_errors(tool), description=says + _IS_DATA, annotations=annotations)
 
 
-def _changes(destroys: bool, again: bool) -> ToolAnnotations:
-    """Describe a tool that writes: whether it takes something away, and may be repeated."""
+def _changes(destroys: bool, again: bool, asks: bool = False) -> ToolAnnotations:
+    """Describe a tool that writes: whether it takes something away, and may be repeated.
+
+    asks: whether it asks a model, which may be elsewhere.
+    """
     return ToolAnnotations(
         read_only_hint=False,
         destructive_hint=destroys,
         idempotent_hint=again,
-        open_world_hint=False,
+        open_world_hint=asks,
     )
 
 

@@ -6,6 +6,7 @@ import shlex
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -23,6 +24,9 @@ from .recall_guard import guard_as_json, guard_as_text
 from .report import as_json, as_text, budget_as_json, budget_as_text
 from .report_file import write_report
 from .signals import signals_of_this_command
+from .watch import Watch
+from .ways import ways_as_json
+from .wiki import tell_wiki, wiki_as_json, write_out
 
 if TYPE_CHECKING:
     from slowwave.consolidation.evaluation.guard import RecallGuard, Verdict
@@ -34,6 +38,7 @@ if TYPE_CHECKING:
     from slowwave.consolidation.writing.writer import Writer
 
     from .foreign import Place
+    from .wiki_folder import Written
 
 # What can be done in a file that takes no new texts.
 _WITHOUT_A_NEW_TEXT: frozenset[Operation] = frozenset({"merge"})
@@ -64,8 +69,12 @@ class Night:
     output: Output
     # Where a dry run writes its plan, for `slowwave apply`.
     plan_out: Path | None = None
+    # Where the file is written out as a wiki afterwards.
+    wiki: Path | None = None
     # What has to hold for it to begin.
     gates: Gates = field(default_factory=Gates)
+    # What is told to those who watch.
+    watch: Watch = field(default_factory=lambda: Watch(None))
 
     def on(self, files: Sequence[Place]) -> int:
         """Maintain the files, one after the other, and give the worst of their exit codes.
@@ -100,12 +109,30 @@ class Night:
         return code
 
     def _on(self, place: Place) -> tuple[int, dict[str, Any]]:
+        writer = self.writer()
+        self.watch.begin(place.named, self.dry_run, writer.model)
+        try:
+            code, found = self._gated(place, writer)
+        except BaseException as error:
+            self.watch.failed(place.named, error)
+            raise
+        try:
+            self.watch.end(place.named, code)
+        except StoreError as error:
+            code = code if code not in (Code.DONE, Code.WORK_TO_DO) else Code.PARTLY
+            self.output.error(error.message, error.hint, code)
+        return code, found
+
+    def _gated(self, place: Place, writer: Writer) -> tuple[int, dict[str, Any]]:
         closed = self._closed_gate(place)
         if closed is not None:
             self.output.show(clean(f"{place.named}: nothing was done: {closed.why}."))
             dry_run = {"dry_run": self.dry_run, "gate": closed.as_json()}
             return Code.DONE, {"file": str(place.named), **dry_run}
-        writer, signals, full = self.writer(), signals_of_this_command(), place.budget()
+        return self._carried_out(place, writer)
+
+    def _carried_out(self, place: Place, writer: Writer) -> tuple[int, dict[str, Any]]:
+        signals, full = signals_of_this_command(), place.budget()
         if (remark := place.remark()) is not None:
             self.output.note(clean(remark))
         with place.reading() if self.dry_run else place.brought_up_to_date() as memory_file:
@@ -130,14 +157,20 @@ class Night:
             found: dict[str, Any] = {}
             if self.plan_out is not None:
                 self._write_plan(self.plan_out, memory_file, outcome, writer)
+            written: Written | None = None
             with signals.limited():
+                self.watch.came_of_it(place.named, outcome, partial(_waiting, memory_file))
                 try:
                     self._report(outcome, memory_file, place.named, writer)
+                    written = self._write_wiki(memory_file, place.named)
                 except StoreError as error:
                     unreported = error
                 if self.output.json:
                     found = as_json(outcome, str(place.named), self.dry_run, writer)
+                    found["ways"] = ways_as_json(outcome, MemoryTexts(memory_file))
                     found |= budget_as_json(full, place.budget()) | guard_as_json(verdict)
+                    if written is not None and self.wiki is not None:
+                        found["wiki"] = wiki_as_json(self.wiki, written)
                 elif not self.output.quiet:
                     memory_texts = MemoryTexts(memory_file)
                     told = outcome, place.named, self.dry_run, writer, memory_texts, self.verbose
@@ -146,6 +179,8 @@ class Night:
                         *budget_as_text(full, place.budget()),
                         *guard_as_text(verdict),
                     )
+                if written is not None and self.wiki is not None:
+                    tell_wiki(self.output, self.wiki, written)
         code = signals.code or _code(outcome, self.dry_run and self.tells_work)
         if unreported is not None:
             code = code if code not in (Code.DONE, Code.WORK_TO_DO) else Code.PARTLY
@@ -179,6 +214,12 @@ class Night:
             self.embedder.name,
         )
         write_report(self.report, report_of(account, self.report, memory_file), named)
+
+    def _write_wiki(self, memory_file: Path, named: Path) -> Written | None:
+        """Write the file out as a wiki, if that is wanted. Raises `StoreError`."""
+        if self.wiki is None or self.dry_run:
+            return None
+        return write_out(memory_file, self.wiki, named)
 
     def _options_for(self, place: Place) -> CycleOptions:
         """Return what may be done to a file, and say so where that is less than was asked for."""
@@ -252,6 +293,15 @@ class Night:
                 "The next one finds it out again."
             )
         return code
+
+
+def _waiting(memory_file: Path) -> int:
+    """Count what waits for a person."""
+    from slowwave.store.file import open_reading
+    from slowwave.store.ledger import read_waiting
+
+    with open_reading(memory_file) as file:
+        return len(read_waiting(file))
 
 
 def _without_stale(

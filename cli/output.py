@@ -14,6 +14,8 @@ from dataclasses import asdict, dataclass
 from io import TextIOWrapper
 from typing import TYPE_CHECKING, Any
 
+from .log_lines import log_lines
+
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType
 
@@ -138,13 +140,18 @@ class Output:
                     console.print(part, markup=False, highlight=False, soft_wrap=is_text)
 
     def note(self, text: str) -> None:
-        """Write a remark to stderr; not with --quiet."""
-        if not self.quiet:
+        """Write a remark to stderr; not with --quiet, but where it is a line of the log."""
+        if (lines := log_lines()).wanted:
+            lines.write("info", "note", message=text)
+        elif not self.quiet:
             with _writing_to_stderr():
                 console_for(sys.stderr).print(text, markup=False, highlight=False, soft_wrap=True)
 
     def error(self, message: str, hint: str, code: int, obstacles: Sequence[Obstacle] = ()) -> None:
         """Write an error to stderr, as one JSON object with --json."""
+        if (log := log_lines()).wanted:
+            log.write("error", "error", message=message, hint=hint, code=int(code))
+            return
         if self.json:
             value = {"format": FORMAT, "error": message, "hint": hint, "code": int(code)}
             if obstacles:

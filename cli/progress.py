@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from slowwave.consolidation.progress import Progress
 
+from .log_lines import log_lines
 from .output import console_for
 
 if TYPE_CHECKING:
@@ -19,6 +20,9 @@ if TYPE_CHECKING:
 @contextmanager
 def shown_progress(quiet: bool) -> Iterator[Progress]:
     """Provide something to tell progress to, and show it as long as the block lasts."""
+    if log_lines().wanted:
+        yield LoggedProgress()
+        return
     if quiet or not sys.stderr.isatty():
         yield Progress()
         return
@@ -41,6 +45,8 @@ _STAGES = {
     "asking": "waiting for the model",
     "applying": "writing to the file",
     "searching": "searching",
+    "maintaining": "maintaining files",
+    "reading": "reading conversations",
 }
 
 
@@ -54,3 +60,17 @@ class _Shown(Progress):
         if name not in self._tasks:
             self._tasks[name] = self._bars.add_task(_STAGES[name])
         self._bars.update(self._tasks[name], completed=done, total=total or None)
+
+
+class LoggedProgress(Progress):
+    """Says once of each stage that it begins."""
+
+    def __init__(self) -> None:
+        """Begin before the first stage."""
+        self._stages: set[str] = set()
+
+    def stage(self, name: str, done: int, total: int) -> None:
+        """Hear how far a stage is."""
+        if name not in self._stages:
+            self._stages.add(name)
+            log_lines().write("info", "stage", stage=name, total=total or None)

@@ -24,6 +24,8 @@ def guard_as_json(verdict: Verdict | None) -> dict[str, Any]:
                 "unguarded": round(verdict.unguarded, 4),
                 "guarded": round(verdict.guarded, 4),
             },
+            # Whether what waits for a person was measured as if it were approved.
+            "as_if_approved": verdict.options.review != "never",
             "calls": verdict.usage.calls,
             "left_out": [
                 {"id": one.id, "operation": one.operation, "sources": list(one.sources)}
@@ -42,6 +44,11 @@ def guard_as_text(verdict: Verdict | None) -> list[str]:
         f"Guarded by {asked}: recall@10 {verdict.before:.3f} before, {verdict.guarded:.3f} after "
         "(tried on a copy)."
     ]
+    if verdict.options.review != "never":
+        lines.append(
+            "That is so if all that this night lets wait is approved; what waits from before was "
+            "not tried."
+        )
     if verdict.excluded:
         count = counted(len(verdict.excluded), "proposal", "proposals")
         lines.append(

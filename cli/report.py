@@ -23,6 +23,8 @@ from .leftovers import (
 )
 from .memory_texts import MemoryTexts, ShownMemory, counted, dated, in_time, memories_of
 from .output import clean, shortened
+from .waiting import set_aside_as_text
+from .ways import dense_as_text
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -71,6 +73,7 @@ def as_json(outcome: Outcome, file: str, dry_run: bool, writer: Writer) -> dict[
         "suspicious": list(map(vars, outcome.plan.suspicious)),
         "too_long": list(map(vars, outcome.plan.too_long)),
         "damaged": outcome.plan.damaged,
+        "set_aside": list(map(vars, outcome.set_aside)),
         **aged_as_json(outcome),
         "purged": outcome.purged.ids,
         # Until version 9 of the schema neighbours of active memories were kept, too.
@@ -299,13 +302,16 @@ def _unconsidered(plan: Plan) -> list[str]:
         parts.append(_too_long(plan.too_long))
     if plan.damaged:
         parts.append(_damaged(plan.damaged))
+    if plan.dense:
+        parts.append(dense_as_text(plan.dense))
     return parts
 
 
 def _purge_and_backup(outcome: Outcome, dry_run: bool) -> list[str]:
-    """Say what was purged, and where the backup is."""
+    """Say what waits no more, what was purged, and where the backup is."""
     backup = [clean(f"As it was before: {outcome.backup}")] if outcome.backup else []
-    return [*_purge(outcome.purged, dry_run), *backup]
+    outdated = set_aside_as_text(outcome.set_aside, dry_run)
+    return [*outdated, *_purge(outcome.purged, dry_run), *backup]
 
 
 def _suspicions(suspicious: tuple[Suspicion, ...]) -> str:

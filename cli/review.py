@@ -50,6 +50,12 @@ def review(
             help="With edit: what is to be written; without it $EDITOR is opened at a terminal.",
         ),
     ] = None,
+    tui: Annotated[
+        bool,
+        typer.Option(
+            "--tui", help="Decide at a screen, with keys or the mouse; it comes with slowwave[tui]."
+        ),
+    ] = False,
     embedder: Annotated[
         str,
         typer.Option(metavar="NAME|PATH", help="A sentence-transformers model on this machine."),
@@ -67,9 +73,15 @@ def review(
     """
     choice = Choice(tuple(which or ()), operation, everything)
     _refuse_wrong_usage(action, choice, reason, text)
+    if tui and (action != "list" or json or quiet):
+        raise typer.BadParameter("--tui goes with no action, and not with --json or --quiet.")
     output = Output(json, quiet)
-    place = place_of(file, format, state, writes=action not in ("list", "show"))
-    if action in ("list", "show"):
+    place = place_of(file, format, state, writes=tui or action not in ("list", "show"))
+    if tui:
+        from .tui.start import show_screen
+
+        output.show(clean(show_screen(place, choice, SentenceEmbedder(embedder))))
+    elif action in ("list", "show"):
         _show(place, choice, action, output)
     elif action == "decline":
         _decline(place, choice, reason, output)

@@ -73,6 +73,13 @@ def _beside_the_first(context: typer.Context, values: list[Path] | None) -> list
     return values
 
 
+def beside_source(context: typer.Context, value: str) -> str:
+    """Take the config file that lies in a folder of memory files, or beside a list of them."""
+    path = Path(value)
+    _beside(context, path / "memory.db" if path.is_dir() else path)
+    return value
+
+
 def _is_there(path: Path) -> bool:
     try:
         return path.is_file()
@@ -232,9 +239,11 @@ QuietOption = Annotated[
 # those that are said of one call only (what undo takes back, and whether it only rehearses).
 KEYS = frozenset(
     {
+        *("again", "distill", "instructions", "interval", "lookback", "max_facts"),
+        *("min_importance", "ttl", "watch", "whole"),
         *("all_phases", "enabled", "expire", "retain", "decay", "max_active"),
         *("min_interval", "min_new"),
-        *("all", "api_base", "ask", "backup", "block", "block_format", "budget"),
+        *("all", "api_base", "ask", "author", "backup", "block", "block_format", "budget"),
         *("checker", "concurrency", "diverse", "guard", "guard_limit", "recency", "worth"),
         *(
             "consolidate",
@@ -247,10 +256,12 @@ KEYS = frozenset(
             "full",
         ),
         *("importance", "include_protected", "json", "keep_backups", "kind", "layer"),
-        *("limit", "max_calls", "max_cost", "max_time", "max_tokens", "model"),
+        *("limit", "log_format", "max_calls", "max_cost", "max_time", "max_tokens"),
+        *("metrics_file", "min_ratio", "model"),
         *("only", "origin", "pin", "purge", "quiet", "reconsider", "review"),
         *("record", "replay", "report", "session", "skip_invalid", "source"),
-        *("state", "status", "tag", "tenant", "trust", "vectors", "verbose", "yes"),
+        *("engine", "metrics", "receipts", "shard", "workers"),
+        *("state", "status", "tag", "tenant", "trust", "vectors", "verbose", "wiki", "yes"),
     }
 )
 _CONFIGURED = KEYS | {"config"}

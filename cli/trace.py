@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -11,6 +11,7 @@ import typer
 
 from .branches import Branch, trees_of
 from .foreign import FormatOption, StateOption, place_of
+from .ingest_report import message_as_json, message_as_text
 from .memory_texts import author_of, shortened_for_stdout
 from .output import Output, clean
 from .report_file import STDOUT, refuse_unwritable, write_report
@@ -19,6 +20,7 @@ from .settings import ConfigOption, FileArgument, JsonOption, QuietOption
 if TYPE_CHECKING:
     from rich.tree import Tree
 
+    from slowwave.store.intake import KeptMessage
     from slowwave.store.lineage import Ancestor, KeptClaim, Lineage
     from slowwave.store.records import Memory
 
@@ -58,6 +60,7 @@ def trace(
     if html is not None:
         refuse_unwritable(html)
     from slowwave.store.file import open_reading
+    from slowwave.store.intake import read_messages_of
     from slowwave.store.lineage import (
         Ancestor,
         find_traced,
@@ -73,6 +76,7 @@ def trace(
         found = find_traced(opened, memory)
         sources, derived = trace_sources(opened, found.id), trace_derived(opened, found.id)
         claims = read_claims(opened, found.id)
+        messages = read_messages_of(opened, _with_ancestors(found.id, sources))
     output = Output(json, quiet)
     if html is not None:
         from .lineage_page import as_lineage_page
@@ -89,7 +93,16 @@ def trace(
         output.show(as_dot(graph) if dot else as_mermaid(graph))
         return
     if json:
-        output.result(trace_as_json(found, claims, sources, derived))
+        output.result(
+            trace_as_json(found, claims, sources, derived)
+            | {
+                "messages": [
+                    {"memory": memory_id} | message_as_json(one)
+                    for memory_id, several in messages.items()
+                    for one in several
+                ]
+            }
+        )
         return
     from rich.text import Text
     from rich.tree import Tree
@@ -99,9 +112,10 @@ def trace(
     shown = ", ".join(filter(None, (layer, found.status)))
     tree = Tree(Text(f"{clean(found.id)} ({shown}) {said}"))
     _show_tree(tree, claims)
+    _say(tree, found.id, messages)
     _grow(tree, sources, "made from")
     _grow(tree, derived, "made into")
-    if not sources.steps and not derived.steps:
+    if not sources.steps and not derived.steps and not messages:
         tree.add(Text("nothing was made from it, and it was made from nothing"))
     output.show(tree)
 
@@ -133,6 +147,23 @@ def _show_tree(tree: Tree, claims: Sequence[KeptClaim]) -> None:
         branch = tree.add(Text("says"))
         for one in claims:
             branch.add(Text(clean(f"{shortened_for_stdout(one.text, 400)} ({author_of(one)})")))
+
+
+def _with_ancestors(memory_id: str, sources: Lineage) -> list[str]:
+    """Return the ids of a memory and of all that it was made from."""
+    behind = (one.id for several in sources.steps.values() for one in several)
+    return list(dict.fromkeys([memory_id, *behind]))
+
+
+def _say(tree: Tree, memory_id: str, messages: Mapping[str, Sequence[KeptMessage]]) -> None:
+    """Add the messages that a memory was taken from, and those behind what it was made from."""
+    from rich.text import Text
+
+    for one_id, several in messages.items():
+        of = "" if one_id == memory_id else f", behind {one_id}"
+        branch = tree.add(Text(clean(f"said in{of}")))
+        for one in several:
+            branch.add(Text(clean(shortened_for_stdout(message_as_text(one), 400))))
 
 
 def _as_json(lineage: Lineage, behind: str) -> dict[str, Any]:

@@ -4,20 +4,21 @@ from __future__ import annotations
 
 import shlex
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from .blocks import ProposalBlock
 from .exits import Code
-from .memory_texts import ShownMemory, dated, in_time
+from .memory_texts import ShownMemory, counted, dated, in_time
 from .output import clean
 
 if TYPE_CHECKING:
     from slowwave.consolidation.proposals import Proposal, Result
     from slowwave.consolidation.running.decide import Decided
     from slowwave.consolidation.running.kept import Kept
+    from slowwave.consolidation.running.set_aside import SetAside
     from slowwave.store.file import MemoryFile
     from slowwave.store.ledger import Decision
     from slowwave.store.records import Memory
@@ -77,8 +78,8 @@ class Waiting:
 
     def block(self, memories: dict[str, ShownMemory]) -> ProposalBlock:
         """Return it as a report shows it."""
-        why = f"stale: {self.stale}" if self.stale else self.decision.why
-        state = self.decision.state
+        state = "stale" if self.stale else self.decision.state
+        why = self.stale or self.decision.why
         return proposal_block(self.kept.proposal, state, why, memories)
 
     def details(self, memories: dict[str, ShownMemory]) -> Iterator[str]:
@@ -109,15 +110,28 @@ def read_queue(opened: MemoryFile, decided: bool = False) -> list[Waiting]:
         known = {one.key for one in found}
         latest = {one.key: one for one in read_reviewed(opened) if one.key not in known}
         found += latest.values()
-    queue = [_waiting(opened, one, kept_of(one.numbers, one.key)) for one in found]
+    kept = [(one, kept_of(one.numbers, one.key)) for one in found]
+    memories = _sources_of(opened, (one for _, one in kept))
+    queue = [_waiting(decision, one, memories) for decision, one in kept]
     return sorted(queue, key=lambda one: (one.decision.run_id, one.kept.place))
 
 
-def _waiting(opened: MemoryFile, decision: Decision, kept: Kept) -> Waiting:
-    from slowwave.consolidation.running.apply import find_stale
+def seen_again(opened: MemoryFile, waiting: Waiting) -> Waiting:
+    """Return what waits with its sources as they are now. Raises `StoreError`."""
+    return _waiting(waiting.decision, waiting.kept, _sources_of(opened, [waiting.kept]))
+
+
+def _sources_of(opened: MemoryFile, several: Iterable[Kept]) -> dict[str, Memory]:
     from slowwave.store.memories import read_memories
 
-    memories = {one.id: one for one in read_memories(opened, kept.proposal.sources)}
+    ids = sorted({one for kept in several for one in kept.proposal.sources})
+    return {one.id: one for one in read_memories(opened, ids)}
+
+
+def _waiting(decision: Decision, kept: Kept, known: Mapping[str, Memory]) -> Waiting:
+    from slowwave.consolidation.running.apply import find_stale
+
+    memories = {one: known[one] for one in kept.proposal.sources if one in known}
     is_open = decision.state == "pending"
     stale = find_stale(kept.proposal, list(memories.values())) if is_open else None
     return Waiting(decision, kept, memories, stale.why if stale else None)
@@ -190,6 +204,22 @@ def _result_lines(result: Result) -> Iterator[str]:
         yield clean(f"  ! {result.why}")
     if result.state == "applied":
         yield clean(f"  = {proposal.draft.text}")
+
+
+def set_aside_as_text(set_aside: Sequence[SetAside], dry_run: bool) -> list[str]:
+    """Say what waited and cannot be applied any more; nothing if there is no such thing."""
+    if not set_aside:
+        return []
+    count = counted(len(set_aside), "proposal", "proposals")
+    verb = "would be set aside" if dry_run else "set aside"
+    first = set_aside[0]
+    more = f" and {len(set_aside) - 1:,} more" if len(set_aside) > 1 else ""
+    return [
+        clean(
+            f"Of what waited {count} {verb}, since memories have changed: "
+            f"{first.proposal[:8]} ({first.why}){more}."
+        )
+    ]
 
 
 def exit_code(decided: Decided) -> Code:

@@ -14,6 +14,7 @@ from .interpreter import shorten_turns_of_threads
 
 if TYPE_CHECKING:
     from slowwave.consolidation.model.calls import Endpoint
+    from slowwave.consolidation.model.portions import BudgetOwner
     from slowwave.consolidation.model.recording import Recordings
     from slowwave.consolidation.writing.writer import Writer
 
@@ -25,10 +26,12 @@ def make_writer(
     concurrency: int,
     limits: tuple[int | None, int | None, float | None, float | None],
     recordings: Recordings | None,
+    owner: BudgetOwner | None = None,
 ) -> Writer:
     """Return who writes: the model that is named or was recorded, or the built-in writer.
 
-    limits: calls, tokens, USD and seconds at the most.
+    limits: calls, tokens, USD and seconds at the most. owner: who grants them, where they are of
+    several runs.
     """
     if model is None and recordings is not None and recordings.recording is not None:
         model = recordings.recording.model
@@ -45,7 +48,8 @@ def make_writer(
     asks = recordings is None or recordings.asks
     usage = UsageLimits(*limits) if asks else UsageLimits(seconds=limits[-1])
     endpoint = Endpoint(model, api_base)
-    return ModelWriter(endpoint, concurrency, usage, recordings, _checker(checker, endpoint))
+    checked_by = _checker(checker, endpoint)
+    return ModelWriter(endpoint, concurrency, usage, recordings, checked_by, owner)
 
 
 def _checker(name: str | None, endpoint: Endpoint) -> Endpoint | Literal["same", "none"]:

@@ -6,11 +6,13 @@ same as far as the plan; there the dry run ends.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 
 from slowwave.store.errors import StoreError
 from slowwave.store.file import maintenance_lock
+from slowwave.store.records import timestamp
 
 from .errors import ConsolidationError
 from .options import CycleOptions
@@ -24,6 +26,7 @@ from .running.preflight import Preflight
 from .running.rehearsal import rehearse
 from .running.run_in_file import RunInFile
 from .running.save_findings import save_findings
+from .running.set_aside import SetAside, set_aside_outdated
 from .running.survey import Surveyor
 from .runtime.interruption import Interruption
 from .vectors.embedder import Embedder
@@ -65,8 +68,11 @@ def run_cycle(
             ageing.expire()
         if not ageing.goes_on:
             return ageing.ended_early()
+        outdated: tuple[SetAside, ...] = ()
         try:
             with ageing.telling(), end_if_interrupted(run, interruption):
+                if options.consolidate:
+                    outdated = set_aside_outdated(path, options.tenants, preflight, timestamp(now))
                 survey = surveyor.survey(run)
                 executed = carry_out_plan(
                     run, survey, surveyor, options.review, progress, interruption
@@ -74,7 +80,7 @@ def run_cycle(
         except (StoreError, ConsolidationError) as error:
             return ageing.ended_early(error)
         outcome = ageing.added_to(close_run(path, run, survey, executed, interruption))
-        outcome = ageing.limit(outcome)
+        outcome = ageing.limit(replace(outcome, set_aside=outdated))
         outcome = purge_after_run(path, outcome, survey, now, interruption)
         found = survey.found
         # The next survey needs the room.

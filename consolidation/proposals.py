@@ -188,6 +188,18 @@ class TooLong:
 
 
 @dataclass(frozen=True)
+class Dense:
+    """A memory that is meant to the letter: it stays word for word, and is shown to no model."""
+
+    memory: str
+    tenant: str
+    # From 0 to 1.
+    score: float
+    # What it shows by.
+    why: str
+
+
+@dataclass(frozen=True)
 class Plan:
     """Everything that a run will do, in the order in which it will do it."""
 
@@ -198,6 +210,7 @@ class Plan:
     too_long: tuple[TooLong, ...] = ()
     # Ids of memories whose text is no longer what it was.
     damaged: tuple[str, ...] = ()
+    dense: tuple[Dense, ...] = ()
     # What no guard can decide.
     undecided: tuple[Undecided, ...] = ()
     # What a model is to be asked; nothing without one.

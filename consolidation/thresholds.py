@@ -22,6 +22,15 @@ MOST_NEAR = 32
 # A pair this similar that a mere addition keeps apart is worth a line in the report.
 TWIN_SIMILARITY = 0.92
 
+# From here on what a conversation says is taken for a memory that is there already, if no guard
+# objects or that memory tells all of it; below only where the two are one text but for spelling.
+# Set by hand, where twins begin.
+RETOLD_SIMILARITY = 0.9
+
+# How near a memory must lie to a part of a conversation to be shown with it. Set by hand, at what
+# memories of one topic have in common.
+SHOWN_SIMILARITY = 0.3
+
 # Average similarity inside a group that becomes one stable memory. On the three flavours of the
 # night fixture: at 0.60 of 288 facts 215 are brought together, none of them with another fact; at
 # 0.65 it was 202. Lower, what is brought together in real memories hangs together ever
@@ -338,6 +347,29 @@ MOST_MASKED = 50
 # tried: nobody would see at once that two such texts are the same. Set by hand.
 MOST_SENTENCES = 5
 MOST_OWNERS = 2
+
+# From this density on, 0 to 1, a text is kept to the letter. The figure is that of compressors of
+# agents' memories; of the 4,870 memories of the fixtures' nights and lives none reaches it (the
+# highest has 0.46), of the texts in fixtures/density.toml each dense one does.
+DENSE = 0.5
+
+# What a text's density is made of, as shares of its lines (code, data, lines that are no sentences)
+# or of its words: nothing but code, data or identifiers is dense by itself, numbers are not. Set by
+# hand on fixtures/density.toml.
+WEIGHT_OF_CODE = 0.6
+WEIGHT_OF_DATA = 0.6
+WEIGHT_OF_IDENTIFIERS = 0.6
+WEIGHT_OF_NUMBERS = 0.4
+WEIGHT_OF_LINES = 0.2
+
+# A compressed experience must be so many times shorter than the traces that it was made from, or it
+# is not worth another memory. Set by hand.
+LEAST_COMPRESSION = 2.0
+
+# What is told of a dense text that is too long: so many facts, and so many characters of its start,
+# its middle and its end. After the published compressors of agents' experiences.
+MOST_KEY_FACTS = 20
+ANCHOR_CHARACTERS = 150
 
 # In how many hours half of a memory fades that nobody uses, by layer, and what each look-up adds
 # to what is left, up to so much: the design's. Core does not fade.

@@ -20,6 +20,8 @@ CPU_BUILDS = (
     # cp311, manylinux_2_28_x86_64
     "6746dbcbeb526eb61330b76b41ff1b4eb848951103a892eeb080dfa2b264667b",
 )
+# What can be left out of an installation; no package may be of two of them.
+EXTRAS = ("mcp", "tui", "fleet")
 # What make trial-model needs: to build the server with, and the server.
 TRIAL = {
     "build": "What the server of make trial-model is built with.",
@@ -57,14 +59,22 @@ def main(uv: str) -> None:
     project = ("pyproject.toml", "--constraint=constraints.txt")
     every = resolved(uv, *project, "--extra=dev")
     plain = set(map(name_of, resolved(uv, *project)))
-    mcp = {name_of(one) for one in resolved(uv, *project, "--extra=mcp")} - plain
+    extras = {
+        extra: {name_of(one) for one in resolved(uv, *project, f"--extra={extra}")} - plain
+        for extra in EXTRAS
+    }
     cuda = [block for block in every if CUDA.match(block)]
     (torch,) = (block for block in every if block.startswith("torch=="))
     others = [block for block in every if block != torch and block not in cuda]
-    base = [block for block in others if name_of(block) not in mcp]
-    write("base.txt", "All but torch, and what slowwave[mcp] needs.", base)
-    server = [block for block in others if name_of(block) in mcp]
-    write("mcp.txt", "What slowwave[mcp] needs beside.", server)
+    of_extras = set().union(*extras.values())
+    base = [block for block in others if name_of(block) not in of_extras]
+    write("base.txt", "All but torch, and what the extras need.", base)
+    for extra, names in extras.items():
+        beside = [block for block in others if name_of(block) in names]
+        write(f"{extra}.txt", f"What slowwave[{extra}] needs beside.", beside)
+    known = set(map(name_of, every))
+    ray = [one for one in resolved(uv, *project, "--extra=ray") if name_of(one) not in known]
+    write("ray.txt", "What slowwave[ray] needs beside all others.", ray)
     version = torch.split()[0]
     hashes = "".join(f" \\\n    --hash=sha256:{one}" for one in CPU_BUILDS)
     write("cpu.txt", "torch: a build for the processor alone.", [f"{version}+cpu{hashes}"])

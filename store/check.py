@@ -14,6 +14,8 @@ from .memories import SELECT
 from .records import SAVE, Memory, content_hash, from_row, kept_claims, kept_list, kept_object
 from .rows import Columns, decoded
 from .schema import fresh_parts, parts_of
+from .shared_facts import snapshot
+from .shared_log import SHARED_TENANT, broken_log, has_log, read_log
 from .vectors import from_blob, is_sound
 
 # What SQLite says of a value that a column may not have: the pages themselves are sound.
@@ -23,6 +25,8 @@ _JSON: dict[str, dict[str, Callable[[object, str, str], object]]] = {
     "runs": {"options": kept_object, "report": kept_object},
     "proposals": {"sources": kept_list, "numbers": kept_object},
     "derivations": {"claims": kept_claims},
+    "memory_messages": {"quotes": kept_list},
+    "waiting_messages": {"content": kept_object},
 }
 
 # A problem's name, and a query that gives a line of text for each row that has it.
@@ -103,7 +107,7 @@ def check_file(file: MemoryFile) -> Health:
         return Health(schema_version(file), 0, 0, 0, tuple(problems))
     for name, sql in _QUERIES.items():
         problems += [Problem(name, row[0]) for row in file.db.conn.execute(sql)]
-    problems += _orphans(file) + _texts(file) + _vectors(file)
+    problems += _orphans(file) + _texts(file) + _vectors(file) + _shared(file)
     memories, embeddings, edges = (
         file.value(f"SELECT count(*) FROM {table}")
         for table in ("memories", "embeddings", "synthesized_from")
@@ -243,6 +247,25 @@ def _texts(file: MemoryFile) -> list[Problem]:
             wrong = f"memory {memory_id} is not the text that its hash was made from"
             problems.append(Problem("wrong hash", wrong))
     return problems
+
+
+def _shared(file: MemoryFile) -> list[Problem]:
+    """Check that the log of shared knowledge is what was written, and the memories what it says."""
+    broken = broken_log(file)
+    if broken is not None:
+        return [Problem("damaged log", broken)]
+    if not has_log(file):
+        return []
+    facts = {one.memory_id: one.content for one in snapshot(read_log(file))}
+    rows = file.db.conn.execute(
+        "SELECT id, content FROM memories WHERE tenant = ? AND status = 'active'", [SHARED_TENANT]
+    )
+    there = dict(rows.fetchall())
+    wrong = {one for one in (*facts, *there) if facts.get(one) != there.get(one)}
+    return [
+        Problem("shared knowledge", f"memory {one} is not what the log says")
+        for one in sorted(map(str, wrong))
+    ]
 
 
 def _vectors(file: MemoryFile) -> list[Problem]:

@@ -12,6 +12,9 @@ from typing import TYPE_CHECKING, TypeVar
 
 from .errors import FileHeld, StoreError, UnusableFile
 
+# What the triggers that guard shared knowledge say begins so.
+SHARED = "shared knowledge: "
+
 if TYPE_CHECKING:
     from sqlite_utils import Database
 
@@ -106,6 +109,9 @@ def _explain(error: sqlite3.DatabaseError, path: Path) -> StoreError:
     is raised as it came.
     """
     match getattr(error, "sqlite_errorname", "").removeprefix("SQLITE_").split("_"):
+        case ["CONSTRAINT", "TRIGGER"] if str(error).startswith(SHARED):
+            said = str(error).removeprefix(SHARED)
+            return StoreError(f"Shared knowledge: {said}.", "Write to it with 'slowwave shared'.")
         case ["BUSY" | "LOCKED", *_]:
             return FileHeld(f"{path} is locked by another program.", "Try again in a moment.")
         case ["READONLY", "ROLLBACK" | "RECOVERY"]:

@@ -202,6 +202,13 @@ def bring_up_to_date(path: Path) -> None:
         pass
 
 
+def fold_log(path: Path) -> None:
+    """Have the file itself hold all that it says, and no log beside it. Raises `StoreError`."""
+    if size_of(Path(f"{path}-wal")):
+        with open_writing(path) as file:
+            file.db.conn.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+
+
 def schema_version(file: MemoryFile) -> int:
     """Return how many migrations the file has had."""
     return len(migrations().applied(file.db))

@@ -11,6 +11,7 @@ from .errors import UnusableFile
 from .file import MemoryFile
 from .records import json_text
 from .rows import Columns, Row, add_rows, decoded, encoded, set_columns
+from .shared_log import has_log
 
 # What a file holds besides memories, vectors and lineage, and each table's order: no row speaks of
 # one that comes later. What may be emptied at any time is left out, and so is what only the
@@ -23,11 +24,15 @@ _WHOLE = {
     "answers": "key",
     "asked": "tenant, content_hash, key",
     "disputes": "tenant, earlier_hash, later_hash",
+    "shared_log": "sequence",
     "witnesses": "id",
     "witness_vectors": "id, model",
     "entities": "id",
     "memory_entities": "memory_id, entity_id",
     "entity_scans": "memory_id",
+    "read_messages": "tenant, chain",
+    "memory_messages": "memory_id, chain",
+    "waiting_messages": "id",
 }
 # A memory's line holds its vectors, but not which run computed them.
 _COMPUTED = "embeddings"
@@ -44,9 +49,9 @@ class HistoryRow(NamedTuple):
 def history_lines(file: MemoryFile) -> Iterator[str]:
     """Yield a JSON line for each row of what runs did: `{"table": NAME, "row": {...}}`.
 
-    None of a file in which no run has been.
+    None of a file in which no run has been, and nothing is shared.
     """
-    if not _has_runs(file):
+    if not _has_runs(file) and not has_log(file):
         return
     for table, order in _WHOLE.items():
         for row in file.rows(f"SELECT * FROM {table} ORDER BY {order}"):

@@ -20,6 +20,19 @@ def read_idle_report(file: MemoryFile, tenant: str, key: str, now: str) -> bytes
     return report if isinstance(report, bytes) else None
 
 
+def rests_until(file: MemoryFile, tenant: str, key: str, now: str) -> tuple[str | None] | None:
+    """Return until when such a report stands, alone in a tuple; None if there is none.
+
+    Until None: as long as nothing changes.
+    """
+    rows = file.rows(
+        "SELECT until FROM standing WHERE tenant = ? AND key = ? AND changes = ? "
+        "AND (until IS NULL OR until > ?)",
+        [tenant, key, changes_of(file, tenant), now],
+    )
+    return next(((row["until"],) for row in rows), None)
+
+
 def keep_idle_report(
     file: MemoryFile, tenant: str, key: str, changes: int, until: str | None, report: bytes
 ) -> None:

@@ -123,10 +123,13 @@ def read_waiting(file: MemoryFile) -> list[Decision]:
 
 
 def read_reviewed(file: MemoryFile) -> list[Decision]:
-    """Return what a person decided about, as it waited, in the order in which it was proposed."""
+    """Return what waited and does no more, in the order in which it was proposed.
+
+    A person decided about it, or its sources changed.
+    """
     rows = file.rows(
         "SELECT * FROM proposals WHERE json_extract(numbers, '$.kept') IS NOT NULL "
-        "AND state IN ('approved', 'declined') ORDER BY run_id, operation, key"
+        "AND state IN ('approved', 'declined', 'stale') ORDER BY run_id, operation, key"
     )
     return list(map(_decision, rows))
 
@@ -145,9 +148,22 @@ def decide_waiting(
     )
 
 
-def read_runs(file: MemoryFile) -> list[Run]:
-    """Return every run, oldest first."""
-    return [_run(row) for row in file.rows("SELECT * FROM runs ORDER BY started_at, id")]
+def let_wait(file: MemoryFile, decision: Decision, now: str) -> None:
+    """Let a proposal wait as it did, within the transaction of the caller.
+
+    decision: as it was when it waited. now: later than what was decided about it since.
+    """
+    file.db.conn.execute(
+        "UPDATE proposals SET state = 'pending', decided_at = ?, why = ? "
+        "WHERE run_id = ? AND key = ?",
+        [now, decision.why, decision.run_id, decision.key],
+    )
+
+
+def read_runs(file: MemoryFile, after: str = "") -> list[Run]:
+    """Return every run, or those that began after the one with this id, oldest first."""
+    rows = file.rows("SELECT * FROM runs WHERE id > ? ORDER BY started_at, id", [after])
+    return [_run(row) for row in rows]
 
 
 def count_states(file: MemoryFile) -> dict[str, dict[str, int]]:

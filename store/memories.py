@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from .errors import Ambiguous, NotFound, StoreError
 from .file import MemoryFile
 from .records import COLUMNS, LAYERS, Memory, from_row, from_values, kept_text, to_row
+from .shared_log import SHARED_TENANT, has_log
 from .witnesses import read_witnesses
 
 SELECT = f"SELECT {', '.join(COLUMNS)} FROM memories"
@@ -15,6 +16,9 @@ _INSERT = (
     f"INSERT INTO memories ({', '.join(COLUMNS)}) "
     f"VALUES ({', '.join(':' + name for name in COLUMNS)})"
 )
+# In the metadata of a memory that keeps the trace of a task: for audit, and for nothing else.
+RAW_EXPERIENCE = "raw_experience"
+_NO_RAW_EXPERIENCE = f"instr(metadata, '\"{RAW_EXPERIENCE}\":') = 0"
 # An id may be shortened to any prefix that names one memory; shorter ones are mostly accidents.
 _SHORTEST_PREFIX = 4
 
@@ -157,6 +161,7 @@ def read_observed(file: MemoryFile, tenant: str, now: str) -> list[Memory]:
     """
     rows = file.db.conn.execute(
         f"{SELECT} WHERE tenant = ? AND generation = 0 AND origin <> 'consolidation' "
+        f"AND {_NO_RAW_EXPERIENCE} "
         "AND (status IN ('active', 'superseded') OR status = 'archived' AND id IN "
         "(SELECT json_extract(row_key, '$.id') FROM journal WHERE proposal = 'limit')) ORDER BY id",
         [tenant],
@@ -186,16 +191,40 @@ def read_recallable(file: MemoryFile, tenant: str) -> list[Memory]:
     also after it was purged.
     """
     rows = file.db.conn.execute(
-        f"{SELECT} WHERE tenant = ? AND status <> 'archived' ORDER BY id", [tenant]
+        f"{SELECT} WHERE tenant = ? AND status <> 'archived' AND {_NO_RAW_EXPERIENCE} ORDER BY id",
+        [tenant],
     )
     there = list(map(from_values, rows))
     return sorted([*there, *read_witnesses(file, tenant)], key=lambda one: one.id)
+
+
+def read_all_of(file: MemoryFile, tenant: str) -> list[Memory]:
+    """Return every memory of a tenant, in the order in which they were observed."""
+    rows = file.db.conn.execute(f"{SELECT} WHERE tenant = ? ORDER BY observed_at, id", [tenant])
+    return list(map(from_values, rows))
+
+
+def read_raw_experiences(file: MemoryFile, tenant: str) -> list[Memory]:
+    """Return the memories of a tenant that keep traces of tasks, in the order of ids."""
+    rows = file.db.conn.execute(
+        f"{SELECT} WHERE tenant = ? AND NOT ({_NO_RAW_EXPERIENCE}) ORDER BY id", [tenant]
+    )
+    return list(map(from_values, rows))
 
 
 def tenants(file: MemoryFile) -> list[str]:
     """Return the tenants that have memories, sorted. Raises `UnusableFile`."""
     rows = file.rows("SELECT DISTINCT tenant FROM memories ORDER BY 1")
     return [kept_text(row["tenant"], "the tenant", "a memory") for row in rows]
+
+
+def largest_tenant(file: MemoryFile) -> tuple[str, int]:
+    """Return the tenant with the most active memories, and how many it has; none has no name."""
+    rows = file.rows(
+        "SELECT tenant, count(*) AS n FROM memories WHERE status = 'active' GROUP BY tenant "
+        "ORDER BY n DESC, tenant LIMIT 1"
+    )
+    return next(((row["tenant"], row["n"]) for row in rows), ("", 0))
 
 
 def chosen_tenants(file: MemoryFile, chosen: Sequence[str]) -> list[str]:
@@ -208,6 +237,22 @@ def chosen_tenants(file: MemoryFile, chosen: Sequence[str]) -> list[str]:
                 f"It has: {', '.join(known) or 'none'}.",
             )
     return [tenant for tenant in known if not chosen or tenant in chosen]
+
+
+def consolidated_tenants(file: MemoryFile, chosen: Sequence[str]) -> list[str]:
+    """Return the chosen tenants without that of shared knowledge: its log alone changes that.
+
+    Raises `NotFound`, and `StoreError` if it is named.
+    """
+    found = chosen_tenants(file, chosen)
+    if SHARED_TENANT not in found or not has_log(file):
+        return found
+    if SHARED_TENANT in chosen:
+        raise StoreError(
+            f"The tenant '{SHARED_TENANT}' holds shared knowledge, which no run changes.",
+            "Publish and retract its facts with 'slowwave shared'.",
+        )
+    return [tenant for tenant in found if tenant != SHARED_TENANT]
 
 
 def count_memories(
@@ -242,6 +287,16 @@ def restore_memory(file: MemoryFile, prefix: str, now: str) -> Memory:
         memory = read_memory(file, prefix)
         if memory.status == "active":
             raise StoreError(f"Memory {memory.id} is active already.", "Nothing was changed.")
+        if memory.tenant == SHARED_TENANT and has_log(file):
+            raise StoreError(
+                f"Memory {memory.id} is an earlier version of a shared fact.",
+                "Publish its text again with 'slowwave shared'.",
+            )
+        if RAW_EXPERIENCE in memory.metadata:
+            raise StoreError(
+                f"Memory {memory.id} is a trace of a task: it is kept for audit, and never active.",
+                "Nothing was changed.",
+            )
         # An end that has passed would take it away again at once.
         expires_at = None if memory.expired(now) else memory.expires_at
         file.db.conn.execute(

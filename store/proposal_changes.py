@@ -24,13 +24,17 @@ class ProposalChanges:
     now: str
 
     def insert_memory(self, memory: Memory, model: str, blob: bytes, names: Sequence[str]) -> None:
-        """Insert a derived memory with its vector and its names."""
-        key = {"id": memory.id}
-        insert_row(self.file, self.run_id, self.proposal, "memories", to_row(memory), key)
+        """Insert a memory with its vector and its names."""
+        self.add_memory(memory)
         of = memory.content_hash
         keep_vectors(self.file, model, [(memory.id, of, blob)], self.run_id)
         keep_entities(self.file, memory.tenant, [(memory.id, names)], self.run_id)
         keep_scans(self.file, [(memory.id, of)], self.run_id)
+
+    def add_memory(self, memory: Memory) -> None:
+        """Insert a memory of which nothing else is known."""
+        key = {"id": memory.id}
+        insert_row(self.file, self.run_id, self.proposal, "memories", to_row(memory), key)
 
     def update_memory(self, memory_id: str, columns: dict[str, Any]) -> None:
         """Change columns of a memory, if there are any to change."""

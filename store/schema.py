@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -215,8 +215,9 @@ CREATE TABLE answers (
 
 # The tables whose operations are a closed list; none is spoken of by a foreign key.
 _WITH_OPERATIONS = ("synthesized_from", "derivations", "proposals")
-_THREE, _FOUR = (
-    f"CHECK (operation IN ('merge', 'synthesize', 'extract'{more}))" for more in ("", ", 'update'")
+_THREE, _FOUR, _FIVE = (
+    f"CHECK (operation IN ('merge', 'synthesize', 'extract'{more}))"
+    for more in ("", ", 'update'", ", 'update', 'ingest'")
 )
 
 
@@ -233,16 +234,20 @@ def version_2(db: Database) -> None:
     SQLite cannot change a CHECK: each table is made anew beside the old one, filled, and given
     the indexes and triggers that it had, an agent's own among them.
     """
+    _make_all_anew(db, _WITH_OPERATIONS, _FOUR)
+
+
+def _make_all_anew(db: Database, tables: Sequence[str], operations: str) -> None:
     # Otherwise the rename would go on into the triggers and views that speak of the table.
     db.conn.execute("PRAGMA legacy_alter_table = ON")
     try:
-        for table in _WITH_OPERATIONS:
-            _make_anew(db, table)
+        for table in tables:
+            _make_anew(db, table, operations)
     finally:
         db.conn.execute("PRAGMA legacy_alter_table = OFF")
 
 
-def _make_anew(db: Database, table: str) -> None:
+def _make_anew(db: Database, table: str, operations: str) -> None:
     parts = db.conn.execute(
         "SELECT sql FROM sqlite_schema WHERE tbl_name = ? AND type <> 'table' AND sql IS NOT NULL",
         [table],
@@ -250,7 +255,7 @@ def _make_anew(db: Database, table: str) -> None:
     head = f"CREATE TABLE {table} ("
     made = next(one for one in _statements(_VERSION_1) if head in one)
     db.conn.execute(f"ALTER TABLE {table} RENAME TO {table}_before")
-    db.conn.execute(made.replace(_THREE, _FOUR))
+    db.conn.execute(made.replace(_THREE, operations))
     db.conn.execute(f"INSERT INTO {table} SELECT * FROM {table}_before")
     db.conn.execute(f"DROP TABLE {table}_before")
     for (sql,) in parts:
@@ -441,7 +446,65 @@ def version_6(db: Database) -> None:
         db.conn.execute(statement)
 
 
-_VERSION_9 = """
+_VERSION_7 = """
+CREATE TABLE read_messages (
+    -- A row per message of a conversation that an ingest has read, so that none is read twice.
+    tenant TEXT NOT NULL,
+    -- A hash of what was said in the conversation up to and with this message.
+    chain  TEXT NOT NULL,
+    run_id TEXT NOT NULL,
+    PRIMARY KEY (tenant, chain)
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE memory_messages (
+    -- A row per message that a memory was taken from. It outlives the memory where lineage does.
+    memory_id    TEXT NOT NULL,
+    -- The message's own hash, as in `read_messages`.
+    chain        TEXT NOT NULL,
+    conversation TEXT NOT NULL,
+    -- Which message of the conversation, from 1 on.
+    place        INTEGER NOT NULL,
+    role         TEXT NOT NULL,
+    speaker      TEXT,
+    said_at      TEXT,
+    content      TEXT NOT NULL,
+    -- The words of it that the memory rests on.
+    quotes       TEXT NOT NULL CHECK (json_valid(quotes) AND json_type(quotes) = 'array'),
+    -- Who read it: the model's name; NULL without one.
+    model        TEXT,
+    run_id       TEXT NOT NULL,
+    PRIMARY KEY (memory_id, chain)
+) STRICT, WITHOUT ROWID;
+
+CREATE TRIGGER memory_messages_leave AFTER DELETE ON memories
+BEGIN
+    DELETE FROM memory_messages WHERE memory_id = old.id
+    AND NOT EXISTS (SELECT 1 FROM synthesized_from WHERE source_id = old.id);
+END;
+
+CREATE TABLE waiting_messages (
+    -- A row per part of a conversation that a model was to read and could not.
+    id           TEXT PRIMARY KEY NOT NULL,
+    tenant       TEXT NOT NULL,
+    conversation TEXT NOT NULL,
+    -- The messages with what is needed to read them later.
+    content      TEXT NOT NULL CHECK (json_valid(content) AND json_type(content) = 'object'),
+    why          TEXT NOT NULL,
+    state        TEXT NOT NULL CHECK (state IN ('waiting', 'read')),
+    queued_at    TEXT NOT NULL,
+    run_id       TEXT NOT NULL
+) STRICT;
+"""
+
+
+def version_7(db: Database) -> None:
+    """Take memories from conversations, and keep the messages that they come from."""
+    for statement in _statements(_VERSION_7):
+        db.conn.execute(statement)
+    _make_all_anew(db, ("proposals",), _FIVE)
+
+
+_VERSION_8 = """
 CREATE TABLE witnesses (
     -- A row per memory that was purged: what nights go on reading of it, so that they do not bring
     -- together what it kept apart. Its text stands in `synthesized_from`.
@@ -469,14 +532,108 @@ CREATE TABLE witness_vectors (
 """
 
 
-def version_9(db: Database) -> None:
+def version_8(db: Database) -> None:
     """Keep what nights read of purged memories."""
+    for statement in _statements(_VERSION_8):
+        db.conn.execute(statement)
+
+
+_VERSION_9 = """
+CREATE TABLE shared_log (
+    -- A row per thing that was done to the facts that a whole organisation shares: rows are added,
+    -- never changed and never deleted. What holds at a moment is what the rows up to it say.
+    sequence  INTEGER PRIMARY KEY,
+    -- Not before that of the row in front of it.
+    at        TEXT NOT NULL,
+    operation TEXT NOT NULL CHECK (operation IN ('publish', 'retract', 'admit', 'dismiss')),
+    -- The name of a fact, or of an author who is admitted or dismissed.
+    subject   TEXT NOT NULL CHECK (subject <> ''),
+    -- Of the fact, or of what the author may do: 1, 2, 3 ...
+    version   INTEGER NOT NULL CHECK (version > 0),
+    -- What a fact says, or as JSON what an author is; NULL where it ends.
+    content   TEXT CHECK ((content IS NULL) = (operation IN ('retract', 'dismiss'))),
+    author    TEXT NOT NULL CHECK (author <> ''),
+    -- What the author was then.
+    kind      TEXT NOT NULL CHECK (kind IN ('human', 'agent')),
+    seniority INTEGER CHECK ((seniority IS NULL) = (kind = 'human')),
+    reason    TEXT,
+    -- The memory that says it.
+    memory_id TEXT CHECK ((memory_id IS NULL) = (operation <> 'publish')),
+    -- sha256 of this row and of the digest in front of it.
+    digest    TEXT NOT NULL
+) STRICT;
+CREATE UNIQUE INDEX shared_log_by_subject
+ON shared_log (operation IN ('admit', 'dismiss'), subject, version);
+CREATE INDEX shared_log_by_memory ON shared_log (memory_id) WHERE memory_id IS NOT NULL;
+
+CREATE TRIGGER shared_log_grows BEFORE INSERT ON shared_log
+WHEN new.sequence IS NOT (SELECT coalesce(max(sequence), 0) + 1 FROM shared_log)
+BEGIN
+    SELECT RAISE(ABORT, 'shared knowledge: rows are added behind the others');
+END;
+CREATE TRIGGER shared_log_stays BEFORE UPDATE ON shared_log
+BEGIN
+    SELECT RAISE(ABORT, 'shared knowledge: its log is never changed');
+END;
+CREATE TRIGGER shared_log_is_kept BEFORE DELETE ON shared_log
+BEGIN
+    SELECT RAISE(ABORT, 'shared knowledge: its log is never deleted');
+END;
+
+-- As soon as there is a log, the tenant's memories are what it says, whoever writes to the file.
+CREATE TRIGGER shared_memory_added BEFORE INSERT ON memories
+WHEN new.tenant = 'shared' AND EXISTS (SELECT 1 FROM shared_log)
+AND NOT EXISTS (
+    SELECT 1 FROM shared_log WHERE memory_id = new.id AND content = new.content
+)
+BEGIN
+    SELECT RAISE(ABORT, 'shared knowledge: only what is published gets into this tenant');
+END;
+CREATE TRIGGER shared_memory_changed BEFORE UPDATE OF id, tenant, content ON memories
+WHEN 'shared' IN (old.tenant, new.tenant) AND EXISTS (SELECT 1 FROM shared_log)
+AND (old.id, old.tenant, old.content) IS NOT (new.id, new.tenant, new.content)
+BEGIN
+    SELECT RAISE(ABORT, 'shared knowledge: another text is a new version, to be published');
+END;
+CREATE TRIGGER shared_memory_deleted BEFORE DELETE ON memories
+WHEN old.tenant = 'shared' AND old.status = 'active'
+AND EXISTS (SELECT 1 FROM shared_log WHERE memory_id = old.id)
+BEGIN
+    SELECT RAISE(ABORT, 'shared knowledge: what holds no longer is retracted, not deleted');
+END;
+-- What ages memories goes through all of a file: it passes over these, and takes the others.
+CREATE TRIGGER shared_memory_ended BEFORE UPDATE OF status ON memories
+WHEN old.tenant = 'shared' AND EXISTS (SELECT 1 FROM shared_log WHERE memory_id = old.id)
+AND (new.status = 'active') IS NOT EXISTS (
+    SELECT 1 FROM shared_log AS published WHERE memory_id = old.id AND NOT EXISTS (
+        SELECT 1 FROM shared_log WHERE operation IN ('publish', 'retract')
+        AND subject = published.subject AND sequence > published.sequence
+    )
+)
+BEGIN
+    SELECT RAISE(IGNORE);
+END;
+"""
+
+
+def version_9(db: Database) -> None:
+    """Hold what a whole organisation knows, as a log of what was published and retracted."""
     for statement in _statements(_VERSION_9):
         db.conn.execute(statement)
 
 
 # Oldest first. One is never edited after a release: a change of the schema is a new function.
-STEPS = (version_1, version_2, version_3, version_4, version_5, version_6, version_9)
+STEPS = (
+    version_1,
+    version_2,
+    version_3,
+    version_4,
+    version_5,
+    version_6,
+    version_7,
+    version_8,
+    version_9,
+)
 
 
 def newest_version() -> int:

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import get_args
 
 from nights import night, rows
-from typer.core import TyperOption
+from typer.core import TyperCommand, TyperOption
 from typer.main import get_command
 
 from slowwave.cli.app import app
@@ -90,13 +90,23 @@ def exits() -> str:
     return table + "".join(f"| {code.value} | {said} |\n" for code, said in MEANINGS.items())
 
 
+def every_command() -> dict[str, TyperCommand]:
+    """Return each command by its words, those of groups too."""
+    top = get_command(app).commands  # type: ignore[attr-defined]  # a group has commands
+    found: dict[str, TyperCommand] = {}
+    for name, command in top.items():
+        within = getattr(command, "commands", None)
+        found |= {f"{name} {one}": of for one, of in within.items()} if within else {name: command}
+    return found
+
+
 def keys() -> str:
     """Return the table of what slowwave.toml may hold."""
     table = "| key | for | takes | by default | |\n|---|---|---|---|---|\n"
     for key in sorted(KEYS):
         found = [
             (name, option)
-            for name, command in get_command(app).commands.items()  # type: ignore[attr-defined]  # a group has commands
+            for name, command in every_command().items()
             for option in command.params
             if isinstance(option, TyperOption) and option.name == key
         ]

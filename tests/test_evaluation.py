@@ -272,6 +272,27 @@ def test_maintain_with_a_guard_says_what_it_left_out_and_leaves_it(
     assert {"id": "laptop-00"} in active
 
 
+def test_with_review_a_guard_measures_what_waits_as_if_it_were_approved(
+    filled: Path, tmp_path: Path, cli: Cli
+) -> None:
+    fill(filled, told(RETOLD, "laptop"))
+    questions = write_questions(tmp_path / "q.jsonl", HARMED)
+    guarded = ("maintain", filled, "--consolidate", "--guard", questions, "--review", "always")
+    assert (
+        "That is so if all that this night lets wait is approved" in cli(*guarded, "--dry-run").out
+    )
+    done = cli(*guarded, "--json").json
+    assert done["guard"]["as_if_approved"]
+    assert done["guard"]["recall@10"]["unguarded"] < done["guard"]["recall@10"]["before"]
+    assert [one["operation"] for one in done["guard"]["left_out"]] == ["merge"]
+    # What is let through waits all the same.
+    assert [(one["operation"], one["state"]) for one in done["proposals"]] == [
+        ("synthesize", "pending")
+    ]
+    plain = cli("maintain", filled, "--consolidate", "--guard", questions, "--dry-run", "--json")
+    assert not plain.json["guard"]["as_if_approved"]
+
+
 def test_a_guarded_dry_run_writes_nothing(filled: Path, cli: Cli) -> None:
     before = picture(filled)
     first = cli("maintain", filled, "--consolidate", "--guard", "self", "--dry-run", "--json")

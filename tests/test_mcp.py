@@ -11,8 +11,10 @@ from typing import Any
 import pytest
 from mcp import Client, MCPError
 from mcp_client import SLOWWAVE, TESTS, ask, over_a_pipe, over_http, refusal, serving
+from model_server import ModelServer, model_server, oracle, refuses
 from nights import fill, of_one_thing, picture, rows, told
 from test_cli import Cli, cli
+from test_model_fallbacks import KEY
 from test_plan import TWINS
 
 __all__ = ["cli"]  # a fixture of test_cli, asked for by name
@@ -415,3 +417,58 @@ def test_a_port_that_another_program_has_is_told(filled: Path) -> None:
         ended = start_and_end(filled, "--http", port)
     assert ended.returncode == 1
     assert "Cannot listen at 127.0.0.1" in ended.stderr
+
+
+def model_of(server: ModelServer, *more: object) -> tuple[object, ...]:
+    """Return the options by which a server asks this model."""
+    return ("--model", "openai/scripted", "--api-base", server.base, *more)
+
+
+def test_with_a_model_the_night_asks_it_and_says_what_that_took(memory_file: Path) -> None:
+    fill(memory_file, told(KEY, "key"))
+
+    async def conversation(client: Client) -> Any:
+        shown = await ask(client, "consolidate_run", dry_run=True)
+        assert (shown["model"]["calls"], server.asked) == (0, [])
+        server.responder = lambda asked: refuses(401, "no such key")
+        refused = await ask(client, "consolidate_run")
+        assert "no such key" in refused["model"]["refused"]
+        server.forget()
+        server.responder = oracle
+        done = await ask(client, "consolidate_run")
+        assert done["model"]["calls"] == len(server.asked) > 0
+        again = await ask(client, "consolidate_run")
+        assert (again["run"], again["model"]["calls"]) == (None, 0)
+        assert (await ask(client, "undo", run_or_proposal=done["run"]))["undone"]
+        return done
+
+    before = picture(memory_file, ["memories"])
+    with model_server() as server:
+        done = over_a_pipe(conversation, memory_file, "--allow-writes", *model_of(server))
+    assert done["model"]["name"] == "openai/scripted"
+    assert any(one["state"] == "applied" for one in done["proposals"])
+    assert picture(memory_file, ["memories"]) == before
+
+
+def test_a_night_of_the_server_keeps_to_its_budget(memory_file: Path) -> None:
+    fill(memory_file, told(KEY, "key"))
+
+    async def conversation(client: Client) -> Any:
+        return await ask(client, "consolidate_run")
+
+    with model_server() as server:
+        arguments = (memory_file, "--allow-writes", *model_of(server, "--max-calls", 0))
+        done = over_a_pipe(conversation, *arguments)
+        assert (done["model"]["calls"], server.asked) == (0, [])
+
+
+def test_a_model_goes_with_leave_to_write_and_a_budget_with_a_model(memory_file: Path) -> None:
+    ended = start_and_end(memory_file, "--model", "openai/scripted")
+    assert (ended.returncode, ended.stdout) == (2, "")
+    assert "--model goes with --allow-writes" in ended.stderr
+    ended = start_and_end(memory_file, "--allow-writes", "--max-cost", "1")
+    assert ended.returncode == 2
+    assert "--max-cost goes with --model" in ended.stderr
+    # A config file for nights does not keep a server that only reads from starting.
+    (memory_file.parent / "slowwave.toml").write_text('model = "openai/scripted"\nmax_calls = 9\n')
+    assert start_and_end(memory_file).returncode == 0

@@ -264,7 +264,9 @@ def test_what_is_stale_is_told_and_nothing_is_changed(waiting: Path, cli: Cli) -
     assert "was changed since the plan was made" in ended.out
     assert "Nothing was changed." in ended.out
     assert picture(waiting, tables) == before
-    assert "stale: memory" in cli("review", waiting).out
+    listed = cli("review", waiting).out
+    assert f"update {UPDATE} (stale)" in listed
+    assert "! memory smoke-06 was changed since the plan was made" in listed
 
 
 def test_of_several_what_is_stale_is_told_and_the_others_are_applied(
@@ -421,3 +423,60 @@ def test_another_agents_file_is_changed_when_its_proposals_are_approved(
     assert path.read_bytes() != before
     assert cli("undo", path, ended.json["run"]).code == 0
     assert path.read_bytes() == before
+
+
+# ---- what cannot be applied any more ----
+
+
+CHANGED = (
+    "UPDATE memories SET content = 'The backup of the wiki now runs at 04:15 every night.' "
+    "WHERE content LIKE '%03:30%'"
+)
+
+
+def test_what_is_stale_is_shown_so_and_set_aside_by_the_next_night(waiting: Path, cli: Cli) -> None:
+    execute(waiting, CHANGED)
+    assert f"update {UPDATE} (stale)" in cli("review", waiting).out
+    before = picture(waiting)
+    dry = cli("maintain", waiting, "--consolidate", "--dry-run", "--review", "always")
+    assert f"1 proposal would be set aside, since memories have changed: {UPDATE}" in dry.out
+    assert picture(waiting) == before
+    night = reviewed_night(cli, waiting, "always", "--json").json
+    (aside,) = night["set_aside"]
+    assert aside["proposal"].startswith(UPDATE)
+    assert "was changed since" in aside["why"]
+    listed = {one["id"][:8]: one["operation"] for one in queue(cli, waiting)}
+    assert UPDATE not in listed
+    # The newer text is proposed in its place.
+    assert sorted(listed.values()) == ["merge", "synthesize", "update"]
+    shown = cli("review", waiting, "show", UPDATE, "--json").json["proposals"][0]
+    assert (shown["state"], "was changed since" in shown["why"]) == ("stale", True)
+
+
+def test_a_night_after_one_that_set_something_aside_writes_nothing(waiting: Path, cli: Cli) -> None:
+    execute(waiting, CHANGED)
+    assert "set aside" in reviewed_night(cli, waiting).out
+    before = picture(waiting)
+    again = reviewed_night(cli, waiting, "always", "--json").json
+    assert (again["set_aside"], again["proposals"], again["run"]) == ([], [], None)
+    assert picture(waiting) == before
+
+
+def test_what_was_set_aside_is_proposed_again_once_its_memories_are_what_they_were(
+    waiting: Path, cli: Cli
+) -> None:
+    said = "The backup of the wiki now runs at 03:30 every night."
+    execute(waiting, CHANGED)
+    reviewed_night(cli, waiting)
+    execute(waiting, f"UPDATE memories SET content = '{said}' WHERE content LIKE '%04:15%'")
+    reviewed_night(cli, waiting)
+    assert UPDATE in {one["id"][:8] for one in queue(cli, waiting)}
+    assert cli("review", waiting, "approve", UPDATE).code == 0
+
+
+def test_a_night_of_one_tenant_leaves_what_waits_of_others(waiting: Path, cli: Cli) -> None:
+    cli("add", waiting, "Plants need light.", "--tenant", "other")
+    execute(waiting, CHANGED)
+    night = reviewed_night(cli, waiting, "always", "--tenant", "other", "--json").json
+    assert night["set_aside"] == []
+    assert UPDATE in {one["id"][:8] for one in queue(cli, waiting)}

@@ -12,9 +12,7 @@ from nights import fill, told
 from test_cli import Cli, cli
 from test_plan import TWINS
 from typer.core import TyperOption
-from typer.main import get_command
 
-from slowwave.cli.app import app
 from slowwave.cli.settings import KEYS
 
 __all__ = ["cli"]  # a fixture of test_cli, asked for by name
@@ -87,10 +85,9 @@ def test_a_config_that_is_named_must_be_there(memory_file: Path, cli: Cli) -> No
 
 
 def options() -> dict[str, TyperOption]:
-    commands = get_command(app).commands  # type: ignore[attr-defined]  # a group has commands
     return {
         parameter.name: parameter
-        for command in commands.values()
+        for command in readme.every_command().values()
         for parameter in command.params
         if isinstance(parameter, TyperOption) and parameter.name not in ("help", "config")
     }
@@ -100,8 +97,9 @@ def options() -> dict[str, TyperOption]:
 # said of one call.
 OF_ONE_CALL = {"since_run", "rehearse", "since", "until", "as_of", "self_"} | {
     *("allow_writes", "http", "host", "token"),
-    *("html", "md", "dot", "mermaid"),
-    *("operation", "everything", "reason", "text", "plan_out", "interactive"),
+    *("html", "md", "dot", "mermaid", "wiki_folder"),
+    *("human", "seniority"),
+    *("operation", "everything", "reason", "text", "plan_out", "interactive", "tui"),
 }
 
 

@@ -24,7 +24,9 @@ NO_DECISIONS = {
     # Seconds to wait, and what is worth storing for the next night.
     "running/save_findings.py": {0.05, 0.1},
     "model/calls.py": {0.1, 2.0, 30.0, 60.0},
-    "model/writer.py": {0.2},
+    "model/session.py": {0.2},
+    # The temperature at which a model is asked what to remember.
+    "model/structured.py": {0.2},
     # How far an estimate of tokens may be exceeded: of money, not of memories.
     "model/usage_limits.py": {1.25},
 }

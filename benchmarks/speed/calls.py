@@ -34,7 +34,14 @@ from slowwave.consolidation.model.usage_limits import UsageLimits, UsageMeter
 from slowwave.consolidation.model.writer import ModelWriter
 from slowwave.consolidation.planning.estimates import estimate_window
 from slowwave.consolidation.progress import Progress
-from slowwave.consolidation.proposals import OPERATIONS, Plan, Window, join_plans
+from slowwave.consolidation.proposals import (
+    OPERATIONS,
+    AskedWindow,
+    Plan,
+    VerifiedProposal,
+    Window,
+    join_plans,
+)
 from slowwave.consolidation.running.execute import Execution
 from slowwave.consolidation.running.preflight import Preflight
 from slowwave.consolidation.running.run_in_file import RunInFile
@@ -142,7 +149,8 @@ def _night(endpoint: Endpoint, view: TenantView, concurrency: int, embedder: Emb
 def _ask_alone(endpoint: Endpoint, view: TenantView, concurrency: int) -> None:
     """Ask the same questions, and do nothing with the answers."""
     model = open_model(endpoint)
-    dispatcher = Dispatcher(model, UsageMeter(UsageLimits(), model.price), concurrency)
+    meter = UsageMeter(UsageLimits(), model.price)
+    dispatcher = Dispatcher[VerifiedProposal | AskedWindow](model, meter, concurrency)
     for one in _windows(view):
         job = Job(one, tuple(view.sources(one.memories)))
         suggestions = Suggestions(one, job.sources, "")

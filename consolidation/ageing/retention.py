@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import timedelta
+from functools import cached_property
 
 from slowwave.consolidation.thresholds import EPHEMERAL_KEPT_H
 
@@ -40,12 +40,15 @@ class Rule:
 EPHEMERAL_RULE = Rule(layer="ephemeral", keep=timedelta(hours=EPHEMERAL_KEPT_H))
 
 
+@dataclass(frozen=True)
 class Retention:
-    """The rules of a file and of its tenants."""
+    """The rules of a file and of its tenants; of the user's rules no two are about the same."""
 
-    def __init__(self, rules: Sequence[Rule] = ()) -> None:
-        """Take the user's rules, of which no two are about the same."""
-        self._rules = {EPHEMERAL_RULE.names: EPHEMERAL_RULE} | {one.names: one for one in rules}
+    rules: tuple[Rule, ...] = ()
+
+    @cached_property
+    def _rules(self) -> dict[tuple[str | None, str | None, str | None], Rule]:
+        return {one.names: one for one in (EPHEMERAL_RULE, *self.rules)}
 
     def rule_for(self, tenant: str, kind: str, layer: str) -> Rule | None:
         """Return the rule that counts: None if nothing ends.

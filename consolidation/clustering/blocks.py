@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -10,6 +9,8 @@ from dataclasses import dataclass
 from functools import cache
 from itertools import islice
 from typing import TYPE_CHECKING, TypeVar
+
+from slowwave.consolidation.runtime.threads import cores
 
 if TYPE_CHECKING:
     import numpy as np
@@ -68,7 +69,7 @@ def in_threads(function: Callable[[T], U], items: Sequence[T]) -> Iterator[U]:
     if len(items) < 2:
         yield from map(function, items)
         return
-    workers = _processors()
+    workers = cores()
     waiting = iter(items)
     with _blas().limit(limits=1, user_api="blas"), ThreadPoolExecutor(workers) as pool:
         begun: deque[Future[U]] = deque(
@@ -148,10 +149,3 @@ def _blas() -> ThreadpoolController:
     from threadpoolctl import ThreadpoolController
 
     return ThreadpoolController()
-
-
-def _processors() -> int:
-    """Count the processors that this process may use."""
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1

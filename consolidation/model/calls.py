@@ -17,7 +17,7 @@ from .parsing import breaks_off
 from .prompts import Messages
 from .provider import load_litellm, status_of
 from .responses import retry_after, text_of_response, token_count_of, why_unusable
-from .structured import RequestStyle, response_format
+from .structured import RequestStyle, response_format, temperature_of
 
 if TYPE_CHECKING:
     import tenacity
@@ -289,7 +289,7 @@ class ServedModel:
                 api_key=self._key,
                 timeout=self._timeout(call),
                 max_tokens=call.pending.most_tokens,
-                temperature=style.temperature,
+                temperature=temperature_of(style, call.form),
                 max_retries=0,
                 num_retries=0,
                 drop_params=True,

@@ -13,13 +13,14 @@ from dataclasses import dataclass, replace
 from functools import partial
 from queue import Empty, SimpleQueue
 from threading import Lock
+from typing import Generic
 
 from slowwave.consolidation.proposals import Usage
 from slowwave.consolidation.runtime.threads import start_in_thread
 from slowwave.store.ledger import Answer
 
 from .asking import Call, CallFailed, Model, ModelRefuses
-from .question import Question
+from .question import Made, Question
 from .usage_limits import LimitReached, PendingCall, UsageMeter
 
 # Why nothing is asked after a model has refused for good: with the first call it is said in full.
@@ -27,16 +28,16 @@ _REFUSED_BEFORE = "not asked, since the model refuses every call"
 
 
 @dataclass(frozen=True)
-class CompletedCall:
+class CompletedCall(Generic[Made]):
     """A question that is no longer under way: its answer, or why there is none."""
 
-    question: Question
+    question: Question[Made]
     outcome: Answer | BaseException
     # What was used for it, whether or not an answer came.
     used: Usage
 
 
-class Dispatcher:
+class Dispatcher(Generic[Made]):
     """The questions that wait for their call, and the calls under way. Safe in threads."""
 
     def __init__(self, model: Model, meter: UsageMeter, most: int) -> None:
@@ -45,9 +46,9 @@ class Dispatcher:
         self._meter = meter
         self._most = most
         self._lock = Lock()
-        self._waiting: deque[Question] = deque()
-        self._flying: dict[PendingCall, Question] = {}
-        self._completed: SimpleQueue[CompletedCall] = SimpleQueue()
+        self._waiting: deque[Question[Made]] = deque()
+        self._flying: dict[PendingCall, Question[Made]] = {}
+        self._completed: SimpleQueue[CompletedCall[Made]] = SimpleQueue()
         # Why nothing is asked any more.
         self.refused: str | None = None
         self._closed = False
@@ -63,7 +64,7 @@ class Dispatcher:
         with self._lock:
             return not self._waiting and not self._flying
 
-    def ask(self, question: Question, first: bool = False) -> None:
+    def ask(self, question: Question[Made], first: bool = False) -> None:
         """Queue a question, first or last."""
         with self._lock:
             if first:
@@ -72,7 +73,7 @@ class Dispatcher:
                 self._waiting.append(question)
             self._send()
 
-    def completed(self, seconds: float) -> Iterator[CompletedCall]:
+    def completed(self, seconds: float) -> Iterator[CompletedCall[Made]]:
         """Yield what has come, and if nothing has, wait for it so long."""
         with suppress(Empty):
             yield self._completed.get(timeout=seconds) if seconds else self._completed.get_nowait()

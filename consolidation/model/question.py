@@ -6,16 +6,10 @@ import hashlib
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from dataclasses import replace
+from typing import Generic, TypeVar
 
-from slowwave.consolidation.planning.estimates import (
-    Estimate,
-)
-from slowwave.consolidation.proposals import (
-    AskedWindow,
-    State,
-    Usage,
-    VerifiedProposal,
-)
+from slowwave.consolidation.planning.estimates import Estimate
+from slowwave.consolidation.proposals import State, Usage
 from slowwave.consolidation.text.token_count import count_tokens
 from slowwave.consolidation.writing.answer_store import AnswerStore
 from slowwave.consolidation.writing.verifier import Verifier
@@ -23,26 +17,22 @@ from slowwave.store.ledger import Answer, KeptAnswer
 from slowwave.store.records import json_text
 
 from . import prompts
-from .dialogue import WindowDialogue
 from .parsing import UnreadableAnswer, parse_answer
 from .prompts import AnswerForm, Messages
 
 # The most tokens of an answer beyond what is expected; a model may be wordier than its sources.
 ANSWER_MARGIN = 1_000
-# What comes of a question: proposals, the end of a window, or what is to be asked next.
-NextSteps = Iterator["VerifiedProposal | AskedWindow | Question"]
+
+Made = TypeVar("Made")
 
 
-class Question(ABC):
-    """A question on the way of one window."""
+class Question(ABC, Generic[Made]):
+    """A question; `Made` is what comes of its answer."""
 
     form: AnswerForm
 
-    def __init__(
-        self, model: str, dialogue: WindowDialogue, messages: Messages, estimate: Estimate
-    ) -> None:
+    def __init__(self, model: str, messages: Messages, estimate: Estimate) -> None:
         """Take the model, the messages, and the estimated tokens."""
-        self.dialogue = dialogue
         self.messages = messages
         self.estimate = estimate
         self._model = model
@@ -51,12 +41,16 @@ class Question(ABC):
         self._key = _key(model, messages)
 
     @abstractmethod
-    def handle_answer(self, text: str, verifier: Verifier) -> NextSteps:
+    def handle_answer(self, text: str, verifier: Verifier) -> Steps[Made]:
         """Read the answer, and give what came of it, or what to ask next."""
 
     @abstractmethod
-    def handle_failure(self, state: State, why: str, verifier: Verifier) -> NextSteps:
-        """Return what comes of the window without an answer."""
+    def handle_failure(self, state: State, why: str, verifier: Verifier) -> Steps[Made]:
+        """Return what comes of it without an answer."""
+
+    @abstractmethod
+    def charge(self, used: Usage) -> None:
+        """Note what was used for it."""
 
     @property
     def most_tokens(self) -> int:
@@ -81,11 +75,7 @@ class Question(ABC):
             return False
         return True
 
-    def charge(self, used: Usage) -> None:
-        """Note what was used for it."""
-        self.dialogue.charge(used)
-
-    def _ask_for_form(self, text: str, why: str, verifier: Verifier) -> NextSteps:
+    def _ask_for_form(self, text: str, why: str, verifier: Verifier) -> Steps[Made]:
         """Ask once more for the form."""
         if self._is_repeated:
             yield from self.handle_failure("failed", why, verifier)
@@ -95,6 +85,10 @@ class Question(ABC):
         more = count_tokens(text) + count_tokens(why)
         self.estimate = replace(self.estimate, prompt=self.estimate.prompt + more)
         yield self
+
+
+# What was made of an answer, or what is to be asked next.
+Steps = Iterator[Made | Question[Made]]
 
 
 def _key(model: str, messages: Messages) -> str:

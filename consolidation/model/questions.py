@@ -15,9 +15,11 @@ from slowwave.consolidation.planning.estimates import (
     estimate_window,
 )
 from slowwave.consolidation.proposals import (
+    AskedWindow,
     Proposal,
     Source,
     State,
+    Usage,
     VerifiedProposal,
 )
 from slowwave.consolidation.writing.verifier import Verifier
@@ -36,11 +38,29 @@ from .group_results import (
 from .opinions import doubts_of
 from .parsing import UnreadableAnswer, parse_answer
 from .prompts import AnswerForm, Messages, StatedGroup
-from .question import NextSteps, Question
+from .question import Question, Steps
 from .suggestion import Group, Suggestion, Unannounced, Unusable
 
+# What comes of a question: proposals, the end of a window, or what is to be asked next.
+NextSteps = Steps[VerifiedProposal | AskedWindow]
 
-class GroupsQuestion(Question):
+
+class WindowQuestion(Question[VerifiedProposal | AskedWindow]):
+    """A question on the way of one window."""
+
+    def __init__(
+        self, model: str, dialogue: WindowDialogue, messages: Messages, estimate: Estimate
+    ) -> None:
+        """Take the model, the messages, and the estimated tokens."""
+        super().__init__(model, messages, estimate)
+        self.dialogue = dialogue
+
+    def charge(self, used: Usage) -> None:
+        """Note what was used for it."""
+        self.dialogue.charge(used)
+
+
+class GroupsQuestion(WindowQuestion):
     """A question about a window, or about those of its groups that cannot be used."""
 
     form: AnswerForm = "groups"
@@ -148,7 +168,7 @@ class GroupsQuestion(Question):
         return proposal.operation in window.operations and proposal.id not in window.decided
 
 
-class OpinionsQuestion(Question):
+class OpinionsQuestion(WindowQuestion):
     """A question for a second opinion on what words alone cannot tell."""
 
     form: AnswerForm = "opinions"

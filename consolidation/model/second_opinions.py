@@ -23,7 +23,12 @@ class ModelWithSecondOpinions:
 
     def __init__(self, writer: Model, checker: Model) -> None:
         """Take both; prices are the dearer one's, and limits of a call the more patient one's."""
-        self._of: dict[AnswerForm, Model] = {"groups": writer, "opinions": checker}
+        self._of: dict[AnswerForm, Model] = {
+            "groups": writer,
+            "opinions": checker,
+            "experience": writer,
+            "memories": writer,
+        }
 
     @property
     def patience_s(self) -> float:

@@ -10,6 +10,8 @@ from . import prompts
 # What servers understand of structured output, in the order in which it is tried.
 Output = Literal["json_schema", "json_object", "none"]
 OUTPUTS: tuple[Output, ...] = ("json_schema", "json_object", "none")
+# What is asked at another temperature than 0: what is worth remembering is no sum.
+_TEMPERATURES: dict[prompts.AnswerForm, float] = {"memories": 0.2}
 # What OpenAI's strict form refuses in a schema: https://platform.openai.com/docs/guides/
 # structured-outputs#supported-schemas.
 _NOT_IN_STRICT = ("title", "description", "default", "minLength", "maxLength")
@@ -29,6 +31,11 @@ class RequestStyle:
             return replace(self, temperature=None)
         left = OUTPUTS[OUTPUTS.index(self.output) + 1 :]
         return replace(self, output=left[0]) if left else None
+
+
+def temperature_of(style: RequestStyle, form: prompts.AnswerForm) -> float | None:
+    """Return the temperature of a question; None: the server's own."""
+    return None if style.temperature is None else _TEMPERATURES.get(form, style.temperature)
 
 
 def response_format(output: Output, form: prompts.AnswerForm) -> dict[str, Any]:

@@ -10,6 +10,8 @@ from threading import Lock
 from slowwave.consolidation.planning.estimates import Estimate
 from slowwave.consolidation.proposals import Usage
 
+from .portions import BudgetOwner, Portion
+
 # Gives the price in USD of so many tokens of a question and an answer; None if it is not known.
 Price = Callable[[int, int], float | None]
 # By how much more than estimated a question is taken to come to at the most.
@@ -100,10 +102,19 @@ class UsageMeter:
     know, the price of an answer that never came, counts with its estimate.
     """
 
-    def __init__(self, limits: UsageLimits, price: Price) -> None:
-        """Begin with nothing used; the time counts from now on."""
+    def __init__(self, limits: UsageLimits, price: Price, owner: BudgetOwner | None = None) -> None:
+        """Begin with nothing used; the time counts from now on.
+
+        owner: who grants what may be used, if the budget is of several runs; it says then what all
+        of them may use.
+        """
         self._limits = limits
         self._price = price
+        self._owner = owner
+        # What this meter may count: all of it, or what the owner has granted by now.
+        self._most = Portion(limits.calls, limits.tokens, limits.cost_usd)
+        if owner is not None:
+            self._most = self._most.nothing()
         self._began = time.monotonic()
         self._lock = Lock()
         self._calls = 0
@@ -155,13 +166,42 @@ class UsageMeter:
             return None
         return f"the budget of {self._limits.seconds:g} seconds is used up"
 
+    def give_back(self) -> None:
+        """Give the owner back what was granted and is not used; what more was used, it is told.
+
+        A call that is still under way counts with the most that it can come to.
+        """
+        if self._owner is None:
+            return
+        with self._lock:
+            kept_free = [pending.ceiling for pending in self._flying] + self._lost
+            self._owner.give_back(self._most.minus(self._needed(0, kept_free)))
+            self._most = self._most.nothing()
+            # What is asked after this is asked for anew.
+            self._calls, self._used, self._lost = 0, Usage(), []
+
+    def _needed(self, calls: int, sizes: Sequence[Estimate]) -> Portion:
+        """Return what is used with so many calls more, and so much kept free."""
+        used, cost = self._used, self._used.cost_usd
+        for size in sizes:
+            price = self._price(size.prompt, size.answer)
+            cost = None if cost is None or price is None else cost + price
+        tokens = used.prompt_tokens + used.completion_tokens + sum(size.total for size in sizes)
+        return Portion(self._calls + calls, tokens, cost)
+
+    def _have_more_granted(self, estimate: Estimate, kept_free: Sequence[Estimate]) -> None:
+        """Ask the owner for what another call lacks, if anything."""
+        lacking = self._needed(1, (estimate, *kept_free)).minus(self._most).where_positive()
+        if self._owner is not None and lacking.is_something:
+            self._most = self._most.plus(self._owner.take(lacking))
+
     def _take(self, estimate: Estimate, beside: Sequence[PendingCall]) -> None:
-        most = self._limits.calls
-        spent = None
-        if most is not None and self._calls >= most:
-            spent = f"the budget of {most} calls is used up"
-        spent = spent or self.out_of_time()
         kept_free = [pending.ceiling for pending in beside] + self._lost
+        spent = self.out_of_time()
+        if spent is None:
+            self._have_more_granted(estimate, kept_free)
+            if self._most.calls is not None and self._calls >= self._most.calls:
+                spent = f"the budget of {self._limits.calls} calls is used up"
         spent = spent or self._short_of_tokens(estimate, kept_free)
         spent = spent or self._short_of_money(estimate, kept_free)
         if spent is not None:
@@ -169,25 +209,24 @@ class UsageMeter:
         self._calls += 1
 
     def _short_of_tokens(self, estimate: Estimate, kept_free: Sequence[Estimate]) -> str | None:
-        most = self._limits.tokens
+        most = self._most.tokens
         if most is None:
             return None
         used = self._used.prompt_tokens + self._used.completion_tokens
         used += sum(size.total for size in kept_free)
         if used + estimate.total <= most:
             return None
-        return f"the budget of {most} tokens has no room for another call: {used} are used"
+        what = f"the budget of {self._limits.tokens} tokens has no room for another call"
+        return what if self._owner is not None else f"{what}: {used} are used"
 
     def _short_of_money(self, estimate: Estimate, kept_free: Sequence[Estimate]) -> str | None:
-        most = self._limits.cost_usd
+        most = self._most.cost_usd
         if most is None:
             return None
-        used = self._used.cost_usd
-        for size in (estimate, *kept_free):
-            price = self._price(size.prompt, size.answer)
-            used = None if used is None or price is None else used + price
+        used = self._needed(1, (estimate, *kept_free)).cost_usd
+        whole = self._limits.cost_usd
         if used is None:
-            return f"the model's price is not known: {most:g} USD cannot be kept to"
+            return f"the model's price is not known: {whole:g} USD cannot be kept to"
         if used <= most:
             return None
-        return f"the budget of {most:g} USD has no room for another call"
+        return f"the budget of {whole:g} USD has no room for another call"

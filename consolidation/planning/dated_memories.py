@@ -23,9 +23,10 @@ def dated_memories(
         DatedMemory(memory, sentences(memory), is_open(row))
         for row, memory in enumerate(view.memories)
     ]
-    # An active memory that commands its reader replaces nothing, and nothing is put into it.
+    # An active memory that commands its reader, or is meant to the letter, replaces nothing, and
+    # nothing is put into it.
     return observed + [
-        DatedMemory(memory, sentences(memory), memory.id not in view.orders)
+        DatedMemory(memory, sentences(memory), memory.id not in view.kept_as_is)
         for memory in view.derived
         if memory.layer == "stable"
     ]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from itertools import combinations
+from itertools import combinations, zip_longest
 from typing import Any
 
 from msgspec.json import Decoder
@@ -128,8 +128,23 @@ def _objection(view: TenantView, left: int, right: int) -> Objection | None:
 
 
 def _objection_of_texts(view: TenantView, left: int, right: int) -> Objection | None:
+    here, there = view.memories[left], view.memories[right]
+    if here.id in view.dense or there.id in view.dense:
+        return _differing_line(here.content, there.content)
     one, other = view.reading(left), view.reading(right)
     return gravest_objection(one, other)
+
+
+def _differing_line(one: str, other: str) -> Objection | None:
+    """Object to any two texts that are not the same to the letter, but for blanks at ends of lines.
+
+    An order, a capital or a blank in front of a line means nothing in a sentence, and much in code.
+    """
+    lines, others = (
+        [line.rstrip() for line in text.strip("\n").splitlines()] for text in (one, other)
+    )
+    pairs = zip_longest(lines, others, fillvalue="")
+    return next((Objection("letter", *pair) for pair in pairs if pair[0] != pair[1]), None)
 
 
 def was_taken_apart(view: TenantView, left: int, right: int) -> bool:

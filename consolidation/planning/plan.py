@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from slowwave.consolidation.options import PlanOptions
-from slowwave.consolidation.proposals import Plan, Proposal, Suspicion, TooLong, join_plans
+from slowwave.consolidation.proposals import Dense, Plan, Proposal, Suspicion, TooLong, join_plans
 from slowwave.consolidation.snapshot.tenant_view import TenantView
 from slowwave.store.records import Memory
 
@@ -61,6 +61,7 @@ def plan_tenant(view: TenantView, options: PlanOptions) -> Plan:
         tuple(_suspicious(view)),
         tuple(TooLong(*_of(one), len(one.content)) for one in view.too_long),
         view.damaged,
+        tuple(_dense(view)),
         tuple(syntheses.undecided()),
         tuple(windows.plan()) if options.model_key is not None else (),
     )
@@ -75,6 +76,13 @@ def _suspicious(view: TenantView) -> Iterator[Suspicion]:
     for memory in (*view.memories, *view.derived):
         if memory.status == "active" and memory.id in view.orders:
             yield Suspicion(*_of(memory), view.orders[memory.id][0])
+
+
+def _dense(view: TenantView) -> Iterator[Dense]:
+    for memory in (*view.memories, *view.derived):
+        if memory.status == "active" and memory.id in view.dense:
+            density = view.features(memory).density
+            yield Dense(*_of(memory), density.score, density.why)
 
 
 def _of(memory: Memory) -> tuple[str, str]:

@@ -137,7 +137,7 @@ class RuleProposals:
         """Propose that a rule takes in what says no more, and rests on voices of new sessions."""
         planner, view = self._planner, self._view
         waiting = planner.in_time([row for row in group if self._is_new(row)])
-        if not waiting or rule_id in view.orders:
+        if not waiting or rule_id in view.kept_as_is:
             return
         rule = view.memory(rule_id)
         leaving = self._restating(rule.content, waiting)

@@ -122,7 +122,7 @@ class Syntheses:
         view = self._view
         owners = Counter(view.owners[one] for one in self._planner.ids(group) if one in view.owners)
         made = (view.memory(one) for one in most_common(owners))
-        closed = view.updates.union(view.orders)
+        closed = view.updates.union(view.kept_as_is)
         return [memory for memory in made if memory.id not in closed]
 
     def _propose_merges_into_owners(

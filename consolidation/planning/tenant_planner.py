@@ -59,12 +59,12 @@ class TenantPlanner:
         # Rows that belong to a rule, rows that leave by a merge or became part of a proposal.
         self.ruled: set[int] = set()
         self.used: set[int] = set()
-        # What commands its reader is never part of a group: only its duplicates become one. Nor is
-        # "yesterday" of an unknown day.
+        # What commands its reader, and what is meant to the letter, is never part of a group: only
+        # its duplicates become one. Nor is "yesterday" of a day that nobody knows.
         self.readable = [
             row
             for row, one in enumerate(view.memories)
-            if one.id not in view.orders
+            if one.id not in view.kept_as_is
             and not (one.observed_at == UNDATED and view.reading(row).deictic)
         ]
 

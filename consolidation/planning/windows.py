@@ -90,7 +90,7 @@ class Windows:
             for row, one in enumerate(view.memories)
             if view.is_fresh(row) and one.id not in self._settled
         ]
-        closed = self._settled.union(view.updates, view.orders)
+        closed = self._settled.union(view.updates, view.kept_as_is)
         made = [one for one in view.derived if one.layer == "stable" and one.id not in closed]
         firsts: dict[str, Memory] = {}
         for one in (*observed, *made):

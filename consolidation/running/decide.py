@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
-from datetime import datetime
+from datetime import datetime, timedelta
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
@@ -22,9 +22,10 @@ from slowwave.consolidation.vectors.embedder import Embedder
 from slowwave.store.entities import read_entities
 from slowwave.store.errors import StoreError
 from slowwave.store.file import MemoryFile
-from slowwave.store.ledger import begin_run, decide_waiting, end_run
+from slowwave.store.ledger import Decision, begin_run, decide_waiting, end_run, let_wait
 from slowwave.store.memories import Counts, chosen_tenants, count_memories, read_memories
 from slowwave.store.records import new_id, timestamp
+from slowwave.store.undo.undo import undo_proposal_within
 
 from .apply import RunContext, apply_written, find_stale
 from .kept import DECIDED, Kept
@@ -74,6 +75,20 @@ def carry_out(
     if not any(one.written.state == "planned" for one in ready):
         return Decided(None, tuple(_as_result(one.written) for one in ready))
     return _applied(file, ready, embedder.name, now, way)
+
+
+def let_wait_again(file: MemoryFile, decision: Decision, run_id: str | None, now: datetime) -> None:
+    """Take back what a person decided about a proposal, so that it waits as before.
+
+    file: open for writing, and no other run may touch it meanwhile. decision: as it waited.
+    run_id: of the run that carried it out; None if it was declined. Raises `ChangedSince`, with
+    nothing changed, if what was written cannot be taken back.
+    """
+    with file.transaction():
+        if run_id is not None:
+            undo_proposal_within(file, run_id, decision.key, timestamp(now))
+        # Of the rows of one key the latest counts.
+        let_wait(file, decision, timestamp(now + timedelta(microseconds=1)))
 
 
 def reworded(kept: Kept, text: str, memories: Sequence[Memory]) -> Kept:

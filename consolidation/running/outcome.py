@@ -15,6 +15,7 @@ from slowwave.store.memories import Counts
 
 from .age import Aged
 from .purge import Purged
+from .set_aside import SetAside
 
 
 @dataclass(frozen=True)
@@ -36,6 +37,8 @@ class Outcome:
     # Whether how it ended is in the file, too: another program may have held that.
     end_is_kept: bool = True
     purged: Purged = field(default_factory=Purged)
+    # What waited for a person and cannot be applied any more; a real run has set it aside.
+    set_aside: tuple[SetAside, ...] = ()
     # None where the phase was not wanted.
     expired: Aged | None = None
     scores: tuple[LayerScores, ...] | None = None

@@ -23,6 +23,7 @@ from .age_plan import AgePlan
 from .outcome import Outcome
 from .purge import NOTHING, Purged
 from .review import Reviewing
+from .set_aside import find_outdated
 from .survey import Survey, Surveyor
 
 if TYPE_CHECKING:
@@ -53,6 +54,8 @@ def rehearse(
             outcome, at_once = _asked_only(
                 path, outcome, views, embedder, writer, reviewing, progress
             )
+        if options.consolidate:
+            outcome = replace(outcome, set_aside=find_outdated(path, options.tenants))
         return _aged(outcome, age_plan, expiring, at_once)
     except KeyboardInterrupt:
         interruption.close()

@@ -71,6 +71,10 @@ class Surveyor:
         """Whether more than the other phases is wanted."""
         return self._options.consolidate
 
+    def idle_marks(self) -> IdleMarks:
+        """Return what knows whether anything is left to do in the file."""
+        return IdleMarks(self._path, self._embedder.name, self._chosen(), self._now)
+
     def survey(
         self,
         keeper: FindingsKeeper | None = None,
@@ -83,7 +87,7 @@ class Surveyor:
         will be gone by then, in a dry run. Raises `StoreError`, and `EmbedderError`.
         """
         options = self._options
-        idle_marks = IdleMarks(self._path, self._embedder.name, self._chosen(), self._now)
+        idle_marks = self.idle_marks()
         idle = self._idle(idle_marks.look_up(options.tenants), expiring)
         snapshot = read_snapshot(
             self._path,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from msgspec import Struct
 from msgspec.json import Decoder
 
+from slowwave.consolidation.text.density import Density, density_of
 from slowwave.consolidation.text.injection import commands
 from slowwave.consolidation.text.reading import read
 from slowwave.consolidation.updates.sentence_features import SentenceFeatures, sentence_features
@@ -25,6 +26,8 @@ class TextFeatures(Struct, frozen=True, array_like=True):
     orders: tuple[str, ...]
     # What it is about and what it says of it, sentence by sentence.
     sentences: tuple[SentenceFeatures, ...]
+    # How far it is meant to the letter.
+    density: Density
 
 
 _FORM = Decoder(TextFeatures)
@@ -38,6 +41,10 @@ def features_of(memory: Memory, cache: Cache) -> TextFeatures:
         [memory.content_hash],
         _FORM,
         lambda: TextFeatures(
-            names_in(text), read(text).normative, commands(text), sentence_features(text)
+            names_in(text),
+            read(text).normative,
+            commands(text),
+            sentence_features(text),
+            density_of(text),
         ),
     )

@@ -19,11 +19,19 @@ from msgspec import DecodeError, Struct
 from msgspec.json import Decoder, encode
 
 from slowwave.consolidation.options import PlanOptions
-from slowwave.consolidation.proposals import Conflict, Plan, Refusal, Suspicion, TooLong, Undecided
+from slowwave.consolidation.proposals import (
+    Conflict,
+    Dense,
+    Plan,
+    Refusal,
+    Suspicion,
+    TooLong,
+    Undecided,
+)
 from slowwave.store.cache import forget_cached, keep_cached
 from slowwave.store.file import open_reading, open_writing
-from slowwave.store.idle import keep_idle_report, read_idle_report
-from slowwave.store.memories import chosen_tenants
+from slowwave.store.idle import keep_idle_report, read_idle_report, rests_until
+from slowwave.store.memories import consolidated_tenants
 from slowwave.store.neighbours import keep_parts
 from slowwave.store.records import json_text
 
@@ -70,12 +78,32 @@ class IdleMarks:
         self._now = now
         self._key = _key(model, options)
 
+    @property
+    def key(self) -> str:
+        """What all that it says depends on, besides the file: options, model, our own rules."""
+        return self._key
+
+    def until(self) -> tuple[str | None] | None:
+        """Return until when all tenants of the file are at rest, alone in a tuple.
+
+        None if one is not; until None: as long as nothing changes. Raises `StoreError`.
+        """
+        with open_reading(self._path) as file:
+            rests = [
+                rests_until(file, tenant, self._key, self._now)
+                for tenant in consolidated_tenants(file, ())
+            ]
+        ends = [rest[0] for rest in rests if rest is not None]
+        if len(ends) < len(rests):
+            return None
+        return (min((one for one in ends if one is not None), default=None),)
+
     def look_up(self, chosen: Sequence[str]) -> dict[str, Plan | None]:
         """Return what stands of each tenant named, or of all; None of one that is not at rest."""
         with open_reading(self._path) as file:
             return {
                 tenant: _read(read_idle_report(file, tenant, self._key, self._now))
-                for tenant in chosen_tenants(file, chosen)
+                for tenant in consolidated_tenants(file, chosen)
             }
 
     def found(
@@ -133,6 +161,7 @@ class _Report(Struct, array_like=True):
     too_long: tuple[TooLong, ...]
     damaged: tuple[str, ...]
     undecided: tuple[Undecided, ...]
+    dense: tuple[Dense, ...]
 
 
 _REPORT = Decoder(_Report)
@@ -146,6 +175,7 @@ def _written(plan: Plan) -> bytes:
         plan.too_long,
         plan.damaged,
         plan.undecided,
+        plan.dense,
     )
     return zlib.compress(encode(report), level=1)
 
@@ -164,4 +194,5 @@ def _read(report: bytes | None) -> Plan | None:
         too_long=found.too_long,
         damaged=found.damaged,
         undecided=found.undecided,
+        dense=found.dense,
     )

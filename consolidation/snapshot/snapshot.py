@@ -28,7 +28,7 @@ from slowwave.store.ledger import remembered_keys
 from slowwave.store.lineage import Edge, read_edges
 from slowwave.store.memories import (
     Counts,
-    chosen_tenants,
+    consolidated_tenants,
     count_memories,
     read_derived,
     read_observed,
@@ -115,7 +115,7 @@ def read_snapshot(
     `StoreError`.
     """
     with open_reading(path) as file:
-        tenants = chosen_tenants(file, chosen)
+        tenants = consolidated_tenants(file, chosen)
         wanted = [tenant for tenant in tenants if tenant not in resting]
         tenants_rows = tuple(
             TenantRows(

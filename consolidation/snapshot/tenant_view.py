@@ -58,6 +58,21 @@ class TenantView:
         found = ((one.id, self.features(one).orders) for one in (*self.memories, *self.derived))
         return {memory_id: sentences for memory_id, sentences in found if sentences}
 
+    @cached_property
+    def dense(self) -> frozenset[str]:
+        """The memories that are meant to the letter: code, data, identifiers.
+
+        They stay word for word: no model sees them, and no derived memory quotes a part of them.
+        """
+        everyone = (*self.memories, *self.derived)
+        return frozenset(one.id for one in everyone if self.features(one).density.is_dense)
+
+    @cached_property
+    def kept_as_is(self) -> frozenset[str]:
+        """The memories that go into nothing but their own duplicates."""
+        learned = (one.id for one in self.derived if "experience" in one.metadata)
+        return self.dense.union(self.orders, learned)
+
     def features(self, memory: Memory) -> TextFeatures:
         """Return what a memory says, as far as every night asks."""
         if memory.content_hash not in self._features:
@@ -144,7 +159,7 @@ class TenantView:
         memory = self.memories[row]
         return (
             memory.status == "active"
-            and memory.id not in self.orders
+            and memory.id not in self.kept_as_is
             and memory.layer == "working"
             and memory.id not in self.owners
             and memory.id not in self.evidence

@@ -27,7 +27,9 @@ from .word_order import in_active_order, is_passive_by, is_thing
 _SENTENCE_END = re.compile(
     r"(?:(?<=[.!?])|(?<=[.!?][\"'”)]))\s+(?=[\"'“(\[`]?[A-Z0-9])|(?<!\s)\s*\n\s*"
 )
-_ABBREVIATED = re.compile(r"\b(?:e\.g|i\.e|etc|vs|Dr|Mr|Mrs|Ms|St|No|approx|a\.m|p\.m)\.$", re.I)
+_ABBREVIATED = re.compile(
+    r"\b(?:e\.g|i\.e|etc|vs|Dr|Prof|Mr|Mrs|Ms|St|No|approx|a\.m|p\.m)\.$", re.I
+)
 # How many words after "not" its content word may stand: "not be in need of".
 _REACH = 5
 # What compares, computes, points, grades or shows: no letter, digit, quote or punctuation. A "!"

@@ -8,13 +8,13 @@ weights: it says where in model.safetensors each of them lies. model/make_graph.
 from __future__ import annotations
 
 import hashlib
-import os
 from collections.abc import Iterator, Sequence
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from slowwave.consolidation.errors import EmbedderError
+from slowwave.consolidation.runtime.threads import cores
 
 if TYPE_CHECKING:
     import numpy as np
@@ -115,7 +115,7 @@ def session(folder: Path, graph: Path) -> Any:
     import onnxruntime
 
     options = onnxruntime.SessionOptions()
-    options.intra_op_num_threads = _cores()
+    options.intra_op_num_threads = cores()
     # A thread without work sleeps. By default it would burn its core for a while.
     options.add_session_config_entry("session.intra_op.allow_spinning", "0")
     options.add_session_config_entry(
@@ -124,13 +124,6 @@ def session(folder: Path, graph: Path) -> Any:
     return onnxruntime.InferenceSession(
         graph.read_bytes(), options, providers=["CPUExecutionProvider"]
     )
-
-
-def _cores() -> int:
-    """Return how many processor cores this process may use."""
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
 
 
 @cache

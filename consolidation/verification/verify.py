@@ -48,25 +48,29 @@ def find_faults(draft: Draft, sources: Sequence[Source], operation: Operation) -
     faults = list(_structure(draft, known))
     if faults:
         return faults
-    alignment = Alignment(
-        [(without_days(claim.text), claim.sources) for claim in draft.claims],
-        {source.id: without_days(source.text) for source in sources},
-    )
-    for at, claim in enumerate(draft.claims):
-        cited = [known[one] for one in claim.sources]
-        faults += [Fault(why, at) for why in _invented(claim, cited)]
-    changed = [one for one in alignment.statements if not one.word_for_word]
-    for stated in changed:
-        faults += _new_words(alignment, stated)
-        faults += [Fault(why, stated.claim, words=words) for why, words in _misjoined(stated)]
-        faults += [Fault(why, stated.claim) for why in _turned_or_denied(alignment, stated)]
+    alignment = _aligned(draft, sources)
+    faults += _said_by_none(draft, known, alignment)
     if operation == "extract":
         faults += [Fault(why, claim=0) for why in find_unsupported(draft, known, alignment)]
     else:
         faults += _lost(draft, sources, alignment)
-    faults += [Fault(why) for why in obeyed([one.statement for one in changed], alignment.sources)]
+    faults += _obeyed(alignment)
     if len(DATE_MARK.sub("", draft.text)) > sum(len(source.text) + 2 for source in sources):
         faults.append(Fault("the draft is longer than its sources together"))
+    return list(dict.fromkeys(faults))
+
+
+def find_invented(draft: Draft, sources: Sequence[Source]) -> list[Fault]:
+    """Return what a draft says that its sources do not; it may leave out what it likes.
+
+    Of what a conversation is remembered by: the rest of it stays where it is.
+    """
+    known = {source.id: source for source in sources}
+    faults = list(_structure(draft, known))
+    if faults:
+        return faults
+    alignment = _aligned(draft, sources)
+    faults += [*_said_by_none(draft, known, alignment), *_obeyed(alignment)]
     return list(dict.fromkeys(faults))
 
 
@@ -96,6 +100,37 @@ def find_loss(staying: str, leaving: Sequence[str]) -> list[str]:
             faults.append(f"the two differ in a {conflict.guard}: {conflict.why}")
         faults += [f"loses {one}" for one in lost_details(read(text), [read(staying)])]
     return faults
+
+
+def _aligned(draft: Draft, sources: Sequence[Source]) -> Alignment:
+    return Alignment(
+        [(without_days(claim.text), claim.sources) for claim in draft.claims],
+        {source.id: without_days(source.text) for source in sources},
+    )
+
+
+def _changed(alignment: Alignment) -> list[ClaimStatement]:
+    return [one for one in alignment.statements if not one.word_for_word]
+
+
+def _said_by_none(
+    draft: Draft, known: Mapping[str, Source], alignment: Alignment
+) -> Iterator[Fault]:
+    """Find what claims say that no source cited for them does."""
+    for at, claim in enumerate(draft.claims):
+        cited = [known[one] for one in claim.sources]
+        yield from (Fault(why, at) for why in _invented(claim, cited))
+    for stated in _changed(alignment):
+        yield from _new_words(alignment, stated)
+        for why, words in _misjoined(stated):
+            yield Fault(why, stated.claim, words=words)
+        yield from (Fault(why, stated.claim) for why in _turned_or_denied(alignment, stated))
+
+
+def _obeyed(alignment: Alignment) -> Iterator[Fault]:
+    """Find what a draft tells as a fact although a source only orders to say so."""
+    changed = [one.statement for one in _changed(alignment)]
+    yield from (Fault(why) for why in obeyed(changed, alignment.sources))
 
 
 def _structure(draft: Draft, known: Mapping[str, Source]) -> Iterator[Fault]:

@@ -79,8 +79,10 @@ class LaterChanges:
             "SELECT j.run_id AS run, proposal, sequence, table_name, row_key, "
             "before IS NULL AS made, after FROM journal j JOIN runs r ON r.id = j.run_id "
             "LEFT JOIN proposals p ON p.run_id = j.run_id AND p.key = proposal "
-            "WHERE table_name IN ('memories', 'synthesized_from') AND (state = 'applied' "
+            # What waits for a model is read by a run, and by none of its proposals.
+            "WHERE (table_name IN ('memories', 'synthesized_from') AND (state = 'applied' "
             "OR proposal IN (SELECT value FROM json_each(?2)) AND outcome <> 'undone') "
+            "OR outcome <> 'undone' AND table_name = 'waiting_messages') "
             "AND r.rowid >= (SELECT rowid FROM runs WHERE id = ?1) ORDER BY r.rowid, sequence",
             [self._run_id, json_text(list(STATUS_AFTER))],
         )
@@ -179,8 +181,9 @@ def _obstacle(
         # The run did nothing else: it is undone as a whole.
         why = f"{what} Run {by.run} did that ({by.proposal}): undo it first."
         return Obstacle(table, _name(key), column, now, left, by.run, None, why)
-    why = f"{what} Run {by.run}, proposal {by.proposal[:12]} did that: undo it first."
-    return Obstacle(table, _name(key), column, now, left, by.run, by.proposal, why)
+    part = f", proposal {by.proposal[:12]}" if by.proposal else ""
+    why = f"{what} Run {by.run}{part} did that: undo it first."
+    return Obstacle(table, _name(key), column, now, left, by.run, by.proposal or None, why)
 
 
 def _row(table: str, key: Row) -> str:

@@ -45,10 +45,15 @@ def _undo_run(file: MemoryFile, run_id: str, now: str) -> list[str]:
 def undo_proposal(file: MemoryFile, run_id: str, key: str, now: str) -> None:
     """Take one applied proposal back, in one transaction. Raises `ChangedSince`."""
     with file.transaction():
-        _take_back(file, run_id, [key], BeforeImages(file, run_id))
-        _mark_undone(file, run_id, [key], now)
-        if not _applied(file, run_id):
-            _undo_run(file, run_id, now)  # what it found out, too, and that it is undone
+        undo_proposal_within(file, run_id, key, now)
+
+
+def undo_proposal_within(file: MemoryFile, run_id: str, key: str, now: str) -> None:
+    """Do the same within the transaction of the caller."""
+    _take_back(file, run_id, [key], BeforeImages(file, run_id))
+    _mark_undone(file, run_id, [key], now)
+    if not _applied(file, run_id):
+        _undo_run(file, run_id, now)  # what it found out, too, and that it is undone
 
 
 def take_back_proposal(file: MemoryFile, run_id: str, key: str, now: str) -> None:

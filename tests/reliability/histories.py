@@ -221,7 +221,7 @@ class History:
         options = CycleOptions(
             consolidate=False,
             expire=self.random.random() < 0.5,
-            retention=Retention([Rule(keep=timedelta(days=self.random.randint(1, 9)))]),
+            retention=Retention((Rule(keep=timedelta(days=self.random.randint(1, 9))),)),
             limit=self.random.choice([None, 2, 5]),
         )
         run_cycle(self.path, options, self.embedder, BuiltInWriter(), self.now)

@@ -1,0 +1,1 @@
+"""How a fleet's night goes on each engine: the same proposals, and what an engine costs a file."""

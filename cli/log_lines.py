@@ -1,0 +1,70 @@
+"""What a command says on stderr as JSON, a line an event: for containers and journals."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from itertools import pairwise
+from typing import Any, Literal
+
+Level = Literal["info", "warning", "error"]
+LogFormat = Literal["text", "json"]
+_OPTION, _VARIABLE = "--log-format", "SLOWWAVE_LOG_FORMAT"
+
+
+@dataclass
+class LogLines:
+    """Writes lines, once somebody wants them."""
+
+    wanted: bool
+
+    def write(self, level: Level, event: str, **fields: Any) -> None:
+        """Write one line; nothing where none are wanted, or nobody reads them any more."""
+        if not self.wanted:
+            return
+        time = datetime.now(UTC).isoformat(timespec="milliseconds")
+        line = {"time": time, "level": level, "event": event, **fields}
+        # ASCII alone: control codes of whatever it says are escapes.
+        try:
+            sys.stderr.write(f"{json.dumps(line, ensure_ascii=True)}\n")
+            sys.stderr.flush()
+        except OSError:
+            # The night goes on; what is left in the buffer must not fail at the end.
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stderr.fileno())
+
+
+_LINES: ContextVar[LogLines | None] = ContextVar("log_lines", default=None)
+
+
+@contextmanager
+def log_lines_of_this_command(arguments: Sequence[str]) -> Iterator[None]:
+    """Provide what writes the lines of the command that runs in the block.
+
+    arguments: of the command line; a mistake in them is said as a line, too, if they want that.
+    """
+    token = _LINES.set(LogLines(_are_wanted(arguments)))
+    try:
+        yield
+    finally:
+        _LINES.reset(token)
+
+
+def log_lines() -> LogLines:
+    """Return what writes the lines of the command that is running."""
+    return _LINES.get() or LogLines(wanted=False)
+
+
+def _are_wanted(arguments: Sequence[str]) -> bool:
+    """Whether lines are wanted, as far as that shows before a command reads its options."""
+    said = [os.environ.get(_VARIABLE, "")]
+    for one, following in pairwise([*arguments, ""]):
+        name, equals, value = one.partition("=")
+        if name == _OPTION:
+            said.append(value if equals else following)
+    return said[-1] == "json"

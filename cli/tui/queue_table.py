@@ -1,0 +1,77 @@
+"""The list of what waits, a line each."""
+
+from __future__ import annotations
+
+from rich.text import Text
+from textual.widgets import DataTable
+from textual.widgets.data_table import RowDoesNotExist
+
+from .session import Session, matching
+from .texts import first_words, haystack
+
+_STATE, _OPERATION, _ALIKE, _TEXT = "state", "operation", "alike", "text"
+_WIDTHS = {_STATE: 8, _OPERATION: 10, _ALIKE: 5}
+# So much of a draft is in the list: what a wide terminal shows of it.
+_MOST_LISTED = 160
+
+
+class QueueTable(DataTable[Text]):
+    """What waits, and what was decided since; the cursor stands on one of it."""
+
+    DEFAULT_CSS = """
+    QueueTable { height: 30%; min-height: 5; scrollbar-size: 0 1; overflow-x: hidden; }
+    """
+
+    def __init__(self, session: Session) -> None:
+        """Take what waits."""
+        super().__init__(cursor_type="row", show_header=False)
+        self.session = session
+        for name, width in _WIDTHS.items():
+            self.add_column(name, key=name, width=width)
+        self.add_column(_TEXT, key=_TEXT, width=_MOST_LISTED)
+
+    @property
+    def current(self) -> str | None:
+        """The proposal at the cursor; None if the list is empty."""
+        if not self.row_count:
+            return None
+        return self.coordinate_to_cell_key(self.cursor_coordinate).row_key.value
+
+    def fill(self, wanted: str, at: str | None = None) -> None:
+        """List what has all the words that are wanted, with the cursor at one of it."""
+        self.clear()
+        for key in matching(list(self.session.queue.values()), wanted, haystack):
+            self.add_row(*self._cells(key), key=key)
+        self.move_to(at)
+
+    def refresh_states(self) -> None:
+        """Show what became of proposals."""
+        for row in list(self.rows):
+            state = self.session.state_of(row.value or "")
+            if self.get_cell(row, _STATE).plain != state:
+                self.update_cell(row, _STATE, Text(state))
+
+    def move_to(self, key: str | None) -> None:
+        """Put the cursor on a proposal, if that is listed."""
+        if key is None:
+            return
+        try:
+            self.move_cursor(row=self.get_row_index(key))
+        except RowDoesNotExist:
+            return
+
+    def move_to_open(self) -> None:
+        """Go to the next one that waits, unless the one at the cursor does."""
+        keys = [row.value or "" for row in self.rows]
+        behind = [*keys[self.cursor_row :], *keys[: self.cursor_row]]
+        self.move_to(next((key for key in behind if self.session.is_open(key)), None))
+
+    def _cells(self, key: str) -> tuple[Text, Text, Text, Text]:
+        waiting = self.session.queue[key]
+        proposal = waiting.kept.proposal
+        return (
+            Text(self.session.state_of(key)),
+            Text(proposal.operation),
+            Text(f"{proposal.mean_similarity:.2f}"),
+            Text(first_words(waiting, _MOST_LISTED)),
+        )

@@ -1,0 +1,57 @@
+"""What the pages of one tenant are made of, read at one moment."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from slowwave.store.entities import read_entities
+from slowwave.store.file import MemoryFile
+from slowwave.store.lineage import Edge, read_edges
+from slowwave.store.memories import read_all_of
+from slowwave.store.records import Memory
+
+
+@dataclass(frozen=True)
+class TenantPicture:
+    """The memories of one tenant in the order in which they were observed, with their lineage."""
+
+    tenant: str
+    memories: Mapping[str, Memory]
+    # Per memory, the edges that lead into it, and those that lead out of it.
+    sources: Mapping[str, Sequence[Edge]]
+    derived: Mapping[str, Sequence[Edge]]
+    # Per memory, the names it mentions.
+    names: Mapping[str, Sequence[str]]
+
+    @cached_property
+    def rule_ids(self) -> frozenset[str]:
+        """The ids of the memories that are rules."""
+        edges = (edge for several in self.sources.values() for edge in several)
+        return frozenset(one.derived_id for one in edges if one.operation == "extract")
+
+    @cached_property
+    def rules(self) -> list[Memory]:
+        """The rules."""
+        return [one for one in self.memories.values() if one.id in self.rule_ids]
+
+    @cached_property
+    def mentions(self) -> dict[str, list[str]]:
+        """Per name, sorted, the memories that mention it, in their order."""
+        found: dict[str, list[str]] = {}
+        for memory_id in self.memories:
+            for name in self.names.get(memory_id, ()):
+                found.setdefault(name, []).append(memory_id)
+        return dict(sorted(found.items()))
+
+
+def read_tenant(file: MemoryFile, tenant: str) -> TenantPicture:
+    """Read all that the pages of a tenant say. Raises `UnusableFile`."""
+    sources: dict[str, list[Edge]] = {}
+    derived: dict[str, list[Edge]] = {}
+    for edge in read_edges(file, tenant):
+        sources.setdefault(edge.derived_id, []).append(edge)
+        derived.setdefault(edge.source_id, []).append(edge)
+    memories = {one.id: one for one in read_all_of(file, tenant)}
+    return TenantPicture(tenant, memories, sources, derived, read_entities(file, tenant))

@@ -1,0 +1,1 @@
+"""Traces of tasks, and what was learned from them."""

@@ -1,0 +1,103 @@
+"""A trace of a task as it comes in, and the memory that keeps it: for audit, never for a prompt."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
+
+from slowwave.store.errors import InvalidLine
+from slowwave.store.exchange import new_memory
+from slowwave.store.memories import RAW_EXPERIENCE
+from slowwave.store.records import Memory, json_text
+
+Worked = Literal["worked", "failed"]
+
+
+class _Part(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+
+
+class Step(_Part):
+    """What was decided or done, and how that went, if that is known."""
+
+    text: str = Field(min_length=1)
+    outcome: Worked | None = None
+
+
+class TaskTrace(_Part):
+    """One attempt at a task."""
+
+    # Attempts at one task have one name; without one, the prompt is it.
+    task: str | None = Field(default=None, min_length=1, max_length=200)
+    prompt: str = Field(min_length=1)
+    output: str = ""
+    feedback: str = ""
+    outcome: Worked | None = None
+    steps: list[Step] = []
+    session: str | None = None
+    observed_at: str | None = None
+
+    @field_validator("steps", mode="before")
+    @classmethod
+    def _with_plain_steps(cls, value: Any) -> Any:
+        """Take a step that is a text alone."""
+        if not isinstance(value, list):
+            return value
+        return [{"text": one} if isinstance(one, str) else one for one in value]
+
+    @property
+    def name(self) -> str:
+        """The task that it is an attempt at."""
+        return self.task or " ".join(self.prompt.split())[:200]
+
+    def parts(self) -> Iterator[tuple[str, str]]:
+        """Yield each text with what it is."""
+        yield "Prompt", self.prompt
+        for one in self.steps:
+            yield f"Step, {one.outcome}" if one.outcome else "Step", one.text
+        if self.output:
+            yield "Output", self.output
+        if self.feedback or self.outcome:
+            said = f"Feedback, {self.outcome}" if self.outcome else "Feedback"
+            yield said, self.feedback or "none"
+
+
+def parse_trace(line: bytes, number: int) -> TaskTrace:
+    """Return the trace of a line of JSON. Raises `InvalidLine` with its number and the reason."""
+    try:
+        return TaskTrace.model_validate_json(line)
+    except ValidationError as error:
+        first = error.errors(include_url=False, include_input=False)[0]
+        where = ".".join(map(str, first["loc"]))
+        raise InvalidLine(
+            f"Line {number} is not a trace: {where + ': ' if where else ''}{first['msg']}.",
+            "Nothing was taken in. docs/experience.md shows what a trace looks like.",
+        ) from error
+
+
+def as_memory(trace: TaskTrace, tenant: str, now: Any) -> Memory:
+    """Return the memory that keeps a trace, archived from the start; one trace has one id."""
+    kept = trace.model_dump(exclude_defaults=True)
+    digits = hashlib.sha256(json_text([tenant, kept]).encode()).hexdigest()
+    fields: dict[str, Any] = {
+        "id": f"experience-{digits[:24]}",
+        "tenant": tenant,
+        "content": "\n".join(f"{what}: {text}" for what, text in trace.parts()),
+        "kind": "context",
+        "layer": "ephemeral",
+        "status": "archived",
+        "source": "experience",
+        "session": trace.session,
+        "metadata": {RAW_EXPERIENCE: kept},
+    }
+    if trace.observed_at is not None:
+        fields["observed_at"] = trace.observed_at
+    return new_memory(fields, now)
+
+
+def trace_of(memory: Memory) -> TaskTrace:
+    """Return the trace that a memory keeps. Raises ValueError if it is none any more."""
+    return TaskTrace.model_validate(memory.metadata.get(RAW_EXPERIENCE))

@@ -1,0 +1,1 @@
+"""One night for each of many memory files: engine-agnostic, with receipts read from the files."""

@@ -1,0 +1,95 @@
+"""The night of an object: on a copy of it, put back only over the version that was read."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import datetime
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING
+
+from slowwave.consolidation.proposals import Usage
+from slowwave.store.errors import StoreError
+from slowwave.store.file import fold_log, open_writing
+from slowwave.store.fleet.places import Changed, Gone, Objects
+from slowwave.store.fleet.receipt import Receipt
+from slowwave.store.ledger import KeptAnswer, keep_answers, read_answers
+from slowwave.store.records import timestamp
+
+from .evidence import fleet_runs
+from .orders import Item, Orders
+
+if TYPE_CHECKING:
+    from .night import Worker
+
+# How often an object is taken that others put meanwhile.
+TRIES = 3
+
+
+def night_of_object(worker: Worker, orders: Orders, item: Item, now: datetime) -> Receipt:
+    """Do the night of an object, again where another has put it meanwhile.
+
+    What a model answered is carried over to the next try: nothing is paid for twice. An object
+    whose night changed nothing is not put.
+    """
+    objects = Objects(orders.base)
+    answers: list[KeptAnswer] = []
+    wasted = Usage()
+    for tried in range(1, TRIES + 1):
+        with TemporaryDirectory(prefix="slowwave-") as folder:
+            path = Path(folder) / "memory.db"
+            try:
+                version = objects.fetch(item.key, path)
+            except StoreError as error:
+                return _failed(item, error, tried)
+            _carry_over(path, answers, now)
+            before = _runs(path)
+            receipt = worker.in_place(item, path, now)
+            receipt = replace(_with(receipt, wasted), version=version, tries=tried)
+            if before.issuperset(receipt.runs) or orders.dry_run:
+                return receipt
+            fold_log(path)
+            try:
+                return replace(receipt, version=objects.replace(item.key, path, version))
+            except (Changed, Gone):
+                with open_writing(path) as file:
+                    answers = read_answers(file)
+                wasted = Usage(
+                    receipt.calls, 0, receipt.prompt_tokens, receipt.completion_tokens, receipt.cost
+                )
+            except StoreError as error:
+                return _with(_failed(item, error, tried), wasted)
+    why = f"it was put by another under each of {TRIES} tries"
+    return _with(Receipt(item.key, "stale", why, last_run=item.last_run, tries=TRIES), wasted)
+
+
+def _carry_over(path: Path, answers: Sequence[KeptAnswer], now: datetime) -> None:
+    if answers:
+        with open_writing(path) as file:
+            keep_answers(file, answers, timestamp(now))
+
+
+def _runs(path: Path) -> set[str]:
+    """Return the runs in a file; none in one that cannot be read, which the night says."""
+    try:
+        return {run.id for run in fleet_runs(path, None)}
+    except StoreError:
+        return set()
+
+
+def _with(receipt: Receipt, wasted: Usage) -> Receipt:
+    """Return a receipt with what tries took whose file could not be put back."""
+    used = Usage(receipt.calls, 0, receipt.prompt_tokens, receipt.completion_tokens, receipt.cost)
+    used += wasted
+    return replace(
+        receipt,
+        calls=used.calls,
+        prompt_tokens=used.prompt_tokens,
+        completion_tokens=used.completion_tokens,
+        cost=used.cost_usd,
+    )
+
+
+def _failed(item: Item, error: StoreError, tried: int) -> Receipt:
+    return Receipt(item.key, "failed", error.message, last_run=item.last_run, tries=tried)

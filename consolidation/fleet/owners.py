@@ -1,0 +1,127 @@
+"""Who owns the budget of a fleet, and grants its workers portions of it."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from threading import Lock
+
+from slowwave.consolidation.model.portions import Portion
+from slowwave.consolidation.model.usage_limits import UsageLimits
+
+# A worker is granted this much of its even share at a time, unless a call takes more. What one
+# holds and does not use, no other can: with less of it the owner is asked more often.
+_OF_A_SHARE = 0.1
+
+
+@dataclass(frozen=True)
+class Rates:
+    """How much is granted at a time."""
+
+    at_once: Portion
+
+    @staticmethod
+    def of(budget: UsageLimits, workers: int) -> Rates:
+        """Return the rates for so many workers."""
+        share = _OF_A_SHARE / workers
+        return Rates(
+            Portion(
+                int((budget.calls or 0) * share),
+                int((budget.tokens or 0) * share),
+                (budget.cost_usd or 0.0) * share,
+            )
+        )
+
+    def granted(self, left: Portion, lacking: Portion) -> Portion:
+        """Return what is granted of what is left: in each at least what is lacking, or nothing."""
+        at_once = self.at_once
+        return Portion(
+            int(_granted(left.calls, lacking.calls, at_once.calls)),
+            int(_granted(left.tokens, lacking.tokens, at_once.tokens)),
+            _granted(left.cost_usd, lacking.cost_usd, at_once.cost_usd),
+        )
+
+
+def _granted(left: float | None, lacking: float | None, at_once: float | None) -> float:
+    if not lacking or left is None or left < lacking:
+        return 0
+    return max(lacking, min(left, at_once or 0))
+
+
+class OwnerInMemory:
+    """The owner of a budget whose spenders are threads of this process. Safe in threads."""
+
+    def __init__(self, budget: UsageLimits, workers: int) -> None:
+        """Begin with the whole budget."""
+        self._left = whole(budget)
+        self._rates = Rates.of(budget, workers)
+        self._lock = Lock()
+
+    def take(self, lacking: Portion) -> Portion:
+        """Return what is granted: at least what is lacking, or nothing of what there is none."""
+        with self._lock:
+            granted = self._rates.granted(self._left, lacking)
+            self._left = after(self._left, granted)
+            return granted
+
+    def give_back(self, unused: Portion) -> None:
+        """Take back what was not used; below nothing where more was used than granted."""
+        with self._lock:
+            self._left = self._left.plus(unused)
+
+
+@dataclass(frozen=True)
+class OwnerInFile:
+    """The owner of a budget whose spenders are processes of this machine.
+
+    What is left stands in a file, under a lock that the operating system lets go of when its
+    process ends, however it ends. Nothing listens on a port.
+    """
+
+    path: Path
+    rates: Rates
+
+    @staticmethod
+    def begin(folder: Path, budget: UsageLimits, workers: int) -> OwnerInFile:
+        """Begin with the whole budget, in a folder of this run's own."""
+        owner = OwnerInFile(folder / "left.json", Rates.of(budget, workers))
+        owner._write(whole(budget))
+        return owner
+
+    def take(self, lacking: Portion) -> Portion:
+        """Return what is granted: at least what is lacking, or nothing of what there is none."""
+        import filelock
+
+        with filelock.FileLock(f"{self.path}.lock"):
+            left = self._read()
+            granted = self.rates.granted(left, lacking)
+            self._write(after(left, granted))
+            return granted
+
+    def give_back(self, unused: Portion) -> None:
+        """Take back what was not used; below nothing where more was used than granted."""
+        import filelock
+
+        with filelock.FileLock(f"{self.path}.lock"):
+            self._write(self._read().plus(unused))
+
+    def _read(self) -> Portion:
+        return Portion(**json.loads(self.path.read_text()))
+
+    def _write(self, left: Portion) -> None:
+        made = self.path.with_suffix(".new")
+        made.write_text(json.dumps(asdict(left)))
+        made.replace(self.path)
+
+
+def whole(budget: UsageLimits) -> Portion:
+    """Return all of a budget."""
+    return Portion(budget.calls, budget.tokens, budget.cost_usd)
+
+
+def after(left: Portion, granted: Portion) -> Portion:
+    """Return what is left once a portion is granted."""
+    return left.plus(
+        Portion(-(granted.calls or 0), -(granted.tokens or 0), -(granted.cost_usd or 0.0))
+    )

@@ -1,0 +1,249 @@
+"""The ingester that needs no model: it keeps sentences that state facts, preferences or wishes.
+
+One idea: what is worth keeping says so by its form. A standing instruction has a word that holds
+for every time ("always", "from now on", "never"); a preference says what one likes; a fact has
+one's own life or work for its subject ("my", "our", "we use") and tells a detail of it. Questions,
+requests of the moment, guesses and what merely points back are left where they are. Nothing is
+reworded: a sentence in the first person is told as said by whoever said it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from slowwave.consolidation.text import lexicon
+from slowwave.consolidation.text.english import is_english
+from slowwave.consolidation.text.injection import commands
+from slowwave.consolidation.text.reading import Reading, read
+from slowwave.consolidation.text.statements import Statement
+from slowwave.consolidation.text.tokens import is_content, is_verb
+
+from .candidates import LONGEST, SHORTEST, Candidate, Evidence, PartRead
+from .options import IngestOptions
+from .parts import Part, Said
+from .question import within_limits
+
+_CODE = re.compile(r"```.*?(?:```|\Z)|~~~.*?(?:~~~|\Z)", re.DOTALL)
+# Lines that are no sentences: quotations, tables, headings, rules, output of programs.
+_NO_SENTENCE = re.compile(r"^\s*(?:>|\||#{1,6} |[-=*_]{3,}\s*$|\$ |\d+[:|] |at \S+\(|Traceback )")
+_BULLET = re.compile(r"^\s*(?:[-*\u2022]|\d+[.)])\s+")
+# What only leads in.
+_LEAD = re.compile(
+    r"^(?:(?:ok(?:ay)?|so|and|but|oh|well|also|hey|hi|hello|yes|yeah|yep|no|sure|great|perfect|"
+    r"thanks|thank you|sorry|right|nice|good|ah|actually|btw|by the way|fyi|just so you know|"
+    r"for (?:context|reference|the record)|(?:please )?(?:remember|note|keep in mind)(?: that)?|"
+    r"one (?:more |last |other )?thing(?: [\w ]{1,30}(?=:))?|some (?:background|context)|"
+    r"quick (?:note|update))"
+    r"(?:\s*[,:;!.\u2013\u2014-]+\s*|\s+(?=(?:and|so|also|btw|that|the|i|we|my|our|please|"
+    r"always|never|don't)\b)))+",
+    re.IGNORECASE,
+)
+_FIRST_PERSON = re.compile(r"\b(?:I|(?i:my|mine|me|myself|we|our|ours)|us)\b")
+# Where a sentence ends in a chat that does without capitals; not behind "e.g." or "approx.".
+_CHAT_END = re.compile(
+    r"(?<=[a-z0-9]{2}[.!?])(?<!etc\.)(?<!rox\.)(?<! vs\.)(?<! no\.)\s+(?=[a-z])|"
+    r"(?<=[!?])\s+(?=[a-z])"
+)
+_OF_ONESELF = re.compile(
+    r"^(?:[^,.;]{0,40}, )?(?:I|I'm|I've|we|we're|we've|my|our|both my|all (?:of )?(?:my|our))\b",
+    re.IGNORECASE,
+)
+# Whatever is so by these holds for every time.
+_STANDING = re.compile(
+    r"\b(?:always|never|from now on|in (?:the )?future|going forward|every time|each time|whenever|"
+    r"by default|must(?:n't)?|mandatory|forbidden|not allowed|has to be|have to be|"
+    r"(?:house |our |my |the )?(?:rule|policy|convention)s? (?:is|here|are)|should (?:always|never|"
+    r"not|be)|shouldn't|no \w+ without|only after|unless I|until I)\b|"
+    r"^(?:please )?(?:do not|don't|avoid|stop|keep|use|prefer|leave|remember to|make sure|answer|"
+    r"reply|write)\b",
+    re.IGNORECASE,
+)
+_STARTS_AS_ORDER = re.compile(
+    r"^(?:please )?(?:keep|use|prefer|leave|make sure|answer|reply|write|stop)\b", re.IGNORECASE
+)
+# With one of these an order holds for more than this once.
+_FOR_EVERY_TIME = re.compile(
+    r"\b(?:always|never|every|each|all|any|whenever|from now on|in future|by default|only|"
+    r"instead of|rather than|unless|without|no|not|please|your answers?|short|brief)\b",
+    re.IGNORECASE,
+)
+_NO_RULE = re.compile(
+    r"\b(?:don't (?:worry|know|think|see|get|mind|understand|remember|have|need|care|forget)|"
+    r"do not (?:know|think|see|have|need)|^(?:I|we) (?:don't|do not)|"
+    r"never mind|for now|this (?:time|once)|yet\b|must have been|should be (?:fine|good|ok|able|"
+    r"enough)|let me know)",
+    re.IGNORECASE,
+)
+_LIKING = re.compile(
+    r"\b(?:I|we)(?:'d| would| really| do| don't| do not| actually| generally| usually| much| "
+    r"strongly| absolutely| personally| never| can't| cannot| also| still)* "
+    r"(?:prefer|like|love|enjoy|hate|dislike|loathe|stand|rather|adore|favou?r)\b|"
+    r"\bI(?:'ve)? (?:always|never|usually|generally|tend to|only ever)\b|"
+    r"\b(?:my|our) favou?rite\b|\b(?:I'm|I am|we're|we are) (?:not )?(?:a (?:big |huge )?fan of|"
+    r"into|fond of)\b|\bI(?:'d| would) rather\b",
+    re.IGNORECASE,
+)
+_NO_LIKING = re.compile(
+    r"\b(?:would|'d) (?:really )?(?:like|love|prefer) (?:to|you|it if|some|a|your)\b|"
+    r"\b(?:like|love|prefer|enjoy) (?:it|this|that|these|those|the (?:first|second|last|idea))\b",
+    re.IGNORECASE,
+)
+# Guesses, feelings about the moment, what is being tried, what is only wanted now, and complaints.
+_PASSING = re.compile(
+    r"\b(?:I|we)(?:'m| am|'re| are|'ve| have|'ll| will|'d| would)?(?: just| also| still| now)? "
+    r"(?:think|guess|suppose|wonder\w*|believe|feel|hope|mean|see|know|understand|need|want|"
+    r"wanted|trying|tried|looking|getting|get (?:an?|the|this|that|it)\b|ran|seeing|stuck|"
+    r"confused|not sure|sure|sorry|happy|glad|done|back|going to|about to|working on (?:it|this|"
+    r"that)|asking|curious|saw|noticed|try|check|let|look|start|fix|explain|show|help|suggest|"
+    r"recommend|a question)\b|"
+    r"\b(?:perhaps|maybe|probably|might|I'd say|can you|could you|would you|let's|thank|thanks|"
+    r"help me|here is|here's|here are|why)\b|"
+    r"\b(?:is|are|was|comes? out|keeps?|looks?) (?:all |still |just )?(?:wrong|broken|failing|"
+    r"down|stuck|not working|slow|weird|odd|too \w+|dense|fine|ok|okay|great)\b|"
+    r"\b(?:doesn't|don't|didn't|won't|isn't|not) work(?:ing)?\b",
+    re.IGNORECASE,
+)
+# "Own" is a verb here, and a word of no weight elsewhere.
+_OWNING = re.compile(r"\b(?:I|we|they) (?:also |still )?own\b", re.IGNORECASE)
+_POINTING = frozenset(
+    {"it", "this", "that", "these", "those", "they", "he", "she", "its", "their", "his", "her"}
+    | {"such", "which", "then", "there", "both", "them", "otherwise", "here"}
+)
+# What an assistant found out or changed.
+_OUTCOME = re.compile(
+    r"\b(?:the (?:root )?cause (?:was|is|turned out)|the (?:problem|bug|issue|culprit) (?:was|is)|"
+    r"turned out|(?:is|are) now\b|now (?:runs?|uses?|listens?|lives?|points?|returns?|reads?)|"
+    r"I(?:'ve| have)(?: now| also)? (?:changed|set|moved|switched|renamed|configured|pinned|"
+    r"raised|lowered|replaced|upgraded|booked|scheduled|removed|added|fixed)|we decided|"
+    r"was caused by|fixed by)\b",
+    re.IGNORECASE,
+)
+_FEWEST_STEMS = 3
+
+
+@dataclass(frozen=True)
+class _Kind:
+    """What a sentence is taken for."""
+
+    kind: str
+    importance: int
+
+
+_INSTRUCTION = _Kind("instruction", 4)
+_PREFERENCE = _Kind("preference", 3)
+_FACT = _Kind("fact", 3)
+_MINOR = _Kind("fact", 2)
+
+
+def read_part(part: Part, options: IngestOptions) -> PartRead:
+    """Return the sentences of a part that are to be remembered."""
+    found = [one for said in part.new for one in _candidates(said)]
+    kept, refused = within_limits(found, options)
+    return PartRead(part, "read", kept, refused)
+
+
+def _candidates(said: Said) -> Iterator[Candidate]:
+    before = ""
+    for sentence in _sentences(said.message.text):
+        bare = _LEAD.sub("", sentence).strip()
+        told = bare
+        if _points_back(bare):
+            told = f"{before} {bare}" if before else ""
+        kind = _kind_of(bare, said) if told else None
+        before = "" if "?" in bare else bare
+        if kind is not None and SHORTEST <= len(told) <= LONGEST:
+            content = _as_said(told, said)
+            yield Candidate(content, kind.kind, kind.importance, (), (Evidence(said, (told,)),))
+
+
+def _sentences(text: str) -> Iterator[str]:
+    """Yield the sentences of a message, without what is code or quoted."""
+    for line in _CODE.sub("\n", text).splitlines():
+        if not _NO_SENTENCE.match(line):
+            plain = _BULLET.sub("", line).strip()
+            for sentence in read(plain).sentences:
+                yield from (one.strip() for one in _CHAT_END.split(sentence))
+
+
+def _points_back(sentence: str) -> bool:
+    """Whether a sentence begins with what stands for something said before; not "this repo"."""
+    first, second = ([one.lower for one in read(sentence).tokens[:2]] + ["", ""])[:2]
+    if first in ("this", "these", "that", "those"):
+        return not is_content(second) or is_verb(second)
+    return first in _POINTING or not first
+
+
+def _kind_of(sentence: str, said: Said) -> _Kind | None:
+    reading = read(sentence)
+    if not _is_statement(sentence, reading):
+        return None
+    if said.message.role == "assistant":
+        tells = _OUTCOME.search(sentence) and _has_sure_detail(reading)
+        return _MINOR if tells and not _PASSING.search(sentence) else None
+    if _is_liking(sentence):
+        return _PREFERENCE
+    if _is_standing(sentence):
+        return _INSTRUCTION
+    return _fact(sentence, reading)
+
+
+def _is_statement(sentence: str, reading: Reading) -> bool:
+    if "?" in sentence or sentence.endswith(":") or commands(sentence):
+        return False
+    letters = sum(one.isalpha() or one.isspace() for one in sentence)
+    # What is mostly signs is a line of code.
+    enough = len(reading.stems) + len(reading.values) > 1
+    return 3 * len(sentence) <= 4 * letters and enough and is_english(reading)
+
+
+def _is_liking(sentence: str) -> bool:
+    return bool(_LIKING.search(sentence)) and not _NO_LIKING.search(sentence)
+
+
+def _is_standing(sentence: str) -> bool:
+    """Whether a sentence says how something is to be done every time."""
+    if not _STANDING.search(sentence) or _NO_RULE.search(sentence):
+        return False
+    return not _STARTS_AS_ORDER.match(sentence) or bool(_FOR_EVERY_TIME.search(sentence))
+
+
+def _fact(sentence: str, reading: Reading) -> _Kind | None:
+    if _PASSING.search(sentence) or not _states(sentence, reading):
+        return None
+    if _OF_ONESELF.match(sentence):
+        enough = _has_detail(reading) or len(reading.stem_set) >= _FEWEST_STEMS
+        return _FACT if enough else None
+    # Of others what is told with a value, or by name, is as likely news as it is common knowledge.
+    named = bool(reading.names) or any(one.kind != "quoted" for one in reading.values)
+    return _MINOR if named and len(reading.stem_set) >= _FEWEST_STEMS else None
+
+
+def _has_detail(reading: Reading) -> bool:
+    return bool(reading.names or reading.values)
+
+
+def _has_sure_detail(reading: Reading) -> bool:
+    """Whether a name or a value stands there; a number in words is none."""
+    return bool(reading.names) or any(
+        one.kind != "number" or any(map(str.isdigit, one.text)) for one in reading.values
+    )
+
+
+def _states(sentence: str, reading: Reading) -> bool:
+    """Whether a sentence has a verb that says what is, or what somebody does."""
+    finite = lexicon.BEING | lexicon.HAVING
+    if not finite.isdisjoint(reading.words) or _OWNING.search(sentence):
+        return True
+    return bool(Statement(sentence).verbs)
+
+
+def _as_said(told: str, said: Said) -> str:
+    """Return a text that can stand by itself: one in the first person with who says it."""
+    text = told[0].upper() + told[1:]
+    text = text if text[-1] in ".!" else f"{text}."
+    if not _FIRST_PERSON.search(told):
+        return text
+    who = said.message.speaker or ("User" if said.message.role == "user" else "Assistant")
+    return f"{who} said: {text}"

@@ -1,0 +1,291 @@
+"""Conversations to memories, from the messages to the outcome: the page to read first.
+
+A run like a night: journaled, so that it can be taken back; each part of a conversation is one
+short transaction, and no lock that an agent waits for is held while a model thinks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, replace
+from datetime import datetime
+from pathlib import Path
+
+from slowwave.consolidation.model.writer import ModelWriter
+from slowwave.consolidation.progress import Progress
+from slowwave.consolidation.running.preflight import Preflight
+from slowwave.consolidation.running.run_in_file import RunInFile
+from slowwave.consolidation.runtime.interruption import Interruption, OutOfTime
+from slowwave.consolidation.runtime.threads import run_in_thread
+from slowwave.consolidation.text.token_count import count_tokens
+from slowwave.consolidation.vectors.embedder import Embedder
+from slowwave.consolidation.writing.answer_store import FileAnswerStore
+from slowwave.consolidation.writing.writer import Writer
+from slowwave.store.conversations.messages import Conversation
+from slowwave.store.errors import StoreError
+from slowwave.store.file import MemoryFile, maintenance_lock, open_reading
+from slowwave.store.intake import active_memories, read_chains, read_waiting_messages
+from slowwave.store.ledger import read_decision
+from slowwave.store.memories import Counts, count_memories
+from slowwave.store.records import timestamp
+from slowwave.store.vectors import read_vectors
+
+from .candidates import PartRead
+from .known import KnownMemories
+from .options import IngestOptions
+from .outcome import Ingested, Progressing, Unread
+from .parts import Cut, Part, chains_of, cut
+from .reading import Reader, waiting_part
+from .settling import Settling
+
+
+@dataclass(frozen=True)
+class _Intake:
+    """What is to be read, and what is remembered already."""
+
+    cuts: tuple[Cut, ...]
+    parts: tuple[Part, ...]
+    known: KnownMemories
+    before: Counts
+    # How many parts wait for a model that are not read now.
+    waiting: int
+
+
+def ingest(
+    path: Path,
+    conversations: Sequence[Conversation],
+    options: IngestOptions,
+    embedder: Embedder,
+    writer: Writer,
+    now: datetime,
+    dry_run: bool = False,
+    progress: Progress | None = None,
+    interruption: Interruption | None = None,
+) -> Ingested:
+    """Take memories from conversations, or say what that would do.
+
+    What waits in the file for a model is read first, if there is one; without conversations by
+    whoever reads. Raises `StoreError`, `EmbedderError` or `ModelError` if nothing was changed.
+    """
+    progress, interruption = progress or Progress(), interruption or Interruption()
+    model = writer if isinstance(writer, ModelWriter) else None
+    takes_up = model is not None or not conversations
+    if dry_run:
+        with open_reading(path) as file:
+            intake = _look(file, conversations, options, embedder, now, takes_up, progress)
+            return _rehearsed(file, intake, options, embedder, model, now)
+    with maintenance_lock(path):
+        preflight = Preflight(path, None, now)
+        preflight.bring_up_to_date()
+        with open_reading(path) as file:
+            intake = _look(file, conversations, options, embedder, now, takes_up, progress)
+        if not intake.parts:
+            return _outcome(intake, Progressing(), intake.before, None)
+        shown = dict(options.shown) | {"ingest": [one.name for one in conversations]}
+        run = RunInFile(path, embedder, writer, now, shown, preflight)
+        if model is not None:
+            run_in_thread(model.make_ready)
+        return _carry_out(path, run, intake, options, embedder, model, now, progress, interruption)
+
+
+def _look(
+    file: MemoryFile,
+    conversations: Sequence[Conversation],
+    options: IngestOptions,
+    embedder: Embedder,
+    now: datetime,
+    takes_up: bool,
+    progress: Progress,
+) -> _Intake:
+    """Read what the file knows of the conversations, and what it remembers."""
+    tenant = options.tenant
+    waiting = read_waiting_messages(file, tenant)
+    queued = [
+        part
+        for one in (waiting if takes_up else ())
+        if (part := waiting_part(one, lambda chains: read_chains(file, tenant, chains))).new
+    ]
+    taken = {chain for part in queued for chain in part.chains}
+    cuts: list[Cut] = []
+    for number, conversation in enumerate(conversations):
+        chains = chains_of(conversation.messages)
+        read = read_chains(file, tenant, chains) | taken
+        cuts.append(cut(conversation, read, options, number))
+        # Of two that have messages in common, those are read once.
+        taken |= {chain for part in cuts[-1].parts for chain in part.chains}
+    numbered = [replace(part, number=-1 - at) for at, part in enumerate(queued)]
+    parts = (*numbered, *(part for one in cuts for part in one.parts))
+    memories = active_memories(file, tenant, timestamp(now)) if parts else []
+    kept = list(read_vectors(file, embedder.name, tenant)) if parts else []
+    before = _count(file, tenant)
+    left = len(waiting) - len(queued) if not takes_up else 0
+    return _Intake(
+        tuple(cuts), parts, KnownMemories(memories, kept, embedder, progress), before, left
+    )
+
+
+def _rehearsed(
+    file: MemoryFile,
+    intake: _Intake,
+    options: IngestOptions,
+    embedder: Embedder,
+    model: ModelWriter | None,
+    now: datetime,
+) -> Ingested:
+    """Return what would be done; a model is asked only where the options say so."""
+    reader = Reader(model, embedder, intake.known, options)
+    done = Progressing()
+    if model is not None and not options.ask:
+        for part in intake.parts:
+            estimate = reader.question(part, model.model or "").estimate
+            done.unread.append(Unread(part, "planned", None, estimate.total))
+        return _outcome(intake, done, intake.before, None)
+    settling = Settling(
+        intake.known, options, embedder.name, model.model if model is not None else None, now
+    )
+    for read in reader.read(intake.parts, FileAnswerStore(file)):
+        done.usage += read.usage
+        if read.state == "read":
+            done.remembered += settling.decide(file, read)
+        else:
+            done.unread.append(_unread(read))
+    return _outcome(intake, done, _expected(intake.before, done), None)
+
+
+def _expected(before: Counts, done: Progressing) -> Counts:
+    """Return the counts as they would be then."""
+    stored = [one.content for one in done.remembered if one.state == "stored"]
+    return replace(
+        before,
+        active=before.active + len(stored),
+        layers=before.layers | {"working": before.layers["working"] + len(stored)},
+        characters=before.characters + sum(map(len, stored)),
+        tokens=before.tokens + sum(map(count_tokens, stored)),
+    )
+
+
+def _carry_out(
+    path: Path,
+    run: RunInFile,
+    intake: _Intake,
+    options: IngestOptions,
+    embedder: Embedder,
+    model: ModelWriter | None,
+    now: datetime,
+    progress: Progress,
+    interruption: Interruption,
+) -> Ingested:
+    """Read the parts and write what comes of each; an interruption ends it between two of them."""
+    done = Progressing()
+    interrupted = False
+    broken_off: StoreError | None = None
+    settling = Settling(
+        intake.known, options, embedder.name, model.model if model is not None else None, now
+    )
+    reader = Reader(model, embedder, intake.known, options)
+    try:
+        if intake.known.computed:
+            run.keep_vectors(intake.known.computed)
+        with run.writing() as file:
+            for number, read in enumerate(reader.read(intake.parts, FileAnswerStore(file, now)), 1):
+                _settle(file, run, settling, read, done)
+                progress.stage("reading", number, len(intake.parts))
+        interruption.close()
+    except KeyboardInterrupt:
+        interruption.close()
+        interrupted = True
+        with interruption.limited():
+            _find_what_stands(path, run, done)
+    except StoreError as error:
+        interruption.close()
+        if not done.remembered:
+            run.end("failed", None, {})
+            raise
+        broken_off = error
+    except Exception:
+        interruption.close()
+        run.end("failed", None, {})
+        raise
+    with interruption.limited(), open_reading(path) as file:
+        after = _count(file, options.tenant)
+        waiting = len(read_waiting_messages(file, options.tenant))
+    outcome = replace(
+        _outcome(intake, done, after, run.run_id),
+        waiting=waiting,
+        interrupted=interrupted,
+        broken_off=broken_off,
+    )
+    with _as_far_as_it_can_be(), interruption.limited():
+        run.end(outcome.verdict, None, _report(outcome))
+    return outcome
+
+
+def _settle(
+    file: MemoryFile, run: RunInFile, settling: Settling, read: PartRead, done: Progressing
+) -> None:
+    """Write what came of a part, in one transaction."""
+    run_id = run.context.run_id
+    done.usage += read.usage
+    if read.state != "read":
+        with file.transaction():
+            settling.let_wait(file, run_id, read)
+        done.unread.append(_unread(read))
+        return
+    with file.transaction():
+        done.last = settling.write(file, run_id, read)
+    done.remembered += done.last
+    done.last = ()
+    done.taken_up += read.part.waiting is not None
+
+
+def _find_what_stands(path: Path, run: RunInFile, done: Progressing) -> None:
+    """Look up what was stored last: an interruption may come between a commit and its record."""
+    with open_reading(path) as file:
+        done.remembered += [
+            one
+            for one in done.last
+            if one.proposal and read_decision(file, run.context.run_id, one.proposal) is not None
+        ]
+
+
+@contextmanager
+def _as_far_as_it_can_be() -> Iterator[None]:
+    """Run a block that writes down how a run ended: what was stored stands all the same."""
+    try:
+        yield
+    except (OutOfTime, StoreError):
+        return
+
+
+def _unread(read: PartRead) -> Unread:
+    return Unread(read.part, "skipped" if read.state == "skipped" else "failed", read.why)
+
+
+def _outcome(intake: _Intake, done: Progressing, after: Counts, run_id: str | None) -> Ingested:
+    return Ingested(
+        intake.cuts,
+        tuple(done.remembered),
+        tuple(done.unread),
+        intake.before,
+        after,
+        done.usage,
+        done.taken_up,
+        intake.waiting,
+        run_id,
+    )
+
+
+def _count(file: MemoryFile, tenant: str) -> Counts:
+    return count_memories(file, [tenant], count_tokens)
+
+
+def _report(outcome: Ingested) -> dict[str, object]:
+    """Return the counts and the model's use, as they are kept with the run."""
+    states = [one.state for one in outcome.remembered]
+    return {
+        "before": asdict(outcome.before),
+        "after": asdict(outcome.after),
+        "states": {one: states.count(one) for one in sorted(set(states))},
+        "model": asdict(outcome.usage),
+    }

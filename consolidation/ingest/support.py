@@ -1,0 +1,136 @@
+"""Whether what a model wants to remember is said by the messages that it quotes.
+
+The same check as of any draft, but that a memory may leave out what it likes. Values, names,
+denials and who does what must be as they were said; where plain words are others, the network must
+find that they say the same.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
+
+from slowwave.consolidation.model.prompts import StatedMemory
+from slowwave.consolidation.proposals import Claim, Draft, Source
+from slowwave.consolidation.text.injection import commands
+from slowwave.consolidation.text.reading import read
+from slowwave.consolidation.thresholds import ENTAILED_WITH_A_MODEL
+from slowwave.consolidation.verification.verify import find_invented
+from slowwave.consolidation.verification.words import likelihood_of_support
+
+from .candidates import LONGEST, SHORTEST, Candidate, Evidence, TurnedDown
+from .parts import Part, Said
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+# A longer message is looked at where it is quoted, with so many sentences before and behind.
+_MOST_CHARACTERS = 1_500
+_AROUND = 2
+# The fewest letters of a quote: "yes" stands everywhere.
+_SHORTEST_QUOTE = 6
+_BLANKS = re.compile(r"\s+")
+_SPELLINGS = str.maketrans({"\u2019": "'", "\u2018": "'", "\u201c": '"', "\u201d": '"'})
+_MOST_TAGS = 5
+
+
+def checked(stated: StatedMemory, part: Part) -> Candidate | TurnedDown:
+    """Return what a model wants to remember as a candidate, or why it is none.
+
+    Raises `EmbedderError` if the packaged network is damaged.
+    """
+    content = _BLANKS.sub(" ", stated.content).strip()
+    evidence = tuple(_found(stated.quotes, part))
+    why = _out_of_form(stated, content) or _unsupported(content, evidence)
+    if why is not None:
+        return TurnedDown(content, why)
+    tags = tuple(dict.fromkeys(one.strip() for one in stated.tags if one.strip()))[:_MOST_TAGS]
+    subject = stated.subject.strip()
+    return Candidate(content, stated.kind, stated.importance, tags, evidence, subject)
+
+
+def _out_of_form(stated: StatedMemory, content: str) -> str | None:
+    if not SHORTEST <= len(content) <= LONGEST:
+        return f"it has {len(content)} characters, and not {SHORTEST} to {LONGEST}"
+    if not 1 <= stated.importance <= 5:
+        return f"its importance is {stated.importance}, and not 1 to 5"
+    if commands(content):
+        return "it tries to command who reads it"
+    return None
+
+
+def _found(quotes: Sequence[str], part: Part) -> Iterator[Evidence]:
+    """Yield the messages in which words stand that are quoted."""
+    plain = [(one, _plain(one.message.text)) for one in part.new]
+    quoted = {quote: _plain(quote).strip(" .\"'") for quote in quotes}
+    for one, text in plain:
+        own = tuple(
+            quote
+            for quote, words in quoted.items()
+            if len(words) >= _SHORTEST_QUOTE and words in text
+        )
+        if own:
+            yield Evidence(one, own)
+
+
+def _plain(text: str) -> str:
+    return _BLANKS.sub(" ", text.translate(_SPELLINGS)).strip().lower()
+
+
+def _unsupported(content: str, evidence: Sequence[Evidence]) -> str | None:
+    """Return what of a text is not said by the messages that are quoted; None if all is."""
+    if not evidence:
+        return "it quotes nothing that was said"
+    sources = [_source(number, one) for number, one in enumerate(evidence)]
+    ids = tuple(one.id for one in sources)
+    claims = tuple(Claim(sentence, ids) for sentence in read(content).sentences)
+    faults = find_invented(Draft(claims), sources)
+    hard = [one.why for one in faults if not one.soft]
+    if hard:
+        return "; ".join(hard)
+    tellers = [one.text for one in sources]
+    for fault in faults:
+        said = content if fault.claim is None else claims[fault.claim].text
+        if likelihood_of_support(said, tellers) < ENTAILED_WITH_A_MODEL:
+            return fault.why
+    return None
+
+
+def _source(number: int, one: Evidence) -> Source:
+    """Return a message as what a claim may cite: what was said, and who wants it so."""
+    message = one.said.message
+    text = _near_quotes(message.text, one.quotes)
+    if message.speaker:
+        text = f"{message.speaker}: {text}"
+    if message.role == "user" and any(read(each).normative for each in read(text).sentences):
+        text = f"{text}\nThe user wants it so."
+    return Source(f"m{number}", text, message.said_at or "", _no_vector())
+
+
+def _near_quotes(text: str, quotes: Sequence[str]) -> str:
+    """Return a text, or of a long one what stands around the words that are quoted."""
+    if len(text) <= _MOST_CHARACTERS:
+        return text
+    sentences = read(text).sentences
+    words = [_plain(one) for one in quotes]
+    near = {
+        at
+        for at, sentence in enumerate(sentences)
+        if any(one in _plain(sentence) or _plain(sentence) in one for one in words)
+    }
+    kept = {at + step for at in near for step in range(-_AROUND, _AROUND + 1)}
+    found = " ".join(one for at, one in enumerate(sentences) if at in kept)
+    return found or text[:_MOST_CHARACTERS]
+
+
+def _no_vector() -> NDArray[np.float32]:
+    import numpy as np
+
+    return np.zeros(1, dtype=np.float32)
+
+
+def shown_as(one: Said) -> str:
+    """Return who says a message, as a model is told."""
+    return one.message.speaker or one.message.role

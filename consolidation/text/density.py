@@ -1,0 +1,174 @@
+"""How far a text is meant to the letter, as configuration, code, ids and tables are.
+
+A dense text has no other words: whatever paraphrases it changes it. So no model is given one to
+retell, and nothing quotes single sentences of it.
+"""
+
+from __future__ import annotations
+
+import re
+
+from msgspec import Struct
+
+from slowwave.consolidation.thresholds import (
+    DENSE,
+    WEIGHT_OF_CODE,
+    WEIGHT_OF_DATA,
+    WEIGHT_OF_IDENTIFIERS,
+    WEIGHT_OF_LINES,
+    WEIGHT_OF_NUMBERS,
+)
+
+# Fewer lines show no structure, and fewer assignments no data.
+_FEWEST_LINES = 3
+_FEWEST_PAIRS = 3
+# What more words than this stand in is a sentence, or near one.
+_MOST_WORDS_OF_A_VALUE = 5
+
+_FENCE = re.compile(r"\s*(?:```|~~~)")
+_CODE_LINE = re.compile(
+    r".*[;{]\s*(?://.*)?$|\s*[})\]]+[;,)]*$|\s*(?:\$|>>>|PS>) \S.*"
+    r"|\s*(?:def|class|fn|func|function|import|from|return|if|elif|else|for|while|try|except|with|"
+    r"let|const|var|public|private|static|async|await|package|use|#include|@)\b.*[:;{(=]\s*.*"
+    r"|\s*(?:from [\w.]+ )?import [\w., *]+$|\s*(?:SELECT|INSERT|UPDATE|DELETE|CREATE|ALTER)\b.*"
+    r"|\s*(?:[A-Z]+\s)?[\w.]+\([^()]*\)[.;]?$|\s*(?://|#!|/\*|\*/).*"
+    r"|Traceback \(.*|[\w.]*(?:Error|Exception)\b: .*|\s+\w+\.[\w.]+$"
+    r"|\s*at [\w.$<>]+\(.*\)$|\s*File \"[^\"]+\", line \d+.*"
+)
+_ASSIGNED = re.compile(r"(?:^|(?<=[\s,;&?]))[\w.-]+\s?=\s?(?:\"[^\"]*\"|'[^']*'|[^\s,;&]+)")
+_SECTION = re.compile(r"\s*\[{1,2}[\w.:\" -]+\]{1,2}\s*$|\s*---+\s*$")
+_KEYED = re.compile(r"\s*[\"']?[\w./-]+[\"']?\s*:(?:\s+(?P<value>.*))?$")
+_LISTED = re.compile(r"\s*[-*]\s+(?P<value>\S.*)$")
+_BRACKETS = re.compile(r"\s*[{\[].*[}\]],?\s*$|\s*[{}\[\]],?\s*$")
+_SEPARATED = re.compile(r"(?:[^|]*\|){2,}[^|]*$|(?:[^\t]+\t){2,}[^\t]*$")
+_COMMAS = re.compile(r"(?:[^,]{1,40},){3,}[^,]{0,40}$")
+_STAMPED = re.compile(
+    r"\s*\[?\d{4}-\d{2}-\d{2}[T ]\d{2}:\d{2}|\s*(?:DEBUG|INFO|WARN(?:ING)?|ERROR)\b"
+)
+
+_WORD = re.compile(r"\S+")
+_EDGES = "\"'`()[]{}<>,.;:!?|*"
+_IDENTIFIER = re.compile(
+    r"[a-z][a-z0-9+.-]*://\S+|[\w.+-]+@[\w-]+(?:\.[\w-]+)+"
+    r"|(?:~|\.{0,2})/[\w.@/-]+|[\w.-]+(?:/[\w.@-]+){2,}|\w*_\w+|[a-z]+[A-Z]\w*"
+    r"|[0-9a-f]{8}-[0-9a-f-]{20,}|(?=[0-9a-f]*\d)(?=[0-9a-f]*[a-f])[0-9a-f]{7,}"
+    r"|[\w.-]+=\S+|--?[a-z][\w-]+|(?=\S*\d)(?=\S*[A-Za-z])[\w.:-]{6,}"
+)
+_NUMBER = re.compile(r"[-+$€£#~]?\d[\d.,:/%-]*\w{0,3}")
+
+
+class Density(Struct, frozen=True, array_like=True):
+    """How much of a text is meant to the letter, and by what that shows; each a share of it."""
+
+    # Of its lines.
+    code: float
+    data: float
+    # Of its words.
+    identifiers: float
+    numbers: float
+    # Of its lines, those that are no sentences; 0 of a text with hardly any.
+    lines: float
+
+    @property
+    def score(self) -> float:
+        """From 0, nothing but sentences, to 1."""
+        weighed = (
+            WEIGHT_OF_CODE * self.code
+            + WEIGHT_OF_DATA * self.data
+            + WEIGHT_OF_IDENTIFIERS * self.identifiers
+            + WEIGHT_OF_NUMBERS * self.numbers
+            + WEIGHT_OF_LINES * self.lines
+        )
+        return round(min(1.0, weighed), 2)
+
+    @property
+    def is_dense(self) -> bool:
+        """Whether the text is to be kept to the letter."""
+        return self.score >= DENSE
+
+    @property
+    def why(self) -> str:
+        """What it shows by, the most telling first, for a report."""
+        shares = {
+            "code": self.code,
+            "structured data": self.data,
+            "identifiers": self.identifiers,
+            "numbers": self.numbers,
+            "lines that are no sentences": self.lines,
+        }
+        told = sorted((one for one in shares.items() if one[1]), key=lambda one: -one[1])
+        named = ", ".join(f"{name} {share:.0%}" for name, share in told)
+        return f"{self.score:g} of {DENSE:g}: {named or 'sentences'}"
+
+
+def density_of(text: str) -> Density:
+    """Return how dense a text is."""
+    lines = [line for line in text.splitlines() if line.strip()]
+    words = [found.group().strip(_EDGES) for found in _WORD.finditer(text)]
+    words = [word for word in words if word]
+    if not lines or not words:
+        return Density(0.0, 0.0, 0.0, 0.0, 0.0)
+    identifiers = [word for word in words if _IDENTIFIER.fullmatch(word)]
+    numbers = [word for word in words if _NUMBER.fullmatch(word)]
+    code = _code_lines(lines)
+    return Density(
+        _share(len(code), len(lines)),
+        _share(_data_lines(lines, code), len(lines)),
+        _share(len(identifiers), len(words)),
+        _share(len(numbers), len(words)),
+        _share(_broken_lines(lines), len(lines)),
+    )
+
+
+def _share(some: int, of: int) -> float:
+    return round(some / of, 2)
+
+
+def _code_lines(lines: list[str]) -> set[int]:
+    """Return the places of the lines that are code: in a fence, or by what stands in them."""
+    found: set[int] = set()
+    is_fenced = False
+    for at, line in enumerate(lines):
+        is_mark = _FENCE.match(line) is not None
+        if is_fenced or is_mark or _CODE_LINE.fullmatch(line):
+            found.add(at)
+        is_fenced ^= is_mark
+    return found
+
+
+def _data_lines(lines: list[str], code: set[int]) -> int:
+    """Count the lines that are data, and not code besides."""
+    one_by_one = [at for at, line in enumerate(lines) if at not in code and _is_data(line)]
+    if one_by_one:  # a list by itself is what people write, too
+        one_by_one += [at for at, line in enumerate(lines) if at not in code and _is_item(line)]
+    if len(lines) >= _FEWEST_LINES and len(one_by_one) >= _FEWEST_LINES - 1:
+        return len(one_by_one)
+    pairs = sum(len(_ASSIGNED.findall(line)) for line in lines)
+    if pairs >= _FEWEST_PAIRS or any(_BRACKETS.match(line) and ":" in line for line in lines):
+        return len(one_by_one)
+    return 0
+
+
+def _is_data(line: str) -> bool:
+    if _SEPARATED.match(line) or _SECTION.match(line) or _BRACKETS.match(line):
+        return True
+    if _STAMPED.match(line) or _COMMAS.match(line) or _ASSIGNED.search(line):
+        return True
+    keyed = _KEYED.match(line)
+    return keyed is not None and _is_value(keyed["value"] or "")
+
+
+def _is_item(line: str) -> bool:
+    item = _LISTED.match(line)
+    return item is not None and not _is_data(line) and _is_value(item["value"])
+
+
+def _is_value(text: str) -> bool:
+    """Whether what stands behind a key is no sentence."""
+    return len(text.split()) <= _MOST_WORDS_OF_A_VALUE and not text.endswith((".", "!", "?"))
+
+
+def _broken_lines(lines: list[str]) -> int:
+    if len(lines) < _FEWEST_LINES:
+        return 0
+    return sum(not line.rstrip().endswith((".", "!", "?", '."', ".)")) for line in lines)

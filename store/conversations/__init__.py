@@ -1,0 +1,1 @@
+"""Conversations as other programs write them down, read into messages."""

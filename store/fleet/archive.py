@@ -1,0 +1,253 @@
+"""The receipts of nights as Parquet, in a folder or a bucket: written in parts, read as one.
+
+Each shard of a night has a folder of its own, `TIME-shard-I-of-N-ID/`: `begin.json` once it has
+begun, parts that are written as the night goes on, and `end.json` once it has ended. What a killed
+night wrote stays, and counts.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import re
+import secrets
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, fields
+from datetime import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from slowwave.store.errors import StoreError
+from slowwave.store.records import json_text, timestamp
+
+from .places import Gone, Objects, is_bucket, missing
+from .receipt import Known, Receipt
+
+if TYPE_CHECKING:
+    import pyarrow
+
+# So many receipts are written at a time: what a kill can cost is found out again by the next night.
+PORTION = 200
+# What is only handed on from the night before costs nothing to find out.
+_PORTION_UNCHANGED = 50_000
+_BEGIN, _END = "begin.json", "end.json"
+_NAME = re.compile(r"(?P<began>\d{8}T\d{12}Z)-shard-(?P<number>\d+)-of-(?P<of>\d+)-[0-9a-f]{8}")
+_COLUMNS = tuple(one.name for one in fields(Receipt))
+_OF_THE_MANIFEST = (
+    *("key", "version", "basis", "until", "last_run", "memories_after", "tokens_after"),
+)
+
+
+@dataclass(frozen=True)
+class Shard:
+    """The share of one process in a night: the files whose keys fall to `number` of `of`."""
+
+    number: int = 0
+    of: int = 1
+
+
+@dataclass(frozen=True)
+class ShardNight:
+    """One shard's receipts of one night."""
+
+    name: str
+    began: str
+    shard: Shard
+    parts: tuple[str, ...]
+    # What is said of the whole at its end; None if it was killed, or goes on.
+    end: dict[str, Any] | None
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether it came to all of its files."""
+        return self.end is not None and self.end.get("complete") is True
+
+
+class Archive:
+    """The receipts of all nights in one place."""
+
+    def __init__(self, place: str) -> None:
+        """Take a folder or a bucket's address. Raises `StoreError`."""
+        self.place = place
+        if not is_bucket(place) and not Path(place).is_dir():
+            self._objects: Objects | None = None
+        else:
+            self._objects = Objects(place)
+
+    def nights(self) -> list[ShardNight]:
+        """Return what lies there, the latest first. Raises `StoreError`."""
+        found: dict[str, list[str]] = {}
+        for one in () if self._objects is None else self._objects.list():
+            name, _, file = one.key.partition("/")
+            if _NAME.fullmatch(name) and file:
+                found.setdefault(name, []).append(file)
+        return [self._night(name, found[name]) for name in sorted(found, reverse=True)]
+
+    def begin(self, began: datetime, shard: Shard) -> Writer:
+        """Begin the receipts of a night. Raises `StoreError` if nothing can be written there."""
+        if self._objects is None:
+            try:
+                Path(self.place).mkdir(parents=True, exist_ok=True)
+            except OSError as error:
+                raise StoreError(
+                    f"Cannot write receipts to {self.place}: {error.strerror}.",
+                    "Say with --receipts where they may lie.",
+                ) from error
+            self._objects = Objects(self.place)
+        name = f"{began:%Y%m%dT%H%M%S%f}Z-shard-{shard.number}-of-{shard.of}-{secrets.token_hex(4)}"
+        return Writer(self._objects, name, began, shard)
+
+    def manifest(self) -> tuple[dict[str, Known], list[str]]:
+        """Return what was last seen of each file, and what of it cannot be read.
+
+        Nights are read from the latest back to one of which all shards came to their end. Raises
+        `StoreError`.
+        """
+        known: dict[str, Known] = {}
+        unreadable: list[str] = []
+        complete: dict[int, set[int]] = {}
+        for night in self.nights():
+            seen: dict[str, Known] = {}
+            for part in reversed(night.parts):
+                try:
+                    for key, one in self._known(f"{night.name}/{part}"):
+                        seen.setdefault(key, one)
+                except StoreError as error:
+                    unreadable.append(error.message)
+            for key, one in seen.items():
+                known.setdefault(key, one)
+            if night.is_complete:
+                ended = complete.setdefault(night.shard.of, set())
+                ended.add(night.shard.number)
+                if len(ended) == night.shard.of:
+                    break
+        return known, unreadable
+
+    def receipts(self, night: ShardNight) -> Iterator[Receipt]:
+        """Yield the receipts of a shard's night. Raises `StoreError`."""
+        for part in night.parts:
+            table = self._table(f"{night.name}/{part}", None)
+            for row in table.to_pylist():
+                yield Receipt(**row | {"runs": tuple(row["runs"])})
+
+    def _known(self, key: str) -> Iterator[tuple[str, Known]]:
+        # Column by column: a dict a row would take three times as long.
+        table = self._table(key, _OF_THE_MANIFEST)
+        columns = [table.column(name).to_pylist() for name in _OF_THE_MANIFEST]
+        same: dict[str | None, str | None] = {}
+        for name, version, basis, *others in zip(*columns, strict=True):
+            yield name, Known(version, same.setdefault(basis, basis), *others)
+
+    def _table(self, key: str, columns: Sequence[str] | None) -> pyarrow.Table:
+        pyarrow = arrow()
+        from pyarrow import parquet
+
+        try:
+            assert self._objects is not None  # noqa: S101 - something was listed
+            data = self._objects.read(key)
+            names = list(columns or _COLUMNS)
+            # A column that is not there is left out without a word, and then missed here.
+            return parquet.read_table(io.BytesIO(data), columns=names).select(names)
+        except (pyarrow.ArrowException, KeyError, ValueError, OSError, Gone) as error:
+            raise StoreError(
+                f"The receipts {self.place}/{key} cannot be read: {error or 'it is gone'}.",
+                "What they said is found out again by a night without that file.",
+            ) from error
+
+    def _night(self, name: str, files: Sequence[str]) -> ShardNight:
+        match = _NAME.fullmatch(name)
+        assert match is not None  # noqa: S101 - others were left out
+        parts = tuple(sorted(one for one in files if one.endswith(".parquet")))
+        end = self._end(f"{name}/{_END}") if _END in files else None
+        return ShardNight(
+            name, match["began"], Shard(int(match["number"]), int(match["of"])), parts, end
+        )
+
+    def _end(self, key: str) -> dict[str, Any] | None:
+        assert self._objects is not None  # noqa: S101 - something was listed
+        try:
+            found = json.loads(self._objects.read(key))
+        except (ValueError, Gone):
+            return None
+        return found if isinstance(found, dict) else None
+
+
+class Writer:
+    """Writes the receipts of a shard's night, as they come."""
+
+    def __init__(self, objects: Objects, name: str, began: datetime, shard: Shard) -> None:
+        """Begin. Raises `StoreError` if nothing can be written there, before any work is done."""
+        self._objects = objects
+        self.name = name
+        self._began = began
+        self._shard = shard
+        self._waiting: list[Receipt] = []
+        self._unchanged: list[Receipt] = []
+        self._parts = 0
+        arrow()
+        objects.write(f"{name}/{_BEGIN}", json_text({"began": timestamp(began)}).encode())
+
+    def add(self, receipt: Receipt) -> None:
+        """Take a receipt, and write a portion once there are enough. Raises `StoreError`."""
+        if receipt.became == "unchanged":
+            self._unchanged.append(receipt)
+            if len(self._unchanged) >= _PORTION_UNCHANGED:
+                self._write(self._unchanged)
+        else:
+            self._waiting.append(receipt)
+            if len(self._waiting) >= PORTION:
+                self._write(self._waiting)
+
+    def end(self, now: datetime, complete: bool, **told: Any) -> None:
+        """Write what is left, and that this was all. Raises `StoreError`."""
+        for some in (self._unchanged, self._waiting):
+            if some:
+                self._write(some)
+        said = {
+            "complete": complete,
+            "began": timestamp(self._began),
+            "ended": timestamp(now),
+            "shard": f"{self._shard.number}/{self._shard.of}",
+        }
+        self._objects.write(f"{self.name}/{_END}", json_text(said | told).encode())
+
+    def _write(self, receipts: list[Receipt]) -> None:
+        import pyarrow as pa
+        from pyarrow import parquet
+
+        buffer = io.BytesIO()
+        columns: dict[str, list[Any]] = {
+            name: [getattr(one, name) for one in receipts] for name in _COLUMNS
+        }
+        # A file may have a name that is no text. Its receipt is not found again by it: it is due.
+        columns["key"] = [one.encode(errors="backslashreplace").decode() for one in columns["key"]]
+        parquet.write_table(pa.table(columns, schema=_schema()), buffer, compression="zstd")
+        self._objects.write(f"{self.name}/part-{self._parts:06d}.parquet", buffer.getvalue())
+        self._parts += 1
+        receipts.clear()
+
+
+def arrow() -> Any:
+    """Return pyarrow. Raises `StoreError` if it is not there."""
+    try:
+        import pyarrow
+    except ImportError as error:
+        raise missing("pyarrow") from error
+    return pyarrow
+
+
+def _schema() -> pyarrow.Schema:
+    import pyarrow as pa
+
+    types = {
+        "runs": pa.list_(pa.string()),
+        "cost": pa.float64(),
+        "seconds": pa.float64(),
+    }
+    numbers = (
+        *("memories_before", "memories_after", "tokens_before", "tokens_after"),
+        *("applied", "rejected", "pending", "failed", "planned"),
+        *("calls", "prompt_tokens", "completion_tokens", "tries"),
+    )
+    types |= dict.fromkeys(numbers, pa.int64())
+    return pa.schema([(name, types.get(name, pa.string())) for name in _COLUMNS])

@@ -1,0 +1,86 @@
+"""Memory files on a disk: which version of one lies there, and on what kind of file system."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from slowwave.store.errors import StoreError
+from slowwave.store.sidecar import sidecar_path
+
+# Of Linux' names of file systems those that other hosts write to as well. SQLite's log needs memory
+# that all who use the file share, and has none across hosts (https://www.sqlite.org/wal.html).
+_OF_A_NETWORK = re.compile(
+    r"nfs\d?|cifs|smb\d?|smbfs|ncpfs|9p|afs|coda|ceph|lustre|gpfs|ocfs2|gfs2?|beegfs|pvfs2|orangefs"
+    r"|glusterfs|virtiofs|fuse\..*|fuse"
+)
+# What runs in the process of a user, and mounts what lies on the same machine.
+_OF_THIS_MACHINE = re.compile(r"fuse\.(?:fuse-overlayfs|ntfs(?:-3g)?|exfat|gocryptfs|encfs)")
+_MOUNTS = Path("/proc/self/mountinfo")
+# Where SQLite's file format says how the file is written, and what says so of a log.
+_WRITE_VERSION, _LOG = 18, 2
+
+
+def version_of(path: Path) -> str:
+    """Return what changes whenever a memory file does; an agent's log counts. Raises OSError."""
+    found = path.stat()
+    parts = [found.st_ino, found.st_size, found.st_mtime_ns]
+    try:
+        log = sidecar_path(path, "-wal").stat()
+    except FileNotFoundError:
+        log = None
+    if log is not None and log.st_size:
+        parts += [log.st_size, log.st_mtime_ns]
+    return "-".join(f"{part:x}" for part in parts)
+
+
+def refuse_shared_log(path: Path) -> None:
+    """Refuse a file with a write-ahead log on a network file system. Raises `StoreError`.
+
+    On Linux: elsewhere nobody says what a folder lies on. Not while a connection of this process
+    to the file is open, as `refuse_what_is_no_database` says.
+    """
+    system = file_system_of(path.resolve(), _mounts())
+    if system is None or not is_of_a_network(system):
+        return
+    try:
+        with path.open("rb") as stream:
+            header = stream.read(_WRITE_VERSION + 1)
+    except OSError:
+        return  # who opens it says what is wrong
+    if header[_WRITE_VERSION:] == bytes([_LOG]):
+        raise StoreError(
+            f"{path} has a write-ahead log and lies on a network file system ({system}): two hosts "
+            "that use it at once would damage it.",
+            "Run the night on the host that the disk belongs to, or keep the files in a bucket.",
+        )
+
+
+def file_system_of(path: Path, mounts: str) -> str | None:
+    """Return the kind of file system that a path lies on, by the lines of `mountinfo`.
+
+    See https://man7.org/linux/man-pages/man5/proc_pid_mountinfo.5.html.
+    """
+    found, longest = None, -1
+    for line in mounts.splitlines():
+        place, _, behind = line.partition(" - ")
+        fields = place.split()
+        if len(fields) < 5 or not behind:
+            continue
+        point = Path(re.sub(r"\\([0-7]{3})", lambda code: chr(int(code[1], 8)), fields[4]))
+        # Of two on one place the later lies above.
+        if path.is_relative_to(point) and len(point.parts) >= longest:
+            found, longest = behind.split()[0], len(point.parts)
+    return found
+
+
+def is_of_a_network(system: str) -> bool:
+    """Whether other hosts may write to a file system of this kind."""
+    return bool(_OF_A_NETWORK.fullmatch(system)) and not _OF_THIS_MACHINE.fullmatch(system)
+
+
+def _mounts() -> str:
+    try:
+        return _MOUNTS.read_text("utf-8", errors="surrogateescape")
+    except OSError:
+        return ""

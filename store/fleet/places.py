@@ -1,0 +1,150 @@
+"""Folders and buckets through obstore: list, get, put, and put only over a version that was read.
+
+The credentials of a bucket are found as its own tools find them (`AWS_...`, `GOOGLE_...`,
+`AZURE_...`; https://developmentseed.org/obstore/latest/authentication/).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from slowwave.store.errors import StoreError
+
+if TYPE_CHECKING:
+    from obstore import UpdateVersion
+    from obstore.store import ObjectStore
+
+SCHEMES = ("s3://", "gs://", "az://")
+EXTRA = "pip install 'slowwave[fleet]'"
+
+
+class Changed(Exception):
+    """The object is not the one that was read: another has put it since."""
+
+
+class Gone(Exception):
+    """There is no such object any more."""
+
+
+class Listed(NamedTuple):
+    """A file as a listing names it.
+
+    version changes whenever the file does: an object's ETag, or of a file on a disk its size and
+    time, and those of its log.
+    """
+
+    key: str
+    version: str
+
+
+def is_bucket(place: str) -> bool:
+    """Whether a place is a bucket's address."""
+    return place.startswith(SCHEMES)
+
+
+class Objects:
+    """What lies in a folder or under a prefix of a bucket, by keys relative to it."""
+
+    def __init__(self, place: str) -> None:
+        """Take a folder's path or a bucket's address. Raises `StoreError` if it makes no sense."""
+        self._place = place
+        with self._explained(""):
+            self._store = _store(place)
+
+    def list(self, prefix: str = "") -> Iterator[Listed]:
+        """Yield what lies there, in portions of a thousand. Raises `StoreError`."""
+        import obstore
+
+        with self._explained(prefix):
+            for portion in obstore.list(self._store, prefix or None, chunk_size=1_000):
+                for one in portion:
+                    yield Listed(one["path"], _quoted(one["e_tag"], one["version"]))
+
+    def read(self, key: str) -> bytes:
+        """Return an object. Raises `Gone` and `StoreError`."""
+        import obstore
+
+        with self._explained(key):
+            return bytes(obstore.get(self._store, key).bytes())
+
+    def write(self, key: str, data: bytes) -> None:
+        """Put an object whole or not at all. Raises `StoreError`."""
+        import obstore
+
+        with self._explained(key):
+            obstore.put(self._store, key, data, use_multipart=False)
+
+    def fetch(self, key: str, path: Path) -> str:
+        """Copy an object to a file, and return its version. Raises `Gone` and `StoreError`."""
+        import obstore
+
+        with self._explained(key):
+            found = obstore.get(self._store, key)
+            with path.open("wb") as stream:
+                for part in found:
+                    stream.write(part)
+            return _quoted(found.meta["e_tag"], found.meta["version"])
+
+    def replace(self, key: str, path: Path, version: str) -> str:
+        """Put a file over the version that was read, and return the new version.
+
+        Raises `Changed` if that is not there any more, and `StoreError`.
+        """
+        import obstore
+
+        with self._explained(key):
+            put = obstore.put(self._store, key, path, mode=_update(version), use_multipart=False)
+            return _quoted(put["e_tag"], put["version"])
+
+    @contextmanager
+    def _explained(self, key: str) -> Iterator[None]:
+        """Turn obstore's errors into ours."""
+        try:
+            from obstore import exceptions
+        except ImportError as error:
+            raise missing("obstore") from error
+        where = f"{self._place.rstrip('/')}/{key}" if key else self._place
+        try:
+            yield
+        except FileNotFoundError as error:
+            raise Gone(where) from error
+        except (exceptions.PreconditionError, exceptions.AlreadyExistsError) as error:
+            raise Changed(where) from error
+        except (exceptions.BaseError, OSError, ValueError) as error:
+            raise StoreError(
+                f"{where} cannot be reached: {_first_line(error)}",
+                "Are its name, the credentials and the region as they should be?",
+            ) from error
+
+
+def missing(package: str) -> StoreError:
+    """Return the error that a package of the extra is not there."""
+    return StoreError(f"The package {package} is not installed.", f"Install it with: {EXTRA}")
+
+
+@cache
+def _store(place: str) -> ObjectStore:
+    from obstore.store import LocalStore, from_url
+
+    if is_bucket(place):
+        return from_url(place)
+    return LocalStore(Path(place), mkdir=False)
+
+
+def _quoted(e_tag: str | None, version: str | None) -> str:
+    """Return what a store calls a version, in one text: some know an ETag, some a generation."""
+    return f"{e_tag or ''} {version}" if version else e_tag or ""
+
+
+def _update(version: str) -> UpdateVersion:
+    e_tag, _, generation = version.partition(" ")
+    return {"e_tag": e_tag, "version": generation} if generation else {"e_tag": e_tag}
+
+
+def _first_line(error: Any) -> str:
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    return (lines[0] if lines else type(error).__name__)[:300]

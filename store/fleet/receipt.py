@@ -1,0 +1,130 @@
+"""What a night of a fleet leaves of one memory file: a row of the receipts."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal, NamedTuple
+
+# What became of a file:
+# done         its night went through, and wrote something
+# nothing      its night found nothing to do
+# unchanged    it was not opened: nothing has changed, and nothing is due
+# planned      a dry run
+# partial      some proposals failed, or a budget ran out
+# stale        it was replaced in its bucket under each try
+# held         another maintenance run held it
+# foreign      a file that is no memory file of slowwave's
+# refused      it is not safe, or not possible, to work on it where it lies
+# gone         it was there when the files were listed
+# interrupted  somebody ended the night
+# failed, unusable, lost, defect: with the reason; lost: its worker ended without a word
+Became = Literal[
+    "done",
+    "nothing",
+    "unchanged",
+    "planned",
+    "partial",
+    "stale",
+    "held",
+    "foreign",
+    "refused",
+    "gone",
+    "interrupted",
+    "failed",
+    "unusable",
+    "lost",
+    "defect",
+]
+# After these nobody has to look at the file; all others wait for another night, or for a person.
+WELL: frozenset[Became] = frozenset(
+    {"done", "nothing", "unchanged", "planned", "foreign", "gone", "interrupted"}
+)
+
+
+class Known(NamedTuple):
+    """What the next night has to know of a file: a million of them fit into a process."""
+
+    # The file's version when it was left; see `Listed`.
+    version: str
+    # Under which options and rules nothing is left to do; None if something may be.
+    basis: str | None
+    # Up to when that holds; None: until the file changes.
+    until: str | None
+    # The latest run that any receipt speaks of.
+    last_run: str | None
+    memories: int | None
+    tokens: int | None
+
+    def stands(self, version: str, basis: str, now: str) -> bool:
+        """Whether nothing is to be done in a file of this version."""
+        is_same = self.version == version and self.basis == basis
+        return is_same and (self.until is None or self.until > now)
+
+
+@dataclass(frozen=True)
+class Receipt:
+    """What became of one memory file. Numbers of proposals and runs are read from its `runs`."""
+
+    key: str
+    became: Became
+    # In a sentence, where something is to be said.
+    why: str | None = None
+    version: str = ""
+    basis: str | None = None
+    until: str | None = None
+    # The runs of fleets that no earlier receipt of this file speaks of, oldest first.
+    runs: tuple[str, ...] = ()
+    last_run: str | None = None
+    # Active memories and their tokens; None where nobody counted them: a run that was killed.
+    memories_before: int | None = None
+    memories_after: int | None = None
+    tokens_before: int | None = None
+    tokens_after: int | None = None
+    # Proposals of these runs; planned: those of a dry run.
+    applied: int = 0
+    rejected: int = 0
+    pending: int = 0
+    failed: int = 0
+    planned: int = 0
+    # What a model was asked by them, and by tries whose file could not be put back.
+    calls: int = 0
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+    # In USD; None where a price is not known.
+    cost: float | None = 0.0
+    # How often the file was taken from its bucket.
+    tries: int = 1
+    seconds: float = 0.0
+    # When, ISO 8601 in UTC.
+    at: str = ""
+
+    @property
+    def known(self) -> Known:
+        """What the next night has to know."""
+        return Known(
+            *(self.version, self.basis, self.until, self.last_run),
+            *(self.memories_after, self.tokens_after),
+        )
+
+    @property
+    def is_well(self) -> bool:
+        """Whether nobody has to look at the file."""
+        return self.became in WELL
+
+
+def unchanged(key: str, known: Known, at: str) -> Receipt:
+    """Return the receipt of a file that was not opened."""
+    return Receipt(
+        key,
+        "unchanged",
+        version=known.version,
+        basis=known.basis,
+        until=known.until,
+        last_run=known.last_run,
+        memories_before=known.memories,
+        memories_after=known.memories,
+        tokens_before=known.tokens,
+        tokens_after=known.tokens,
+        tries=0,
+        at=at,
+    )

@@ -1,0 +1,171 @@
+"""The memory files of a fleet: those of a folder, a pattern, a list or a bucket."""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from fnmatch import translate
+from pathlib import Path, PurePosixPath
+
+from slowwave.store.errors import StoreError
+from slowwave.store.validate import is_database
+
+from .disk import version_of
+from .places import SCHEMES, Listed, Objects, is_bucket
+
+# What a memory file is called in a folder or a bucket, where no pattern says it.
+SUFFIX = ".db"
+# A mirror of another agent's file: its night is that file's.
+_MIRROR = ".slowwave.db"
+# Where receipts lie, if nobody says where. Hidden folders are not looked into.
+RECEIPTS = ".slowwave-receipts"
+_WILD = re.compile(r"[*?[]")
+# A missing one of a list is told of when its turn comes.
+_NOT_THERE = "missing"
+
+
+@dataclass(frozen=True)
+class Source:
+    """Where the files of a fleet lie, and how they are listed."""
+
+    named: str
+    # What keys are relative to: a folder, or a bucket's address.
+    base: str
+    # Whether the files are objects, or lie on a disk.
+    in_bucket: bool
+    # Whether each of the files was named, or only what they lie in.
+    chosen: bool
+    listing: Callable[[], Iterator[Listed]]
+
+    @property
+    def receipts(self) -> str:
+        """Where receipts lie, if nobody says where."""
+        return f"{self.base.rstrip('/')}/{RECEIPTS}"
+
+    def path_of(self, key: str) -> Path:
+        """Return where a file on the disk lies."""
+        return Path(self.base) / key
+
+
+def source_of(named: str) -> Source:
+    """Return what a name stands for. Raises `StoreError` if nothing is there."""
+    if is_bucket(named):
+        return _bucket(named)
+    if "://" in named:
+        raise StoreError(
+            f"{named} is at an address that is not known.", f"Known are: {', '.join(SCHEMES)}."
+        )
+    if named == "-":
+        lines = sys.stdin.read().splitlines()
+        return _listed(named, Path.cwd(), lines)
+    path = Path(named)
+    if path.is_dir():
+        return Source(named, str(path.absolute()), False, False, lambda: _in_folder(path))
+    if path.is_file():
+        if is_database(path):
+            return _listed(named, path.absolute().parent, [path.name])
+        return _listed(named, path.absolute().parent, _lines_of(path))
+    if _WILD.search(named):
+        base = _before_wild(named)
+        return Source(named, str(base), False, True, lambda: _matching(named, base))
+    raise StoreError(
+        f"There is no folder, list or file {named}.",
+        "SOURCE is a folder, a pattern in quotes, a list of paths (- for stdin), or a bucket.",
+    )
+
+
+def _bucket(named: str) -> Source:
+    address, wild = named, ""
+    if (found := _WILD.search(named)) is not None:
+        cut = named.rindex("/", 0, found.start())
+        address, wild = named[:cut], named[cut + 1 :]
+    objects = Objects(address.rstrip("/"))
+    # As in the shell a star does not go beyond a slash; two do.
+    pattern = re.compile(_pattern(wild)) if wild else None
+    return Source(
+        named, address.rstrip("/"), True, bool(wild), lambda: _in_bucket(objects, pattern)
+    )
+
+
+def _in_bucket(objects: Objects, pattern: re.Pattern[str] | None) -> Iterator[Listed]:
+    for one in objects.list():
+        if _is_hidden(one.key):
+            continue
+        if pattern.fullmatch(one.key) if pattern else _is_named_so(one.key):
+            yield one
+
+
+def _pattern(wild: str) -> str:
+    """Return the regular expression of a pattern in which ** alone goes beyond a slash."""
+    parts = re.split(r"(\*\*/)", wild)
+    translated = ("(?:.*/)?" if one == "**/" else _of_one_part(one) for one in parts if one)
+    return "".join(translated)
+
+
+def _of_one_part(wild: str) -> str:
+    inner = translate(wild).removeprefix("(?s:").removesuffix(r")\Z")
+    return inner.replace(".*", "[^/]*")
+
+
+def _in_folder(folder: Path) -> Iterator[Listed]:
+    for place, folders, files in os.walk(folder, onerror=_refuse):
+        folders[:] = sorted(one for one in folders if not one.startswith("."))
+        for name in sorted(files):
+            path = Path(place) / name
+            if _is_named_so(name) and not name.startswith(".") and path.is_file():
+                yield _on_disk(path.relative_to(folder).as_posix(), path)
+
+
+def _refuse(error: OSError) -> None:
+    raise StoreError(f"Cannot look into {error.filename}: {error.strerror}.") from error
+
+
+def _matching(named: str, base: Path) -> Iterator[Listed]:
+    wild = Path(named).absolute().relative_to(base).as_posix()
+    for path in sorted(base.glob(wild)):
+        if path.is_file() and not path.name.endswith(_MIRROR):
+            yield _on_disk(path.relative_to(base).as_posix(), path)
+
+
+def _before_wild(named: str) -> Path:
+    """Return the folder that all that match a pattern lie in."""
+    steady = []
+    for part in Path(named).absolute().parts:
+        if _WILD.search(part):
+            break
+        steady.append(part)
+    return Path(*steady)
+
+
+def _listed(named: str, base: Path, lines: list[str]) -> Source:
+    keys = list(dict.fromkeys(line.strip() for line in lines if line.strip()))
+    return Source(
+        named, str(base), False, True, lambda: (_on_disk(one, base / one) for one in keys)
+    )
+
+
+def _lines_of(path: Path) -> list[str]:
+    try:
+        return path.read_text("utf-8").splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        raise StoreError(
+            f"{path} is neither a memory file nor a list of them.", "A list has a path a line."
+        ) from error
+
+
+def _on_disk(key: str, path: Path) -> Listed:
+    try:
+        return Listed(key, version_of(path))
+    except OSError:
+        return Listed(key, _NOT_THERE)
+
+
+def _is_named_so(name: str) -> bool:
+    return name.endswith(SUFFIX) and not name.endswith(_MIRROR)
+
+
+def _is_hidden(key: str) -> bool:
+    return any(part.startswith(".") for part in PurePosixPath(key).parts)

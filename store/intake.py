@@ -1,0 +1,135 @@
+"""What an ingest keeps: messages that were read, those behind a memory, and those that wait."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from .file import MemoryFile
+from .journal import insert_row, insert_rows, update_row
+from .memories import SELECT
+from .records import Memory, from_values, json_text, kept_list, kept_object
+from .rows import current_row
+
+_READ = "read_messages"
+_BEHIND = "memory_messages"
+_WAITING = "waiting_messages"
+
+
+@dataclass(frozen=True)
+class KeptMessage:
+    """A message that a memory was taken from."""
+
+    chain: str
+    conversation: str
+    # From 1 on.
+    place: int
+    role: str
+    speaker: str | None
+    said_at: str | None
+    content: str
+    quotes: tuple[str, ...]
+    # Who read it; None without a model.
+    model: str | None
+
+
+@dataclass(frozen=True)
+class Waiting:
+    """A part of a conversation that a model was to read and could not."""
+
+    id: str
+    tenant: str
+    conversation: str
+    content: dict[str, Any]
+    why: str
+    queued_at: str
+
+
+def read_chains(file: MemoryFile, tenant: str, chains: Sequence[str]) -> frozenset[str]:
+    """Return those of some messages, by their hashes, that were read before."""
+    rows = file.db.conn.execute(
+        f"SELECT chain FROM {_READ} WHERE tenant = ? AND chain IN (SELECT value FROM json_each(?))",
+        [tenant, json_text(list(chains))],
+    )
+    return frozenset(chain for (chain,) in rows)
+
+
+def keep_read(file: MemoryFile, run_id: str, tenant: str, chains: Iterable[str]) -> None:
+    """Note messages as read, journaled, within the transaction of the caller."""
+    wanted = list(dict.fromkeys(chains))
+    known = read_chains(file, tenant, wanted)
+    rows = [
+        ({"tenant": tenant, "chain": one, "run_id": run_id}, {"tenant": tenant, "chain": one})
+        for one in wanted
+        if one not in known
+    ]
+    insert_rows(file, run_id, "", _READ, rows)
+
+
+def keep_messages_of(
+    file: MemoryFile, run_id: str, proposal: str, memory_id: str, messages: Sequence[KeptMessage]
+) -> None:
+    """Keep the messages behind a memory, journaled, within the transaction of the caller."""
+    for one in messages:
+        key = {"memory_id": memory_id, "chain": one.chain}
+        if current_row(file, _BEHIND, key) is None:
+            columns = vars(one) | {"quotes": json_text(one.quotes), "run_id": run_id}
+            insert_row(file, run_id, proposal, _BEHIND, key | columns, key)
+
+
+def read_messages_of(file: MemoryFile, ids: Sequence[str]) -> dict[str, list[KeptMessage]]:
+    """Return the messages behind memories, by their ids, in the order of each conversation.
+
+    Raises `UnusableFile`.
+    """
+    found: dict[str, list[KeptMessage]] = {}
+    for row in file.rows(
+        f"SELECT * FROM {_BEHIND} WHERE memory_id IN (SELECT value FROM json_each(?)) "
+        "ORDER BY memory_id, conversation, place, chain",
+        [json_text(list(ids))],
+    ):
+        memory_id = row.pop("memory_id")
+        quotes = kept_list(row["quotes"], "the quotes", f"memory {memory_id}")
+        del row["run_id"]
+        message = KeptMessage(**row | {"quotes": tuple(map(str, quotes))})
+        found.setdefault(memory_id, []).append(message)
+    return found
+
+
+def queue(file: MemoryFile, run_id: str, waiting: Waiting) -> None:
+    """Let messages wait, journaled, within the transaction of the caller; those that do stay."""
+    key = {"id": waiting.id}
+    before = current_row(file, _WAITING, key)
+    columns = vars(waiting) | {"content": json_text(waiting.content), "state": "waiting"}
+    if before is None:
+        insert_row(file, run_id, "", _WAITING, columns | {"run_id": run_id}, key)
+    elif before["state"] != "waiting":
+        update_row(file, run_id, "", _WAITING, key, {"state": "waiting", "why": waiting.why})
+
+
+def read_waiting_messages(file: MemoryFile, tenant: str | None = None) -> list[Waiting]:
+    """Return what waits, in a tenant or in all, oldest first. Raises `UnusableFile`."""
+    rows = file.rows(
+        f"SELECT id, tenant, conversation, content, why, queued_at FROM {_WAITING} "
+        "WHERE state = 'waiting' AND (?1 IS NULL OR tenant = ?1) ORDER BY queued_at, id",
+        [tenant],
+    )
+    return [
+        Waiting(**row | {"content": kept_object(row["content"], "the messages", row["id"])})
+        for row in rows
+    ]
+
+
+def waits_no_more(file: MemoryFile, run_id: str, waiting_id: str) -> None:
+    """Note that what waited was read, journaled, within the transaction of the caller."""
+    if current_row(file, _WAITING, {"id": waiting_id}) is not None:
+        update_row(file, run_id, "", _WAITING, {"id": waiting_id}, {"state": "read"})
+
+
+def active_memories(file: MemoryFile, tenant: str, now: str) -> list[Memory]:
+    """Return the active memories of a tenant that have not expired, in the order of ids."""
+    rows = file.db.conn.execute(
+        f"{SELECT} WHERE tenant = ? AND status = 'active' ORDER BY id", [tenant]
+    )
+    return [one for one in map(from_values, rows) if not one.expired(now)]

@@ -1,0 +1,135 @@
+"""Somebody who has read nothing but the README decides about a night: its commands, one by one."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+import readme
+from browser import CHROMIUM, browser
+from nights import rows
+from test_readme import commands_of
+
+MERGES = ("701759db", "b6bc5f13")
+PLANTS = "The office plants are watered by Ines on Mondays."
+
+
+@dataclass(frozen=True)
+class Evening:
+    """A folder in which the commands of the README were run, and what each of them wrote."""
+
+    folder: Path
+    said: Mapping[str, str]
+    # The memory file as each command left it.
+    files: Mapping[str, Path]
+
+    def after(self, start: str) -> tuple[str, Path]:
+        """Return what the command that begins so wrote, and the file that it left."""
+        (command,) = (one for one in self.said if one.startswith(f"slowwave {start}"))
+        return self.said[command], self.files[command]
+
+
+@pytest.fixture(scope="module")
+def evening(tmp_path_factory: pytest.TempPathFactory) -> Evening:
+    """Provide what comes of the commands, each of which a shell runs by itself."""
+    folder = tmp_path_factory.mktemp("clone")
+    (folder / "fixtures").mkdir()
+    shutil.copy(readme.SMOKE, folder / "fixtures")
+    programs = folder / "bin"
+    programs.mkdir()
+    (programs / "slowwave").write_text(f'#!/bin/sh\nexec {sys.executable} -m slowwave.cli "$@"\n')
+    (programs / "slowwave").chmod(0o755)
+    kept = {name: value for name, value in os.environ.items() if not name.startswith("SLOWWAVE_")}
+    environment = {**kept, "PATH": f"{programs}:{os.environ['PATH']}"}
+    said: dict[str, str] = {}
+    files: dict[str, Path] = {}
+    for command in commands_of(readme.block(readme.README.read_text("utf-8"), "review")):
+        ended = subprocess.run(
+            ["/bin/sh", "-c", command],
+            cwd=folder,
+            env=environment,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert ended.returncode == 0, (command, ended.stderr)
+        said[command] = ended.stdout
+        files[command] = Path(shutil.copy(folder / "review.db", folder / f"{len(files)}.db"))
+    return Evening(folder, said, files)
+
+
+def active(path: Path) -> set[str]:
+    found = rows(path, "SELECT content FROM memories WHERE status = 'active'")
+    return {row["content"] for row in found}
+
+
+def states(path: Path) -> dict[str, str]:
+    found = rows(path, "SELECT key, state FROM proposals ORDER BY run_id")
+    return {row["key"][:8]: row["state"] for row in found}
+
+
+def test_a_night_in_review_mode_leaves_all_as_it_is_and_lists_what_waits(evening: Evening) -> None:
+    said, path = evening.after("maintain")
+    assert "4 pending. Decide what waits with: slowwave review review.db" in said
+    assert len(active(path)) == 11
+    assert evening.said["slowwave review review.db"].count("(pending)") == 4
+
+
+def test_two_proposals_are_approved_and_are_memories_then(evening: Evening) -> None:
+    said, path = evening.after("review review.db approve")
+    assert "2 applied. Take it back with: slowwave undo review.db" in said
+    assert {states(path)[one] for one in MERGES} == {"applied"}
+    assert PLANTS not in active(path)
+
+
+def test_one_proposal_is_applied_in_the_words_of_a_person(evening: Evening) -> None:
+    _, path = evening.after("review review.db edit")
+    (made,) = rows(path, "SELECT content FROM memories WHERE origin = 'human'")
+    assert made["content"].startswith("Helvi settles the invoices from the shared account on")
+
+
+def test_one_proposal_is_declined_and_its_reason_is_kept(evening: Evening) -> None:
+    said, path = evening.after("review review.db decline")
+    assert "Declined 1 proposal." in said
+    (declined,) = rows(path, "SELECT why FROM proposals WHERE state = 'declined'")
+    assert declined["why"] == "declined by a person: the wiki moves next week"
+    assert "The backup of the wiki runs at 02:30 every night." in active(path)
+
+
+@pytest.mark.skipif(CHROMIUM is None, reason="no chromium on this machine")
+def test_the_report_opens_in_a_browser_and_shows_each_proposal(
+    evening: Evening, tmp_path: Path
+) -> None:
+    page = evening.folder / "night.html"
+    with browser(tmp_path / "profile") as shown:
+        shown.open(page, 1_000)
+        text = shown.value("document.body.innerText")
+        items = shown.value("[...document.querySelectorAll('.item')].map((one) => one.textContent)")
+        assert shown.complaints == []
+    assert "Ines waters the office plants on Mondays." in text
+    proposals = "\n".join(items)
+    for one in (*MERGES, "2e5115cd", "4760c82b"):
+        assert one in proposals
+
+
+def test_a_memory_is_followed_to_its_sources(evening: Evening) -> None:
+    said, _ = evening.after("trace")
+    first, *tree = said.splitlines()
+    assert first.startswith("smoke-02 (working, superseded) The invoices are settled by Helvi")
+    assert any("made from" in line for line in tree)
+    assert any("User said that Helvi settles" in line for line in tree)
+    assert any("made into" in line for line in tree)
+
+
+def test_one_approval_is_taken_back_and_the_others_stand(evening: Evening) -> None:
+    said, path = evening.after("undo")
+    assert "Took back 1 proposal" in said
+    assert PLANTS in active(path)
+    assert [states(path)[one] for one in MERGES] == ["undone", "applied"]
+    assert len(rows(path, "SELECT id FROM memories WHERE origin = 'human'")) == 1

@@ -1,0 +1,219 @@
+"""What cron, containers and Prometheus are told of a night: JSON lines, and a file of metrics."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from nights import execute
+from prometheus_client.parser import text_string_to_metric_families
+from readme import ANSWERS, RETOLD, SMOKE
+from test_cli import Cli, cli
+
+from slowwave.store.file import maintenance_lock
+
+__all__ = ["cli"]  # a fixture of test_cli, asked for by name
+
+
+@pytest.fixture
+def smoke(memory_file: Path, cli: Cli) -> Path:
+    """Provide the nine memories of the README."""
+    assert cli("import", memory_file, SMOKE).code == 0
+    return memory_file
+
+
+def events(err: str) -> list[dict[str, Any]]:
+    """Return the lines of a log, each of which is an object of JSON."""
+    return [json.loads(line) for line in err.splitlines()]
+
+
+def metrics(path: Path) -> dict[str, dict[tuple[str, ...], float]]:
+    """Return what a file of metrics says, as a collector reads it: by name and labels."""
+    found: dict[str, dict[tuple[str, ...], float]] = {}
+    for family in text_string_to_metric_families(path.read_text("utf-8")):
+        for one in family.samples:
+            labels = tuple(value for name, value in sorted(one.labels.items()) if name != "file")
+            found.setdefault(one.name, {})[labels] = one.value
+    return found
+
+
+# ---- lines ----
+
+
+def test_each_line_is_json_with_a_time_and_none_has_a_word_of_a_memory(
+    smoke: Path, cli: Cli
+) -> None:
+    ended = cli("maintain", smoke, "--consolidate", "--log-format", "json", "--quiet")
+    assert (ended.code, ended.out) == (0, "")
+    lines = events(ended.err)
+    assert all({"time", "level", "event"} <= line.keys() for line in lines)
+    assert [line["event"] for line in lines if line["event"] != "stage"] == [
+        *("begin", "proposal", "proposal", "proposal", "outcome", "end"),
+    ]
+    outcome = next(line for line in lines if line["event"] == "outcome")
+    assert outcome["states"] == {"applied": 3}
+    assert outcome["active"] == {"before": 9, "after": 4}
+    assert lines[-1]["code"] == 0
+    assert "Helvi" not in ended.err
+    assert "wiki" not in ended.err
+
+
+def test_the_result_stays_on_stdout(smoke: Path, cli: Cli) -> None:
+    ended = cli("maintain", smoke, "--consolidate", "--log-format", "json", "--json")
+    assert ended.json["command"] == "maintain"
+    assert events(ended.err)[-1]["event"] == "end"
+
+
+def test_the_setting_may_stand_in_the_environment_or_the_config_file(
+    smoke: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (smoke.parent / "slowwave.toml").write_text('log_format = "json"\n')
+    assert events(cli("maintain", smoke, "--consolidate", "--dry-run").err)
+    (smoke.parent / "slowwave.toml").unlink()
+    monkeypatch.setenv("SLOWWAVE_LOG_FORMAT", "json")
+    assert events(cli("maintain", smoke, "--consolidate", "--dry-run").err)
+    assert "Error: " in cli("maintain", smoke, "--consolidate", "--log-format", "xml").err
+
+
+def test_an_error_a_remark_and_wrong_usage_are_lines_too(smoke: Path, cli: Cli) -> None:
+    log = ("--log-format", "json")
+    with maintenance_lock(smoke):
+        ended = cli("maintain", smoke, "--consolidate", *log)
+    *_, end, error = events(ended.err)
+    assert (ended.code, end["event"], end["code"]) == (11, "end", 11)
+    assert (error["event"], error["level"], error["code"]) == ("error", "error", 11)
+    (wrong,) = events(cli("maintain", smoke, *log).err)
+    assert (wrong["level"], wrong["code"]) == ("error", 2)
+    (unknown,) = events(cli("maintain", smoke, "--log-format=json", "--no-such").err)
+    assert unknown["code"] == 2
+    remark = events(cli("maintain", smoke, "--purge", "--full", *log).err)[0]
+    assert (remark["event"], "no effect" in remark["message"]) == ("note", True)
+
+
+def test_why_a_model_failed_is_said(memory_file: Path, cli: Cli) -> None:
+    cli("import", memory_file, RETOLD)
+    ended = cli(
+        *("maintain", memory_file, "--consolidate", "--replay", ANSWERS, "--log-format", "json"),
+        *("--quiet", "--review", "always"),
+    )
+    lines = events(ended.err)
+    outcome = next(line for line in lines if line["event"] == "outcome")
+    assert outcome["states"].get("pending")
+    assert {line["level"] for line in lines if line.get("state") == "pending"} == {"info"}
+
+
+def test_a_log_that_nobody_reads_any_more_does_not_stop_the_night(smoke: Path, cli: Cli) -> None:
+    ours, theirs = os.pipe()
+    os.close(ours)
+    command = [sys.executable, "-m", "slowwave.cli", "maintain", str(smoke), "--consolidate"]
+    with os.fdopen(theirs, "wb") as broken:
+        ended = subprocess.run(
+            [*command, "--log-format", "json"], stderr=broken, stdout=subprocess.PIPE, check=False
+        )
+    assert ended.returncode == 0
+    assert b"3 applied" in ended.stdout
+
+
+# ---- metrics ----
+
+
+def test_the_metrics_say_what_the_night_did_as_a_collector_reads_them(
+    smoke: Path, cli: Cli, tmp_path: Path
+) -> None:
+    path = tmp_path / "slowwave.prom"
+    arguments = ("maintain", smoke, "--consolidate", "--metrics-file", path)
+    assert cli(*arguments, "--review", "risky").code == 0
+    found = metrics(path)
+    assert found["slowwave_run_exit_code"] == {(): 0}
+    assert found["slowwave_active_memories"] == {("before",): 9, ("after",): 5}
+    assert found["slowwave_proposals"][("applied",)] == 2
+    assert found["slowwave_proposals"][("failed",)] == 0
+    assert found["slowwave_waiting_for_review"] == {(): 1}
+    assert found["slowwave_run_timestamp_seconds"][()] > 1_700_000_000
+    # The next night does nothing; what waits, waits still.
+    assert cli(*arguments).code == 0
+    assert metrics(path)["slowwave_proposals"][("applied",)] == 0
+    assert metrics(path)["slowwave_waiting_for_review"] == {(): 1}
+    assert [one.name for one in tmp_path.glob("slowwave.prom*")] == ["slowwave.prom"]
+
+
+def test_a_night_that_fails_leaves_its_code_in_the_metrics(
+    smoke: Path, cli: Cli, tmp_path: Path
+) -> None:
+    path = tmp_path / "slowwave.prom"
+    there, missing = str(smoke), str(tmp_path / "missing.db")
+    ended = cli("maintain", there, missing, "--consolidate", "--metrics-file", path)
+    assert ended.code == 10
+    codes = {
+        one.labels["file"]: one.value
+        for family in text_string_to_metric_families(path.read_text("utf-8"))
+        for one in family.samples
+        if one.name == "slowwave_run_exit_code"
+    }
+    assert codes == {there: 0, missing: 10}
+
+
+def test_a_file_that_is_none_of_metrics_stays_and_a_dry_run_writes_none(
+    smoke: Path, cli: Cli, tmp_path: Path
+) -> None:
+    before = smoke.read_bytes()
+    ended = cli("maintain", smoke, "--consolidate", "--metrics-file", smoke)
+    assert (ended.code, smoke.read_bytes()) == (1, before)
+    assert "holds no metrics of slowwave" in ended.err
+    ended = cli("maintain", smoke, "--consolidate", "--metrics-file", tmp_path / "no" / "x.prom")
+    assert (ended.code, smoke.read_bytes()) == (1, before)
+    path = tmp_path / "dry.prom"
+    assert cli("maintain", smoke, "--consolidate", "--dry-run", "--metrics-file", path).code == 0
+    assert not path.exists()
+
+
+def test_metrics_that_cannot_be_written_in_the_end_are_an_error_and_the_night_stands(
+    smoke: Path, cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "metrics" / "slowwave.prom"
+    path.parent.mkdir()
+    # A folder in place of what is written beside it.
+    execute(smoke, "SELECT 1")
+    import threading
+
+    path.with_name(f"slowwave.prom.{os.getpid()}.{threading.get_ident()}").mkdir()
+    ended = cli("maintain", smoke, "--consolidate", "--metrics-file", path)
+    assert ended.code == 3
+    assert "Cannot write" in ended.err
+    assert "3 applied" in ended.out
+
+
+# ---- completion ----
+
+
+def test_bash_completes_commands_options_and_their_values(tmp_path: Path) -> None:
+    script = tmp_path / "complete.sh"
+    program = tmp_path / "bin" / "slowwave"
+    program.parent.mkdir()
+    program.write_text(f'#!/bin/sh\nexec {sys.executable} -m slowwave.cli "$@"\n')
+    program.chmod(0o755)
+    script.write_text(
+        'eval "$(_SLOWWAVE_COMPLETE=source_bash slowwave)"\n'
+        "complete -p slowwave\n"
+        'try() { COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); COMPREPLY=(); '
+        '_slowwave_completion slowwave; echo "${COMPREPLY[@]}"; }\n'
+        "try slowwave rev\ntry slowwave maintain --metr\n"
+        "try slowwave maintain x.db --review ''\n"
+    )
+    ended = subprocess.run(
+        ["bash", "--norc", str(script)],  # noqa: S607 - whichever bash is there
+        capture_output=True,
+        text=True,
+        check=False,
+        env={**os.environ, "PATH": f"{program.parent}:{os.environ['PATH']}"},
+    )
+    registered, command, option, values = ended.stdout.splitlines()
+    assert "slowwave" in registered, ended.stderr
+    assert command.split() == ["review"]
+    assert option.split() == ["--metrics-file"]
+    assert values.split() == ["always", "risky", "never"]
