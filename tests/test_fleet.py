@@ -355,6 +355,20 @@ def test_what_is_wrong_with_one_file_is_told_and_the_others_are_done(
     assert maintained(cli, fleet)["became"] == {"done": 1, "unchanged": 3, "unusable": 1}
 
 
+def test_what_is_wrong_with_many_files_is_said_once(fleet: list[Path], cli: Cli) -> None:
+    with maintenance_lock(fleet[0]), maintenance_lock(fleet[1]):
+        ended = cli(
+            "fleet", "maintain", folder_of(fleet), "--consolidate", "--workers", 1, "--json"
+        )
+    (trouble,) = ended.json["troubles"]
+    assert trouble == {
+        "became": "held",
+        "why": "Another maintenance run holds FILE.",
+        "files": 2,
+        "first": ["agent-0.db", "team/agent-1.db"],
+    }
+
+
 def test_a_dry_run_writes_nothing_anywhere(fleet: list[Path], cli: Cli) -> None:
     before = [one.read_bytes() for one in fleet]
     found = maintained(cli, fleet, "--dry-run")

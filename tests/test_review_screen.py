@@ -234,7 +234,8 @@ def test_what_was_decided_at_another_screen_is_shown_so_and_waits_no_more(
     session.load()
     drive(waiting, embedder, ["a", "n", "a"])
     before = picture(waiting)
-    shown = drive(waiting, embedder, keys, session=session)
+    shown = drive(waiting, embedder, [*keys, "a"], session=session)
+    assert "It was decided elsewhere." in shown.said
     assert f"{MERGE} waits no more: it was decided elsewhere meanwhile." in shown.said
     assert f"1 of 3 · {MERGE} decided" in shown.lines[0]
     assert session.summary() == "1 proposal waits."
