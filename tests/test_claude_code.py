@@ -140,7 +140,7 @@ def test_a_kill_at_any_step_loses_nothing_and_the_next_run_finishes(
     steps = int(killed(0, command).stderr.split()[-1])
     after = texts(folder)
     # The last ones write the other file; the night before them is killed in tests/reliability.
-    for at in range(steps, rounds(max(0, steps - 12), 0), -rounds(4, 1)):
+    for at in range(steps, rounds(max(0, steps - 12), 0), -rounds(6, 1)):
         shutil.rmtree(folder.parent)
         shutil.copytree(SAMPLE, folder)
         assert killed(at, command).returncode == 9

@@ -318,7 +318,7 @@ def test_a_kill_at_any_step_leaves_a_whole_file_and_the_next_run_finishes(
     after = path.read_bytes()
     assert after != fresh.read_bytes()
     # The last ones write the other file; the night before them is killed in tests/reliability.
-    for at in range(steps, rounds(max(0, steps - 12), 0), -rounds(4, 1)):
+    for at in range(steps, rounds(max(0, steps - 12), 0), -rounds(6, 1)):
         for one in path.parent.glob("*.slowwave.db*"):
             one.unlink()
         path.write_bytes(fresh.read_bytes())

@@ -294,7 +294,7 @@ def test_a_kill_at_any_step_leaves_a_whole_database_and_the_next_run_finishes(
     steps = int(killed(0, command).stderr.split()[-1])
     after = table(name, path)
     # The last ones write the other file; the night before them is killed in tests/reliability.
-    for at in range(steps, rounds(max(0, steps - 8), 0), -rounds(4, 1)):
+    for at in range(steps, rounds(max(0, steps - 8), 0), -rounds(5, 1)):
         for one in path.parent.glob("agent.db*"):
             one.unlink()
         path.write_bytes(fresh)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -217,12 +218,13 @@ def test_all_approved_a_file_is_as_after_a_night_without_review(
     assert reviewed_night(cli, smoke, "never", "--json").json["run"] is None
 
 
-def test_of_a_thousand_memories_all_that_waits_can_be_approved_at_once(
-    memory_file: Path, tmp_path: Path, cli: Cli
+def test_of_many_memories_all_that_waits_can_be_approved_at_once(
+    memory_file: Path, tmp_path: Path, cli: Cli, rounds: Callable[[int, int], int]
 ) -> None:
     lines = tmp_path / "office.jsonl"
     make = [sys.executable, str(ROOT / "fixtures" / "night.py"), "office"]
-    lines.write_bytes(subprocess.run(make, capture_output=True, check=True).stdout)
+    made = subprocess.run(make, capture_output=True, check=True).stdout.splitlines(keepends=True)
+    lines.write_bytes(b"".join(made[: rounds(300, len(made))]))
     cli("import", memory_file, lines)
     other = tmp_path / "other.db"
     shutil.copy(memory_file, other)

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from slowwave.store.errors import FileHeld
+from slowwave.store.errors import FileHeld, StoreError
 
 from .base import Budget, New, Unreadable
 from .document import Block, Document, Entry
@@ -75,7 +75,13 @@ class Hermes(TextFormat):
 
         lock = path.resolve().with_name(f"{path.name}.lock")
         try:
-            with filelock.FileLock(lock, timeout=_SECONDS):
-                yield
+            held = filelock.FileLock(lock, timeout=_SECONDS).acquire()
         except filelock.Timeout:
             raise FileHeld(f"{path} is held by its agent.", "Try again in a moment.") from None
+        except PermissionError:
+            raise StoreError(
+                f"Cannot create {lock}, by which its agent is kept out.",
+                "The folder of the file must be writable.",
+            ) from None
+        with held:
+            yield

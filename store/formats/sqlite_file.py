@@ -201,6 +201,11 @@ class _OpenDatabase(OpenFile):
 
     def prepare(self, change: Change) -> Written:
         """Do it within the transaction."""
+        # The caller has another file open, which is not the one to be named.
+        with explained(self._path):
+            return self._prepared(change)
+
+    def _prepared(self, change: Change) -> Written:
         keys: dict[str, str] = {}
         coming_back = ComingBack()
         for new in change.put:
@@ -231,7 +236,8 @@ class _OpenDatabase(OpenFile):
         """Let others see it, unless another file has been put in its place."""
         if _place(self._path) != self._place:
             raise ChangedMeanwhile(self._path)
-        patiently(lambda: self._db.execute("COMMIT"))
+        with explained(self._path):
+            patiently(lambda: self._db.execute("COMMIT"))
 
 
 def _place(path: Path) -> tuple[int, int] | None:

@@ -92,6 +92,10 @@ class Mirror:
         """Refuse to begin where the end could not be written. Raises `StoreError`."""
         if self.path.exists() and not os.access(self.path, os.W_OK):
             raise StoreError(f"{self.path} is read only.", "Nothing was changed.")
+        # A file is written anew beside the old one, or needs a log there.
+        folder = self.path.resolve().parent
+        if self.path.is_file() and not os.access(folder, os.W_OK):
+            raise StoreError(f"The folder of {self.path} is read only.", "Nothing was changed.")
 
     def make(self) -> None:
         """Make the memory file, if it is not there. Raises `StoreError`."""

@@ -187,6 +187,24 @@ def test_a_folder_that_is_read_only_is_told_and_nothing_is_changed(other: Other)
 
 
 @needs_a_disk
+def test_with_its_mirror_elsewhere_a_folder_that_is_read_only_is_told_too(
+    other: Other, tmp_path: Path
+) -> None:
+    before = other.content()
+    folder = other.path if other.path.is_dir() else other.folder
+    state = ("--state", str(tmp_path / "state.db"), "--quiet")
+    command = ("maintain", str(other.path), "--consolidate", "--format", other.format, *state)
+    folder.chmod(0o555)
+    try:
+        ended = run(Job(command, Fault(str(other.folder)), unprivileged=True))
+    finally:
+        folder.chmod(0o755)
+    is_told(ended, 1)
+    assert other.path.name in ended.err
+    assert other.content() == before
+
+
+@needs_a_disk
 def test_a_file_that_is_read_only_is_told_and_nothing_is_changed(other: Other) -> None:
     before = other.content()
     other.path.chmod(0o555 if other.path.is_dir() else 0o444)
