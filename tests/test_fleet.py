@@ -355,6 +355,19 @@ def test_what_is_wrong_with_one_file_is_told_and_the_others_are_done(
     assert maintained(cli, fleet)["became"] == {"done": 1, "unchanged": 3, "unusable": 1}
 
 
+def test_what_was_a_memory_file_and_is_none_is_said_to_be_unusable(
+    tmp_path: Path, cli: Cli
+) -> None:
+    path = agent_file(tmp_path / "agents" / "one.db")
+    assert maintained(cli, [path])["became"] == {"done": 1}
+    path.write_bytes(b"\0" * 4096)
+    for _ in range(2):
+        ended = cli("fleet", "maintain", path.parent, "--consolidate", "--workers", 1, "--json")
+        assert ended.code == 1
+        assert ended.json["became"] == {"unusable": 1}
+        assert "no memory file any more" in ended.json["troubles"][0]["why"]
+
+
 def test_what_is_wrong_with_many_files_is_said_once(fleet: list[Path], cli: Cli) -> None:
     with maintenance_lock(fleet[0]), maintenance_lock(fleet[1]):
         ended = cli(

@@ -85,6 +85,9 @@ class Worker:
         if not path.exists():
             return _gone(item)
         if is_of_another_program(path):
+            if item.last_run is not None:
+                said = "a run was made in it before, and it is no memory file any more"
+                return Receipt(item.key, "unusable", said, last_run=item.last_run)
             # It is not opened again before it changes.
             basis = self.idle_marks(path, now).key
             said = "it is no memory file of slowwave's"
