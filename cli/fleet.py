@@ -35,6 +35,7 @@ if TYPE_CHECKING:
 
 EngineName = Literal["local", "ray"]
 _ASKING = ("concurrency", "max_calls", "max_tokens", "max_cost", "max_time")
+_SOURCES = "A folder is searched for *.db; a list has the path of a memory file on each line."
 _SHARD = re.compile(r"(\d+)/(\d+)")
 
 MetricsOption = Annotated[
@@ -280,12 +281,14 @@ def _tell(
         (became, why), (_, keys) = next(iter(totals.troubles.items()))
         said = f"{totals.in_trouble} of {totals.files} files, first: {keys[0]}: {became}, {why}"
         output.error(said, f"See: slowwave fleet report {receipts}", _code(totals))
+    elif _code(totals) == Code.UNUSABLE_FILE:
+        output.error(clean(f"There is no memory file in {source}."), _SOURCES, Code.UNUSABLE_FILE)
 
 
 def _code(totals: Totals) -> Code:
     if totals.became["defect"]:
         return Code.DEFECT
-    if not totals.files and totals.complete and not totals.elsewhere:
+    if not totals.memory_files and totals.complete and not totals.elsewhere:
         return Code.UNUSABLE_FILE
     if totals.interrupted:
         return Code.INTERRUPTED

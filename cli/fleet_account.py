@@ -31,7 +31,7 @@ _WORDS = {
     "unchanged": "unchanged and not opened",
     "planned": "with something to do",
     "foreign": "no memory files",
-    "gone": "gone meanwhile",
+    "gone": "not there",
     "interrupted": "interrupted",
     "partial": "partly done",
     "stale": "stale",
@@ -79,8 +79,12 @@ def _lines(totals: Totals, named: str, shards: Sequence[ShardState]) -> Iterator
     if not totals.complete:
         yield "Not all files were come to: what is missing is done by the next night."
     yield from (f"Shard {one.shard}: {one.state}." for one in shards if one.state != "complete")
-    if totals.files:
+    if totals.memory_files:
         yield from _sums(totals)
+    if totals.gone:
+        more = totals.became["gone"] - len(totals.gone)
+        rest = f" and {more:,} more" if more else ""
+        yield f"Not there: {', '.join(totals.gone)}{rest}."
     yield from _troubles(totals)
     if totals.longest:
         yield ""

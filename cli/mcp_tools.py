@@ -16,9 +16,9 @@ from typing import Annotated, Any, ParamSpec
 
 import typer
 from mcp.server.mcpserver import MCPServer
-from mcp.server.mcpserver.exceptions import ResourceError
+from mcp.server.mcpserver.exceptions import ResourceError, ToolError
 from mcp_types import CallToolResult, TextContent, ToolAnnotations
-from pydantic import Field
+from pydantic import Field, ValidationError
 
 from slowwave.consolidation.agent import AgentMemory
 from slowwave.consolidation.errors import ConsolidationError
@@ -73,7 +73,7 @@ def make_server(
 
     writer_of: gives who writes in one night; budgets are of one.
     """
-    server = MCPServer(
+    server = Server(
         "slowwave", instructions=_INSTRUCTIONS, version=version("slowwave"), log_level="WARNING"
     )
     tools = Tools(memory, file, writer_of)
@@ -101,6 +101,25 @@ def make_server(
         mime_type="application/json",
     )(tools.last_report)
     return server
+
+
+class Server(MCPServer):
+    """A server that says in a sentence what is wrong with the arguments of a call."""
+
+    async def call_tool(self, name: str, arguments: dict[str, Any], context: Any = None) -> Any:
+        """Call a tool. Raises `ToolError` if there is none of that name."""
+        try:
+            return await super().call_tool(name, arguments, context)
+        except ToolError as error:
+            if not isinstance(error.__cause__, ValidationError):
+                raise
+            return _refusal(_what_does_not_fit(error.__cause__))
+
+
+def _what_does_not_fit(error: ValidationError) -> str:
+    return " ".join(
+        f"{'.'.join(map(str, one['loc']))}: {one['msg'].rstrip('.')}." for one in error.errors()
+    )
 
 
 class Tools:

@@ -355,6 +355,33 @@ def test_what_is_wrong_with_one_file_is_told_and_the_others_are_done(
     assert maintained(cli, fleet)["became"] == {"done": 1, "unchanged": 3, "unusable": 1}
 
 
+def test_what_was_a_memory_file_and_is_none_is_said_to_be_unusable(
+    tmp_path: Path, cli: Cli
+) -> None:
+    path = agent_file(tmp_path / "agents" / "one.db")
+    assert maintained(cli, [path])["became"] == {"done": 1}
+    path.write_bytes(b"\0" * 4096)
+    for _ in range(2):
+        ended = cli("fleet", "maintain", path.parent, "--consolidate", "--workers", 1, "--json")
+        assert ended.code == 1
+        assert ended.json["became"] == {"unusable": 1}
+        assert "no memory file any more" in ended.json["troubles"][0]["why"]
+
+
+def test_what_is_wrong_with_many_files_is_said_once(fleet: list[Path], cli: Cli) -> None:
+    with maintenance_lock(fleet[0]), maintenance_lock(fleet[1]):
+        ended = cli(
+            "fleet", "maintain", folder_of(fleet), "--consolidate", "--workers", 1, "--json"
+        )
+    (trouble,) = ended.json["troubles"]
+    assert trouble == {
+        "became": "held",
+        "why": "Another maintenance run holds FILE.",
+        "files": 2,
+        "first": ["agent-0.db", "team/agent-1.db"],
+    }
+
+
 def test_a_dry_run_writes_nothing_anywhere(fleet: list[Path], cli: Cli) -> None:
     before = [one.read_bytes() for one in fleet]
     found = maintained(cli, fleet, "--dry-run")
@@ -376,6 +403,20 @@ def test_files_may_be_named_by_a_pattern_or_a_list(
     listed.write_text("agents/agent-0.db\nagents/agent-9.db\n\nagents/agent-0.db\n")
     found = cli("fleet", "maintain", listed, "--consolidate", "--workers", 1, "--json")
     assert found.json["became"] == {"done": 1, "gone": 1}
+    said = cli("fleet", "maintain", listed, "--consolidate", "--workers", 1)
+    assert said.code == 0
+    assert "Not there: agents/agent-9.db." in said.out
+
+
+@pytest.mark.parametrize("source", ["agents", "agents/*.db", "these.txt"])
+def test_a_file_of_several_names_has_one_night(source: str, tmp_path: Path, cli: Cli) -> None:
+    path = agent_file(tmp_path / "agents" / "one.db")
+    (path.parent / "same.db").symlink_to("one.db")
+    listed = tmp_path / "these.txt"
+    listed.write_text(f"agents/one.db\n./agents/one.db\n{path}\nagents/same.db\n")
+    found = cli("fleet", "maintain", tmp_path / source, "--consolidate", "--workers", 1, "--json")
+    assert found.code == 0
+    assert found.json["became"] == {"done": 1}
 
 
 @pytest.mark.parametrize(
@@ -385,12 +426,14 @@ def test_files_may_be_named_by_a_pattern_or_a_list(
         (("SOURCE", "--consolidate", "--shard", "2/2"), 2, "counts from 0"),
         (("SOURCE", "--consolidate", "--shard", "first"), 2, "takes I/N"),
         (("SOURCE", "--consolidate", "--checker", "none"), 2, "goes with --model"),
-        (("nowhere", "--consolidate"), 1, "There is no folder, list or file nowhere"),
+        (("nowhere", "--consolidate"), 10, "There is no folder, list or file nowhere"),
         (("ftp://host/files", "--consolidate"), 1, "Known are: s3://"),
         (("SOURCE", "--consolidate", "--receipts", "/proc/none"), 1, "Cannot write receipts"),
         (("SOURCE", "--consolidate", "--metrics", "/proc/none/fleet.prom"), 1, "Cannot write"),
         (("SOURCE", "--consolidate", "--embedder", "no-such-model"), 1, "cannot be loaded"),
-        (("EMPTY", "--consolidate"), 10, ""),
+        (("EMPTY", "--consolidate"), 10, "There is no memory file in"),
+        (("EMPTY", "--consolidate", "--quiet"), 10, "There is no memory file in"),
+        (("TEXT", "--consolidate"), 10, "There is no memory file in"),
     ],
 )
 def test_what_makes_no_sense_ends_with_a_sentence_and_a_code(
@@ -399,7 +442,9 @@ def test_what_makes_no_sense_ends_with_a_sentence_and_a_code(
     path = agent_file(tmp_path / "agents" / "one.db")
     (tmp_path / "empty").mkdir()
     before = path.read_bytes()
-    named = {"SOURCE": str(path.parent), "EMPTY": str(tmp_path / "empty")}
+    text = tmp_path / "notes.txt"
+    text.write_text("These are notes,\nand no list of files.\n")
+    named = {"SOURCE": str(path.parent), "EMPTY": str(tmp_path / "empty"), "TEXT": str(text)}
     ended = cli("fleet", "maintain", *(named.get(one, one) for one in arguments), "--workers", 1)
     assert ended.code == code
     assert sentence in ended.err

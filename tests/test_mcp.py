@@ -202,17 +202,19 @@ def test_errors_are_sentences_with_what_can_be_done(filled: Path) -> None:
             await refusal(client, "undo", run_or_proposal="12345678"),
             await refusal(client, "feedback", memory_id="nobody", helpful=True),
             await refusal(client, "consolidate_decline", proposal_id="none", reason="So."),
+            await refusal(client, "remember", content="Plants need light."),
         ]
 
     said = over_a_pipe(conversation, filled, "--allow-writes")
     assert "There is no memory 'nobody'" in said[0]
     assert "slowwave list" in said[0]
     assert "not 'yesterday'" in said[1]
-    assert "greater than or equal to 1" in said[2]
+    assert said[2] == "limit: Input should be greater than or equal to 1."
     assert "its text is blank" in said[3]
     assert "There is no run or proposal" in said[4]
     assert "There is no memory" in said[5]
     assert "stale" in said[6]
+    assert said[7] == "text: Field required."
     assert not any("Traceback" in one for one in said)
 
 

@@ -226,6 +226,22 @@ def test_a_source_that_changed_makes_it_stale_and_nothing_is_applied(
     assert picture(waiting, WRITTEN) == before
 
 
+@pytest.mark.parametrize("keys", [["a"], ["d", "@#yes"]])
+def test_what_was_decided_at_another_screen_is_shown_so_and_waits_no_more(
+    keys: list[str], waiting: Path, embedder: SentenceEmbedder
+) -> None:
+    session = Session(Place(waiting, None), embedder, Choice((), None, False))
+    session.load()
+    drive(waiting, embedder, ["a", "n", "a"])
+    before = picture(waiting)
+    shown = drive(waiting, embedder, [*keys, "a"], session=session)
+    assert "It was decided elsewhere." in shown.said
+    assert f"{MERGE} waits no more: it was decided elsewhere meanwhile." in shown.said
+    assert f"1 of 3 · {MERGE} decided" in shown.lines[0]
+    assert session.summary() == "1 proposal waits."
+    assert picture(waiting) == before
+
+
 def test_while_a_run_holds_the_file_the_screen_says_so_and_goes_on(
     waiting: Path, embedder: SentenceEmbedder
 ) -> None:

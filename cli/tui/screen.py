@@ -189,7 +189,10 @@ class ReviewScreen(App[None]):
         if key is None or self.busy:
             return None
         if not self.session.is_open(key):
-            self._warn(f"It is {self.session.state_of(key)}; u takes the last decision back.")
+            state = self.session.state_of(key)
+            elsewhere = state == "decided"
+            back = f"It is {state}; u takes the last decision back."
+            self._warn("It was decided elsewhere." if elsewhere else back)
             return None
         return key
 

@@ -11,13 +11,14 @@ from typing import TYPE_CHECKING, Literal
 from slowwave.cli.deciding import Choice, carry_out_chosen, decline
 from slowwave.cli.memory_texts import counted
 from slowwave.cli.waiting import Waiting, read_queue, seen_again
+from slowwave.store.errors import NotFound
 
 if TYPE_CHECKING:
     from slowwave.cli.foreign import Place
     from slowwave.consolidation.vectors.embedder import Embedder
     from slowwave.store.file import MemoryFile
 
-State = Literal["waits", "stale", "applied", "edited", "declined"]
+State = Literal["waits", "stale", "applied", "edited", "declined", "decided"]
 
 
 @dataclass(frozen=True)
@@ -54,6 +55,8 @@ class Session:
     clock: Callable[[], datetime] = lambda: datetime.now(UTC)
     queue: dict[str, Waiting] = field(default_factory=dict)
     steps: list[Step] = field(default_factory=list)
+    # What waits no more, though nothing was decided about it here.
+    elsewhere: set[str] = field(default_factory=set)
 
     def load(self) -> None:
         """Read what waits. Raises `StoreError`."""
@@ -67,6 +70,8 @@ class Session:
         for step in self.steps:
             if step.waiting.id == key:
                 return step.state
+        if key in self.elsewhere:
+            return "decided"
         return "stale" if self.queue[key].stale else "waits"
 
     def is_open(self, key: str) -> bool:
@@ -84,7 +89,10 @@ class Session:
     def decline(self, key: str, reason: str) -> Done:
         """Decline it, for good. Raises `StoreError`."""
         waiting = self.queue[key]
-        decline(self.place, _this(key), reason.strip() or None)
+        try:
+            decline(self.place, _this(key), reason.strip() or None)
+        except NotFound as error:
+            raise self._found_missing(waiting, error) from None
         self.steps.append(Step(waiting, "declined", None))
         return Done(f"Declined {key[:8]}. It is not proposed again.", key)
 
@@ -114,7 +122,10 @@ class Session:
 
     def _carry_out(self, key: str, words: str | None) -> Done:
         waiting = self.queue[key]
-        decided = carry_out_chosen(self.place, _this(key), words, self.embedder)
+        try:
+            decided = carry_out_chosen(self.place, _this(key), words, self.embedder)
+        except NotFound as error:
+            raise self._found_missing(waiting, error) from None
         (result,) = decided.results
         if result.state != "applied":
             # What became of its memories meanwhile is shown, too.
@@ -124,8 +135,14 @@ class Session:
         self._look_again(waiting)
         return Done(f"Applied {key[:8]}. Take it back with u.", key)
 
+    def _found_missing(self, waiting: Waiting, error: NotFound) -> NotFound:
+        self._look_again(waiting)
+        if waiting.id not in self.elsewhere:
+            return error
+        return NotFound(f"{waiting.id[:8]} waits no more: it was decided elsewhere meanwhile.")
+
     def _look_again(self, changed: Waiting) -> None:
-        """Look once more at what is about a memory that was changed."""
+        """Look once more at what waits, and at what is about a memory that was changed."""
         from slowwave.store.file import open_reading
 
         touched = set(changed.kept.proposal.sources)
@@ -133,6 +150,7 @@ class Session:
             one for one in self.queue.values() if not touched.isdisjoint(one.kept.proposal.sources)
         ]
         with self.place.reading() as memory_file, open_reading(memory_file) as opened:
+            self.elsewhere = set(self.queue) - {one.id for one in read_queue(opened)}
             for one in about:
                 seen = seen_again(opened, one)
                 # Of what is decided its own run changed the memories.

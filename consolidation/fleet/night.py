@@ -79,9 +79,15 @@ class Worker:
 
     def in_place(self, item: Item, path: Path, now: datetime) -> Receipt:
         """Do the night of a file on the disk, and read from it what became of it."""
+        return _without_names(self._in_place(item, path, now), str(path.resolve()), str(path))
+
+    def _in_place(self, item: Item, path: Path, now: datetime) -> Receipt:
         if not path.exists():
             return _gone(item)
         if is_of_another_program(path):
+            if item.last_run is not None:
+                said = "a run was made in it before, and it is no memory file any more"
+                return Receipt(item.key, "unusable", said, last_run=item.last_run)
             # It is not opened again before it changes.
             basis = self.idle_marks(path, now).key
             said = "it is no memory file of slowwave's"
@@ -134,6 +140,15 @@ class Worker:
         finally:
             self._interruption.close()
             _give_back(writer)
+
+
+def _without_names(receipt: Receipt, *names: str) -> Receipt:
+    """Say FILE for its names, so that what is wrong with many files is one reason."""
+    if (why := receipt.why) is None:
+        return receipt
+    for name in names:
+        why = why.replace(name, "FILE")
+    return replace(receipt, why=why)
 
 
 def _gone(item: Item) -> Receipt:

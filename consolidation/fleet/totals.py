@@ -48,6 +48,8 @@ class Totals:
     unreadable: list[str] = field(default_factory=list)
     # (what became of them, why) to how many, and the first of them by name.
     troubles: dict[tuple[Became, str], tuple[int, list[str]]] = field(default_factory=dict)
+    # The first of those that are not there.
+    gone: list[str] = field(default_factory=list)
     _longest: list[tuple[float, str]] = field(default_factory=list)
     _largest: list[tuple[int, str]] = field(default_factory=list)
 
@@ -60,7 +62,9 @@ class Totals:
             why = (receipt.became, receipt.why or "no reason is known")
             count, keys = self.troubles.get(why, (0, []))
             self.troubles[why] = count + 1, [*keys, receipt.key][:MOST_NAMED]
-        if receipt.became != "unchanged":
+        if receipt.became == "gone":
+            self.gone = [*self.gone, receipt.key][:MOST_NAMED]
+        if receipt.became not in ("unchanged", "gone"):
             _keep(self._longest, (receipt.seconds, receipt.key))
         _keep(self._largest, (receipt.tokens_after or 0, receipt.key))
 
@@ -73,6 +77,11 @@ class Totals:
     def largest(self) -> list[tuple[str, int]]:
         """The files that hold the most, and tokens."""
         return [(key, tokens) for tokens, key in sorted(self._largest, reverse=True) if tokens]
+
+    @property
+    def memory_files(self) -> int:
+        """How many of the files are there, and are not another program's."""
+        return self.files - self.became["gone"] - self.became["foreign"]
 
     @property
     def in_trouble(self) -> int:

@@ -149,8 +149,9 @@ class Archive:
             # A column that is not there is left out without a word, and then missed here.
             return parquet.read_table(io.BytesIO(data), columns=names).select(names)
         except (pyarrow.ArrowException, KeyError, ValueError, OSError, Gone) as error:
+            why = str(error).rstrip(". ") or "it is gone"
             raise StoreError(
-                f"The receipts {self.place}/{key} cannot be read: {error or 'it is gone'}.",
+                f"The receipts {self.place}/{key} cannot be read: {why}.",
                 "What they said is found out again by a night without that file.",
             ) from error
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 import os
 import re
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from fnmatch import translate
 from pathlib import Path, PurePosixPath
 
-from slowwave.store.errors import StoreError
+from slowwave.store.errors import StoreError, UnusableFile
 from slowwave.store.validate import is_database
 
 from .disk import version_of
@@ -51,7 +51,7 @@ class Source:
 
 
 def source_of(named: str) -> Source:
-    """Return what a name stands for. Raises `StoreError` if nothing is there."""
+    """Return what a name stands for. Raises `UnusableFile` if nothing is there."""
     if is_bucket(named):
         return _bucket(named)
     if "://" in named:
@@ -63,15 +63,17 @@ def source_of(named: str) -> Source:
         return _listed(named, Path.cwd(), lines)
     path = Path(named)
     if path.is_dir():
-        return Source(named, str(path.absolute()), False, False, lambda: _in_folder(path))
+        return Source(
+            named, str(path.absolute()), False, False, lambda: _each_once(_in_folder(path))
+        )
     if path.is_file():
         if is_database(path):
             return _listed(named, path.absolute().parent, [path.name])
         return _listed(named, path.absolute().parent, _lines_of(path))
     if _WILD.search(named):
         base = _before_wild(named)
-        return Source(named, str(base), False, True, lambda: _matching(named, base))
-    raise StoreError(
+        return Source(named, str(base), False, True, lambda: _each_once(_matching(named, base)))
+    raise UnusableFile(
         f"There is no folder, list or file {named}.",
         "SOURCE is a folder, a pattern in quotes, a list of paths (- for stdin), or a bucket.",
     )
@@ -110,24 +112,24 @@ def _of_one_part(wild: str) -> str:
     return inner.replace(".*", "[^/]*")
 
 
-def _in_folder(folder: Path) -> Iterator[Listed]:
+def _in_folder(folder: Path) -> Iterator[tuple[str, Path]]:
     for place, folders, files in os.walk(folder, onerror=_refuse):
         folders[:] = sorted(one for one in folders if not one.startswith("."))
         for name in sorted(files):
             path = Path(place) / name
             if _is_named_so(name) and not name.startswith(".") and path.is_file():
-                yield _on_disk(path.relative_to(folder).as_posix(), path)
+                yield path.relative_to(folder).as_posix(), path
 
 
 def _refuse(error: OSError) -> None:
     raise StoreError(f"Cannot look into {error.filename}: {error.strerror}.") from error
 
 
-def _matching(named: str, base: Path) -> Iterator[Listed]:
+def _matching(named: str, base: Path) -> Iterator[tuple[str, Path]]:
     wild = Path(named).absolute().relative_to(base).as_posix()
     for path in sorted(base.glob(wild)):
         if path.is_file() and not path.name.endswith(_MIRROR):
-            yield _on_disk(path.relative_to(base).as_posix(), path)
+            yield path.relative_to(base).as_posix(), path
 
 
 def _before_wild(named: str) -> Path:
@@ -143,7 +145,7 @@ def _before_wild(named: str) -> Path:
 def _listed(named: str, base: Path, lines: list[str]) -> Source:
     keys = list(dict.fromkeys(line.strip() for line in lines if line.strip()))
     return Source(
-        named, str(base), False, True, lambda: (_on_disk(one, base / one) for one in keys)
+        named, str(base), False, True, lambda: _each_once((one, base / one) for one in keys)
     )
 
 
@@ -156,11 +158,17 @@ def _lines_of(path: Path) -> list[str]:
         ) from error
 
 
-def _on_disk(key: str, path: Path) -> Listed:
-    try:
-        return Listed(key, version_of(path))
-    except OSError:
-        return Listed(key, _NOT_THERE)
+def _each_once(found: Iterable[tuple[str, Path]]) -> Iterator[Listed]:
+    """List each file by the first of its names: by two, workers would meet at its lock."""
+    seen: set[tuple[int, int]] = set()
+    for key, path in found:
+        try:
+            status = path.stat()
+            if (which := (status.st_dev, status.st_ino)) not in seen:
+                seen.add(which)
+                yield Listed(key, version_of(path))
+        except OSError:
+            yield Listed(key, _NOT_THERE)
 
 
 def _is_named_so(name: str) -> bool:
