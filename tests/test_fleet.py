@@ -104,17 +104,20 @@ def test_two_shards_do_what_one_process_does_and_none_does_it_twice(
 def test_worker_processes_that_are_killed_cost_no_file_its_night(
     tmp_path: Path, rounds: Rounds, figures: Figures
 ) -> None:
-    kills = rounds(1, 20)
-    files = fleet_of(tmp_path / "agents", 2 + kills)
-    (tmp_path / "driver").write_text(str(os.getpid()))
-    totals = nightly(tmp_path / "agents", deadly_writer(tmp_path, kills), workers=2)
-    assert len(list(tmp_path.glob("killed-*"))) == kills
-    figures.add("workers of fleets killed", kills)
-    assert totals.became == {"done": 2 + kills}
-    # The one that was killed had applied them, and said nothing.
-    assert totals.applied == sum(len(applied(one)) for one in files)
-    assert all(len(applied(one)) == len(set(applied(one))) for one in files)
-    assert sorted(told_runs(tmp_path / "agents" / RECEIPTS).values()) == sorted(map(runs_of, files))
+    for turn in range(rounds(1, 20)):
+        folder = tmp_path / str(turn)
+        folder.mkdir()
+        files = fleet_of(folder / "agents", 3)
+        (folder / "driver").write_text(str(os.getpid()))
+        totals = nightly(folder / "agents", deadly_writer(folder, 1), workers=2)
+        assert len(list(folder.glob("killed-*"))) == 1
+        figures.add("workers of fleets killed")
+        assert totals.became == {"done": 3}
+        # The one that was killed had applied them, and said nothing.
+        assert totals.applied == sum(len(applied(one)) for one in files)
+        assert all(len(applied(one)) == len(set(applied(one))) for one in files)
+        receipts = told_runs(folder / "agents" / RECEIPTS)
+        assert sorted(receipts.values()) == sorted(map(runs_of, files))
 
 
 def test_a_file_whose_worker_always_ends_is_lost_and_the_others_are_done(
