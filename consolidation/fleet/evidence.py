@@ -15,7 +15,7 @@ from slowwave.store.file import open_reading
 from slowwave.store.fleet.disk import version_of
 from slowwave.store.fleet.receipt import Became, Receipt
 from slowwave.store.ledger import Run, count_states, read_runs
-from slowwave.store.memories import chosen_tenants, count_memories
+from slowwave.store.memories import consolidated_tenants, count_memories
 
 from .orders import OPTION, Item
 
@@ -127,7 +127,7 @@ def _counts(path: Path, runs: Sequence[Run], outcome: Outcome | None) -> tuple[C
     after = _reported(runs[-1], "after")
     if None in after:
         with open_reading(path) as file:
-            counted = count_memories(file, chosen_tenants(file, ()), count_tokens)
+            counted = count_memories(file, consolidated_tenants(file, ()), count_tokens)
         after = counted.active, counted.tokens
     return _reported(runs[0], "before"), after
 

@@ -63,7 +63,9 @@ class KnownMemories:
         vectors = TextVectors(memories, kept)
         vectors.complete(embedder, self.computed.extend, progress)
         self._memories = list(memories)
-        self._vectors = list(vectors.of(memories)) if memories else []
+        # Of what was there, shape (n, d), None if that is nothing; and of what was added since.
+        self._vectors = vectors.of(memories) if memories else None
+        self._added: list[NDArray[np.float32]] = []
 
     @cached_property
     def _coverage(self) -> Coverage:
@@ -98,7 +100,7 @@ class KnownMemories:
     def add(self, memory: Memory, vector: NDArray[np.float32]) -> None:
         """Take in what the run has stored."""
         self._memories.append(memory)
-        self._vectors.append(vector)
+        self._added.append(vector)
 
     def change(self, memory: Memory) -> None:
         """Take in that the run has changed a memory, its text aside."""
@@ -125,7 +127,9 @@ class KnownMemories:
 
         if not self._memories:
             return []
-        found = np.stack(self._vectors) @ vector
+        there = () if self._vectors is None else (self._vectors @ vector,)
+        added = (np.stack(self._added) @ vector,) if self._added else ()
+        found = np.concatenate((*there, *added))
         order = np.argsort(-found, kind="stable")[:most]
         return [(float(found[at]), self._memories[at]) for at in order if found[at] >= least]
 
