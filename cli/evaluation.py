@@ -14,12 +14,20 @@ from slowwave.consolidation.vectors.embedder import DEFAULT_MODEL, SentenceEmbed
 
 from .foreign import FormatOption, StateOption, place_of
 from .memory_texts import counted
+from .model_options import (
+    ApiBaseOption,
+    CheckerOption,
+    MaxCallsOption,
+    MaxCostOption,
+    ModelOption,
+)
 from .output import Output
 from .progress import shown_progress
 from .settings import (
     ConfigOption,
     EmbedderOption,
     FileArgument,
+    IncludeProtectedOption,
     JsonOption,
     QuietOption,
     TenantsOption,
@@ -50,13 +58,7 @@ def eval_(
         str, typer.Option(metavar="OPERATIONS", help=f"Some of {','.join(OPERATIONS)}.")
     ] = ",".join(OPERATIONS),
     tenant: TenantsOption = None,
-    include_protected: Annotated[
-        bool,
-        typer.Option(
-            "--include-protected",
-            help="Let human, pinned and core memories be superseded, too.",
-        ),
-    ] = False,
+    include_protected: IncludeProtectedOption = False,
     embedder: EmbedderOption = DEFAULT_MODEL,
     ask: Annotated[
         bool,
@@ -64,28 +66,14 @@ def eval_(
             "--ask", help="Ask the --model, as the night would; else the night is tried without."
         ),
     ] = False,
-    model: Annotated[
-        str | None,
-        typer.Option(metavar="NAME", help="litellm's name of a model for the night."),
-    ] = None,
-    api_base: Annotated[
-        str | None, typer.Option(metavar="URL", help="Where the model is served.")
-    ] = None,
-    checker: Annotated[
-        str | None,
-        typer.Option(metavar="NAME|none", help="Who gives a second opinion on what it wrote."),
-    ] = None,
+    model: ModelOption = None,
+    api_base: ApiBaseOption = None,
+    checker: CheckerOption = None,
     replay: Annotated[
         Path | None, typer.Option(metavar="PATH", help="Answers on record, in place of a model.")
     ] = None,
-    max_calls: Annotated[
-        int | None,
-        typer.Option(metavar="N", min=0, help="Requests to the model at the most, retries too."),
-    ] = None,
-    max_cost: Annotated[
-        float | None,
-        typer.Option(metavar="USD", min=0, help="No call that could take it above that in USD."),
-    ] = None,
+    max_calls: MaxCallsOption = None,
+    max_cost: MaxCostOption = None,
     format: FormatOption = None,
     state: StateOption = None,
     config: ConfigOption = None,

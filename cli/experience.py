@@ -16,6 +16,13 @@ from .exits import Code
 from .foreign import refuse_foreign
 from .importing import reading
 from .memory_texts import counted
+from .model_options import (
+    ApiBaseOption,
+    MaxCallsOption,
+    MaxCostOption,
+    MaxTokensOption,
+    ModelOption,
+)
 from .output import Output, clean
 from .settings import ConfigOption, FileArgument, JsonOption, QuietOption
 from .writers import make_writer
@@ -51,23 +58,11 @@ def experience(
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="With compress: show it; no model is asked.")
     ] = False,
-    model: Annotated[
-        str | None,
-        typer.Option(metavar="NAME", help="litellm's name of a model; without it none is asked."),
-    ] = None,
-    api_base: Annotated[
-        str | None, typer.Option(metavar="URL", help="Where the model is served.")
-    ] = None,
-    max_calls: Annotated[
-        int | None, typer.Option(metavar="N", min=0, help="Requests to the model at the most.")
-    ] = None,
-    max_tokens: Annotated[
-        int | None,
-        typer.Option(metavar="N", min=0, help="No call that could take the run above it."),
-    ] = None,
-    max_cost: Annotated[
-        float | None, typer.Option(metavar="USD", min=0, help="The same in USD.")
-    ] = None,
+    model: ModelOption = None,
+    api_base: ApiBaseOption = None,
+    max_calls: MaxCallsOption = None,
+    max_tokens: MaxTokensOption = None,
+    max_cost: MaxCostOption = None,
     embedder: Annotated[
         str,
         typer.Option(metavar="NAME|PATH", help="A sentence-transformers model on this machine."),

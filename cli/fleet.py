@@ -22,9 +22,23 @@ from slowwave.consolidation.vectors.embedder import DEFAULT_MODEL
 from .exits import Code
 from .fleet_account import account_as_json, account_as_text, refuse_metrics, write_metrics
 from .fleet_worker import prepare_worker, settings_of_workers, utc_now, writer_of
+from .model_options import (
+    ApiBaseOption,
+    CheckerOption,
+    MaxCostOption,
+    MaxTimeOption,
+    ModelOption,
+)
 from .output import Output, clean
 from .progress import shown_progress
-from .settings import ConfigOption, JsonOption, QuietOption, beside_source, is_on_command_line
+from .settings import (
+    ConfigOption,
+    IncludeProtectedOption,
+    JsonOption,
+    QuietOption,
+    beside_source,
+    is_on_command_line,
+)
 from .signals import signals_of_this_command
 from .writers import operations_of
 
@@ -107,22 +121,9 @@ def fleet_maintain(
         str,
         typer.Option(metavar="NAME|PATH", help="A sentence-transformers model on this machine."),
     ] = DEFAULT_MODEL,
-    model: Annotated[
-        str | None,
-        typer.Option(
-            metavar="NAME", help="litellm's name of a model; without it no model is asked."
-        ),
-    ] = None,
-    api_base: Annotated[
-        str | None, typer.Option(metavar="URL", help="Where the model is served.")
-    ] = None,
-    checker: Annotated[
-        str | None,
-        typer.Option(
-            metavar="NAME|none",
-            help="Who gives a second opinion on what the model wrote; by default the model itself.",
-        ),
-    ] = None,
+    model: ModelOption = None,
+    api_base: ApiBaseOption = None,
+    checker: CheckerOption = None,
     concurrency: Annotated[
         int, typer.Option(metavar="N", min=1, max=64, help="Model calls at once, of each worker.")
     ] = 4,
@@ -134,24 +135,9 @@ def fleet_maintain(
         int | None,
         typer.Option(metavar="N", min=0, help="No call that could take all together above it."),
     ] = None,
-    max_cost: Annotated[
-        float | None,
-        typer.Option(
-            metavar="USD", min=0, help="The same in USD; nothing is asked if no price is known."
-        ),
-    ] = None,
-    max_time: Annotated[
-        float | None,
-        typer.Option(
-            metavar="SECONDS", min=0, help="No call after so many seconds; those under way end."
-        ),
-    ] = None,
-    include_protected: Annotated[
-        bool,
-        typer.Option(
-            "--include-protected", help="Let human, pinned and core memories be superseded, too."
-        ),
-    ] = False,
+    max_cost: MaxCostOption = None,
+    max_time: MaxTimeOption = None,
+    include_protected: IncludeProtectedOption = False,
     review: Annotated[
         Review,
         typer.Option(

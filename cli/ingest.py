@@ -24,6 +24,16 @@ from .conversation_files import read_files
 from .exits import Code
 from .foreign import refuse_foreign
 from .ingest_report import as_json, as_text
+from .model_options import (
+    ApiBaseOption,
+    ConcurrencyOption,
+    MaxCallsOption,
+    MaxCostOption,
+    MaxTimeOption,
+    MaxTokensOption,
+    RecordOption,
+    ReplayOption,
+)
 from .output import Output
 from .progress import shown_progress
 from .settings import (
@@ -161,46 +171,14 @@ def ingest(
             metavar="NAME", help="litellm's name of a model; without it rules choose sentences."
         ),
     ] = None,
-    api_base: Annotated[
-        str | None, typer.Option(metavar="URL", help="Where the model is served.")
-    ] = None,
-    record: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="PATH", help="Add each prompt with its answer to a file, as a JSON line."
-        ),
-    ] = None,
-    replay: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="PATH",
-            help="Answer from such a file, without network or key; what it does not know goes to "
-            "PATH.missing, or with --record to the model.",
-        ),
-    ] = None,
-    concurrency: Annotated[
-        int, typer.Option(metavar="N", min=1, max=64, help="Model calls at once.")
-    ] = 4,
-    max_calls: Annotated[
-        int | None,
-        typer.Option(metavar="N", min=0, help="Requests to the model at the most, retries too."),
-    ] = None,
-    max_tokens: Annotated[
-        int | None,
-        typer.Option(metavar="N", min=0, help="No call that could take the run above it."),
-    ] = None,
-    max_cost: Annotated[
-        float | None,
-        typer.Option(
-            metavar="USD", min=0, help="The same in USD; nothing is asked if no price is known."
-        ),
-    ] = None,
-    max_time: Annotated[
-        float | None,
-        typer.Option(
-            metavar="SECONDS", min=0, help="No call after so many seconds; those under way end."
-        ),
-    ] = None,
+    api_base: ApiBaseOption = None,
+    record: RecordOption = None,
+    replay: ReplayOption = None,
+    concurrency: ConcurrencyOption = 4,
+    max_calls: MaxCallsOption = None,
+    max_tokens: MaxTokensOption = None,
+    max_cost: MaxCostOption = None,
+    max_time: MaxTimeOption = None,
     config: ConfigOption = None,
     json: JsonOption = False,
     quiet: QuietOption = False,

@@ -21,6 +21,18 @@ from .foreign import FormatOption, StateOption, place_of
 from .gates import Gates
 from .log_lines import LogFormat, log_lines
 from .metrics import refuse_unwritable_metrics
+from .model_options import (
+    ApiBaseOption,
+    CheckerOption,
+    ConcurrencyOption,
+    MaxCallsOption,
+    MaxCostOption,
+    MaxTimeOption,
+    MaxTokensOption,
+    ModelOption,
+    RecordOption,
+    ReplayOption,
+)
 from .night import Night
 from .output import Output
 from .report_file import refuse_unwritable
@@ -29,6 +41,7 @@ from .settings import (
     ConfigOption,
     EmbedderOption,
     FilesArgument,
+    IncludeProtectedOption,
     JsonOption,
     QuietOption,
     TenantsOption,
@@ -162,37 +175,11 @@ def maintain(
     ] = ",".join(OPERATIONS),
     tenant: TenantsOption = None,
     embedder: EmbedderOption = DEFAULT_MODEL,
-    model: Annotated[
-        str | None,
-        typer.Option(
-            metavar="NAME", help="litellm's name of a model; without it no model is asked."
-        ),
-    ] = None,
-    api_base: Annotated[
-        str | None, typer.Option(metavar="URL", help="Where the model is served.")
-    ] = None,
-    checker: Annotated[
-        str | None,
-        typer.Option(
-            metavar="NAME|none",
-            help="Who gives a second opinion on what the model wrote; by default the model itself. "
-            "Reached at --api-base, too, if it is of the same provider.",
-        ),
-    ] = None,
-    record: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="PATH", help="Add each prompt with its answer to a file, as a JSON line."
-        ),
-    ] = None,
-    replay: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="PATH",
-            help="Answer from such a file, without network or key; what it does not know goes to "
-            "PATH.missing, or with --record to the model.",
-        ),
-    ] = None,
+    model: ModelOption = None,
+    api_base: ApiBaseOption = None,
+    checker: CheckerOption = None,
+    record: RecordOption = None,
+    replay: ReplayOption = None,
     ask: Annotated[
         bool,
         typer.Option(
@@ -201,35 +188,12 @@ def maintain(
             "the real run can take the answers from there.",
         ),
     ] = False,
-    concurrency: Annotated[
-        int, typer.Option(metavar="N", min=1, max=64, help="Model calls at once.")
-    ] = 4,
-    max_calls: Annotated[
-        int | None,
-        typer.Option(metavar="N", min=0, help="Requests to the model at the most, retries too."),
-    ] = None,
-    max_tokens: Annotated[
-        int | None,
-        typer.Option(metavar="N", min=0, help="No call that could take the run above it."),
-    ] = None,
-    max_cost: Annotated[
-        float | None,
-        typer.Option(
-            metavar="USD", min=0, help="The same in USD; nothing is asked if no price is known."
-        ),
-    ] = None,
-    max_time: Annotated[
-        float | None,
-        typer.Option(
-            metavar="SECONDS", min=0, help="No call after so many seconds; those under way end."
-        ),
-    ] = None,
-    include_protected: Annotated[
-        bool,
-        typer.Option(
-            "--include-protected", help="Let human, pinned and core memories be superseded, too."
-        ),
-    ] = False,
+    concurrency: ConcurrencyOption = 4,
+    max_calls: MaxCallsOption = None,
+    max_tokens: MaxTokensOption = None,
+    max_cost: MaxCostOption = None,
+    max_time: MaxTimeOption = None,
+    include_protected: IncludeProtectedOption = False,
     review: Annotated[
         Review,
         typer.Option(

@@ -12,6 +12,12 @@ import typer
 from slowwave.consolidation.vectors.embedder import DEFAULT_MODEL, SentenceEmbedder
 
 from .foreign import refuse_foreign
+from .model_options import (
+    ApiBaseOption,
+    CheckerOption,
+    ConcurrencyOption,
+    MaxCostOption,
+)
 from .output import Output, clean
 from .settings import ConfigOption, FileArgument, JsonOption, QuietOption, is_on_command_line
 from .writers import make_writer
@@ -75,19 +81,9 @@ def mcp(
             help="litellm's name of a model, which consolidate_run asks; without it none is asked.",
         ),
     ] = None,
-    api_base: Annotated[
-        str | None, typer.Option(metavar="URL", help="Where the model is served.")
-    ] = None,
-    checker: Annotated[
-        str | None,
-        typer.Option(
-            metavar="NAME|none",
-            help="Who gives a second opinion on what the model wrote; by default the model itself.",
-        ),
-    ] = None,
-    concurrency: Annotated[
-        int, typer.Option(metavar="N", min=1, max=64, help="Model calls at once.")
-    ] = 4,
+    api_base: ApiBaseOption = None,
+    checker: CheckerOption = None,
+    concurrency: ConcurrencyOption = 4,
     max_calls: Annotated[
         int | None,
         typer.Option(metavar="N", min=0, help="Requests at the most in one consolidate_run."),
@@ -95,12 +91,7 @@ def mcp(
     max_tokens: Annotated[
         int | None, typer.Option(metavar="N", min=0, help="Tokens at the most in one.")
     ] = None,
-    max_cost: Annotated[
-        float | None,
-        typer.Option(
-            metavar="USD", min=0, help="The same in USD; nothing is asked if no price is known."
-        ),
-    ] = None,
+    max_cost: MaxCostOption = None,
     max_time: Annotated[
         float | None,
         typer.Option(metavar="SECONDS", min=0, help="No call after so many seconds of one."),

@@ -220,6 +220,12 @@ EmbedderOption = Annotated[
     str,
     typer.Option(metavar="NAME|PATH", help="A sentence-transformers model on this machine."),
 ]
+IncludeProtectedOption = Annotated[
+    bool,
+    typer.Option(
+        "--include-protected", help="Let human, pinned and core memories be superseded, too."
+    ),
+]
 ConfigOption = Annotated[
     Path | None,
     typer.Option(
