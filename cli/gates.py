@@ -52,7 +52,7 @@ class Gates:
         """Return the first gate that is closed; None if all are open. Raises `StoreError`."""
         from slowwave.store.file import open_reading
         from slowwave.store.gates import count_new, last_run
-        from slowwave.store.memories import chosen_tenants
+        from slowwave.store.memories import consolidated_tenants
 
         with open_reading(file) as opened:
             if self.min_interval is not None:
@@ -61,7 +61,7 @@ class Gates:
                     return closed
             if self.min_new is not None:
                 return self._too_few(
-                    self.min_new, count_new(opened, chosen_tenants(opened, tenants))
+                    self.min_new, count_new(opened, consolidated_tenants(opened, tenants))
                 )
         return None
 

@@ -315,14 +315,14 @@ def _without_stale(
         return outcome
     from slowwave.consolidation.text.token_count import count_tokens
     from slowwave.store.file import open_reading
-    from slowwave.store.memories import chosen_tenants, count_memories
+    from slowwave.store.memories import consolidated_tenants, count_memories
 
     results = [
         replace(one, state="stale", why=stale[one.proposal.id]) if one.proposal.id in stale else one
         for one in outcome.results
     ]
     with open_reading(memory_file) as file:
-        after = count_memories(file, chosen_tenants(file, tenants), count_tokens)
+        after = count_memories(file, consolidated_tenants(file, tenants), count_tokens)
     return replace(outcome, results=tuple(results), after=after)
 
 

@@ -338,3 +338,9 @@ def test_of_two_at_once_the_second_sees_what_the_first_wrote(org: Path) -> None:
         publish(one, Asking("architect", MARCH.isoformat()), "port", PORT)
         with pytest.raises(NotAllowed):
             publish(other, Asking("coder", MARCH.isoformat()), "port", MOVED)
+
+
+def test_a_shared_fact_is_nothing_new_that_a_night_waits_for(org: Path, cli: Cli) -> None:
+    cli("shared", org, "publish", "billing-port", PORT, "--author", "aino")
+    ended = cli("maintain", org, "--consolidate", "--min-new", "1", "--json")
+    assert ended.json["gate"]["found"] == 0
