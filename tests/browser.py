@@ -69,9 +69,9 @@ class Browser:
         size = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": False}
         self.call("Emulation.setDeviceMetricsOverride", **size)
         self.call("Page.navigate", url=path.as_uri())
-        while self.value("document.readyState") != "complete" or not self.value(
-            f"location.href === {json.dumps(path.as_uri())}"
-        ):
+        # In one expression: between two, the page before could give way to this one.
+        there = f"location.href === {json.dumps(path.as_uri())}"
+        while not self.value(f"{there} && document.readyState === 'complete'"):
             pass
 
     def value(self, expression: str) -> Any:
