@@ -6,28 +6,16 @@ same as far as the plan; there the dry run ends.
 
 from __future__ import annotations
 
-from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 
-from slowwave.store.errors import StoreError
 from slowwave.store.file import maintenance_lock
-from slowwave.store.records import timestamp
 
-from .errors import ConsolidationError
 from .options import CycleOptions
 from .progress import Progress
-from .running.age_plan import AgePlan
-from .running.ageing_phases import AgeingPhases
-from .running.ending import close_run, end_if_interrupted, purge_after_run
-from .running.execute import carry_out_plan
 from .running.outcome import Outcome
-from .running.preflight import Preflight
 from .running.rehearsal import rehearse
-from .running.run_in_file import RunInFile
-from .running.save_findings import save_findings
-from .running.set_aside import SetAside, set_aside_outdated
-from .running.survey import Surveyor
+from .running.stages import EndedEarly, Stages
 from .runtime.interruption import Interruption
 from .vectors.embedder import Embedder
 from .writing.writer import Writer
@@ -55,34 +43,21 @@ def run_cycle(
     """
     progress = progress or Progress()
     interruption = interruption or Interruption()
-    surveyor = Surveyor(path, options, embedder, writer, now, progress)
     if dry_run:
-        age_plan = AgePlan(path, options, now)
-        return rehearse(path, surveyor, age_plan, embedder, writer, options, progress, interruption)
+        return rehearse(path, options, embedder, writer, now, progress, interruption)
     with maintenance_lock(path):
-        preflight = Preflight(path, options.keep_backups, now)
-        run = RunInFile(path, embedder, writer, now, options.shown, preflight)
-        ageing = AgeingPhases(path, options, now, preflight, interruption)
-        with end_if_interrupted(run, interruption):
-            preflight.bring_up_to_date()
-            ageing.expire()
-        if not ageing.goes_on:
-            return ageing.ended_early()
-        outdated: tuple[SetAside, ...] = ()
+        stages = Stages(path, options, embedder, writer, now, progress, interruption)
         try:
-            with ageing.telling(), end_if_interrupted(run, interruption):
-                if options.consolidate:
-                    outdated = set_aside_outdated(path, options.tenants, preflight, timestamp(now))
-                survey = surveyor.survey(run)
-                executed = carry_out_plan(
-                    run, survey, surveyor, options.review, progress, interruption
-                )
-        except (StoreError, ConsolidationError) as error:
-            return ageing.ended_early(error)
-        outcome = ageing.added_to(close_run(path, run, survey, executed, interruption))
-        outcome = ageing.limit(replace(outcome, set_aside=outdated))
-        outcome = purge_after_run(path, outcome, survey, now, interruption)
+            stages.bring_up_to_date()
+            stages.expire()
+            survey = stages.survey()
+            executed = stages.carry_out(survey)
+        except EndedEarly as early:
+            return early.outcome
+        outcome = stages.close_run(survey, executed)
+        outcome = stages.limit(outcome)
+        outcome = stages.purge(outcome, survey)
         found = survey.found
-        # The next survey needs the room.
+        # The look that may follow needs the room.
         del survey
-        return save_findings(surveyor, found, outcome, preflight, interruption)
+        return stages.save_findings(outcome, found)

@@ -105,16 +105,6 @@ def take_out(
     return going
 
 
-def taken_out(file: MemoryFile, run_id: str) -> frozenset[str]:
-    """Return the ids of what a run of a phase took out."""
-    rows = file.db.conn.execute(
-        "SELECT json_extract(row_key, '$.id') FROM journal "
-        "WHERE run_id = ? AND table_name = 'memories'",
-        [run_id],
-    )
-    return frozenset(row[0] for row in rows)
-
-
 def seconds_of(file: MemoryFile, moment: str) -> int:
     """Return a moment, as the file writes it, in seconds since 1970."""
     return int(file.value("SELECT strftime('%s', ?)", [moment]))

@@ -70,6 +70,16 @@ def keep_images(file: MemoryFile, run_id: str, table: str, keys: Sequence[Row]) 
     _record(file, run_id, "", table, entries)
 
 
+def journaled_memories(file: MemoryFile, run_id: str) -> frozenset[str]:
+    """Return the ids of the memories whose rows a run changed or deleted."""
+    rows = file.db.conn.execute(
+        "SELECT json_extract(row_key, '$.id') FROM journal "
+        "WHERE run_id = ? AND table_name = 'memories'",
+        [run_id],
+    )
+    return frozenset(row[0] for row in rows)
+
+
 def drop_unused_entities(file: MemoryFile, entities: Sequence[int]) -> None:
     """Remove those of the names that runs found and nothing mentions any more."""
     file.db.conn.execute(

@@ -85,9 +85,8 @@ class Needs:
     program has written, it is looked up again.
     """
 
-    def __init__(self, file: MemoryFile, now: datetime) -> None:
+    def __init__(self, now: datetime) -> None:
         """Read nothing yet."""
-        self._file = file
         self.limit = timestamp(now - timedelta(days=KEPT_DAYS))
         self._seen: int | None = None
         self._review: set[str] = set()
@@ -103,13 +102,13 @@ class Needs:
             return "undo"
         return "lineage" if row["needed_by_lineage"] else None
 
-    def look_again(self) -> None:
+    def look_again(self, file: MemoryFile) -> None:
         """Look up what is needed, if another program has written since."""
-        version = self._file.value("PRAGMA data_version")
+        version = file.value("PRAGMA data_version")
         if version != self._seen:
             self._seen = version
-            self._review = {row["id"] for row in self._file.rows(_UNDER_REVIEW)}
-            found = self._file.db.conn.execute(_UNDOABLE, {"limit": self.limit})
+            self._review = {row["id"] for row in file.rows(_UNDER_REVIEW)}
+            found = file.db.conn.execute(_UNDOABLE, {"limit": self.limit})
             self._undo = {row[0] for row in found}
 
 
@@ -117,7 +116,7 @@ def find_purgeable(file: MemoryFile, tenants: Sequence[str], now: datetime) -> P
     """Return which superseded memories of the tenants may be deleted."""
     chosen = "AND tenant IN (SELECT value FROM json_each(?)) ORDER BY id"
     rows = file.rows(f"{_SUPERSEDED} {chosen}", [json_text(tenants)])
-    reasons = {row["id"]: why for row, why in _judged(list(rows), Needs(file, now))}
+    reasons = {row["id"]: why for row, why in _judged(file, list(rows), Needs(now))}
     counts = Counter(reasons.values())
     kept = Kept(**{one.name: counts[one.name] for one in fields(Kept)})
     staying = {one: reason for one, reason in reasons.items() if reason is not None}
@@ -133,7 +132,7 @@ def purge(file: MemoryFile, run_id: str, ids: Sequence[str], needs: Needs) -> li
     with file.transaction():
         chosen = "AND id IN (SELECT value FROM json_each(?)) ORDER BY id"
         rows = list(file.rows(f"{_SUPERSEDED} {chosen}", [json_text(ids)]))
-        going = [row for row, reason in _judged(rows, needs) if reason is None]
+        going = [row for row, reason in _judged(file, rows, needs) if reason is None]
         gone = [row["id"] for row in going]
         mentioned = _mentioned(file, gone)
         texts = _texts(file, gone)
@@ -156,12 +155,12 @@ def purged_by(file: MemoryFile, memory_id: str) -> tuple[str, str] | None:
 
 
 def _judged(
-    rows: Sequence[dict[str, Any]], needs: Needs
+    file: MemoryFile, rows: Sequence[dict[str, Any]], needs: Needs
 ) -> list[tuple[dict[str, Any], str | None]]:
     """Return each row whose time is over with what needs it, or None if nothing does."""
     old = [row for row in rows if in_utc(row["superseded_at"]) < needs.limit]
     if old:
-        needs.look_again()
+        needs.look_again(file)
     return [(row, needs.reason(row)) for row in old]
 
 

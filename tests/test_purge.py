@@ -173,7 +173,7 @@ def test_what_an_agent_took_up_again_meanwhile_stays(path: Path) -> None:
     a_run(path)
     execute(path, "UPDATE memories SET status = 'active' WHERE id = 'old'")
     with open_writing(path) as file:
-        assert purge(file, "run-1", ["old"], Needs(file, NOW)) == []
+        assert purge(file, "run-1", ["old"], Needs(NOW)) == []
     assert rows(path, "SELECT id FROM memories WHERE id = 'old'")
 
 
@@ -187,7 +187,7 @@ def test_all_that_was_found_in_it_goes_along(path: Path) -> None:
         conn.execute("INSERT INTO entity_scans VALUES ('old', 'hash', 'run-0')")
         conn.execute("INSERT INTO embeddings VALUES ('old', 'm', 1, x'0000803f', 'hash', 'run-0')")
     with open_writing(path) as file:
-        assert purge(file, "run-1", ["old"], Needs(file, NOW)) == ["old"]
+        assert purge(file, "run-1", ["old"], Needs(NOW)) == ["old"]
     for table in ("memory_entities", "entity_scans", "embeddings"):
         assert rows(path, f"SELECT * FROM {table}") == []
     # What an agent named itself is the agent's.
@@ -202,7 +202,7 @@ def test_a_text_that_is_no_utf8_stands_in_the_lineage_to_the_byte(path: Path) ->
     a_run(path)
     execute(path, "UPDATE memories SET content = CAST(x'4f6bff41' AS TEXT) WHERE id = 'old'")
     with open_writing(path) as file:
-        assert purge(file, "run-1", ["old"], Needs(file, NOW)) == ["old"]
+        assert purge(file, "run-1", ["old"], Needs(NOW)) == ["old"]
     kept = rows(path, "SELECT hex(source_content) AS text FROM synthesized_from")
     assert kept == [{"text": "4F6BFF41"}]
 
@@ -212,14 +212,14 @@ def test_without_the_trigger_that_keeps_the_text_nothing_goes(path: Path) -> Non
     execute(path, "DROP TRIGGER memories_leave")
     before = picture(path)
     with pytest.raises(StoreError, match="would be gone"), open_writing(path) as file:
-        purge(file, "run-1", ["old"], Needs(file, NOW))
+        purge(file, "run-1", ["old"], Needs(NOW))
     assert picture(path) == before
 
 
 def test_the_journal_says_who_purged_it_and_keeps_no_text(path: Path) -> None:
     a_run(path)
     with open_writing(path) as file:
-        purge(file, "run-1", ["old"], Needs(file, NOW))
+        purge(file, "run-1", ["old"], Needs(NOW))
     with open_reading(path) as file:
         assert purged_by(file, "old") == ("run-1", timestamp(NOW))
         assert purged_by(file, "stays") is None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from datetime import datetime
 from pathlib import Path
+from typing import Any
 
 from slowwave.store import check
 from slowwave.store.backup import back_up
@@ -47,3 +48,7 @@ class Preflight:
         if migration_due(self._path):
             self.check_and_back_up()
             bring_up_to_date(self._path)
+
+    def as_option(self) -> dict[str, Any]:
+        """Return where the backup is, for the record of a run; nothing where there is none."""
+        return {"backup": self.backup.name} if self.backup else {}

@@ -5,19 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from datetime import datetime
-from importlib.metadata import version
 from pathlib import Path
+from typing import Any
 
-from slowwave.consolidation.runtime.interruption import Interruption, OutOfTime
-from slowwave.consolidation.text.token_count import count_tokens
-from slowwave.store.errors import FileHeld, StoreError
-from slowwave.store.file import MemoryFile, open_reading, open_writing
-from slowwave.store.ledger import begin_run, end_run
-from slowwave.store.memories import count_memories
+from slowwave.consolidation.runtime.interruption import Interruption
+from slowwave.store.file import MemoryFile, open_reading
 from slowwave.store.purge import OPTION, PORTION, Kept, Needs, Purgeable, find_purgeable, purge
-from slowwave.store.records import new_id, timestamp
 
-_INTERRUPTED = "the purge was interrupted"
+from .in_portions import treat_in_portions
+
 NOTHING = Purgeable((), Kept())
 
 
@@ -57,52 +53,17 @@ def carry_out_purge(
     """
     if not purgeable.ids:
         return Purged(kept=purgeable.kept, staying=purgeable.staying)
-    run_id = new_id()
-    with open_writing(path) as file:
-        before = count_memories(file, tenants, count_tokens)
-        with interruption.limited():
-            options = {OPTION: True, "tenant": list(tenants)}
-            begin_run(file, run_id, timestamp(now), version("slowwave"), options)
-        gone: list[str] = []
-        try:
-            why = _delete(file, run_id, purgeable.ids, now, interruption, gone)
-        except StoreError as error:
-            if not gone:
-                end_run(file, run_id, timestamp(now), "failed", None, {})
-                raise
-            why = error.message
-        report = {
-            "before": asdict(before),
-            "after": asdict(count_memories(file, tenants, count_tokens)),
-            "purged": len(gone),
-            "kept": asdict(purgeable.kept),
-        }
-        end_is_kept = True
-        try:
-            with interruption.limited():
-                end_run(file, run_id, timestamp(now), "partial" if why else "done", None, report)
-        except (OutOfTime, FileHeld):
-            end_is_kept = False
-    return Purged(tuple(gone), purgeable.kept, purgeable.staying, run_id, why, end_is_kept)
+    needs = Needs(now)
 
+    def treat(file: MemoryFile, run_id: str, ids: Sequence[str]) -> None:
+        purge(file, run_id, ids, needs)
 
-def _delete(
-    file: MemoryFile,
-    run_id: str,
-    ids: Sequence[str],
-    now: datetime,
-    interruption: Interruption,
-    gone: list[str],
-) -> str | None:
-    """Add to `gone` what was deleted, and give why that is not all, or None."""
-    needs = Needs(file, now)
-    for start in range(0, len(ids), PORTION):
-        # A run is not interrupted any more at its end: it looks by itself.
-        if interruption.asked:
-            return _INTERRUPTED
-        try:
-            with interruption.limited():
-                gone += purge(file, run_id, ids[start : start + PORTION], needs)
-        except OutOfTime:
-            return _INTERRUPTED
-    return None
+    def report(done: frozenset[str]) -> dict[str, Any]:
+        return {"purged": len(done), "kept": asdict(purgeable.kept)}
+
+    options = {OPTION: True, "tenant": list(tenants)}
+    run = treat_in_portions(
+        path, purgeable.ids, PORTION, treat, tenants, now, options, report, interruption
+    )
+    gone = tuple(one for one in purgeable.ids if one in run.done)
+    return Purged(gone, purgeable.kept, purgeable.staying, run.run_id, run.why, run.end_is_kept)

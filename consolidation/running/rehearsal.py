@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -32,11 +33,10 @@ if TYPE_CHECKING:
 
 def rehearse(
     path: Path,
-    surveyor: Surveyor,
-    age_plan: AgePlan,
+    options: CycleOptions,
     embedder: Embedder,
     writer: Writer,
-    options: CycleOptions,
+    now: datetime,
     progress: Progress,
     interruption: Interruption,
 ) -> Outcome:
@@ -44,6 +44,8 @@ def rehearse(
 
     Raises `InterruptedEarly`.
     """
+    surveyor = Surveyor(path, options, embedder, writer, now, progress)
+    age_plan = AgePlan(path, options, now)
     try:
         expiring = age_plan.expiring()
         survey = surveyor.survey(expiring=expiring)

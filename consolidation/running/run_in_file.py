@@ -108,8 +108,7 @@ class RunInFile:
             self._file = file.identity
             if not self._begun:
                 now = timestamp(self.context.now)
-                backup = {"backup": self.preflight.backup.name} if self.preflight.backup else {}
-                options = {**self._options, **backup}
+                options = {**self._options, **self.preflight.as_option()}
                 # Before it is true: if this is interrupted, the file is asked.
                 self._begun = True
                 begin_run(file, self.context.run_id, now, version("slowwave"), options)

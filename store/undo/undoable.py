@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from slowwave.store.ageing import PHASE, taken_out
+from slowwave.store.ageing import PHASE
 from slowwave.store.errors import Ambiguous, NotFound, StoreError
 from slowwave.store.file import MemoryFile
+from slowwave.store.journal import journaled_memories
 from slowwave.store.ledger import (
     Decision,
     Run,
@@ -84,7 +85,7 @@ def find_undoable_since(file: MemoryFile, which: str) -> Undoable:
 def _of_runs(file: MemoryFile, runs: list[Run]) -> Undoable:
     decided = (one for run in runs for one in read_decisions(file, run.id))
     applied = tuple(one for one in decided if one.state == "applied")
-    aged = sum(len(taken_out(file, run.id)) for run in runs if PHASE in run.options)
+    aged = sum(len(journaled_memories(file, run.id)) for run in runs if PHASE in run.options)
     return Undoable(tuple(reversed(runs)), None, applied, aged)
 
 

@@ -1,0 +1,256 @@
+"""The stages of a night that writes, and what ends one early."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from datetime import datetime
+from pathlib import Path
+
+from slowwave.consolidation.ageing.decay import LayerScores
+from slowwave.consolidation.errors import ConsolidationError
+from slowwave.consolidation.options import CycleOptions
+from slowwave.consolidation.progress import Progress
+from slowwave.consolidation.proposals import Usage, join_plans
+from slowwave.consolidation.runtime.interruption import InterruptedEarly, Interruption, OutOfTime
+from slowwave.consolidation.snapshot.idle import Findings
+from slowwave.consolidation.vectors.embedder import Embedder
+from slowwave.consolidation.writing.writer import Writer
+from slowwave.store.errors import StoreError
+from slowwave.store.memories import Counts
+from slowwave.store.records import timestamp
+
+from .age import Aged, age
+from .age_plan import AgePlan
+from .execute import Executed, carry_out_plan
+from .in_portions import count_now
+from .outcome import Outcome, report_of, verdict
+from .preflight import Preflight
+from .purge import Purged, carry_out_purge
+from .run_in_file import RunInFile
+from .save_findings import save_findings
+from .set_aside import SetAside, set_aside_outdated
+from .survey import Survey, Surveyor
+
+_EXPIRED_HINT = "What had expired by then is marked so: see 'slowwave log'."
+
+
+class EndedEarly(Exception):
+    """The night ended before its plan was carried out, and memories have expired by then."""
+
+    def __init__(self, outcome: Outcome) -> None:
+        """Take what was done so far."""
+        super().__init__()
+        self.outcome = outcome
+
+
+class Stages:
+    """Carries the stages of one night out, in the order in which they stand here.
+
+    Until the plan is carried out a stage raises what stands in its way: `InterruptedEarly`, and
+    `StoreError` or `ConsolidationError` if nothing was changed. Where memories have expired by
+    then, it is `EndedEarly` instead of an error: that expiry is not to go unreported.
+    """
+
+    def __init__(
+        self,
+        path: Path,
+        options: CycleOptions,
+        embedder: Embedder,
+        writer: Writer,
+        now: datetime,
+        progress: Progress,
+        interruption: Interruption,
+    ) -> None:
+        """Take what the stages depend on."""
+        self._path = path
+        self._options = options
+        self._now = now
+        self._progress = progress
+        self._interruption = interruption
+        self._preflight = Preflight(path, options.keep_backups, now)
+        self._run = RunInFile(path, embedder, writer, now, options.shown, self._preflight)
+        self._surveyor = Surveyor(path, options, embedder, writer, now, progress)
+        self._age_plan = AgePlan(path, options, now)
+        # As it was before anything expired; None if nothing did.
+        self._before: Counts | None = None
+        self._expired: Aged | None = None
+        self._scores: tuple[LayerScores, ...] | None = None
+        self._set_aside: tuple[SetAside, ...] = ()
+
+    def bring_up_to_date(self) -> None:
+        """Bring an older schema up to date."""
+        with self._interruptible():
+            self._preflight.bring_up_to_date()
+
+    def expire(self) -> None:
+        """Let end what has come to its end, and see how much is left of the others."""
+        with self._reporting_expired(), self._interruptible():
+            choice = self._age_plan.expiring()
+            if choice is not None:
+                before = count_now(self._path, self._tenants) if choice.leaving else None
+                self._expired = age(
+                    self._path, "expire", choice, self._tenants, *self._of_ageing_run()
+                )
+                self._before = before
+            if self._expired is not None and self._expired.interrupted:
+                raise EndedEarly(self._so_far())
+            self._scores = self._age_plan.scores()
+
+    def survey(self) -> Survey:
+        """Set aside what waits for a person and is outdated, look at the file, and plan."""
+        with self._reporting_expired(), self._interruptible():
+            if self._options.consolidate:
+                self._set_aside = set_aside_outdated(
+                    self._path, self._options.tenants, self._preflight, timestamp(self._now)
+                )
+            return self._surveyor.survey(self._run)
+
+    def carry_out(self, survey: Survey) -> Executed:
+        """Write, verify and apply what was planned."""
+        with self._reporting_expired(), self._interruptible():
+            return carry_out_plan(
+                self._run,
+                survey,
+                self._surveyor,
+                self._options.review,
+                self._progress,
+                self._interruption,
+            )
+
+    def close_run(self, survey: Survey, executed: Executed) -> Outcome:
+        """Count what is there now, and write down how the run ended as far as that can be."""
+        before, tenants = survey.snapshot.counts, survey.snapshot.tenants
+        with self._interruption.limited():
+            outcome = Outcome(
+                survey.plan,
+                executed.results,
+                before,
+                # What others added meanwhile is no work of a run that wrote nothing.
+                count_now(self._path, tenants) if self._run.run_id else before,
+                executed.usage,
+                executed.asked,
+                self._run.run_id,
+                executed.interrupted,
+                executed.broken_off,
+                set_aside=self._set_aside,
+            )
+        try:
+            with self._interruption.limited():
+                self._run.end(verdict(outcome), survey.plan.digest, report_of(outcome))
+        except (OutOfTime, StoreError):
+            # What was applied stays applied, and is reported.
+            outcome = replace(outcome, end_is_kept=False)
+        return self._with_expired(outcome)
+
+    def limit(self, outcome: Outcome) -> Outcome:
+        """Archive what is above the limit, if there is one. Raises `StoreError` if that is all."""
+        if self._options.limit is None or outcome.interrupted or outcome.broken_off:
+            return outcome
+        try:
+            choice = self._age_plan.excess()
+            if choice is None:
+                return outcome
+            archived = age(self._path, "limit", choice, self._tenants, *self._of_ageing_run())
+        except StoreError as error:
+            if outcome.run_id is None and not self._has_expired:
+                raise
+            # What was done before stays all the same, and is reported.
+            archived = Aged(why=error.message)
+        if archived.run_id is None:
+            return replace(outcome, archived=archived)
+        return replace(
+            outcome,
+            archived=archived,
+            after=count_now(self._path, self._tenants),
+            interrupted=archived.interrupted,
+            end_is_kept=outcome.end_is_kept and archived.end_is_kept,
+            backup=self._preflight.backup,
+        )
+
+    def purge(self, outcome: Outcome, survey: Survey) -> Outcome:
+        """Delete what was superseded for long, if that is wanted.
+
+        Raises `StoreError` if nothing at all was changed.
+        """
+        purgeable, tenants = survey.purgeable, survey.snapshot.tenants
+        if purgeable is None or outcome.interrupted or outcome.broken_off:
+            return outcome
+        try:
+            purged = carry_out_purge(self._path, purgeable, tenants, self._now, self._interruption)
+        except StoreError as error:
+            if outcome.run_id is None and not any(one.run_id for one in outcome.aged):
+                raise
+            # What was consolidated before stays, and is reported.
+            purged = Purged(kept=purgeable.kept, staying=purgeable.staying, why=error.message)
+        kept = outcome.end_is_kept and purged.end_is_kept
+        after = count_now(self._path, tenants)
+        return replace(outcome, purged=purged, after=after, end_is_kept=kept)
+
+    def save_findings(self, outcome: Outcome, found: Findings) -> Outcome:
+        """Keep for the next night what this one found out."""
+        return save_findings(self._surveyor, found, outcome, self._preflight, self._interruption)
+
+    @property
+    def _tenants(self) -> list[str]:
+        return self._age_plan.tenants
+
+    @property
+    def _has_expired(self) -> bool:
+        """Whether anything expired in this night."""
+        return self._expired is not None and self._expired.run_id is not None
+
+    def _of_ageing_run(self) -> tuple[datetime, dict[str, list[str]], Preflight, Interruption]:
+        shown = {"tenant": list(self._options.tenants)}
+        return self._now, shown, self._preflight, self._interruption
+
+    @contextmanager
+    def _interruptible(self) -> Iterator[None]:
+        """End the run if the block is interrupted. Raises `InterruptedEarly`."""
+        try:
+            yield
+        except KeyboardInterrupt:
+            self._interruption.close()
+            with self._interruption.limited():
+                kept = self._run.end_early()
+            early = InterruptedEarly(kept)
+            if self._has_expired:
+                early.hint = " ".join(filter(None, (early.hint, _EXPIRED_HINT)))
+            raise early from None
+
+    @contextmanager
+    def _reporting_expired(self) -> Iterator[None]:
+        """Let no error hide that something expired before it. Raises `EndedEarly`."""
+        try:
+            yield
+        except (StoreError, ConsolidationError) as error:
+            if not self._has_expired:
+                raise
+            self._interruption.close()
+            raise EndedEarly(self._so_far(error)) from error
+
+    def _so_far(self, error: StoreError | ConsolidationError | None = None) -> Outcome:
+        """Return the outcome of a night after which nothing followed the expiry, and why."""
+        now = count_now(self._path, self._tenants)
+        outcome = Outcome(
+            join_plans(()),
+            (),
+            now,
+            now,
+            Usage(),
+            interrupted=error is None,
+            broken_off=error,
+        )
+        return self._with_expired(outcome)
+
+    def _with_expired(self, outcome: Outcome) -> Outcome:
+        expired = self._expired
+        return replace(
+            outcome,
+            expired=expired,
+            scores=self._scores,
+            before=self._before or outcome.before,
+            end_is_kept=outcome.end_is_kept and (expired is None or expired.end_is_kept),
+            backup=self._preflight.backup,
+        )
