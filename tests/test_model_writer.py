@@ -52,9 +52,9 @@ from slowwave.consolidation.comparison.coverage import Coverage
 from slowwave.consolidation.comparison.restating import find_restating
 from slowwave.consolidation.errors import ModelError
 from slowwave.consolidation.model import prompts
+from slowwave.consolidation.model.answer_forms import AnswerForm, StatedGroup
 from slowwave.consolidation.model.asking import Call, Model
 from slowwave.consolidation.model.calls import ATTEMPTS, Endpoint
-from slowwave.consolidation.model.prompts import AnswerForm
 from slowwave.consolidation.model.recording import Recordings
 from slowwave.consolidation.model.structured import response_format
 from slowwave.consolidation.model.writer import ModelWriter, UsageLimits
@@ -1914,7 +1914,7 @@ def test_a_memory_that_gives_orders_is_sent_to_no_model(agent: Agent, tail: str)
 @pytest.mark.parametrize("tail", HOSTILE.values(), ids=HOSTILE.keys())
 def test_no_text_can_leave_its_fence(tail: str) -> None:
     source = Source("hostile", f"The pump is old. {tail}", timestamp(NOW), np.ones(1, np.float32))
-    stated = prompts.StatedGroup(kind="same", ids=["m1"], stay=[], claims=[])
+    stated = StatedGroup(kind="same", ids=["m1"], stay=[], claims=[])
     faulty = [(stated, [f"leaves out: {tail}"])]
     said = prompts.SentenceToJudge(source.text, (tail,), ("old",))
     shown, again, doubted = (

@@ -18,14 +18,11 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from slowwave.consolidation.model.answer_forms import GroupsAnswer, OpinionsAnswer
 from slowwave.consolidation.model.asking import Call
 from slowwave.consolidation.model.calls import TIMEOUT_S, Endpoint
 from slowwave.consolidation.model.parsing import parse_answer
-from slowwave.consolidation.model.prompts import (
-    GroupsAnswer,
-    Messages,
-    OpinionsAnswer,
-)
+from slowwave.consolidation.model.prompts import Messages
 from slowwave.consolidation.model.writer import ModelWriter
 from slowwave.store.ledger import Answer
 from slowwave.store.records import json_text

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from slowwave.consolidation.model.answer_forms import ExperienceAnswer, StatedClaim
 from slowwave.consolidation.model.asker import Asker
 from slowwave.consolidation.model.experience_prompt import ask_about_traces
-from slowwave.consolidation.model.prompts import ExperienceAnswer, StatedClaim
 from slowwave.consolidation.proposals import Claim, Draft, Source
 from slowwave.consolidation.text.token_count import count_tokens
 from slowwave.consolidation.thresholds import WINDOW_TOKENS

@@ -5,10 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from slowwave.consolidation.model import prompts
+from slowwave.consolidation.model.answer_forms import ANSWER_FORMS, AnswerForm, MemoriesAnswer
 from slowwave.consolidation.model.conversation_prompts import ShownMessage, ask_about_conversation
 from slowwave.consolidation.model.parsing import UnreadableAnswer, parse_answer
-from slowwave.consolidation.model.prompts import AnswerForm, MemoriesAnswer
 from slowwave.consolidation.model.question import Question, Steps
 from slowwave.consolidation.proposals import State, Usage
 from slowwave.consolidation.writing.verifier import Verifier
@@ -74,7 +73,7 @@ class ConversationQuestion(Question[PartRead]):
     def is_readable(self, text: str) -> bool:
         """Whether an answer is in the form that was asked for."""
         try:
-            parse_answer(prompts.ANSWER_FORMS[self.form], _as_object(text))
+            parse_answer(ANSWER_FORMS[self.form], _as_object(text))
         except UnreadableAnswer:
             return False
         return True

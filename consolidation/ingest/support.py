@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from slowwave.consolidation.model.prompts import StatedMemory
+from slowwave.consolidation.model.answer_forms import StatedMemory
 from slowwave.consolidation.proposals import Claim, Draft, Source
 from slowwave.consolidation.text.injection import commands
 from slowwave.consolidation.text.reading import read

@@ -15,9 +15,10 @@ from slowwave.consolidation.writing.answer_store import AnswerStore
 from slowwave.store.ledger import Answer
 from slowwave.store.records import json_text
 
+from .answer_forms import AnswerForm
 from .asking import Call, CallFailed, Model
 from .parsing import UnreadableAnswer, parse_answer
-from .prompts import AnswerForm, Messages, ask_for_the_form
+from .prompts import Messages, ask_for_the_form
 from .usage_limits import UsageMeter
 
 # The most tokens of an answer beyond what is expected.

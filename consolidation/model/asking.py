@@ -7,7 +7,8 @@ from typing import Protocol
 
 from slowwave.store.ledger import Answer
 
-from .prompts import AnswerForm, Messages
+from .answer_forms import AnswerForm
+from .prompts import Messages
 from .usage_limits import PendingCall
 
 

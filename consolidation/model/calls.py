@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -13,6 +12,7 @@ from slowwave.consolidation.runtime.redaction import without_secrets
 from slowwave.store.ledger import Answer
 
 from .asking import Call, CallFailed, ModelRefuses
+from .call_errors import is_beyond_style, may_pass, refuses_all
 from .parsing import breaks_off
 from .prompts import Messages
 from .provider import load_litellm, status_of
@@ -34,23 +34,6 @@ LONGEST_WAIT_S = 30.0
 _SHORTEST_TIMEOUT_S = 0.1
 # What a call may take besides, where the machine is busy: 0.4 s were seen.
 _BESIDES_S = 2.0
-# Answers that every other question would get, too: no key, no money, no permission, no such model.
-_REFUSES_ALL = (401, 402, 403, 404)
-# The same, as providers say it that send another status.
-_SAID_TO_REFUSE_ALL = re.compile(
-    r"insufficient_quota|credit balance|not a valid model|invalid model|model_not_found|"
-    r"api key not valid|invalid api key",
-    re.IGNORECASE,
-)
-# Refusals of what is asked, not of how: no other style would mend them. litellm knows some.
-_SAID_OF_THE_QUESTION = re.compile(
-    r"content[ _](policy|filter|management)|safety system|moderation|"
-    r"(context|input|prompt)\b.{0,40}\b(length|size|window|limit|too long)|"
-    r"maximum number of tokens",
-    re.IGNORECASE,
-)
-# A refusal of how it is asked: llama-cpp-python's server sends it as a defect of its own, with 500.
-_SAID_OF_THE_STYLE = re.compile(r"response_format|json_schema")
 # A model that thinks does so before it answers, and is charged for it: OpenAI advises to begin
 # with a reserve of 25,000 tokens; what is asked here is a page long.
 _THOUGHTS_TIMES = 4
@@ -172,7 +155,7 @@ class ServedModel:
                 raise ModelRefuses(
                     f"the server sends on to another address (HTTP {status}), where nothing is sent"
                 ) from error
-            kind = ModelRefuses if _refuses_all(error) else CallFailed
+            kind = ModelRefuses if refuses_all(error) else CallFailed
             raise kind(f"the model could not be asked: {self._said_by(error)}") from error
 
     def _whole_answer(self, call: Call) -> Answer:
@@ -197,19 +180,6 @@ class ServedModel:
         import tenacity
 
         errors = self._litellm.exceptions
-        passing = (
-            errors.RateLimitError,
-            errors.InternalServerError,
-            errors.ServiceUnavailableError,
-            errors.APIConnectionError,
-            errors.BadGatewayError,
-            errors.Timeout,
-        )
-
-        def may_pass(error: BaseException) -> bool:
-            redirects = 300 <= (status_of(error) or 0) < 400
-            return isinstance(error, passing) and not redirects and not _refuses_all(error)
-
         growing = tenacity.wait_exponential(multiplier=self._endpoint.first_wait_s)
 
         def waiting(state: tenacity.RetryCallState) -> float:
@@ -220,7 +190,7 @@ class ServedModel:
             return seconds if left is None else max(0.0, min(seconds, left))
 
         return tenacity.Retrying(
-            retry=tenacity.retry_if_exception(may_pass),
+            retry=tenacity.retry_if_exception(lambda error: may_pass(error, errors)),
             wait=waiting,
             stop=tenacity.stop_after_attempt(ATTEMPTS),
             reraise=True,
@@ -233,21 +203,12 @@ class ServedModel:
                 said = self._ask_once(call, styles[-1])
             except (errors.BadRequestError, errors.InternalServerError) as error:
                 simpler = styles[-1].simpler(str(error))
-                if simpler is None or self._is_beyond_style(error):
+                if simpler is None or is_beyond_style(error, errors):
                     raise
                 styles.append(simpler)
             else:
                 self._style = styles[-1]
                 return said
-
-    def _is_beyond_style(self, error: Exception) -> bool:
-        """Whether no other style of request would help: the question or the caller is refused."""
-        errors = self._litellm.exceptions
-        if isinstance(error, errors.InternalServerError):
-            return _SAID_OF_THE_STYLE.search(str(error)) is None
-        of_the_question = errors.ContentPolicyViolationError, errors.ContextWindowExceededError
-        said = _SAID_OF_THE_QUESTION.search(str(error)) is not None
-        return said or isinstance(error, of_the_question) or _refuses_all(error)
 
     def _ask_once(self, call: Call, style: RequestStyle) -> _Response:
         call.pending.permit()
@@ -347,12 +308,6 @@ def _thinks(model: str, litellm: Any) -> bool:
     """Whether a model thinks before it answers, unasked."""
     # Claude does so only if it is told to, and that is not done here.
     return "claude" not in model and bool(litellm.supports_reasoning(model))
-
-
-def _refuses_all(error: BaseException) -> bool:
-    if getattr(error, "status_code", None) in _REFUSES_ALL:
-        return True
-    return _SAID_TO_REFUSE_ALL.search(str(error)) is not None
 
 
 def _usage(answer: Answer) -> Usage:

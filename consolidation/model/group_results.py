@@ -17,10 +17,10 @@ from slowwave.consolidation.verification.faults import Fault
 from slowwave.consolidation.verification.words import is_verbatim
 from slowwave.consolidation.writing.verifier import Verifier
 
+from .answer_forms import StatedOpinion
 from .dialogue import WindowDialogue
 from .fallbacks import fallback_after_opinions
 from .opinions import Doubt, faults_after_opinions
-from .prompts import StatedOpinion
 from .suggestion import Group, Suggestion
 
 

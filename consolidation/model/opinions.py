@@ -16,7 +16,8 @@ from slowwave.consolidation.verification.faults import Fault
 from slowwave.consolidation.verification.words import is_verbatim, without_days, words_beyond
 from slowwave.consolidation.writing.verifier import Verifier
 
-from .prompts import EndedText, Item, SentenceToJudge, StatedOpinion
+from .answer_forms import StatedOpinion
+from .prompts import EndedText, Item, SentenceToJudge
 from .suggestion import Suggestion
 
 

@@ -17,8 +17,9 @@ from slowwave.store.ledger import Answer, KeptAnswer
 from slowwave.store.records import json_text
 
 from . import prompts
+from .answer_forms import ANSWER_FORMS, AnswerForm
 from .parsing import UnreadableAnswer, parse_answer
-from .prompts import AnswerForm, Messages
+from .prompts import Messages
 
 # The most tokens of an answer beyond what is expected; a model may be wordier than its sources.
 ANSWER_MARGIN = 1_000
@@ -70,7 +71,7 @@ class Question(ABC, Generic[Made]):
     def is_readable(self, text: str) -> bool:
         """Whether an answer is in the form that was asked for."""
         try:
-            parse_answer(prompts.ANSWER_FORMS[self.form], text)
+            parse_answer(ANSWER_FORMS[self.form], text)
         except UnreadableAnswer:
             return False
         return True

@@ -25,6 +25,7 @@ from slowwave.consolidation.proposals import (
 from slowwave.consolidation.writing.verifier import Verifier
 
 from . import prompts
+from .answer_forms import AnswerForm, GroupsAnswer, OpinionsAnswer, StatedGroup
 from .dialogue import WindowDialogue
 from .fallbacks import fallback_before_opinions
 from .group_results import (
@@ -37,7 +38,7 @@ from .group_results import (
 )
 from .opinions import doubts_of
 from .parsing import UnreadableAnswer, parse_answer
-from .prompts import AnswerForm, Messages, StatedGroup
+from .prompts import Messages
 from .question import Question, Steps
 from .suggestion import Group, Suggestion, Unannounced, Unusable
 
@@ -76,7 +77,7 @@ class GroupsQuestion(WindowQuestion):
     def handle_answer(self, text: str, verifier: Verifier) -> NextSteps:
         """Yield the groups that may be carried out, and ask on about the others."""
         try:
-            stated = parse_answer(prompts.GroupsAnswer, text).groups
+            stated = parse_answer(GroupsAnswer, text).groups
         except UnreadableAnswer as error:
             yield from self._ask_for_form(text, str(error), verifier)
             return
@@ -193,7 +194,7 @@ class OpinionsQuestion(WindowQuestion):
     def handle_answer(self, text: str, verifier: Verifier) -> NextSteps:
         """Yield the groups that the opinions are for, and go on with the others."""
         try:
-            opinions = parse_answer(prompts.OpinionsAnswer, text).opinions
+            opinions = parse_answer(OpinionsAnswer, text).opinions
         except UnreadableAnswer as error:
             yield from self._ask_for_form(text, str(error), verifier)
             return

@@ -6,8 +6,9 @@ from dataclasses import dataclass
 
 from slowwave.store.ledger import Answer
 
+from .answer_forms import AnswerForm
 from .asking import Call, Model
-from .prompts import AnswerForm, Messages, form_of
+from .prompts import Messages, form_of
 
 
 @dataclass(frozen=True)

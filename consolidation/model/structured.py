@@ -5,13 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
-from . import prompts
+from .answer_forms import AnswerForm, schema
 
 # What servers understand of structured output, in the order in which it is tried.
 Output = Literal["json_schema", "json_object", "none"]
 OUTPUTS: tuple[Output, ...] = ("json_schema", "json_object", "none")
 # What is asked at another temperature than 0: what is worth remembering is no sum.
-_TEMPERATURES: dict[prompts.AnswerForm, float] = {"memories": 0.2}
+_TEMPERATURES: dict[AnswerForm, float] = {"memories": 0.2}
 # What OpenAI's strict form refuses in a schema: https://platform.openai.com/docs/guides/
 # structured-outputs#supported-schemas.
 _NOT_IN_STRICT = ("title", "description", "default", "minLength", "maxLength")
@@ -33,16 +33,16 @@ class RequestStyle:
         return replace(self, output=left[0]) if left else None
 
 
-def temperature_of(style: RequestStyle, form: prompts.AnswerForm) -> float | None:
+def temperature_of(style: RequestStyle, form: AnswerForm) -> float | None:
     """Return the temperature of a question; None: the server's own."""
     return None if style.temperature is None else _TEMPERATURES.get(form, style.temperature)
 
 
-def response_format(output: Output, form: prompts.AnswerForm) -> dict[str, Any]:
+def response_format(output: Output, form: AnswerForm) -> dict[str, Any]:
     """Return the parameters that ask for a form of answer; none for "none"."""
     if output == "none":
         return {}
-    shape = strict_schema(prompts.schema(form))
+    shape = strict_schema(schema(form))
     if output == "json_object":  # the spelling of llama.cpp's server
         return {"response_format": {"type": "json_object", "schema": shape}}
     named = {"name": form, "schema": shape, "strict": True}

@@ -15,7 +15,7 @@ from slowwave.consolidation.proposals import (
 )
 from slowwave.consolidation.text.dates import DATE_MARK
 
-from .prompts import StatedClaim, StatedGroup
+from .answer_forms import StatedClaim, StatedGroup
 
 if TYPE_CHECKING:
     from slowwave.consolidation.verification.faults import Fault

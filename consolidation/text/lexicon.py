@@ -8,13 +8,14 @@ means by some words (what frames a demand, which verbs speak of a price) is list
 from __future__ import annotations
 
 
-def _words(text: str) -> frozenset[str]:
+def word_set(text: str) -> frozenset[str]:
+    """Return the words of a list that is written as one text."""
     return frozenset(text.split())
 
 
 # Function words: articles, pronouns, auxiliaries, prepositions, conjunctions. After the English
 # list of the Snowball project (snowballstem.org), without the words that carry polarity.
-FUNCTION = _words(
+FUNCTION = word_set(
     "a about above after again all also although am an and any are as at be because been before "
     "being below between both but by can could did do does doing down during each every few for "
     "from further get gets got had has have having he her here hers herself him himself his how i "
@@ -26,34 +27,36 @@ FUNCTION = _words(
     "somebody something everyone everybody everything anyone anybody anything another mr mrs ms dr"
 )
 
-ARTICLES = _words("a an the")
+ARTICLES = word_set("a an the")
 # What may stand in place of an article.
-POSSESSIVES = _words("my your his her its our their")
+POSSESSIVES = word_set("my your his her its our their")
 DETERMINERS = ARTICLES | POSSESSIVES
-TITLES = _words("mr mrs ms dr")
+TITLES = word_set("mr mrs ms dr")
 # The forms of "be" and "have", and the verbs that put another verb into a mood.
-BEING = _words("am is are was were be been being")
-HAVING = _words("has have had having")
-MODAL_VERBS = _words("can could may might must shall should will would")
+BEING = word_set("am is are was were be been being")
+HAVING = word_set("has have had having")
+MODAL_VERBS = word_set("can could may might must shall should will would")
 
 # Of the function words, the ones that may come and go without any loss of meaning. Not what points
 # ("this", "here") nor "own" and "very": "she lives here and works there" is not the reverse.
-EMPTY = _words("a an the am is are be been being do does doing it that who which s t d ll m re ve")
+EMPTY = word_set(
+    "a an the am is are be been being do does doing it that who which s t d ll m re ve"
+)
 # Adverbs that stress a statement and change nothing of it.
-STRESSING = _words("currently actually really indeed simply basically truly please")
+STRESSING = word_set("currently actually really indeed simply basically truly please")
 # Adverbs with which one says that it may not be so.
-HEDGES = _words(
+HEDGES = word_set(
     "perhaps maybe probably possibly likely presumably apparently supposedly reportedly allegedly"
 )
 # The verbs that say so, in the present.
-OPINING = _words("seem seems think thinks believe believes suspect suspects guess guesses")
+OPINING = word_set("seem seems think thinks believe believes suspect suspects guess guesses")
 # What carries nothing but a tense, which is compared by itself.
-TENSE = _words("did was were")
+TENSE = word_set("did was were")
 
 # Words with which an announcement may begin: capitalised at the head of a text, they are no names.
 # Nothing is taken off by this list: what announces is found by the patterns of announcing.py.
 ANNOUNCING = (
-    _words(
+    word_set(
         "user says said saying told tells mentioned mentions explained explains noted notes note "
         "confirmed confirms reported reports learned learnt found lesson remember reminder fyi "
         "according apparently"
@@ -63,11 +66,11 @@ ANNOUNCING = (
 )
 
 # Words that deny outright, and words that deny by their meaning.
-NEGATORS = _words(
+NEGATORS = word_set(
     "not no never none nobody nothing nowhere neither nor cannot without n't dont doesnt isnt "
     "arent wasnt werent wont cant couldnt shouldnt wouldnt didnt hasnt havent"
 )
-DENIALS = _words(
+DENIALS = word_set(
     "avoid avoids avoided avoiding refuse refuses refused forbid forbids forbidden prohibit "
     "prohibits prohibited ban bans banned lack lacks lacking deny denies denied unable exclude "
     "excludes excluded excluding except stop stops stopped unsupported missing fail fails failed "
@@ -76,7 +79,7 @@ DENIALS = _words(
 )
 # Words of one line exclude each other where all else is equal.
 EXCLUSIVE = tuple(
-    _words(line)
+    word_set(line)
     for line in (
         "before after",
         "above below",
@@ -198,7 +201,7 @@ EXCLUSIVE = tuple(
 
 # Past tenses and participles that do not end in "-ed" and differ from the present, and short ones
 # that do.
-IRREGULAR_PASTS = _words(
+IRREGULAR_PASTS = word_set(
     "used owed tied died lied aged iced "
     "arose arisen ate eaten beat beaten became began begun bent bet bit bitten bled blew blown "
     "bore born borne bought bound bred broke broken brought built burnt came caught chose chosen "
@@ -214,15 +217,15 @@ IRREGULAR_PASTS = _words(
     "withdrawn wrote written"
 )
 # Plurals without an "s": an injured foot is not injured feet.
-PLURALS = _words("feet teeth mice men women children people geese lice oxen data")
+PLURALS = word_set("feet teeth mice men women children people geese lice oxen data")
 # Compared otherwise than by an ending.
-COMPARATIVES = _words("better best worse worst more most less least further farther")
+COMPARATIVES = word_set("better best worse worst more most less least further farther")
 
 # Of these, what tells who speaks, and no more where anyone may.
-SPEAKERS = (_words("i you"), _words("my your"))
+SPEAKERS = (word_set("i you"), word_set("my your"))
 
 # Whom anybody may have several of: family, and who lives or works beside one.
-KIN = _words(
+KIN = word_set(
     "sister brother wife husband partner son daughter mother father mum mom dad parent child kid "
     "cousin aunt uncle niece nephew grandmother grandfather grandma grandpa friend twin colleague "
     "roommate flatmate neighbour neighbor boyfriend girlfriend sibling"
@@ -235,13 +238,13 @@ REVERSING_SHORT = ("un", "non", "non-")
 REVERSIBLE = 5
 
 # Words that say what ought to be, for telling rules from facts.
-NORMATIVE = _words(
+NORMATIVE = word_set(
     "always never must should ought shall prefer prefers preferred avoid avoids ensure lesson rule "
     "policy insist insists insisted require requires required mandatory forbidden prohibited "
     "important remember don't dont"
 )
 # Verbs with which an instruction may open. Closed by use: instructions to agents.
-IMPERATIVES = _words(
+IMPERATIVES = word_set(
     "add always ask avoid back book check choose commit confirm do don't double double-check "
     "ensure explain file fix follow get give hold include keep leave let log look make mind never "
     "offer only open pick pin please prefer put quote raise read record remember remove "
@@ -255,12 +258,12 @@ MONTHS = (
     *("january", "february", "march", "april", "may", "june"),
     *("july", "august", "september", "october", "november", "december"),
 )
-WEEKDAYS = _words("monday tuesday wednesday thursday friday saturday sunday")
+WEEKDAYS = word_set("monday tuesday wednesday thursday friday saturday sunday")
 
 # Words whose meaning depends on the day they were said.
-DEICTIC = _words("yesterday today tomorrow tonight now currently recently lately ago")
-DEICTIC_BEFORE = _words("last next this")
-CALENDAR = _words(
+DEICTIC = word_set("yesterday today tomorrow tonight now currently recently lately ago")
+DEICTIC_BEFORE = word_set("last next this")
+CALENDAR = word_set(
     "week month year weekend night morning evening afternoon spring summer autumn winter quarter"
 ) | WEEKDAYS.union(MONTHS)
 
@@ -281,7 +284,7 @@ ORDINALS = (
 )
 
 # Endings of the names of files that agents speak of.
-EXTENSIONS = _words(
+EXTENSIONS = word_set(
     "bash c cfg cmd conf cpp cs css csv db doc docx env gif go gz h hpp htm html ini ipynb java "
     "jpeg jpg js json jsonl jsx kt lock log lua md mdx parquet pdf php pickle pkl png ppt proto "
     "ps1 py pyi r rb rs rst scala sh sql sqlite svg swift tar tex tf toml ts tsv tsx txt vue wasm "
@@ -289,105 +292,50 @@ EXTENSIONS = _words(
 )
 
 # What holds both ways between two. Not "close": one may be closer than the other thinks.
-MUTUAL = _words(
+MUTUAL = word_set(
     "married engaged dating friends friend related connected acquainted acquaintance neighbours "
     "neighbors neighbour neighbor siblings cousins cousin colleagues colleague partners partner "
     "roommates roommate flatmates twins divorced classmates classmate teammates teammate"
 )
 # With these the order of a list is part of what it says.
-RANKING = _words(
+RANKING = word_set(
     "order orders sequence first second third last then next finally rank ranks ranking priority "
     "podium medal medals left right top bottom steps stages fallback fallbacks "
     "chain from respectively run runs pipeline column columns field fields argument arguments"
 )
 # What speaks of something said before.
-POINTING = _words(
+POINTING = word_set(
     "he she it they him her them his hers its their theirs this that these those then there so "
     "afterwards such former latter both also too instead otherwise"
 )
 # Verbs of saying, letting and getting: the name before one need not be who does what the sentence
 # is about.
-CONTROL_VERBS = _words(
+CONTROL_VERBS = word_set(
     "asked asks told tells said says has had lets let wants wanted gets got explained explains "
     "mentioned mentions agreed thanked pays paid receives received borrows hears heard needs "
     "relies depends expects waits trusts"
 )
 # Verbs and nouns of handing over: who gives and who gets turns on more than the order of names.
-TRANSFERS = _words(
+TRANSFERS = word_set(
     "gave give given gives giving gift present handed hands lend lends lent borrow borrows "
     "borrowed owe owes owed pay pays paid paying sell sells sold buy buys bought send sends sent "
     "transfer transfers transferred receive receives received teach teaches taught inherit "
     "inherits inherited report reports reporting"
 )
 # Words that open a phrase or a clause: capitalised at the head of a sentence, they are no names.
-OPENING = _words(
+OPENING = word_set(
     "after at because before behind besides despite during except for if in inside near of on "
     "outside since through throughout toward towards unless until till via when whenever where "
     "whereas while with within without per under over about against among around between beyond"
 )
-SUBORDINATORS = _words(
+SUBORDINATORS = word_set(
     "when whenever while if once after before since because as although though unless until where "
     "for on in at during according with without"
 )
 # With these, a phrase may as well stand in front of a sentence as at its end.
-PLACING = _words(
+PLACING = word_set(
     "after at before by during for from in on per since through to under unlike until via with "
     "within"
 )
-AUXILIARIES = BEING | _words("get gets got")
-MODALS = MODAL_VERBS | _words("has had does do did")
-
-# Other spellings, abbreviations and synonyms of a word, which mean the same wherever they stand.
-# Not here: what may mean two things ("min", "doc", "temp", "sun").
-_SAME_WORDS = {
-    # British and American.
-    **{"center": "centre", "centers": "centres", "theater": "theatre", "fiber": "fibre"},
-    **{"gray": "grey", "license": "licence", "licenses": "licences", "catalog": "catalogue"},
-    **{"catalogs": "catalogues", "dialog": "dialogue", "program": "programme"},
-    **{"programs": "programmes", "tire": "tyre", "tires": "tyres", "defense": "defence"},
-    **{"canceled": "cancelled", "canceling": "cancelling", "traveled": "travelled"},
-    **{"traveling": "travelling", "labeled": "labelled", "labeling": "labelling"},
-    **{"modeling": "modelling", "plow": "plough", "liter": "litre", "liters": "litres"},
-    # Shortened.
-    **{"configuration": "config", "configurations": "configs", "repository": "repo"},
-    **{"repositories": "repos", "database": "db", "databases": "dbs", "environment": "env"},
-    **{"environments": "envs", "variable": "var", "variables": "vars", "production": "prod"},
-    **{"documentation": "docs", "authentication": "auth"},
-    **{"application": "app", "applications": "apps", "administrator": "admin"},
-    **{"administrators": "admins", "information": "info", "directory": "dir"},
-    **{"directories": "dirs", "parameter": "param", "parameters": "params", "library": "lib"},
-    **{"libraries": "libs", "package": "pkg", "packages": "pkgs", "message": "msg"},
-    **{"messages": "msgs", "Kubernetes": "k8s", "PostgreSQL": "postgres", "maximum": "max. max"},
-    **{"department": "dept. dept", "appointment": "appt. appt", "including": "incl. incl"},
-    **{"with": "w/", "without": "w/o", "versus": "vs. vs", "specification": "spec"},
-    **{"specifications": "specs", "laboratory": "lab", "laboratories": "labs"},
-    **{"refrigerator": "fridge", "photograph": "photo", "photographs": "photos"},
-    **{"telephone": "phone", "email": "e-mail", "emails": "e-mails"},
-    **{"emailing": "e-mailing", "emailed": "e-mailed"},
-    # Of one meaning.
-    **{"buy": "purchase", "buys": "purchases", "bought": "purchased", "start": "begin"},
-    **{"starts": "begins", "started": "began", "starting": "beginning", "big": "large"},
-    **{"bigger": "larger"},
-    **{"usually": "typically", "rarely": "seldom", "children": "kids"},
-    **{"mother": "mum mom", "father": "dad", "doctor": "physician", "need": "require"},
-    **{"needs": "requires", "needed": "required", "immediately": "instantly"},
-    **{"everybody": "everyone", "anybody": "anyone", "somebody": "someone"},
-}
-_SAME_PHRASES = {
-    **{"pull request": "PR", "pull requests": "PRs", "virtual machine": "VM"},
-    **{"virtual machines": "VMs", "continuous integration": "CI"},
-    **{"right away": "immediately", "straight away": "immediately"},
-    **{"second-hand": "used"},
-}
-SPELLINGS = {
-    other: word for word, others in _SAME_WORDS.items() for other in others.split()
-} | _SAME_PHRASES
-# Of these, what is a name with a capital: "ask Max".
-ALSO_NAMES = _words("max spec mum mom dad lab")
-# What stands before "-our" and "-ise" in words that are written "-or" and "-ize" elsewhere.
-OUR = _words("col fav behavi neighb hon lab harb flav hum rum od vap arm")
-ISE = _words(
-    "organ real recogn summar optim normal initial serial synchron author custom priorit minim "
-    "maxim final standard util apolog special visual local central categor memor general "
-    "personal modern stabil"
-)
+AUXILIARIES = BEING | word_set("get gets got")
+MODALS = MODAL_VERBS | word_set("has had does do did")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
-from . import lexicon, units
+from . import lexicon, spellings, units
 from .tokens import Token
 
 _VERB = re.compile(r"[a-z]{2,}(?:s|ed|t|ught|ent|ew|ave|ook)")
@@ -20,7 +20,7 @@ _NO_NAMES = (
     | lexicon.NUMBER_WORDS.keys()
     | {f"{day}s" for day in lexicon.WEEKDAYS}
     | set(lexicon.MONTHS)
-    | {form.lower() for form in lexicon.SPELLINGS.values() if "PR" in form}
+    | {form.lower() for form in spellings.SPELLINGS.values() if "PR" in form}
     | units.UNITS.keys()
 )
 

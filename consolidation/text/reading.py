@@ -18,18 +18,11 @@ from .announcing import without_announcements
 from .literals import Literal, around_literals, blank_literals, find_literals
 from .names import find_names, find_persons
 from .normalise import normalise
+from .sentences import split_sentences
 from .tokens import Token, is_content, stem, stems_of, tokenise
 from .values import Value, covered, find_values
 from .word_order import in_active_order, is_passive_by, is_thing
 
-# A sentence ends at its mark, with the quote or bracket behind it, before a capital; or at a line.
-# Looked for where blanks begin, so that a long run of them takes no square time.
-_SENTENCE_END = re.compile(
-    r"(?:(?<=[.!?])|(?<=[.!?][\"'”)]))\s+(?=[\"'“(\[`]?[A-Z0-9])|(?<!\s)\s*\n\s*"
-)
-_ABBREVIATED = re.compile(
-    r"\b(?:e\.g|i\.e|etc|vs|Dr|Prof|Mr|Mrs|Ms|St|No|approx|a\.m|p\.m)\.$", re.I
-)
 # How many words after "not" its content word may stand: "not be in need of".
 _REACH = 5
 # What compares, computes, points, grades or shows: no letter, digit, quote or punctuation. A "!"
@@ -345,7 +338,7 @@ class Reading:
     @cached_property
     def sentences(self) -> tuple[str, ...]:
         """The sentences, as they stand."""
-        return tuple(_sentences(self.text))
+        return tuple(split_sentences(self.text))
 
     @cached_property
     def normative(self) -> bool:
@@ -391,16 +384,6 @@ def cached_per_text(find: Callable[[Reading], _Found]) -> Callable[[Reading], _F
 
 def _denies(word: str) -> bool:
     return word in lexicon.NEGATORS or word.endswith("n't")
-
-
-def _sentences(text: str) -> list[str]:
-    sentences: list[str] = []
-    for part in filter(None, _SENTENCE_END.split(text.strip())):
-        if sentences and _ABBREVIATED.search(sentences[-1]):
-            sentences[-1] = f"{sentences[-1]} {part}"
-        else:
-            sentences.append(part)
-    return sentences
 
 
 def _is_normative(tokens: tuple[Token, ...]) -> bool:

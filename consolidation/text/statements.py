@@ -14,33 +14,20 @@ from functools import cached_property, lru_cache
 from itertools import accumulate
 
 from . import lexicon, units
+from .lexicon import word_set
 from .reading import Reading, read
-from .tokens import Token, is_content, is_past_form, stem, stems_of
+from .tokens import Token, is_content, stem, stems_of
 from .values import Value
+from .verbs import AUXILIARIES, CLAUSE_WORDS, HAVING, SUBJECTS, verbs_of
 
 # A statement of fewer things goes on with the one before it.
 _NEAR = 3
-# Two stems of one word have so many letters in common, and no more behind them.
-_COMMON, _ENDING = 4, 4
 
 
-def word_set(text: str) -> frozenset[str]:
-    """Return the words of a list that is written as one text."""
-    return frozenset(text.split())
-
-
-_MODALS = lexicon.MODAL_VERBS | {"do", "does", "did", "to"}
-_HAVE = lexicon.HAVING | {"get", "gets", "got"}
-AUXILIARIES = _MODALS | lexicon.BEING | _HAVE
-_SUBJECTS = word_set("he she it they we i you who which that user")
 _PRONOUNS = word_set(
     "he she it they him her them his hers its their theirs this that these those one ones there "
     "then both such who which whose whom"
 )
-# Between an auxiliary and its verb.
-_BETWEEN = lexicon.NEGATORS | word_set("also just still already only perhaps often so")
-_JOINING = word_set("before after until that while since as once")
-_NO_ADVERBS = word_set("reply apply supply comply rely imply multiply family assembly")
 # Words that join or place, and modal verbs: no things of their own.
 _NO_THINGS = (
     lexicon.SUBORDINATORS
@@ -65,10 +52,6 @@ _UNITS = frozenset(units.UNITS.values()) | frozenset(units.RATES.values()) | {"n
 _SEGMENT_END = re.compile(r';\s+(?=(?:[^"]*"[^"]*")*[^"]*$)')
 # What parts a statement into clauses, between words or as a word.
 _CLAUSE_MARK = re.compile(r"[,:()\u2013\u2014]|\s-\s")
-_CLAUSE_WORDS = word_set(
-    "and but who which whose whom because while whereas although though so unless except "
-    "when whenever if where"
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,7 +167,7 @@ def statements_of(text: str) -> tuple[Statement, ...]:
 @lru_cache(maxsize=2_048)
 def _things_of(text: str) -> tuple[Thing, ...]:
     reading = read(text)
-    verbs = {token.start for part in _parts(reading) for token in _verbs_of(part)}
+    verbs = {token.start for part in _parts(reading) for token in verbs_of(part)}
     return tuple(_things(reading, verbs))
 
 
@@ -239,34 +222,6 @@ def _phrase(things: Sequence[Thing], opener: Token | None) -> Phrase:
     )
 
 
-def is_known(key: str, known: frozenset[str]) -> bool:
-    """Whether a thing is among others, as far as its stem tells."""
-    return key in known or any(
-        _of_one_word(key, other) for other in _by_beginning(known).get(key[:_COMMON], ())
-    )
-
-
-@lru_cache(maxsize=4_096)
-def _by_beginning(known: frozenset[str]) -> dict[str, list[str]]:
-    """Return things by the letters that all stems of one word have in common."""
-    found: dict[str, list[str]] = {}
-    for key in known:
-        found.setdefault(key[:_COMMON], []).append(key)
-    return found
-
-
-def _of_one_word(one: str, other: str) -> bool:
-    """Whether two stems with one beginning are of one word: "publish", "public"."""
-    if " " in one or " " in other:
-        return False
-    common = next(
-        (at for at, pair in enumerate(zip(one, other, strict=False)) if pair[0] != pair[1]),
-        min(len(one), len(other)),
-    )
-    rest = sorted((len(one) - common, len(other) - common))
-    return rest[0] <= 1 and rest[1] <= _ENDING and rest[1] < common
-
-
 @lru_cache(maxsize=2_048)
 def _clauses_of(text: str) -> tuple[Clause, ...]:
     reading = read(text)
@@ -301,7 +256,7 @@ def _as_thing(value: Value, token: Token) -> Thing:
 
 def _ends_denial(tokens: Sequence[Token], start: int, at: int) -> bool:
     """Whether what is denied ends before a word: "those that have no key | are rejected"."""
-    had = start and tokens[start].lower == "no" and tokens[start - 1].lower in _HAVE
+    had = start and tokens[start].lower == "no" and tokens[start - 1].lower in HAVING
     return bool(had) and tokens[at].lower in lexicon.BEING
 
 
@@ -312,77 +267,9 @@ def _names(token: Token) -> bool:
 def _begins_clause(reading: Reading, at: int) -> bool:
     before, token = reading.tokens[at - 1], reading.tokens[at]
     between = reading.said[before.start + len(before.text) : token.start]
-    if _CLAUSE_MARK.search(between) or token.lower in _CLAUSE_WORDS:
+    if _CLAUSE_MARK.search(between) or token.lower in CLAUSE_WORDS:
         return True
     if token.lower in ("no", "without"):
         return True
     # "With Ann, not with Ben". But: "does not take", "and not".
-    return token.lower == "not" and before.lower not in AUXILIARIES | _CLAUSE_WORDS | _SUBJECTS
-
-
-def _verbs_of(clause: Sequence[Token]) -> list[Token]:
-    """Return the words of a clause that are verbs, going by the word before or by their ending."""
-    led = [token for at, token in enumerate(clause) if at and _is_led(clause, at)]
-    finite = [token for at, token in enumerate(clause) if _is_finite(clause, at)]
-    if not led:
-        return finite[:1]
-    # "Plans to move", "needs the key before it is moved".
-    ahead = [
-        one for one in finite[:1] if _leads_on(clause[clause.index(one) : clause.index(led[0])])
-    ]
-    return [*ahead, *led]
-
-
-def _leads_on(words: Sequence[Token]) -> bool:
-    """Whether a verb goes on with another, or with a clause that has one."""
-    after = [word.lower for word in words[1:]]
-    # "Asked Ben to move it".
-    return "to" in after[:2] or bool(_JOINING.intersection(after))
-
-
-def _is_led(clause: Sequence[Token], at: int) -> bool:
-    """Whether an auxiliary or a pronoun that acts stands before a word."""
-    token = clause[at]
-    if not is_content(token.bare) or _between(token):
-        return False
-    leading = next((one for one in reversed(clause[:at]) if not _between(one)), None)
-    if leading is None:
-        return False
-    if leading.lower in lexicon.BEING | _HAVE:
-        return is_past_form(token) or token.lower.endswith(("ed", "ing"))
-    if leading.lower == "that":
-        # "Those that retried", but: "learned that the key is old".
-        return _ends_as_verb(token)
-    return leading.lower in _MODALS | _SUBJECTS and not token.capitalised
-
-
-def _between(token: Token) -> bool:
-    adverb = token.lower.endswith("ly") and token.lower not in _NO_ADVERBS
-    return adverb or token.lower in _BETWEEN
-
-
-def _is_finite(clause: Sequence[Token], at: int) -> bool:
-    """Whether a word ends as a verb does, and stands where a verb stands."""
-    token = clause[at]
-    if not is_content(token.bare) or token.possessive or (at and token.capitalised):
-        return False
-    after = clause[at + 1] if at + 1 < len(clause) else None
-    head = [one for one in clause[:at] if one.lower not in _CLAUSE_WORDS]
-    if not head:
-        # "And offers a discount", "retries it"; an instruction.
-        leads = after is not None and not is_content(after.bare)
-        told = not at and token.lower in lexicon.IMPERATIVES and after is not None
-        return told or (leads and (_ends_as_verb(token) or at > 0))
-    before = next((one for one in reversed(clause[:at]) if not _between(one)), clause[0])
-    named = is_content(before.bare) or before.lower in lexicon.ANNOUNCING
-    placed = head[0].lower in lexicon.PLACING | {"only"}
-    open_end = after is None or not is_content(after.bare) or after.capitalised
-    # "Backups run", "a backup runs".
-    plural = before.lower.endswith("s") and not before.possessive
-    fits = _ends_as_verb(token) or (plural and after is not None)
-    return named and fits and open_end and not (placed and after is None)
-
-
-def _ends_as_verb(token: Token) -> bool:
-    plain = token.lower.endswith("s") and not token.lower.endswith("ss")
-    return plain or is_past_form(token)
+    return token.lower == "not" and before.lower not in AUXILIARIES | CLAUSE_WORDS | SUBJECTS

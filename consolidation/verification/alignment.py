@@ -12,14 +12,9 @@ from dataclasses import dataclass, replace
 from functools import cache, cached_property
 
 from slowwave.consolidation.comparison.guards import say_the_same
-from slowwave.consolidation.text.statements import (
-    Phrase,
-    Statement,
-    Thing,
-    is_known,
-    statements_of,
-    word_set,
-)
+from slowwave.consolidation.text.lexicon import word_set
+from slowwave.consolidation.text.statements import Phrase, Statement, Thing, statements_of
+from slowwave.consolidation.text.stem_matching import is_known
 from slowwave.consolidation.text.tokens import stem
 from slowwave.consolidation.text.weights import Weights, weights_of
 from slowwave.consolidation.thresholds import (

@@ -11,7 +11,8 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from slowwave.consolidation.text import lexicon
-from slowwave.consolidation.text.statements import Statement, is_known
+from slowwave.consolidation.text.statements import Statement
+from slowwave.consolidation.text.stem_matching import is_known
 from slowwave.consolidation.text.tokens import stem
 
 from .alignment import ClaimStatement

@@ -9,8 +9,8 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 
 from slowwave.consolidation.text import lexicon
+from slowwave.consolidation.text.lexicon import word_set
 from slowwave.consolidation.text.reading import Reading, read
-from slowwave.consolidation.text.statements import word_set
 from slowwave.consolidation.text.tokens import Token, is_past_form
 from slowwave.consolidation.text.values import Value
 

@@ -11,14 +11,10 @@ import re
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
+from slowwave.consolidation.text.lexicon import word_set
 from slowwave.consolidation.text.reading import Reading
-from slowwave.consolidation.text.statements import (
-    Statement,
-    Thing,
-    is_known,
-    statements_of,
-    word_set,
-)
+from slowwave.consolidation.text.statements import Statement, Thing, statements_of
+from slowwave.consolidation.text.stem_matching import is_known
 from slowwave.consolidation.text.tokens import is_past_form
 from slowwave.consolidation.thresholds import ONE_MATTER
 

@@ -9,7 +9,8 @@ from itertools import islice
 
 from slowwave.consolidation.text import lexicon
 from slowwave.consolidation.text.anyof import any_of
-from slowwave.consolidation.text.statements import Statement, is_known
+from slowwave.consolidation.text.statements import Statement
+from slowwave.consolidation.text.stem_matching import is_known
 
 # How many words before and behind a mark the things stand that it belongs to.
 _BEFORE, _BEHIND = 3, 5

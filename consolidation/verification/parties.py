@@ -13,8 +13,9 @@ from collections.abc import Set as AbstractSet
 from itertools import combinations
 
 from slowwave.consolidation.text import lexicon
+from slowwave.consolidation.text.lexicon import word_set
 from slowwave.consolidation.text.reading import Reading, cached_per_text
-from slowwave.consolidation.text.statements import Statement, Thing, word_set
+from slowwave.consolidation.text.statements import Statement, Thing
 from slowwave.consolidation.text.tokens import Token, is_content, is_past_form
 
 # How it goes with a verb; "to" is one with being acted upon, since "gave Ann the key" is "gave the

@@ -7,7 +7,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from slowwave.consolidation.proposals import Draft, Source
 from slowwave.consolidation.text.reading import Reading, read
-from slowwave.consolidation.text.statements import Statement, is_known
+from slowwave.consolidation.text.statements import Statement
+from slowwave.consolidation.text.stem_matching import is_known
 from slowwave.consolidation.text.tokens import is_past_form, stem
 from slowwave.consolidation.thresholds import EXTRACT_SOURCES, MOST_VOICES, NEARLY_ALL_VOICES
 

@@ -9,7 +9,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Sequence
 
-from slowwave.consolidation.text.statements import Statement, is_known
+from slowwave.consolidation.text.statements import Statement
+from slowwave.consolidation.text.stem_matching import is_known
 from slowwave.consolidation.text.weights import Weights, likeness
 from slowwave.consolidation.thresholds import AS_LIKE, MOST_VOICES, NEARLY_AS_LIKE
 

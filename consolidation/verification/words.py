@@ -15,8 +15,10 @@ from slowwave.consolidation.comparison.entailment import Entailment
 from slowwave.consolidation.text import lexicon
 from slowwave.consolidation.text.dates import DATE_MARK
 from slowwave.consolidation.text.english import is_english
+from slowwave.consolidation.text.lexicon import word_set
 from slowwave.consolidation.text.reading import read
-from slowwave.consolidation.text.statements import Statement, Thing, is_known, word_set
+from slowwave.consolidation.text.statements import Statement, Thing
+from slowwave.consolidation.text.stem_matching import is_known
 from slowwave.consolidation.text.tokens import Token, stem, stems_of
 from slowwave.consolidation.thresholds import TOLD_IN_MORE_WORDS, TOLD_IN_OTHER_WORDS
 

@@ -1,0 +1,25 @@
+"""A text to its sentences."""
+
+from __future__ import annotations
+
+import re
+
+# A sentence ends at its mark, with the quote or bracket behind it, before a capital; or at a line.
+# Looked for where blanks begin, so that a long run of them takes no square time.
+_SENTENCE_END = re.compile(
+    r"(?:(?<=[.!?])|(?<=[.!?][\"'”)]))\s+(?=[\"'“(\[`]?[A-Z0-9])|(?<!\s)\s*\n\s*"
+)
+_ABBREVIATED = re.compile(
+    r"\b(?:e\.g|i\.e|etc|vs|Dr|Prof|Mr|Mrs|Ms|St|No|approx|a\.m|p\.m)\.$", re.I
+)
+
+
+def split_sentences(text: str) -> list[str]:
+    """Return the sentences of a text, as they stand."""
+    sentences: list[str] = []
+    for part in filter(None, _SENTENCE_END.split(text.strip())):
+        if sentences and _ABBREVIATED.search(sentences[-1]):
+            sentences[-1] = f"{sentences[-1]} {part}"
+        else:
+            sentences.append(part)
+    return sentences
