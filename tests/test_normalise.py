@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 
 from slowwave.consolidation.comparison.guards import first_difference
 from slowwave.consolidation.snapshot.entities import names_in
-from slowwave.consolidation.text.normalise import _RULES, normalise
+from slowwave.consolidation.text.normal_forms import RULES
+from slowwave.consolidation.text.normalise import normalise
 from slowwave.consolidation.text.reading import read
 from slowwave.consolidation.updates.sentence_features import sentence_features
 
@@ -77,7 +78,7 @@ def test_a_text_in_its_one_form_stays_as_it_is(text: str) -> None:
     assert normalise(normalise(once)) == normalise(once)
 
 
-@pytest.mark.parametrize(("signs", "pattern"), [(signs, pattern) for signs, pattern, _ in _RULES])
+@pytest.mark.parametrize(("signs", "pattern"), [(signs, pattern) for signs, pattern, _ in RULES])
 @settings(max_examples=5, suppress_health_check=[HealthCheck.filter_too_much])
 @given(data=st.data())
 def test_nothing_that_is_spelled_otherwise_is_without_its_sign(
