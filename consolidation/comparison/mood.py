@@ -67,7 +67,7 @@ _ALLOWS = re.compile(
     r"\b(?:allow(?:s|ed)?|permit(?:s|ted)?|welcome|free to|may(?! \d)|can|no obstacle)\b",
     re.IGNORECASE,
 )
-_LEANING = lexicon.AUXILIARIES | lexicon.HAVING
+_LEANING = lexicon.PASSIVE_AUXILIARIES | lexicon.HAVING
 # What may stand between an auxiliary and its participle.
 _BETWEEN = frozenset({"not", "never", "just", "already", "also", "still", "been", "being", "only"})
 # Verbs that are no content words: they count although they are never among the stems.

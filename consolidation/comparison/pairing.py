@@ -123,7 +123,7 @@ def _is_deed(text: str) -> bool:
     deed, after = (*tokenise(text)[:2], None, None)[:2]
     if deed is None or after is None or not deed.lower.endswith("s"):
         return False
-    goes_on = after.lower in lexicon.AUXILIARIES | lexicon.MODALS | lexicon.NEGATORS
+    goes_on = after.lower in lexicon.PASSIVE_AUXILIARIES | lexicon.MODALS | lexicon.NEGATORS
     return not goes_on and not is_past_form(after) and not is_verb(after.lower)
 
 

@@ -48,10 +48,8 @@ def age(
     options: those of the phase as given, for the record of the run. What stands in the way after
     the first memories is in the result. Raises `StoreError` if nothing was changed.
     """
-    if not choice.leaving:
-        return Aged(choice=choice)
     preflight.check_and_back_up()
-    planned = {one.memory.id: one.memory for one in choice.leaving}
+    planned = {one.id: one.memory for one in choice.leaving}
 
     def treat(file: MemoryFile, run_id: str, ids: Sequence[str]) -> None:
         take_out(file, run_id, phase, [planned[one] for one in ids], timestamp(now))
@@ -64,5 +62,5 @@ def age(
     run = treat_in_portions(
         path, list(planned), PORTION, treat, tenants, now, shown, report, interruption
     )
-    leaving = tuple(one for one in choice.leaving if one.memory.id in run.done)
+    leaving = tuple(one for one in choice.leaving if one.id in run.done)
     return Aged(leaving, choice, run.run_id, run.why, run.interrupted, run.end_is_kept)

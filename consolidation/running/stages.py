@@ -8,6 +8,7 @@ from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 
+from slowwave.consolidation.ageing.choosing import Choice
 from slowwave.consolidation.ageing.decay import LayerScores
 from slowwave.consolidation.errors import ConsolidationError
 from slowwave.consolidation.options import CycleOptions
@@ -17,6 +18,7 @@ from slowwave.consolidation.runtime.interruption import InterruptedEarly, Interr
 from slowwave.consolidation.snapshot.idle import Findings
 from slowwave.consolidation.vectors.embedder import Embedder
 from slowwave.consolidation.writing.writer import Writer
+from slowwave.store.ageing import Phase
 from slowwave.store.errors import StoreError
 from slowwave.store.memories import Counts
 from slowwave.store.records import timestamp
@@ -89,11 +91,9 @@ class Stages:
         with self._reporting_expired(), self._interruptible():
             choice = self._age_plan.expiring()
             if choice is not None:
-                before = count_now(self._path, self._tenants) if choice.leaving else None
-                self._expired = age(
-                    self._path, "expire", choice, self._tenants, *self._of_ageing_run()
-                )
-                self._before = before
+                if choice.leaving:
+                    self._before = count_now(self._path, self._tenants)
+                self._expired = self._age("expire", choice)
             if self._expired is not None and self._expired.interrupted:
                 raise EndedEarly(self._so_far())
             self._scores = self._age_plan.scores()
@@ -152,7 +152,7 @@ class Stages:
             choice = self._age_plan.excess()
             if choice is None:
                 return outcome
-            archived = age(self._path, "limit", choice, self._tenants, *self._of_ageing_run())
+            archived = self._age("limit", choice)
         except StoreError as error:
             if outcome.run_id is None and not self._has_expired:
                 raise
@@ -201,9 +201,20 @@ class Stages:
         """Whether anything expired in this night."""
         return self._expired is not None and self._expired.run_id is not None
 
-    def _of_ageing_run(self) -> tuple[datetime, dict[str, list[str]], Preflight, Interruption]:
-        shown = {"tenant": list(self._options.tenants)}
-        return self._now, shown, self._preflight, self._interruption
+    def _age(self, phase: Phase, choice: Choice) -> Aged:
+        """Carry a phase of ageing out, where it has anything to do."""
+        if not choice.leaving:
+            return Aged(choice=choice)
+        return age(
+            self._path,
+            phase,
+            choice,
+            self._tenants,
+            self._now,
+            {"tenant": list(self._options.tenants)},
+            self._preflight,
+            self._interruption,
+        )
 
     @contextmanager
     def _interruptible(self) -> Iterator[None]:

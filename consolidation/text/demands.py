@@ -12,12 +12,9 @@ from functools import cached_property, lru_cache
 
 from . import lexicon
 from .dates import DATE_MARK
+from .lexicon import word_set
 from .reading import Reading, read
 from .tokens import stem
-
-
-def _words(text: str) -> frozenset[str]:
-    return frozenset(text.split())
 
 
 @lru_cache(maxsize=1)
@@ -55,11 +52,11 @@ _RELEASES = re.compile(
 )
 # Who asks and who agrees is one demand, whichever side it is told from.
 _CONSENT = "consent"
-_CONSENTING = _words(
+_CONSENTING = word_set(
     "ask approve approval confirm confirmation permission consent ok okay agree agreement yes"
 )
 # Verbs that stand for the noun behind them, and words of how a demand was voiced.
-_FRAMING = _words(
+_FRAMING = word_set(
     "make do happen take have give get put let keep beforehand first ever again advance prior "
     "annoyed upset cross angry unhappy complained repeated reminded insisted asked wants want "
     "whenever unless circumstances allow allowed need require explicit"

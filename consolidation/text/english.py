@@ -13,29 +13,25 @@ from functools import lru_cache
 from slowwave.consolidation import thresholds
 
 from . import lexicon
+from .lexicon import word_set
 from .reading import Reading
-
-
-def _words(text: str) -> frozenset[str]:
-    return frozenset(text.split())
-
 
 _FOREIGN = frozenset().union(
     # German
-    _words(
+    word_set(
         "der das den dem ein eine einen einem einer und oder nicht ist sind wird werden mit für"
     ),
-    _words("von vom zum zur auf bei nach aus wenn dass sich ich wir ihr sie kein keine nur noch"),
-    _words("auch bitte immer nie vor jeden jede über wegen"),
+    word_set("von vom zum zur auf bei nach aus wenn dass sich ich wir ihr sie kein keine nur noch"),
+    word_set("auch bitte immer nie vor jeden jede über wegen"),
     # French
-    _words(
+    word_set(
         "le la les une du et est sont dans pour avec sur pas ne elle nous vous ses leur que qui"
     ),
-    _words("chez aux"),
+    word_set("chez aux"),
     # Spanish and Portuguese
-    _words("el los las una unos y para se su sus al más pero os uma não é em ao das"),
+    word_set("el los las una unos y para se su sus al más pero os uma não é em ao das"),
     # Italian and Dutch
-    _words("il gli di che sono nel della het een niet voor zijn naar"),
+    word_set("il gli di che sono nel della het een niet voor zijn naar"),
 )
 
 

@@ -337,5 +337,6 @@ PLACING = word_set(
     "after at before by during for from in on per since through to under unlike until via with "
     "within"
 )
-AUXILIARIES = BEING | word_set("get gets got")
+# With a past form they make a passive.
+PASSIVE_AUXILIARIES = BEING | word_set("get gets got")
 MODALS = MODAL_VERBS | word_set("has had does do did")

@@ -70,7 +70,7 @@ def _opens_as_name(tokens: Sequence[Token], index: int) -> bool:
         return False
     if after.capitalised and after.bare not in _NO_NAMES:
         return True
-    if after.lower in lexicon.AUXILIARIES or after.lower in _MODALS:
+    if after.lower in lexicon.PASSIVE_AUXILIARIES or after.lower in _MODALS:
         return not token.lower.endswith("s")
     if third is None or not _VERB.fullmatch(after.lower):
         return False

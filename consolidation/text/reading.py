@@ -270,7 +270,7 @@ class Reading:
             )
             if before.lower in lexicon.ARTICLES
             and not token.capitalised
-            and after.lower in lexicon.AUXILIARIES
+            and after.lower in lexicon.PASSIVE_AUXILIARIES
         )
 
     @cached_property

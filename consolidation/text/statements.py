@@ -18,7 +18,7 @@ from .lexicon import word_set
 from .reading import Reading, read
 from .tokens import Token, is_content, stem, stems_of
 from .values import Value
-from .verbs import AUXILIARIES, CLAUSE_WORDS, HAVING, SUBJECTS, verbs_of
+from .verbs import AUXILIARIES, CLAUSE_WORDS, HAVING_OR_GETTING, SUBJECTS, verbs_of
 
 # A statement of fewer things goes on with the one before it.
 _NEAR = 3
@@ -256,7 +256,7 @@ def _as_thing(value: Value, token: Token) -> Thing:
 
 def _ends_denial(tokens: Sequence[Token], start: int, at: int) -> bool:
     """Whether what is denied ends before a word: "those that have no key | are rejected"."""
-    had = start and tokens[start].lower == "no" and tokens[start - 1].lower in HAVING
+    had = start and tokens[start].lower == "no" and tokens[start - 1].lower in HAVING_OR_GETTING
     return bool(had) and tokens[at].lower in lexicon.BEING
 
 

@@ -15,7 +15,7 @@ _SHORTEST_PAST = 4
 # Stands for itself, not for an article: all other forms are in lower case.
 LETTER_A = "A"
 # Behind these "a" is the thing that is spoken of: "a is", "a to b".
-_BEHIND_A_THING = lexicon.AUXILIARIES | lexicon.PLACING | {"and", "or"}
+_BEHIND_A_THING = lexicon.PASSIVE_AUXILIARIES | lexicon.PLACING | {"and", "or"}
 _POSSESSIVE = re.compile(r"'s?$")
 
 

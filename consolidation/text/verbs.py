@@ -12,8 +12,8 @@ from .lexicon import word_set
 from .tokens import Token, is_content, is_past_form
 
 _MODALS = lexicon.MODAL_VERBS | {"do", "does", "did", "to"}
-HAVING = lexicon.HAVING | {"get", "gets", "got"}
-AUXILIARIES = _MODALS | lexicon.BEING | HAVING
+HAVING_OR_GETTING = lexicon.HAVING | {"get", "gets", "got"}
+AUXILIARIES = _MODALS | lexicon.BEING | HAVING_OR_GETTING
 SUBJECTS = word_set("he she it they we i you who which that user")
 # Between an auxiliary and its verb.
 _BETWEEN = lexicon.NEGATORS | word_set("also just still already only perhaps often so")
@@ -53,7 +53,7 @@ def _is_led(clause: Sequence[Token], at: int) -> bool:
     leading = next((one for one in reversed(clause[:at]) if not _between(one)), None)
     if leading is None:
         return False
-    if leading.lower in lexicon.BEING | HAVING:
+    if leading.lower in lexicon.BEING | HAVING_OR_GETTING:
         return is_past_form(token) or token.lower.endswith(("ed", "ing"))
     if leading.lower == "that":
         # "Those that retried", but: "learned that the key is old".

@@ -18,7 +18,7 @@ OF_TIME = frozenset(
 )
 # What may stand between the subject of a passive and its participle.
 _CHAIN = (
-    lexicon.AUXILIARIES
+    lexicon.PASSIVE_AUXILIARIES
     | lexicon.NEGATORS
     | lexicon.HAVING
     | lexicon.MODAL_VERBS
@@ -96,7 +96,9 @@ def active_form(tokens: Sequence[Token]) -> Sequence[Token]:
         chain -= 1
     end = _phrase_end(tokens, by + 1)
     agent = [token for token in tokens[by + 1 : end] if token.lower not in lexicon.ARTICLES]
-    moods = [token for token in tokens[chain:verb] if token.lower not in lexicon.AUXILIARIES]
+    moods = [
+        token for token in tokens[chain:verb] if token.lower not in lexicon.PASSIVE_AUXILIARIES
+    ]
     # "Signed off by Ann" is "Ann signed off".
     behind = verb + 1 + (tokens[verb + 1].lower in _PARTICLES)
     deed = tokens[verb:behind]
@@ -114,7 +116,9 @@ def _participle_before(tokens: Sequence[Token], by: int) -> int | None:
         if tokens[verb].starts_sentence:
             return None
         near = tokens[max(0, verb - _REACH) : verb]
-        if is_past_form(tokens[verb]) and any(one.lower in lexicon.AUXILIARIES for one in near):
+        if is_past_form(tokens[verb]) and any(
+            one.lower in lexicon.PASSIVE_AUXILIARIES for one in near
+        ):
             return verb
     return None
 
