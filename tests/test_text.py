@@ -128,7 +128,13 @@ def test_a_text_without_a_word_of_demand_cannot_demand() -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["The kiln is fired at 1,240 °C for 20 µs.", "kiln temperature", "Zoë fires the kiln."]
+    "text",
+    [
+        "The kiln is fired at 1,240 °C for 20 µs.",
+        "kiln temperature",
+        "Zoë fires the kiln.",
+        "Ask Ana",
+    ],
 )
 def test_english_is_known_as_english(text: str) -> None:
     assert is_english(read(text))
@@ -141,6 +147,8 @@ def test_english_is_known_as_english(text: str) -> None:
         "Le four est dans la cave avec les pots.",
         "Печь горячая.",
         "The kiln is hot, und der Ofen ist nicht kalt.",
+        "Ana paga a Juan.",
+        "In Graz wohnt Ann.",
     ],
 )
 def test_another_language_or_two_at_once_are_not(text: str) -> None:

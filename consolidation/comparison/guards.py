@@ -15,6 +15,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from slowwave.consolidation import thresholds
+from slowwave.consolidation.text.english import is_english
 from slowwave.consolidation.text.reading import Reading
 
 from . import mood, opposites, roles, value_guards, wording
@@ -120,8 +121,17 @@ def _ungraded(left: Reading, right: Reading) -> Iterator[Objection]:
         for objection in guard(left, right):
             objected = True
             yield objection
-    if not objected and not same_parts:
+    if objected:
+        return
+    if not same_parts:
         yield Objection("order", left.text, right.text, doubtful=True)
+    if _in_other_words(left, right) and not (is_english(left) and is_english(right)):
+        yield Objection("language", left.text, right.text, conflict=False)
+
+
+def _in_other_words(left: Reading, right: Reading) -> bool:
+    """Whether not all words are the same in one order, whatever their capitals are."""
+    return [one.lower for one in left.tokens] != [one.lower for one in right.tokens]
 
 
 _GUARDS: tuple[Guard, ...] = (

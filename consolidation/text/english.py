@@ -34,6 +34,9 @@ _FOREIGN = frozenset().union(
     word_set("il gli di che sono nel della het een niet voor zijn naar"),
 )
 
+# English function words that are words of those languages as well: they tell nothing.
+_SHARED = word_set("a am an as at da die do has he i in is me more no on so war was we")
+
 
 @lru_cache(maxsize=8_192)
 def is_english(reading: Reading) -> bool:
@@ -42,10 +45,12 @@ def is_english(reading: Reading) -> bool:
         return False
     words = [token.lower for token in reading.tokens]
     foreign = sum(word in _FOREIGN for word in words)
-    own = sum(word in lexicon.FUNCTION for word in words)
+    own = sum(word in lexicon.FUNCTION and word not in _SHARED for word in words)
     if foreign >= thresholds.FOREIGN_WORDS or (foreign and not own):
         return False
-    return bool(own) or _is_known(words)
+    # The dictionary knows names of all countries.
+    unnamed = [token.lower for token in reading.tokens if not token.capitalised]
+    return bool(own) or _is_known(unnamed or words)
 
 
 def _is_latin(text: str) -> bool:
