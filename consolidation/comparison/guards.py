@@ -23,16 +23,6 @@ from .objections import Guard, Objection
 from .pairing import TextPair, literals
 from .reordering import rearranged
 
-__all__ = [
-    "Objection",
-    "certain_conflict",
-    "first_conflict",
-    "first_difference",
-    "gravest_objection",
-    "say_the_same",
-]
-
-
 # Conflicts of words: certain only between texts that have most other words in common.
 _OF_WORDS = frozenset({"name", "negation", "mood", "role", "term", "opposite", "direction"})
 

@@ -18,8 +18,9 @@ from slowwave.consolidation.text.demands import demand_of
 from slowwave.consolidation.text.english import is_english
 from slowwave.consolidation.text.reading import Reading, read
 
-from .guards import Objection, objections
+from .guards import objections
 from .mood import moods_of
+from .objections import Objection
 
 # Kinds of values that many facts do not share by chance; a month is shared by all of a season.
 _ANCHORS = frozenset(

@@ -11,7 +11,7 @@ from msgspec.json import Decoder
 
 from slowwave.consolidation.clustering.groups import find_groups, split_group
 from slowwave.consolidation.comparison.coverage import Coverage
-from slowwave.consolidation.comparison.guards import Objection
+from slowwave.consolidation.comparison.objections import Objection
 from slowwave.consolidation.options import PlanOptions
 from slowwave.consolidation.proposals import (
     Claim,
