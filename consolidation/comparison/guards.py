@@ -83,6 +83,7 @@ def _share_in_both(left: Reading, right: Reading) -> float:
 
 
 def objections(left: Reading, right: Reading) -> Iterator[Objection]:
+    """Ask the guards one after the other, as long as somebody wants more of them."""
     if left.said == right.said:
         return
     pair = TextPair(left, right)

@@ -107,7 +107,7 @@ def refusals(view: TenantView, pairs: Sequence[NearPair]) -> list[Refusal]:
 
 def _objection(view: TenantView, left: int, right: int) -> Objection | None:
     ones, others = (view.memories[row].content_hash for row in (left, right))
-    found = view.cache.recall(
+    found = view.cache.get_or_compute(
         "pair", [ones, others], _OBJECTION, lambda: _objection_of_texts(view, left, right)
     )
     if found is not None:

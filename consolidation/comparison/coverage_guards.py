@@ -66,7 +66,7 @@ WHY = {
 
 
 @lru_cache(maxsize=65_536)
-def find_opposition(said: Reading, teller: Reading) -> Gap | None:
+def find_gap(said: Reading, teller: Reading) -> Gap | None:
     """Find what no network may overrule: values, names, denials, changes, persons, conflicts."""
     if not (is_english(said) and is_english(teller)):
         return Gap("language", said.text)
