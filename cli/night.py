@@ -17,7 +17,7 @@ from slowwave.store.errors import StoreError
 
 from .exits import Code, code_of
 from .gates import ClosedGate, Gates
-from .memory_texts import MemoryTexts, memories_of
+from .memory_texts import MemoryTexts, counted, memories_of
 from .output import Output, clean
 from .progress import shown_progress
 from .recall_guard import guard_as_json, guard_as_text
@@ -349,7 +349,7 @@ def _what_went_wrong(file: Path, outcome: Outcome) -> tuple[str, str]:
         if any(one.state == state for one in wrong)
     ]
     if unanswered:
-        counts.append(f"{len(unanswered)} questions not answered")
+        counts.append(f"{counted(len(unanswered), 'question', 'questions')} not answered")
     if outcome.purged.why:
         counts.append("not all purged")
     aged = [one.why for one in outcome.aged if one.why]
