@@ -21,8 +21,16 @@ from .leftovers import (
     undecided_as_json,
     undecided_as_text,
 )
-from .memory_texts import MemoryTexts, ShownMemory, counted, dated, in_time, memories_of
-from .output import clean, shortened
+from .memory_texts import (
+    MemoryTexts,
+    ShownMemory,
+    counted,
+    dated,
+    in_time,
+    memories_of,
+    shortened_for_stdout,
+)
+from .output import clean
 from .waiting import set_aside_as_text
 from .ways import dense_as_text
 
@@ -48,7 +56,7 @@ _NEEDED = {
     "undo": "to undo a run",
     "pinned": "since pinned",
 }
-# So many characters of what such a memory says.
+# So many characters of what such a memory says are shown on a terminal.
 _MOST_SAID = 100
 
 
@@ -321,7 +329,7 @@ def _suspicions(suspicious: tuple[Suspicion, ...]) -> str:
         "memories. They stay as they are, and nothing is made of them."
     ]
     for one in suspicious[:_MOST_SUSPICIOUS]:
-        lines.append(f"  {shortened(one.said, _MOST_SAID)} ({clean(one.memory)})")
+        lines.append(f"  {shortened_for_stdout(one.said, _MOST_SAID)} ({clean(one.memory)})")
     if count > _MOST_SUSPICIOUS:
         lines.append("  ... all of them with --json")
     return "\n".join(lines)
