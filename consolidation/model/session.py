@@ -21,7 +21,7 @@ from .usage_limits import LimitReached
 _TICK_S = 0.2
 
 
-class Session(Generic[Made]):
+class ModelSession(Generic[Made]):
     """One run's questions: which are to be asked, and what comes of them."""
 
     def __init__(

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 
-from slowwave.consolidation.ageing.choosing import Choice
+from slowwave.consolidation.ageing.choosing import AgeingChoice
 from slowwave.consolidation.ageing.decay import LayerScores
 from slowwave.consolidation.errors import ConsolidationError
 from slowwave.consolidation.proposals import Usage, join_plans
@@ -196,7 +196,7 @@ class Stages:
         """Whether anything expired in this night."""
         return self._expired is not None and self._expired.run_id is not None
 
-    def _age(self, phase: Phase, choice: Choice) -> Aged:
+    def _age(self, phase: Phase, choice: AgeingChoice) -> Aged:
         """Carry a phase of ageing out, where it has anything to do."""
         if not choice.leaving:
             return Aged(choice=choice)
