@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-# What stands in the file, or is going to; and what is said of other results.
+# Results that agents read or will read, and the headings of the others.
 STANDING = ("applied", "planned")
 _RESULTS = {
     "pending": "What would stand then",

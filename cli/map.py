@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-# So many points a browser draws at once, and a person can tell apart.
+# As many points as a browser draws at once and a person can tell apart.
 MOST_POINTS = 2_000
 # The size of the drawing, without its margin.
 WIDTH, HEIGHT, MARGIN = 1_000, 560, 20

@@ -1,4 +1,4 @@
-"""A report as one HTML page that needs nothing else, and in which no memory can do anything."""
+"""A report as one HTML page without other files, in which the text of a memory is only text."""
 
 from __future__ import annotations
 

@@ -302,7 +302,7 @@ def _block(result: Result, memories: dict[str, ShownMemory]) -> ProposalBlock:
 
 
 def _unconsidered(plan: Plan) -> list[str]:
-    """Say which memories nothing was made of, whatever they say."""
+    """Say which memories were left out, and why."""
     parts = []
     if plan.suspicious:
         parts.append(_suspicions(plan.suspicious))
@@ -316,7 +316,7 @@ def _unconsidered(plan: Plan) -> list[str]:
 
 
 def _purge_and_backup(outcome: Outcome, dry_run: bool) -> list[str]:
-    """Say what waits no more, what was purged, and where the backup is."""
+    """Say what no longer waits, what was purged, and where the backup is."""
     backup = [clean(f"As it was before: {outcome.backup}")] if outcome.backup else []
     outdated = set_aside_as_text(outcome.set_aside, dry_run)
     return [*outdated, *_purge(outcome.purged, dry_run), *backup]
@@ -368,7 +368,7 @@ def _purge(purged: Purged, dry_run: bool) -> list[str]:
 
 
 def _staying(purged: Purged, memory_texts: MemoryTexts) -> list[str]:
-    """Say of each memory that stays though its time is over what needs it."""
+    """Name each memory that stays although its time is over, and what needs it."""
     if not purged.staying:
         return []
     texts = memory_texts.memories(purged.staying)

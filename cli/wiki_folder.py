@@ -145,7 +145,7 @@ def _content(folder: int, name: str) -> bytes | None:
 
 def _replace(folder: int, name: str, content: bytes, mode: int) -> None:
     flags = os.O_CREAT | os.O_TRUNC | os.O_WRONLY | os.O_NOFOLLOW
-    # For nobody else from the first moment: it holds what memories say.
+    # Private from the start: it holds what memories say.
     with os.fdopen(os.open(_UNFINISHED, flags, 0o600, dir_fd=folder), "wb") as stream:
         stream.write(content)
         stream.flush()

@@ -103,7 +103,7 @@ class AgentMemory:
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        """Let go of what was read."""
+        """Drop what was read."""
         self._forget()
 
     def add(self, text: str, **fields: Any) -> str:

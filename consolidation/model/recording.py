@@ -311,7 +311,7 @@ class Recordings:
         return None if self.recorder is None else self.recorder.problem
 
     def model(self, name: str, opened: Callable[[], Model]) -> Model:
-        """Return the model that goes by the tape; `opened` loads the one that is served."""
+        """Return the model that replays and records; `opened` loads the served one."""
         behind: Model | None = opened() if self.asks else None
         if behind is not None and self.recorder is not None:
             behind = RecordedModel(name, behind, self.recorder)

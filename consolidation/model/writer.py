@@ -1,4 +1,4 @@
-"""The writer that asks a model, and believes nothing that it says.
+"""The writer that asks a model, and checks all that it says.
 
 Calls run in threads of their own; what they bring is kept, checked and told in one. A window is
 asked about once, and once more about those of its groups that cannot be used.

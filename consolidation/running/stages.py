@@ -77,7 +77,7 @@ class Stages:
             self._preflight.bring_up_to_date()
 
     def expire(self) -> None:
-        """Let end what has come to its end, and see how much is left of the others."""
+        """Expire memories whose time is over, and score the others."""
         with self._reporting_expired(), self._interruptible():
             choice = self._age_plan.expiring()
             if choice is not None:
@@ -218,7 +218,7 @@ class Stages:
 
     @contextmanager
     def _reporting_expired(self) -> Iterator[None]:
-        """Let no error hide that something expired before it. Raises `EndedEarly`."""
+        """Report what expired even if an error follows. Raises `EndedEarly`."""
         try:
             yield
         except (StoreError, ConsolidationError) as error:
