@@ -17,7 +17,7 @@ from slowwave.store.errors import StoreError
 
 from .exits import Code, code_of
 from .gates import ClosedGate, Gates
-from .memory_texts import MemoryTexts, memories_of
+from .memory_texts import MemoryTexts, counted, memories_of
 from .output import Output, clean
 from .progress import shown_progress
 from .recall_guard import guard_as_json, guard_as_text
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from slowwave.consolidation.writing.writer import Writer
 
     from .foreign import Place
-    from .wiki_folder import Written
+    from .wiki_folder import WrittenPages
 
 # What can be done in a file that takes no new texts.
 _WITHOUT_A_NEW_TEXT: frozenset[Operation] = frozenset({"merge"})
@@ -157,7 +157,7 @@ class Night:
             found: dict[str, Any] = {}
             if self.plan_out is not None:
                 self._write_plan(self.plan_out, memory_file, outcome, writer)
-            written: Written | None = None
+            written: WrittenPages | None = None
             with signals.limited():
                 self.watch.came_of_it(place.named, outcome, partial(_waiting, memory_file))
                 try:
@@ -215,7 +215,7 @@ class Night:
         )
         write_report(self.report, report_of(account, self.report, memory_file), named)
 
-    def _write_wiki(self, memory_file: Path, named: Path) -> Written | None:
+    def _write_wiki(self, memory_file: Path, named: Path) -> WrittenPages | None:
         """Write the file out as a wiki, if that is wanted. Raises `StoreError`."""
         if self.wiki is None or self.dry_run:
             return None
@@ -349,7 +349,7 @@ def _what_went_wrong(file: Path, outcome: Outcome) -> tuple[str, str]:
         if any(one.state == state for one in wrong)
     ]
     if unanswered:
-        counts.append(f"{len(unanswered)} questions not answered")
+        counts.append(f"{counted(len(unanswered), 'question', 'questions')} not answered")
     if outcome.purged.why:
         counts.append("not all purged")
     aged = [one.why for one in outcome.aged if one.why]

@@ -21,8 +21,16 @@ from .leftovers import (
     undecided_as_json,
     undecided_as_text,
 )
-from .memory_texts import MemoryTexts, ShownMemory, counted, dated, in_time, memories_of
-from .output import clean, shortened
+from .memory_texts import (
+    MemoryTexts,
+    ShownMemory,
+    counted,
+    dated,
+    in_time,
+    memories_of,
+    shortened_for_stdout,
+)
+from .output import clean
 from .waiting import set_aside_as_text
 from .ways import dense_as_text
 
@@ -48,7 +56,7 @@ _NEEDED = {
     "undo": "to undo a run",
     "pinned": "since pinned",
 }
-# So many characters of what such a memory says.
+# So many characters of what such a memory says are shown on a terminal.
 _MOST_SAID = 100
 
 
@@ -294,7 +302,7 @@ def _block(result: Result, memories: dict[str, ShownMemory]) -> ProposalBlock:
 
 
 def _unconsidered(plan: Plan) -> list[str]:
-    """Say which memories nothing was made of, whatever they say."""
+    """Say which memories were left out, and why."""
     parts = []
     if plan.suspicious:
         parts.append(_suspicions(plan.suspicious))
@@ -308,7 +316,7 @@ def _unconsidered(plan: Plan) -> list[str]:
 
 
 def _purge_and_backup(outcome: Outcome, dry_run: bool) -> list[str]:
-    """Say what waits no more, what was purged, and where the backup is."""
+    """Say what no longer waits, what was purged, and where the backup is."""
     backup = [clean(f"As it was before: {outcome.backup}")] if outcome.backup else []
     outdated = set_aside_as_text(outcome.set_aside, dry_run)
     return [*outdated, *_purge(outcome.purged, dry_run), *backup]
@@ -321,7 +329,7 @@ def _suspicions(suspicious: tuple[Suspicion, ...]) -> str:
         "memories. They stay as they are, and nothing is made of them."
     ]
     for one in suspicious[:_MOST_SUSPICIOUS]:
-        lines.append(f"  {shortened(one.said, _MOST_SAID)} ({clean(one.memory)})")
+        lines.append(f"  {shortened_for_stdout(one.said, _MOST_SAID)} ({clean(one.memory)})")
     if count > _MOST_SUSPICIOUS:
         lines.append("  ... all of them with --json")
     return "\n".join(lines)
@@ -360,7 +368,7 @@ def _purge(purged: Purged, dry_run: bool) -> list[str]:
 
 
 def _staying(purged: Purged, memory_texts: MemoryTexts) -> list[str]:
-    """Say of each memory that stays though its time is over what needs it."""
+    """Name each memory that stays although its time is over, and what needs it."""
     if not purged.staying:
         return []
     texts = memory_texts.memories(purged.staying)

@@ -20,6 +20,8 @@ _TYPES: dict[object, tuple[str, tuple[type, ...]]] = {
     float: ("a number", (int, float)),
     int: ("a whole number", (int,)),
 }
+# Options that take several values as one text, with commas between them.
+_WITH_COMMAS = frozenset({"only"})
 # Under which a command knows the config file that it has read.
 _READ = "slowwave.config"
 
@@ -114,6 +116,8 @@ def _fitting(value: Any, option: TyperOption, path: Path) -> Any:
     _refuse_other_types(values, option, path)
     if option.multiple:
         return values
+    if option.name in _WITH_COMMAS:
+        return ",".join(values)
     if len(values) == 1:
         return values[0]
 

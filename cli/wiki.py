@@ -11,13 +11,13 @@ from .output import clean
 
 if TYPE_CHECKING:
     from .output import Output
-    from .wiki_folder import Written
+    from .wiki_folder import WrittenPages
 
 # So many pages are named that stayed as they were.
 _MOST_NAMED = 5
 
 
-def write_out(memory_file: Path, folder: Path, readers: Path) -> Written:
+def write_out(memory_file: Path, folder: Path, readers: Path) -> WrittenPages:
     """Write the wiki of a memory file into a folder.
 
     readers: the file whose mode says who may read the pages. Raises `StoreError`.
@@ -35,12 +35,12 @@ def write_out(memory_file: Path, folder: Path, readers: Path) -> Written:
         return write_wiki(folder, all_pages(opened), mode_of(readers) & 0o666)
 
 
-def wiki_as_json(folder: Path, written: Written) -> dict[str, Any]:
+def wiki_as_json(folder: Path, written: WrittenPages) -> dict[str, Any]:
     """Return what became of the pages, for programs."""
     return {"folder": str(folder), **asdict(written)}
 
 
-def tell_wiki(output: Output, folder: Path, written: Written) -> None:
+def tell_wiki(output: Output, folder: Path, written: WrittenPages) -> None:
     """Say what became of the pages."""
     pages = counted(written.written, "page", "pages")
     output.show(

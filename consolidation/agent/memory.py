@@ -18,8 +18,8 @@ from slowwave.consolidation.options import CycleOptions
 from slowwave.consolidation.proposals import Result
 from slowwave.consolidation.recall.block import (
     WORTHS,
-    Block,
     BlockWish,
+    ContextBlock,
     compose_block,
     estimated_tokens,
 )
@@ -103,7 +103,7 @@ class AgentMemory:
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        """Let go of what was read."""
+        """Drop what was read."""
         self._forget()
 
     def add(self, text: str, **fields: Any) -> str:
@@ -159,7 +159,7 @@ class AgentMemory:
         budget: int = 4_500,
         worths: Mapping[str, float] | None = None,
         tokens_of: Callable[[str], int] = estimated_tokens,
-    ) -> Block:
+    ) -> ContextBlock:
         """Return a block of context for a prompt; its `text` is "" if nothing is remembered.
 
         budget: in tokens, as `tokens_of` counts them (by default four characters a token). worths:
@@ -172,7 +172,7 @@ class AgentMemory:
                 raise StoreError(f"The worth of {name} is from 0 to 1, not {worth}.")
         index = self._up_to_date()
         if index is None:
-            return Block((), 0)
+            return ContextBlock((), 0)
         now = timestamp(self._clock())
         return compose_block(index, Wish(query), BlockWish(budget, worths or {}), now, tokens_of)
 
