@@ -5,15 +5,23 @@ from __future__ import annotations
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from nights import execute, fill, picture, rows, told
+from numpy.typing import NDArray
 from readme import ANSWERS, RETOLD, ROOT, SMOKE
 from test_cli import Cli, cli
 from test_foreign import FORMATS
+
+from slowwave.cli.waiting import read_queue
+from slowwave.consolidation.running.decide import Decided, carry_out
+from slowwave.consolidation.vectors.embedder import Embedder, SentenceEmbedder
+from slowwave.store.file import maintenance_lock, open_writing
 
 __all__ = ["cli"]  # a fixture of test_cli, asked for by name
 
@@ -51,6 +59,25 @@ def active(path: Path) -> list[str]:
 def states(path: Path) -> dict[str, str]:
     found = rows(path, "SELECT key, state FROM proposals ORDER BY run_id")
     return {row["key"][:8]: row["state"] for row in found}
+
+
+class CountingEmbedder(SentenceEmbedder):
+    """The real one, which keeps what it was given."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.asked: list[Sequence[str]] = []
+
+    def encode(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        self.asked.append(texts)
+        return super().encode(texts)
+
+
+def approved(path: Path, embedder: Embedder) -> Decided:
+    """Approve all that waits."""
+    with maintenance_lock(path), open_writing(path) as file:
+        kept = [one.kept for one in read_queue(file)]
+        return carry_out(file, kept, embedder, datetime.now(UTC), "approve")
 
 
 def queue(cli: Cli, path: Path) -> list[dict[str, Any]]:
@@ -232,6 +259,34 @@ def test_of_many_memories_all_that_waits_can_be_approved_at_once(
     reviewed_night(cli, memory_file)
     assert cli("review", memory_file, "approve", "--all").code == 0
     assert active(memory_file) == active(other)
+
+
+def test_of_what_is_approved_only_the_new_texts_are_embedded_and_all_together(
+    waiting: Path,
+) -> None:
+    embedder = CountingEmbedder()
+    decided = approved(waiting, embedder)
+    assert {one.state for one in decided.results} == {"applied"}
+    drafts = [one.proposal.draft.text for one in decided.results if not one.proposal.keeps_text]
+    assert len(drafts) == 2
+    assert [sorted(one) for one in embedder.asked] == [sorted(drafts)]
+
+
+def test_a_source_without_a_vector_does_not_stand_in_the_way_of_an_approval(
+    waiting: Path, cli: Cli
+) -> None:
+    execute(waiting, "DELETE FROM embeddings")
+    assert cli("review", waiting, "approve", "--all").code == 0
+    assert set(states(waiting).values()) == {"applied"}
+
+
+def test_with_vectors_of_another_model_nothing_is_approved(waiting: Path, cli: Cli) -> None:
+    execute(waiting, "UPDATE embeddings SET dimensions = 1, vector = x'0000803f'")
+    before = picture(waiting)
+    refused = cli("review", waiting, "approve", "--all")
+    assert refused.code == 1
+    assert "have 1 dimensions, and the model gives 384" in refused.err
+    assert picture(waiting) == before
 
 
 def test_one_is_approved_by_the_start_of_its_id_and_undone_to_the_bit(
