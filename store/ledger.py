@@ -14,6 +14,9 @@ from .records import json_text, kept_list, kept_object
 # A cluster with one of these is not proposed again until its members change.
 REMEMBERED = ("pending", "rejected", "declined", "undone")
 
+# What tells a run that carried out a person's decisions from others, in its options.
+DECIDED = "decided"
+
 
 @dataclass(frozen=True)
 class Run:

@@ -80,6 +80,11 @@ def approved(path: Path, embedder: Embedder) -> Decided:
         return carry_out(file, kept, embedder, datetime.now(UTC), "approve")
 
 
+def undated(several: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return what waits without when it began to."""
+    return [one | {"decided_at": None} for one in several]
+
+
 def queue(cli: Cli, path: Path) -> list[dict[str, Any]]:
     found: list[dict[str, Any]] = cli("review", path, "--json").json["proposals"]
     return found
@@ -301,7 +306,44 @@ def test_one_is_approved_by_the_start_of_its_id_and_undone_to_the_bit(
     assert states(waiting) == {MERGE: "pending", SYNTHESIS: "pending", UPDATE: "applied"}
     assert cli("undo", waiting, UPDATE).code == 0
     assert picture(waiting) == before
-    assert {one["id"][:8] for one in queue(cli, waiting)} == {MERGE, SYNTHESIS}
+
+
+@pytest.mark.parametrize("which", ["the proposal", "the run"])
+def test_an_approval_that_is_taken_back_lets_the_proposal_wait_again(
+    waiting: Path, cli: Cli, which: str
+) -> None:
+    before = queue(cli, waiting)
+    run = cli("review", waiting, "approve", UPDATE, "--json").json["run"]
+    ended = cli("undo", waiting, run if which == "the run" else UPDATE, "--json")
+    assert [one[:8] for one in ended.json["waiting"]] == [UPDATE]
+    assert undated(queue(cli, waiting)) == undated(before)
+    assert reviewed_night(cli, waiting, "always", "--json").json["proposals"] == []
+    assert cli("review", waiting, "approve", UPDATE).code == 0
+    again = cli("undo", waiting, UPDATE)
+    assert f"1 proposal waits for review again: slowwave review {waiting}" in again.err
+    assert "will not be proposed again" not in again.err
+    assert undated(queue(cli, waiting)) == undated(before)
+
+
+def test_a_persons_words_that_are_taken_back_leave_the_draft_that_waited(
+    waiting: Path, cli: Cli
+) -> None:
+    before = queue(cli, waiting)
+    assert cli("review", waiting, "edit", SYNTHESIS, "--text", IN_ONE).code == 0
+    assert cli("undo", waiting, SYNTHESIS).code == 0
+    assert undated(queue(cli, waiting)) == undated(before)
+
+
+def test_what_a_night_applied_by_itself_does_not_wait_once_it_is_taken_back(
+    waiting: Path, cli: Cli
+) -> None:
+    assert cli("review", waiting, "approve", MERGE).code == 0
+    back = "status = 'active', superseded_by = NULL, superseded_at = NULL"
+    execute(waiting, f"UPDATE memories SET {back} WHERE status = 'superseded'")
+    execute(waiting, "DELETE FROM synthesized_from")
+    night = cli("maintain", waiting, "--consolidate", "--reconsider", "--json").json
+    assert MERGE in [one["id"][:8] for one in night["proposals"] if one["state"] == "applied"]
+    assert cli("undo", waiting, night["run"], "--json").json["waiting"] == []
 
 
 def test_those_of_one_operation_are_approved_together_as_a_run(waiting: Path, cli: Cli) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
-from datetime import datetime, timedelta
+from datetime import datetime
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
@@ -21,14 +21,21 @@ from slowwave.consolidation.vectors.embedder import Embedder
 from slowwave.store.entities import read_entities
 from slowwave.store.errors import StoreError
 from slowwave.store.file import MemoryFile
-from slowwave.store.ledger import Decision, begin_run, decide_waiting, end_run, let_wait
+from slowwave.store.ledger import (
+    DECIDED,
+    Decision,
+    begin_run,
+    decide_waiting,
+    end_run,
+    let_wait,
+)
 from slowwave.store.memories import Counts, consolidated_tenants, count_memories
 from slowwave.store.records import new_id, timestamp
 from slowwave.store.undo.undo import undo_proposal_within
 
 from .apply import RunContext, apply_written
 from .inspection import Inspected, inspect
-from .kept import DECIDED, Kept
+from .kept import Kept
 
 if TYPE_CHECKING:
     from slowwave.store.records import Memory
@@ -75,8 +82,8 @@ def let_wait_again(file: MemoryFile, decision: Decision, run_id: str | None, now
     with file.transaction():
         if run_id is not None:
             undo_proposal_within(file, run_id, decision.key, timestamp(now))
-        # Of the rows of one key the latest counts.
-        let_wait(file, decision, timestamp(now + timedelta(microseconds=1)))
+        else:
+            let_wait(file, decision, timestamp(now))
 
 
 def reworded(kept: Kept, text: str, memories: Sequence[Memory]) -> Kept:
