@@ -9,11 +9,11 @@ replaced, and the conflict is reported.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain, pairwise
 
-from slowwave.consolidation.proposals import Conflict
+from slowwave.consolidation.proposals import Conflict, group_numbers
 from slowwave.store.records import Memory
 
 from .dated_memory import DatedMemory
@@ -199,10 +199,8 @@ class Replacement:
 def grouped(conflicts: Sequence[Conflict]) -> list[list[Conflict]]:
     """Group conflicts that share a memory: they are about one thing."""
     groups: dict[int, list[Conflict]] = {}
-    for conflict, part in zip(
-        conflicts, _parts_of([one.sources for one in conflicts]), strict=True
-    ):
-        groups.setdefault(part, []).append(conflict)
+    for number, conflict in zip(group_numbers(conflicts), conflicts, strict=True):
+        groups.setdefault(number, []).append(conflict)
     return list(groups.values())
 
 
@@ -236,28 +234,22 @@ def _conflict(pair: ValuePair, why: str) -> Conflict:
 
 def _parts(pairs: Sequence[ValuePair]) -> list[list[ValuePair]]:
     """Group pairs that share a memory, in the order of their last pairs."""
-    groups: dict[int, list[ValuePair]] = {}
-    parts = _parts_of([(one.old, one.new) for one in pairs])
-    for pair, part in zip(pairs, parts, strict=True):
-        groups[part] = groups.pop(part, [])
-        groups[part].append(pair)
-    return list(groups.values())
-
-
-def _parts_of(pairs: Sequence[tuple[Hashable, Hashable]]) -> list[int]:
-    """Return to which part of their graph each of some pairs belongs."""
     if not pairs:
         return []
     import numpy as np
     from scipy.sparse import coo_matrix
     from scipy.sparse.csgraph import connected_components
 
-    rows = {one: row for row, one in enumerate(dict.fromkeys(chain(*pairs)))}
-    here, there = np.array([[rows[one] for one in pair] for pair in pairs]).T
-    graph = coo_matrix((np.ones(len(pairs)), (here, there)), shape=(len(rows), len(rows)))
-    labels = connected_components(graph, directed=False)[1]
-    parts: list[int] = labels[here].tolist()
-    return parts
+    rows = {one: row for row, one in enumerate({one for p in pairs for one in (p.old, p.new)})}
+    ends = np.array([(rows[pair.old], rows[pair.new]) for pair in pairs]).T
+    graph = coo_matrix((np.ones(len(pairs)), (ends[0], ends[1])), shape=(len(rows), len(rows)))
+    labels = connected_components(graph, directed=False)[1].tolist()
+    parts: dict[int, list[ValuePair]] = {}
+    for pair in pairs:
+        label = labels[rows[pair.old]]
+        parts[label] = parts.pop(label, [])
+        parts[label].append(pair)
+    return list(parts.values())
 
 
 def _stages(pairs: Sequence[ValuePair]) -> list[StatedValue] | None:
