@@ -125,6 +125,16 @@ def read_waiting(file: MemoryFile) -> list[Decision]:
     return sorted(waiting, key=lambda one: (one.run_id, one.key))
 
 
+def read_latest(file: MemoryFile, key: str) -> Decision | None:
+    """Return the latest decision about a proposal that counts; None if there is none."""
+    rows = file.rows(
+        "SELECT * FROM proposals WHERE key = ? AND state NOT IN ('failed', 'skipped', 'stale') "
+        "ORDER BY decided_at || run_id DESC LIMIT 1",
+        [key],
+    )
+    return next(map(_decision, rows), None)
+
+
 def read_reviewed(file: MemoryFile) -> list[Decision]:
     """Return what waited and does no more, in the order in which it was proposed.
 

@@ -18,8 +18,8 @@ from readme import ANSWERS, RETOLD, ROOT, SMOKE
 from test_cli import Cli, cli
 from test_foreign import FORMATS
 
-from slowwave.cli.waiting import read_queue
 from slowwave.consolidation.running.decide import Decided, carry_out
+from slowwave.consolidation.running.queue import read_queue
 from slowwave.consolidation.vectors.embedder import Embedder, SentenceEmbedder
 from slowwave.store.file import maintenance_lock, open_writing
 
