@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 from mcp import Client, MCPError
-from mcp_client import SLOWWAVE, TESTS, ask, over_a_pipe, over_http, refusal, serving
+from mcp_client import PATIENCE_S, SLOWWAVE, TESTS, ask, over_a_pipe, over_http, refusal, serving
 from model_server import ModelServer, model_server, oracle, refuses
 from nights import execute, fill, of_one_thing, picture, rows, told
 from test_cli import Cli, cli
@@ -477,9 +477,9 @@ def test_between_calls_the_file_is_not_open(filled: Path) -> None:
 def test_a_page_that_gives_loopback_another_name_is_turned_away(filled: Path) -> None:
     import httpx2
 
-    with serving(filled) as (address, _):
-        evil = httpx2.post(address, json={}, headers={"Host": "evil.example:80"})
-        origin = httpx2.post(address, json={}, headers={"Origin": "http://evil.example"})
+    with serving(filled) as (address, _), httpx2.Client(timeout=PATIENCE_S) as http:
+        evil = http.post(address, json={}, headers={"Host": "evil.example:80"})
+        origin = http.post(address, json={}, headers={"Origin": "http://evil.example"})
     assert (evil.status_code, origin.status_code) == (421, 403)
 
 
@@ -490,14 +490,17 @@ def test_with_a_token_each_request_must_bring_it(way: str, filled: Path) -> None
     options = ["--token", TOKEN] if way == "option" else []
     environment = {"SLOWWAVE_MCP_TOKEN": TOKEN} if way == "environment" else {}
     wrong = {"Authorization": "Bearer wrong"}
-    with serving(filled, "--host", "0.0.0.0", *options, **environment) as (address, _):  # noqa: S104
+    with (
+        serving(filled, "--host", "0.0.0.0", *options, **environment) as (address, _),  # noqa: S104
+        httpx2.Client(timeout=PATIENCE_S) as http,
+    ):
         local = address.replace("0.0.0.0", "127.0.0.1")  # noqa: S104 - where it listens
         answers = [
-            httpx2.post(local, json={}),
-            httpx2.post(local, json={}, headers=wrong),
-            httpx2.get(local),
-            httpx2.delete(local),
-            httpx2.get(local.replace("/mcp", "/anything")),
+            http.post(local, json={}),
+            http.post(local, json={}, headers=wrong),
+            http.get(local),
+            http.delete(local),
+            http.get(local.replace("/mcp", "/anything")),
         ]
         assert [one.status_code for one in answers] == [401] * 5
         assert over_http(hints, local, TOKEN).keys() == READING

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import shutil
+import sqlite3
 import subprocess
 import sys
 from collections.abc import Callable, Sequence
+from contextlib import closing
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -291,6 +293,32 @@ def test_with_vectors_of_another_model_nothing_is_approved(waiting: Path, cli: C
     refused = cli("review", waiting, "approve", "--all")
     assert refused.code == 1
     assert "have 1 dimensions, and the model gives 384" in refused.err
+    assert picture(waiting) == before
+
+
+@pytest.mark.parametrize("way", [["approve", "--all"], ["decline", "--all"]])
+def test_while_another_run_holds_the_file_nothing_is_decided_and_that_is_said(
+    waiting: Path, cli: Cli, way: list[str]
+) -> None:
+    before = picture(waiting)
+    with maintenance_lock(waiting):
+        ended = cli("review", waiting, *way)
+    assert (ended.code, ended.out) == (11, "")
+    assert "Another maintenance run holds" in ended.err
+    assert picture(waiting) == before
+
+
+def test_while_an_agent_writes_for_long_nothing_is_decided_and_that_is_said(
+    waiting: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("slowwave.store.connection.BUSY_TIMEOUT_MS", 300)
+    before = picture(waiting)
+    with closing(sqlite3.connect(waiting, isolation_level=None)) as agent:
+        agent.execute("BEGIN IMMEDIATE")
+        ended = cli("review", waiting, "approve", "--all")
+        agent.execute("ROLLBACK")
+    assert (ended.code, ended.out) == (11, "")
+    assert "is locked by another program" in ended.err
     assert picture(waiting) == before
 
 
