@@ -19,10 +19,11 @@ from .exits import Code
 from .memory_texts import ShownMemory, counted, day_of, in_time
 from .output import Output, clean
 from .signals import signals_of_this_command
-from .waiting import Waiting, decided_as_text, exit_code, read_queue
+from .waiting import decided_as_text, exit_code
 
 if TYPE_CHECKING:
     from slowwave.consolidation.running.decide import Decided
+    from slowwave.consolidation.running.queue import Waiting
     from slowwave.consolidation.vectors.embedder import Embedder
 
     from .foreign import Place
@@ -146,6 +147,7 @@ def _these(ids: Sequence[str]) -> Choice:
 
 def _waiting(place: Place) -> list[Waiting]:
     """Return what waits and can still be applied."""
+    from slowwave.consolidation.running.queue import read_queue
     from slowwave.store.file import open_reading
 
     with place.reading() as memory_file, open_reading(memory_file) as opened:

@@ -62,7 +62,7 @@ def draw_map(memory_file: Path, model: str, items: Sequence[ShownProposal]) -> M
     Of more memories than can be drawn, one in so many is, besides those that changed.
     """
     from slowwave.store.file import open_reading
-    from slowwave.store.vectors import dimensions_of, read_vectors_of, with_vectors
+    from slowwave.store.vectors import dimensions_of, is_sound, read_vectors_of, with_vectors
 
     standing = [one for one in items if one.stands]
     with open_reading(memory_file) as file:
@@ -73,7 +73,8 @@ def draw_map(memory_file: Path, model: str, items: Sequence[ShownProposal]) -> M
         active = with_vectors(file, model)
         touched = sorted({each for one in standing for each in _memories_of(one)})
         chosen = _sampled(touched, active)
-        blobs = read_vectors_of(file, model, chosen)
+        kept = read_vectors_of(file, model, chosen)
+        blobs = {one: blob for one, _, blob in kept if is_sound(blob)}
     size = max(map(len, blobs.values()), default=0)
     places = _flat({one: blob for one, blob in blobs.items() if len(blob) == size})
     titles = _titles(memory_file, list(places))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import partial
@@ -150,8 +150,10 @@ class Night:
             unreported: StoreError | None = None
             if not self.dry_run:
                 try:
+                    from slowwave.consolidation.running.outcome import without_stale
+
                     stale, tenants = place.write_back(), self.options.tenants
-                    outcome = _without_stale(outcome, stale, memory_file, tenants)
+                    outcome = without_stale(outcome, stale, memory_file, tenants)
                 except StoreError as error:
                     unwritten = error
             found: dict[str, Any] = {}
@@ -302,28 +304,6 @@ def _waiting(memory_file: Path) -> int:
 
     with open_reading(memory_file) as file:
         return len(read_waiting(file))
-
-
-def _without_stale(
-    outcome: Outcome, stale: Mapping[str, str], memory_file: Path, tenants: Sequence[str]
-) -> Outcome:
-    """Return an outcome without what was taken back when another agent's file was written.
-
-    stale: why, by the keys of the proposals.
-    """
-    if not stale:
-        return outcome
-    from slowwave.consolidation.text.token_count import count_tokens
-    from slowwave.store.file import open_reading
-    from slowwave.store.memories import consolidated_tenants, count_memories
-
-    results = [
-        replace(one, state="stale", why=stale[one.proposal.id]) if one.proposal.id in stale else one
-        for one in outcome.results
-    ]
-    with open_reading(memory_file) as file:
-        after = count_memories(file, consolidated_tenants(file, tenants), count_tokens)
-    return replace(outcome, results=tuple(results), after=after)
 
 
 def _code(outcome: Outcome, tells_work: bool) -> Code:
