@@ -15,6 +15,7 @@ from slowwave.consolidation.ingest.options import (
     DEFAULT_DAYS,
     MAX_FACTS,
     MAX_FACTS_DISTILLED,
+    MOST_DAYS,
     IngestOptions,
 )
 from slowwave.consolidation.vectors.embedder import DEFAULT_MODEL, SentenceEmbedder
@@ -319,10 +320,8 @@ def _days(stated: Sequence[str] | None) -> dict[str, int | None]:
 
 
 def _whole_days(number: str) -> int:
-    # Later than this no date is written with four figures.
-    most = 365 * 1_000
-    if not 1 <= int(number) <= most:
-        raise typer.BadParameter(f"--ttl takes 1 to {most} days, not {number}.")
+    if not 1 <= int(number) <= MOST_DAYS:
+        raise typer.BadParameter(f"--ttl takes 1 to {MOST_DAYS} days, not {number}.")
     return int(number)
 
 

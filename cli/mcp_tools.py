@@ -36,6 +36,7 @@ from slowwave.store.records import Kind, Layer
 from .exits import SHOWS_TRACEBACKS, describe_defect
 from .memory_texts import MemoryTexts
 from .moments import end_of, start_of
+from .taken_up import taken_up_as_json
 from .trace import trace_as_json
 
 Parameters = ParamSpec("Parameters")
@@ -234,7 +235,8 @@ class Tools:
         """Run the night now: all that consolidate_pending shows. undo takes the run back.
 
         Where the server has a model, that is asked, too, but not in a dry run: model says what it
-        took, and why it refuses every call, if it does.
+        took, and why it refuses every call, if it does. It first reads the conversations that wait
+        for a model: conversations says what came of that.
         """
         writer = self._writer_of()
         outcome = self._memory.consolidate(dry_run, writer)
@@ -297,6 +299,7 @@ class Tools:
             "before": asdict(outcome.before),
             "after": asdict(outcome.after),
             "proposals": [_proposal(one, texts) for one in outcome.results],
+            "conversations": taken_up_as_json(outcome.taken_up),
             "conflicts": [
                 {"sources": one.sources, "about": one.slot, "values": one.values, "why": one.why}
                 for one in outcome.conflicts

@@ -350,13 +350,18 @@ def _what_went_wrong(file: Path, outcome: Outcome) -> tuple[str, str]:
     ]
     if unanswered:
         counts.append(f"{len(unanswered)} questions not answered")
+    taken_up = outcome.taken_up
+    if taken_up.unread:
+        counts.append(f"{taken_up.unread} parts of conversations wait on")
+    if raw := taken_up.states.get("raw"):
+        counts.append(f"{raw} answers about conversations could not be read")
     if outcome.purged.why:
         counts.append("not all purged")
     aged = [one.why for one in outcome.aged if one.why]
     if aged:
         counts.append("not all expired or archived")
     whys = [*(one.why for one in unanswered), *(one.why for one in wrong), outcome.purged.why]
-    whys += aged
+    whys += [*aged, taken_up.why]
     why = next((one for one in whys if one), "")
     first = f", first: {why.rstrip('.')}." if why else "."
     more = f"See: slowwave log {shlex.quote(str(file))} {outcome.run_id}" if outcome.run_id else ""

@@ -23,6 +23,7 @@ from .leftovers import (
 )
 from .memory_texts import MemoryTexts, ShownMemory, counted, dated, in_time, memories_of
 from .output import clean, shortened
+from .taken_up import taken_up_as_json, taken_up_as_text
 from .waiting import set_aside_as_text
 from .ways import dense_as_text
 
@@ -74,6 +75,7 @@ def as_json(outcome: Outcome, file: str, dry_run: bool, writer: Writer) -> dict[
         "too_long": list(map(vars, outcome.plan.too_long)),
         "damaged": outcome.plan.damaged,
         "set_aside": list(map(vars, outcome.set_aside)),
+        "conversations": taken_up_as_json(outcome.taken_up),
         **aged_as_json(outcome),
         "purged": outcome.purged.ids,
         # Until version 9 of the schema neighbours of active memories were kept, too.
@@ -103,9 +105,10 @@ def as_text(
     """Return an outcome for people: what it is worth, what was done and why, and what is left."""
     plan = outcome.plan
     parts: list[RenderableType] = [_headline(outcome, file, dry_run)]
-    if outcome.results or _has_aged(outcome):
+    if outcome.results or _has_other_changes(outcome):
         parts.append(_counts(outcome.before, outcome.after))
     parts += before_the_night(outcome, dry_run, file, memory_texts, verbose)
+    parts += taken_up_as_text(outcome.taken_up, file)
     if outcome.results:
         parts.append(_proposals(outcome, memory_texts))
     if outcome.asked:
@@ -130,7 +133,8 @@ def as_text(
 
 def remarks(outcome: Outcome, dry_run: bool, file: Path) -> list[str]:
     """Return what else is to be said of a night, besides its proposals and pairs."""
-    asked = [_questions(outcome.asked)] if outcome.asked else []
+    asked = taken_up_as_text(outcome.taken_up, file)
+    asked += [_questions(outcome.asked)] if outcome.asked else []
     aged = [*before_the_night(outcome, dry_run, file), *after_the_night(outcome, dry_run, file)]
     return [*asked, *aged, *_unconsidered(outcome.plan), *_purge_and_backup(outcome, dry_run)]
 
@@ -215,7 +219,7 @@ def _questions(asked: Sequence[AskedWindow]) -> str:
 def _headline(outcome: Outcome, file: Path, dry_run: bool) -> str:
     """Say first what the night was worth."""
     before, after = outcome.before, outcome.after
-    if not outcome.results and not outcome.asked and not _has_aged(outcome):
+    if not outcome.results and not outcome.asked and not _has_other_changes(outcome):
         held = f"{counted(after.active, 'memory', 'memories')}, {after.tokens:,} tokens"
         if outcome.purged.ids:
             return clean(f"{file}: {held}, as before.")
@@ -229,8 +233,9 @@ def _headline(outcome: Outcome, file: Path, dry_run: bool) -> str:
     return clean(f"{file}{would}: {memories}, {tokens}{beside}")
 
 
-def _has_aged(outcome: Outcome) -> bool:
-    return any(one.leaving for one in outcome.aged)
+def _has_other_changes(outcome: Outcome) -> bool:
+    """Whether memories expired, were archived or came from conversations."""
+    return any(one.leaving for one in outcome.aged) or bool(outcome.taken_up.runs)
 
 
 def _change(before: int, after: int) -> str:

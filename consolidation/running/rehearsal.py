@@ -18,6 +18,7 @@ from slowwave.consolidation.runtime.threads import run_in_thread
 from slowwave.consolidation.vectors.embedder import Embedder
 from slowwave.consolidation.writing.writer import Writer
 from slowwave.store.file import open_reading
+from slowwave.store.intake import count_waiting
 
 from .age import Aged
 from .age_plan import AgePlan
@@ -26,6 +27,7 @@ from .purge import NOTHING, Purged
 from .review import Reviewing
 from .set_aside import find_outdated
 from .survey import Survey, Surveyor
+from .taken_up import TakenUp
 
 if TYPE_CHECKING:
     from slowwave.consolidation.snapshot.tenant_view import TenantView
@@ -57,7 +59,11 @@ def rehearse(
                 path, outcome, views, embedder, writer, reviewing, progress
             )
         if options.consolidate:
-            outcome = replace(outcome, set_aside=find_outdated(path, options.tenants))
+            outcome = replace(
+                outcome,
+                set_aside=find_outdated(path, options.tenants),
+                taken_up=_waiting(path, options.tenants, writer),
+            )
         return _aged(outcome, age_plan, expiring, at_once)
     except KeyboardInterrupt:
         interruption.close()
@@ -121,6 +127,13 @@ def _asked_only(
         asked=tuple(asked),
     )
     return asked_only, at_once
+
+
+def _waiting(path: Path, tenants: Sequence[str], writer: Writer) -> TakenUp:
+    """Return how many conversations wait: a dry run reads none of them."""
+    with open_reading(path) as file:
+        waiting = sum(count_waiting(file, tenants).values())
+    return TakenUp(waiting, is_due=bool(waiting) and writer.model is not None)
 
 
 def _aged(
