@@ -36,6 +36,7 @@ from .model_options import (
     ReplayOption,
 )
 from .output import Output
+from .problems import ASKING, refuse_missing, tell_problems
 from .progress import shown_progress
 from .settings import (
     ConfigOption,
@@ -55,12 +56,11 @@ if TYPE_CHECKING:
     from slowwave.consolidation.writing.writer import Writer
     from slowwave.store.conversations.messages import Conversation
 
-_ASKING = ("model", "replay")
 # What makes no sense without one of some others.
 _NEEDS: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("api_base", ("model",)),
-    ("record", _ASKING),
-    ("ask", _ASKING),
+    ("record", ASKING),
+    ("ask", ASKING),
     ("ask", ("dry_run",)),
 )
 _DAYS = ", ".join(f"{kind}={days}" for kind, days in DEFAULT_DAYS.items())
@@ -272,35 +272,20 @@ class _Sitting:
 
     def _with_problems(self, outcome: Ingested, writer: Writer, code: int) -> int:
         """Report on stderr what went wrong, and return the exit code."""
-        if self.recordings is not None and self.recordings.problem is not None:
-            code = code or Code.PARTLY
-            self.output.error(
-                self.recordings.problem, "The answers are kept in the memory file.", code
-            )
-        if outcome.broken_off is not None:
-            self.output.error(outcome.broken_off.message, outcome.broken_off.hint, code)
-        elif writer.refused is not None:
-            self.output.error(f"The model refuses every call: {writer.refused}", "", code)
-        elif code == Code.PARTLY and self.output.quiet:
-            failed = len([one for one in outcome.unread if one.state != "planned"])
-            raw = len(outcome.of("raw"))
-            self.output.error(
-                f"{self.file}: {failed} parts of conversations wait for a model, {raw} answers "
-                "could not be read.",
-                "'slowwave log' shows the run.",
-                code,
-            )
-        return code
+        failed = len([one for one in outcome.unread if one.state != "planned"])
+        in_short = (
+            f"{self.file}: {failed} parts of conversations wait for a model, "
+            f"{len(outcome.of('raw'))} answers could not be read."
+        )
+        return tell_problems(
+            self.output, code, writer, self.recordings, outcome.broken_off, in_short
+        )
 
 
 def _refuse_what_does_not_go(context: typer.Context, has_conversations: bool) -> None:
-    given = {name for name, value in context.params.items() if value not in (None, False)}
-    for one, others in _NEEDS:
-        if is_on_command_line(context, one) and given.isdisjoint(others):
-            named = " or ".join(f"--{other.replace('_', '-')}" for other in others)
-            raise typer.BadParameter(f"--{one.replace('_', '-')} goes with {named}.")
-    is_watching = is_on_command_line(context, "watch")
-    if is_watching and (has_conversations or "dry_run" in given):
+    refuse_missing(context, _NEEDS)
+    is_dry = bool(context.params["dry_run"])
+    if is_on_command_line(context, "watch") and (has_conversations or is_dry):
         other = "conversations beside it" if has_conversations else "--dry-run"
         raise typer.BadParameter(f"--watch does not go with {other}.")
 
