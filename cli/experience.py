@@ -32,6 +32,7 @@ from .problems import ASKING, refuse_missing, tell_problems
 from .progress import shown_progress
 from .settings import ConfigOption, FileArgument, JsonOption, QuietOption
 from .signals import signals_of_this_command
+from .wiki import WikiOfRun, WikiOption, write_after_run
 from .writers import make_recordings, make_writer
 
 if TYPE_CHECKING:
@@ -95,6 +96,7 @@ def experience(
         str,
         typer.Option(metavar="NAME|PATH", help="A sentence-transformers model on this machine."),
     ] = DEFAULT_MODEL,
+    wiki: WikiOption = None,
     config: ConfigOption = None,
     json: JsonOption = False,
     quiet: QuietOption = False,
@@ -133,11 +135,13 @@ def experience(
             signals,
         )
     signals.close()
-    _tell(file, done, dry_run, output)
+    pages = write_after_run(None if dry_run else wiki, file, file)
+    _tell(file, done, dry_run, output, pages)
     code: int = signals.code or _CODES[done.verdict]
     wrong = sum(one.state in ("failed", "skipped") for one in done.tasks)
     in_short = clean(f"{file}: the traces of {counted(wrong, 'task', 'tasks')} wait for a model.")
-    raise typer.Exit(tell_problems(output, code, writer, recordings, done.broken_off, in_short))
+    code = tell_problems(output, code, writer, recordings, done.broken_off, in_short)
+    raise typer.Exit(pages.tell(output, code))
 
 
 def _add(file: Path, source: Path, tenant: str, output: Output) -> None:
@@ -166,7 +170,7 @@ def _add(file: Path, source: Path, tenant: str, output: Output) -> None:
     )
 
 
-def _tell(file: Path, done: Compression, dry_run: bool, output: Output) -> None:
+def _tell(file: Path, done: Compression, dry_run: bool, output: Output, pages: WikiOfRun) -> None:
     from dataclasses import asdict
 
     output.result(
@@ -179,6 +183,7 @@ def _tell(file: Path, done: Compression, dry_run: bool, output: Output) -> None:
             "tasks": [_as_json(one) for one in done.tasks],
             "unreadable": done.unreadable,
             "model": asdict(done.usage),
+            **pages.as_json(),
         }
     )
     lines = [line for one in done.tasks for line in _lines(one)]

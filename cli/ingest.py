@@ -48,6 +48,7 @@ from .settings import (
 )
 from .signals import signals_of_this_command
 from .watching import watch_logs
+from .wiki import WikiOption, write_after_run
 from .writers import make_recordings, make_writer
 
 if TYPE_CHECKING:
@@ -180,6 +181,7 @@ def ingest(
     max_tokens: MaxTokensOption = None,
     max_cost: MaxCostOption = None,
     max_time: MaxTimeOption = None,
+    wiki: WikiOption = None,
     config: ConfigOption = None,
     json: JsonOption = False,
     quiet: QuietOption = False,
@@ -213,7 +215,7 @@ def ingest(
     )
     sitting = _Sitting(
         file, options, SentenceEmbedder(embedder), writer_of, recordings, dry_run,
-        Output(json, quiet),
+        None if dry_run else wiki, Output(json, quiet),
     )  # fmt: skip
     if watch is not None:
         watch_logs(watch, interval, from_format, sitting.on, sitting.output)
@@ -231,6 +233,8 @@ class _Sitting:
     writer: Callable[[], Writer]
     recordings: Recordings | None
     dry_run: bool
+    # Where the file is written out as a wiki afterwards.
+    wiki: Path | None
     output: Output
 
     def on(self, conversations: Sequence[Conversation]) -> int:
@@ -239,9 +243,11 @@ class _Sitting:
         signals.open()
         outcome = self._ingested(conversations, writer)
         signals.close()
+        pages = write_after_run(self.wiki, self.file, self.file)
         self.output.result(
             {"command": "ingest", "file": str(self.file), "dry_run": self.dry_run}
             | as_json(outcome, writer)
+            | pages.as_json()
         )
         self.output.show(*as_text(outcome, self.file, self.dry_run, writer))
         code: int = (
@@ -252,7 +258,7 @@ class _Sitting:
                 "interrupted": Code.INTERRUPTED,
             }[outcome.verdict]
         )
-        return self._with_problems(outcome, writer, code)
+        return pages.tell(self.output, self._with_problems(outcome, writer, code))
 
     def _ingested(self, conversations: Sequence[Conversation], writer: Writer) -> Ingested:
         from slowwave.consolidation.ingest.ingest import ingest as run_ingest

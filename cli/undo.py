@@ -12,10 +12,12 @@ import typer
 from slowwave.store.errors import StoreError
 from slowwave.store.undo.undoable import FEWEST, Undoable, find_undoable, find_undoable_since
 
+from .exits import Code
 from .foreign import FormatOption, StateOption, place_of
 from .memory_texts import counted
 from .output import Output, clean
 from .settings import ConfigOption, FileArgument, JsonOption, QuietOption
+from .wiki import WikiOption, write_after_change
 
 if TYPE_CHECKING:
     from slowwave.store.file import MemoryFile
@@ -42,6 +44,7 @@ def undo(
     yes: Annotated[
         bool, typer.Option("--yes", help=f"Do not ask, however many; above {_MANY} it is asked.")
     ] = False,
+    wiki: WikiOption = None,
     format: FormatOption = None,
     state: StateOption = None,
     config: ConfigOption = None,
@@ -69,6 +72,7 @@ def undo(
         with place.reading() as memory_file, open_writing(memory_file) as opened:
             _ask_first(_choose(opened, which, since_run), output)
     chosen, keys = place.rehearse(take_back) if rehearse else place.change(take_back)
+    pages = write_after_change(None if rehearse else wiki, place)
     output.result(
         {
             "command": "undo",
@@ -77,6 +81,7 @@ def undo(
             "run": chosen.run_id,
             "runs": [one.id for one in chosen.runs],
             "proposals": keys,
+            **pages.as_json(),
         }
     )
     if rehearse:
@@ -87,6 +92,7 @@ def undo(
         output.note(clean(too_full))
     for remark in _what_follows(chosen):
         output.note(remark)
+    raise typer.Exit(pages.tell(output, Code.DONE))
 
 
 def _what_follows(chosen: Undoable) -> Iterator[str]:
