@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -20,6 +21,7 @@ from slowwave.consolidation.ingest.options import (
 )
 from slowwave.consolidation.vectors.embedder import DEFAULT_MODEL, SentenceEmbedder
 from slowwave.store.records import Kind
+from slowwave.store.validate import is_database
 
 from .conversation_files import read_files
 from .exits import Code
@@ -191,6 +193,7 @@ def ingest(
     With a model, each memory must stand in the words that it quotes; without one, sentences that
     state facts, preferences or instructions are kept. What a model could not read waits in FILE.
     """
+    _refuse_databases(file, conversations or ())
     refuse_foreign(file)
     _refuse_what_does_not_go(context, bool(conversations))
     if conversations or dry_run:
@@ -285,6 +288,21 @@ class _Sitting:
         )
         return tell_problems(
             self.output, code, writer, self.recordings, outcome.broken_off, in_short
+        )
+
+
+def _refuse_databases(file: Path, conversations: Sequence[Path]) -> None:
+    """Refuse a database in place of a conversation: FILE may stand in the wrong place."""
+    for one in conversations:
+        if not is_database(one):
+            continue
+        if is_database(file):
+            raise typer.BadParameter(f"{one} is a database, and no conversation.")
+        others = [file, *(other for other in conversations if other != one)]
+        named = " ".join(shlex.quote(str(path)) for path in (one, *others))
+        raise typer.BadParameter(
+            f"{one} is a database, and {file} is none. The memory file comes first: "
+            f"slowwave ingest {named}"
         )
 
 
