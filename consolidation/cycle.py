@@ -14,6 +14,7 @@ from slowwave.store.file import maintenance_lock
 from .ingest.taking_up import take_up
 from .options import CycleOptions
 from .progress import Progress
+from .running.night_inputs import NightInputs
 from .running.outcome import Outcome
 from .running.rehearsal import rehearse
 from .running.stages import EndedEarly, Stages
@@ -36,27 +37,23 @@ def run_cycle(
 
     What has come to its end expires, a model reads the conversations that wait for one, all of it
     is consolidated, what is above a limit is archived, and what was superseded for long is purged.
-    In this order nothing that has ended goes on in a
-    memory made of it, and nothing is archived that would have become part of another.
+    In this order nothing that has ended goes on in a memory made of it, and nothing is archived
+    that would have become part of another.
 
     Agents may read and write the file all the while: no lock on it is held but in the short
     transactions of single writes. Raises `StoreError`, `EmbedderError` or `ModelError` if nothing
     was changed, `InterruptedEarly` if nothing was consolidated, and `OutOfTime`.
     """
-    progress = progress or Progress()
     interruption = interruption or Interruption()
+    night = NightInputs(path, options, embedder, writer, now, progress or Progress())
     if dry_run:
-        return rehearse(path, options, embedder, writer, now, progress, interruption)
+        return rehearse(night, interruption)
     with maintenance_lock(path):
-        stages = Stages(path, options, embedder, writer, now, progress, interruption)
+        stages = Stages(night, interruption)
         try:
             stages.bring_up_to_date()
             stages.expire()
-            stages.take_up(
-                lambda preflight: take_up(
-                    path, options, embedder, writer, now, preflight, progress, interruption
-                )
-            )
+            stages.take_up(lambda preflight: take_up(night, preflight, interruption))
             survey = stages.survey()
             executed = stages.carry_out(survey)
         except EndedEarly as early:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -15,6 +15,7 @@ from slowwave.consolidation.model.writer import ModelWriter
 from slowwave.consolidation.progress import Progress
 from slowwave.consolidation.running.preflight import Preflight
 from slowwave.consolidation.running.run_in_file import RunInFile
+from slowwave.consolidation.running.run_record import run_report
 from slowwave.consolidation.runtime.interruption import InterruptedEarly, Interruption, OutOfTime
 from slowwave.consolidation.runtime.threads import run_in_thread
 from slowwave.consolidation.text.token_count import count_tokens
@@ -247,7 +248,9 @@ class _CarryingOut:
         )
         # What was stored stands all the same.
         with suppress(OutOfTime, StoreError), self._interruption.limited():
-            run.end(outcome.verdict, None, self._report(outcome, before))
+            applied = [one.state for one in outcome.tasks if one.state == "applied"]
+            report = run_report(before, self._count(), applied, outcome.usage)
+            run.end(outcome.verdict, None, report)
         return outcome
 
     def _settle(self, one: Compressed) -> None:
@@ -274,12 +277,3 @@ class _CarryingOut:
         with open_reading(self._run.path) as file:
             tenants = consolidated_tenants(file, self._options.tenants)
             return count_memories(file, tenants, count_tokens)
-
-    def _report(self, outcome: Compression, before: Counts) -> dict[str, Any]:
-        """Return the counts and the model's use, as they are kept with the run."""
-        return {
-            "before": asdict(before),
-            "after": asdict(self._count()),
-            "states": {"applied": sum(one.state == "applied" for one in outcome.tasks)},
-            "model": asdict(outcome.usage),
-        }

@@ -5,18 +5,13 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from datetime import datetime
-from pathlib import Path
 
 from slowwave.consolidation.model.writer import ModelWriter
-from slowwave.consolidation.options import CycleOptions
-from slowwave.consolidation.progress import Progress
 from slowwave.consolidation.proposals import Usage
+from slowwave.consolidation.running.night_inputs import NightInputs
 from slowwave.consolidation.running.preflight import Preflight
 from slowwave.consolidation.running.taken_up import TakenUp
 from slowwave.consolidation.runtime.interruption import Interruption
-from slowwave.consolidation.vectors.embedder import Embedder
-from slowwave.consolidation.writing.writer import Writer
 from slowwave.store.errors import StoreError
 from slowwave.store.file import open_reading
 from slowwave.store.intake import count_waiting
@@ -27,40 +22,28 @@ from .options import IngestOptions
 from .outcome import Ingested
 
 
-def take_up(
-    path: Path,
-    options: CycleOptions,
-    embedder: Embedder,
-    writer: Writer,
-    now: datetime,
-    preflight: Preflight,
-    progress: Progress,
-    interruption: Interruption,
-) -> TakenUp:
+def take_up(night: NightInputs, preflight: Preflight, interruption: Interruption) -> TakenUp:
     """Read what waits for a model in the tenants of a night, if there is one; else count it.
 
     For a caller that keeps other runs from the file. The writer's budget is of this and the night
     together. Raises `StoreError`, `EmbedderError` or `ModelError` if nothing was changed.
     """
-    with open_reading(path) as file:
-        waiting = count_waiting(file, options.tenants)
-        if not isinstance(writer, ModelWriter) or not waiting:
+    chosen = night.options.tenants
+    with open_reading(night.path) as file:
+        waiting = count_waiting(file, chosen)
+        if not isinstance(night.writer, ModelWriter) or not waiting:
             return TakenUp(sum(waiting.values()))
-        known = set(tenants(file)).intersection(options.tenants)
-        counted = consolidated_tenants(file, sorted(known)) if known or not options.tenants else []
+        known = set(tenants(file)).intersection(chosen)
+        counted = consolidated_tenants(file, sorted(known)) if known or not chosen else []
     taking = _Taking()
     for tenant in waiting:
-        chosen = IngestOptions(
+        options = IngestOptions(
             tenant=tenant,
             counted=tuple(dict.fromkeys([*counted, *waiting])),
-            shown=options.shown,
+            shown=night.options.shown,
         )
         try:
-            taking.done.append(
-                ingest_while_locked(
-                    path, (), chosen, embedder, writer, now, preflight, progress, interruption
-                )
-            )
+            taking.done.append(_ingested(night, options, preflight, interruption))
         except StoreError as error:
             if not taking.done:
                 raise
@@ -74,9 +57,25 @@ def take_up(
         if taking.has_ended:
             break
         interruption.open()
-    with interruption.limited(), open_reading(path) as file:
-        left = sum(count_waiting(file, options.tenants).values())
+    with interruption.limited(), open_reading(night.path) as file:
+        left = sum(count_waiting(file, chosen).values())
     return replace(taking.taken_up(), waiting=left)
+
+
+def _ingested(
+    night: NightInputs, options: IngestOptions, preflight: Preflight, interruption: Interruption
+) -> Ingested:
+    return ingest_while_locked(
+        night.path,
+        (),
+        options,
+        night.embedder,
+        night.writer,
+        night.now,
+        preflight,
+        night.progress,
+        interruption,
+    )
 
 
 @dataclass
