@@ -111,7 +111,7 @@ def _account_of_plan(
         run=None,
         dry_run=dry_run,
         started="",
-        outcome="planned" if outcome.results else "nothing to do",
+        outcome="planned" if outcome.results else _of_nothing_planned(outcome),
         writer=writer,
         embedder=embedder,
         before=asdict(outcome.before),
@@ -121,6 +121,10 @@ def _account_of_plan(
         states=outcome.states,
         history=history,
     )
+
+
+def _of_nothing_planned(outcome: Outcome) -> str:
+    return "nothing more to do" if outcome.taken_up.runs else "nothing to do"
 
 
 def account_of_night(

@@ -33,6 +33,7 @@ from .memory_texts import (
 from .output import clean
 from .purge_report import purged_as_json, purged_as_text, staying_as_text
 from .questions_report import question_as_json, questions_as_text
+from .taken_up import taken_up_as_json, taken_up_as_text
 from .waiting import set_aside_as_text
 from .ways import dense_as_text
 
@@ -74,6 +75,7 @@ def as_json(outcome: Outcome, file: str, dry_run: bool, writer: Writer) -> dict[
         "too_long": list(map(vars, outcome.plan.too_long)),
         "damaged": outcome.plan.damaged,
         "set_aside": list(map(vars, outcome.set_aside)),
+        "conversations": taken_up_as_json(outcome.taken_up),
         **aged_as_json(outcome),
         **purged_as_json(outcome.purged),
         "backup": None if outcome.backup is None else str(outcome.backup),
@@ -97,9 +99,10 @@ def as_text(
     """Return an outcome for people: what it is worth, what was done and why, and what is left."""
     plan = outcome.plan
     parts: list[RenderableType] = [_headline(outcome, file, dry_run)]
-    if outcome.results or _has_aged(outcome):
+    if outcome.results or _has_other_changes(outcome):
         parts.append(_counts(outcome.before, outcome.after))
     parts += before_the_night(outcome, dry_run, file, memory_texts, verbose)
+    parts += taken_up_as_text(outcome.taken_up, file)
     if outcome.results:
         parts.append(_proposals(outcome, memory_texts))
     if outcome.asked:
@@ -124,7 +127,8 @@ def as_text(
 
 def remarks(outcome: Outcome, dry_run: bool, file: Path) -> list[str]:
     """Return what else is to be said of a night, besides its proposals and pairs."""
-    asked = [questions_as_text(outcome.asked)] if outcome.asked else []
+    asked = taken_up_as_text(outcome.taken_up, file)
+    asked += [questions_as_text(outcome.asked)] if outcome.asked else []
     aged = [*before_the_night(outcome, dry_run, file), *after_the_night(outcome, dry_run, file)]
     return [*asked, *aged, *_unconsidered(outcome.plan), *_purge_and_backup(outcome, dry_run)]
 
@@ -173,7 +177,7 @@ def _result(result: Result) -> dict[str, Any]:
 def _headline(outcome: Outcome, file: Path, dry_run: bool) -> str:
     """Say first what the night was worth."""
     before, after = outcome.before, outcome.after
-    if not outcome.results and not outcome.asked and not _has_aged(outcome):
+    if not outcome.results and not outcome.asked and not _has_other_changes(outcome):
         held = f"{counted(after.active, 'memory', 'memories')}, {after.tokens:,} tokens"
         if outcome.purged.ids:
             return clean(f"{file}: {held}, as before.")
@@ -187,8 +191,9 @@ def _headline(outcome: Outcome, file: Path, dry_run: bool) -> str:
     return clean(f"{file}{would}: {memories}, {tokens}{beside}")
 
 
-def _has_aged(outcome: Outcome) -> bool:
-    return any(one.leaving for one in outcome.aged)
+def _has_other_changes(outcome: Outcome) -> bool:
+    """Whether memories expired, were archived or came from conversations."""
+    return any(one.leaving for one in outcome.aged) or bool(outcome.taken_up.runs)
 
 
 def _change(before: int, after: int) -> str:

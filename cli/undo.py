@@ -14,10 +14,12 @@ import typer
 from slowwave.store.errors import StoreError
 from slowwave.store.undo.undoable import FEWEST, Undoable, find_undoable, find_undoable_since
 
+from .exits import Code
 from .foreign import FormatOption, StateOption, place_of
 from .memory_texts import counted
 from .output import Output, clean
 from .settings import ConfigOption, FileArgument, JsonOption, QuietOption
+from .wiki import WikiOption
 
 if TYPE_CHECKING:
     from slowwave.store.file import MemoryFile
@@ -44,6 +46,7 @@ def undo(
     yes: Annotated[
         bool, typer.Option("--yes", help=f"Do not ask, however many; above {_MANY} it is asked.")
     ] = False,
+    wiki: WikiOption = None,
     format: FormatOption = None,
     state: StateOption = None,
     config: ConfigOption = None,
@@ -74,6 +77,7 @@ def undo(
         with place.reading() as memory_file, open_writing(memory_file) as opened:
             _ask_first(_choose(opened, which, since_run), output)
     chosen, keys, waiting = place.rehearse(take_back) if rehearse else place.change(take_back)
+    pages = write_after_change(None if rehearse else wiki, place)
     output.result(
         {
             "command": "undo",
@@ -83,6 +87,7 @@ def undo(
             "runs": [one.id for one in chosen.runs],
             "proposals": keys,
             "waiting": waiting,
+            **pages.as_json(),
         }
     )
     if rehearse:
@@ -93,6 +98,7 @@ def undo(
         output.note(clean(too_full))
     for remark in _what_follows(chosen, file, len(waiting)):
         output.note(remark)
+    raise typer.Exit(pages.tell(output, Code.DONE))
 
 
 def _what_follows(chosen: Undoable, file: Path, waiting: int) -> Iterator[str]:

@@ -12,9 +12,10 @@ from dataclasses import dataclass, field, fields
 from datetime import datetime, timedelta
 from typing import Any
 
-from .errors import StoreError
+from .errors import NotFound, StoreError
 from .file import MemoryFile
 from .journal import drop_unused_entities
+from .memories import match_prefix
 from .records import in_utc, json_text, timestamp
 from .witnesses import keep_witnesses
 
@@ -152,6 +153,19 @@ def purged_by(file: MemoryFile, memory_id: str) -> tuple[str, str] | None:
         [_PROPOSAL, json_text({"id": memory_id})],
     )
     return next(((row["run_id"], row["started_at"]) for row in rows), None)
+
+
+def find_purged(file: MemoryFile, prefix: str) -> tuple[str, str, str] | None:
+    """Return a purged memory, whose id is or starts with `prefix`, its purge and when that began.
+
+    None if there is no such memory. Raises `Ambiguous`.
+    """
+    try:
+        gone = match_prefix(file, "synthesized_from", "source_id", prefix, "memory")
+    except NotFound:
+        return None
+    purge = purged_by(file, gone)
+    return None if purge is None else (gone, *purge)
 
 
 def _judged(

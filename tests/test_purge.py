@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import random
 from collections.abc import Callable
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +14,7 @@ import pytest
 from builders import NOW, a_decision, a_memory, a_run, changing, copy_of, decide, put
 from figures import Figures
 from nights import execute, fill, more_of_it, night, of_one_thing, picture, rows, told
+from test_cli import Cli, cli
 
 from slowwave.cli.app import run
 from slowwave.consolidation.recall.index import RecallIndex, read_recallable_of
@@ -29,6 +30,8 @@ from slowwave.store.file import create_file, open_reading, open_writing
 from slowwave.store.history import history_lines
 from slowwave.store.purge import KEPT_DAYS, Needs, Staying, find_purgeable, purge, purged_by
 from slowwave.store.records import Memory, timestamp
+
+__all__ = ["cli"]  # a fixture of test_cli, asked for by name
 
 LONG_AGO = NOW - timedelta(days=KEPT_DAYS, seconds=1)
 
@@ -538,3 +541,17 @@ def texts_in(path: Path) -> set[str]:
         "SELECT source_content FROM synthesized_from WHERE source_content IS NOT NULL",
     )
     return {row["text"] for row in kept}
+
+
+def test_show_says_of_a_purged_memory_when_that_was_and_where_its_words_are(
+    path: Path, cli: Cli
+) -> None:
+    purged_ids = cli("maintain", path, "--purge", "--json").json["purged"]
+    assert purged_ids == ["old"]
+    shown = cli("show", path, "old")
+    assert shown.code == cli("show", path, "none").code == 1
+    today = datetime.now(UTC).date().isoformat()
+    assert f"Memory old was purged on {today} by run" in shown.err
+    assert f"slowwave trace {path} old" in shown.err
+    assert cli("trace", path, "old").code == 0
+    assert "was purged" not in cli("show", path, "none").err

@@ -17,7 +17,6 @@ from slowwave.consolidation.writing.verifier import Verifier
 from slowwave.consolidation.writing.writer import Job
 
 from . import prompts
-from .asker import Asker
 from .asking import Model
 from .calls import Endpoint, open_model
 from .dialogue import WindowDialogue
@@ -99,12 +98,6 @@ class ModelWriter:
         """Give back what is left of a shared budget."""
         if self._meter is not None:
             self._meter.give_back()
-
-    def asker(self) -> Asker:
-        """Return what asks the same model single questions. Raises `ModelError`."""
-        self.make_ready()
-        assert self._opened is not None  # noqa: S101 - make_ready has set it
-        return Asker(self._opened, self._endpoint.model, self._open_meter(self._opened))
 
     def _open_meter(self, model: Model) -> UsageMeter:
         """Return the one for all that this writer asks: a tried night spends of it, too."""

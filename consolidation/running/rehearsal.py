@@ -12,6 +12,7 @@ from slowwave.consolidation.proposals import AskedWindow, Proposal, Usage, Verif
 from slowwave.consolidation.runtime.interruption import InterruptedEarly, Interruption
 from slowwave.consolidation.runtime.threads import run_in_thread
 from slowwave.store.file import open_reading
+from slowwave.store.intake import count_waiting
 
 from .age import Aged
 from .age_plan import AgePlan
@@ -21,6 +22,7 @@ from .purge import NOTHING, Purged
 from .review import Reviewing
 from .set_aside import find_outdated
 from .survey import Survey, Surveyor
+from .taken_up import TakenUp
 
 if TYPE_CHECKING:
     from slowwave.consolidation.snapshot.tenant_view import TenantView
@@ -40,7 +42,11 @@ def rehearse(night: NightInputs, interruption: Interruption) -> Outcome:
         if options.ask:
             outcome, at_once = _asked_only(night, outcome, survey.views, reviewing)
         if options.consolidate:
-            outcome = replace(outcome, set_aside=find_outdated(night.path, options.tenants))
+            outcome = replace(
+                outcome,
+                set_aside=find_outdated(night.path, options.tenants),
+                taken_up=_waiting(night),
+            )
         return _aged(outcome, age_plan, expiring, at_once)
     except KeyboardInterrupt:
         interruption.close()
@@ -101,6 +107,13 @@ def _asked_only(
         asked=tuple(asked),
     )
     return asked_only, at_once
+
+
+def _waiting(night: NightInputs) -> TakenUp:
+    """Return how many conversations wait: a dry run reads none of them."""
+    with open_reading(night.path) as file:
+        waiting = sum(count_waiting(file, night.options.tenants).values())
+    return TakenUp(waiting, is_due=bool(waiting) and night.writer.model is not None)
 
 
 def _aged(
