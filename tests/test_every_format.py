@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 import shutil
 import sqlite3
-from collections.abc import Callable
-from contextlib import closing
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
 from pathlib import Path
 
 import pytest
@@ -68,13 +68,41 @@ def copied(path: Path, target: Path) -> None:
         shutil.copy2(path, target)
 
 
+def written(folder: Path) -> dict[str, tuple[bytes, int]]:
+    """Return every file below a folder, with its bytes and its time.
+
+    But for the mirror, and the lock that Hermes itself takes.
+    """
+    return {
+        str(one.relative_to(folder)): (one.read_bytes(), one.stat().st_mtime_ns)
+        for one in folder.rglob("*")
+        if one.is_file() and ".slowwave.db" not in one.name and one.suffix != ".lock"
+    }
+
+
+@contextmanager
+def nobody_writes(path: Path) -> Iterator[None]:
+    """Fail if a file, a folder or a database is written to, even with what it holds already."""
+    before = written(path.parent)
+    with closing(sqlite3.connect(path if path.is_file() else ":memory:")) as db:
+        # Another number as soon as anybody else has committed.
+        version = "PRAGMA data_version" if path.is_file() and is_database(path) else "SELECT 1"
+        seen = db.execute(version).fetchone()
+        yield
+        assert db.execute(version).fetchone() == seen
+    assert written(path.parent) == before
+
+
 @pytest.mark.parametrize("name", WRITERS)
-def test_a_run_applies_what_the_dry_run_proposed(name: str, tmp_path: Path, cli: Cli) -> None:
+def test_a_dry_run_writes_nothing_and_a_run_applies_what_it_proposed(
+    name: str, tmp_path: Path, cli: Cli
+) -> None:
     path = made(name, tmp_path / "agent", (*of_one_thing(), *_UPDATED, *_TWINS))
-    before = held(path)
     command = ("maintain", path, "--consolidate", "--json")
-    planned = cli(*command, "--dry-run").json
-    assert held(path) == before
+    with nobody_writes(path):
+        first, second = (cli(*command, "--dry-run") for _ in "12")
+    assert first.out == second.out
+    planned = first.json
     done = cli(*command, "--format", format_of(name)).json
     keys = "id", "operation", "sources", "text"
     assert [[one.get(key) for key in keys] for one in done["proposals"]] == [
@@ -83,6 +111,21 @@ def test_a_run_applies_what_the_dry_run_proposed(name: str, tmp_path: Path, cli:
     assert len(done["proposals"]) > 1
     assert {one["state"] for one in done["proposals"]} == {"applied"}
     assert done["conflicts"] == planned["conflicts"]
+
+
+@pytest.mark.parametrize("name", WRITERS)
+def test_the_second_run_writes_nothing_and_undo_gives_everything_back(
+    name: str, tmp_path: Path, cli: Cli
+) -> None:
+    path = made(name, tmp_path / "agent", (*of_one_thing(), *_UPDATED, *_TWINS))
+    before = held(path)
+    command = ("maintain", path, "--consolidate", "--format", format_of(name), "--json")
+    run = cli(*command).json["run"]
+    assert held(path) != before
+    with nobody_writes(path):
+        assert cli(*command).json["proposals"] == []
+    assert cli("undo", path, run).code == 0
+    assert held(path) == before
 
 
 def to_nothing(path: Path) -> None:
