@@ -123,6 +123,10 @@ class Place:
             f"{budget.most:,}: it does not see the rest."
         )
 
+    def dead_links(self) -> frozenset[str]:
+        """Return what another agent's file links to and does not have."""
+        return frozenset() if self.mirror is None else self.mirror.format.dead_links(self.named)
+
     def write_back(self) -> dict[str, str]:
         """Write what became of a mirror; say of proposals that are stale by now why, by their keys.
 

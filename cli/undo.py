@@ -68,6 +68,7 @@ def undo(
         # Before the lock is taken: a question may wait for long.
         with place.reading() as memory_file, open_writing(memory_file) as opened:
             _ask_first(_choose(opened, which, since_run), output)
+    dead_links = place.dead_links()
     chosen, keys = place.rehearse(take_back) if rehearse else place.change(take_back)
     output.result(
         {
@@ -85,6 +86,8 @@ def undo(
     output.show(clean(f"Took back {_named(chosen)}."))
     if (too_full := place.too_full()) is not None:
         output.note(clean(too_full))
+    for name in sorted(place.dead_links() - dead_links):
+        output.note(clean(f"A link in {file} leads nowhere now: {name}"))
     for remark in _what_follows(chosen):
         output.note(remark)
 

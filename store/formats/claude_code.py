@@ -106,6 +106,14 @@ class ClaudeCode(Format):
             )
         return "\n".join(remarks) or None
 
+    def dead_links(self, path: Path) -> frozenset[str]:
+        """Return the targets of links that are no file of the folder and no memory's name."""
+        try:
+            names = {one.fields["name"] for one in memories_in(path)}
+            return frozenset(linked_in(path) - names - {one.stem for one in path.glob("*.md")})
+        except (OSError, Unreadable):
+            return frozenset()
+
     @contextmanager
     def opened(self, path: Path, writes: bool) -> Iterator[OpenFile]:
         """Read a folder; its agent has no lock."""
