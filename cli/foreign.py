@@ -188,7 +188,10 @@ def _place_of(file: Path, format: str | None, state: Path | None, writes: bool) 
         raise typer.BadParameter(f"{file} was mirrored as {known} before, in {state}.")
     name = format or known
     if name is not None:
-        return Place(file, Mirror(file, _usable(format_named(name), file, writes), state))
+        named = _usable(format_named(name), file, writes)
+        if known is None:
+            refuse_another_format(named, file)
+        return Place(file, Mirror(file, named, state))
     found = recognised(file)
     if not found:
         return Place(file, None)
@@ -201,6 +204,17 @@ def _place_of(file: Path, format: str | None, state: Path | None, writes: bool) 
             f"--dry-run; to have it done, say once: --format {found[0].name}"
         )
     return Place(file, Mirror(file, found[0], state))
+
+
+def refuse_another_format(named: ForeignFormat, file: Path) -> None:
+    """Refuse a format that is named for a file which looks like another one, and not like it."""
+    from slowwave.store.formats.registry import recognised
+
+    others = recognised(file)
+    if others and not named.recognises(file):
+        raise typer.BadParameter(
+            f"{file} looks like {others[0].name}, {others[0].about}, and not like {named.name}."
+        )
 
 
 def _usable(format: ForeignFormat, file: Path, writes: bool) -> ForeignFormat:
