@@ -194,6 +194,10 @@ def _place_of(file: Path, format: str | None, state: Path | None, writes: bool) 
         return Place(file, Mirror(file, named, state))
     found = recognised(file)
     if not found:
+        if file.is_file() and (folder := recognised(file.resolve().parent)):
+            raise typer.BadParameter(
+                f"{file} is a part of {folder[0].about}. Name the folder: {file.parent}"
+            )
         return Place(file, None)
     if len(found) > 1:
         names = " or ".join(one.name for one in found)

@@ -292,3 +292,12 @@ def test_an_undo_says_which_links_of_the_agent_lead_nowhere_afterwards(
     assert f"leads nowhere now: {made}\n" in ended.err
     assert "now: nowhere" not in ended.err
     assert (folder / "notes.md").read_text() == f"See [[{made}]] and [[nowhere]].\n"
+
+
+def test_of_a_file_in_the_folder_it_is_said_that_the_folder_is_to_be_named(
+    folder: Path, cli: Cli
+) -> None:
+    for name in ("MEMORY.md", "refunds.md"):
+        ended = cli("maintain", folder / name, "--consolidate", "--dry-run")
+        assert ended.code == 2
+        assert f"Name the folder: {folder}" in " ".join(ended.err.split())

@@ -141,7 +141,8 @@ class McpMemoryService(SqliteFormat):
         It is known by another hash then, as the rows are told that it supersedes.
         """
         now, row, vectors = _hash(new.text), _row(db, key), _vectors(db)
-        vector = b64decode(former["vector"]) if former else self._vector(db, new.text)
+        kept = former and former["vector"]
+        vector = b64decode(kept) if kept else self._vector(db, new.text)
         # Deleted and inserted: a changed text would damage the search index, see `_delete`.
         _delete(db, key)
         _make_room(db, now)
