@@ -123,6 +123,10 @@ class Place:
             f"{budget.most:,}: it does not see the rest."
         )
 
+    def dead_links(self) -> frozenset[str]:
+        """Return what another agent's file links to and does not have."""
+        return frozenset() if self.mirror is None else self.mirror.format.dead_links(self.named)
+
     def write_back(self) -> dict[str, str]:
         """Write what became of a mirror; say of proposals that are stale by now why, by their keys.
 
@@ -184,9 +188,16 @@ def _place_of(file: Path, format: str | None, state: Path | None, writes: bool) 
         raise typer.BadParameter(f"{file} was mirrored as {known} before, in {state}.")
     name = format or known
     if name is not None:
-        return Place(file, Mirror(file, _usable(format_named(name), file, writes), state))
+        named = _usable(format_named(name), file, writes)
+        if known is None:
+            refuse_another_format(named, file)
+        return Place(file, Mirror(file, named, state))
     found = recognised(file)
     if not found:
+        if file.is_file() and (folder := recognised(file.resolve().parent)):
+            raise typer.BadParameter(
+                f"{file} is a part of {folder[0].about}. Name the folder: {file.parent}"
+            )
         return Place(file, None)
     if len(found) > 1:
         names = " or ".join(one.name for one in found)
@@ -197,6 +208,17 @@ def _place_of(file: Path, format: str | None, state: Path | None, writes: bool) 
             f"--dry-run; to have it done, say once: --format {found[0].name}"
         )
     return Place(file, Mirror(file, found[0], state))
+
+
+def refuse_another_format(named: ForeignFormat, file: Path) -> None:
+    """Refuse a format that is named for a file which looks like another one, and not like it."""
+    from slowwave.store.formats.registry import recognised
+
+    others = recognised(file)
+    if others and not named.recognises(file):
+        raise typer.BadParameter(
+            f"{file} looks like {others[0].name}, {others[0].about}, and not like {named.name}."
+        )
 
 
 def _usable(format: ForeignFormat, file: Path, writes: bool) -> ForeignFormat:

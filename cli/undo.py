@@ -19,7 +19,7 @@ from .foreign import FormatOption, StateOption, place_of
 from .memory_texts import counted
 from .output import Output, clean
 from .settings import ConfigOption, FileArgument, JsonOption, QuietOption
-from .wiki import WikiOption
+from .wiki import WikiOption, write_after_change
 
 if TYPE_CHECKING:
     from slowwave.store.file import MemoryFile
@@ -76,6 +76,7 @@ def undo(
         # Before the lock is taken: a question may wait for long.
         with place.reading() as memory_file, open_writing(memory_file) as opened:
             _ask_first(_choose(opened, which, since_run), output)
+    dead_links = place.dead_links()
     chosen, keys, waiting = place.rehearse(take_back) if rehearse else place.change(take_back)
     pages = write_after_change(None if rehearse else wiki, place)
     output.result(
@@ -96,6 +97,8 @@ def undo(
     output.show(clean(f"Took back {_named(chosen)}."))
     if (too_full := place.too_full()) is not None:
         output.note(clean(too_full))
+    for name in sorted(place.dead_links() - dead_links):
+        output.note(clean(f"A link in {file} leads nowhere now: {name}"))
     for remark in _what_follows(chosen, file, len(waiting)):
         output.note(remark)
     raise typer.Exit(pages.tell(output, Code.DONE))

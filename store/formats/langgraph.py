@@ -21,7 +21,7 @@ from typing import Any, ClassVar
 from slowwave.store.records import timestamp
 
 from .base import Image, New, Record, Unreadable
-from .lent_model import LONGEST_SAMPLE, SAMPLES_AT_EITHER_END
+from .lent_model import LONGEST_SAMPLE, SAMPLES_AT_EITHER_END, LentModel
 from .sqlite_file import Leaving, Schema, SqliteFormat
 
 _ARCHIVE = "slowwave_superseded"
@@ -83,13 +83,33 @@ class LangGraph(SqliteFormat):
         name = f"{_OURS}{uuid.uuid4()}"
         self._insert(db, [new.tenant, name, _spelled(value), created, created])
         for field in _fields(db, new.tenant) if model is not None else ():
-            text = _indexed(value, field)
-            if text is None or model is None:
-                raise Unreadable(
-                    f"The store has vectors of a field that slowwave cannot fill: {field}"
-                )
-            self._insert_vector(db, [new.tenant, name, field, model.vector(text), created, created])
+            vector = _vector(value, field, model)
+            self._insert_vector(db, [new.tenant, name, field, vector, created, created])
         return _key(new.tenant, name, new.text)
+
+    def can_rewrite(self, db: sqlite3.Connection, key: str, new: New) -> bool:
+        """Whether its key is one of slowwave's."""
+        return str(json.loads(key)[1]).startswith(_OURS)
+
+    def rewrite(
+        self, db: sqlite3.Connection, key: str, new: New, former: Image | None
+    ) -> tuple[str, Image]:
+        """Keep the row's key, form and times."""
+        prefix, name, _ = json.loads(key)
+        value, _ = self._value_like(db, new)
+        had = dict(_vectors_of(db, prefix, name))
+        known = {field: b64decode(vector) for field, vector in (former or {}).items()}
+        # Looked at before the row is changed, whose vector may be one of its samples.
+        model = self.model_of(db) if had.keys() - known.keys() else None
+        where = "WHERE prefix = ? AND key = ?"
+        at = [prefix, name]
+        db.execute(f"UPDATE store SET value = CAST(? AS blob) {where}", [_spelled(value), *at])
+        for field in had:
+            vector = known[field] if field in known else _vector(value, field, model)
+            changed = f"UPDATE store_vectors SET embedding = ? {where} AND field_name = ?"
+            db.execute(changed, [vector, *at, field])
+        lost = {field: b64encode(vector).decode() for field, vector in had.items()}
+        return _key(prefix, name, new.text), lost
 
     def _value_like(self, db: sqlite3.Connection, new: New) -> tuple[object, str | None]:
         """Return a value of the form of those in whose place it comes, and the latest's time."""
@@ -182,6 +202,14 @@ def _has_vectors(db: sqlite3.Connection) -> bool:
     return db.execute("SELECT 1 FROM store_vectors LIMIT 1").fetchone() is not None
 
 
+def _vectors_of(db: sqlite3.Connection, prefix: str, name: str) -> list[tuple[str, bytes]]:
+    """Return the vectors of a row, by their fields."""
+    if not _has_vectors(db):
+        return []
+    sql = "SELECT field_name, embedding FROM store_vectors WHERE prefix = ? AND key = ?"
+    return db.execute(sql, [prefix, name]).fetchall()
+
+
 def _fields(db: sqlite3.Connection, prefix: str) -> list[str]:
     """Return of which fields the memories of a namespace have vectors, else those of any."""
     for where, values in (("WHERE prefix = ?", [prefix]), ("", [])):
@@ -200,6 +228,14 @@ def _indexed(value: object, field: str) -> str | None:
     for name in field.split("."):
         value = value.get(name) if isinstance(value, dict) else None
     return value if isinstance(value, str) else None
+
+
+def _vector(value: object, field: str, model: LentModel | None) -> bytes:
+    """Return the vector of a value's field. Raises `Unreadable` if there can be none."""
+    text = _indexed(value, field)
+    if text is None or model is None:
+        raise Unreadable(f"The store has vectors of a field that slowwave cannot fill: {field}")
+    return model.vector(text)
 
 
 def _text_of(value: bytes | str) -> str | None:

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
 from slowwave.store.connection import explained, patiently
+from slowwave.store.records import content_hash
 from slowwave.store.validate import is_database
 
 from .base import (
@@ -77,6 +78,19 @@ class SqliteFormat(Format):
     def put(self, db: sqlite3.Connection, new: New) -> str:
         """Add a text, and give its key. Raises `Unreadable`."""
         raise Unreadable("No text can be added to this file.")
+
+    def can_rewrite(self, db: sqlite3.Connection, key: str, new: New) -> bool:
+        """Whether a row may say another text: slowwave added it, and no other row says that."""
+        return False
+
+    def rewrite(
+        self, db: sqlite3.Connection, key: str, new: New, former: Image | None
+    ) -> tuple[str, Image]:
+        """Let a row say another text, and give its new key, and what went with the old text.
+
+        former: what went with this text when the row had it before. Raises `Unreadable`.
+        """
+        raise Unreadable("No text can be changed in this file.")
 
     @abstractmethod
     def retire(self, db: sqlite3.Connection, leaving: Leaving) -> Image:
@@ -206,9 +220,11 @@ class _OpenDatabase(OpenFile):
             return self._prepared(change)
 
     def _prepared(self, change: Change) -> Written:
-        keys: dict[str, str] = {}
+        keys, own = self._rewritten(change)
         coming_back = ComingBack()
         for new in change.put:
+            if new.memory in keys:
+                continue
             with coming_back.collecting(new):
                 keys[new.memory] = (
                     self._format.put(self._db, new)
@@ -229,8 +245,31 @@ class _OpenDatabase(OpenFile):
                 ),
             )
             for key, memory in change.retire.items()
+            if memory not in own
         }
-        return Written(keys, images)
+        return Written(keys, images, own=own)
+
+    def _rewritten(self, change: Change) -> tuple[dict[str, str], dict[str, Image | None]]:
+        """Change texts of rows that slowwave added; others keep theirs, and leave.
+
+        Returns their keys, and what went with each text that they had, by its hash.
+        """
+        keys: dict[str, str] = {}
+        own: dict[str, Image | None] = {}
+        texts = {one.key: one.text for one in self.records}
+        formers = {one.memory: one.own or {} for one in change.taking_over}
+        for new in change.put:
+            key = new.replaces[0] if new.replaces else ""
+            if change.retire.get(key) != new.memory:
+                continue
+            if not self._format.can_rewrite(self._db, key, new):
+                continue
+            had = formers.get(new.memory, {})
+            keys[new.memory], lost = self._format.rewrite(
+                self._db, key, new, had.get(content_hash(new.text))
+            )
+            own[new.memory] = had | {content_hash(texts[key]): lost}
+        return keys, own
 
     def commit(self) -> None:
         """Let others see it, unless another file has been put in its place."""

@@ -98,9 +98,14 @@ class Mirror:
             raise StoreError(f"The folder of {self.path} is read only.", "Nothing was changed.")
 
     def make(self) -> None:
-        """Make the memory file, if it is not there. Raises `StoreError`."""
+        """Make the memory file, if it is not there. Raises `StoreError`.
+
+        Of what is no file of the format there is none: another format may be named for it then.
+        """
         if self.state.exists():
             return
+        with self.format.opened(self.path, writes=False):
+            pass
         with _for_its_owner(), new_file(self.state) as file, file.transaction():
             keep_format(file, self.format.name)
 
