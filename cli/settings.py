@@ -6,12 +6,16 @@ named by --config or lies beside the memory file; 4. the default.
 
 from __future__ import annotations
 
+import os
 import tomllib
 from pathlib import Path
 from typing import Annotated, Any, NoReturn
 
 import typer
 from typer.core import TyperArgument, TyperCommand, TyperOption
+
+from slowwave.store.errors import StoreError
+from slowwave.store.postgres.url import DatabaseUrl, is_database_url
 
 CONFIG_NAME = "slowwave.toml"
 # What TOML has to say for each type of an option; a text for all others.
@@ -22,6 +26,9 @@ _TYPES: dict[object, tuple[str, tuple[type, ...]]] = {
 }
 # Under which a command knows the config file that it has read.
 _READ = "slowwave.config"
+# Under which it knows the URLs of databases on its command line, by what they are as paths.
+_URLS = "slowwave.urls"
+_FILE_VARIABLE = "SLOWWAVE_FILE"
 
 
 class ConfiguredCommand(TyperCommand):
@@ -41,6 +48,11 @@ class ConfiguredCommand(TyperCommand):
                 option.envvar = f"SLOWWAVE_{(option.name or '').upper()}"
                 option.show_envvar = True
 
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Remember databases' URLs as they are spelled."""
+        ctx.meta[_URLS] = {str(Path(one)): one for one in args if is_database_url(one)}
+        return super().parse_args(ctx, args)
+
     def make_parser(self, ctx: Any) -> Any:
         """Add a --no-... for what the environment or a config file switches on."""
         parser = super().make_parser(ctx)
@@ -58,19 +70,46 @@ def _no_label(ctx: object) -> str:
     return ""
 
 
-def _beside(context: typer.Context, value: Path | None) -> Path | None:
+def _file(context: typer.Context, value: Path | None) -> Path | None:
     """Take the config file next to the memory file, unless --config names one."""
-    if value is not None and "config" not in context.meta:
+    if value is None or isinstance(named := _named_by(context, value), DatabaseUrl):
+        return None if value is None else named
+    _beside(context, named)
+    return named
+
+
+def _files(context: typer.Context, values: list[Path] | None) -> list[Path] | None:
+    source = context.get_parameter_source("files")
+    variable = os.environ.get(_FILE_VARIABLE, "")
+    if source is not None and source.name == "ENVIRONMENT" and is_database_url(variable):
+        return [_database(context, variable)]  # not several paths with colons in between
+    named = [_named_by(context, one) for one in values or ()]
+    if named and not isinstance(named[0], DatabaseUrl):
+        _beside(context, named[0])
+    return named or None
+
+
+def _named_by(context: typer.Context, value: Path) -> Path:
+    """Return what a name stands for: as a path a database's URL has lost slashes."""
+    url = context.meta[_URLS].get(str(value))
+    return value if url is None else _database(context, url)
+
+
+def _database(context: typer.Context, url: str) -> DatabaseUrl:
+    if all(one.name != "format" for one in context.command.params):
+        raise typer.BadParameter("This command takes a file, and no database.")
+    try:
+        return DatabaseUrl.parse(url)
+    except StoreError as error:
+        raise typer.BadParameter(f"{error.message} {error.hint}") from error
+
+
+def _beside(context: typer.Context, value: Path) -> None:
+    """Take the config file next to a memory file, unless --config names one."""
+    if "config" not in context.meta:
         beside = value.parent / CONFIG_NAME
         if _is_there(beside):
             _take(context, beside)
-    return value
-
-
-def _beside_the_first(context: typer.Context, values: list[Path] | None) -> list[Path] | None:
-    if values:
-        _beside(context, values[0])
-    return values
 
 
 def beside_source(context: typer.Context, value: str) -> str:
@@ -196,7 +235,7 @@ FileArgument = Annotated[
         metavar="FILE",
         help="The memory file.",
         is_eager=True,
-        callback=_beside,
+        callback=_file,
         show_default=False,
         readable=False,  # whether it can be read is for the store to say, with its own code
     ),
@@ -206,9 +245,9 @@ FilesArgument = Annotated[
     typer.Argument(
         metavar="FILE",
         help="The memory file, or several.",
-        envvar="SLOWWAVE_FILE",
+        envvar=_FILE_VARIABLE,
         is_eager=True,
-        callback=_beside_the_first,
+        callback=_files,
         show_default=False,
         readable=False,
     ),
