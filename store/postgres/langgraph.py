@@ -81,7 +81,10 @@ class PostgresStore(Format):
         """Say so if a newer version of the package than was tried has made the tables."""
         url = _url(path)
         with connected(url) as conn, transaction(conn, writes=False):
-            if conn.execute("SELECT to_regclass('store_migrations')").fetchone() == (None,):
+            (may_look,) = conn.execute(
+                "SELECT has_table_privilege(to_regclass('store_migrations'), 'SELECT')"
+            ).fetchall()[0]
+            if not may_look:
                 return None
             row = conn.execute("SELECT max(v) FROM store_migrations").fetchone()
         found = row[0] if row else None
