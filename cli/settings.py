@@ -115,6 +115,8 @@ def _beside(context: typer.Context, value: Path) -> None:
 def beside_source(context: typer.Context, value: str) -> str:
     """Take the config file that lies in a folder of memory files, or beside a list of them."""
     path = Path(value)
+    if is_database_url(value):
+        return value
     _beside(context, path / "memory.db" if path.is_dir() else path)
     return value
 

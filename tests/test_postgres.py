@@ -550,9 +550,9 @@ def test_a_kill_before_or_after_any_statement_leaves_rows_and_mirror_that_fit(
     after, texts = database.store(), database.texts(RAVI)
     assert before != after
     assert fits(database)
-    few = rounds(1, 0) == 1
-    # The commit, and what stands before and after it: of the last are those that end the lease.
-    for at in range(steps - 30, steps, 3) if few else range(1, steps + 1):
+    # Before its rows are written, and before and after the mirror and the commit.
+    few = [steps - 40, steps - 8, steps - 5, steps - 4]
+    for at in few if rounds(1, 0) else range(1, steps + 1):
         database.execute("DROP TABLE IF EXISTS slowwave_mirrors")
         database.execute("DELETE FROM store")
         database.tell(RAVI, *of_one_thing(), *TWINS, embed=embedder.encode)

@@ -55,6 +55,8 @@ class Lease:
     def __init__(self, url: DatabaseUrl) -> None:
         """Take the tenant's URL; nothing is leased yet."""
         self._url = url
+        # Of the tenant's rows and mirror as this run left them; "" as long as it wrote nothing.
+        self.version = ""
         self.owner = f"{socket.gethostname()}:{os.getpid()}:{secrets.token_hex(8)}"
 
     @contextmanager
@@ -150,6 +152,19 @@ def make_table(conn: Connection[tuple[Any, ...]]) -> None:
 def has_table(conn: Connection[tuple[Any, ...]]) -> bool:
     """Whether the table is there."""
     return conn.execute("SELECT to_regclass(%s)", [TABLE]).fetchone() != (None,)
+
+
+def mirror_version(conn: Connection[tuple[Any, ...]], tenant: str) -> int:
+    """Return how often a tenant's mirror was changed."""
+    row = conn.execute(f"SELECT version FROM {TABLE} WHERE tenant = %s", [tenant]).fetchone()
+    return 0 if row is None else int(row[0])
+
+
+def mirror_versions(conn: Connection[tuple[Any, ...]]) -> dict[str, int]:
+    """Return how often each tenant's mirror was changed."""
+    if not has_table(conn):
+        return {}
+    return dict(conn.execute(f"SELECT tenant, version FROM {TABLE}").fetchall())
 
 
 def read_mirror(conn: Connection[tuple[Any, ...]], tenant: str) -> bytes | None:

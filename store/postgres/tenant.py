@@ -33,7 +33,7 @@ from slowwave.store.formats.langmem import (
 from slowwave.store.formats.lent_model import LONGEST_SAMPLE, SAMPLES_AT_EITHER_END, LentModel
 from slowwave.store.formats.rows import Leaving, Rows, changed, refuse_other_vectors
 
-from .leases import Lease, read_mirror
+from .leases import Lease, mirror_version, read_mirror
 from .url import DatabaseUrl
 
 if TYPE_CHECKING:
@@ -42,6 +42,13 @@ if TYPE_CHECKING:
     from psycopg import Connection
 
 _COLUMNS = ("key", "value", "created_at", "updated_at", "expires_at", "ttl_minutes")
+# What is a memory, as far as SQL can tell.
+IS_A_MEMORY = (
+    "expires_at IS NULL AND 'string' IN "
+    "(jsonb_typeof(value -> 'content'), jsonb_typeof(value #> '{content,content}'))"
+)
+# Of a set of rows: of which version of which row each of them is.
+ROWS_VERSION = "count(*) || '-' || coalesce(sum(hashtextextended(key || ' ' || xmin, 0)), 0)"
 _HERE = "WHERE prefix = %s AND key = %s"
 # Of which types vectors can be written; others (bit) only move with their rows.
 _VECTOR_TYPES = ("vector(", "halfvec(")
@@ -96,6 +103,14 @@ class OpenTenant(OpenFile, Rows):
     def keep_mirror(self, lease: Lease, mirror: bytes) -> None:
         """Keep a mirror along with what was prepared. Raises `FileHeld` if the lease was lost."""
         lease.keep_mirror(self._conn, mirror)
+        lease.version = self.version()
+
+    def version(self) -> str:
+        """Return what changes whenever a memory of the tenant or its mirror does."""
+        rows = self._value(
+            f"SELECT {ROWS_VERSION} FROM store WHERE prefix = %s AND {IS_A_MEMORY}", [self._tenant]
+        )
+        return f"{rows}-{mirror_version(self._conn, self._tenant)}"
 
     def commit(self) -> None:
         """Let others see it."""
