@@ -62,7 +62,7 @@ test: lint
 OFTEN := tests/reliability $(addprefix tests/test_,ageing.py backup.py benchmarks.py claude_code.py every_format.py file.py fleet.py fleet_buckets.py foreign.py foreign_databases.py foreign_marks.py foreign_vectors.py ingest.py instructions.py purge.py rest.py review.py schema.py)
 
 test-long: setup
-	$(BIN)/python -m pytest --long --durations=20 $(OFTEN)
+	$(BIN)/python -m pytest $(PARALLEL) --long --durations=20 $(OFTEN)
 
 # In an environment of its own that looks into the other one: Ray would be a stranger there.
 FLEET := build/fleet

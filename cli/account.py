@@ -5,10 +5,7 @@ from __future__ import annotations
 import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
-
-if TYPE_CHECKING:
-    pass
+from typing import Any
 
 # What stands in the file, or is going to; and what is said of other results.
 STANDING = ("applied", "planned")

@@ -90,7 +90,7 @@ def eval_(
     if ask and model is None:
         raise typer.BadParameter("--ask goes with --model.")
     from slowwave.consolidation.evaluation.evaluate import evaluated
-    from slowwave.consolidation.evaluation.guard import refuse_unanswerable
+    from slowwave.consolidation.evaluation.guarded_night import refuse_unanswerable
     from slowwave.consolidation.evaluation.questions import read_questions
     from slowwave.consolidation.evaluation.trial import Trials
     from slowwave.consolidation.options import CycleOptions

@@ -52,7 +52,7 @@ from .watch import Watch
 from .writers import make_recordings, make_writer, operations_of
 
 if TYPE_CHECKING:
-    from slowwave.consolidation.evaluation.guard import RecallGuard
+    from slowwave.consolidation.evaluation.guarded_night import RecallGuard
 
 
 # What makes no sense without one of some others, and what only has no effect then: it may stand in
@@ -384,7 +384,7 @@ def _phases(
 def _guard(questions: str | None, limit: float) -> RecallGuard | None:
     if questions in (None, "none"):
         return None
-    from slowwave.consolidation.evaluation.guard import RecallGuard
+    from slowwave.consolidation.evaluation.guarded_night import RecallGuard
     from slowwave.consolidation.evaluation.questions import read_questions
 
     return RecallGuard(None if questions == "self" else read_questions(Path(questions)), limit)

@@ -29,7 +29,7 @@ from .ways import ways_as_json
 from .wiki import tell_wiki, wiki_as_json, write_out
 
 if TYPE_CHECKING:
-    from slowwave.consolidation.evaluation.guard import RecallGuard, Verdict
+    from slowwave.consolidation.evaluation.guarded_night import RecallGuard, Verdict
     from slowwave.consolidation.model.recording import Recordings
     from slowwave.consolidation.options import CycleOptions
     from slowwave.consolidation.progress import Progress
@@ -237,7 +237,7 @@ class Night:
         """Try the night on copies first, if recall is to be guarded."""
         if self.guard is None or not options.consolidate:
             return None
-        from slowwave.consolidation.evaluation.guard import tried_first
+        from slowwave.consolidation.evaluation.guarded_night import tried_first
 
         return tried_first(
             memory_file,

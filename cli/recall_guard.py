@@ -8,7 +8,7 @@ from .memory_texts import counted
 from .output import clean
 
 if TYPE_CHECKING:
-    from slowwave.consolidation.evaluation.guard import Verdict
+    from slowwave.consolidation.evaluation.guarded_night import Verdict
 
 
 def guard_as_json(verdict: Verdict | None) -> dict[str, Any]:

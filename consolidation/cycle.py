@@ -13,6 +13,7 @@ from slowwave.store.file import maintenance_lock
 
 from .options import CycleOptions
 from .progress import Progress
+from .running.night_inputs import NightInputs
 from .running.outcome import Outcome
 from .running.rehearsal import rehearse
 from .running.stages import EndedEarly, Stages
@@ -41,12 +42,12 @@ def run_cycle(
     transactions of single writes. Raises `StoreError`, `EmbedderError` or `ModelError` if nothing
     was changed, `InterruptedEarly` if nothing was consolidated, and `OutOfTime`.
     """
-    progress = progress or Progress()
     interruption = interruption or Interruption()
+    night = NightInputs(path, options, embedder, writer, now, progress or Progress())
     if dry_run:
-        return rehearse(path, options, embedder, writer, now, progress, interruption)
+        return rehearse(night, interruption)
     with maintenance_lock(path):
-        stages = Stages(path, options, embedder, writer, now, progress, interruption)
+        stages = Stages(night, interruption)
         try:
             stages.bring_up_to_date()
             stages.expire()

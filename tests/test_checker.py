@@ -13,7 +13,7 @@ from test_cli import Cli, Ended, cli
 from test_model_writer import NEWER, Agent
 
 from slowwave.consolidation.model.calls import Endpoint, open_model
-from slowwave.consolidation.model.second_opinions import ModelWithSecondOpinions
+from slowwave.consolidation.model.model_pair import ModelWithSecondOpinions
 from slowwave.consolidation.vectors.embedder import SentenceEmbedder
 
 __all__ = ["cli"]  # a fixture of test_cli, asked for by name

@@ -6,11 +6,11 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from slowwave.consolidation.comparison import opposition, roles
+from slowwave.consolidation.comparison import coverage_guards, roles
+from slowwave.consolidation.comparison.coverage_guards import Gap, find_gap
 from slowwave.consolidation.comparison.guards import first_conflict, gravest_objection
 from slowwave.consolidation.comparison.mood import moods_of
 from slowwave.consolidation.comparison.objections import Objection
-from slowwave.consolidation.comparison.opposition import Gap, find_opposition
 from slowwave.consolidation.comparison.pairing import TextPair, literals
 from slowwave.consolidation.comparison.reordering import rearranged
 from slowwave.consolidation.comparison.word_vectors import WordVectors, content_words
@@ -74,7 +74,6 @@ def test_an_objection_shows_literals_as_they_stand_in_the_texts() -> None:
     ("guard", "left", "right"),
     [
         (roles.direction, "We moved from Oslo to Bergen.", "We moved from Bergen to Oslo."),
-        (roles.owners, "Ann's manager is tall.", "The manager of Ben is tall."),
         (roles.roles, "Ann visits Ben.", "Ben visits Ann."),
         (roles.roles, "Ann is visited by Ben.", "Ann visits Ben."),
         (roles.reversed_words, "The api calls the worker.", "The worker calls the api."),
@@ -98,7 +97,6 @@ def test_who_does_what_tells_two_texts_of_the_same_words_apart(
     [
         (roles.roles, "Ann visits Ben.", "Ben is visited by Ann."),
         (roles.roles, "Ann and Ben paint.", "Ben and Ann paint."),
-        (roles.owners, "Ann's manager is tall.", "The manager of Ann is tall."),
     ],
 )
 def test_two_ways_to_say_who_does_it_are_not_told_apart(
@@ -113,7 +111,7 @@ def test_a_sentence_that_does_not_say_plainly_who_acts_is_doubtful() -> None:
     assert [one.doubtful for one in found] == [True]
 
 
-# -------------------------------------------------------------- opposition
+# -------------------------------------------------------------- guards of coverage
 
 
 @pytest.mark.parametrize(
@@ -128,35 +126,39 @@ def test_a_sentence_that_does_not_say_plainly_who_acts_is_doubtful() -> None:
     ],
 )
 def test_what_no_network_may_overrule_is_named(said: str, teller: str, kind: str) -> None:
-    gap = find_opposition(read(said), read(teller))
+    gap = find_gap(read(said), read(teller))
     assert gap is not None
     assert gap.kind == kind
-    assert opposition.WHY[gap.kind].format(gap.said)
+    assert coverage_guards.WHY[gap.kind].format(gap.said)
 
 
 def test_a_sentence_is_not_opposed_by_one_that_says_it_in_more_words() -> None:
     said = read("The kiln in the cellar is fired every night.")
     more = read("The kiln in the cellar is fired every night, and cleaned in the morning.")
-    assert find_opposition(said, more) is None
+    assert find_gap(said, more) is None
 
 
 def test_one_word_that_differs_is_named_as_it_stands() -> None:
-    gap = opposition.differ_in_a_word(read("The left door jams."), read("The right door jams."))
+    gap = coverage_guards.differ_in_a_word(
+        read("The left door jams."), read("The right door jams.")
+    )
     assert gap == Gap("word", "left")
 
 
 def test_a_value_that_few_facts_share_is_an_anchor_and_a_month_is_none() -> None:
     on_port, in_march = read("It runs on port 8080."), read("It runs in March.")
-    assert opposition.share_an_anchor(on_port, read("Port 8080 is taken."))
-    assert not opposition.share_an_anchor(in_march, read("March was cold."))
+    assert coverage_guards.share_an_anchor(on_port, read("Port 8080 is taken."))
+    assert not coverage_guards.share_an_anchor(in_march, read("March was cold."))
 
 
 def test_clauses_that_deny_something_else_are_left_out() -> None:
     said = read("The api runs on port 80.")
-    teller = opposition.without_other_denials(read("The api runs on port 80, not on 8080."), said)
+    teller = coverage_guards.without_other_denials(
+        read("The api runs on port 80, not on 8080."), said
+    )
     assert "8080" not in teller.text
     denied = read("The api does not run on port 80.")
-    assert opposition.without_other_denials(denied, said) is denied
+    assert coverage_guards.without_other_denials(denied, said) is denied
 
 
 # ------------------------------------------------------- mood, reordering

@@ -9,7 +9,8 @@ import pytest
 from nights import fill, night, rows, told
 
 from slowwave.consolidation.comparison import guards
-from slowwave.consolidation.comparison.guards import Objection, certain_conflict, first_difference
+from slowwave.consolidation.comparison.guards import certain_conflict, first_difference
+from slowwave.consolidation.comparison.objections import Objection
 from slowwave.consolidation.text.reading import read
 from slowwave.consolidation.vectors.embedder import SentenceEmbedder
 

@@ -9,14 +9,13 @@ from hypothesis import strategies as st
 
 from slowwave.consolidation.comparison import guards
 from slowwave.consolidation.comparison.guards import (
-    Objection,
     certain_conflict,
     first_conflict,
     first_difference,
     gravest_objection,
     say_the_same,
 )
-from slowwave.consolidation.comparison.objections import Guard
+from slowwave.consolidation.comparison.objections import Guard, Objection
 from slowwave.consolidation.text.reading import read
 
 TEXTS = [told.text for told in night.load().told]

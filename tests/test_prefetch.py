@@ -42,7 +42,7 @@ def watched(embedder: SentenceEmbedder) -> Watched:
 def held_up(watched: Watched, most: int = 16) -> PrefetchedVectors:
     """Return vectors ahead whose first pass, with the first text alone, is under way."""
     ahead = PrefetchedVectors(watched, most)
-    ahead.announce(TEXTS[:1])
+    ahead.prefetch(TEXTS[:1])
     assert watched.begun.wait(LONGEST_S)
     return ahead
 
@@ -51,7 +51,7 @@ def test_an_announced_text_has_the_vector_that_it_has_by_itself(
     embedder: SentenceEmbedder,
 ) -> None:
     ahead = PrefetchedVectors(embedder, 16)
-    ahead.announce(TEXTS)
+    ahead.prefetch(TEXTS)
     taken = [ahead.take(text) for text in reversed(TEXTS)]
     for text, vector in zip(reversed(TEXTS), taken, strict=True):
         np.testing.assert_allclose(vector, embedder.encode([text])[0], atol=1e-6)
@@ -60,7 +60,7 @@ def test_an_announced_text_has_the_vector_that_it_has_by_itself(
 def test_texts_announced_while_others_are_computed_are_computed_together(watched: Watched) -> None:
     ahead = held_up(watched)
     for text in TEXTS[1:]:
-        ahead.announce([text])
+        ahead.prefetch([text])
     watched.may_go_on.set()
     for text in TEXTS:
         ahead.take(text)
@@ -69,7 +69,7 @@ def test_texts_announced_while_others_are_computed_are_computed_together(watched
 
 def test_no_pass_has_more_texts_than_one_may_wait_for(watched: Watched) -> None:
     ahead = held_up(watched, most=2)
-    ahead.announce(TEXTS[1:])
+    ahead.prefetch(TEXTS[1:])
     watched.may_go_on.set()
     ahead.take(TEXTS[-1])
     assert watched.passes == [TEXTS[:1], TEXTS[1:3], TEXTS[3:5], TEXTS[5:]]
@@ -77,7 +77,7 @@ def test_no_pass_has_more_texts_than_one_may_wait_for(watched: Watched) -> None:
 
 def test_a_text_that_is_dropped_before_its_turn_is_not_computed(watched: Watched) -> None:
     ahead = held_up(watched)
-    ahead.announce(TEXTS[1:3])
+    ahead.prefetch(TEXTS[1:3])
     ahead.drop(TEXTS[1])
     watched.may_go_on.set()
     ahead.take(TEXTS[2])
@@ -101,7 +101,7 @@ def test_a_text_that_nobody_announced_is_computed_when_it_is_taken(
 
 def test_what_is_wrong_with_the_model_is_raised_where_a_vector_is_taken() -> None:
     ahead = PrefetchedVectors(SentenceEmbedder("there-is-no-such-model"), 16)
-    ahead.announce(TEXTS[:2])
+    ahead.prefetch(TEXTS[:2])
     for text in TEXTS[:3]:
         with pytest.raises(EmbedderError, match="there-is-no-such-model"):
             ahead.take(text)

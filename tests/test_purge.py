@@ -19,6 +19,8 @@ from slowwave.cli.app import run
 from slowwave.consolidation.recall.index import RecallIndex, read_recallable_of
 from slowwave.consolidation.recall.search import Wish, search
 from slowwave.consolidation.running.outcome import Outcome
+from slowwave.consolidation.running.purge import carry_out_purge
+from slowwave.consolidation.runtime.interruption import Interruption
 from slowwave.consolidation.vectors.embedder import SentenceEmbedder
 from slowwave.store.check import check_file
 from slowwave.store.errors import StoreError
@@ -369,6 +371,24 @@ def test_a_purge_after_a_night_is_a_run_of_its_own(
     # One backup, of the file before both.
     assert outcome.backup is not None
     assert set(outcome.purged.ids) <= superseded(outcome.backup)
+
+
+def test_a_purge_that_is_asked_to_end_deletes_nothing_more_and_a_later_one_finishes(
+    path: Path,
+) -> None:
+    with open_reading(path) as file:
+        purgeable = find_purgeable(file, ["default"], NOW)
+    interruption = Interruption()
+    interruption.end()
+    interruption.ask()
+    ended = carry_out_purge(path, purgeable, ["default"], NOW, interruption)
+    assert (ended.ids, ended.why) == ((), "the run was interrupted")
+    assert rows(path, "SELECT outcome FROM runs WHERE id = ?", ended.run_id) == [
+        {"outcome": "interrupted"}
+    ]
+    assert purged(path)[0] == ("old",)
+    later = carry_out_purge(path, purgeable, ["default"], NOW, Interruption())
+    assert (later.ids, later.why) == (("old",), None)
 
 
 def test_a_purge_cannot_be_undone_and_says_so(

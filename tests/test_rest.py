@@ -24,6 +24,7 @@ from slowwave.consolidation.errors import EmbedderError
 from slowwave.consolidation.options import CycleOptions
 from slowwave.consolidation.progress import Progress
 from slowwave.consolidation.running import save_findings as settling
+from slowwave.consolidation.running.night_inputs import NightInputs
 from slowwave.consolidation.running.outcome import Outcome
 from slowwave.consolidation.running.survey import Surveyor
 from slowwave.consolidation.vectors.embedder import Embedder, SentenceEmbedder
@@ -407,7 +408,7 @@ def test_what_a_look_read_is_free_as_soon_as_nobody_needs_it(
     settled: Path, embedder: SentenceEmbedder
 ) -> None:
     options, writer = CycleOptions(full=True), BuiltInWriter()
-    survey = Surveyor(settled, options, embedder, writer, NOW, Progress()).survey()
+    survey = Surveyor(NightInputs(settled, options, embedder, writer, NOW, Progress())).survey()
     read = [ref(one) for one in survey.views]
     gc.disable()
     try:

@@ -281,6 +281,38 @@ def test_of_several_what_is_stale_is_told_and_the_others_are_applied(
     assert found == {MERGE: "applied", SYNTHESIS: "applied", UPDATE: "stale"}
 
 
+def test_what_cannot_be_written_any_more_is_told_and_what_was_applied_before_it_stays(
+    waiting: Path, cli: Cli
+) -> None:
+    first, second = (one["operation"] for one in queue(cli, waiting)[:2])
+    execute(
+        waiting,
+        f"CREATE TRIGGER no_room BEFORE UPDATE ON proposals WHEN NEW.operation = '{second}' "
+        "BEGIN SELECT RAISE(ABORT, 'no room'); END",
+    )
+    said = cli("review", waiting, "approve", "--all", "--json")
+    assert said.code == 3
+    assert [one["state"] for one in said.json["proposals"]] == ["applied", "failed", "failed"]
+    assert "partial" in [one["outcome"] for one in rows(waiting, "SELECT outcome FROM runs")]
+    assert next(one["operation"] for one in queue(cli, waiting)) == second != first
+
+
+def test_an_approval_of_which_nothing_can_be_written_is_a_failed_run(
+    waiting: Path, cli: Cli
+) -> None:
+    before = active(waiting)
+    execute(
+        waiting,
+        "CREATE TRIGGER no_room BEFORE UPDATE ON proposals "
+        "BEGIN SELECT RAISE(ABORT, 'no room'); END",
+    )
+    said = cli("review", waiting, "approve", "--all")
+    assert said.code == 1
+    assert "no room" in said.err
+    assert active(waiting) == before
+    assert "failed" in [one["outcome"] for one in rows(waiting, "SELECT outcome FROM runs")]
+
+
 def test_what_another_approval_took_its_source_from_is_stale(waiting: Path, cli: Cli) -> None:
     assert cli("review", waiting, "approve", SYNTHESIS).code == 0
     ended = cli("review", waiting, "approve", MERGE)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from rich.table import Table
 
-from slowwave.consolidation.planning.plan import make_plan
+from slowwave.consolidation.planning.plan import plan_tenant
 from slowwave.consolidation.proposals import VerifiedProposal, Window
 from slowwave.consolidation.writing.writer import BuiltInWriter, Job, Writer
 
@@ -84,7 +84,7 @@ def merged(
     """Return which pairs became one memory, and what came of those that the writer was shown."""
     views = [view([one.left, one.right], bench.embedder) for one in pairs]
     chosen = options(writer)
-    plans = [make_plan([one], chosen) for one in views]
+    plans = [plan_tenant(one, chosen) for one in views]
     # The same two texts may stand in the file twice; a window's id is made of the texts.
     jobs = {
         window.id: Job(window, tuple(one.sources(window.memories)))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING
 
-from slowwave.consolidation.evaluation.measures import LOOKED_AT, Answer, Measures, measure
+from slowwave.consolidation.evaluation.measures import LOOKED_AT, MeasuredHit, Measures, measure
 from slowwave.consolidation.evaluation.questions import RecallQuestion
 from slowwave.consolidation.recall.index import RecallIndex
 from slowwave.consolidation.recall.search import words_of
@@ -59,11 +59,12 @@ class Plain:
             measure(self._answers(one, search(one)), set(one.evidence_ids)) for one in questions
         ]
 
-    def _answers(self, question: RecallQuestion, places: Iterable[int]) -> list[Answer]:
+    def _answers(self, question: RecallQuestion, places: Iterable[int]) -> list[MeasuredHit]:
         found = [self._index.memories[place] for place in places]
         evidence = frozenset(question.evidence_ids)
         return [
-            Answer(one.content, evidence & {one.id}, one.id in question.stale_ids) for one in found
+            MeasuredHit(one.content, evidence & {one.id}, one.id in question.stale_ids)
+            for one in found
         ]
 
     def _allowed(self, question: RecallQuestion) -> NDArray[np.bool_]:

@@ -16,7 +16,13 @@ from slowwave.consolidation.evaluation.evaluate import (
     difference,
     evaluated,
 )
-from slowwave.consolidation.evaluation.measures import LOOKED_AT, Answer, Measures, mean, measure
+from slowwave.consolidation.evaluation.measures import (
+    LOOKED_AT,
+    MeasuredHit,
+    Measures,
+    mean,
+    measure,
+)
 from slowwave.consolidation.evaluation.questions import RecallQuestion
 from slowwave.consolidation.evaluation.trial import Trial, Trials, is_stale
 from slowwave.consolidation.options import CycleOptions
@@ -188,10 +194,10 @@ def _by_keys(asked: Asked, trials: Trials, trial: Trial) -> dict[str, list[Measu
     }
 
 
-def _answer(hit: Hit, question: RecallQuestion, keys: Sequence[str]) -> Answer:
+def _answer(hit: Hit, question: RecallQuestion, keys: Sequence[str]) -> MeasuredHit:
     own = {hit.memory.id}
     told = own | set(hit.sources) if holds(hit.memory.content, keys) else own
-    return Answer(
+    return MeasuredHit(
         hit.memory.content,
         frozenset(told & set(question.evidence_ids)),
         is_stale(hit, question),

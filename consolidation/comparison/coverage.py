@@ -3,7 +3,7 @@
 A sentence is told by another if no guard tells them apart, or if a small network that reads both
 (`entailment.py`) finds it likely enough. The network knows from examples what words mean and how
 sure a sentence is; who does what to whom it hardly sees. What it may not overrule is what can be
-looked up (`opposition.py`). Nor may it call told what is said in words that lie far away
+looked up (`coverage_guards.py`). Nor may it call told what is said in words that lie far away
 (`word_vectors.py`).
 """
 
@@ -17,18 +17,18 @@ from typing import NamedTuple
 from slowwave.consolidation import thresholds
 from slowwave.consolidation.text.reading import Reading, read
 
-from .entailment import Entailment
-from .guards import say_the_same
-from .opposition import (
+from .coverage_guards import (
     WHY,
     Gap,
     differ_in_a_thing,
-    find_opposition,
+    find_gap,
     limiting_phrases,
     share_a_subject,
     share_an_anchor,
     without_other_denials,
 )
+from .entailment import Entailment
+from .guards import say_the_same
 from .word_vectors import SentenceVectors, WordVectors
 
 
@@ -62,7 +62,7 @@ class Coverage:
         same = next((at for at, one in enumerate(tellers) if say_the_same(one, said)), None)
         if same is not None:
             return same
-        open_to = [at for at, one in enumerate(tellers) if find_opposition(said, one) is None]
+        open_to = [at for at, one in enumerate(tellers) if find_gap(said, one) is None]
         told = self._entailed(said, [tellers[at] for at in open_to])
         return next((at for at, is_so in zip(open_to, told, strict=True) if is_so), None)
 
@@ -74,7 +74,7 @@ class Coverage:
         teller = without_other_denials(teller, said)
         if say_the_same(teller, said):
             return None
-        gap = find_opposition(said, teller)
+        gap = find_gap(said, teller)
         if gap is None and not any(self._entailed(said, [teller])):
             gap = Gap("words", said.text)
         return gap

@@ -23,16 +23,6 @@ from .objections import Guard, Objection
 from .pairing import TextPair, literals
 from .reordering import rearranged
 
-__all__ = [
-    "Objection",
-    "certain_conflict",
-    "first_conflict",
-    "first_difference",
-    "gravest_objection",
-    "say_the_same",
-]
-
-
 # Conflicts of words: certain only between texts that have most other words in common.
 _OF_WORDS = frozenset({"name", "negation", "mood", "role", "term", "opposite", "direction"})
 
@@ -93,6 +83,7 @@ def _share_in_both(left: Reading, right: Reading) -> float:
 
 
 def objections(left: Reading, right: Reading) -> Iterator[Objection]:
+    """Ask the guards one after the other, as long as somebody wants more of them."""
     if left.said == right.said:
         return
     pair = TextPair(left, right)

@@ -21,8 +21,8 @@ from slowwave.consolidation.text.demands import (
 from slowwave.consolidation.text.reading import Reading, read
 from slowwave.consolidation.thresholds import ENTAILED_DEMAND, FEWEST_WORDS
 
+from .coverage_guards import differ_in_a_word
 from .mood import moods_of, permission
-from .opposition import differ_in_a_word
 
 # How likely it is that what the first of two texts says is told by the second.
 Likelihood = Callable[[str, str], float]

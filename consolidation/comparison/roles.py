@@ -17,7 +17,7 @@ from slowwave.consolidation.text.reading import Reading, cached_per_text
 from slowwave.consolidation.text.tokens import Token, stem
 from slowwave.consolidation.text.word_order import is_passive_by
 
-from .objections import Objection, listed
+from .objections import Objection
 
 
 def direction(left: Reading, right: Reading) -> Iterator[Objection]:
@@ -32,17 +32,6 @@ def direction(left: Reading, right: Reading) -> Iterator[Objection]:
 def _from_to(reading: Reading) -> set[tuple[str, str]]:
     found = re.findall(r"\bfrom (?:the )?(\S+)(?: \S+)? to (?:the )?(\w+)", reading.said.lower())
     return {(start.strip(".,;"), end) for start, end in found}
-
-
-def owners(left: Reading, right: Reading) -> Iterator[Objection]:
-    """Whose it is: "Ann's manager" against "the manager of Ben"."""
-    here, there = left.owners, right.owners
-    for thing in sorted(here.keys() & there.keys()) if here and there else ():
-        if not here[thing] & there[thing]:
-            (one,), (other,) = left.spelled([thing]), right.spelled([thing])
-            yield Objection(
-                "role", f"{one} of {listed(here[thing])}", f"{other} of {listed(there[thing])}"
-            )
 
 
 def roles(left: Reading, right: Reading) -> Iterator[Objection]:

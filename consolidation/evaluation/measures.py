@@ -16,7 +16,7 @@ LOOKED_AT = 200
 
 
 @dataclass(frozen=True)
-class Answer:
+class MeasuredHit:
     """One hit, as measures see it."""
 
     text: str
@@ -41,18 +41,18 @@ class Measures:
     stale_at_10: float
 
 
-def measure(answers: Sequence[Answer], evidence: Collection[str]) -> Measures:
+def measure(hits: Sequence[MeasuredHit], evidence: Collection[str]) -> Measures:
     """Measure one question. evidence: the ids that answer it, at least one."""
     return Measures(
-        recall_at_5=_found(answers[:FEW], evidence),
-        recall_at_10=_found(answers[:MANY], evidence),
-        all_at_10=float(_found(answers[:MANY], evidence) == 1.0),
-        mrr=next((1.0 / rank for rank, one in enumerate(answers, 1) if one.holds), 0.0),
-        ndcg_at_10=_ndcg(answers[:MANY], evidence),
-        tokens_at_10=float(sum(count_tokens(one.text) for one in answers[:MANY])),
-        recall_in_500_tokens=_found(_fitting(answers, BUDGETS[0]), evidence),
-        recall_in_1000_tokens=_found(_fitting(answers, BUDGETS[1]), evidence),
-        stale_at_10=float(any(one.is_stale for one in answers[:MANY])),
+        recall_at_5=_found(hits[:FEW], evidence),
+        recall_at_10=_found(hits[:MANY], evidence),
+        all_at_10=float(_found(hits[:MANY], evidence) == 1.0),
+        mrr=next((1.0 / rank for rank, one in enumerate(hits, 1) if one.holds), 0.0),
+        ndcg_at_10=_ndcg(hits[:MANY], evidence),
+        tokens_at_10=float(sum(count_tokens(one.text) for one in hits[:MANY])),
+        recall_in_500_tokens=_found(_fitting(hits, BUDGETS[0]), evidence),
+        recall_in_1000_tokens=_found(_fitting(hits, BUDGETS[1]), evidence),
+        stale_at_10=float(any(one.is_stale for one in hits[:MANY])),
     )
 
 
@@ -67,18 +67,18 @@ def mean(measured: Sequence[Measures]) -> Measures:
     )
 
 
-def _found(answers: Sequence[Answer], evidence: Collection[str]) -> float:
-    return len({one for answer in answers for one in answer.holds}) / len(evidence)
+def _found(hits: Sequence[MeasuredHit], evidence: Collection[str]) -> float:
+    return len({one for answer in hits for one in answer.holds}) / len(evidence)
 
 
-def _ndcg(answers: Sequence[Answer], evidence: Collection[str]) -> float:
+def _ndcg(hits: Sequence[MeasuredHit], evidence: Collection[str]) -> float:
     """Return the discounted gain (Järvelin and Kekäläinen 2002) as a share of the best possible.
 
     A hit gains what it holds of the evidence that no hit before it held.
     """
     met: set[str] = set()
     gain = 0.0
-    for rank, answer in enumerate(answers, 1):
+    for rank, answer in enumerate(hits, 1):
         gain += len(answer.holds - met) / log2(rank + 1)
         met |= answer.holds
     # One after the other, each by itself; what one memory holds of several counts as much as that.
@@ -86,10 +86,10 @@ def _ndcg(answers: Sequence[Answer], evidence: Collection[str]) -> float:
     return min(gain / best, 1.0)
 
 
-def _fitting(answers: Sequence[Answer], budget: int) -> list[Answer]:
+def _fitting(hits: Sequence[MeasuredHit], budget: int) -> list[MeasuredHit]:
     """Return what fits into so many tokens, best first; what is too long makes room for less."""
     fitting, left = [], budget
-    for answer in answers:
+    for answer in hits:
         tokens = count_tokens(answer.text)
         if tokens <= left:
             fitting.append(answer)

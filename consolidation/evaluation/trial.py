@@ -29,7 +29,7 @@ from slowwave.store.memories import chosen_tenants
 from slowwave.store.records import Memory, timestamp
 
 from .evidence import keeps_facts
-from .measures import LOOKED_AT, MANY, Answer, Measures, measure
+from .measures import LOOKED_AT, MANY, MeasuredHit, Measures, measure
 from .questions import RecallQuestion, questions_of
 
 if TYPE_CHECKING:
@@ -191,7 +191,7 @@ class Trials:
     ) -> Measures:
         wanted = set(question.evidence_ids)
         answers = [
-            Answer(
+            MeasuredHit(
                 hit.memory.content,
                 frozenset(
                     one

@@ -7,6 +7,7 @@ from datetime import datetime
 from pathlib import Path
 
 from slowwave.consolidation.progress import Progress
+from slowwave.consolidation.running.night_inputs import NightInputs
 from slowwave.consolidation.running.survey import Surveyor
 from slowwave.consolidation.runtime.interruption import Interruption
 from slowwave.consolidation.vectors.embedder import SentenceEmbedder
@@ -73,7 +74,7 @@ class Fleet:
         orders = self.orders
         writer = orders.make_writer(orders.budget, None)
         embedder = SentenceEmbedder(orders.embedder)
-        surveyor = Surveyor(Path(), orders.options, embedder, writer, now, Progress())
+        surveyor = Surveyor(NightInputs(Path(), orders.options, embedder, writer, now, Progress()))
         return surveyor.idle_marks().key
 
 

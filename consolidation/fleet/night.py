@@ -18,6 +18,7 @@ from slowwave.consolidation.errors import ConsolidationError
 from slowwave.consolidation.model.writer import ModelWriter
 from slowwave.consolidation.options import CycleOptions
 from slowwave.consolidation.progress import Progress
+from slowwave.consolidation.running.night_inputs import NightInputs
 from slowwave.consolidation.running.outcome import Outcome, verdict
 from slowwave.consolidation.running.survey import Surveyor
 from slowwave.consolidation.runtime.interruption import Interruption
@@ -133,7 +134,9 @@ class Worker:
         """Return what knows whether anything is left to do in a file."""
         orders = self._orders
         writer = orders.make_writer(orders.budget, None)
-        return Surveyor(path, options, self.embedder, writer, now, Progress()).idle_marks()
+        return Surveyor(
+            NightInputs(path, options, self.embedder, writer, now, Progress())
+        ).idle_marks()
 
     def _maintained(self, path: Path, now: datetime, options: CycleOptions) -> Outcome:
         orders = self._orders

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
 
@@ -217,7 +217,7 @@ def _carry_out(
         broken_off=broken_off,
     )
     with _as_far_as_it_can_be(), interruption.limited():
-        run.end(outcome.verdict, None, _report(outcome))
+        run.end(outcome.verdict, None, outcome.report)
     return outcome
 
 
@@ -278,14 +278,3 @@ def _outcome(intake: _Intake, done: Progressing, after: Counts, run_id: str | No
 
 def _count(file: MemoryFile, tenant: str) -> Counts:
     return count_memories(file, [tenant], count_tokens)
-
-
-def _report(outcome: Ingested) -> dict[str, object]:
-    """Return the counts and the model's use, as they are kept with the run."""
-    states = [one.state for one in outcome.remembered]
-    return {
-        "before": asdict(outcome.before),
-        "after": asdict(outcome.after),
-        "states": {one: states.count(one) for one in sorted(set(states))},
-        "model": asdict(outcome.usage),
-    }

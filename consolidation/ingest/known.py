@@ -8,7 +8,8 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from slowwave.consolidation.comparison.coverage import Coverage
-from slowwave.consolidation.comparison.guards import Objection, gravest_objection
+from slowwave.consolidation.comparison.guards import gravest_objection
+from slowwave.consolidation.comparison.objections import Objection
 from slowwave.consolidation.progress import Progress
 from slowwave.consolidation.text.reading import Reading, read
 from slowwave.consolidation.thresholds import (

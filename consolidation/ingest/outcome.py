@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Any, Literal
 
 from slowwave.consolidation.proposals import Usage
+from slowwave.consolidation.running.run_record import run_report
 from slowwave.store.errors import StoreError
 from slowwave.store.intake import KeptMessage
 from slowwave.store.memories import Counts
@@ -70,6 +71,13 @@ class Ingested:
     def of(self, state: str) -> list[Remembered]:
         """Return the texts of which this became."""
         return [one for one in self.remembered if one.state == state]
+
+    @property
+    def report(self) -> dict[str, Any]:
+        """The counts and the model's use, as they are kept with the run."""
+        return run_report(
+            self.before, self.after, (one.state for one in self.remembered), self.usage
+        )
 
     @property
     def verdict(self) -> Literal["done", "partial", "interrupted"]:

@@ -17,7 +17,7 @@ from slowwave.consolidation.proposals import (
 from slowwave.consolidation.writing.writer import Job
 
 from .groups import Suggestions
-from .second_opinions import Models
+from .model_pair import Models
 
 
 @dataclass

@@ -135,7 +135,7 @@ class GroupsQuestion(WindowQuestion):
                 continue
             if self._is_wanted(suggestion.proposal):
                 suggested.append((group, suggestion.narrowed(verifier)))
-                verifier.announce(suggestion.proposal)
+                verifier.prefetch(suggestion.proposal)
         usable, doubted = [], []
         for group, suggestion in suggested:
             faults = verifier.faults(suggestion.proposal, suggestion.sources)

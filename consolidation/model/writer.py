@@ -23,11 +23,11 @@ from .calls import Endpoint, open_model
 from .dialogue import WindowDialogue
 from .dispatcher import Dispatcher
 from .groups import Suggestions
+from .model_pair import Models, ModelWithSecondOpinions
 from .portions import BudgetOwner
 from .question import Made, Question
 from .questions import GroupsQuestion
 from .recording import Recordings
-from .second_opinions import Models, ModelWithSecondOpinions
 from .session import Session
 from .usage_limits import UsageLimits, UsageMeter
 

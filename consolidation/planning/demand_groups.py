@@ -17,8 +17,9 @@ from zlib import crc32
 
 from slowwave.consolidation.clustering.groups import find_groups, split_group
 from slowwave.consolidation.clustering.neighbours import similar_pairs
-from slowwave.consolidation.comparison.guards import Objection, certain_conflict
+from slowwave.consolidation.comparison.guards import certain_conflict
 from slowwave.consolidation.comparison.mood import permission
+from slowwave.consolidation.comparison.objections import Objection
 from slowwave.consolidation.comparison.restating import Likelihood, find_restating
 from slowwave.consolidation.proposals import Claim, Draft, Source
 from slowwave.consolidation.text import lexicon

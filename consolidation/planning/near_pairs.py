@@ -10,7 +10,8 @@ from typing import Any
 from msgspec.json import Decoder
 
 from slowwave.consolidation.clustering.pair_order import order_pairs_by_text
-from slowwave.consolidation.comparison.guards import Objection, gravest_objection
+from slowwave.consolidation.comparison.guards import gravest_objection
+from slowwave.consolidation.comparison.objections import Objection
 from slowwave.consolidation.proposals import Refusal
 from slowwave.consolidation.snapshot.tenant_view import TenantView
 from slowwave.consolidation.thresholds import MOST_NEAR, PAIR_SIMILARITY, TWIN_SIMILARITY
@@ -34,11 +35,6 @@ class NearPair:
     def same(self) -> bool:
         """Whether the two say the same for certain."""
         return self.objection is None
-
-    @property
-    def different(self) -> bool:
-        """Whether the two must stay two, whatever a model says."""
-        return self.objection is not None and self.objection.certain
 
     @property
     def conflicting(self) -> bool:
@@ -111,7 +107,7 @@ def refusals(view: TenantView, pairs: Sequence[NearPair]) -> list[Refusal]:
 
 def _objection(view: TenantView, left: int, right: int) -> Objection | None:
     ones, others = (view.memories[row].content_hash for row in (left, right))
-    found = view.cache.recall(
+    found = view.cache.get_or_compute(
         "pair", [ones, others], _OBJECTION, lambda: _objection_of_texts(view, left, right)
     )
     if found is not None:

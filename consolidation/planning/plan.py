@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from slowwave.consolidation.options import PlanOptions
-from slowwave.consolidation.proposals import Dense, Plan, Proposal, Suspicion, TooLong, join_plans
+from slowwave.consolidation.proposals import Dense, Plan, Proposal, Suspicion, TooLong
 from slowwave.consolidation.snapshot.tenant_view import TenantView
 from slowwave.store.records import Memory
 
@@ -26,16 +26,11 @@ from .update_proposals import UpdateProposals
 from .windows import Windows
 
 
-def make_plan(views: Iterable[TenantView], options: PlanOptions) -> Plan:
-    """Decide all that is to be done, tenant by tenant, in the order in which it is to be done.
+def plan_tenant(view: TenantView, options: PlanOptions) -> Plan:
+    """Decide all that is to be done in one tenant, in the order in which it is to be done.
 
     The order of rows plays no part in it.
     """
-    return join_plans(plan_tenant(view, options) for view in views)
-
-
-def plan_tenant(view: TenantView, options: PlanOptions) -> Plan:
-    """Decide all that is to be done in one tenant, in the order in which it is to be done."""
     planner = TenantPlanner(view, options)
     rank = by_rank(view, planner.may_leave)
     pairs = near_pairs(view, rank)

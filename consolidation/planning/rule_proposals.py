@@ -76,7 +76,7 @@ class RuleProposals:
         firsts = [view.memories[view.rows_of[text][0]] for text in texts]
         vectors = view.text_vectors[texts]
         hashes = [one.content_hash for one in firsts]
-        found = view.cache.recall(
+        found = view.cache.get_or_compute(
             "norms",
             [*hashes, hashlib.sha256(vectors.tobytes()).hexdigest()],
             _GROUPS,

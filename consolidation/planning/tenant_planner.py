@@ -11,7 +11,7 @@ from msgspec.json import Decoder
 
 from slowwave.consolidation.clustering.groups import find_groups, split_group
 from slowwave.consolidation.comparison.coverage import Coverage
-from slowwave.consolidation.comparison.guards import Objection
+from slowwave.consolidation.comparison.objections import Objection
 from slowwave.consolidation.options import PlanOptions
 from slowwave.consolidation.proposals import (
     Claim,
@@ -140,7 +140,7 @@ class TenantPlanner:
         hashes = [view.memories[row].content_hash for row in firsts]
         hashes.append(hashlib.sha256(vectors.tobytes()).hexdigest())
         kind = f"split {conflict.__name__} {similarity}"
-        for part in view.cache.recall(kind, hashes, _PARTS, work_out):
+        for part in view.cache.get_or_compute(kind, hashes, _PARTS, work_out):
             yield [group[at] for at in part]
 
     def find_covering(self, said: Reading, kept: Sequence[Reading]) -> int | None:
@@ -151,7 +151,7 @@ class TenantPlanner:
         if not kept:
             return None
         hashes = [content_hash(text) for text in (said.text, *(one.text for one in kept))]
-        found = self.view.cache.recall(
+        found = self.view.cache.get_or_compute(
             "teller", hashes, _PLACE, lambda: _listed(self._coverage.find_covering(said, kept))
         )
         return found[0] if found else None
@@ -162,7 +162,7 @@ class TenantPlanner:
         What was found in an earlier night is not looked for again.
         """
         hashes = [content_hash(text) for text in (said, teller)]
-        return self.view.cache.recall(
+        return self.view.cache.get_or_compute(
             "likelihood", hashes, _LIKELIHOOD, lambda: self._coverage.likelihood(said, teller)
         )
 
@@ -170,7 +170,7 @@ class TenantPlanner:
         """Find pairs of rows that nearly say the same and differ in one thing."""
         texts = [self.view.reading(row) for row in rows]
         hashes = [self.view.memories[row].content_hash for row in rows]
-        found = self.view.cache.recall(
+        found = self.view.cache.get_or_compute(
             "look-alikes", hashes, _PAIRS, lambda: self._coverage.look_alikes(texts)
         )
         return [(rows[one], rows[other]) for one, other in found]
@@ -190,7 +190,7 @@ class TenantPlanner:
     def _lacking(self, here: Source, there: Source) -> str:
         """Return what one memory says and another does not."""
         hashes = [content_hash(one.text) for one in (here, there)]
-        return self.view.cache.recall(
+        return self.view.cache.get_or_compute(
             "lacking",
             hashes,
             _WHY,

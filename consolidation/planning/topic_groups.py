@@ -8,7 +8,7 @@ from itertools import permutations
 from msgspec.json import Decoder
 
 from slowwave.consolidation import thresholds
-from slowwave.consolidation.comparison.opposition import first_blocking_conflict
+from slowwave.consolidation.comparison.coverage_guards import first_blocking_conflict
 from slowwave.consolidation.updates.replacements import Updates, find_updates
 from slowwave.consolidation.updates.search import NOTHING, Search
 

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from datetime import datetime
-from pathlib import Path
 from typing import Any
 
 from slowwave.consolidation.ageing.choosing import Choice, Leaving
@@ -14,7 +12,8 @@ from slowwave.store.ageing import PHASE, PORTION, STATUS_AFTER, Phase, take_out
 from slowwave.store.file import MemoryFile
 from slowwave.store.records import timestamp
 
-from .in_portions import treat_in_portions
+from .in_portions import Work, treat_in_portions
+from .night_inputs import NightInputs
 from .preflight import Preflight
 
 
@@ -34,33 +33,30 @@ class Aged:
 
 
 def age(
-    path: Path,
+    night: NightInputs,
     phase: Phase,
     choice: Choice,
     tenants: Sequence[str],
-    now: datetime,
-    options: Mapping[str, Any],
     preflight: Preflight,
     interruption: Interruption,
 ) -> Aged:
     """Take out what was chosen, as far as it is what it was.
 
-    options: those of the phase as given, for the record of the run. What stands in the way after
-    the first memories is in the result. Raises `StoreError` if nothing was changed.
+    What stands in the way after the first memories is in the result. Raises `StoreError` if nothing
+    was changed.
     """
     preflight.check_and_back_up()
     planned = {one.id: one.memory for one in choice.leaving}
 
     def treat(file: MemoryFile, run_id: str, ids: Sequence[str]) -> None:
-        take_out(file, run_id, phase, [planned[one] for one in ids], timestamp(now))
+        take_out(file, run_id, phase, [planned[one] for one in ids], timestamp(night.now))
 
     def report(done: frozenset[str]) -> dict[str, Any]:
         counts = {"kept": dict(choice.kept), "above": dict(choice.above)}
         return {STATUS_AFTER[phase]: len(done), **counts}
 
-    shown = {PHASE: phase, **options, **preflight.as_option()}
-    run = treat_in_portions(
-        path, list(planned), PORTION, treat, tenants, now, shown, report, interruption
-    )
+    work = Work(list(planned), PORTION, treat, report)
+    shown = {PHASE: phase, "tenant": list(night.options.tenants), **preflight.as_option()}
+    run = treat_in_portions(night.path, work, tenants, night.now, shown, interruption)
     leaving = tuple(one for one in choice.leaving if one.id in run.done)
     return Aged(leaving, choice, run.run_id, run.why, run.interrupted, run.end_is_kept)

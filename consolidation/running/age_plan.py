@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
-from datetime import datetime
-from pathlib import Path
 
 from slowwave.consolidation.ageing.choosing import (
     Choice,
@@ -15,7 +13,6 @@ from slowwave.consolidation.ageing.choosing import (
     choose_expired,
 )
 from slowwave.consolidation.ageing.decay import LayerScores, scores_by_layer
-from slowwave.consolidation.options import CycleOptions
 from slowwave.consolidation.proposals import Proposal
 from slowwave.consolidation.text.token_count import count_tokens
 from slowwave.store.ageing import read_standing, seconds_of
@@ -23,15 +20,17 @@ from slowwave.store.file import open_reading
 from slowwave.store.memories import Counts, consolidated_tenants, read_memories
 from slowwave.store.records import timestamp
 
+from .night_inputs import NightInputs
+
 
 class AgePlan:
     """Looks at a file as the user's options say, and chooses."""
 
-    def __init__(self, path: Path, options: CycleOptions, now: datetime) -> None:
+    def __init__(self, night: NightInputs) -> None:
         """Take the file, the options, and what time it is."""
-        self._path = path
-        self._options = options
-        self._now = timestamp(now)
+        self._path = night.path
+        self._options = night.options
+        self._now = timestamp(night.now)
 
     @property
     def tenants(self) -> list[str]:

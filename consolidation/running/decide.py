@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
-from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
 from slowwave.consolidation.proposals import (
@@ -22,13 +21,14 @@ from slowwave.consolidation.vectors.embedder import Embedder
 from slowwave.store.entities import read_entities
 from slowwave.store.errors import StoreError
 from slowwave.store.file import MemoryFile
-from slowwave.store.ledger import Decision, begin_run, decide_waiting, end_run, let_wait
+from slowwave.store.ledger import Decision, decide_waiting, end_run, let_wait
 from slowwave.store.memories import Counts, consolidated_tenants, count_memories, read_memories
 from slowwave.store.records import new_id, timestamp
 from slowwave.store.undo.undo import undo_proposal_within
 
 from .apply import RunContext, apply_written, find_stale
 from .kept import DECIDED, Kept
+from .run_record import recorded_run, run_report
 
 if TYPE_CHECKING:
     import numpy as np
@@ -157,17 +157,29 @@ def _applied(
     now: datetime,
     way: str,
 ) -> Decided:
-    run_id, at = new_id(), timestamp(now)
+    run_id = new_id()
     before = _counts(file)
     tenants = sorted({one.written.proposal.tenant for one in ready})
-    begin_run(file, run_id, at, version("slowwave"), {"tenant": tenants, DECIDED: way})
-    names = {tenant: read_entities(file, tenant) for tenant in tenants}
-    results = []
-    for one in ready:
-        run = RunContext(run_id, now, one.kept.model, one.kept.model_key, embedding_model)
-        results.append(_apply_or_report(file, run, one, names))
-    outcome = "done" if all(one.state == "applied" for one in results) else "partial"
-    end_run(file, run_id, at, outcome, None, _report(before, _counts(file), results))
+    results: list[Result] = []
+
+    def report() -> dict[str, Any]:
+        return run_report(before, _counts(file), (one.state for one in results), Usage())
+
+    with recorded_run(file, run_id, now, {"tenant": tenants, DECIDED: way}, report):
+        names = {tenant: read_entities(file, tenant) for tenant in tenants}
+        for one in ready:
+            run = RunContext(run_id, now, one.kept.model, one.kept.model_key, embedding_model)
+            try:
+                results.append(_apply_or_report(file, run, one, names))
+            except StoreError as error:
+                if not any(result.state == "applied" for result in results):
+                    raise
+                # What was applied stays applied, and is reported; the others wait as before.
+                left = ready[len(results) :]
+                results += [Result(each.kept.proposal, "failed", error.message) for each in left]
+                break
+        outcome = "done" if all(one.state == "applied" for one in results) else "partial"
+        end_run(file, run_id, timestamp(now), outcome, None, report())
     return Decided(run_id, tuple(results))
 
 
@@ -194,14 +206,3 @@ def _as_result(written: VerifiedProposal) -> Result:
 
 def _counts(file: MemoryFile) -> Counts:
     return count_memories(file, consolidated_tenants(file, ()), count_tokens)
-
-
-def _report(before: Counts, after: Counts, results: Sequence[Result]) -> dict[str, Any]:
-    """Return what a night keeps of itself, too."""
-    states = sorted({one.state for one in results})
-    return {
-        "before": asdict(before),
-        "after": asdict(after),
-        "states": {name: sum(one.state == name for one in results) for name in states},
-        "model": asdict(Usage()),
-    }

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from datetime import datetime
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
 from slowwave.consolidation.proposals import Result
 from slowwave.store.file import maintenance_lock, open_writing
-from slowwave.store.ledger import begin_run, end_run
+from slowwave.store.ledger import end_run
 from slowwave.store.records import new_id, timestamp
 
 from .apply import RunContext, record
-from .outcome import Outcome, report_of
+from .outcome import Outcome
+from .run_record import recorded_run
 
 
 def declined(
@@ -30,11 +30,14 @@ def declined(
     No memory is changed. Raises `StoreError`.
     """
     context = RunContext(new_id(), now, None, None, embedding_model)
-    at = timestamp(now)
-    with maintenance_lock(path), open_writing(path) as file:
-        begin_run(file, context.run_id, at, version("slowwave"), dict(options))
+    unchanged = Outcome(planned.plan, (result,), planned.before, planned.before, planned.usage)
+    with (
+        maintenance_lock(path),
+        open_writing(path) as file,
+        recorded_run(file, context.run_id, now, options, dict),
+    ):
         with file.transaction():
             record(file, context, result)
-        unchanged = Outcome(planned.plan, (result,), planned.before, planned.before, planned.usage)
-        end_run(file, context.run_id, at, "done", planned.plan.digest, report_of(unchanged))
+        digest = planned.plan.digest
+        end_run(file, context.run_id, timestamp(now), "done", digest, unchanged.report)
     return context.run_id

@@ -18,8 +18,18 @@ from slowwave.store.ledger import begin_run, end_run
 from slowwave.store.memories import Counts, count_memories
 from slowwave.store.records import new_id, timestamp
 
-# Treats a portion for a run, in a transaction of its own, and journals it. Raises `StoreError`.
-Treat = Callable[[MemoryFile, str, Sequence[str]], None]
+
+@dataclass(frozen=True)
+class Work:
+    """What is to be done to many memories."""
+
+    ids: Sequence[str]
+    # How many memories a transaction treats.
+    size: int
+    # Treats a portion for a run, in a transaction of its own, and journals it. Raises `StoreError`.
+    treat: Callable[[MemoryFile, str, Sequence[str]], None]
+    # What the run's report says of those that were treated, beside the counts.
+    report: Callable[[frozenset[str]], Mapping[str, Any]]
 
 
 @dataclass(frozen=True)
@@ -37,20 +47,16 @@ class PortionsRun:
 
 def treat_in_portions(
     path: Path,
-    ids: Sequence[str],
-    size: int,
-    treat: Treat,
+    work: Work,
     tenants: Sequence[str],
     now: datetime,
     options: Mapping[str, Any],
-    report: Callable[[frozenset[str]], Mapping[str, Any]],
     interruption: Interruption,
 ) -> PortionsRun:
     """Begin a run, treat the memories as far as that can be, and write down how it ended.
 
-    size: how many memories a transaction treats; report: what the run's report says of those that
-    were treated, beside the counts. What stands in the way after the first of them is in the
-    result. Raises `StoreError` if none was treated.
+    What stands in the way after the first of them is in the result. Raises `StoreError` if none was
+    treated.
     """
     run_id, at = new_id(), timestamp(now)
     failure: StoreError | None = None
@@ -59,7 +65,7 @@ def treat_in_portions(
         with interruption.limited():
             begin_run(file, run_id, at, version("slowwave"), dict(options))
         try:
-            interrupted = _treat_all(file, run_id, ids, size, treat, interruption)
+            interrupted = _treat_all(file, run_id, work, interruption)
         except KeyboardInterrupt:
             interruption.close()
             interrupted = True
@@ -70,7 +76,7 @@ def treat_in_portions(
             end_run(file, run_id, at, "failed", None, {})
             raise failure
         after = count_memories(file, tenants, count_tokens)
-        kept_report = {"before": asdict(before), "after": asdict(after), **report(done)}
+        kept_report = {"before": asdict(before), "after": asdict(after), **work.report(done)}
         outcome = "interrupted" if interrupted else "partial" if failure else "done"
         end_is_kept = True
         try:
@@ -88,22 +94,15 @@ def count_now(path: Path, tenants: Sequence[str]) -> Counts:
         return count_memories(file, tenants, count_tokens)
 
 
-def _treat_all(
-    file: MemoryFile,
-    run_id: str,
-    ids: Sequence[str],
-    size: int,
-    treat: Treat,
-    interruption: Interruption,
-) -> bool:
+def _treat_all(file: MemoryFile, run_id: str, work: Work, interruption: Interruption) -> bool:
     """Treat all portions, and say whether somebody interrupted that."""
-    for start in range(0, len(ids), size):
+    for start in range(0, len(work.ids), work.size):
         # At its end a night is not interrupted any more by a signal: it looks by itself.
         if interruption.asked:
             return True
         try:
             with interruption.limited():
-                treat(file, run_id, ids[start : start + size])
+                work.treat(file, run_id, work.ids[start : start + work.size])
         except OutOfTime:
             return True
     return False

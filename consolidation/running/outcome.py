@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
@@ -15,6 +15,7 @@ from slowwave.store.memories import Counts
 
 from .age import Aged
 from .purge import Purged
+from .run_record import run_report
 from .set_aside import SetAside
 
 
@@ -70,6 +71,11 @@ class Outcome:
         return tuple(one for one in (self.expired, self.archived) if one is not None)
 
     @property
+    def report(self) -> dict[str, Any]:
+        """The counts and the model's use, as they are kept with the run."""
+        return run_report(self.before, self.after, self.states.elements(), self.usage)
+
+    @property
     def is_work(self) -> bool:
         """Whether a dry run found anything to do."""
         some = self.purged.ids or any(one.leaving for one in self.aged)
@@ -108,13 +114,3 @@ def _wrongly_rejected(outcome: Outcome) -> int:
     planned = sum(not one.by_model for one in rejected)
     of_use = any(one.proposal.by_model and one.state == "applied" for one in outcome.results)
     return planned if of_use else len(rejected)
-
-
-def report_of(outcome: Outcome) -> dict[str, Any]:
-    """Return the counts and the model's use, as they are kept with the run."""
-    return {
-        "before": asdict(outcome.before),
-        "after": asdict(outcome.after),
-        "states": dict(sorted(outcome.states.items())),
-        "model": asdict(outcome.usage),
-    }

@@ -12,7 +12,7 @@ from slowwave.consolidation.runtime.interruption import Interruption
 from slowwave.store.file import MemoryFile, open_reading
 from slowwave.store.purge import OPTION, PORTION, Kept, Needs, Purgeable, find_purgeable, purge
 
-from .in_portions import treat_in_portions
+from .in_portions import Work, treat_in_portions
 
 NOTHING = Purgeable((), Kept())
 
@@ -62,8 +62,7 @@ def carry_out_purge(
         return {"purged": len(done), "kept": asdict(purgeable.kept)}
 
     options = {OPTION: True, "tenant": list(tenants)}
-    run = treat_in_portions(
-        path, purgeable.ids, PORTION, treat, tenants, now, options, report, interruption
-    )
+    work = Work(purgeable.ids, PORTION, treat, report)
+    run = treat_in_portions(path, work, tenants, now, options, interruption)
     gone = tuple(one for one in purgeable.ids if one in run.done)
     return Purged(gone, purgeable.kept, purgeable.staying, run.run_id, run.why, run.end_is_kept)

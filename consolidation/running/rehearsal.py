@@ -4,23 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from datetime import datetime
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from slowwave.consolidation.ageing.choosing import Choice
-from slowwave.consolidation.options import CycleOptions
 from slowwave.consolidation.planning.savings import expected_counts, with_savings
-from slowwave.consolidation.progress import Progress
 from slowwave.consolidation.proposals import AskedWindow, Proposal, Usage, VerifiedProposal
 from slowwave.consolidation.runtime.interruption import InterruptedEarly, Interruption
 from slowwave.consolidation.runtime.threads import run_in_thread
-from slowwave.consolidation.vectors.embedder import Embedder
-from slowwave.consolidation.writing.writer import Writer
 from slowwave.store.file import open_reading
 
 from .age import Aged
 from .age_plan import AgePlan
+from .night_inputs import NightInputs
 from .outcome import Outcome
 from .purge import NOTHING, Purged
 from .review import Reviewing
@@ -31,33 +26,21 @@ if TYPE_CHECKING:
     from slowwave.consolidation.snapshot.tenant_view import TenantView
 
 
-def rehearse(
-    path: Path,
-    options: CycleOptions,
-    embedder: Embedder,
-    writer: Writer,
-    now: datetime,
-    progress: Progress,
-    interruption: Interruption,
-) -> Outcome:
+def rehearse(night: NightInputs, interruption: Interruption) -> Outcome:
     """Return the plan, and where it would lead; if it asks, what a model would make of it.
 
     Raises `InterruptedEarly`.
     """
-    surveyor = Surveyor(path, options, embedder, writer, now, progress)
-    age_plan = AgePlan(path, options, now)
+    surveyor, age_plan, options = Surveyor(night), AgePlan(night), night.options
     try:
         expiring = age_plan.expiring()
         survey = surveyor.survey(expiring=expiring)
         reviewing = Reviewing(options.review)
         outcome, at_once = _planned_outcome(survey, reviewing)
         if options.ask:
-            views = survey.views
-            outcome, at_once = _asked_only(
-                path, outcome, views, embedder, writer, reviewing, progress
-            )
+            outcome, at_once = _asked_only(night, outcome, survey.views, reviewing)
         if options.consolidate:
-            outcome = replace(outcome, set_aside=find_outdated(path, options.tenants))
+            outcome = replace(outcome, set_aside=find_outdated(night.path, options.tenants))
         return _aged(outcome, age_plan, expiring, at_once)
     except KeyboardInterrupt:
         interruption.close()
@@ -80,13 +63,10 @@ def _planned_outcome(survey: Survey, reviewing: Reviewing) -> tuple[Outcome, lis
 
 
 def _asked_only(
-    path: Path,
+    night: NightInputs,
     outcome: Outcome,
     views: Sequence[TenantView],
-    embedder: Embedder,
-    writer: Writer,
     reviewing: Reviewing,
-    progress: Progress,
 ) -> tuple[Outcome, list[Proposal]]:
     """Return what a dry run tells, with what the model makes of the windows, and what is applied.
 
@@ -97,16 +77,16 @@ def _asked_only(
     from slowwave.consolidation.writing.drafts import Drafting
 
     plan = outcome.plan
-    run_in_thread(writer.make_ready)
+    run_in_thread(night.writer.make_ready)
     written: dict[str, VerifiedProposal] = {}
     asked: list[AskedWindow] = []
-    with open_reading(path) as file:
-        drafting = Drafting(embedder, writer)
+    with open_reading(night.path) as file:
+        drafting = Drafting(night.embedder, night.writer)
         for some in drafting.verified_drafts(plan, views, FileAnswerStore(file)):
             for one in some:
                 if isinstance(one, AskedWindow):
                     asked.append(one)
-                    progress.stage("asking", len(asked), len(plan.windows))
+                    night.progress.stage("asking", len(asked), len(plan.windows))
                 else:
                     written[one.proposal.id] = one
     several = list(written.values())

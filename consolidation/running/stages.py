@@ -5,19 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
-from datetime import datetime
-from pathlib import Path
 
 from slowwave.consolidation.ageing.choosing import Choice
 from slowwave.consolidation.ageing.decay import LayerScores
 from slowwave.consolidation.errors import ConsolidationError
-from slowwave.consolidation.options import CycleOptions
-from slowwave.consolidation.progress import Progress
 from slowwave.consolidation.proposals import Usage, join_plans
 from slowwave.consolidation.runtime.interruption import InterruptedEarly, Interruption, OutOfTime
 from slowwave.consolidation.snapshot.idle import Findings
-from slowwave.consolidation.vectors.embedder import Embedder
-from slowwave.consolidation.writing.writer import Writer
 from slowwave.store.ageing import Phase
 from slowwave.store.errors import StoreError
 from slowwave.store.memories import Counts
@@ -27,7 +21,8 @@ from .age import Aged, age
 from .age_plan import AgePlan
 from .execute import Executed, carry_out_plan
 from .in_portions import count_now
-from .outcome import Outcome, report_of, verdict
+from .night_inputs import NightInputs
+from .outcome import Outcome, verdict
 from .preflight import Preflight
 from .purge import Purged, carry_out_purge
 from .run_in_file import RunInFile
@@ -55,26 +50,21 @@ class Stages:
     then, it is `EndedEarly` instead of an error: that expiry is not to go unreported.
     """
 
-    def __init__(
-        self,
-        path: Path,
-        options: CycleOptions,
-        embedder: Embedder,
-        writer: Writer,
-        now: datetime,
-        progress: Progress,
-        interruption: Interruption,
-    ) -> None:
+    def __init__(self, night: NightInputs, interruption: Interruption) -> None:
         """Take what the stages depend on."""
-        self._path = path
-        self._options = options
-        self._now = now
-        self._progress = progress
+        self._night = night
         self._interruption = interruption
-        self._preflight = Preflight(path, options.keep_backups, now)
-        self._run = RunInFile(path, embedder, writer, now, options.shown, self._preflight)
-        self._surveyor = Surveyor(path, options, embedder, writer, now, progress)
-        self._age_plan = AgePlan(path, options, now)
+        self._preflight = Preflight(night.path, night.options.keep_backups, night.now)
+        self._run = RunInFile(
+            night.path,
+            night.embedder,
+            night.writer,
+            night.now,
+            night.options.shown,
+            self._preflight,
+        )
+        self._surveyor = Surveyor(night)
+        self._age_plan = AgePlan(night)
         # As it was before anything expired; None if nothing did.
         self._before: Counts | None = None
         self._expired: Aged | None = None
@@ -92,7 +82,7 @@ class Stages:
             choice = self._age_plan.expiring()
             if choice is not None:
                 if choice.leaving:
-                    self._before = count_now(self._path, self._tenants)
+                    self._before = count_now(self._night.path, self._tenants)
                 self._expired = self._age("expire", choice)
             if self._expired is not None and self._expired.interrupted:
                 raise EndedEarly(self._so_far())
@@ -101,9 +91,12 @@ class Stages:
     def survey(self) -> Survey:
         """Set aside what waits for a person and is outdated, look at the file, and plan."""
         with self._reporting_expired(), self._interruptible():
-            if self._options.consolidate:
+            if self._night.options.consolidate:
                 self._set_aside = set_aside_outdated(
-                    self._path, self._options.tenants, self._preflight, timestamp(self._now)
+                    self._night.path,
+                    self._night.options.tenants,
+                    self._preflight,
+                    timestamp(self._night.now),
                 )
             return self._surveyor.survey(self._run)
 
@@ -114,8 +107,8 @@ class Stages:
                 self._run,
                 survey,
                 self._surveyor,
-                self._options.review,
-                self._progress,
+                self._night.options.review,
+                self._night.progress,
                 self._interruption,
             )
 
@@ -128,7 +121,7 @@ class Stages:
                 executed.results,
                 before,
                 # What others added meanwhile is no work of a run that wrote nothing.
-                count_now(self._path, tenants) if self._run.run_id else before,
+                count_now(self._night.path, tenants) if self._run.run_id else before,
                 executed.usage,
                 executed.asked,
                 self._run.run_id,
@@ -138,7 +131,7 @@ class Stages:
             )
         try:
             with self._interruption.limited():
-                self._run.end(verdict(outcome), survey.plan.digest, report_of(outcome))
+                self._run.end(verdict(outcome), survey.plan.digest, outcome.report)
         except (OutOfTime, StoreError):
             # What was applied stays applied, and is reported.
             outcome = replace(outcome, end_is_kept=False)
@@ -146,7 +139,7 @@ class Stages:
 
     def limit(self, outcome: Outcome) -> Outcome:
         """Archive what is above the limit, if there is one. Raises `StoreError` if that is all."""
-        if self._options.limit is None or outcome.interrupted or outcome.broken_off:
+        if self._night.options.limit is None or outcome.interrupted or outcome.broken_off:
             return outcome
         try:
             choice = self._age_plan.excess()
@@ -163,7 +156,7 @@ class Stages:
         return replace(
             outcome,
             archived=archived,
-            after=count_now(self._path, self._tenants),
+            after=count_now(self._night.path, self._tenants),
             interrupted=archived.interrupted,
             end_is_kept=outcome.end_is_kept and archived.end_is_kept,
             backup=self._preflight.backup,
@@ -178,14 +171,16 @@ class Stages:
         if purgeable is None or outcome.interrupted or outcome.broken_off:
             return outcome
         try:
-            purged = carry_out_purge(self._path, purgeable, tenants, self._now, self._interruption)
+            purged = carry_out_purge(
+                self._night.path, purgeable, tenants, self._night.now, self._interruption
+            )
         except StoreError as error:
             if outcome.run_id is None and not any(one.run_id for one in outcome.aged):
                 raise
             # What was consolidated before stays, and is reported.
             purged = Purged(kept=purgeable.kept, staying=purgeable.staying, why=error.message)
         kept = outcome.end_is_kept and purged.end_is_kept
-        after = count_now(self._path, tenants)
+        after = count_now(self._night.path, tenants)
         return replace(outcome, purged=purged, after=after, end_is_kept=kept)
 
     def save_findings(self, outcome: Outcome, found: Findings) -> Outcome:
@@ -205,16 +200,7 @@ class Stages:
         """Carry a phase of ageing out, where it has anything to do."""
         if not choice.leaving:
             return Aged(choice=choice)
-        return age(
-            self._path,
-            phase,
-            choice,
-            self._tenants,
-            self._now,
-            {"tenant": list(self._options.tenants)},
-            self._preflight,
-            self._interruption,
-        )
+        return age(self._night, phase, choice, self._tenants, self._preflight, self._interruption)
 
     @contextmanager
     def _interruptible(self) -> Iterator[None]:
@@ -243,7 +229,7 @@ class Stages:
 
     def _so_far(self, error: StoreError | ConsolidationError | None = None) -> Outcome:
         """Return the outcome of a night after which nothing followed the expiry, and why."""
-        now = count_now(self._path, self._tenants)
+        now = count_now(self._night.path, self._tenants)
         outcome = Outcome(
             join_plans(()),
             (),

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from slowwave.consolidation.ageing.choosing import Choice
-from slowwave.consolidation.options import CycleOptions, PlanOptions
+from slowwave.consolidation.options import PlanOptions
 from slowwave.consolidation.progress import Progress
 from slowwave.consolidation.proposals import Plan, join_plans
 from slowwave.consolidation.runtime.threads import run_in_thread
@@ -21,11 +19,10 @@ from slowwave.consolidation.snapshot.snapshot import (
     compute_missing,
     read_snapshot,
 )
-from slowwave.consolidation.vectors.embedder import Embedder
-from slowwave.consolidation.writing.writer import Writer
 from slowwave.store.purge import Purgeable
 from slowwave.store.records import timestamp
 
+from .night_inputs import NightInputs
 from .purge import plan_purge
 
 if TYPE_CHECKING:
@@ -48,32 +45,19 @@ class Survey:
 class Surveyor:
     """Looks at a file as the user's options say."""
 
-    def __init__(
-        self,
-        path: Path,
-        options: CycleOptions,
-        embedder: Embedder,
-        writer: Writer,
-        now: datetime,
-        progress: Progress,
-    ) -> None:
-        """Take the file, the options, and what is needed to read and plan."""
-        self._path = path
-        self._options = options
-        self._embedder = embedder
-        self._writer = writer
-        self._at = now
-        self._now = timestamp(now)
-        self._progress = progress
+    def __init__(self, night: NightInputs) -> None:
+        """Take what the survey depends on."""
+        self._night = night
+        self._now = timestamp(night.now)
 
     @property
     def consolidates(self) -> bool:
         """Whether more than the other phases is wanted."""
-        return self._options.consolidate
+        return self._night.options.consolidate
 
     def idle_marks(self) -> IdleMarks:
         """Return what knows whether anything is left to do in the file."""
-        return IdleMarks(self._path, self._embedder.name, self._chosen(), self._now)
+        return IdleMarks(self._night.path, self._night.embedder.name, self._chosen(), self._now)
 
     def survey(
         self,
@@ -86,38 +70,42 @@ class Surveyor:
         keeper: takes what was computed; cache: of an earlier survey of this run; expiring: what
         will be gone by then, in a dry run. Raises `StoreError`, and `EmbedderError`.
         """
-        options = self._options
+        options = self._night.options
         idle_marks = self.idle_marks()
         idle = self._idle(idle_marks.look_up(options.tenants), expiring)
         snapshot = read_snapshot(
-            self._path,
+            self._night.path,
             options.tenants,
-            self._embedder.name,
+            self._night.embedder.name,
             self._now,
             idle,
             cache,
             options.full and cache is None,
-            self._writer.key,
+            self._night.writer.key,
             frozenset(one.id for one in expiring.leaving) if expiring else frozenset(),
         )
-        views = compute_missing(snapshot, self._embedder, keeper, self._progress)
+        views = compute_missing(snapshot, self._night.embedder, keeper, self._night.progress)
         chosen = self._chosen()
         if not options.reconsider:
             chosen = replace(chosen, remembered=snapshot.remembered, asked=snapshot.asked)
-        plans = _planned(views, chosen, self._progress) if options.consolidate else {}
+        plans = _planned(views, chosen, self._night.progress) if options.consolidate else {}
         plan_of = idle | plans
         plan = join_plans(plan_of[one] for one in snapshot.tenants if one in plan_of)
         plan = _approved(plan, options.approved)
         whole = not options.tenants and not idle
         found = idle_marks.found(snapshot, views, plans, whole)
-        purgeable = plan_purge(self._path, snapshot.tenants, self._at) if options.purge else None
+        purgeable = (
+            plan_purge(self._night.path, snapshot.tenants, self._night.now)
+            if options.purge
+            else None
+        )
         return Survey(snapshot, views, plan, found, purgeable)
 
     def _idle(self, known: Mapping[str, Plan | None], expiring: Choice | None) -> dict[str, Plan]:
         """Return the tenants of which nothing is to be read, with what stands of them."""
-        if not self._options.consolidate:
+        if not self._night.options.consolidate:
             return {tenant: join_plans(()) for tenant in known}
-        if self._options.full or self._options.reconsider:
+        if self._night.options.full or self._night.options.reconsider:
             return {}
         changing = {one.memory.tenant for one in expiring.leaving} if expiring else set()
         return {
@@ -134,10 +122,10 @@ class Surveyor:
 
     def _chosen(self) -> PlanOptions:
         return PlanOptions(
-            model_key=self._writer.key,
-            only=self._options.only,
-            include_protected=self._options.include_protected,
-            excluded=self._options.excluded,
+            model_key=self._night.writer.key,
+            only=self._night.options.only,
+            include_protected=self._night.options.include_protected,
+            excluded=self._night.options.excluded,
         )
 
 

@@ -43,7 +43,7 @@ class Cache:
         self._kept = set(self._known)
         self._used: set[tuple[str, bytes]] = set()
 
-    def recall(
+    def get_or_compute(
         self, kind: str, texts: Sequence[str], form: Decoder[T], work_out: Callable[[], T]
     ) -> T:
         """Return what these texts, named by their hashes and in this order, gave before.

@@ -36,7 +36,7 @@ _FORM = Decoder(TextFeatures)
 def features_of(memory: Memory, cache: Cache) -> TextFeatures:
     """Return what a memory says."""
     text = memory.content
-    return cache.recall(
+    return cache.get_or_compute(
         "gist",
         [memory.content_hash],
         _FORM,

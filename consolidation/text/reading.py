@@ -313,24 +313,6 @@ class Reading:
         return _TELLING.intersection(words)
 
     @cached_property
-    def owners(self) -> dict[str, frozenset[str]]:
-        """The stem of a thing to whom it belongs: "Ann's dog", "the dog of Ann"."""
-        found: dict[str, set[str]] = {}
-        named = {*self.names, "user"}
-        for index, token in enumerate(self.tokens):
-            if token.bare not in named:
-                continue
-            if token.possessive:
-                things = self.tokens[index + 1 : index + 2]
-            else:
-                near = self.tokens[max(0, index - 3) : index]
-                before = tuple(one for one in near if one.lower != "the")
-                things = before[-2:-1] if before and before[-1].lower == "of" else ()
-            for thing in things:
-                found.setdefault(stem(thing.lower), set()).add(token.bare)
-        return {thing: frozenset(owners) for thing, owners in found.items()}
-
-    @cached_property
     def denials(self) -> tuple[str, ...]:
         """The words that deny by their meaning."""
         return tuple(token.text for token in self.tokens if token.lower in lexicon.DENIALS)

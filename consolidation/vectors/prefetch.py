@@ -34,7 +34,7 @@ class PrefetchedVectors:
         self._waiting: deque[str] = deque()
         self._at_work = False
 
-    def announce(self, texts: Sequence[str]) -> None:
+    def prefetch(self, texts: Sequence[str]) -> None:
         """Start to compute the vectors of texts that will be taken or dropped later."""
         with self._lock:
             for text in texts:
@@ -47,7 +47,7 @@ class PrefetchedVectors:
 
     def take(self, text: str) -> NDArray[np.float32]:
         """Return the vector of a text, announced or not. Raises what the embedder raises."""
-        self.announce([text])
+        self.prefetch([text])
         try:
             return self._coming[text].result()
         finally:

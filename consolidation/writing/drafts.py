@@ -72,7 +72,7 @@ class Drafting:
         parts = list(portions(composed, BATCH))
         for part, coming in zip_longest(parts, parts[1:], fillvalue=()):
             # The next ones are computed while these are looked at and applied.
-            ahead.announce([*_texts(part), *_texts(coming)])
+            ahead.prefetch([*_texts(part), *_texts(coming)])
             # Before the first is looked at: what goes through together must not hang on time.
             vectors = {text: ahead.take(text) for text in _texts(part)}
             verifier = Verifier(vectors.__getitem__, self.vectors)
@@ -99,7 +99,7 @@ class Drafting:
             finally:
                 ahead.drop(text)
 
-        verifier = Verifier(take, self.vectors, lambda text: ahead.announce([text]))
+        verifier = Verifier(take, self.vectors, lambda text: ahead.prefetch([text]))
         yield from self._writer.write(jobs, verifier, answers)
 
     def _refuse_another_space(self, source: Source) -> None:

@@ -38,7 +38,7 @@ class Verifier:
         self,
         vector_of: VectorOf,
         vectors: dict[str, NDArray[np.float32]],
-        announce: Callable[[str], None] | None = None,
+        prefetch: Callable[[str], None] | None = None,
     ) -> None:
         """Take the source of vectors, which may compute in advance those that will be asked for.
 
@@ -46,12 +46,12 @@ class Verifier:
         """
         self._vector_of = vector_of
         self._vectors = vectors
-        self._announce = announce
+        self._prefetch = prefetch
 
-    def announce(self, proposal: Proposal) -> None:
+    def prefetch(self, proposal: Proposal) -> None:
         """Announce a proposal that will be checked soon: its vectors are computed meanwhile."""
-        if self._announce is not None and not proposal.keeps_text:
-            self._announce(proposal.draft.text)
+        if self._prefetch is not None and not proposal.keeps_text:
+            self._prefetch(proposal.draft.text)
 
     def faults(self, proposal: Proposal, sources: Sequence[Source]) -> list[Fault]:
         """Return what is wrong with a proposal's draft, compared with its sources.

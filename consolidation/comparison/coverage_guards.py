@@ -18,8 +18,9 @@ from slowwave.consolidation.text.demands import demand_of
 from slowwave.consolidation.text.english import is_english
 from slowwave.consolidation.text.reading import Reading, read
 
-from .guards import Objection, objections
+from .guards import objections
 from .mood import moods_of
+from .objections import Objection
 
 # Kinds of values that many facts do not share by chance; a month is shared by all of a season.
 _ANCHORS = frozenset(
@@ -65,7 +66,7 @@ WHY = {
 
 
 @lru_cache(maxsize=65_536)
-def find_opposition(said: Reading, teller: Reading) -> Gap | None:
+def find_gap(said: Reading, teller: Reading) -> Gap | None:
     """Find what no network may overrule: values, names, denials, changes, persons, conflicts."""
     if not (is_english(said) and is_english(teller)):
         return Gap("language", said.text)

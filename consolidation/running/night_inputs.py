@@ -1,0 +1,25 @@
+"""What a night depends on, as one value."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+
+from slowwave.consolidation.options import CycleOptions
+from slowwave.consolidation.progress import Progress
+from slowwave.consolidation.vectors.embedder import Embedder
+from slowwave.consolidation.writing.writer import Writer
+
+
+@dataclass(frozen=True)
+class NightInputs:
+    """The file, what the user chose, and what reads and writes for a night."""
+
+    path: Path
+    options: CycleOptions
+    embedder: Embedder
+    writer: Writer
+    # What time it is for the whole night.
+    now: datetime
+    progress: Progress
