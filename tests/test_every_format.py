@@ -212,7 +212,7 @@ def test_each_memory_that_stands_in_the_way_of_an_undo_is_named(
 
 
 def told_in(name: str, path: Path) -> list[str]:
-    with format_named(name).opened(path, writes=False) as file:
+    with format_named(format_of(name)).opened(path, writes=False) as file:
         return [one.text for one in file.records]
 
 

@@ -120,11 +120,18 @@ def test_what_a_later_night_adds_is_given_back_night_by_night(
     night(cli, database.of(RAVI))
     for number, text in enumerate(more_of_it()):
         database.put(RAVI, f"n{number}", {"content": text}, embedder.encode)
-    told = sorted(database.texts(RAVI))
+    told, grown = database.store(), "SELECT key FROM store WHERE key LIKE 'slowwave-%'"
+    (ours,) = database.rows(grown)
     second = night(cli, database.of(RAVI))
-    assert len(database.texts(RAVI)) < len(told)
+    # It grew in its row, and its vectors with it.
+    assert database.rows(grown) == [ours]
+    assert len(database.texts(RAVI)) == 1
+    vectors = "SELECT embedding::text FROM store_vectors WHERE key = %s AND field_name = 'content'"
+    ((vector,),) = database.rows(vectors, *ours)
+    (expected,) = embedder.encode(database.texts(RAVI))
+    assert json.loads(vector) == pytest.approx(expected.tolist(), abs=1e-6)
     assert cli("undo", database.of(RAVI), second["run"]).code == 0
-    assert sorted(database.texts(RAVI)) == told
+    assert database.store() == told
 
 
 def test_a_store_with_vectors_of_another_model_gets_merges_only(

@@ -14,6 +14,9 @@ from typing import Any
 
 from slowwave.store.records import timestamp
 
+from .base import Unreadable
+from .lent_model import LentModel
+
 # What leaves moves to this namespace: no search of the package's own finds it there.
 ARCHIVE = "slowwave_superseded"
 # How the keys of texts that we added begin: these do not move, they go.
@@ -56,6 +59,14 @@ def indexed(value: object, field: str) -> str | None:
 def all_indexed(value: object, fields: Sequence[str]) -> list[str]:
     """Return what the package computes the vectors of some fields of, as far as is known."""
     return [text for text in (indexed(value, field) for field in fields) if text is not None]
+
+
+def vector_of(value: object, field: str, model: LentModel | None) -> bytes:
+    """Return the vector of a value's field. Raises `Unreadable` if there can be none."""
+    text = indexed(value, field)
+    if text is None or model is None:
+        raise Unreadable(f"The store has vectors of a field that slowwave cannot fill: {field}")
+    return model.vector(text)
 
 
 def text_of(value: bytes | str) -> str | None:

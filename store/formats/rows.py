@@ -6,6 +6,8 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from slowwave.store.records import content_hash
+
 from .base import Change, Image, New, Record, Unreadable, Written
 from .coming_back import ComingBack
 from .lent_model import LentModel
@@ -32,6 +34,17 @@ class Rows(ABC):
         """Add a text, and give its key. Raises `Unreadable`."""
 
     @abstractmethod
+    def can_rewrite(self, key: str, new: New) -> bool:
+        """Whether a row may say another text: slowwave added it, and no other row says that."""
+
+    @abstractmethod
+    def rewrite(self, key: str, new: New, former: Image | None) -> tuple[str, Image]:
+        """Let a row say another text, and give its new key, and what went with the old text.
+
+        former: what went with this text when the row had it before. Raises `Unreadable`.
+        """
+
+    @abstractmethod
     def retire(self, leaving: Leaving) -> Image:
         """Hide a memory from each ordinary read, and give what brings it back."""
 
@@ -42,9 +55,11 @@ class Rows(ABC):
 
 def changed(rows: Rows, change: Change, records: Sequence[Record]) -> Written:
     """Make the change, and say where things are then. Raises `Unreadable`."""
-    keys: dict[str, str] = {}
+    keys, own = _rewritten(rows, change, records)
     coming_back = ComingBack()
     for new in change.put:
+        if new.memory in keys:
+            continue
         with coming_back.collecting(new):
             keys[new.memory] = rows.put(new) if new.image is None else rows.bring_back(new.image)
     coming_back.refuse()
@@ -58,8 +73,30 @@ def changed(rows: Rows, change: Change, records: Sequence[Record]) -> Written:
             Leaving(key, successors.get(key), key in change.outdated, is_rewritten=memory in keys)
         )
         for key, memory in change.retire.items()
+        if memory not in own
     }
-    return Written(keys, images)
+    return Written(keys, images, own=own)
+
+
+def _rewritten(
+    rows: Rows, change: Change, records: Sequence[Record]
+) -> tuple[dict[str, str], dict[str, Image | None]]:
+    """Change texts of rows that slowwave added; others keep theirs, and leave.
+
+    Returns their keys, and what went with each text that they had, by its hash.
+    """
+    keys: dict[str, str] = {}
+    own: dict[str, Image | None] = {}
+    texts = {one.key: one.text for one in records}
+    formers = {one.memory: one.own or {} for one in change.taking_over}
+    for new in change.put:
+        key = new.replaces[0] if new.replaces else ""
+        if change.retire.get(key) != new.memory or not rows.can_rewrite(key, new):
+            continue
+        had = formers.get(new.memory, {})
+        keys[new.memory], lost = rows.rewrite(key, new, had.get(content_hash(new.text)))
+        own[new.memory] = had | {content_hash(texts[key]): lost}
+    return keys, own
 
 
 def _successors(change: Change, keys: Mapping[str, str]) -> dict[str, str]:

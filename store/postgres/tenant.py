@@ -29,6 +29,7 @@ from slowwave.store.formats.langmem import (
     spelled,
     text_of,
     value_saying,
+    vector_of,
 )
 from slowwave.store.formats.lent_model import LONGEST_SAMPLE, SAMPLES_AT_EITHER_END, LentModel
 from slowwave.store.formats.rows import Leaving, Rows, changed, refuse_other_vectors
@@ -155,14 +156,32 @@ class OpenTenant(OpenFile, Rows):
         name = f"{OURS}{uuid.uuid4()}"
         self._insert(name, spelled(value), created, created)
         for field in () if samples is None else self._fields():
-            text = indexed(value, field)
-            if text is None or self._model is None:
-                raise Unreadable(
-                    f"The store has vectors of a field that slowwave cannot fill: {field}"
-                )
-            vector = _as_literal(self._model.vector(text))
+            vector = _as_literal(vector_of(value, field, self._model))
             self._insert_vector([name, field, vector, created, created])
         return key_of(self._tenant, name, new.text)
+
+    def can_rewrite(self, key: str, new: New) -> bool:
+        """Whether its key is one of slowwave's."""
+        return place_of(key)[1].startswith(OURS)
+
+    def rewrite(self, key: str, new: New, former: Image | None) -> tuple[str, Image]:
+        """Keep the row's key, form and times."""
+        _, name = place_of(key)
+        value, _ = self._value_like(new)
+        had: Image = {field: vector for field, vector, *_ in self._vectors_of(name)}
+        known = former or {}
+        if had.keys() - known.keys():
+            # Looked at before the row is changed, whose vector may be one of its samples.
+            refuse_other_vectors(self._model, self.samples())
+        here = [self._tenant, name]
+        self._conn.execute(f"UPDATE store SET value = %s::jsonb {_HERE}", [spelled(value), *here])
+        for field in had:
+            vector = known.get(field) or _as_literal(vector_of(value, field, self._model))
+            self._conn.execute(
+                f"UPDATE store_vectors SET embedding = %s {_HERE} AND field_name = %s",
+                [vector, *here, field],
+            )
+        return key_of(self._tenant, name, new.text), had
 
     def retire(self, leaving: Leaving) -> Image:
         """Move it to the archive; what we added ourselves goes."""
@@ -177,14 +196,10 @@ class OpenTenant(OpenFile, Rows):
         if row is None:
             raise Unreadable(f"'{name}' is not in the namespace {self._tenant} any more.")
         value, *moments = row
-        vectors: list[list[Any]] = []
-        if self._has_vectors():
-            kept = self._conn.execute(
-                "SELECT field_name, embedding::text, created_at, updated_at FROM store_vectors "
-                f"{_HERE} ORDER BY 1",
-                here,
-            ).fetchall()
-            vectors = [[*one[:2], *map(_spelled_moment, one[2:])] for one in kept]
+        vectors = [
+            [field, vector, *map(_spelled_moment, times)]
+            for field, vector, *times in self._vectors_of(name)
+        ]
         # Its vectors go with it.
         self._conn.execute(f"DELETE FROM store {_HERE}", here)
         kept_row = [value, *map(_spelled_moment, moments)]
@@ -252,6 +267,16 @@ class OpenTenant(OpenFile, Rows):
             f" VALUES (%s, %s, %s, %s, {_MOMENT}, {_MOMENT})",
             [self._tenant, *row],
         )
+
+    def _vectors_of(self, name: str) -> list[tuple[Any, ...]]:
+        """Return the vectors of a row: the field, the vector as pgvector spells it, its times."""
+        if not self._has_vectors():
+            return []
+        return self._conn.execute(
+            "SELECT field_name, embedding::text, created_at, updated_at FROM store_vectors "
+            f"{_HERE} ORDER BY 1",
+            [self._tenant, name],
+        ).fetchall()
 
     def _fields(self) -> list[str]:
         """Return of which fields the tenant's memories have vectors."""
