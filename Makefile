@@ -59,7 +59,7 @@ test: lint
 	$(BIN)/python -m pytest $(PARALLEL)
 
 # The tests that try as often as they are told.
-OFTEN := tests/reliability $(addprefix tests/test_,ageing.py backup.py benchmarks.py claude_code.py every_format.py file.py fleet.py fleet_buckets.py foreign.py foreign_databases.py foreign_growth.py foreign_marks.py foreign_vectors.py ingest.py instructions.py purge.py rest.py review.py schema.py)
+OFTEN := tests/reliability $(addprefix tests/test_,ageing.py backup.py benchmarks.py claude_code.py every_format.py file.py fleet.py fleet_buckets.py foreign.py foreign_databases.py foreign_growth.py foreign_marks.py foreign_vectors.py ingest.py instructions.py postgres.py purge.py rest.py review.py schema.py)
 
 test-long: setup
 	$(BIN)/python -m pytest $(PARALLEL) --long --durations=20 $(OFTEN)
@@ -92,7 +92,7 @@ $(PEERS)/ready:
 	$(SYSTEM_PYTHON) -m venv --clear $(PEERS)/mcp-memory-service
 	$(PEERS)/mcp-memory-service/bin/python -m pip install --quiet mcp-memory-service==12.2.0
 	$(PYTHON) -m venv --clear $(PEERS)/langgraph
-	$(PEERS)/langgraph/bin/python -m pip install --quiet langgraph-checkpoint-sqlite==3.1.2
+	$(PEERS)/langgraph/bin/python -m pip install --quiet langgraph-checkpoint-sqlite==3.1.2 langgraph-checkpoint-postgres==3.2.0 'psycopg[binary]'
 	npm install --silent --prefix $(PEERS) @modelcontextprotocol/server-memory@2026.8.31
 	touch $@
 

@@ -179,9 +179,9 @@ def fleet_maintain(
     found = source_of(source)
     if found.database is not None and format is None:
         raise typer.BadParameter("Say of which format the database's memories are: --format NAME.")
-    if found.database is None and format is not None:
+    if found.database is None and is_on_command_line(context, "format"):
         raise typer.BadParameter("--format goes with a database: in SOURCE lie memory files.")
-    if format is not None:
+    if found.database is not None and format is not None:
         refuse_other_formats(format)
     if found.database is not None and receipts is None and not dry_run:
         raise typer.BadParameter("Name a folder or a bucket for the receipts: --receipts WHERE.")
