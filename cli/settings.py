@@ -49,9 +49,10 @@ class ConfiguredCommand(TyperCommand):
                 option.show_envvar = True
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Remember databases' URLs as they are spelled."""
-        ctx.meta[_URLS] = {str(Path(one)): one for one in args if is_database_url(one)}
-        return super().parse_args(ctx, args)
+        """Take passwords out of databases' URLs, wherever they stand: any value may be shown."""
+        urls: dict[str, DatabaseUrl] = {}
+        ctx.meta[_URLS] = urls
+        return super().parse_args(ctx, [_without_password(one, urls) for one in args])
 
     def make_parser(self, ctx: Any) -> Any:
         """Add a --no-... for what the environment or a config file switches on."""
@@ -63,6 +64,25 @@ class ConfiguredCommand(TyperCommand):
                     obj=option, opts=names, dest=option.name, action="store_const", const=False
                 )
         return parser
+
+
+def _without_password(argument: str, urls: dict[str, DatabaseUrl]) -> str:
+    """Return an argument as it may be shown, and keep the URL that it is by its name as a path."""
+    option, is_assigned, value = argument.partition("=")
+    if not (option.startswith("--") and is_assigned):
+        option, is_assigned, value = "", "", argument
+    if not is_database_url(value):
+        return argument
+    url = _database(value)
+    urls[str(Path(str(url)))] = url
+    return f"{option}{is_assigned}{url}"
+
+
+def _database(text: str) -> DatabaseUrl:
+    try:
+        return DatabaseUrl.parse(text)
+    except StoreError as error:
+        raise typer.BadParameter(f"{error.message} {error.hint}") from error
 
 
 def _no_label(ctx: object) -> str:
@@ -82,7 +102,8 @@ def _files(context: typer.Context, values: list[Path] | None) -> list[Path] | No
     source = context.get_parameter_source("files")
     variable = os.environ.get(_FILE_VARIABLE, "")
     if source is not None and source.name == "ENVIRONMENT" and is_database_url(variable):
-        return [_database(context, variable)]  # not several paths with colons in between
+        # Not several paths with colons in between.
+        return [_taken(context, _database(variable))]
     named = [_named_by(context, one) for one in values or ()]
     if named and not isinstance(named[0], DatabaseUrl):
         _beside(context, named[0])
@@ -91,17 +112,21 @@ def _files(context: typer.Context, values: list[Path] | None) -> list[Path] | No
 
 def _named_by(context: typer.Context, value: Path) -> Path:
     """Return what a name stands for: as a path a database's URL has lost slashes."""
-    url = context.meta[_URLS].get(str(value))
-    return value if url is None else _database(context, url)
+    url = database_named(context, str(value))
+    return value if url is None else _taken(context, url)
 
 
-def _database(context: typer.Context, url: str) -> DatabaseUrl:
+def database_named(context: typer.Context, name: str) -> DatabaseUrl | None:
+    """Return the database that a value of a command stands for; None for what is no URL."""
+    url: DatabaseUrl | None = context.meta[_URLS].get(str(Path(name)))
+    return url
+
+
+def _taken(context: typer.Context, url: DatabaseUrl) -> DatabaseUrl:
+    """Return a URL where a command takes other agents' files."""
     if all(one.name != "format" for one in context.command.params):
         raise typer.BadParameter("This command takes a file, and no database.")
-    try:
-        return DatabaseUrl.parse(url)
-    except StoreError as error:
-        raise typer.BadParameter(f"{error.message} {error.hint}") from error
+    return url
 
 
 def _beside(context: typer.Context, value: Path) -> None:
@@ -115,7 +140,7 @@ def _beside(context: typer.Context, value: Path) -> None:
 def beside_source(context: typer.Context, value: str) -> str:
     """Take the config file that lies in a folder of memory files, or beside a list of them."""
     path = Path(value)
-    if is_database_url(value):
+    if database_named(context, value) is not None:
         return value
     _beside(context, path / "memory.db" if path.is_dir() else path)
     return value

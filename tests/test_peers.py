@@ -139,7 +139,7 @@ def test_hermes_reads_what_stays_sees_no_drift_and_goes_on(
 
 
 def talk(
-    python: Path, script: str, path: Path, *calls: tuple[object, ...], url: str | None = None
+    python: Path, script: str, path: Path | str, *calls: tuple[object, ...], url: str | None = None
 ) -> list[Any]:
     """Make calls to a real package, and return what each of them gave.
 

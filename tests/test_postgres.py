@@ -475,13 +475,31 @@ def test_without_psycopg_it_is_said_what_to_install(
     assert "pip install 'slowwave[postgres]'" in ended.err
 
 
-def test_a_command_that_takes_no_other_agents_file_takes_no_database(cli: Cli) -> None:
-    for command in (("init",), ("add", "A text.")):
-        ended = cli(command[0], "postgresql://u:sesame-7@h/db", *command[1:])
-        assert ended.code == 2
-        assert "takes a file" in ended.err
-        assert "sesame" not in ended.err
-    assert cli("list", "postgresql://h/db#a", "--state", "x.db").code == 2
+ASTRAY: list[tuple[str, ...]] = [
+    ("init", "URL"),
+    ("add", "URL", "A text."),
+    ("list", "own.db", "--state", "URL"),
+    ("list", "own.db", "--config", "URL"),
+    ("list", "URL", "--state", "x.db"),
+    ("import", "own.db", "URL"),
+    ("ingest", "own.db", "URL"),
+    ("formats", "URL"),
+    ("archive", "URL", "search"),
+    ("fleet", "report", "URL"),
+    ("maintain", "own.db", "--consolidate", "--report=URL"),
+]
+
+
+@pytest.mark.parametrize("command", ASTRAY, ids=" ".join)
+def test_a_url_where_no_database_is_taken_is_refused_and_its_password_not_shown(
+    command: tuple[str, ...], cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert cli("init", "own.db").code == 0
+    url = "postgresql://u:sesame-7@127.0.0.1:9/db"
+    ended = cli(*(one.replace("URL", url) for one in command))
+    assert "sesame" not in ended.out + ended.err
+    assert ended.code != 0 or command[:2] in (("list", "own.db"), ("formats", "URL"))
 
 
 def test_a_connection_that_is_lost_at_the_end_leaves_rows_and_mirror_as_they_were(
