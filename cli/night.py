@@ -155,6 +155,8 @@ class Night:
                     stale, tenants = place.write_back(), self.options.tenants
                     outcome = without_stale(outcome, stale, memory_file, tenants)
                 except StoreError as error:
+                    if not place.outlives_a_failed_write:
+                        raise
                     unwritten = error
             found: dict[str, Any] = {}
             if self.plan_out is not None:

@@ -21,7 +21,8 @@ from slowwave.store.records import timestamp
 
 from .base import Image, New, Record, Unreadable
 from .lent_model import LONGEST_SAMPLE, SAMPLES_AT_EITHER_END
-from .sqlite_file import Leaving, Schema, SqliteFormat
+from .rows import Leaving
+from .sqlite_file import Schema, SqliteFormat
 from .vec0 import Vec0Table, vec0_table
 
 # Tags by which its own consolidation leaves a memory alone.
