@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import pickle
 import signal
+import stat
 import subprocess
 import sys
 import threading
@@ -288,6 +289,18 @@ def test_every_command_that_reads_takes_the_url_and_never_shows_the_password(
     assert "sesame" not in told
     assert f"/{filled.name}?host=" in told
     assert all(b"sesame" not in bytes(mirror) for _, mirror, _ in filled.mirrors())
+
+
+def test_a_report_and_a_wiki_of_a_tenant_are_for_their_owner_alone(
+    filled: Database, cli: Cli, tmp_path: Path
+) -> None:
+    report, wiki = tmp_path / "night.html", tmp_path / "wiki"
+    ended = cli(*NIGHT, filled.of(RAVI), "--report", report, "--wiki", wiki)
+    assert ended.code == 0, ended.err
+    written = [report, *(one for one in wiki.rglob("*.md"))]
+    assert len(written) > 3
+    assert {stat.S_IMODE(one.stat().st_mode) for one in written} == {0o600}
+    assert not [one for one in written if "sesame" in one.read_text()]
 
 
 def test_a_memory_that_is_restored_is_a_row_again(filled: Database, cli: Cli) -> None:
