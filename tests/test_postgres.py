@@ -324,6 +324,24 @@ def test_what_was_put_in_the_place_of_a_memory_keeps_it_from_coming_back(
     assert (filled.store(), filled.mirrors()) == (before, mirrors)
 
 
+def test_what_is_told_again_and_again_under_one_name_leaves_each_time_and_comes_back(
+    filled: Database, cli: Cli
+) -> None:
+    night(cli, filled.of(RAVI))
+    archive = "SELECT key FROM store WHERE prefix = 'slowwave_superseded.memories.ravi' ORDER BY 1"
+    gone = filled.rows(archive)
+    ((name, value), *_) = filled.rows(
+        "SELECT key, value FROM store WHERE prefix LIKE 'slowwave_s%%' ORDER BY 1"
+    )
+    filled.put(RAVI, name, value)
+    before = filled.store()
+    again = night(cli, filled.of(RAVI))
+    assert [one["state"] for one in again["proposals"]] == ["applied"]
+    assert len(filled.rows(archive)) == len(gone) + 1
+    assert cli("undo", filled.of(RAVI), again["run"]).code == 0
+    assert filled.store() == before
+
+
 def test_the_variable_of_the_file_may_be_a_url(
     filled: Database, cli: Cli, monkeypatch: pytest.MonkeyPatch
 ) -> None:
