@@ -63,19 +63,19 @@ def ask_each(place: Place, embedder: Embedder, output: Output) -> Code:
     """
     # A question may be interrupted, as a night may.
     signals_of_this_command().open()
-    session = _Session(place, embedder, output)
+    answers = _Answers(place, embedder, output)
     waiting = _waiting(place)
     count = counted(len(waiting), "proposal", "proposals")
     output.show(clean(f"{place.named}: {count}. {_LEGEND}"))
     for number, one in enumerate(waiting, start=1):
-        if not session.ask(one, f"({number}/{len(waiting)})"):
+        if not answers.ask(one, f"({number}/{len(waiting)})"):
             break
-    session.carry_out()
-    return session.ended()
+    answers.carry_out()
+    return answers.ended()
 
 
 @dataclass
-class _Session:
+class _Answers:
     """What a person has said so far."""
 
     place: Place

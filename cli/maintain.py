@@ -54,6 +54,7 @@ from .settings import (
     source_of,
 )
 from .watch import Watch
+from .wiki import WikiOption, write_after_change
 from .writers import make_recordings, make_writer, operations_of
 
 
@@ -213,13 +214,7 @@ def maintain(
             help="Write what it did, or would do, as a page (.html) or as Markdown (.md).",
         ),
     ] = None,
-    wiki: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="DIR",
-            help="Afterwards, write the file out as Markdown pages, as 'slowwave export --wiki'.",
-        ),
-    ] = None,
+    wiki: WikiOption = None,
     log_format: Annotated[
         LogFormat,
         typer.Option(
@@ -319,7 +314,8 @@ def maintain(
         # The questions show what a report would.
         Output(json, quiet or interactive),
         plan_out,
-        wiki,
+        # What a person answers is to be in it.
+        None if interactive else wiki,
         Gates(
             None if enabled else source_of(context, "enabled"),
             duration_of(min_interval),
@@ -337,4 +333,5 @@ def maintain(
         from .asking import ask_each
 
         code = max(code, ask_each(places[0], SentenceEmbedder(embedder), output))
+        code = write_after_change(wiki, places[0]).tell(output, code)
     raise typer.Exit(code)

@@ -36,6 +36,7 @@ from .mcp_answers import (
 from .mcp_progress import told_progress
 from .memory_texts import MemoryTexts
 from .moments import end_of, start_of
+from .taken_up import taken_up_as_json
 from .trace import trace_as_json
 
 Query = Annotated[str, Field(min_length=1, description="What is asked, in plain words.")]
@@ -181,7 +182,8 @@ class Tools:
         What waits for review goes on waiting. in_all: how many proposals there are.
 
         Where the server has a model, that is asked, too, but not in a dry run: model says what it
-        took, and why it refuses every call, if it does.
+        took, and why it refuses every call, if it does. It first reads the conversations that wait
+        for a model: conversations says what came of that.
         """
         writer = self._writer_of()
         with told_progress(context) as progress:
@@ -249,6 +251,7 @@ class Tools:
             "before": asdict(outcome.before),
             "after": asdict(outcome.after),
             **self._shown(outcome.results, page),
+            "conversations": taken_up_as_json(outcome.taken_up),
             "conflicts": [
                 {"sources": one.sources, "about": one.slot, "values": one.values, "why": one.why}
                 for one in outcome.conflicts[: page.limit]

@@ -48,8 +48,7 @@ def purged_as_text(purged: Purged, dry_run: bool) -> list[str]:
 
 
 def staying_as_text(purged: Purged, memory_texts: MemoryTexts) -> list[str]:
-    """Name each memory that is needed still, and by what."""
-    """Say of each memory that stays though its time is over what needs it."""
+    """Name each memory that stays although its time is over, and what needs it."""
     if not purged.staying:
         return []
     texts = memory_texts.memories(purged.staying)

@@ -21,10 +21,19 @@ from .leftovers import (
     undecided_as_json,
     undecided_as_text,
 )
-from .memory_texts import MemoryTexts, ShownMemory, counted, dated, in_time, memories_of
-from .output import clean, shortened
+from .memory_texts import (
+    MemoryTexts,
+    ShownMemory,
+    counted,
+    dated,
+    in_time,
+    memories_of,
+    shortened_for_stdout,
+)
+from .output import clean
 from .purge_report import purged_as_json, purged_as_text, staying_as_text
 from .questions_report import question_as_json, questions_as_text
+from .taken_up import taken_up_as_json, taken_up_as_text
 from .waiting import set_aside_as_text
 from .ways import dense_as_text
 
@@ -40,7 +49,7 @@ if TYPE_CHECKING:
     from slowwave.store.memories import Counts
 
 _MOST_SUSPICIOUS = 5
-# So many characters of what such a memory says.
+# So many characters of what such a memory says are shown on a terminal.
 _MOST_SAID = 100
 
 
@@ -66,6 +75,7 @@ def as_json(outcome: Outcome, file: str, dry_run: bool, writer: Writer) -> dict[
         "too_long": list(map(vars, outcome.plan.too_long)),
         "damaged": outcome.plan.damaged,
         "set_aside": list(map(vars, outcome.set_aside)),
+        "conversations": taken_up_as_json(outcome.taken_up),
         **aged_as_json(outcome),
         **purged_as_json(outcome.purged),
         "backup": None if outcome.backup is None else str(outcome.backup),
@@ -89,9 +99,10 @@ def as_text(
     """Return an outcome for people: what it is worth, what was done and why, and what is left."""
     plan = outcome.plan
     parts: list[RenderableType] = [_headline(outcome, file, dry_run)]
-    if outcome.results or _has_aged(outcome):
+    if outcome.results or _has_other_changes(outcome):
         parts.append(_counts(outcome.before, outcome.after))
     parts += before_the_night(outcome, dry_run, file, memory_texts, verbose)
+    parts += taken_up_as_text(outcome.taken_up, file)
     if outcome.results:
         parts.append(_proposals(outcome, memory_texts))
     if outcome.asked:
@@ -116,7 +127,8 @@ def as_text(
 
 def remarks(outcome: Outcome, dry_run: bool, file: Path) -> list[str]:
     """Return what else is to be said of a night, besides its proposals and pairs."""
-    asked = [questions_as_text(outcome.asked)] if outcome.asked else []
+    asked = taken_up_as_text(outcome.taken_up, file)
+    asked += [questions_as_text(outcome.asked)] if outcome.asked else []
     aged = [*before_the_night(outcome, dry_run, file), *after_the_night(outcome, dry_run, file)]
     return [*asked, *aged, *_unconsidered(outcome.plan), *_purge_and_backup(outcome, dry_run)]
 
@@ -165,7 +177,7 @@ def _result(result: Result) -> dict[str, Any]:
 def _headline(outcome: Outcome, file: Path, dry_run: bool) -> str:
     """Say first what the night was worth."""
     before, after = outcome.before, outcome.after
-    if not outcome.results and not outcome.asked and not _has_aged(outcome):
+    if not outcome.results and not outcome.asked and not _has_other_changes(outcome):
         held = f"{counted(after.active, 'memory', 'memories')}, {after.tokens:,} tokens"
         if outcome.purged.ids:
             return clean(f"{file}: {held}, as before.")
@@ -179,8 +191,9 @@ def _headline(outcome: Outcome, file: Path, dry_run: bool) -> str:
     return clean(f"{file}{would}: {memories}, {tokens}{beside}")
 
 
-def _has_aged(outcome: Outcome) -> bool:
-    return any(one.leaving for one in outcome.aged)
+def _has_other_changes(outcome: Outcome) -> bool:
+    """Whether memories expired, were archived or came from conversations."""
+    return any(one.leaving for one in outcome.aged) or bool(outcome.taken_up.runs)
 
 
 def _change(before: int, after: int) -> str:
@@ -244,7 +257,7 @@ def _block(result: Result, memories: dict[str, ShownMemory]) -> ProposalBlock:
 
 
 def _unconsidered(plan: Plan) -> list[str]:
-    """Say which memories nothing was made of, whatever they say."""
+    """Say which memories were left out, and why."""
     parts = []
     if plan.suspicious:
         parts.append(_suspicions(plan.suspicious))
@@ -258,7 +271,7 @@ def _unconsidered(plan: Plan) -> list[str]:
 
 
 def _purge_and_backup(outcome: Outcome, dry_run: bool) -> list[str]:
-    """Say what waits no more, what was purged, and where the backup is."""
+    """Say what no longer waits, what was purged, and where the backup is."""
     backup = [clean(f"As it was before: {outcome.backup}")] if outcome.backup else []
     outdated = set_aside_as_text(outcome.set_aside, dry_run)
     return [*outdated, *purged_as_text(outcome.purged, dry_run), *backup]
@@ -271,7 +284,7 @@ def _suspicions(suspicious: tuple[Suspicion, ...]) -> str:
         "memories. They stay as they are, and nothing is made of them."
     ]
     for one in suspicious[:_MOST_SUSPICIOUS]:
-        lines.append(f"  {shortened(one.said, _MOST_SAID)} ({clean(one.memory)})")
+        lines.append(f"  {shortened_for_stdout(one.said, _MOST_SAID)} ({clean(one.memory)})")
     if count > _MOST_SUSPICIOUS:
         lines.append("  ... all of them with --json")
     return "\n".join(lines)

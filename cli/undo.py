@@ -14,10 +14,12 @@ import typer
 from slowwave.store.errors import StoreError
 from slowwave.store.undo.undoable import FEWEST, Undoable, find_undoable, find_undoable_since
 
+from .exits import Code
 from .foreign import FormatOption, StateOption, place_of
 from .memory_texts import counted
 from .output import Output, clean
 from .settings import ConfigOption, FileArgument, JsonOption, QuietOption
+from .wiki import WikiOption, write_after_change
 
 if TYPE_CHECKING:
     from slowwave.store.file import MemoryFile
@@ -44,6 +46,7 @@ def undo(
     yes: Annotated[
         bool, typer.Option("--yes", help=f"Do not ask, however many; above {_MANY} it is asked.")
     ] = False,
+    wiki: WikiOption = None,
     format: FormatOption = None,
     state: StateOption = None,
     config: ConfigOption = None,
@@ -73,7 +76,9 @@ def undo(
         # Before the lock is taken: a question may wait for long.
         with place.reading() as memory_file, open_writing(memory_file) as opened:
             _ask_first(_choose(opened, which, since_run), output)
+    dead_links = place.dead_links()
     chosen, keys, waiting = place.rehearse(take_back) if rehearse else place.change(take_back)
+    pages = write_after_change(None if rehearse else wiki, place)
     output.result(
         {
             "command": "undo",
@@ -83,6 +88,7 @@ def undo(
             "runs": [one.id for one in chosen.runs],
             "proposals": keys,
             "waiting": waiting,
+            **pages.as_json(),
         }
     )
     if rehearse:
@@ -91,8 +97,11 @@ def undo(
     output.show(clean(f"Took back {_named(chosen)}."))
     if (too_full := place.too_full()) is not None:
         output.note(clean(too_full))
+    for name in sorted(place.dead_links() - dead_links):
+        output.note(clean(f"A link in {file} leads nowhere now: {name}"))
     for remark in _what_follows(chosen, file, len(waiting)):
         output.note(remark)
+    raise typer.Exit(pages.tell(output, Code.DONE))
 
 
 def _what_follows(chosen: Undoable, file: Path, waiting: int) -> Iterator[str]:

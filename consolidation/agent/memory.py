@@ -19,8 +19,8 @@ from slowwave.consolidation.progress import Progress
 from slowwave.consolidation.proposals import Result
 from slowwave.consolidation.recall.block import (
     WORTHS,
-    Block,
     BlockWish,
+    ContextBlock,
     compose_block,
     estimated_tokens,
 )
@@ -104,7 +104,7 @@ class AgentMemory:
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        """Let go of what was read."""
+        """Drop what was read."""
         self._index.forget()
 
     def add(self, text: str, **fields: Any) -> str:
@@ -160,7 +160,7 @@ class AgentMemory:
         budget: int = 4_500,
         worths: Mapping[str, float] | None = None,
         tokens_of: Callable[[str], int] = estimated_tokens,
-    ) -> Block:
+    ) -> ContextBlock:
         """Return a block of context for a prompt; its `text` is "" if nothing is remembered.
 
         budget: in tokens, as `tokens_of` counts them (by default four characters a token). worths:
@@ -173,7 +173,7 @@ class AgentMemory:
                 raise StoreError(f"The worth of {name} is from 0 to 1, not {worth}.")
         index = self._index.up_to_date()
         if index is None:
-            return Block((), 0)
+            return ContextBlock((), 0)
         now = timestamp(self._clock())
         return compose_block(index, Wish(query), BlockWish(budget, worths or {}), now, tokens_of)
 

@@ -20,6 +20,7 @@ from .age import Aged
 from .purge import Purged
 from .run_record import run_report
 from .set_aside import SetAside
+from .taken_up import TakenUp
 
 
 @dataclass(frozen=True)
@@ -43,6 +44,8 @@ class Outcome:
     purged: Purged = field(default_factory=Purged)
     # What waited for a person and cannot be applied any more; a real run has set it aside.
     set_aside: tuple[SetAside, ...] = ()
+    # What waited for a model; what reading it took is part of `usage`.
+    taken_up: TakenUp = field(default_factory=TakenUp)
     # None where the phase was not wanted.
     expired: Aged | None = None
     scores: tuple[LayerScores, ...] | None = None
@@ -64,7 +67,10 @@ class Outcome:
 
     @property
     def changed(self) -> bool:
-        """Whether a run wrote anything since it looked at the file, after what had expired."""
+        """Whether a run wrote anything since it looked at the file.
+
+        That is after what had expired, and after conversations that waited.
+        """
         archived = None if self.archived is None else self.archived.run_id
         return any(one is not None for one in (self.run_id, self.purged.run_id, archived))
 
@@ -82,7 +88,7 @@ class Outcome:
     def is_work(self) -> bool:
         """Whether a dry run found anything to do."""
         some = self.purged.ids or any(one.leaving for one in self.aged)
-        return not self.plan.is_empty or bool(some)
+        return not self.plan.is_empty or bool(some) or self.taken_up.is_due
 
 
 def verdict(outcome: Outcome) -> Literal["done", "partial", "failed", "interrupted"]:
@@ -90,18 +96,21 @@ def verdict(outcome: Outcome) -> Literal["done", "partial", "failed", "interrupt
 
     A failed or skipped proposal makes it partial, and failed if nothing was applied. What a writer
     declined, what was stale, and a model's draft that did not pass the check did not go wrong. A
-    purge, like the phases of ageing, is partial at the worst: one that did nothing was an error.
+    purge, like the phases of ageing and conversations taken up, is partial at the worst: one that
+    did nothing was an error, and a conversation that nobody could read waits on.
     """
     if outcome.interrupted:
         return "interrupted"
     states = outcome.states + Counter(one.state for one in outcome.asked)
     wrong = states["failed"] + states["skipped"] + _wrongly_rejected(outcome)
-    if not wrong and (outcome.purged.why or outcome.broken_off or any(a.why for a in outcome.aged)):
+    beside = outcome.purged.why or outcome.taken_up.went_wrong or any(a.why for a in outcome.aged)
+    if not wrong and (beside or outcome.broken_off):
         return "partial"
     if not wrong:
         return "done"
     left = any(one.leaving for one in outcome.aged)
     done = states["applied"] or states["rejected"] or outcome.purged.ids or left
+    done = done or outcome.taken_up.read
     broken = states["failed"] and not done
     return "failed" if broken else "partial"
 
