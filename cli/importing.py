@@ -16,7 +16,7 @@ import typer
 
 from slowwave.store.errors import StoreError
 
-from .foreign import refuse_foreign
+from .foreign import refuse_another_format, refuse_foreign
 from .output import Output, clean
 from .progress import shown_progress
 from .settings import ConfigOption, FileArgument, JsonOption, QuietOption
@@ -105,6 +105,7 @@ def _lines_from(source: Path, format: str, output: Output) -> Iterator[Iterator[
     from slowwave.store.mirror.pull import line_of
 
     named = format_named(format)
+    refuse_another_format(named, source)
     if (remark := named.remark(source)) is not None:
         output.note(clean(remark))
     with named.opened(source, writes=False) as other:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import partial
@@ -17,7 +17,7 @@ from slowwave.store.errors import StoreError
 
 from .exits import Code, code_of
 from .gates import ClosedGate, Gates
-from .memory_texts import MemoryTexts, memories_of
+from .memory_texts import MemoryTexts, counted, memories_of
 from .output import Output, clean
 from .progress import shown_progress
 from .recall_guard import guard_as_json, guard_as_text
@@ -150,9 +150,13 @@ class Night:
             wiki_folder = None if self.dry_run else self.wiki
             if not self.dry_run:
                 try:
+                    from slowwave.consolidation.running.outcome import without_stale
+
                     stale, tenants = place.write_back(), self.options.tenants
-                    outcome = _without_stale(outcome, stale, memory_file, tenants)
+                    outcome = without_stale(outcome, stale, memory_file, tenants)
                 except StoreError as error:
+                    if not place.outlives_a_failed_write:
+                        raise
                     unwritten = error
             found: dict[str, Any] = {}
             if self.plan_out is not None:
@@ -295,28 +299,6 @@ def _waiting(memory_file: Path) -> int:
         return len(read_waiting(file))
 
 
-def _without_stale(
-    outcome: Outcome, stale: Mapping[str, str], memory_file: Path, tenants: Sequence[str]
-) -> Outcome:
-    """Return an outcome without what was taken back when another agent's file was written.
-
-    stale: why, by the keys of the proposals.
-    """
-    if not stale:
-        return outcome
-    from slowwave.consolidation.text.token_count import count_tokens
-    from slowwave.store.file import open_reading
-    from slowwave.store.memories import consolidated_tenants, count_memories
-
-    results = [
-        replace(one, state="stale", why=stale[one.proposal.id]) if one.proposal.id in stale else one
-        for one in outcome.results
-    ]
-    with open_reading(memory_file) as file:
-        after = count_memories(file, consolidated_tenants(file, tenants), count_tokens)
-    return replace(outcome, results=tuple(results), after=after)
-
-
 def _code(outcome: Outcome, tells_work: bool) -> Code:
     from slowwave.consolidation.running.outcome import verdict
 
@@ -340,7 +322,7 @@ def _what_went_wrong(file: Path, outcome: Outcome) -> tuple[str, str]:
         if any(one.state == state for one in wrong)
     ]
     if unanswered:
-        counts.append(f"{len(unanswered)} questions not answered")
+        counts.append(f"{counted(len(unanswered), 'question', 'questions')} not answered")
     taken_up = outcome.taken_up
     if taken_up.unread:
         counts.append(f"{taken_up.unread} parts of conversations wait on")

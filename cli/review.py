@@ -20,7 +20,14 @@ from .foreign import FormatOption, Place, StateOption, place_of
 from .memory_texts import MemoryTexts, counted
 from .output import Output, clean
 from .settings import ConfigOption, FileArgument, JsonOption, QuietOption
-from .waiting import decided_as_json, decided_as_text, exit_code, read_queue
+from .waiting import (
+    decided_as_json,
+    decided_as_text,
+    exit_code,
+    waiting_as_json,
+    waiting_block,
+    waiting_details,
+)
 from .wiki import WikiOption, write_after_change
 
 if TYPE_CHECKING:
@@ -113,6 +120,7 @@ def _refuse_wrong_usage(
 
 
 def _show(place: Place, choice: Choice, action: Action, output: Output) -> None:
+    from slowwave.consolidation.running.queue import read_queue
     from slowwave.store.file import open_reading
 
     with place.reading() as memory_file:
@@ -124,7 +132,7 @@ def _show(place: Place, choice: Choice, action: Action, output: Output) -> None:
                 "command": "review",
                 "file": str(place.named),
                 "action": action,
-                "proposals": [one.as_json() for one in chosen],
+                "proposals": list(map(waiting_as_json, chosen)),
             }
         )
         memory_texts = MemoryTexts(memory_file)
@@ -134,8 +142,8 @@ def _show(place: Place, choice: Choice, action: Action, output: Output) -> None:
         return
     lines: list[str | Text] = [f"{counted(len(chosen), 'proposal', 'proposals')}. {LEGEND}"]
     for one in chosen:
-        lines += one.block(memories).lines()
-        lines += one.details(memories) if action == "show" else ()
+        lines += waiting_block(one, memories).lines()
+        lines += waiting_details(one, memories) if action == "show" else ()
     named = shlex.quote(str(place.named))
     lines += ["", clean(f"Decide with: slowwave review {named} approve|decline|edit ID")]
     output.show(joined(lines))
@@ -152,7 +160,7 @@ def _decline(
             "file": str(place.named),
             "action": "decline",
             "run": None,
-            "proposals": [one.as_json() for one in declined],
+            "proposals": list(map(waiting_as_json, declined)),
             **pages.as_json(),
         }
     )

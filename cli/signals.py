@@ -60,7 +60,7 @@ def caught_signals() -> Iterator[CaughtSignals]:
         _CAUGHT.reset(token)
         sys.unraisablehook = told_before
         for number, handler in before.items():
-            # After one signal the process is about to end; a second must not change how.
+            # After one signal the process is about to end; a second one must not change the code.
             signal.signal(number, handler if caught.number is None else signal.SIG_IGN)
 
 

@@ -1,4 +1,4 @@
-"""What is said of a night to those who watch over many: lines on stderr, and metrics."""
+"""What monitoring gets of a night: lines on stderr, and metrics."""
 
 from __future__ import annotations
 

@@ -19,7 +19,7 @@ from .signals import signals_of_this_command
 if TYPE_CHECKING:
     from .foreign import Place
     from .output import Output
-    from .wiki_folder import Written
+    from .wiki_folder import WrittenPages
 
 WikiOption = Annotated[
     Path | None,
@@ -34,7 +34,7 @@ _DONE = "What was to be done before the pages is done."
 _MOST_NAMED = 5
 
 
-def write_out(memory_file: Path, folder: Path, readers: Path) -> Written:
+def write_out(memory_file: Path, folder: Path, readers: Path) -> WrittenPages:
     """Write the wiki of a memory file into a folder.
 
     readers: the file whose mode says who may read the pages. Raises `StoreError`.
@@ -58,7 +58,7 @@ class WikiOfRun:
 
     # None: none is wanted.
     folder: Path | None
-    written: Written | None = None
+    written: WrittenPages | None = None
     problem: StoreError | None = None
 
     def as_json(self) -> dict[str, Any]:
@@ -100,12 +100,12 @@ def write_after_change(folder: Path | None, place: Place) -> WikiOfRun:
     return write_after_run(folder, place.reading(), place.named)
 
 
-def wiki_as_json(folder: Path, written: Written) -> dict[str, Any]:
+def wiki_as_json(folder: Path, written: WrittenPages) -> dict[str, Any]:
     """Return what became of the pages, for programs."""
     return {"folder": str(folder), **asdict(written)}
 
 
-def tell_wiki(output: Output, folder: Path, written: Written) -> None:
+def tell_wiki(output: Output, folder: Path, written: WrittenPages) -> None:
     """Say what became of the pages."""
     pages = counted(written.written, "page", "pages")
     output.show(

@@ -62,6 +62,6 @@ def run_cycle(
         outcome = stages.limit(outcome)
         outcome = stages.purge(outcome, survey)
         found = survey.found
-        # The look that may follow needs the room.
+        # Free its memory: saving the findings may read the file again.
         del survey
         return stages.save_findings(outcome, found)

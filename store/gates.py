@@ -1,4 +1,4 @@
-"""What a busy schedule asks before it runs: when the last run was, and what is new since."""
+"""When the last run was, and how much is new since: for the gates before a run."""
 
 from __future__ import annotations
 

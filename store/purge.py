@@ -60,7 +60,7 @@ _UNDOABLE = (
 
 
 @dataclass(frozen=True)
-class Kept:
+class Staying:
     """How many superseded memories stay though their time is over, by what needs them."""
 
     lineage: int = 0
@@ -74,8 +74,8 @@ class Purgeable:
     """Which memories may leave the file for good, and how many stay, and why."""
 
     ids: tuple[str, ...]
-    kept: Kept
-    # Of each that stays, what needs it: one of the fields of `Kept`.
+    kept: Staying
+    # Of each that stays, what needs it: one of the fields of `Staying`.
     staying: Mapping[str, str] = field(default_factory=dict)
 
 
@@ -119,7 +119,7 @@ def find_purgeable(file: MemoryFile, tenants: Sequence[str], now: datetime) -> P
     rows = file.rows(f"{_SUPERSEDED} {chosen}", [json_text(tenants)])
     reasons = {row["id"]: why for row, why in _judged(file, list(rows), Needs(now))}
     counts = Counter(reasons.values())
-    kept = Kept(**{one.name: counts[one.name] for one in fields(Kept)})
+    kept = Staying(**{one.name: counts[one.name] for one in fields(Staying)})
     staying = {one: reason for one, reason in reasons.items() if reason is not None}
     return Purgeable(tuple(one for one in reasons if one not in staying), kept, staying)
 

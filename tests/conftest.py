@@ -32,7 +32,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
         "--long", action="store_true", help="many rounds instead of a few: make test-long"
     )
-    parser.addoption("--peers", metavar="PATH", help="where other agents are: make test-formats")
+    parser.addoption(
+        "--peers", metavar="PATH", help="where other agents are: make test-formats, test-agents"
+    )
 
 
 # Python's own: programs of benchmarks/ that tests import set others, as the command does.

@@ -279,3 +279,25 @@ def test_an_index_that_was_not_there_before_a_run_is_not_there_after_its_undo(
     run = consolidated(cli, folder)
     assert cli("undo", folder, run).code == 0
     assert {one.name: one.read_bytes() for one in folder.iterdir()} == before
+
+
+def test_an_undo_says_which_links_of_the_agent_lead_nowhere_afterwards(
+    folder: Path, cli: Cli
+) -> None:
+    run = consolidated(cli, folder)
+    (made,) = [one.stem for one in folder.glob("*.md") if "slowwave: true" in one.read_text()]
+    (folder / "notes.md").write_text(f"See [[{made}]] and [[nowhere]].\n")
+    ended = cli("undo", folder, run)
+    assert ended.code == 0
+    assert f"leads nowhere now: {made}\n" in ended.err
+    assert "now: nowhere" not in ended.err
+    assert (folder / "notes.md").read_text() == f"See [[{made}]] and [[nowhere]].\n"
+
+
+def test_of_a_file_in_the_folder_it_is_said_that_the_folder_is_to_be_named(
+    folder: Path, cli: Cli
+) -> None:
+    for name in ("MEMORY.md", "refunds.md"):
+        ended = cli("maintain", folder / name, "--consolidate", "--dry-run")
+        assert ended.code == 2
+        assert f"Name the folder: {folder}" in " ".join(ended.err.split())

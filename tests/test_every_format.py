@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 import shutil
 import sqlite3
-from collections.abc import Callable
-from contextlib import closing
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
 from pathlib import Path
 
 import pytest
@@ -68,13 +68,44 @@ def copied(path: Path, target: Path) -> None:
         shutil.copy2(path, target)
 
 
+def written(folder: Path) -> dict[str, tuple[bytes, int]]:
+    """Return every file below a folder, with its bytes and its time.
+
+    But for the mirror, and the lock that Hermes itself takes.
+    """
+    return {
+        str(one.relative_to(folder)): (one.read_bytes(), one.stat().st_mtime_ns)
+        for one in folder.rglob("*")
+        if one.is_file() and ".slowwave.db" not in one.name and one.suffix != ".lock"
+    }
+
+
+@contextmanager
+def nobody_writes(path: Path) -> Iterator[None]:
+    """Fail if a file, a folder or a database is written to, even with what it holds already."""
+    database = path if is_database(path) else ":memory:"
+    with closing(sqlite3.connect(database)) as db:
+        # What its agent left in a log goes into the file, now and not when the last one lets go.
+        db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    before = written(path.parent)
+    with closing(sqlite3.connect(database)) as db:
+        # Another number as soon as anybody else has committed.
+        seen = db.execute("PRAGMA data_version").fetchone()
+        yield
+        assert db.execute("PRAGMA data_version").fetchone() == seen
+    assert written(path.parent) == before
+
+
 @pytest.mark.parametrize("name", WRITERS)
-def test_a_run_applies_what_the_dry_run_proposed(name: str, tmp_path: Path, cli: Cli) -> None:
+def test_a_dry_run_writes_nothing_and_a_run_applies_what_it_proposed(
+    name: str, tmp_path: Path, cli: Cli
+) -> None:
     path = made(name, tmp_path / "agent", (*of_one_thing(), *_UPDATED, *_TWINS))
-    before = held(path)
     command = ("maintain", path, "--consolidate", "--json")
-    planned = cli(*command, "--dry-run").json
-    assert held(path) == before
+    with nobody_writes(path):
+        first, second = (cli(*command, "--dry-run") for _ in "12")
+    assert first.out == second.out
+    planned = first.json
     done = cli(*command, "--format", format_of(name)).json
     keys = "id", "operation", "sources", "text"
     assert [[one.get(key) for key in keys] for one in done["proposals"]] == [
@@ -83,6 +114,21 @@ def test_a_run_applies_what_the_dry_run_proposed(name: str, tmp_path: Path, cli:
     assert len(done["proposals"]) > 1
     assert {one["state"] for one in done["proposals"]} == {"applied"}
     assert done["conflicts"] == planned["conflicts"]
+
+
+@pytest.mark.parametrize("name", WRITERS)
+def test_the_second_run_writes_nothing_and_undo_gives_everything_back(
+    name: str, tmp_path: Path, cli: Cli
+) -> None:
+    path = made(name, tmp_path / "agent", (*of_one_thing(), *_UPDATED, *_TWINS))
+    before = held(path)
+    command = ("maintain", path, "--consolidate", "--format", format_of(name), "--json")
+    run = cli(*command).json["run"]
+    assert held(path) != before
+    with nobody_writes(path):
+        assert cli(*command).json["proposals"] == []
+    assert cli("undo", path, run).code == 0
+    assert held(path) == before
 
 
 def to_nothing(path: Path) -> None:
@@ -212,7 +258,7 @@ def test_each_memory_that_stands_in_the_way_of_an_undo_is_named(
 
 
 def told_in(name: str, path: Path) -> list[str]:
-    with format_named(name).opened(path, writes=False) as file:
+    with format_named(format_of(name)).opened(path, writes=False) as file:
         return [one.text for one in file.records]
 
 

@@ -413,6 +413,24 @@ def test_a_file_that_is_not_as_its_agent_writes_it_is_refused_with_a_sentence(
     assert ended.code == 10
     assert said in ended.err
     assert path.read_bytes() == before
+    # The right format may still be named.
+    assert not state_of(path).exists()
+
+
+def test_a_format_that_is_named_by_mistake_is_refused_and_the_right_one_still_works(
+    sample: tuple[str, Path], tmp_path: Path, cli: Cli
+) -> None:
+    name, path = sample
+    before = path.read_bytes()
+    for other in sorted({*own_formats()} - {name}):
+        ended = cli("maintain", path, "--consolidate", "--format", other)
+        assert ended.code == 2
+        assert name in ended.err or "only read" in ended.err
+        assert cli("import", tmp_path / "own.db", path, "--from", other).code == 2
+    assert path.read_bytes() == before
+    assert [one.name for one in path.parent.iterdir()] == [path.name]
+    assert not (tmp_path / "own.db").exists()
+    consolidated(cli, name, path)
 
 
 def test_a_mirror_of_one_format_is_not_used_for_another(sample: tuple[str, Path], cli: Cli) -> None:

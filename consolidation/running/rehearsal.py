@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from slowwave.consolidation.ageing.choosing import Choice
+from slowwave.consolidation.ageing.choosing import AgeingChoice
 from slowwave.consolidation.planning.savings import expected_counts, with_savings
 from slowwave.consolidation.proposals import AskedWindow, Proposal, Usage, VerifiedProposal
 from slowwave.consolidation.runtime.interruption import InterruptedEarly, Interruption
@@ -117,7 +117,7 @@ def _waiting(night: NightInputs) -> TakenUp:
 
 
 def _aged(
-    outcome: Outcome, plan: AgePlan, expiring: Choice | None, at_once: Sequence[Proposal]
+    outcome: Outcome, plan: AgePlan, expiring: AgeingChoice | None, at_once: Sequence[Proposal]
 ) -> Outcome:
     """Add to an outcome what would expire before it, and be archived after it."""
     excess = plan.excess(expiring, at_once)

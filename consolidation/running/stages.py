@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 
-from slowwave.consolidation.ageing.choosing import Choice
+from slowwave.consolidation.ageing.choosing import AgeingChoice
 from slowwave.consolidation.ageing.decay import LayerScores
 from slowwave.consolidation.errors import ConsolidationError
 from slowwave.consolidation.proposals import Usage, join_plans
@@ -73,7 +73,7 @@ class Stages:
             self._preflight.bring_up_to_date()
 
     def expire(self) -> None:
-        """Let end what has come to its end, and see how much is left of the others."""
+        """Expire memories whose time is over, and score the others."""
         with self._reporting_earlier(), self._interruptible():
             choice = self._age_plan.expiring()
             if choice is not None:
@@ -217,7 +217,7 @@ class Stages:
         expired = self._expired is not None and self._expired.run_id is not None
         return expired or bool(self._taken_up.runs)
 
-    def _age(self, phase: Phase, choice: Choice) -> Aged:
+    def _age(self, phase: Phase, choice: AgeingChoice) -> Aged:
         """Carry a phase of ageing out, where it has anything to do."""
         if not choice.leaving:
             return Aged(choice=choice)
@@ -239,7 +239,7 @@ class Stages:
 
     @contextmanager
     def _reporting_earlier(self) -> Iterator[None]:
-        """Let no error hide what was written before it. Raises `EndedEarly`."""
+        """Report what was written before even if an error follows. Raises `EndedEarly`."""
         try:
             yield
         except (StoreError, ConsolidationError) as error:

@@ -198,6 +198,10 @@ class Format(ABC):
         """Return what is to be said about a file before it is used; None if nothing is."""
         return None
 
+    def dead_links(self, path: Path) -> frozenset[str]:
+        """Return which names entries link to that nothing in the file has any more."""
+        return frozenset()
+
     @abstractmethod
     def opened(self, path: Path, writes: bool) -> AbstractContextManager[OpenFile]:
         """Open a file, held against its own agent if `writes` and the format has a lock.

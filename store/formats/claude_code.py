@@ -3,7 +3,8 @@
 Claude Code 2.1.330. A memory is a .md file whose front matter has a name, a description and a type;
 MEMORY.md has a line for each, which is what a session sees first. Below the fact may stand why it
 is so and how to apply it: that goes to the memory which stands for it. A new file is written, then
-the index, then what is retired is deleted: wherever that is cut off, nothing is lost.
+the index, then what is retired is deleted: wherever that is cut off, nothing is lost. A file of
+slowwave's own whose text grows keeps its name.
 """
 
 from __future__ import annotations
@@ -105,6 +106,14 @@ class ClaudeCode(Format):
             )
         return "\n".join(remarks) or None
 
+    def dead_links(self, path: Path) -> frozenset[str]:
+        """Return the targets of links that are no file of the folder and no memory's name."""
+        try:
+            names = {one.fields["name"] for one in memories_in(path)}
+            return frozenset(linked_in(path) - names - {one.stem for one in path.glob("*.md")})
+        except (OSError, Unreadable):
+            return frozenset()
+
     @contextmanager
     def opened(self, path: Path, writes: bool) -> Iterator[OpenFile]:
         """Read a folder; its agent has no lock."""
@@ -155,7 +164,11 @@ class _OpenFolder(OpenFile):
         coming_back = ComingBack()
         for new in coming:
             with coming_back.collecting(new):
-                made = self._back(new, lines) if new.image is not None else self._made(new, lines)
+                grows = self._growing(new, change)
+                if new.image is not None:
+                    made = self._back(new, lines)
+                else:
+                    made = self._grown(grows, new, lines) if grows else self._made(new, lines)
                 keys[new.memory] = made.key
                 names[new.memory] = made.name
         coming_back.refuse()
@@ -180,11 +193,12 @@ class _OpenFolder(OpenFile):
             for one, content in self._changed:
                 write_in_place(self._path / one.name, content, one.content, like)
                 os.utime(self._path / one.name, ns=(one.modified_ns, one.modified_ns))
-            for name, (content, modified_ns) in self._new.items():
-                write_in_place(self._path / name, content, None, like)
-                if modified_ns is not None:
-                    os.utime(self._path / name, ns=(modified_ns, modified_ns))
+            before = {one.name: one.content for one in self._files.values()}
+            for name in (one for one in self._new if one not in before):
+                self._write_new(name, None, like)
             self._write_index(like)
+            for name in (one for one in self._new if one in before):
+                self._write_new(name, before[name], like)
             for one in self._gone:
                 if one.name not in self._new:
                     (self._path / one.name).unlink()
@@ -193,6 +207,12 @@ class _OpenFolder(OpenFile):
             raise StoreError(
                 f"{self._path} cannot be written: {error.strerror}.", "The next run goes on."
             ) from error
+
+    def _write_new(self, name: str, expected: bytes | None, like: Path) -> None:
+        content, modified_ns = self._new[name]
+        write_in_place(self._path / name, content, expected, like)
+        if modified_ns is not None:
+            os.utime(self._path / name, ns=(modified_ns, modified_ns))
 
     def _write_index(self, like: Path) -> None:
         index = "".join(self._lines).encode()
@@ -260,6 +280,25 @@ class _OpenFolder(OpenFile):
             at = max(above, default=0 if place <= _NEAR else place)
             lines.insert(at, str(image["line"]))
         return parsed(name, content, int(image["modified_ns"]))
+
+    def _growing(self, new: New, change: Change) -> File | None:
+        """Return the file of slowwave's own that is to say something else; None if it is none."""
+        for key in new.replaces:
+            if change.retire.get(key) == new.memory and MARK in self._files[key].fields:
+                return self._files[key]
+        return None
+
+    def _grown(self, before: File, new: New, lines: list[str]) -> File:
+        """Let a file say something else, and its line; reasons are added to it later."""
+        text = before.content.decode()
+        front = text[: text.index("\n---\n") + len("\n---\n")].replace(
+            f"\ndescription: {_hook(before.fact)}\n", f"\ndescription: {_hook(new.text)}\n"
+        )
+        content = f"{front}\n{new.text.strip()}\n".encode()
+        self._new[before.name] = content, None
+        made = parsed(before.name, content, 0)
+        lines[:] = [_index_line(made) if line == _index_line(before) else line for line in lines]
+        return made
 
     def _made(self, new: New, lines: list[str]) -> File:
         sources = [self._files[key] for key in new.replaces if key in self._files]

@@ -33,11 +33,14 @@ class LentModel:
         self._known: dict[str, bytes] = {}
 
     def compute(self, texts: Iterable[str]) -> None:
-        """Compute the vectors of several texts at once, for later."""
-        new = [one for one in dict.fromkeys(texts) if one not in self._known]
-        if new:
-            vectors = self._encode(new)
-            self._known |= {text: to_blob(one) for text, one in zip(new, vectors, strict=True)}
+        """Compute the vectors of several texts for later.
+
+        Each by itself: beside others, a model's last bits depend on those.
+        """
+        for text in texts:
+            if text not in self._known:
+                (vector,) = self._encode([text])
+                self._known[text] = to_blob(vector)
 
     def vector(self, text: str) -> bytes:
         """Return a text's vector: float32, little-endian, unit length."""

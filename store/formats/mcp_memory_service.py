@@ -21,7 +21,8 @@ from slowwave.store.records import timestamp
 
 from .base import Image, New, Record, Unreadable
 from .lent_model import LONGEST_SAMPLE, SAMPLES_AT_EITHER_END
-from .sqlite_file import Leaving, Schema, SqliteFormat
+from .rows import Leaving
+from .sqlite_file import Schema, SqliteFormat
 from .vec0 import Vec0Table, vec0_table
 
 # Tags by which its own consolidation leaves a memory alone.
@@ -80,24 +81,21 @@ class McpMemoryService(SqliteFormat):
     def put(self, db: sqlite3.Connection, new: New) -> str:
         """Add a row like those in whose place it comes, as late as the latest of them."""
         key = _hash(new.text)
-        there = db.execute(
-            "SELECT deleted_at, metadata, content FROM memories WHERE content_hash = ?", [key]
-        ).fetchone()
-        if there is not None and there[0] is None:
+        if _is_known(db, key):
+            there = _row(db, key)
             # The package compares texts without regard to capitals.
-            if _is_ours(there[1]) and there[2] != new.text:
-                raise Unreadable(f"The file takes this for what it has already: '{there[2]}'.")
+            if _is_ours(there["metadata"]) and there["content"] != new.text:
+                raise Unreadable(
+                    f"The file takes this for what it has already: '{there['content']}'."
+                )
             db.execute("UPDATE memories SET superseded_by = NULL WHERE content_hash = ?", [key])
             return key
-        model, vectors = self.model_of(db), _vectors(db)
-        if model is None:
-            raise Unreadable("A new text would need a vector.")
-        if there is not None:
-            _delete(db, key)  # as the package does when a deleted text is stored again
+        vector, vectors = self._vector(db, new.text), _vectors(db)
+        _make_room(db, key)
         row = self._row_like(db, new) | {"content_hash": key, "content": new.text}
         rowid = _insert(db, row)
         vectors.remove(rowid)
-        vectors.insert(rowid, model.vector(new.text), row["store"])
+        vectors.insert(rowid, vector, row["store"])
         return key
 
     def _row_like(self, db: sqlite3.Connection, new: New) -> dict[str, Any]:
@@ -132,6 +130,36 @@ class McpMemoryService(SqliteFormat):
             "store": store,
         }
 
+    def can_rewrite(self, db: sqlite3.Connection, key: str, new: New) -> bool:
+        """Whether it has slowwave's mark, and no other row is known by the new text."""
+        now = _hash(new.text)
+        return _is_ours(_row(db, key)["metadata"]) and (now == key or not _is_known(db, now))
+
+    def rewrite(
+        self, db: sqlite3.Connection, key: str, new: New, former: Image | None
+    ) -> tuple[str, Image]:
+        """Keep the row's number and whatever it says besides its text.
+
+        It is known by another hash then, as the rows are told that it supersedes.
+        """
+        now, row, vectors = _hash(new.text), _row(db, key), _vectors(db)
+        kept = former and former["vector"]
+        vector = b64decode(kept) if kept else self._vector(db, new.text)
+        # Deleted and inserted: a changed text would damage the search index, see `_delete`.
+        _delete(db, key)
+        _make_room(db, now)
+        _insert(db, row | {"content_hash": now, "content": new.text})
+        lost = vectors.remove(row["id"])
+        vectors.insert(row["id"], vector, row["store"])
+        _supersede_by(db, key, now)
+        return now, {"vector": _text(lost)}
+
+    def _vector(self, db: sqlite3.Connection, text: str) -> bytes:
+        model = self.model_of(db)
+        if model is None:
+            raise Unreadable("A new text would need a vector.")
+        return model.vector(text)
+
     def retire(self, db: sqlite3.Connection, leaving: Leaving) -> Image:
         """Mark it as superseded; what nothing replaces is deleted, a row of slowwave's whole."""
         key, successor = leaving.key, leaving.successor
@@ -140,10 +168,7 @@ class McpMemoryService(SqliteFormat):
         if _is_ours(row["metadata"]) and (successor is None or leaving.is_rewritten):
             image |= {"row": row, "vector": _text(_vectors(db).remove(row["id"]))}
             _delete(db, key)
-            db.execute(
-                "UPDATE memories SET superseded_by = ? WHERE superseded_by = ?",
-                [successor, key],
-            )
+            _supersede_by(db, key, successor)
             return image
         if successor is not None:
             db.execute(
@@ -226,6 +251,23 @@ def _row(db: sqlite3.Connection, key: str) -> dict[str, Any]:
     if row is None:
         raise Unreadable("What should leave is not in the file any more.")
     return dict(zip((one[0] for one in cursor.description), row, strict=True))
+
+
+def _is_known(db: sqlite3.Connection, key: str) -> bool:
+    """Whether there is a row of this hash that is not deleted, hidden or not."""
+    sql = "SELECT 1 FROM memories WHERE content_hash = ? AND deleted_at IS NULL"
+    return db.execute(sql, [key]).fetchone() is not None
+
+
+def _make_room(db: sqlite3.Connection, key: str) -> None:
+    """Let a deleted row of this hash go, as the package does when its text is stored again."""
+    if db.execute("SELECT 1 FROM memories WHERE content_hash = ?", [key]).fetchone():
+        _delete(db, key)
+
+
+def _supersede_by(db: sqlite3.Connection, key: str, successor: str | None) -> None:
+    """Let the rows that one superseded be superseded by another; by None they are shown."""
+    db.execute("UPDATE memories SET superseded_by = ? WHERE superseded_by = ?", [successor, key])
 
 
 def _with_a_free_id(db: sqlite3.Connection, row: Mapping[str, Any]) -> dict[str, Any]:

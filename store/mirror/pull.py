@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 
@@ -42,6 +42,7 @@ class Pulled:
 def pull(file: MemoryFile, records: Sequence[Record], now: datetime) -> Pulled:
     """Bring the mirror up to date, within the transaction of the caller."""
     there = {one.key: one for one in records if _is_memory(one.text)}
+    _follow_what_was_rewritten(file, there)
     pulled = Pulled()
     texts = {(one.tenant, one.text) for one in there.values()}
     _take_what_is_gone(file, set(there), texts, now, pulled)
@@ -73,6 +74,25 @@ def _is_memory(text: str) -> bool:
     except UnicodeEncodeError:
         return False
     return bool(text.strip()) and "\0" not in text
+
+
+def _follow_what_was_rewritten(file: MemoryFile, there: Mapping[str, Record]) -> None:
+    """Link derived memories to the entries that say what they say now, if theirs are gone.
+
+    A run may have been killed after it had written another text, and before it had kept its key.
+    """
+    links = read_links(file)
+    known = set(links.values())
+    free = {(one.tenant, one.text): key for key, one in there.items() if key not in known}
+    gone = [memory for memory, key in links.items() if key not in there]
+    link(
+        file,
+        {
+            one.id: free.pop((one.tenant, one.content))
+            for one in read_memories(file, gone)
+            if one.status == "active" and one.generation > 0 and (one.tenant, one.content) in free
+        },
+    )
 
 
 def _take_what_is_gone(

@@ -1,0 +1,200 @@
+"""A model on loopback that plays a script: it has an agent call its own tools, one after another.
+
+It speaks Anthropic's messages API and OpenAI's chat API, each as a stream where that is asked for.
+Which step comes next is told by how many results of tools a request holds.
+"""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+
+# What it says when the script is at its end.
+DONE = "ok"
+
+
+@dataclass(frozen=True)
+class Call:
+    """A tool that the agent is to call."""
+
+    tool: str
+    arguments: Mapping[str, Any]
+
+
+@dataclass
+class ScriptedModel:
+    """A script, and what the agent has sent."""
+
+    script: Sequence[Call]
+    url: str = ""
+    requests: list[dict[str, Any]] = field(default_factory=list)
+
+    @property
+    def told(self) -> str:
+        """All that the agent has sent: what it loaded, and what its tools gave."""
+        return json.dumps(self.requests, ensure_ascii=False)
+
+    @property
+    def results(self) -> list[str]:
+        """What its tools gave, as the fullest request has it."""
+        found = [_results(one) for one in self.requests]
+        return max(found, key=len, default=[])
+
+    def next_call(self, request: Mapping[str, Any]) -> tuple[int, Call] | None:
+        """Return the step that comes next, and its number; None at the end, and without tools."""
+        at = len(_results(request))
+        names = [one.get("name") or one["function"]["name"] for one in request.get("tools", ())]
+        if at >= len(self.script) or self.script[at].tool not in names:
+            return None
+        return at, self.script[at]
+
+
+def _results(request: Mapping[str, Any]) -> list[str]:
+    """Return what tools gave, in their order, in either API's form."""
+    found = []
+    for message in request["messages"]:
+        if message["role"] == "tool":
+            found.append(_text(message["content"]))
+        elif isinstance(message["content"], list):
+            found += [
+                _text(one["content"]) for one in message["content"] if one["type"] == "tool_result"
+            ]
+    return found
+
+
+def _text(content: Any) -> str:
+    if isinstance(content, str):
+        return content
+    return "".join(one.get("text", "") for one in content or ())
+
+
+def _anthropic(step: tuple[int, Call] | None) -> dict[str, Any]:
+    """Return a whole message of the messages API."""
+    if step is None:
+        content: dict[str, Any] = {"type": "text", "text": DONE}
+    else:
+        at, call = step
+        content = {"type": "tool_use", "id": f"toolu_{at}", "name": call.tool}
+        content["input"] = dict(call.arguments)
+    return {
+        "id": "msg_1",
+        "type": "message",
+        "role": "assistant",
+        "model": "scripted",
+        "content": [content],
+        "stop_reason": "end_turn" if step is None else "tool_use",
+        "stop_sequence": None,
+        "usage": {"input_tokens": 1, "output_tokens": 1},
+    }
+
+
+def _anthropic_events(message: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
+    (content,) = message["content"]
+    yield "message_start", {"message": message | {"content": [], "stop_reason": None}}
+    if content["type"] == "text":
+        empty, delta = {"text": ""}, {"type": "text_delta", "text": content["text"]}
+    else:
+        empty = {"input": {}}
+        delta = {"type": "input_json_delta", "partial_json": json.dumps(content["input"])}
+    yield "content_block_start", {"index": 0, "content_block": content | empty}
+    yield "content_block_delta", {"index": 0, "delta": delta}
+    yield "content_block_stop", {"index": 0}
+    yield (
+        "message_delta",
+        {"delta": {"stop_reason": message["stop_reason"]}, "usage": {"output_tokens": 1}},
+    )
+    yield "message_stop", {}
+
+
+def _openai(step: tuple[int, Call] | None) -> dict[str, Any]:
+    """Return a whole completion of the chat API."""
+    message: dict[str, Any] = {"role": "assistant", "content": DONE if step is None else None}
+    if step is not None:
+        at, call = step
+        function = {"name": call.tool, "arguments": json.dumps(call.arguments)}
+        message["tool_calls"] = [{"id": f"call_{at}", "type": "function", "function": function}]
+    return {
+        "id": "chatcmpl-1",
+        "object": "chat.completion",
+        "created": 1,
+        "model": "scripted",
+        "choices": [
+            {
+                "index": 0,
+                "message": message,
+                "finish_reason": "stop" if step is None else "tool_calls",
+            }
+        ],
+        "usage": {"prompt_tokens": 1, "completion_tokens": 1, "total_tokens": 2},
+    }
+
+
+def _openai_chunks(whole: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    (choice,) = whole["choices"]
+    delta = dict(choice["message"])
+    if "tool_calls" in delta:
+        delta["tool_calls"] = [{"index": 0, **delta["tool_calls"][0]}]
+    head = whole | {"object": "chat.completion.chunk"}
+    usage = head.pop("usage")
+    yield head | {"choices": [{"index": 0, "delta": delta, "finish_reason": None}]}
+    yield head | {
+        "choices": [{"index": 0, "delta": {}, "finish_reason": choice["finish_reason"]}],
+        "usage": usage,
+    }
+
+
+@contextmanager
+def scripted_model(script: Sequence[Call] = ()) -> Iterator[ScriptedModel]:
+    """Serve a script until the block has ended."""
+    model = ScriptedModel(script)
+
+    class Answering(BaseHTTPRequestHandler):
+        def log_message(self, *_: object) -> None:
+            """Say nothing."""
+
+        def do_POST(self) -> None:
+            """Answer what the agent asks for next."""
+            request = json.loads(self.rfile.read(int(self.headers["content-length"])))
+            if "messages" not in request or "count_tokens" in self.path:
+                self._send("application/json", json.dumps({"input_tokens": 1}))
+                return
+            model.requests.append(request)
+            step = model.next_call(request)
+            whole = _openai(step) if "/chat/completions" in self.path else _anthropic(step)
+            if not request.get("stream"):
+                self._send("application/json", json.dumps(whole))
+            elif "/chat/completions" in self.path:
+                chunks = [json.dumps(one) for one in _openai_chunks(whole)]
+                lines = [f"data: {one}\n\n" for one in (*chunks, "[DONE]")]
+                self._send("text/event-stream", "".join(lines))
+            else:
+                self._send(
+                    "text/event-stream",
+                    "".join(
+                        f"event: {kind}\ndata: {json.dumps({'type': kind, **data})}\n\n"
+                        for kind, data in _anthropic_events(whole)
+                    ),
+                )
+
+        def _send(self, kind: str, text: str) -> None:
+            told = text.encode()
+            self.send_response(200)
+            self.send_header("content-type", kind)
+            self.send_header("content-length", str(len(told)))
+            self.end_headers()
+            self.wfile.write(told)
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Answering) as server:
+        thread = threading.Thread(target=server.serve_forever)
+        thread.start()
+        model.url = f"http://127.0.0.1:{server.server_port}"
+        try:
+            yield model
+        finally:
+            server.shutdown()
+            thread.join()
