@@ -93,7 +93,8 @@ def test_what_a_night_took_up_is_taken_back_to_the_bit_and_waits_again(
     before = picture(memory_file, EVERY_TABLE)
     server.responder = remembering(LYON)
     (run,) = maintain(cli, memory_file, *asking(server)).json["conversations"]["runs"]
-    assert cli("undo", memory_file, run).code == 0
+    undone = cli("undo", memory_file, run)
+    assert (undone.code, "What had waited for a model waits again" in undone.err) == (0, True)
     assert picture(memory_file, EVERY_TABLE) == before
     assert cli("stats", memory_file, "--json").json["conversations_waiting"] == 1
 
