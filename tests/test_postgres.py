@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import pickle
 import signal
+import stat
 import subprocess
 import sys
 import threading
@@ -290,6 +291,18 @@ def test_every_command_that_reads_takes_the_url_and_never_shows_the_password(
     assert all(b"sesame" not in bytes(mirror) for _, mirror, _ in filled.mirrors())
 
 
+def test_a_report_and_a_wiki_of_a_tenant_are_for_their_owner_alone(
+    filled: Database, cli: Cli, tmp_path: Path
+) -> None:
+    report, wiki = tmp_path / "night.html", tmp_path / "wiki"
+    ended = cli(*NIGHT, filled.of(RAVI), "--report", report, "--wiki", wiki)
+    assert ended.code == 0, ended.err
+    written = [report, *(one for one in wiki.rglob("*.md"))]
+    assert len(written) > 3
+    assert {stat.S_IMODE(one.stat().st_mode) for one in written} == {0o600}
+    assert not [one for one in written if "sesame" in one.read_text()]
+
+
 def test_a_memory_that_is_restored_is_a_row_again(filled: Database, cli: Cli) -> None:
     done = night(cli, filled.of(RAVI))
     (gone,) = set(done["proposals"][0]["sources"]) - {done["proposals"][0]["survivor"]}
@@ -309,6 +322,24 @@ def test_what_was_put_in_the_place_of_a_memory_keeps_it_from_coming_back(
     assert ended.code != 0
     assert "another" in ended.err
     assert (filled.store(), filled.mirrors()) == (before, mirrors)
+
+
+def test_what_is_told_again_and_again_under_one_name_leaves_each_time_and_comes_back(
+    filled: Database, cli: Cli
+) -> None:
+    night(cli, filled.of(RAVI))
+    archive = "SELECT key FROM store WHERE prefix = 'slowwave_superseded.memories.ravi' ORDER BY 1"
+    gone = filled.rows(archive)
+    ((name, value), *_) = filled.rows(
+        "SELECT key, value FROM store WHERE prefix LIKE 'slowwave_s%%' ORDER BY 1"
+    )
+    filled.put(RAVI, name, value)
+    before = filled.store()
+    again = night(cli, filled.of(RAVI))
+    assert [one["state"] for one in again["proposals"]] == ["applied"]
+    assert len(filled.rows(archive)) == len(gone) + 1
+    assert cli("undo", filled.of(RAVI), again["run"]).code == 0
+    assert filled.store() == before
 
 
 def test_the_variable_of_the_file_may_be_a_url(

@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 
     from psycopg import Connection
 
-_COLUMNS = ("key", "value", "created_at", "updated_at", "expires_at", "ttl_minutes")
+_COLUMNS = ("value", "created_at", "updated_at", "expires_at", "ttl_minutes")
 # What is a memory, as far as SQL can tell.
 IS_A_MEMORY = (
     "expires_at IS NULL AND 'string' IN "
@@ -187,8 +187,9 @@ class OpenTenant(OpenFile, Rows):
         """Move it to the archive; what we added ourselves goes."""
         _, name = place_of(leaving.key)
         if not name.startswith(OURS):
-            self._move(self._tenant, self._archive, name)
-            return {"key": leaving.key}
+            archived = self._free_name(name)
+            self._move((self._tenant, name), (self._archive, archived))
+            return {"key": leaving.key, "archived": archived}
         here = [self._tenant, name]
         row = self._conn.execute(
             f"SELECT value::text, created_at, updated_at FROM store {_HERE}", here
@@ -210,7 +211,7 @@ class OpenTenant(OpenFile, Rows):
         key = str(image["key"])
         _, name = place_of(key)
         if "row" not in image:
-            self._move(self._archive, self._tenant, name)
+            self._move((self._archive, image["archived"]), (self._tenant, name))
             return key
         self._insert(name, *image["row"])
         for one in image["vectors"]:
@@ -221,26 +222,34 @@ class OpenTenant(OpenFile, Rows):
     def _archive(self) -> str:
         return f"{ARCHIVE}.{self._tenant}"
 
-    def _move(self, source: str, target: str, name: str) -> None:
+    def _free_name(self, name: str) -> str:
+        """Return the name that a memory gets in the archive: its own, unless that is taken there.
+
+        Its agent may have told something else under the name of one that left, and again.
+        """
+        taken = self._value(f"SELECT 1 FROM store {_HERE}", [self._archive, name])
+        return f"{name}.{uuid.uuid4()}" if taken else name
+
+    def _move(self, source: tuple[str, str], target: tuple[str, str]) -> None:
         """Move a row with its vectors, which cannot be without a row at any moment."""
         columns = ", ".join(_COLUMNS)
         moved = self._conn.execute(
-            f"INSERT INTO store (prefix, {columns}) SELECT %s, {columns} FROM store {_HERE} "
-            "ON CONFLICT DO NOTHING",
-            [target, source, name],
+            f"INSERT INTO store (prefix, key, {columns}) SELECT %s, %s, {columns} FROM store "
+            f"{_HERE} ON CONFLICT DO NOTHING",
+            [*target, *source],
         ).rowcount
         if not moved:
-            there = self._value(f"SELECT 1 FROM store {_HERE}", [source, name])
+            there = self._value(f"SELECT 1 FROM store {_HERE}", source)
             raise Unreadable(
-                f"The namespace {target} now has another '{name}'."
+                f"The namespace {target[0]} now has another '{target[1]}'."
                 if there
-                else f"'{name}' is not in the namespace {source} any more."
+                else f"'{source[1]}' is not in the namespace {source[0]} any more."
             )
         if self._has_vectors():
             self._conn.execute(
-                f"UPDATE store_vectors SET prefix = %s {_HERE}", [target, source, name]
+                f"UPDATE store_vectors SET prefix = %s, key = %s {_HERE}", [*target, *source]
             )
-        self._conn.execute(f"DELETE FROM store {_HERE}", [source, name])
+        self._conn.execute(f"DELETE FROM store {_HERE}", source)
 
     def _value_like(self, new: New) -> tuple[dict[str, Any], datetime | None]:
         """Return a value of the form of those in whose place it comes, and the latest's time."""
