@@ -280,8 +280,8 @@ def _purge_and_backup(outcome: Outcome, dry_run: bool) -> list[str]:
 def _suspicions(suspicious: tuple[Suspicion, ...]) -> str:
     count = len(suspicious)
     lines = [
-        f"Suspicious: {_memories(count)} tr{'y' if count > 1 else 'ies'} to command whoever reads "
-        "memories. They stay as they are, and nothing is made of them."
+        f"Suspicious: {_memories(count)} tr{'y' if count > 1 else 'ies'} to give orders to "
+        "the reader. They stay as they are, and nothing is made of them."
     ]
     for one in suspicious[:_MOST_SUSPICIOUS]:
         lines.append(f"  {shortened_for_stdout(one.said, _MOST_SAID)} ({clean(one.memory)})")

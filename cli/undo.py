@@ -112,6 +112,8 @@ def _what_follows(chosen: Undoable, file: Path, waiting: int) -> Iterator[str]:
     ingested = any(one.operation == "ingest" for one in chosen.applied)
     if ingested and chosen.proposal is None:
         yield "The next ingest of these conversations reads them again."
+    if any("taken_up" in run.options for run in chosen.runs) and chosen.proposal is None:
+        yield "What had waited for a model waits again: the next night with one reads it."
     if any("experience" in run.options for run in chosen.runs):
         yield "What was learned is not made again of the same traces."
     elif sum(one.operation != "ingest" for one in chosen.applied) > waiting:

@@ -549,6 +549,29 @@ def test_with_too_few_new_memories_nothing_is_done_and_the_numbers_are_said(
     assert gate["found"] == 0
 
 
+def test_what_an_ingest_stored_is_new_until_a_night_has_read_it(
+    memory_file: Path, tmp_path: Path, cli: Cli
+) -> None:
+    chat = tmp_path / "chat.txt"
+    chat.write_text("User: I own a red Brompton.\nAssistant: ok\nUser: My locker is 417.\n")
+    assert cli("ingest", memory_file, chat).code == 0
+    gate = said_by_gate(cli, memory_file, "--consolidate", "--min-new", "3")
+    assert gate is not None
+    assert gate["found"] == 2
+    assert said_by_gate(cli, memory_file, "--consolidate", "--min-new", "2") is None
+    gate = said_by_gate(cli, memory_file, "--consolidate", "--min-new", "1")
+    assert gate is not None
+    assert gate["found"] == 0
+    # The same where a night wrote something.
+    fill(memory_file, ["Ada repairs the mill.", "Ada repairs the mill"])
+    chat.write_text("User: I teach Spanish in Graz.\nAssistant: ok\n")
+    assert cli("ingest", memory_file, chat).code == 0
+    assert said_by_gate(cli, memory_file, "--consolidate", "--min-new", "3") is None
+    gate = said_by_gate(cli, memory_file, "--consolidate", "--min-new", "1")
+    assert gate is not None
+    assert gate["found"] == 0
+
+
 # ---- the command ----
 
 

@@ -514,6 +514,13 @@ def test_a_persons_words_that_their_sources_do_not_bear_out_are_not_written(
     assert picture(waiting, tables) == before
 
 
+def test_a_draft_that_a_person_leaves_as_it_is_is_approved(waiting: Path, cli: Cli) -> None:
+    (shown,) = cli("review", waiting, "show", SYNTHESIS, "--json").json["proposals"]
+    assert cli("review", waiting, "edit", SYNTHESIS, "--text", shown["draft"] + "\n").code == 0
+    (made,) = rows(waiting, "SELECT origin FROM memories WHERE content = ?", shown["draft"])
+    assert made["origin"] == "consolidation"
+
+
 def test_what_writes_no_text_cannot_be_edited(waiting: Path, cli: Cli) -> None:
     ended = cli("review", waiting, "edit", MERGE, "--text", "Helvi pays.")
     assert (ended.code, "writes no text" in ended.err) == (1, True)

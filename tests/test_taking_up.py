@@ -93,7 +93,8 @@ def test_what_a_night_took_up_is_taken_back_to_the_bit_and_waits_again(
     before = picture(memory_file, EVERY_TABLE)
     server.responder = remembering(LYON)
     (run,) = maintain(cli, memory_file, *asking(server)).json["conversations"]["runs"]
-    assert cli("undo", memory_file, run).code == 0
+    undone = cli("undo", memory_file, run)
+    assert (undone.code, "What had waited for a model waits again" in undone.err) == (0, True)
     assert picture(memory_file, EVERY_TABLE) == before
     assert cli("stats", memory_file, "--json").json["conversations_waiting"] == 1
 
@@ -351,3 +352,18 @@ def test_an_agents_own_night_takes_up_what_waits_and_says_so(
     model = ("--model", "openai/scripted", "--api-base", server.base)
     shown, done = over_a_pipe(conversation, memory_file, "--allow-writes", *model)
     assert (shown["waiting"], shown["read"], done["waiting"], done["read"]) == (1, 0, 0, 1)
+
+
+def test_the_log_tells_what_was_taken_up_before_the_night_and_undo_since_takes_both_back(
+    memory_file: Path, chat: Path, cli: Cli, server: ModelServer
+) -> None:
+    fill(memory_file, ["The wiki is backed up at night.", "The wiki is backed up at night"])
+    let_wait(cli, memory_file, chat)
+    before = picture(memory_file, EVERY_TABLE)
+    server.responder = remembering(LYON)
+    ended = maintain(cli, memory_file, *asking(server))
+    (taken_up,) = ended.json["conversations"]["runs"]
+    logged = [one["id"] for one in cli("log", memory_file, "--json").json["runs"]]
+    assert logged[-2:] == [taken_up, ended.json["run"]] == sorted(logged)[-2:]
+    assert cli("undo", memory_file, "--since", taken_up).code == 0
+    assert picture(memory_file, ["memories"]) == {"memories": before["memories"]}

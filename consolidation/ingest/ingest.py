@@ -115,6 +115,8 @@ def ingest_while_locked(
         return _outcome(intake, Progressing(), intake.before, None)
     names = [one.name for one in conversations] or [one.conversation for one in intake.parts]
     shown = dict(options.shown) | {"ingest": list(dict.fromkeys(names))}
+    if any(one.waiting for one in intake.parts):
+        shown["taken_up"] = True
     run = RunInFile(path, embedder, writer, now, shown, preflight)
     if model is not None:
         run_in_thread(model.make_ready)

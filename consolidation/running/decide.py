@@ -82,7 +82,8 @@ def let_wait_again(file: MemoryFile, decision: Decision, run_id: str | None, now
 def reworded(kept: Kept, text: str, memories: Sequence[Memory]) -> Kept:
     """Return a proposal that writes a person's text. Raises `StoreError` if it writes none.
 
-    A sentence that stands in a source cites that; any other one cites them all.
+    A sentence that stands in a source cites that; any other one cites them all. What is the draft
+    still is approved as it was kept.
     """
     from slowwave.consolidation.text.reading import read
 
@@ -93,6 +94,8 @@ def reworded(kept: Kept, text: str, memories: Sequence[Memory]) -> Kept:
             "Approve or decline it.",
         )
     said = " ".join(text.split())
+    if said == proposal.draft.text:
+        return kept
     parts = [said] if proposal.operation == "extract" else read(said).sentences
     claims = tuple(_claim(one, memories) for one in parts)
     # The model that wrote the draft before has no part in this one.

@@ -57,14 +57,7 @@ class Stages:
         self._night = night
         self._interruption = interruption
         self._preflight = Preflight(night.path, night.options.keep_backups, night.now)
-        self._run = RunInFile(
-            night.path,
-            night.embedder,
-            night.writer,
-            night.now,
-            night.options.shown,
-            self._preflight,
-        )
+        self._run = self._new_run()
         self._surveyor = Surveyor(night)
         self._age_plan = AgePlan(night)
         # As it was before anything expired or was read; None if nothing was.
@@ -111,6 +104,8 @@ class Stages:
                     self._preflight,
                     timestamp(self._night.now),
                 )
+            # Its id is to be later than those of the runs before it.
+            self._run = self._new_run()
             return self._surveyor.survey(self._run)
 
     def carry_out(self, survey: Survey) -> Executed:
@@ -200,6 +195,17 @@ class Stages:
     def save_findings(self, outcome: Outcome, found: Findings) -> Outcome:
         """Keep for the next night what this one found out."""
         return save_findings(self._surveyor, found, outcome, self._preflight, self._interruption)
+
+    def _new_run(self) -> RunInFile:
+        night = self._night
+        return RunInFile(
+            night.path,
+            night.embedder,
+            night.writer,
+            night.now,
+            night.options.shown,
+            self._preflight,
+        )
 
     @property
     def _tenants(self) -> list[str]:
