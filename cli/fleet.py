@@ -38,7 +38,6 @@ from .settings import (
     JsonOption,
     QuietOption,
     beside_source,
-    database_named,
     is_on_command_line,
 )
 from .signals import signals_of_this_command
@@ -177,7 +176,7 @@ def fleet_maintain(
     from slowwave.store.fleet.archive import Archive
     from slowwave.store.fleet.sources import source_of
 
-    found = source_of(database_named(context, source) or source)
+    found = source_of(source)
     if found.database is not None and format is None:
         raise typer.BadParameter("Say of which format the database's memories are: --format NAME.")
     if found.database is None and is_on_command_line(context, "format"):

@@ -51,10 +51,16 @@ class ConfiguredCommand(TyperCommand):
                 option.show_envvar = True
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Take passwords out of databases' URLs, wherever they stand: any value may be shown."""
-        urls: dict[str, DatabaseUrl] = {}
-        ctx.meta[_URLS] = urls
-        return super().parse_args(ctx, [_without_password(one, urls) for one in args])
+        """Take passwords out of databases' URLs where a name is meant: any of those may be shown.
+
+        A text, such as a memory's, is what was said.
+        """
+        spelled: dict[str, str] = {}
+        shown = [_without_password(one, spelled) for one in args]
+        ctx.meta[_URLS] = {str(Path(one)): url for one, url in spelled.items()}
+        rest = super().parse_args(ctx, shown)
+        ctx.params = {name: _as_spelled(one, spelled) for name, one in ctx.params.items()}
+        return rest
 
     def make_parser(self, ctx: Any) -> Any:
         """Add a --no-... for what the environment or a config file switches on."""
@@ -68,16 +74,27 @@ class ConfiguredCommand(TyperCommand):
         return parser
 
 
-def _without_password(argument: str, urls: dict[str, DatabaseUrl]) -> str:
-    """Return an argument as it may be shown, and keep the URL that it is by its name as a path."""
+def _without_password(argument: str, spelled: dict[str, str]) -> str:
+    """Return an argument as it may be shown, and keep how it was spelled."""
     option, is_assigned, value = argument.partition("=")
     if not (option.startswith("--") and is_assigned):
         option, is_assigned, value = "", "", argument
-    if not is_database_url(value):
+    # A URL has no spaces; a text may begin with one.
+    if not is_database_url(value) or len(value.split()) > 1:
         return argument
-    url = _database(value)
-    urls[str(Path(str(url)))] = url
-    return f"{option}{is_assigned}{url}"
+    try:
+        shown = str(DatabaseUrl.parse(value))
+    except StoreError:
+        shown = "postgresql://***"
+    spelled[shown] = value
+    return f"{option}{is_assigned}{shown}"
+
+
+def _as_spelled(value: Any, spelled: dict[str, str]) -> Any:
+    """Return a text, or several, as they were spelled."""
+    if isinstance(value, list | tuple):
+        return type(value)(_as_spelled(one, spelled) for one in value)
+    return spelled.get(value, value) if isinstance(value, str) else value
 
 
 def _database(text: str) -> DatabaseUrl:
@@ -120,8 +137,8 @@ def _named_by(context: typer.Context, value: Path) -> Path:
 
 def database_named(context: typer.Context, name: str) -> DatabaseUrl | None:
     """Return the database that a value of a command stands for; None for what is no URL."""
-    url: DatabaseUrl | None = context.meta[_URLS].get(str(Path(name)))
-    return url
+    spelled = context.meta[_URLS].get(str(Path(name)))
+    return None if spelled is None else _database(spelled)
 
 
 def _taken(context: typer.Context, url: DatabaseUrl) -> DatabaseUrl:

@@ -506,6 +506,21 @@ def test_without_psycopg_it_is_said_what_to_install(
     assert "pip install 'slowwave[postgres]'" in ended.err
 
 
+def test_a_memory_that_is_a_url_or_begins_with_one_is_kept_as_it_was_said(
+    memory_file: Path, cli: Cli
+) -> None:
+    texts = [
+        "postgresql://ann:sesame-7@h/db",
+        "postgresql://ann:ses#ame@h/db",
+        "postgresql://h/db is for billing: ask ops@example.org.",
+    ]
+    for text in texts:
+        assert cli("add", memory_file, text, "--tag", texts[0]).code == 0
+    found = rows(memory_file, "SELECT content, tags FROM memories ORDER BY rowid")
+    assert [one["content"] for one in found] == texts
+    assert {one["tags"] for one in found} == {json.dumps([texts[0]])}
+
+
 ASTRAY: list[tuple[str, ...]] = [
     ("init", "URL"),
     ("add", "URL", "A text."),

@@ -12,7 +12,7 @@ from pathlib import Path, PurePosixPath
 
 from slowwave.store.errors import StoreError, UnusableFile
 from slowwave.store.postgres.tenants import all_tenants
-from slowwave.store.postgres.url import DatabaseUrl
+from slowwave.store.postgres.url import DatabaseUrl, is_database_url
 from slowwave.store.validate import is_database
 
 from .disk import version_of
@@ -54,10 +54,10 @@ class Source:
         return Path(self.base) / key
 
 
-def source_of(named: str | DatabaseUrl) -> Source:
+def source_of(named: str) -> Source:
     """Return what a name stands for. Raises `UnusableFile` if nothing is there."""
-    if isinstance(named, DatabaseUrl):
-        return _database(named)
+    if is_database_url(named):
+        return _database(DatabaseUrl.parse(named))
     if is_bucket(named):
         return _bucket(named)
     if "://" in named:
