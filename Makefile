@@ -21,7 +21,7 @@ BIN    := $(VENV)/bin
 # What make bench-quality and make bench-recall read besides the fixtures, where it is there.
 DATA   ?= ../shared/data
 
-LOCKS  := locks/base.txt locks/mcp.txt locks/tui.txt locks/fleet.txt locks/torch.txt locks/cuda.txt
+LOCKS  := locks/base.txt locks/mcp.txt locks/tui.txt locks/fleet.txt locks/postgres.txt locks/torch.txt locks/cuda.txt
 
 .PHONY: demo test test-long test-formats test-agents test-fleet lint bench bench-fleet bench-year bench-peers bench-million bench-quality bench-recall trial-model audit setup clean
 
@@ -37,7 +37,7 @@ PIP = $(BIN)/python -m pip --quiet --disable-pip-version-check
 $(VENV)/ready: pyproject.toml $(LOCKS) locks/cpu.txt
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "slowwave needs Python 3.11 or newer")'
 	$(PYTHON) -m venv --clear $(VENV)
-	$(PIP) install --require-hashes --no-deps $(addprefix --requirement locks/,base.txt mcp.txt tui.txt fleet.txt)
+	$(PIP) install --require-hashes --no-deps $(addprefix --requirement locks/,base.txt mcp.txt tui.txt fleet.txt postgres.txt)
 	$(PIP) install --require-hashes --no-deps --requirement locks/cpu.txt 2>/dev/null || $(PIP) install --require-hashes --no-deps --requirement locks/torch.txt
 	$(BIN)/python locks/cuda.py || $(PIP) install --require-hashes --no-deps --requirement locks/cuda.txt
 	$(PIP) install --no-deps --no-build-isolation --editable .
@@ -60,7 +60,7 @@ test: lint
 	$(BIN)/python -m pytest $(PARALLEL)
 
 # The tests that try as often as they are told.
-OFTEN := tests/reliability $(addprefix tests/test_,ageing.py backup.py benchmarks.py claude_code.py every_format.py file.py fleet.py fleet_buckets.py foreign.py foreign_databases.py foreign_growth.py foreign_marks.py foreign_vectors.py ingest.py instructions.py purge.py rest.py review.py schema.py)
+OFTEN := tests/reliability $(addprefix tests/test_,ageing.py backup.py benchmarks.py claude_code.py every_format.py file.py fleet.py fleet_buckets.py foreign.py foreign_databases.py foreign_growth.py foreign_marks.py foreign_vectors.py ingest.py instructions.py postgres.py purge.py rest.py review.py schema.py)
 
 test-long: setup
 	$(BIN)/python -m pytest $(PARALLEL) --long --durations=20 $(OFTEN)
@@ -99,7 +99,7 @@ $(PEERS)/ready:
 	$(SYSTEM_PYTHON) -m venv --clear $(PEERS)/mcp-memory-service
 	$(PEERS)/mcp-memory-service/bin/python -m pip install --quiet mcp-memory-service==12.2.0
 	$(PYTHON) -m venv --clear $(PEERS)/langgraph
-	$(PEERS)/langgraph/bin/python -m pip install --quiet langgraph-checkpoint-sqlite==3.1.2
+	$(PEERS)/langgraph/bin/python -m pip install --quiet langgraph-checkpoint-sqlite==3.1.2 langgraph-checkpoint-postgres==3.2.0 'psycopg[binary]'
 	npm install --silent --prefix $(PEERS) @modelcontextprotocol/server-memory@2026.8.31
 	touch $@
 

@@ -1,4 +1,4 @@
-"""The command as a process; `python -m slowwave.cli` is it, too."""
+"""The entry point of the command, also of `python -m slowwave.cli`."""
 
 from __future__ import annotations
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-# What stands in the file, or is going to; and what is said of other results.
+# Results that agents read or will read, and the headings of the others.
 STANDING = ("applied", "planned")
 _RESULTS = {
     "pending": "What would stand then",
@@ -16,7 +16,7 @@ _RESULTS = {
 
 
 @dataclass(frozen=True)
-class Said:
+class ShownSource:
     """One memory as a proposal found it."""
 
     id: str
@@ -27,7 +27,7 @@ class Said:
 
 
 @dataclass(frozen=True)
-class Item:
+class ShownProposal:
     """One proposal: what it is about, and what came of it."""
 
     key: str
@@ -37,7 +37,7 @@ class Item:
     reason: str
     # What went wrong, or was left out.
     why: str | None
-    sources: tuple[Said, ...]
+    sources: tuple[ShownSource, ...]
     # The text that stands then, or was turned down.
     result: str | None
     # The memory that has this text; None in a dry run, where it would be a new one.
@@ -66,7 +66,7 @@ class Pair:
     """Two memories, and why nothing was made of them."""
 
     why: str
-    sources: tuple[Said, ...]
+    sources: tuple[ShownSource, ...]
 
 
 @dataclass(frozen=True)
@@ -103,7 +103,7 @@ class Account:
     after: Mapping[str, Any] | None
     # What a model was asked, as `Usage` has it.
     usage: Mapping[str, Any]
-    items: tuple[Item, ...]
+    items: tuple[ShownProposal, ...]
     # Of all proposals, by what became of them.
     states: Mapping[str, int]
     history: tuple[Point, ...]

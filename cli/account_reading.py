@@ -14,11 +14,11 @@ from slowwave.store.records import LAYERS
 from .account import (
     STANDING,
     Account,
-    Item,
     Pair,
     Pairs,
     Point,
-    Said,
+    ShownProposal,
+    ShownSource,
     approve_command,
     undo_command,
 )
@@ -111,7 +111,7 @@ def _account_of_plan(
         run=None,
         dry_run=dry_run,
         started="",
-        outcome="planned" if outcome.results else "nothing to do",
+        outcome="planned" if outcome.results else _of_nothing_planned(outcome),
         writer=writer,
         embedder=embedder,
         before=asdict(outcome.before),
@@ -121,6 +121,10 @@ def _account_of_plan(
         states=outcome.states,
         history=history,
     )
+
+
+def _of_nothing_planned(outcome: Outcome) -> str:
+    return "nothing more to do" if outcome.taken_up.runs else "nothing to do"
 
 
 def account_of_night(
@@ -218,13 +222,13 @@ def _decided(
     claims: Sequence[KeptClaim],
     memories: dict[str, ShownMemory],
     file: str,
-) -> Item:
+) -> ShownProposal:
     before = {each.memory: each.before for each in changes if each.before is not None}
     gone = {each.memory for each in changes if each.after is None}
     survivor = memories.get(one.survivor or "")
     result = one.draft or (None if survivor is None else survivor.content)
     is_merge = one.operation == "merge"
-    return Item(
+    return ShownProposal(
         one.key,
         one.operation,
         one.tenant,
@@ -245,11 +249,11 @@ def _decided(
     )
 
 
-def _planned(result: Result, memories: dict[str, ShownMemory]) -> Item:
+def _planned(result: Result, memories: dict[str, ShownMemory]) -> ShownProposal:
     proposal = result.proposal
     stays = memories.get(proposal.survivor or "")
     text = proposal.draft.text or (None if stays is None else stays.content)
-    return Item(
+    return ShownProposal(
         proposal.id,
         proposal.operation,
         proposal.tenant,
@@ -270,12 +274,12 @@ def _planned(result: Result, memories: dict[str, ShownMemory]) -> Item:
 
 def _said(
     memory: str, memories: Mapping[str, ShownMemory], goes: bool, before: str | None = None
-) -> Said:
+) -> ShownSource:
     """Return a memory as it was; what lineage alone remembers has no day."""
     told = memories.get(memory)
     if told is None:
-        return Said(memory, "", before or _GONE, goes)
-    return Said(memory, day_of(told.observed_at), before or told.content, goes)
+        return ShownSource(memory, "", before or _GONE, goes)
+    return ShownSource(memory, day_of(told.observed_at), before or told.content, goes)
 
 
 def _wording(claims: Iterable[Signed]) -> tuple[str, ...]:

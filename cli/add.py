@@ -1,4 +1,4 @@
-"""slowwave add: one memory."""
+"""slowwave add: store one memory."""
 
 from __future__ import annotations
 

@@ -13,7 +13,7 @@ from .memory_texts import MemoryTexts, counted, dated
 from .output import clean
 
 if TYPE_CHECKING:
-    from slowwave.consolidation.ageing.choosing import Leaving
+    from slowwave.consolidation.ageing.choosing import LeavingMemory
     from slowwave.consolidation.ageing.decay import LayerScores
     from slowwave.consolidation.running.age import Aged
     from slowwave.consolidation.running.outcome import Outcome
@@ -139,7 +139,7 @@ class _Phase:
             yield f"Kept: {named}."
 
 
-def _by_rule(one: Leaving) -> str:
+def _by_rule(one: LeavingMemory) -> str:
     return "above the limit" if one.score is not None else f"by {one.why}"
 
 

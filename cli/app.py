@@ -134,7 +134,7 @@ def _root(
         ),
     ] = False,
 ) -> None:
-    """Take the options that stand before a command."""
+    """Read the options in front of a command."""
     SHOWS_TRACEBACKS.set(debug)
 
 
@@ -149,11 +149,11 @@ def main() -> None:
 
 
 def _end_at_once(code: int) -> NoReturn:
-    """End without Python's own end.
+    """End the process at once, without Python's own clean-up.
 
-    A thread that still asks a model could hold that up for good: a destructor in litellm imports,
-    and waits for a lock that a thread has which does not run any more. And all that a night read
-    would be taken down piece by piece.
+    A thread that still asks a model could hold that up for good: a destructor in litellm imports
+    a module, and waits for a lock that a stopped thread holds. And freeing all that a night read
+    would take time for nothing.
     """
     try:
         sys.stdout.flush()

@@ -14,6 +14,7 @@ from .foreign import FormatOption, StateOption, place_of
 from .output import Output
 from .settings import ConfigOption, EmbedderOption, FileArgument, JsonOption, QuietOption
 from .waiting import decided_as_json, decided_as_text, exit_code
+from .wiki import WikiOption, write_after_change
 
 if TYPE_CHECKING:
     from slowwave.store.file import MemoryFile
@@ -29,6 +30,7 @@ def apply(
         ),
     ],
     embedder: EmbedderOption = DEFAULT_MODEL,
+    wiki: WikiOption = None,
     format: FormatOption = None,
     state: StateOption = None,
     config: ConfigOption = None,
@@ -46,7 +48,9 @@ def apply(
         return carry_out(opened, several, model, now, "plan")
 
     output = Output(json, quiet)
-    decided = place_of(file, format, state, writes=True).change(do)
-    output.result(decided_as_json("apply", file, decided))
+    place = place_of(file, format, state, writes=True)
+    decided = place.change(do)
+    pages = write_after_change(wiki, place)
+    output.result(decided_as_json("apply", file, decided) | pages.as_json())
     output.show(decided_as_text(file, decided))
-    raise typer.Exit(exit_code(decided))
+    raise typer.Exit(pages.tell(output, exit_code(decided)))

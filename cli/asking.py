@@ -19,10 +19,11 @@ from .exits import Code
 from .memory_texts import ShownMemory, counted, day_of, in_time
 from .output import Output, clean
 from .signals import signals_of_this_command
-from .waiting import Waiting, decided_as_text, exit_code, read_queue
+from .waiting import decided_as_text, exit_code
 
 if TYPE_CHECKING:
     from slowwave.consolidation.running.decide import Decided
+    from slowwave.consolidation.running.queue import Waiting
     from slowwave.consolidation.vectors.embedder import Embedder
 
     from .foreign import Place
@@ -62,19 +63,19 @@ def ask_each(place: Place, embedder: Embedder, output: Output) -> Code:
     """
     # A question may be interrupted, as a night may.
     signals_of_this_command().open()
-    session = _Session(place, embedder, output)
+    answers = _Answers(place, embedder, output)
     waiting = _waiting(place)
     count = counted(len(waiting), "proposal", "proposals")
     output.show(clean(f"{place.named}: {count}. {_LEGEND}"))
     for number, one in enumerate(waiting, start=1):
-        if not session.ask(one, f"({number}/{len(waiting)})"):
+        if not answers.ask(one, f"({number}/{len(waiting)})"):
             break
-    session.carry_out()
-    return session.ended()
+    answers.carry_out()
+    return answers.ended()
 
 
 @dataclass
-class _Session:
+class _Answers:
     """What a person has said so far."""
 
     place: Place
@@ -146,6 +147,7 @@ def _these(ids: Sequence[str]) -> Choice:
 
 def _waiting(place: Place) -> list[Waiting]:
     """Return what waits and can still be applied."""
+    from slowwave.consolidation.running.queue import read_queue
     from slowwave.store.file import open_reading
 
     with place.reading() as memory_file, open_reading(memory_file) as opened:

@@ -15,7 +15,7 @@ from .output import clean
 if TYPE_CHECKING:
     from rich.text import Text
 
-LEGEND = "What goes has a -, what stays as it is a *, what stands then a =."
+LEGEND = "Marks: - goes, * stays as it is, = is the result."
 # On a terminal: words of what goes that do not stand then, and words that stand then alone.
 _GOING, _NEW = "underline", "bold"
 # What stands between the day of a memory and its text.

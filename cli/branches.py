@@ -1,4 +1,4 @@
-"""A lineage as trees: the sources of a memory, and theirs, each shown once."""
+"""A lineage as trees: the sources of a memory and their sources, each shown once."""
 
 from __future__ import annotations
 

@@ -9,11 +9,10 @@ from typing import TYPE_CHECKING
 
 from slowwave.store.errors import Ambiguous, NotFound, StoreError
 
-from .waiting import Waiting, read_queue
-
 if TYPE_CHECKING:
     from slowwave.consolidation.running.decide import Decided
     from slowwave.consolidation.running.kept import Kept
+    from slowwave.consolidation.running.queue import Waiting
     from slowwave.consolidation.vectors.embedder import Embedder
     from slowwave.store.file import MemoryFile
 
@@ -93,6 +92,8 @@ def _worded(opened: MemoryFile, waiting: Waiting, words: str | None) -> Kept:
 
 def chosen_of(opened: MemoryFile, choice: Choice) -> list[Waiting]:
     """Return what is chosen of what waits. Raises `StoreError` if that is nothing."""
+    from slowwave.consolidation.running.queue import read_queue
+
     chosen = choice.of(read_queue(opened))
     if not chosen:
         raise StoreError("Nothing of that kind waits for review.", "'slowwave review' lists all.")

@@ -17,7 +17,7 @@ def edited(text: str) -> str | None:
     Raises `StoreError` if the editor does not run, or ends with a failure.
     """
     editor = os.environ.get("VISUAL") or os.environ.get("EDITOR") or "vi"
-    # A folder that only its owner can read: memories are nobody else's business.
+    # A folder that only its owner can read: memories are private.
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "draft.txt"
         path.write_text(f"{text}\n", "utf-8")

@@ -25,7 +25,7 @@ Parameters = ParamSpec("Parameters")
 
 
 class Code(IntEnum):
-    """What each exit code means; a program must take an unknown one for a failure."""
+    """What each exit code means; a program must treat an unknown one as a failure."""
 
     DONE = 0
     FAILED = 1
@@ -118,7 +118,7 @@ def _interrupted(end: BaseException, caught: CaughtSignals, output: Output) -> i
 
 
 def _lost(error: OSError | None, output: Output) -> int:
-    """Return the code of a command whose words were lost; `head` may stop reading when it likes."""
+    """Return the code of a command whose output was lost; `head` may stop reading at any time."""
     if error is None or isinstance(error, BrokenPipeError):
         return Code.DONE
     output.error(unwritable(error), "What the command did is done.", Code.OUTPUT)

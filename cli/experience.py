@@ -18,22 +18,44 @@ from .importing import reading
 from .memory_texts import counted
 from .model_options import (
     ApiBaseOption,
+    ConcurrencyOption,
     MaxCallsOption,
     MaxCostOption,
+    MaxTimeOption,
     MaxTokensOption,
     ModelOption,
+    RecordOption,
+    ReplayOption,
 )
 from .output import Output, clean
+from .problems import ASKING, refuse_missing, tell_problems
+from .progress import shown_progress
 from .settings import ConfigOption, FileArgument, JsonOption, QuietOption
-from .writers import make_writer
+from .signals import signals_of_this_command
+from .wiki import WikiOfRun, WikiOption, write_after_run
+from .writers import make_recordings, make_writer
 
 if TYPE_CHECKING:
-    from slowwave.consolidation.experience.run import Compressed, Compression
+    from slowwave.consolidation.experience.outcome import Compressed, Compression
 
 Action = Literal["add", "compress"]
+# What makes no sense without one of some others.
+_NEEDS: tuple[tuple[str, tuple[str, ...]], ...] = (
+    ("api_base", ("model",)),
+    ("record", ASKING),
+    ("ask", ASKING),
+    ("ask", ("dry_run",)),
+)
+_CODES = {
+    "done": Code.DONE,
+    "partial": Code.PARTLY,
+    "failed": Code.FAILED,
+    "interrupted": Code.INTERRUPTED,
+}
 
 
 def experience(
+    context: typer.Context,
     file: FileArgument,
     action: Annotated[Action, typer.Argument(help="Take traces in, or learn from them.")],
     source: Annotated[
@@ -56,17 +78,25 @@ def experience(
         ),
     ] = LEAST_COMPRESSION,
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="With compress: show it; no model is asked.")
+        bool, typer.Option("--dry-run", help="With compress: show it; the file is only read.")
+    ] = False,
+    ask: Annotated[
+        bool, typer.Option("--ask", help="With --dry-run: ask the model all the same.")
     ] = False,
     model: ModelOption = None,
     api_base: ApiBaseOption = None,
+    record: RecordOption = None,
+    replay: ReplayOption = None,
+    concurrency: ConcurrencyOption = 4,
     max_calls: MaxCallsOption = None,
     max_tokens: MaxTokensOption = None,
     max_cost: MaxCostOption = None,
+    max_time: MaxTimeOption = None,
     embedder: Annotated[
         str,
         typer.Option(metavar="NAME|PATH", help="A sentence-transformers model on this machine."),
     ] = DEFAULT_MODEL,
+    wiki: WikiOption = None,
     config: ConfigOption = None,
     json: JsonOption = False,
     quiet: QuietOption = False,
@@ -80,31 +110,38 @@ def experience(
     if (source is None) == (action == "add"):
         what = "needs the traces: a file, or -" if action == "add" else "takes no file of traces"
         raise typer.BadParameter(f"{action} {what}.")
+    refuse_missing(context, _NEEDS)
     output = Output(json, quiet)
     if action == "add" and source is not None:
         _add(file, source, tenant, output)
         return
-    from slowwave.consolidation.experience.run import compress_experiences
-    from slowwave.consolidation.model.writer import ModelWriter
+    from slowwave.consolidation.experience.run import ExperienceOptions, compress_experiences
 
-    writer = make_writer(
-        None if dry_run else model,
-        api_base,
-        "none",
-        1,
-        (max_calls, max_tokens, max_cost, None),
-        None,
-    )
-    done = compress_experiences(
-        file,
-        (tenant,),
-        SentenceEmbedder(embedder),
-        writer if isinstance(writer, ModelWriter) else None,
-        datetime.now(UTC),
-        min_ratio,
-        dry_run,
-    )
-    _tell(file, done, dry_run, output)
+    limits = (max_calls, max_tokens, max_cost, max_time)
+    recordings = make_recordings(record, replay, dry_run and not ask)
+    writer = make_writer(model, api_base, "none", concurrency, limits, recordings)
+    shown = {"tenant": [tenant], "embedder": embedder, "model": writer.model}
+    signals = signals_of_this_command()
+    signals.open()
+    with shown_progress(quiet) as progress:
+        done = compress_experiences(
+            file,
+            ExperienceOptions((tenant,), min_ratio, ask and dry_run, shown),
+            SentenceEmbedder(embedder),
+            writer,
+            datetime.now(UTC),
+            dry_run,
+            progress,
+            signals,
+        )
+    signals.close()
+    pages = write_after_run(None if dry_run else wiki, file, file)
+    _tell(file, done, dry_run, output, pages)
+    code: int = signals.code or _CODES[done.verdict]
+    wrong = sum(one.state in ("failed", "skipped") for one in done.tasks)
+    in_short = clean(f"{file}: the traces of {counted(wrong, 'task', 'tasks')} wait for a model.")
+    code = tell_problems(output, code, writer, recordings, done.broken_off, in_short)
+    raise typer.Exit(pages.tell(output, code))
 
 
 def _add(file: Path, source: Path, tenant: str, output: Output) -> None:
@@ -133,7 +170,7 @@ def _add(file: Path, source: Path, tenant: str, output: Output) -> None:
     )
 
 
-def _tell(file: Path, done: Compression, dry_run: bool, output: Output) -> None:
+def _tell(file: Path, done: Compression, dry_run: bool, output: Output, pages: WikiOfRun) -> None:
     from dataclasses import asdict
 
     output.result(
@@ -146,6 +183,7 @@ def _tell(file: Path, done: Compression, dry_run: bool, output: Output) -> None:
             "tasks": [_as_json(one) for one in done.tasks],
             "unreadable": done.unreadable,
             "model": asdict(done.usage),
+            **pages.as_json(),
         }
     )
     lines = [line for one in done.tasks for line in _lines(one)]
@@ -154,8 +192,6 @@ def _tell(file: Path, done: Compression, dry_run: bool, output: Output) -> None:
     output.show("\n".join(map(clean, lines)) or clean(f"{file}: no new traces: nothing to do."))
     if done.unreadable:
         output.note(clean(f"No traces any more, and left out: {', '.join(done.unreadable)}"))
-    if any(one.state in ("failed", "skipped") for one in done.tasks):
-        raise typer.Exit(Code.FAILED if done.run_id is None else Code.PARTLY)
 
 
 def _as_json(one: Compressed) -> dict[str, Any]:
@@ -170,6 +206,7 @@ def _as_json(one: Compressed) -> dict[str, Any]:
         "ratio": None if learned is None else learned.ratio,
         "text": None if learned is None else learned.text,
         "turned_down": () if learned is None else learned.turned_down,
+        "estimated_tokens": one.tokens,
     }
 
 
@@ -179,6 +216,8 @@ def _lines(one: Compressed) -> list[str]:
     told = learned is not None and bool(learned.decisions)
     ratio = f", {learned.ratio:g} times shorter" if learned is not None and told else ""
     lines = [f"{one.task.name}: {traces}{ratio}, {one.state}" + (f": {one.why}" if one.why else "")]
+    if one.tokens:
+        lines.append(f"  ? the model would be asked, some {one.tokens:,} tokens (--ask asks it)")
     if one.learned is not None and one.state in ("planned", "applied"):
         lines += [f"  {line}" for line in one.learned.text.split("\n")[1:]]
         lines += [f"  ! left out: {why}" for why in one.learned.turned_down]

@@ -19,6 +19,7 @@ from slowwave.consolidation.options import CycleOptions, Review
 from slowwave.consolidation.proposals import OPERATIONS
 from slowwave.consolidation.vectors.embedder import DEFAULT_MODEL
 
+from .databases import refuse_other_formats
 from .exits import Code
 from .fleet_account import account_as_json, account_as_text, refuse_metrics, write_metrics
 from .fleet_worker import prepare_worker, settings_of_workers, utc_now, writer_of
@@ -37,6 +38,7 @@ from .settings import (
     JsonOption,
     QuietOption,
     beside_source,
+    database_named,
     is_on_command_line,
 )
 from .signals import signals_of_this_command
@@ -69,7 +71,7 @@ def fleet_maintain(
         typer.Argument(
             metavar="SOURCE",
             help="A folder with memory files (*.db), a pattern in quotes, a list with a path a "
-            "line (- for stdin), or a bucket: s3://, gs:// or az://.",
+            "line (- for stdin), a bucket: s3://, gs:// or az://, or a database: postgresql://.",
             is_eager=True,
             callback=beside_source,
             show_default=False,
@@ -106,6 +108,10 @@ def fleet_maintain(
             "of the budget.",
         ),
     ] = "0/1",
+    format: Annotated[
+        str | None,
+        typer.Option(metavar="NAME", help="Of which format a database's memories are: langgraph."),
+    ] = None,
     receipts: Annotated[
         str | None,
         typer.Option(
@@ -171,7 +177,15 @@ def fleet_maintain(
     from slowwave.store.fleet.archive import Archive
     from slowwave.store.fleet.sources import source_of
 
-    found = source_of(source)
+    found = source_of(database_named(context, source) or source)
+    if found.database is not None and format is None:
+        raise typer.BadParameter("Say of which format the database's memories are: --format NAME.")
+    if found.database is None and is_on_command_line(context, "format"):
+        raise typer.BadParameter("--format goes with a database: in SOURCE lie memory files.")
+    if found.database is not None and format is not None:
+        refuse_other_formats(format)
+    if found.database is not None and receipts is None and not dry_run:
+        raise typer.BadParameter("Name a folder or a bucket for the receipts: --receipts WHERE.")
     began = datetime.now(UTC)
     where = receipts or found.receipts
     # Without pyarrow a dry run still tells what it would do, of all files.
@@ -197,6 +211,7 @@ def fleet_maintain(
         None if max_time is None else began + timedelta(seconds=max_time),
         utc_now,
         count,
+        database=found.database,
     )
     with TemporaryDirectory(prefix="slowwave-") as folder, settings_of_workers(count):
         orders = _with_owner(orders, Path(folder), count)
@@ -205,7 +220,7 @@ def fleet_maintain(
         aside = redirect_stdout(sys.stderr) if engine == "ray" else nullcontext()
         with shown_progress(quiet) as progress, aside:
             totals = fleet.night(began, progress, signals_of_this_command())
-    _tell(output, totals, source, None if dry_run else where, shard, engine, metrics)
+    _tell(output, totals, found.named, None if dry_run else where, shard, engine, metrics)
     raise typer.Exit(signals_of_this_command().code or _code(totals))
 
 

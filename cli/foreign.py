@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Annotated, TypeVar
 
 import typer
 
+from .databases import mirror_of_tenant
+
 if TYPE_CHECKING:
     from slowwave.consolidation.vectors.embedder import Embedder
     from slowwave.store.file import MemoryFile
@@ -81,10 +83,8 @@ class Place:
         if self.mirror is None:
             yield self.named
             return
-        self.mirror.refuse_read_only()
-        self.mirror.make()
-        self.mirror.settle(datetime.now(UTC))
-        yield self.mirror.state
+        with self.mirror.held(datetime.now(UTC)):
+            yield self.mirror.state
 
     def change(self, do: Callable[[MemoryFile], Done]) -> Done:
         """Do something to the memory file, and return what comes of it.
@@ -96,7 +96,7 @@ class Place:
         self.rehearse(do)
         with self.brought_up_to_date() as memory_file:
             done = _changed(memory_file, do)
-        self.write_back()
+            self.write_back()
         return done
 
     def rehearse(self, do: Callable[[MemoryFile], Done]) -> Done:
@@ -126,6 +126,11 @@ class Place:
     def dead_links(self) -> frozenset[str]:
         """Return what another agent's file links to and does not have."""
         return frozenset() if self.mirror is None else self.mirror.format.dead_links(self.named)
+
+    @property
+    def outlives_a_failed_write(self) -> bool:
+        """Whether the next run writes what this one could not write back."""
+        return self.mirror is None or self.mirror.outlives_a_failed_write
 
     def write_back(self) -> dict[str, str]:
         """Write what became of a mirror; say of proposals that are stale by now why, by their keys.
@@ -178,8 +183,12 @@ def place_of(
 def _place_of(file: Path, format: str | None, state: Path | None, writes: bool) -> Place:
     from slowwave.store.formats.registry import format_named, recognised
     from slowwave.store.mirror.mirror import Mirror, mirrored_format, state_beside
+    from slowwave.store.postgres.url import DatabaseUrl
     from slowwave.store.validate import is_of_another_program
 
+    if isinstance(file, DatabaseUrl):
+        tenant = mirror_of_tenant(file, format, state, writes)
+        return Place(tenant.path, tenant)
     if format is None and state is None and not is_of_another_program(file):
         return Place(file, None)  # the store says what is wrong with it, if anything is
     state = state or state_beside(file)

@@ -32,7 +32,7 @@ class ClosedGate:
 class Gates:
     """What has to hold for a run to begin."""
 
-    # Where it says that nothing is to be done; None: it is switched on.
+    # Where the kill switch was set, in words; None: it was not.
     switched_off_by: str | None = None
     min_interval: timedelta | None = None
     min_new: int | None = None
@@ -70,7 +70,7 @@ class Gates:
         if last is None:
             return None
         since = now - datetime.fromisoformat(last)
-        # A run of the future is of a clock that was wrong: it must not close the gate for good.
+        # A run dated in the future comes from a wrong clock: it must not close the gate for good.
         if not timedelta(0) <= since < needed:
             return None
         hours = round(since / _HOUR, 2)

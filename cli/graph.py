@@ -1,4 +1,4 @@
-"""A lineage as text that Graphviz or Mermaid draw; no memory can be more than a label in it."""
+"""A lineage for Graphviz or Mermaid, in which the text of a memory is only a label."""
 
 from __future__ import annotations
 

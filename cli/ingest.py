@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -15,10 +16,12 @@ from slowwave.consolidation.ingest.options import (
     DEFAULT_DAYS,
     MAX_FACTS,
     MAX_FACTS_DISTILLED,
+    MOST_DAYS,
     IngestOptions,
 )
 from slowwave.consolidation.vectors.embedder import DEFAULT_MODEL, SentenceEmbedder
 from slowwave.store.records import Kind
+from slowwave.store.validate import is_database
 
 from .conversation_files import read_files
 from .exits import Code
@@ -35,6 +38,7 @@ from .model_options import (
     ReplayOption,
 )
 from .output import Output
+from .problems import ASKING, refuse_missing, tell_problems
 from .progress import shown_progress
 from .settings import (
     ConfigOption,
@@ -46,6 +50,7 @@ from .settings import (
 )
 from .signals import signals_of_this_command
 from .watching import watch_logs
+from .wiki import WikiOption, write_after_run
 from .writers import make_recordings, make_writer
 
 if TYPE_CHECKING:
@@ -54,12 +59,11 @@ if TYPE_CHECKING:
     from slowwave.consolidation.writing.writer import Writer
     from slowwave.store.conversations.messages import Conversation
 
-_ASKING = ("model", "replay")
 # What makes no sense without one of some others.
 _NEEDS: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("api_base", ("model",)),
-    ("record", _ASKING),
-    ("ask", _ASKING),
+    ("record", ASKING),
+    ("ask", ASKING),
     ("ask", ("dry_run",)),
 )
 _DAYS = ", ".join(f"{kind}={days}" for kind, days in DEFAULT_DAYS.items())
@@ -179,6 +183,7 @@ def ingest(
     max_tokens: MaxTokensOption = None,
     max_cost: MaxCostOption = None,
     max_time: MaxTimeOption = None,
+    wiki: WikiOption = None,
     config: ConfigOption = None,
     json: JsonOption = False,
     quiet: QuietOption = False,
@@ -188,6 +193,7 @@ def ingest(
     With a model, each memory must stand in the words that it quotes; without one, sentences that
     state facts, preferences or instructions are kept. What a model could not read waits in FILE.
     """
+    _refuse_databases(file, conversations or ())
     refuse_foreign(file)
     _refuse_what_does_not_go(context, bool(conversations))
     if conversations or dry_run:
@@ -212,7 +218,7 @@ def ingest(
     )
     sitting = _Sitting(
         file, options, SentenceEmbedder(embedder), writer_of, recordings, dry_run,
-        Output(json, quiet),
+        None if dry_run else wiki, Output(json, quiet),
     )  # fmt: skip
     if watch is not None:
         watch_logs(watch, interval, from_format, sitting.on, sitting.output)
@@ -230,6 +236,8 @@ class _Sitting:
     writer: Callable[[], Writer]
     recordings: Recordings | None
     dry_run: bool
+    # Where the file is written out as a wiki afterwards.
+    wiki: Path | None
     output: Output
 
     def on(self, conversations: Sequence[Conversation]) -> int:
@@ -238,9 +246,11 @@ class _Sitting:
         signals.open()
         outcome = self._ingested(conversations, writer)
         signals.close()
+        pages = write_after_run(self.wiki, self.file, self.file)
         self.output.result(
             {"command": "ingest", "file": str(self.file), "dry_run": self.dry_run}
             | as_json(outcome, writer)
+            | pages.as_json()
         )
         self.output.show(*as_text(outcome, self.file, self.dry_run, writer))
         code: int = (
@@ -251,7 +261,7 @@ class _Sitting:
                 "interrupted": Code.INTERRUPTED,
             }[outcome.verdict]
         )
-        return self._with_problems(outcome, writer, code)
+        return pages.tell(self.output, self._with_problems(outcome, writer, code))
 
     def _ingested(self, conversations: Sequence[Conversation], writer: Writer) -> Ingested:
         from slowwave.consolidation.ingest.ingest import ingest as run_ingest
@@ -271,35 +281,35 @@ class _Sitting:
 
     def _with_problems(self, outcome: Ingested, writer: Writer, code: int) -> int:
         """Report on stderr what went wrong, and return the exit code."""
-        if self.recordings is not None and self.recordings.problem is not None:
-            code = code or Code.PARTLY
-            self.output.error(
-                self.recordings.problem, "The answers are kept in the memory file.", code
-            )
-        if outcome.broken_off is not None:
-            self.output.error(outcome.broken_off.message, outcome.broken_off.hint, code)
-        elif writer.refused is not None:
-            self.output.error(f"The model refuses every call: {writer.refused}", "", code)
-        elif code == Code.PARTLY and self.output.quiet:
-            failed = len([one for one in outcome.unread if one.state != "planned"])
-            raw = len(outcome.of("raw"))
-            self.output.error(
-                f"{self.file}: {failed} parts of conversations wait for a model, {raw} answers "
-                "could not be read.",
-                "'slowwave log' shows the run.",
-                code,
-            )
-        return code
+        failed = len([one for one in outcome.unread if one.state != "planned"])
+        in_short = (
+            f"{self.file}: {failed} parts of conversations wait for a model, "
+            f"{len(outcome.of('raw'))} answers could not be read."
+        )
+        return tell_problems(
+            self.output, code, writer, self.recordings, outcome.broken_off, in_short
+        )
+
+
+def _refuse_databases(file: Path, conversations: Sequence[Path]) -> None:
+    """Refuse a database in place of a conversation: FILE may stand in the wrong place."""
+    for one in conversations:
+        if not is_database(one):
+            continue
+        if is_database(file):
+            raise typer.BadParameter(f"{one} is a database, and no conversation.")
+        others = [file, *(other for other in conversations if other != one)]
+        named = " ".join(shlex.quote(str(path)) for path in (one, *others))
+        raise typer.BadParameter(
+            f"{one} is a database, and {file} is none. The memory file comes first: "
+            f"slowwave ingest {named}"
+        )
 
 
 def _refuse_what_does_not_go(context: typer.Context, has_conversations: bool) -> None:
-    given = {name for name, value in context.params.items() if value not in (None, False)}
-    for one, others in _NEEDS:
-        if is_on_command_line(context, one) and given.isdisjoint(others):
-            named = " or ".join(f"--{other.replace('_', '-')}" for other in others)
-            raise typer.BadParameter(f"--{one.replace('_', '-')} goes with {named}.")
-    is_watching = is_on_command_line(context, "watch")
-    if is_watching and (has_conversations or "dry_run" in given):
+    refuse_missing(context, _NEEDS)
+    is_dry = bool(context.params["dry_run"])
+    if is_on_command_line(context, "watch") and (has_conversations or is_dry):
         other = "conversations beside it" if has_conversations else "--dry-run"
         raise typer.BadParameter(f"--watch does not go with {other}.")
 
@@ -319,10 +329,8 @@ def _days(stated: Sequence[str] | None) -> dict[str, int | None]:
 
 
 def _whole_days(number: str) -> int:
-    # Later than this no date is written with four figures.
-    most = 365 * 1_000
-    if not 1 <= int(number) <= most:
-        raise typer.BadParameter(f"--ttl takes 1 to {most} days, not {number}.")
+    if not 1 <= int(number) <= MOST_DAYS:
+        raise typer.BadParameter(f"--ttl takes 1 to {MOST_DAYS} days, not {number}.")
     return int(number)
 
 

@@ -9,8 +9,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from slowwave.consolidation.running.kept import DECIDED, KEPT, kept_of
+from slowwave.consolidation.running.kept import KEPT, kept_of
+from slowwave.consolidation.text.token_count import count_tokens
 from slowwave.store.ageing import PHASE, STATUS_AFTER
+from slowwave.store.ledger import DECIDED
 from slowwave.store.purge import OPTION
 
 from .blocks import LEGEND, ProposalBlock, joined
@@ -188,7 +190,7 @@ def _block(
         one.operation,
         one.key,
         one.state,
-        one.reason,
+        f"{one.reason}{_tokens(one, changes, memories)}",
         [
             (each in gone, dated(memories.get(each)))
             for each in in_time(one.sources, memories)
@@ -199,3 +201,15 @@ def _block(
         stands if waits or one.state == "applied" else None,
         claims,
     )
+
+
+def _tokens(one: Decision, changes: Sequence[TextChange], memories: dict[str, ShownMemory]) -> str:
+    """Return the tokens of an applied proposal's texts, before and after."""
+    if one.state != "applied":
+        return ""
+    changed = [each for each in changes if each.proposal == one.key]
+    same = set(one.sources) - {each.memory for each in changed}
+    rest = sum(count_tokens(memories[each].content) for each in same & memories.keys())
+    before = rest + sum(count_tokens(each.before or "") for each in changed)
+    after = rest + sum(count_tokens(each.after or "") for each in changed)
+    return f"; {before:,} -> {after:,} tokens"

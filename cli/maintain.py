@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
@@ -20,6 +19,13 @@ from .exits import Code
 from .foreign import FormatOption, StateOption, place_of
 from .gates import Gates
 from .log_lines import LogFormat, log_lines
+from .maintain_usage import (
+    idle_options,
+    phases_of,
+    refuse_report,
+    refuse_unasked_guard,
+    refuse_what_lacks,
+)
 from .metrics import refuse_unwritable_metrics
 from .model_options import (
     ApiBaseOption,
@@ -35,8 +41,7 @@ from .model_options import (
 )
 from .night import Night
 from .output import Output
-from .report_file import refuse_unwritable
-from .run_report import is_page
+from .recall_guard import guard_of
 from .settings import (
     ConfigOption,
     EmbedderOption,
@@ -49,37 +54,8 @@ from .settings import (
     source_of,
 )
 from .watch import Watch
+from .wiki import WikiOption, write_after_change
 from .writers import make_recordings, make_writer, operations_of
-
-if TYPE_CHECKING:
-    from slowwave.consolidation.evaluation.guarded_night import RecallGuard
-
-
-# What makes no sense without one of some others, and what only has no effect then: it may stand in
-# a config file for other runs.
-_ASKING = ("model", "replay")
-_NEEDS: tuple[tuple[str, tuple[str, ...]], ...] = (
-    ("api_base", ("model",)),
-    ("checker", _ASKING),
-    ("record", _ASKING),
-    ("ask", _ASKING),
-    ("plan_out", ("dry_run",)),
-)
-# Options with another name on the command line than in a config file, where other commands have
-# one of that name.
-_OTHER_NAMES = {"all_phases": "--all", "max_active": "--limit"}
-# The same, but a config file for dry runs may have them together with --no-dry-run.
-_NEEDS_DRY_RUN = ("ask", "exit_code")
-_IDLE_WITHOUT: dict[str, tuple[str, ...]] = {
-    **dict.fromkeys(("concurrency", "max_calls", "max_tokens", "max_cost", "max_time"), _ASKING),
-    "keep_backups": ("backup",),
-    "retain": ("expire",),
-    "guard": ("consolidate",),
-    "guard_limit": ("guard",),
-    "review": ("consolidate",),
-    "reconsider": ("consolidate",),
-    "full": ("consolidate",),
-}
 
 
 def maintain(
@@ -238,13 +214,7 @@ def maintain(
             help="Write what it did, or would do, as a page (.html) or as Markdown (.md).",
         ),
     ] = None,
-    wiki: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="DIR",
-            help="Afterwards, write the file out as Markdown pages, as 'slowwave export --wiki'.",
-        ),
-    ] = None,
+    wiki: WikiOption = None,
     log_format: Annotated[
         LogFormat,
         typer.Option(
@@ -283,23 +253,16 @@ def maintain(
         raise typer.BadParameter("Name the memory file, or set SLOWWAVE_FILE.")
     # A number in a config file is for --all: by itself it archives nothing.
     limits_by_itself = max_active is not None and is_on_command_line(context, "max_active")
-    phases = _phases(all_phases, consolidate, expire, decay, purge)
+    phases = phases_of(all_phases, consolidate, expire, decay, purge)
     if not phases and not limits_by_itself:
         raise typer.BadParameter(
             "Say what is to be done: --consolidate, --expire, --decay, --limit N, --purge or --all."
         )
     given = {name for name, value in context.params.items() if value not in (None, False)} | phases
     consolidate = "consolidate" in phases
-    needs = [
-        *_NEEDS,
-        *((one, ("dry_run",)) for one in _NEEDS_DRY_RUN if is_on_command_line(context, one)),
-    ]
-    for one, others in needs:
-        if one in given and given.isdisjoint(others):
-            raise typer.BadParameter(f"{_spelled(one)} goes with {_any_of(others)}.")
-    if guard is not None and dry_run and not ask and not given.isdisjoint(_ASKING):
-        raise typer.BadParameter("In a dry run --guard goes with --ask: what is measured is asked.")
-    _refuse_report(report, files)
+    refuse_what_lacks(context, given)
+    refuse_unasked_guard(given)
+    refuse_report(report, files)
     if wiki is not None and len(files) > 1:
         raise typer.BadParameter("--wiki is of one file: name one, or run each by itself.")
     if metrics_file is not None and not dry_run:
@@ -312,9 +275,8 @@ def maintain(
         refuse_to_ask(given, len(files), log_format)
         review = "always"  # until the person has answered
     output = Output(json, quiet)
-    for one, others in _IDLE_WITHOUT.items():
-        if is_on_command_line(context, one) and given.isdisjoint(others):
-            output.note(f"{_spelled(one)} has no effect without {_any_of(others)}.")
+    for said in idle_options(context, given):
+        output.note(said)
 
     limits = (max_calls, max_tokens, max_cost, max_time)
     recordings = make_recordings(record, replay, dry_run and not ask)
@@ -347,12 +309,13 @@ def maintain(
         dry_run,
         exit_code,
         verbose,
-        _guard(guard, guard_limit) if consolidate else None,
+        guard_of(guard, guard_limit) if consolidate else None,
         report,
         # The questions show what a report would.
         Output(json, quiet or interactive),
         plan_out,
-        wiki,
+        # What a person answers is to be in it.
+        None if interactive else wiki,
         Gates(
             None if enabled else source_of(context, "enabled"),
             duration_of(min_interval),
@@ -370,41 +333,5 @@ def maintain(
         from .asking import ask_each
 
         code = max(code, ask_each(places[0], SentenceEmbedder(embedder), output))
+        code = write_after_change(wiki, places[0]).tell(output, code)
     raise typer.Exit(code)
-
-
-def _phases(
-    all_phases: bool, consolidate: bool, expire: bool, decay: bool, purge: bool
-) -> frozenset[str]:
-    """Return the phases that are wanted, but for the limit, which is a number."""
-    wanted = {"consolidate": consolidate, "expire": expire, "decay": decay, "purge": purge}
-    return frozenset(name for name, chosen in wanted.items() if chosen or all_phases)
-
-
-def _guard(questions: str | None, limit: float) -> RecallGuard | None:
-    if questions in (None, "none"):
-        return None
-    from slowwave.consolidation.evaluation.guarded_night import RecallGuard
-    from slowwave.consolidation.evaluation.questions import read_questions
-
-    return RecallGuard(None if questions == "self" else read_questions(Path(questions)), limit)
-
-
-def _refuse_report(report: Path | None, files: Sequence[Path]) -> None:
-    """Refuse a report that could not be written, before a night is spent on it."""
-    if report is None:
-        return
-    if len(files) > 1:
-        raise typer.BadParameter("--report is of one file: name one, or run each by itself.")
-    is_page(report)
-    refuse_unwritable(report)
-
-
-def _spelled(option: str) -> str:
-    if option in _OTHER_NAMES:
-        return _OTHER_NAMES[option]
-    return f"--{option.replace('_', '-')}"
-
-
-def _any_of(options: Sequence[str]) -> str:
-    return " or ".join(map(_spelled, options))

@@ -7,14 +7,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from .account import Item
+from .account import ShownProposal
 from .memory_texts import MemoryTexts, day_of
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-# So many points a browser draws at once, and a person can tell apart.
+# As many points as a browser draws at once and a person can tell apart.
 MOST_POINTS = 2_000
 # The size of the drawing, without its margin.
 WIDTH, HEIGHT, MARGIN = 1_000, 560, 20
@@ -56,13 +56,13 @@ class Map:
     memories: int
 
 
-def draw_map(memory_file: Path, model: str, items: Sequence[Item]) -> Map | None:
+def draw_map(memory_file: Path, model: str, items: Sequence[ShownProposal]) -> Map | None:
     """Return the map of what a run met and made; None where the file has no vectors yet.
 
     Of more memories than can be drawn, one in so many is, besides those that changed.
     """
     from slowwave.store.file import open_reading
-    from slowwave.store.vectors import dimensions_of, read_vectors_of, with_vectors
+    from slowwave.store.vectors import dimensions_of, is_sound, read_vectors_of, with_vectors
 
     standing = [one for one in items if one.stands]
     with open_reading(memory_file) as file:
@@ -73,7 +73,8 @@ def draw_map(memory_file: Path, model: str, items: Sequence[Item]) -> Map | None
         active = with_vectors(file, model)
         touched = sorted({each for one in standing for each in _memories_of(one)})
         chosen = _sampled(touched, active)
-        blobs = read_vectors_of(file, model, chosen)
+        kept = read_vectors_of(file, model, chosen)
+        blobs = {one: blob for one, _, blob in kept if is_sound(blob)}
     size = max(map(len, blobs.values()), default=0)
     places = _flat({one: blob for one, blob in blobs.items() if len(blob) == size})
     titles = _titles(memory_file, list(places))
@@ -81,7 +82,7 @@ def draw_map(memory_file: Path, model: str, items: Sequence[Item]) -> Map | None
     return Map(dots, _threads(standing, places), len({*active, *touched}))
 
 
-def _memories_of(item: Item) -> list[str]:
+def _memories_of(item: ShownProposal) -> list[str]:
     return [*(one.id for one in item.sources), *([item.made] if item.made else [])]
 
 
@@ -137,7 +138,7 @@ def _titles(memory_file: Path, ids: Sequence[str]) -> dict[str, str]:
     }
 
 
-def _colours(items: Sequence[Item]) -> dict[str, int]:
+def _colours(items: Sequence[ShownProposal]) -> dict[str, int]:
     """Return the colour of each memory that a proposal is about; the first of several counts."""
     found: dict[str, int] = {}
     for number, item in enumerate(items):
@@ -147,7 +148,7 @@ def _colours(items: Sequence[Item]) -> dict[str, int]:
 
 
 def _dots(
-    items: Sequence[Item],
+    items: Sequence[ShownProposal],
     places: Mapping[str, tuple[float, float]],
     titles: Mapping[str, str],
     active: set[str],
@@ -170,7 +171,7 @@ def _dots(
 
 
 def _threads(
-    items: Sequence[Item], places: Mapping[str, tuple[float, float]]
+    items: Sequence[ShownProposal], places: Mapping[str, tuple[float, float]]
 ) -> tuple[Thread, ...]:
     return tuple(
         Thread(*places[said.id], *places[item.made], number % COLOURS)

@@ -10,7 +10,7 @@ import re
 import textwrap
 from collections.abc import Iterable, Iterator, Sequence
 
-from .account import Account, Item, Pairs, Said
+from .account import Account, Pairs, ShownProposal, ShownSource
 from .memory_texts import counted
 from .output import clean
 from .report_file import MARK
@@ -85,7 +85,7 @@ def _proposals(account: Account) -> Iterator[str]:
         yield f"The first {shown} of {account.proposals:,}; all of them with `slowwave log`."
 
 
-def _proposal(item: Item) -> Iterator[str]:
+def _proposal(item: ShownProposal) -> Iterator[str]:
     """Yield what is kept, what goes and what stands then, as a diff shows it."""
     tenant = "" if item.tenant == "default" else f", tenant {item.tenant}"
     yield clean(f"@@ {item.operation} ({item.state}{tenant}) @@")
@@ -114,7 +114,7 @@ def _pairs(title: str, pairs: Pairs) -> Iterator[str]:
         yield f"The first {_MOST_PAIRS} of {pairs.count:,}."
 
 
-def _dated(said: Said) -> str:
+def _dated(said: ShownSource) -> str:
     return f"{said.day}  {said.text}".strip()
 
 

@@ -117,7 +117,7 @@ def mcp(
     _refuse_open_door(http, host, token)
     refuse_foreign(file)
     try:
-        from .mcp_tools import make_server
+        from .mcp_offer import make_server
     except ModuleNotFoundError as error:
         if (error.name or "").partition(".")[0] not in ("mcp", "mcp_types"):
             raise

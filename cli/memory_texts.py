@@ -33,7 +33,7 @@ class ShownMemory:
 
 @dataclass(frozen=True)
 class MemoryTexts:
-    """Tells what memories say."""
+    """Reads the texts of memories from a file."""
 
     path: Path
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import partial
@@ -17,7 +17,7 @@ from slowwave.store.errors import StoreError
 
 from .exits import Code, code_of
 from .gates import ClosedGate, Gates
-from .memory_texts import MemoryTexts, memories_of
+from .memory_texts import MemoryTexts, counted, memories_of
 from .output import Output, clean
 from .progress import shown_progress
 from .recall_guard import guard_as_json, guard_as_text
@@ -26,7 +26,7 @@ from .report_file import write_report
 from .signals import signals_of_this_command
 from .watch import Watch
 from .ways import ways_as_json
-from .wiki import tell_wiki, wiki_as_json, write_out
+from .wiki import write_after_run
 
 if TYPE_CHECKING:
     from slowwave.consolidation.evaluation.guarded_night import RecallGuard, Verdict
@@ -38,7 +38,6 @@ if TYPE_CHECKING:
     from slowwave.consolidation.writing.writer import Writer
 
     from .foreign import Place
-    from .wiki_folder import Written
 
 # What can be done in a file that takes no new texts.
 _WITHOUT_A_NEW_TEXT: frozenset[Operation] = frozenset({"merge"})
@@ -148,29 +147,32 @@ class Night:
             signals.close()
             unwritten: StoreError | None = None
             unreported: StoreError | None = None
+            wiki_folder = None if self.dry_run else self.wiki
             if not self.dry_run:
                 try:
+                    from slowwave.consolidation.running.outcome import without_stale
+
                     stale, tenants = place.write_back(), self.options.tenants
-                    outcome = _without_stale(outcome, stale, memory_file, tenants)
+                    outcome = without_stale(outcome, stale, memory_file, tenants)
                 except StoreError as error:
+                    if not place.outlives_a_failed_write:
+                        raise
                     unwritten = error
             found: dict[str, Any] = {}
             if self.plan_out is not None:
                 self._write_plan(self.plan_out, memory_file, outcome, writer)
-            written: Written | None = None
             with signals.limited():
                 self.watch.came_of_it(place.named, outcome, partial(_waiting, memory_file))
                 try:
                     self._report(outcome, memory_file, place.named, writer)
-                    written = self._write_wiki(memory_file, place.named)
                 except StoreError as error:
                     unreported = error
+                pages = write_after_run(wiki_folder, memory_file, place.named)
                 if self.output.json:
                     found = as_json(outcome, str(place.named), self.dry_run, writer)
                     found["ways"] = ways_as_json(outcome, MemoryTexts(memory_file))
                     found |= budget_as_json(full, place.budget()) | guard_as_json(verdict)
-                    if written is not None and self.wiki is not None:
-                        found["wiki"] = wiki_as_json(self.wiki, written)
+                    found |= pages.as_json()
                 elif not self.output.quiet:
                     memory_texts = MemoryTexts(memory_file)
                     told = outcome, place.named, self.dry_run, writer, memory_texts, self.verbose
@@ -179,12 +181,11 @@ class Night:
                         *budget_as_text(full, place.budget()),
                         *guard_as_text(verdict),
                     )
-                if written is not None and self.wiki is not None:
-                    tell_wiki(self.output, self.wiki, written)
         code = signals.code or _code(outcome, self.dry_run and self.tells_work)
         if unreported is not None:
             code = code if code not in (Code.DONE, Code.WORK_TO_DO) else Code.PARTLY
             self.output.error(unreported.message, unreported.hint, code)
+        code = pages.tell(self.output, code)
         if unwritten is not None:
             code = code or Code.PARTLY
             self.output.error(unwritten.message, "The next run writes it.", code)
@@ -214,12 +215,6 @@ class Night:
             self.embedder.name,
         )
         write_report(self.report, report_of(account, self.report, memory_file), named)
-
-    def _write_wiki(self, memory_file: Path, named: Path) -> Written | None:
-        """Write the file out as a wiki, if that is wanted. Raises `StoreError`."""
-        if self.wiki is None or self.dry_run:
-            return None
-        return write_out(memory_file, self.wiki, named)
 
     def _options_for(self, place: Place) -> CycleOptions:
         """Return what may be done to a file, and say so where that is less than was asked for."""
@@ -304,28 +299,6 @@ def _waiting(memory_file: Path) -> int:
         return len(read_waiting(file))
 
 
-def _without_stale(
-    outcome: Outcome, stale: Mapping[str, str], memory_file: Path, tenants: Sequence[str]
-) -> Outcome:
-    """Return an outcome without what was taken back when another agent's file was written.
-
-    stale: why, by the keys of the proposals.
-    """
-    if not stale:
-        return outcome
-    from slowwave.consolidation.text.token_count import count_tokens
-    from slowwave.store.file import open_reading
-    from slowwave.store.memories import consolidated_tenants, count_memories
-
-    results = [
-        replace(one, state="stale", why=stale[one.proposal.id]) if one.proposal.id in stale else one
-        for one in outcome.results
-    ]
-    with open_reading(memory_file) as file:
-        after = count_memories(file, consolidated_tenants(file, tenants), count_tokens)
-    return replace(outcome, results=tuple(results), after=after)
-
-
 def _code(outcome: Outcome, tells_work: bool) -> Code:
     from slowwave.consolidation.running.outcome import verdict
 
@@ -349,14 +322,19 @@ def _what_went_wrong(file: Path, outcome: Outcome) -> tuple[str, str]:
         if any(one.state == state for one in wrong)
     ]
     if unanswered:
-        counts.append(f"{len(unanswered)} questions not answered")
+        counts.append(f"{counted(len(unanswered), 'question', 'questions')} not answered")
+    taken_up = outcome.taken_up
+    if taken_up.unread:
+        counts.append(f"{taken_up.unread} parts of conversations wait on")
+    if raw := taken_up.states.get("raw"):
+        counts.append(f"{raw} answers about conversations could not be read")
     if outcome.purged.why:
         counts.append("not all purged")
     aged = [one.why for one in outcome.aged if one.why]
     if aged:
         counts.append("not all expired or archived")
     whys = [*(one.why for one in unanswered), *(one.why for one in wrong), outcome.purged.why]
-    whys += aged
+    whys += [*aged, taken_up.why]
     why = next((one for one in whys if one), "")
     first = f", first: {why.rstrip('.')}." if why else "."
     more = f"See: slowwave log {shlex.quote(str(file))} {outcome.run_id}" if outcome.run_id else ""

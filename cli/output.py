@@ -83,7 +83,7 @@ _STDOUT: ContextVar[Stdout] = ContextVar("stdout")
 
 @contextmanager
 def stdout_of_this_command() -> Iterator[Stdout]:
-    """Provide what knows whether the words of the command that runs in the block got out."""
+    """Provide a record of whether the output of the command in the block was written."""
     token = _STDOUT.set(Stdout())
     try:
         yield _STDOUT.get()
@@ -159,7 +159,7 @@ class Output:
             lines = [jsonlib.dumps(value, ensure_ascii=True)]
         else:
             lines = [f"Error: {clean(message)}"]
-            if len(obstacles) > 1:  # of one, the message speaks
+            if len(obstacles) > 1:  # the message names it if there is only one
                 lines += [f"- {clean(one.why)}" for one in obstacles[:_SHOWN_FIRST]]
             if len(obstacles) > _SHOWN_FIRST:
                 more = len(obstacles) - _SHOWN_FIRST

@@ -1,4 +1,4 @@
-"""A report as one HTML page that needs nothing else, and in which no memory can do anything."""
+"""A report as one HTML page without other files, in which the text of a memory is only text."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any
 
 from slowwave.store.records import LAYERS
 
-from .account import Account, Item
+from .account import Account, ShownProposal
 from .account_reading import MOST_ITEMS, MOST_PAIRS
 from .curve import draw_curve
 from .differences import mark_differences
@@ -99,7 +99,7 @@ def _change(before: int, after: int) -> str:
     return f"{round(100 * (after - before) / before):+d} %"
 
 
-def _marked(item: Item) -> dict[str, Any]:
+def _marked(item: ShownProposal) -> dict[str, Any]:
     """Return a proposal with its differences marked: what goes without a trace, what is new."""
     result = item.result or ""
     texts = [_lines(one.text) for one in item.sources]

@@ -37,7 +37,7 @@ def shown_progress(quiet: bool) -> Iterator[Progress]:
 
 
 # What is being waited for, in words.
-_STAGES = {
+STAGES = {
     "importing": "reading lines",
     "embedding": "computing vectors",
     "comparing": "looking for neighbours",
@@ -58,7 +58,7 @@ class _Shown(Progress):
     def stage(self, name: str, done: int, total: int) -> None:
         """Show it as one bar a stage; without a total the bar only moves."""
         if name not in self._tasks:
-            self._tasks[name] = self._bars.add_task(_STAGES[name])
+            self._tasks[name] = self._bars.add_task(STAGES[name])
         self._bars.update(self._tasks[name], completed=done, total=total or None)
 
 

@@ -29,7 +29,7 @@ from .settings import (
 )
 
 if TYPE_CHECKING:
-    from slowwave.consolidation.recall.block import Block
+    from slowwave.consolidation.recall.block import ContextBlock
     from slowwave.consolidation.recall.hit import Hit
 
 _BlockFormat = Literal["text", "json", "messages"]
@@ -216,7 +216,7 @@ def _nth(number: int) -> str:
     return f"{number}{'th' if number % 100 in (11, 12, 13) else ending}"
 
 
-def _block_as_json(block: Block) -> dict[str, Any]:
+def _block_as_json(block: ContextBlock) -> dict[str, Any]:
     return {
         "text": block.text,
         "tokens": block.tokens,
@@ -235,7 +235,7 @@ def _block_as_json(block: Block) -> dict[str, Any]:
     }
 
 
-def _show_block(block: Block, as_what: _BlockFormat, output: Output) -> None:
+def _show_block(block: ContextBlock, as_what: _BlockFormat, output: Output) -> None:
     """Write the block for whatever builds the prompt: the result, whatever its form."""
     if block.suspicious:
         left_out = len(block.suspicious)

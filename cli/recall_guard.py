@@ -1,14 +1,25 @@
-"""What the guard of recall found, for people and for programs."""
+"""The guard of recall: what is asked for, and what it found, for people and for programs."""
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from .memory_texts import counted
 from .output import clean
 
 if TYPE_CHECKING:
-    from slowwave.consolidation.evaluation.guarded_night import Verdict
+    from slowwave.consolidation.evaluation.guarded_night import RecallGuard, Verdict
+
+
+def guard_of(questions: str | None, limit: float) -> RecallGuard | None:
+    """Return what --guard asks for; None where it asks for nothing. Raises `QuestionsError`."""
+    if questions in (None, "none"):
+        return None
+    from slowwave.consolidation.evaluation.guarded_night import RecallGuard
+    from slowwave.consolidation.evaluation.questions import read_questions
+
+    return RecallGuard(None if questions == "self" else read_questions(Path(questions)), limit)
 
 
 def guard_as_json(verdict: Verdict | None) -> dict[str, Any]:

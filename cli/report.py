@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -21,8 +21,19 @@ from .leftovers import (
     undecided_as_json,
     undecided_as_text,
 )
-from .memory_texts import MemoryTexts, ShownMemory, counted, dated, in_time, memories_of
-from .output import clean, shortened
+from .memory_texts import (
+    MemoryTexts,
+    ShownMemory,
+    counted,
+    dated,
+    in_time,
+    memories_of,
+    shortened_for_stdout,
+)
+from .output import clean
+from .purge_report import purged_as_json, purged_as_text, staying_as_text
+from .questions_report import question_as_json, questions_as_text
+from .taken_up import taken_up_as_json, taken_up_as_text
 from .waiting import set_aside_as_text
 from .ways import dense_as_text
 
@@ -31,24 +42,14 @@ if TYPE_CHECKING:
     from rich.table import Table
     from rich.text import Text
 
-    from slowwave.consolidation.proposals import AskedWindow, Plan, Result, Suspicion, TooLong
+    from slowwave.consolidation.proposals import Plan, Result, Suspicion, TooLong
     from slowwave.consolidation.running.outcome import Outcome
-    from slowwave.consolidation.running.purge import Purged
     from slowwave.consolidation.writing.writer import Writer
     from slowwave.store.formats.base import Budget
     from slowwave.store.memories import Counts
 
 _MOST_SUSPICIOUS = 5
-# Reasons for which groups of a model's were turned down.
-_MOST_TURNED_DOWN = 5
-# What keeps a memory from being purged.
-_NEEDED = {
-    "lineage": "by lineage",
-    "review": "by a review",
-    "undo": "to undo a run",
-    "pinned": "since pinned",
-}
-# So many characters of what such a memory says.
+# So many characters of what such a memory says are shown on a terminal.
 _MOST_SAID = 100
 
 
@@ -69,19 +70,14 @@ def as_json(outcome: Outcome, file: str, dry_run: bool, writer: Writer) -> dict[
         # There may be a hundred thousand of them, and nothing in them is to be copied.
         "refused": list(map(vars, outcome.plan.refused)),
         "conflicts": conflicts_as_json(outcome.conflicts),
-        "questions": [_question(one) for one in outcome.asked],
+        "questions": [question_as_json(one) for one in outcome.asked],
         "suspicious": list(map(vars, outcome.plan.suspicious)),
         "too_long": list(map(vars, outcome.plan.too_long)),
         "damaged": outcome.plan.damaged,
         "set_aside": list(map(vars, outcome.set_aside)),
+        "conversations": taken_up_as_json(outcome.taken_up),
         **aged_as_json(outcome),
-        "purged": outcome.purged.ids,
-        # Until version 9 of the schema neighbours of active memories were kept, too.
-        "kept": {**asdict(outcome.purged.kept), "neighbours": 0},
-        "staying": [
-            {"id": one, "why": _NEEDED[why]} for one, why in outcome.purged.staying.items()
-        ],
-        "purge": {"run": outcome.purged.run_id, "why": outcome.purged.why},
+        **purged_as_json(outcome.purged),
         "backup": None if outcome.backup is None else str(outcome.backup),
         "model": {
             "writer": writer.name,
@@ -103,13 +99,14 @@ def as_text(
     """Return an outcome for people: what it is worth, what was done and why, and what is left."""
     plan = outcome.plan
     parts: list[RenderableType] = [_headline(outcome, file, dry_run)]
-    if outcome.results or _has_aged(outcome):
+    if outcome.results or _has_other_changes(outcome):
         parts.append(_counts(outcome.before, outcome.after))
     parts += before_the_night(outcome, dry_run, file, memory_texts, verbose)
+    parts += taken_up_as_text(outcome.taken_up, file)
     if outcome.results:
         parts.append(_proposals(outcome, memory_texts))
     if outcome.asked:
-        parts.append(_questions(outcome.asked))
+        parts.append(questions_as_text(outcome.asked))
     if outcome.conflicts:
         most = None if verbose else MOST_SHOWN
         parts.append(conflicts_as_text(outcome.conflicts, memory_texts, most))
@@ -121,7 +118,7 @@ def as_text(
     parts += after_the_night(outcome, dry_run, file, memory_texts, verbose)
     parts += _purge_and_backup(outcome, dry_run)
     if verbose:
-        parts += _staying(outcome.purged, memory_texts)
+        parts += staying_as_text(outcome.purged, memory_texts)
     if outcome.results or outcome.asked:
         parts.append(_ending(outcome, file, dry_run))
     # A blank line between them.
@@ -130,7 +127,8 @@ def as_text(
 
 def remarks(outcome: Outcome, dry_run: bool, file: Path) -> list[str]:
     """Return what else is to be said of a night, besides its proposals and pairs."""
-    asked = [_questions(outcome.asked)] if outcome.asked else []
+    asked = taken_up_as_text(outcome.taken_up, file)
+    asked += [questions_as_text(outcome.asked)] if outcome.asked else []
     aged = [*before_the_night(outcome, dry_run, file), *after_the_night(outcome, dry_run, file)]
     return [*asked, *aged, *_unconsidered(outcome.plan), *_purge_and_backup(outcome, dry_run)]
 
@@ -176,46 +174,10 @@ def _result(result: Result) -> dict[str, Any]:
     }
 
 
-def _question(asked: AskedWindow) -> dict[str, Any]:
-    window = asked.window
-    return {
-        "id": window.id,
-        "tenant": window.tenant,
-        "memories": window.memories,
-        "estimated_tokens": window.tokens,
-        "state": asked.state,
-        "why": asked.why,
-        "turned_down": asked.turned_down,
-    }
-
-
-def _questions(asked: Sequence[AskedWindow]) -> str:
-    """Say what a model was, or would be, asked, and what went wrong with that."""
-    from slowwave.consolidation.planning.estimates import FOLLOW_UPS
-
-    memories = _memories(sum(len(one.window.memories) for one in asked))
-    questions = counted(len(asked), "question", "questions")
-    if all(one.state == "planned" for one in asked):
-        tokens = sum(one.window.tokens for one in asked)
-        return (
-            f"Left to the model: {memories} that lie near others, in {questions}, about "
-            f"{tokens:,} tokens; with second opinions and repairs up to {FOLLOW_UPS * tokens:,}."
-        )
-    lines = [f"The model was shown {memories} in {questions}."]
-    for why, count in Counter(one.why for one in asked if one.state != "applied").most_common():
-        lines.append(clean(f"  ! {counted(count, 'question', 'questions')}: {why}"))
-    turned_down = Counter(why for one in asked for why in one.turned_down)
-    for why, count in turned_down.most_common(_MOST_TURNED_DOWN):
-        lines.append(clean(f"  ! {counted(count, 'group', 'groups')} turned down: {why}"))
-    if len(turned_down) > _MOST_TURNED_DOWN:
-        lines.append("  ... all of them with --json")
-    return "\n".join(lines)
-
-
 def _headline(outcome: Outcome, file: Path, dry_run: bool) -> str:
     """Say first what the night was worth."""
     before, after = outcome.before, outcome.after
-    if not outcome.results and not outcome.asked and not _has_aged(outcome):
+    if not outcome.results and not outcome.asked and not _has_other_changes(outcome):
         held = f"{counted(after.active, 'memory', 'memories')}, {after.tokens:,} tokens"
         if outcome.purged.ids:
             return clean(f"{file}: {held}, as before.")
@@ -229,8 +191,9 @@ def _headline(outcome: Outcome, file: Path, dry_run: bool) -> str:
     return clean(f"{file}{would}: {memories}, {tokens}{beside}")
 
 
-def _has_aged(outcome: Outcome) -> bool:
-    return any(one.leaving for one in outcome.aged)
+def _has_other_changes(outcome: Outcome) -> bool:
+    """Whether memories expired, were archived or came from conversations."""
+    return any(one.leaving for one in outcome.aged) or bool(outcome.taken_up.runs)
 
 
 def _change(before: int, after: int) -> str:
@@ -294,7 +257,7 @@ def _block(result: Result, memories: dict[str, ShownMemory]) -> ProposalBlock:
 
 
 def _unconsidered(plan: Plan) -> list[str]:
-    """Say which memories nothing was made of, whatever they say."""
+    """Say which memories were left out, and why."""
     parts = []
     if plan.suspicious:
         parts.append(_suspicions(plan.suspicious))
@@ -308,20 +271,20 @@ def _unconsidered(plan: Plan) -> list[str]:
 
 
 def _purge_and_backup(outcome: Outcome, dry_run: bool) -> list[str]:
-    """Say what waits no more, what was purged, and where the backup is."""
+    """Say what no longer waits, what was purged, and where the backup is."""
     backup = [clean(f"As it was before: {outcome.backup}")] if outcome.backup else []
     outdated = set_aside_as_text(outcome.set_aside, dry_run)
-    return [*outdated, *_purge(outcome.purged, dry_run), *backup]
+    return [*outdated, *purged_as_text(outcome.purged, dry_run), *backup]
 
 
 def _suspicions(suspicious: tuple[Suspicion, ...]) -> str:
     count = len(suspicious)
     lines = [
-        f"Suspicious: {_memories(count)} tr{'y' if count > 1 else 'ies'} to command whoever reads "
-        "memories. They stay as they are, and nothing is made of them."
+        f"Suspicious: {_memories(count)} tr{'y' if count > 1 else 'ies'} to give orders to "
+        "the reader. They stay as they are, and nothing is made of them."
     ]
     for one in suspicious[:_MOST_SUSPICIOUS]:
-        lines.append(f"  {shortened(one.said, _MOST_SAID)} ({clean(one.memory)})")
+        lines.append(f"  {shortened_for_stdout(one.said, _MOST_SAID)} ({clean(one.memory)})")
     if count > _MOST_SUSPICIOUS:
         lines.append("  ... all of them with --json")
     return "\n".join(lines)
@@ -342,32 +305,6 @@ def _damaged(damaged: tuple[str, ...]) -> str:
 
 def _memories(count: int) -> str:
     return counted(count, "memory", "memories")
-
-
-def _purge(purged: Purged, dry_run: bool) -> list[str]:
-    lines = []
-    if purged.ids:
-        begun = "To be purged" if dry_run else "Purged"
-        count = _memories(len(purged.ids))
-        lines.append(f"{begun}: {count} superseded long ago. What they said stays in the lineage.")
-    if purged.why:
-        lines.append(clean(f"Not all was purged that was to be: {purged.why.rstrip('.')}."))
-    kept = {name: count for name, count in asdict(purged.kept).items() if count}
-    if kept:
-        named = ", ".join(f"{count} {_NEEDED[name]}" for name, count in kept.items())
-        lines.append(f"Superseded as long ago, but needed still: {named}. --verbose names them.")
-    return lines
-
-
-def _staying(purged: Purged, memory_texts: MemoryTexts) -> list[str]:
-    """Say of each memory that stays though its time is over what needs it."""
-    if not purged.staying:
-        return []
-    texts = memory_texts.memories(purged.staying)
-    lines = ["These stay:"]
-    for one, why in purged.staying.items():
-        lines.append(clean(f"  needed {_NEEDED[why]}: {dated(texts.get(one))} ({one})"))
-    return ["\n".join(lines)]
 
 
 def _ending(outcome: Outcome, file: Path, dry_run: bool) -> str:

@@ -73,7 +73,7 @@ def _is_a_report(path: Path) -> bool:
 
 
 def _write(path: Path, text: str, mode: int) -> None:
-    # For nobody else from the first moment; O_EXCL follows no link that somebody put there.
+    # Private from the start; O_EXCL follows no link that somebody put there.
     opened = os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600)
     with os.fdopen(opened, "wb") as stream:
         stream.write(text.encode())

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shlex
 import sys
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
@@ -14,11 +15,20 @@ from slowwave.consolidation.vectors.embedder import DEFAULT_MODEL, SentenceEmbed
 from .blocks import LEGEND, joined
 from .deciding import Choice, carry_out_chosen, chosen_of, decline
 from .editor import edited
+from .exits import Code
 from .foreign import FormatOption, Place, StateOption, place_of
 from .memory_texts import MemoryTexts, counted
 from .output import Output, clean
 from .settings import ConfigOption, FileArgument, JsonOption, QuietOption
-from .waiting import decided_as_json, decided_as_text, exit_code, read_queue
+from .waiting import (
+    decided_as_json,
+    decided_as_text,
+    exit_code,
+    waiting_as_json,
+    waiting_block,
+    waiting_details,
+)
+from .wiki import WikiOption, write_after_change
 
 if TYPE_CHECKING:
     from rich.text import Text
@@ -60,6 +70,7 @@ def review(
         str,
         typer.Option(metavar="NAME|PATH", help="A sentence-transformers model on this machine."),
     ] = DEFAULT_MODEL,
+    wiki: WikiOption = None,
     format: FormatOption = None,
     state: StateOption = None,
     config: ConfigOption = None,
@@ -81,15 +92,16 @@ def review(
         from .tui.start import show_screen
 
         output.show(clean(show_screen(place, choice, SentenceEmbedder(embedder))))
-    elif action in ("list", "show"):
+        raise typer.Exit(write_after_change(wiki, place).tell(output, Code.DONE))
+    if action in ("list", "show"):
         _show(place, choice, action, output)
     elif action == "decline":
-        _decline(place, choice, reason, output)
+        _decline(place, choice, reason, wiki, output)
     elif action == "approve":
-        _carry_out(place, choice, None, SentenceEmbedder(embedder), output)
+        _carry_out(place, choice, None, SentenceEmbedder(embedder), wiki, output)
     else:
         words = text if text is not None else _words_of_an_editor(place, choice, output)
-        _carry_out(place, choice, words, SentenceEmbedder(embedder), output)
+        _carry_out(place, choice, words, SentenceEmbedder(embedder), wiki, output)
 
 
 def _refuse_wrong_usage(
@@ -108,6 +120,7 @@ def _refuse_wrong_usage(
 
 
 def _show(place: Place, choice: Choice, action: Action, output: Output) -> None:
+    from slowwave.consolidation.running.queue import read_queue
     from slowwave.store.file import open_reading
 
     with place.reading() as memory_file:
@@ -119,7 +132,7 @@ def _show(place: Place, choice: Choice, action: Action, output: Output) -> None:
                 "command": "review",
                 "file": str(place.named),
                 "action": action,
-                "proposals": [one.as_json() for one in chosen],
+                "proposals": list(map(waiting_as_json, chosen)),
             }
         )
         memory_texts = MemoryTexts(memory_file)
@@ -129,36 +142,48 @@ def _show(place: Place, choice: Choice, action: Action, output: Output) -> None:
         return
     lines: list[str | Text] = [f"{counted(len(chosen), 'proposal', 'proposals')}. {LEGEND}"]
     for one in chosen:
-        lines += one.block(memories).lines()
-        lines += one.details(memories) if action == "show" else ()
+        lines += waiting_block(one, memories).lines()
+        lines += waiting_details(one, memories) if action == "show" else ()
     named = shlex.quote(str(place.named))
     lines += ["", clean(f"Decide with: slowwave review {named} approve|decline|edit ID")]
     output.show(joined(lines))
 
 
-def _decline(place: Place, choice: Choice, reason: str | None, output: Output) -> None:
+def _decline(
+    place: Place, choice: Choice, reason: str | None, wiki: Path | None, output: Output
+) -> None:
     declined = decline(place, choice, reason)
+    pages = write_after_change(wiki, place)
     output.result(
         {
             "command": "review",
             "file": str(place.named),
             "action": "decline",
             "run": None,
-            "proposals": [one.as_json() for one in declined],
+            "proposals": list(map(waiting_as_json, declined)),
+            **pages.as_json(),
         }
     )
     output.show(f"Declined {counted(len(declined), 'proposal', 'proposals')}.")
     output.note("They will not be proposed again, unless with: maintain --consolidate --reconsider")
+    raise typer.Exit(pages.tell(output, Code.DONE))
 
 
 def _carry_out(
-    place: Place, choice: Choice, words: str | None, embedder: Embedder, output: Output
+    place: Place,
+    choice: Choice,
+    words: str | None,
+    embedder: Embedder,
+    wiki: Path | None,
+    output: Output,
 ) -> None:
     decided = carry_out_chosen(place, choice, words, embedder)
+    pages = write_after_change(wiki, place)
     action = "approve" if words is None else "edit"
-    output.result(decided_as_json("review", place.named, decided) | {"action": action})
+    told = decided_as_json("review", place.named, decided) | {"action": action}
+    output.result(told | pages.as_json())
     output.show(decided_as_text(place.named, decided))
-    raise typer.Exit(exit_code(decided))
+    raise typer.Exit(pages.tell(output, exit_code(decided)))
 
 
 def _words_of_an_editor(place: Place, choice: Choice, output: Output) -> str:

@@ -6,12 +6,16 @@ named by --config or lies beside the memory file; 4. the default.
 
 from __future__ import annotations
 
+import os
 import tomllib
 from pathlib import Path
 from typing import Annotated, Any, NoReturn
 
 import typer
 from typer.core import TyperArgument, TyperCommand, TyperOption
+
+from slowwave.store.errors import StoreError
+from slowwave.store.postgres.url import DatabaseUrl, is_database_url
 
 CONFIG_NAME = "slowwave.toml"
 # What TOML has to say for each type of an option; a text for all others.
@@ -20,8 +24,13 @@ _TYPES: dict[object, tuple[str, tuple[type, ...]]] = {
     float: ("a number", (int, float)),
     int: ("a whole number", (int,)),
 }
+# Options that take several values as one text, with commas between them.
+_WITH_COMMAS = frozenset({"only"})
 # Under which a command knows the config file that it has read.
 _READ = "slowwave.config"
+# Under which it knows the URLs of databases on its command line, by what they are as paths.
+_URLS = "slowwave.urls"
+_FILE_VARIABLE = "SLOWWAVE_FILE"
 
 
 class ConfiguredCommand(TyperCommand):
@@ -41,6 +50,12 @@ class ConfiguredCommand(TyperCommand):
                 option.envvar = f"SLOWWAVE_{(option.name or '').upper()}"
                 option.show_envvar = True
 
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Take passwords out of databases' URLs, wherever they stand: any value may be shown."""
+        urls: dict[str, DatabaseUrl] = {}
+        ctx.meta[_URLS] = urls
+        return super().parse_args(ctx, [_without_password(one, urls) for one in args])
+
     def make_parser(self, ctx: Any) -> Any:
         """Add a --no-... for what the environment or a config file switches on."""
         parser = super().make_parser(ctx)
@@ -53,29 +68,82 @@ class ConfiguredCommand(TyperCommand):
         return parser
 
 
+def _without_password(argument: str, urls: dict[str, DatabaseUrl]) -> str:
+    """Return an argument as it may be shown, and keep the URL that it is by its name as a path."""
+    option, is_assigned, value = argument.partition("=")
+    if not (option.startswith("--") and is_assigned):
+        option, is_assigned, value = "", "", argument
+    if not is_database_url(value):
+        return argument
+    url = _database(value)
+    urls[str(Path(str(url)))] = url
+    return f"{option}{is_assigned}{url}"
+
+
+def _database(text: str) -> DatabaseUrl:
+    try:
+        return DatabaseUrl.parse(text)
+    except StoreError as error:
+        raise typer.BadParameter(f"{error.message} {error.hint}") from error
+
+
 def _no_label(ctx: object) -> str:
     """Return nothing to show of a type."""
     return ""
 
 
-def _beside(context: typer.Context, value: Path | None) -> Path | None:
+def _file(context: typer.Context, value: Path | None) -> Path | None:
     """Take the config file next to the memory file, unless --config names one."""
-    if value is not None and "config" not in context.meta:
+    if value is None or isinstance(named := _named_by(context, value), DatabaseUrl):
+        return None if value is None else named
+    _beside(context, named)
+    return named
+
+
+def _files(context: typer.Context, values: list[Path] | None) -> list[Path] | None:
+    source = context.get_parameter_source("files")
+    variable = os.environ.get(_FILE_VARIABLE, "")
+    if source is not None and source.name == "ENVIRONMENT" and is_database_url(variable):
+        # Not several paths with colons in between.
+        return [_taken(context, _database(variable))]
+    named = [_named_by(context, one) for one in values or ()]
+    if named and not isinstance(named[0], DatabaseUrl):
+        _beside(context, named[0])
+    return named or None
+
+
+def _named_by(context: typer.Context, value: Path) -> Path:
+    """Return what a name stands for: as a path a database's URL has lost slashes."""
+    url = database_named(context, str(value))
+    return value if url is None else _taken(context, url)
+
+
+def database_named(context: typer.Context, name: str) -> DatabaseUrl | None:
+    """Return the database that a value of a command stands for; None for what is no URL."""
+    url: DatabaseUrl | None = context.meta[_URLS].get(str(Path(name)))
+    return url
+
+
+def _taken(context: typer.Context, url: DatabaseUrl) -> DatabaseUrl:
+    """Return a URL where a command takes other agents' files."""
+    if all(one.name != "format" for one in context.command.params):
+        raise typer.BadParameter("This command takes a file, and no database.")
+    return url
+
+
+def _beside(context: typer.Context, value: Path) -> None:
+    """Take the config file next to a memory file, unless --config names one."""
+    if "config" not in context.meta:
         beside = value.parent / CONFIG_NAME
         if _is_there(beside):
             _take(context, beside)
-    return value
-
-
-def _beside_the_first(context: typer.Context, values: list[Path] | None) -> list[Path] | None:
-    if values:
-        _beside(context, values[0])
-    return values
 
 
 def beside_source(context: typer.Context, value: str) -> str:
     """Take the config file that lies in a folder of memory files, or beside a list of them."""
     path = Path(value)
+    if database_named(context, value) is not None:
+        return value
     _beside(context, path / "memory.db" if path.is_dir() else path)
     return value
 
@@ -114,6 +182,8 @@ def _fitting(value: Any, option: TyperOption, path: Path) -> Any:
     _refuse_other_types(values, option, path)
     if option.multiple:
         return values
+    if option.name in _WITH_COMMAS:
+        return ",".join(values)
     if len(values) == 1:
         return values[0]
 
@@ -196,7 +266,7 @@ FileArgument = Annotated[
         metavar="FILE",
         help="The memory file.",
         is_eager=True,
-        callback=_beside,
+        callback=_file,
         show_default=False,
         readable=False,  # whether it can be read is for the store to say, with its own code
     ),
@@ -206,9 +276,9 @@ FilesArgument = Annotated[
     typer.Argument(
         metavar="FILE",
         help="The memory file, or several.",
-        envvar="SLOWWAVE_FILE",
+        envvar=_FILE_VARIABLE,
         is_eager=True,
-        callback=_beside_the_first,
+        callback=_files,
         show_default=False,
         readable=False,
     ),

@@ -137,20 +137,20 @@ def _change(
     from slowwave.store.check import refuse_damaged
     from slowwave.store.file import open_writing
     from slowwave.store.records import timestamp
-    from slowwave.store.shared_facts import Asking, admit, dismiss, publish, retract
+    from slowwave.store.shared_facts import WriteRequest, admit, dismiss, publish, retract
 
-    asking = Asking(author, timestamp(datetime.now(UTC)), reason)
+    request = WriteRequest(author, timestamp(datetime.now(UTC)), reason)
     with open_writing(file) as opened:
         refuse_damaged(opened)
         if action == "publish":
-            entry, changed = publish(opened, asking, name, str(text))
+            entry, changed = publish(opened, request, name, str(text))
         elif action == "retract":
-            entry, changed = retract(opened, asking, name), True
+            entry, changed = retract(opened, request, name), True
         elif action == "admit":
             kind: Literal["human", "agent"] = "human" if human else "agent"
-            entry, changed = admit(opened, asking, name, kind, seniority)
+            entry, changed = admit(opened, request, name, kind, seniority)
         else:
-            entry, changed = dismiss(opened, asking, name), True
+            entry, changed = dismiss(opened, request, name), True
     output.result(
         {
             "command": "shared",

@@ -51,16 +51,16 @@ def caught_signals() -> Iterator[CaughtSignals]:
     }
     token = _CAUGHT.set(caught)
     before = {number: signal.signal(number, handler) for number, handler in handlers.items()}
-    told_before, sys.unraisablehook = sys.unraisablehook, _report_unraisable
+    previous_hook, sys.unraisablehook = sys.unraisablehook, _report_unraisable
     try:
         yield caught
     finally:
         caught.close()
         signal.setitimer(signal.ITIMER_REAL, 0)
         _CAUGHT.reset(token)
-        sys.unraisablehook = told_before
+        sys.unraisablehook = previous_hook
         for number, handler in before.items():
-            # After one signal the process is about to end; a second must not change how.
+            # After one signal the process is about to end; a second one must not change the code.
             signal.signal(number, handler if caught.number is None else signal.SIG_IGN)
 
 

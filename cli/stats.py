@@ -36,6 +36,7 @@ def stats(
     """
     from slowwave.consolidation.text.token_count import count_tokens
     from slowwave.store.file import open_reading
+    from slowwave.store.intake import count_waiting
     from slowwave.store.ledger import count_states, read_runs
     from slowwave.store.memories import chosen_tenants, count_by_status, count_memories
 
@@ -47,6 +48,7 @@ def stats(
         by_status = count_by_status(opened, tenants)
         counts = count_memories(opened, tenants, count_tokens)
         states = count_states(opened)
+        waiting = sum(count_waiting(opened, tenant or ()).values())
         runs = [
             _run(one, states.get(one.id, {}))
             for one in read_runs(opened)
@@ -61,12 +63,16 @@ def stats(
             "tenants": tenants,
             "active": asdict(counts),
             "by_status": by_status,
+            "conversations_waiting": waiting,
             "runs": runs,
         }
     )
     of = "1 tenant" if len(tenants) == 1 else f"{len(tenants):,} tenants"
     held = f"{counts.active:,} active memories, {counts.tokens:,} tokens, {of}."
     output.show(clean(f"{file}: {held}"))
+    if waiting:
+        parts = "part waits" if waiting == 1 else "parts wait"
+        output.show(f"Of conversations {waiting:,} {parts} for a model.")
     if by_status:
         output.show("", _by_status(by_status))
     if runs:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import shlex
 import sys
 from collections.abc import Iterator
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -12,10 +14,12 @@ import typer
 from slowwave.store.errors import StoreError
 from slowwave.store.undo.undoable import FEWEST, Undoable, find_undoable, find_undoable_since
 
+from .exits import Code
 from .foreign import FormatOption, StateOption, place_of
 from .memory_texts import counted
 from .output import Output, clean
 from .settings import ConfigOption, FileArgument, JsonOption, QuietOption
+from .wiki import WikiOption, write_after_change
 
 if TYPE_CHECKING:
     from slowwave.store.file import MemoryFile
@@ -42,6 +46,7 @@ def undo(
     yes: Annotated[
         bool, typer.Option("--yes", help=f"Do not ask, however many; above {_MANY} it is asked.")
     ] = False,
+    wiki: WikiOption = None,
     format: FormatOption = None,
     state: StateOption = None,
     config: ConfigOption = None,
@@ -53,6 +58,7 @@ def undo(
     The memories are then, to the bit, what they were before.
     """
     from slowwave.store.file import open_writing
+    from slowwave.store.ledger import read_waiting
     from slowwave.store.records import timestamp
 
     if (which is None) == (since_run is None):
@@ -60,16 +66,19 @@ def undo(
     output = Output(json, quiet)
     place = place_of(file, format, state, writes=not rehearse)
 
-    def take_back(opened: MemoryFile) -> tuple[Undoable, list[str]]:
+    def take_back(opened: MemoryFile) -> tuple[Undoable, list[str], list[str]]:
         chosen = _choose(opened, which, since_run)
-        return chosen, chosen.undo(opened, timestamp(datetime.now(UTC)))
+        keys = chosen.undo(opened, timestamp(datetime.now(UTC)))
+        waiting = {one.key for one in read_waiting(opened)}
+        return chosen, keys, [one for one in keys if one in waiting]
 
     if not (rehearse or yes) and _sees_questions(output):
         # Before the lock is taken: a question may wait for long.
         with place.reading() as memory_file, open_writing(memory_file) as opened:
             _ask_first(_choose(opened, which, since_run), output)
     dead_links = place.dead_links()
-    chosen, keys = place.rehearse(take_back) if rehearse else place.change(take_back)
+    chosen, keys, waiting = place.rehearse(take_back) if rehearse else place.change(take_back)
+    pages = write_after_change(None if rehearse else wiki, place)
     output.result(
         {
             "command": "undo",
@@ -78,6 +87,8 @@ def undo(
             "run": chosen.run_id,
             "runs": [one.id for one in chosen.runs],
             "proposals": keys,
+            "waiting": waiting,
+            **pages.as_json(),
         }
     )
     if rehearse:
@@ -88,19 +99,26 @@ def undo(
         output.note(clean(too_full))
     for name in sorted(place.dead_links() - dead_links):
         output.note(clean(f"A link in {file} leads nowhere now: {name}"))
-    for remark in _what_follows(chosen):
+    for remark in _what_follows(chosen, file, len(waiting)):
         output.note(remark)
+    raise typer.Exit(pages.tell(output, Code.DONE))
 
 
-def _what_follows(chosen: Undoable) -> Iterator[str]:
-    """Say what later runs make of what was taken back."""
+def _what_follows(chosen: Undoable, file: Path, waiting: int) -> Iterator[str]:
+    """Say what becomes of what was taken back; so much of it waits for a person again."""
+    if waiting:
+        count = counted(waiting, "proposal waits", "proposals wait")
+        yield clean(f"{count} for review again: slowwave review {shlex.quote(str(file))}")
     ingested = any(one.operation == "ingest" for one in chosen.applied)
     if ingested and chosen.proposal is None:
         yield "The next ingest of these conversations reads them again."
+    if any("taken_up" in run.options for run in chosen.runs) and chosen.proposal is None:
+        yield "What had waited for a model waits again: the next night with one reads it."
     if any("experience" in run.options for run in chosen.runs):
         yield "What was learned is not made again of the same traces."
-    elif any(one.operation != "ingest" for one in chosen.applied):
-        yield "They will not be proposed again, unless with: maintain --consolidate --reconsider"
+    elif sum(one.operation != "ingest" for one in chosen.applied) > waiting:
+        they = "The others" if waiting else "They"
+        yield f"{they} will not be proposed again, unless with: maintain --consolidate --reconsider"
     if chosen.aged:
         yield (
             "The next run with the same rules takes them out again, but for what is pinned or "

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import shlex
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,124 +17,62 @@ from .output import clean
 if TYPE_CHECKING:
     from slowwave.consolidation.proposals import Proposal, Result
     from slowwave.consolidation.running.decide import Decided
-    from slowwave.consolidation.running.kept import Kept
+    from slowwave.consolidation.running.queue import Waiting
     from slowwave.consolidation.running.set_aside import SetAside
-    from slowwave.store.file import MemoryFile
-    from slowwave.store.ledger import Decision
-    from slowwave.store.records import Memory
 
 
-@dataclass(frozen=True)
-class Waiting:
-    """A proposal that waits, or waited, with its sources as they are now."""
-
-    decision: Decision
-    kept: Kept
-    memories: Mapping[str, Memory]
-    # Why it cannot be applied any more: a source has changed.
-    stale: str | None
-
-    @property
-    def id(self) -> str:
-        """The proposal's id."""
-        return self.decision.key
-
-    def decided(self, state: str, why: str, now: str) -> Waiting:
-        """Return it as it is once a person has decided."""
-        decision = replace(self.decision, state=state, why=why, decided_at=now)
-        return replace(self, decision=decision)
-
-    def as_json(self) -> dict[str, Any]:
-        """Return it as format 1."""
-        proposal = self.kept.proposal
-        return {
-            "id": proposal.id,
-            "run": self.decision.run_id,
-            "operation": proposal.operation,
-            "tenant": proposal.tenant,
-            "sources": [self._source(one) for one in proposal.sources],
-            "survivor": proposal.survivor,
-            "entities": proposal.topics,
-            "similarity": {"min": proposal.min_similarity, "mean": proposal.mean_similarity},
-            "reason": proposal.reason,
-            "state": self.decision.state,
-            "why": self.decision.why,
-            "stale": self.stale,
-            "draft": proposal.draft.text,
-            "claims": [asdict(claim) for claim in proposal.draft.claims],
-            "by_model": proposal.by_model,
-            "decided_at": self.decision.decided_at,
-        }
-
-    def _source(self, memory_id: str) -> dict[str, Any]:
-        memory = self.memories.get(memory_id)
-        return {
-            "id": memory_id,
-            "content": memory.content if memory else None,
-            "observed_at": memory.observed_at if memory else None,
-            "status": memory.status if memory else None,
-            "goes": memory_id in self.kept.proposal.leaving,
-        }
-
-    def block(self, memories: dict[str, ShownMemory]) -> ProposalBlock:
-        """Return it as a report shows it."""
-        state = "stale" if self.stale else self.decision.state
-        why = self.stale or self.decision.why
-        return proposal_block(self.kept.proposal, state, why, memories)
-
-    def details(self, memories: dict[str, ShownMemory]) -> Iterator[str]:
-        """Yield what else there is to know: whole ids, trust, and which claim cites what."""
-        proposal = self.kept.proposal
-        yield clean(
-            f"    id {proposal.id}, of run {self.decision.run_id}, tenant {proposal.tenant}"
-        )
-        for one in in_time(proposal.sources, memories):
-            memory = self.memories.get(one)
-            kind = f"{memory.origin}, {memory.layer}, trust {memory.trust:g}" if memory else "gone"
-            yield clean(f"    source {one}: {kind}")
-        if not proposal.keeps_text:
-            for claim in proposal.draft.claims:
-                yield clean(f"    '{claim.text}' from {', '.join(claim.sources)}")
+def waiting_as_json(waiting: Waiting) -> dict[str, Any]:
+    """Return what waits as format 1."""
+    decision, proposal = waiting.decision, waiting.kept.proposal
+    return {
+        "id": proposal.id,
+        "run": decision.run_id,
+        "operation": proposal.operation,
+        "tenant": proposal.tenant,
+        "sources": [_source(one, waiting) for one in proposal.sources],
+        "survivor": proposal.survivor,
+        "entities": proposal.topics,
+        "similarity": {"min": proposal.min_similarity, "mean": proposal.mean_similarity},
+        "reason": proposal.reason,
+        "state": decision.state,
+        "why": decision.why,
+        "stale": waiting.stale,
+        "draft": proposal.draft.text,
+        "claims": [asdict(claim) for claim in proposal.draft.claims],
+        "by_model": proposal.by_model,
+        "decided_at": decision.decided_at,
+    }
 
 
-def read_queue(opened: MemoryFile, decided: bool = False) -> list[Waiting]:
-    """Return what waits, in the order in which it can be applied. Raises `StoreError`.
-
-    decided: also what a person has decided about since.
-    """
-    from slowwave.consolidation.running.kept import kept_of
-    from slowwave.store.ledger import read_reviewed, read_waiting
-
-    found = read_waiting(opened)
-    if decided:
-        known = {one.key for one in found}
-        latest = {one.key: one for one in read_reviewed(opened) if one.key not in known}
-        found += latest.values()
-    kept = [(one, kept_of(one.numbers, one.key)) for one in found]
-    memories = _sources_of(opened, (one for _, one in kept))
-    queue = [_waiting(decision, one, memories) for decision, one in kept]
-    return sorted(queue, key=lambda one: (one.decision.run_id, one.kept.place))
+def _source(memory_id: str, waiting: Waiting) -> dict[str, Any]:
+    memory = waiting.memories.get(memory_id)
+    return {
+        "id": memory_id,
+        "content": memory.content if memory else None,
+        "observed_at": memory.observed_at if memory else None,
+        "status": memory.status if memory else None,
+        "goes": memory_id in waiting.kept.proposal.leaving,
+    }
 
 
-def seen_again(opened: MemoryFile, waiting: Waiting) -> Waiting:
-    """Return what waits with its sources as they are now. Raises `StoreError`."""
-    return _waiting(waiting.decision, waiting.kept, _sources_of(opened, [waiting.kept]))
+def waiting_block(waiting: Waiting, memories: dict[str, ShownMemory]) -> ProposalBlock:
+    """Return what waits as a report shows it."""
+    state = "stale" if waiting.stale else waiting.decision.state
+    why = waiting.stale or waiting.decision.why
+    return proposal_block(waiting.kept.proposal, state, why, memories)
 
 
-def _sources_of(opened: MemoryFile, several: Iterable[Kept]) -> dict[str, Memory]:
-    from slowwave.store.memories import read_memories
-
-    ids = sorted({one for kept in several for one in kept.proposal.sources})
-    return {one.id: one for one in read_memories(opened, ids)}
-
-
-def _waiting(decision: Decision, kept: Kept, known: Mapping[str, Memory]) -> Waiting:
-    from slowwave.consolidation.running.apply import find_stale
-
-    memories = {one: known[one] for one in kept.proposal.sources if one in known}
-    is_open = decision.state == "pending"
-    stale = find_stale(kept.proposal, list(memories.values())) if is_open else None
-    return Waiting(decision, kept, memories, stale.why if stale else None)
+def waiting_details(waiting: Waiting, memories: dict[str, ShownMemory]) -> Iterator[str]:
+    """Yield what else there is to know: whole ids, trust, and which claim cites what."""
+    proposal = waiting.kept.proposal
+    yield clean(f"    id {proposal.id}, of run {waiting.decision.run_id}, tenant {proposal.tenant}")
+    for one in in_time(proposal.sources, memories):
+        memory = waiting.memories.get(one)
+        kind = f"{memory.origin}, {memory.layer}, trust {memory.trust:g}" if memory else "gone"
+        yield clean(f"    source {one}: {kind}")
+    if not proposal.keeps_text:
+        for claim in proposal.draft.claims:
+            yield clean(f"    '{claim.text}' from {', '.join(claim.sources)}")
 
 
 def proposal_block(

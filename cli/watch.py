@@ -1,4 +1,4 @@
-"""What is said of a night to those who watch over many: lines on stderr, and metrics."""
+"""What monitoring gets of a night: lines on stderr, and metrics."""
 
 from __future__ import annotations
 
@@ -66,6 +66,7 @@ class Watch:
             active={"before": outcome.before.active, "after": outcome.after.active},
             conflicts=len(outcome.conflicts),
             purged=len(outcome.purged.ids),
+            conversations={"read": outcome.taken_up.read, "waiting": outcome.taken_up.waiting},
             model=asdict(outcome.usage),
         )
         if self.metrics is not None:

@@ -2,22 +2,39 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
+import typer
+
+from slowwave.store.errors import StoreError
+
+from .exits import Code
 from .memory_texts import counted
 from .output import clean
+from .signals import signals_of_this_command
 
 if TYPE_CHECKING:
+    from .foreign import Place
     from .output import Output
-    from .wiki_folder import Written
+    from .wiki_folder import WrittenPages
 
+WikiOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--wiki",
+        metavar="DIR",
+        help="Afterwards, write the file out as Markdown pages, as 'slowwave export --wiki'.",
+    ),
+]
+_DONE = "What was to be done before the pages is done."
 # So many pages are named that stayed as they were.
 _MOST_NAMED = 5
 
 
-def write_out(memory_file: Path, folder: Path, readers: Path) -> Written:
+def write_out(memory_file: Path, folder: Path, readers: Path) -> WrittenPages:
     """Write the wiki of a memory file into a folder.
 
     readers: the file whose mode says who may read the pages. Raises `StoreError`.
@@ -35,12 +52,60 @@ def write_out(memory_file: Path, folder: Path, readers: Path) -> Written:
         return write_wiki(folder, all_pages(opened), mode_of(readers) & 0o666)
 
 
-def wiki_as_json(folder: Path, written: Written) -> dict[str, Any]:
+@dataclass(frozen=True)
+class WikiOfRun:
+    """The wiki after a run, which is done whether or not that could be written."""
+
+    # None: none is wanted.
+    folder: Path | None
+    written: WrittenPages | None = None
+    problem: StoreError | None = None
+
+    def as_json(self) -> dict[str, Any]:
+        """Return what became of the pages, for programs; nothing where none were written."""
+        if self.folder is None or self.written is None:
+            return {}
+        return {"wiki": wiki_as_json(self.folder, self.written)}
+
+    def tell(self, output: Output, code: int) -> int:
+        """Say what became of the pages or why there are none, and return the exit code."""
+        if self.folder is not None and self.written is not None:
+            tell_wiki(output, self.folder, self.written)
+        if self.problem is None:
+            return code
+        code = code if code not in (Code.DONE, Code.WORK_TO_DO) else Code.PARTLY
+        output.error(self.problem.message, f"{_DONE} {self.problem.hint}".strip(), code)
+        return code
+
+
+def write_after_run(
+    folder: Path | None, reading: Path | AbstractContextManager[Path], readers: Path
+) -> WikiOfRun:
+    """Write the wiki after a run, if one is wanted, and let no failure hide the run.
+
+    reading: the memory file, or what provides it. readers: as in `write_out`.
+    """
+    if folder is None:
+        return WikiOfRun(None)
+    memory_file = nullcontext(reading) if isinstance(reading, Path) else reading
+    try:
+        with signals_of_this_command().limited(), memory_file as path:
+            return WikiOfRun(folder, write_out(path, folder, readers))
+    except StoreError as error:
+        return WikiOfRun(folder, problem=error)
+
+
+def write_after_change(folder: Path | None, place: Place) -> WikiOfRun:
+    """Write the wiki of a file that a person has just had changed, if one is wanted."""
+    return write_after_run(folder, place.reading(), place.named)
+
+
+def wiki_as_json(folder: Path, written: WrittenPages) -> dict[str, Any]:
     """Return what became of the pages, for programs."""
     return {"folder": str(folder), **asdict(written)}
 
 
-def tell_wiki(output: Output, folder: Path, written: Written) -> None:
+def tell_wiki(output: Output, folder: Path, written: WrittenPages) -> None:
     """Say what became of the pages."""
     pages = counted(written.written, "page", "pages")
     output.show(

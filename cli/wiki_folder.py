@@ -30,7 +30,7 @@ _READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK
 
 
 @dataclass
-class Written:
+class WrittenPages:
     """What an export did with the pages."""
 
     written: int = 0
@@ -40,13 +40,13 @@ class Written:
     kept: list[str] = field(default_factory=list)
 
 
-def write_wiki(folder: Path, pages: Iterable[tuple[PageName, str]], mode: int) -> Written:
+def write_wiki(folder: Path, pages: Iterable[tuple[PageName, str]], mode: int) -> WrittenPages:
     """Write the pages of a wiki, and remove earlier ones that are no more.
 
     mode: who may read and write the memory file, and so each page. Raises `StoreError`, and
     `FileHeld` while another export writes there.
     """
-    said, names = Written(), set()
+    said, names = WrittenPages(), set()
     with _explained(folder), _opened(folder, mode) as top, _locked(top, folder):
         for name, text in pages:
             names.add(name.parts)
@@ -99,7 +99,7 @@ def _locked(top: int, folder: Path) -> Iterator[None]:
     yield  # the lock goes with the open folder
 
 
-def _write_page(top: int, name: PageName, content: bytes, mode: int, said: Written) -> None:
+def _write_page(top: int, name: PageName, content: bytes, mode: int, said: WrittenPages) -> None:
     with _folder_of(top, name.parts[:-1], mode) as folder:
         there = _content(folder, name.parts[-1])
         if there == content:
@@ -145,7 +145,7 @@ def _content(folder: int, name: str) -> bytes | None:
 
 def _replace(folder: int, name: str, content: bytes, mode: int) -> None:
     flags = os.O_CREAT | os.O_TRUNC | os.O_WRONLY | os.O_NOFOLLOW
-    # For nobody else from the first moment: it holds what memories say.
+    # Private from the start: it holds what memories say.
     with os.fdopen(os.open(_UNFINISHED, flags, 0o600, dir_fd=folder), "wb") as stream:
         stream.write(content)
         stream.flush()
@@ -155,7 +155,7 @@ def _replace(folder: int, name: str, content: bytes, mode: int) -> None:
 
 
 def _remove_others(
-    top: int, parts: tuple[str, ...], names: set[tuple[str, ...]], said: Written
+    top: int, parts: tuple[str, ...], names: set[tuple[str, ...]], said: WrittenPages
 ) -> None:
     """Remove the pages in a folder and below it that an export wrote and would not write now."""
     try:

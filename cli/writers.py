@@ -1,4 +1,4 @@
-"""What a night is to do, and who writes its drafts, as the options of a command say."""
+"""The writer of drafts and the operations of a night, from the options of a command."""
 
 from __future__ import annotations
 
@@ -28,10 +28,10 @@ def make_writer(
     recordings: Recordings | None,
     owner: BudgetOwner | None = None,
 ) -> Writer:
-    """Return who writes: the model that is named or was recorded, or the built-in writer.
+    """Return the writer: the model that is named or was recorded, or the built-in one.
 
-    limits: calls, tokens, USD and seconds at the most. owner: who grants them, where they are of
-    several runs.
+    limits: the most calls, tokens, USD and seconds. owner: grants them, where several runs share
+    them.
     """
     if model is None and recordings is not None and recordings.recording is not None:
         model = recordings.recording.model

@@ -11,6 +11,7 @@ from pathlib import Path
 
 from slowwave.store.file import maintenance_lock
 
+from .ingest.taking_up import take_up
 from .options import CycleOptions
 from .progress import Progress
 from .running.night_inputs import NightInputs
@@ -34,9 +35,10 @@ def run_cycle(
 ) -> Outcome:
     """Do to the memory file at `path` what the options say, or say what that would do.
 
-    What has come to its end expires, the rest is consolidated, what is above a limit is archived,
-    and what was superseded for long is purged. In this order nothing that has ended goes on in a
-    memory made of it, and nothing is archived that would have become part of another.
+    What has come to its end expires, a model reads the conversations that wait for one, all of it
+    is consolidated, what is above a limit is archived, and what was superseded for long is purged.
+    In this order nothing that has ended goes on in a memory made of it, and nothing is archived
+    that would have become part of another.
 
     Agents may read and write the file all the while: no lock on it is held but in the short
     transactions of single writes. Raises `StoreError`, `EmbedderError` or `ModelError` if nothing
@@ -51,6 +53,7 @@ def run_cycle(
         try:
             stages.bring_up_to_date()
             stages.expire()
+            stages.take_up(lambda preflight: take_up(night, preflight, interruption))
             survey = stages.survey()
             executed = stages.carry_out(survey)
         except EndedEarly as early:
@@ -59,6 +62,6 @@ def run_cycle(
         outcome = stages.limit(outcome)
         outcome = stages.purge(outcome, survey)
         found = survey.found
-        # The look that may follow needs the room.
+        # Free its memory: saving the findings may read the file again.
         del survey
         return stages.save_findings(outcome, found)

@@ -1,8 +1,8 @@
-"""Why a run cannot begin, in words for the user."""
+"""Errors that keep a run from beginning, each with a message for the user."""
 
 
 class ConsolidationError(Exception):
-    """A run cannot begin, or not go on; nothing was changed. `hint` says what can be done."""
+    """A run cannot begin, or cannot go on; nothing was changed. `hint` says what can be done."""
 
     def __init__(self, message: str, hint: str = "") -> None:
         """Keep the message and the hint apart, so that each can be shown in its place."""

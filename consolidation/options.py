@@ -32,7 +32,7 @@ class CycleOptions:
     reconsider: bool = False
     # Look at everything anew, whatever earlier runs found out.
     full: bool = False
-    # Let end what has come to its end: its own, or the one that a rule gives it.
+    # Expire memories whose time is over, by their own date or by a rule.
     expire: bool = False
     retention: Retention = field(default_factory=Retention)
     # Tell how much of the memories is left.

@@ -7,4 +7,4 @@ class Progress:
     """Is called with how far a run is. This one keeps it to itself; `cli` has one that shows it."""
 
     def stage(self, name: str, done: int, total: int) -> None:
-        """Hear that `done` of `total` are done in the stage of this name."""
+        """Report that `done` of `total` steps of this stage are done."""

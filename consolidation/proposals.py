@@ -254,7 +254,7 @@ class Usage:
     cost_usd: float | None = 0.0
 
     def __add__(self, other: Usage) -> Usage:
-        """Add up; an unknown cost makes the sum unknown."""
+        """Return the sum; an unknown cost makes the sum unknown."""
         known = self.cost_usd is not None and other.cost_usd is not None
         return Usage(
             self.calls + other.calls,

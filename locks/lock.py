@@ -21,7 +21,7 @@ CPU_BUILDS = (
     "6746dbcbeb526eb61330b76b41ff1b4eb848951103a892eeb080dfa2b264667b",
 )
 # What can be left out of an installation; no package may be of two of them.
-EXTRAS = ("mcp", "tui", "fleet")
+EXTRAS = ("mcp", "tui", "fleet", "postgres")
 # What make trial-model needs: to build the server with, and the server.
 TRIAL = {
     "build": "What the server of make trial-model is built with.",

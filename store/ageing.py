@@ -46,7 +46,7 @@ _WAITING = (
     "UNION SELECT survivor FROM proposals WHERE state = 'pending' AND survivor IS NOT NULL)"
 )
 # Of every row by one statement.
-_STANDING = (
+_AGES = (
     "SELECT id, tenant, kind, layer, importance, "
     "origin = 'human' OR pinned OR layer = 'core', "
     f"{_CARRIES}, {_WAITING}, {_seconds('m.expires_at')}, {_SAID}, "
@@ -56,7 +56,7 @@ _STANDING = (
 
 
 @dataclass(frozen=True)
-class Standing:
+class MemoryAge:
     """An active memory as far as its age goes. Times are seconds since 1970."""
 
     id: str
@@ -79,15 +79,15 @@ class Standing:
     accesses: int
 
 
-def read_standing(file: MemoryFile, tenants: Sequence[str]) -> Iterator[Standing]:
+def read_ages(file: MemoryFile, tenants: Sequence[str]) -> Iterator[MemoryAge]:
     """Yield the active memories of the tenants, in the order of ids."""
     chosen = "AND tenant IN (SELECT value FROM json_each(?)) ORDER BY id"
-    for row in file.db.conn.execute(f"{_STANDING} {chosen}", [json_text(tenants)]):
-        yield _standing(row)
+    for row in file.db.conn.execute(f"{_AGES} {chosen}", [json_text(tenants)]):
+        yield _age_of(row)
 
 
 def take_out(
-    file: MemoryFile, run_id: str, phase: Phase, planned: Collection[Standing], now: str
+    file: MemoryFile, run_id: str, phase: Phase, planned: Collection[MemoryAge], now: str
 ) -> list[str]:
     """Take memories out of the active ones, in one transaction, and return their ids.
 
@@ -95,10 +95,10 @@ def take_out(
     """
     with file.transaction():
         rows = file.db.conn.execute(
-            f"{_STANDING} AND id IN (SELECT value FROM json_each(?)) ORDER BY id",
+            f"{_AGES} AND id IN (SELECT value FROM json_each(?)) ORDER BY id",
             [json_text([one.id for one in planned])],
         )
-        still = set(map(_standing, rows.fetchall()))
+        still = set(map(_age_of, rows.fetchall()))
         going = sorted(one.id for one in planned if one in still)
         changes = {"status": STATUS_AFTER[phase], "updated_at": now}
         update_rows(file, run_id, phase, "memories", [{"id": one} for one in going], changes)
@@ -110,7 +110,7 @@ def seconds_of(file: MemoryFile, moment: str) -> int:
     return int(file.value("SELECT strftime('%s', ?)", [moment]))
 
 
-def _standing(row: tuple[Any, ...]) -> Standing:
+def _age_of(row: tuple[Any, ...]) -> MemoryAge:
     memory_id, tenant, kind, layer, importance, protected, carries, waiting, *rest = row
     flags = (bool(protected), bool(carries), bool(waiting))
-    return Standing(memory_id, tenant, kind, layer, importance, *flags, *rest)
+    return MemoryAge(memory_id, tenant, kind, layer, importance, *flags, *rest)

@@ -1,4 +1,4 @@
-"""A whole copy of a memory file next to it, believed only after it was compared."""
+"""A whole copy of a memory file next to it, trusted only after it was compared."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What runs found out from texts alone, kept so that no later run need do so again."""
+"""Results that depend on texts alone, kept so that later runs need not compute them again."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a busy schedule asks before it runs: when the last run was, and what is new since."""
+"""When the last run was, and how much is new since: for the gates before a run."""
 
 from __future__ import annotations
 
@@ -15,6 +15,8 @@ _OF_MAINTAIN = " OR ".join(
     f"json_extract(options, '$.{name}') IS NOT NULL" for name in ("only", OPTION, PHASE)
 )
 
+_IS_INGEST = "(json_extract(options, '$.ingest') IS NOT NULL)"
+
 
 def last_run(file: MemoryFile) -> str | None:
     """Return when the last run of 'maintain' that changed something began; None without one.
@@ -29,12 +31,23 @@ def last_run(file: MemoryFile) -> str | None:
 
 
 def count_new(file: MemoryFile, tenants: Sequence[str]) -> int:
-    """Return how many active memories of the tenants no night has read yet."""
+    """Return how many active memories of the tenants no night has read yet.
+
+    A night notes each text that it reads. What an ingest stored is noted by that, and new until a
+    later night wrote something, or found that there is nothing to do.
+    """
+    night = file.value(
+        "SELECT max(id) FROM runs WHERE json_extract(options, '$.only') IS NOT NULL "
+        f"AND NOT {_IS_INGEST}"
+    )
     return int(
         file.value(
-            "SELECT count(*) FROM memories m WHERE status = 'active' AND generation = 0 "
-            "AND origin <> 'consolidation' AND tenant IN (SELECT value FROM json_each(?)) "
-            "AND NOT EXISTS (SELECT 1 FROM entity_scans WHERE memory_id = m.id)",
-            [json_text(tenants)],
+            "SELECT count(*) FROM memories m LEFT JOIN entity_scans s ON s.memory_id = m.id "
+            "WHERE status = 'active' AND generation = 0 AND origin <> 'consolidation' "
+            "AND m.tenant IN (SELECT value FROM json_each(?)) AND (s.run_id IS NULL "
+            f"OR s.run_id > ? AND s.run_id IN (SELECT id FROM runs WHERE {_IS_INGEST}) "
+            "AND NOT EXISTS (SELECT 1 FROM standing JOIN changes c USING (tenant) "
+            "WHERE tenant = m.tenant AND standing.changes = c.count))",
+            [json_text(tenants), night or ""],
         )
     )

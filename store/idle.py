@@ -1,4 +1,4 @@
-"""What a run would say again of a tenant in which nothing has changed since."""
+"""Reports that stay valid until something changes in a tenant."""
 
 from __future__ import annotations
 

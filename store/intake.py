@@ -121,6 +121,15 @@ def read_waiting_messages(file: MemoryFile, tenant: str | None = None) -> list[W
     ]
 
 
+def count_waiting(file: MemoryFile, tenants: Sequence[str] = ()) -> dict[str, int]:
+    """Return how many parts wait, by tenant, of those named or of all. Raises `UnusableFile`."""
+    rows = file.rows(
+        f"SELECT tenant, count(*) AS n FROM {_WAITING} WHERE state = 'waiting' "
+        "GROUP BY tenant ORDER BY tenant"
+    )
+    return {row["tenant"]: row["n"] for row in rows if not tenants or row["tenant"] in tenants}
+
+
 def waits_no_more(file: MemoryFile, run_id: str, waiting_id: str) -> None:
     """Note that what waited was read, journaled, within the transaction of the caller."""
     if current_row(file, _WAITING, {"id": waiting_id}) is not None:

@@ -23,7 +23,7 @@ def insert_rows(
 ) -> None:
     """Insert (row, key) within the transaction of the caller, and journal them."""
     add_rows(file, table, [row for row, _ in rows])
-    _record(file, run_id, proposal, table, [_Entry(key, None, row) for row, key in rows])
+    _record(file, run_id, proposal, table, [_JournalEntry(key, None, row) for row, key in rows])
 
 
 def update_row(
@@ -49,7 +49,7 @@ def update_rows(
             raise StoreError(f"A row of {table} that is to change is not there: {dict(key)}.")
         left = {name: value for name, value in (became or {}).items() if value != was[name]}
         if left:
-            entries.append(_Entry(key, {name: was[name] for name in left}, left))
+            entries.append(_JournalEntry(key, {name: was[name] for name in left}, left))
     _record(file, run_id, proposal, table, entries)
 
 
@@ -66,7 +66,7 @@ def write_row(
 def keep_images(file: MemoryFile, run_id: str, table: str, keys: Sequence[Row]) -> None:
     """Journal rows that are about to go, or to be replaced by some that carry the run's id."""
     found = zip(keys, current_rows(file, table, keys), strict=True)
-    entries = [_Entry(key, row, {}) for key, row in found if row is not None]
+    entries = [_JournalEntry(key, row, {}) for key, row in found if row is not None]
     _record(file, run_id, "", table, entries)
 
 
@@ -90,7 +90,7 @@ def drop_unused_entities(file: MemoryFile, entities: Sequence[int]) -> None:
     )
 
 
-class _Entry(NamedTuple):
+class _JournalEntry(NamedTuple):
     """What the journal keeps of one row: as it was, None if it was not there, and as it became."""
 
     key: Row
@@ -99,7 +99,7 @@ class _Entry(NamedTuple):
 
 
 def _record(
-    file: MemoryFile, run_id: str, proposal: str, table: str, entries: Iterable[_Entry]
+    file: MemoryFile, run_id: str, proposal: str, table: str, entries: Iterable[_JournalEntry]
 ) -> None:
     file.db.conn.executemany(
         "INSERT INTO journal (run_id, sequence, proposal, table_name, row_key, before, after) "

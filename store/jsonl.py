@@ -44,16 +44,16 @@ _Count = Annotated[int, Field(ge=0, lt=2**63)]
 _Numbers = Annotated[list[float], Field(min_length=1)]
 
 
-class _Part(BaseModel):
+class _Fields(BaseModel):
     model_config = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False)
 
 
-class _Vector(_Part):
+class _Vector(_Fields):
     model: _Name
     vector: _Numbers
 
 
-class _Edge(_Part):
+class _EdgeFields(_Fields):
     source_id: _Name
     operation: Literal["merge", "synthesize", "extract", "update"]
     run_id: _Text
@@ -62,7 +62,7 @@ class _Edge(_Part):
     created_at: _Time
 
 
-class Line(_Part):
+class ImportLine(_Fields):
     """One line. All but `content` is optional; what `export` adds stands at the end."""
 
     content: Annotated[str, Field(min_length=1)]
@@ -93,7 +93,7 @@ class Line(_Part):
     superseded_by: _Name | None = None
     superseded_at: _Time | None = None
     more_embeddings: list[_Vector] = []
-    synthesized_from: list[_Edge] = []
+    synthesized_from: list[_EdgeFields] = []
 
     def memory(self, now: str) -> Memory:
         """Return the memory, with what the line leaves open filled in."""
@@ -140,12 +140,12 @@ class Line(_Part):
 
 
 # What a line need not say.
-DEFAULTS = {name: field.default for name, field in Line.model_fields.items()}
+DEFAULTS = {name: field.default for name, field in ImportLine.model_fields.items()}
 
 
-def parse_line(text: bytes) -> Line:
+def parse_line(text: bytes) -> ImportLine:
     """Return what a line says. Raises ValueError if it is not valid."""
-    return Line.model_validate_json(text)
+    return ImportLine.model_validate_json(text)
 
 
 def reason_of(error: ValueError) -> str:

@@ -14,6 +14,9 @@ from .records import json_text, kept_list, kept_object
 # A cluster with one of these is not proposed again until its members change.
 REMEMBERED = ("pending", "rejected", "declined", "undone")
 
+# What tells a run that carried out a person's decisions from others, in its options.
+DECIDED = "decided"
+
 
 @dataclass(frozen=True)
 class Run:
@@ -120,6 +123,16 @@ def read_waiting(file: MemoryFile) -> list[Decision]:
     )
     waiting = [_decision(row) for row in rows if row.pop("latest") and row["state"] == "pending"]
     return sorted(waiting, key=lambda one: (one.run_id, one.key))
+
+
+def read_latest(file: MemoryFile, key: str) -> Decision | None:
+    """Return the latest decision about a proposal that counts; None if there is none."""
+    rows = file.rows(
+        "SELECT * FROM proposals WHERE key = ? AND state NOT IN ('failed', 'skipped', 'stale') "
+        "ORDER BY decided_at || run_id DESC LIMIT 1",
+        [key],
+    )
+    return next(map(_decision, rows), None)
 
 
 def read_reviewed(file: MemoryFile) -> list[Decision]:

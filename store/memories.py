@@ -88,8 +88,9 @@ def read_memories(
 ) -> Iterator[Memory]:
     """Yield memories in the order of their ids: all, those named, or those of one status."""
     if ids is not None:
-        for start in range(0, len(ids), 500):
-            part = sorted(ids)[start : start + 500]
+        wanted = sorted(ids)
+        for start in range(0, len(wanted), 500):
+            part = wanted[start : start + 500]
             marks = ", ".join("?" * len(part))
             for row in file.rows(f"{SELECT} WHERE id IN ({marks}) ORDER BY id", part):
                 yield from_row(row)

@@ -12,9 +12,10 @@ from dataclasses import dataclass, field, fields
 from datetime import datetime, timedelta
 from typing import Any
 
-from .errors import StoreError
+from .errors import NotFound, StoreError
 from .file import MemoryFile
 from .journal import drop_unused_entities
+from .memories import match_prefix
 from .records import in_utc, json_text, timestamp
 from .witnesses import keep_witnesses
 
@@ -59,7 +60,7 @@ _UNDOABLE = (
 
 
 @dataclass(frozen=True)
-class Kept:
+class Staying:
     """How many superseded memories stay though their time is over, by what needs them."""
 
     lineage: int = 0
@@ -73,8 +74,8 @@ class Purgeable:
     """Which memories may leave the file for good, and how many stay, and why."""
 
     ids: tuple[str, ...]
-    kept: Kept
-    # Of each that stays, what needs it: one of the fields of `Kept`.
+    kept: Staying
+    # Of each that stays, what needs it: one of the fields of `Staying`.
     staying: Mapping[str, str] = field(default_factory=dict)
 
 
@@ -118,7 +119,7 @@ def find_purgeable(file: MemoryFile, tenants: Sequence[str], now: datetime) -> P
     rows = file.rows(f"{_SUPERSEDED} {chosen}", [json_text(tenants)])
     reasons = {row["id"]: why for row, why in _judged(file, list(rows), Needs(now))}
     counts = Counter(reasons.values())
-    kept = Kept(**{one.name: counts[one.name] for one in fields(Kept)})
+    kept = Staying(**{one.name: counts[one.name] for one in fields(Staying)})
     staying = {one: reason for one, reason in reasons.items() if reason is not None}
     return Purgeable(tuple(one for one in reasons if one not in staying), kept, staying)
 
@@ -152,6 +153,19 @@ def purged_by(file: MemoryFile, memory_id: str) -> tuple[str, str] | None:
         [_PROPOSAL, json_text({"id": memory_id})],
     )
     return next(((row["run_id"], row["started_at"]) for row in rows), None)
+
+
+def find_purged(file: MemoryFile, prefix: str) -> tuple[str, str, str] | None:
+    """Return a purged memory, whose id is or starts with `prefix`, its purge and when that began.
+
+    None if there is no such memory. Raises `Ambiguous`.
+    """
+    try:
+        gone = match_prefix(file, "synthesized_from", "source_id", prefix, "memory")
+    except NotFound:
+        return None
+    purge = purged_by(file, gone)
+    return None if purge is None else (gone, *purge)
 
 
 def _judged(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from dataclasses import dataclass, fields
-from datetime import UTC, date, datetime
+from datetime import UTC, date, datetime, timedelta
 from functools import lru_cache
 from typing import Any, Literal, get_args
 
@@ -114,6 +114,11 @@ def new_id() -> str:
 def timestamp(moment: datetime) -> str:
     """Return a moment with an offset as the file writes it: ISO 8601 in UTC."""
     return moment.astimezone(UTC).isoformat()
+
+
+def a_moment_after(moment: str) -> str:
+    """Return the next moment after one that `timestamp` wrote; as text, too, it is the later."""
+    return timestamp(datetime.fromisoformat(moment) + timedelta(microseconds=1))
 
 
 def in_utc(text: str) -> str:

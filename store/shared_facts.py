@@ -25,7 +25,7 @@ _LONGEST_FACT = 10_000
 
 
 @dataclass(frozen=True)
-class Asking:
+class WriteRequest:
     """Who wants to write, when, and why."""
 
     author: str
@@ -49,7 +49,9 @@ def entries_until(entries: list[SharedEntry], as_of: str | None) -> list[SharedE
     return [one for one in entries if as_of is None or one.at <= as_of]
 
 
-def publish(file: MemoryFile, asking: Asking, name: str, text: str) -> tuple[SharedEntry, bool]:
+def publish(
+    file: MemoryFile, request: WriteRequest, name: str, text: str
+) -> tuple[SharedEntry, bool]:
     """Publish a fact, or its next version; say whether that is anything new.
 
     Raises `NotAllowed`, and `StoreError` for what is no fact.
@@ -59,35 +61,35 @@ def publish(file: MemoryFile, asking: Asking, name: str, text: str) -> tuple[Sha
         raise StoreError(f"A fact has 1 to {_LONGEST_FACT:,} characters.", "Nothing was changed.")
     with file.transaction():
         entries = read_log(file)
-        author = allowed(entries, asking.author)
+        author = allowed(entries, request.author)
         last = latest(entries, name, of_a_fact=True)
         refuse_fact(author, "publish", last)
         if last is not None and last.operation == "publish" and last.content == text:
             return last, False
-        entry = replace(_next(entries, asking, author, last), operation="publish", subject=name)
+        entry = replace(_next(entries, request, author, last), operation="publish", subject=name)
         entry = replace(entry, content=text, memory_id=new_id())
         append(file, entry)
         _write_memory(file, entry, last)
         return entry, True
 
 
-def retract(file: MemoryFile, asking: Asking, name: str) -> SharedEntry:
+def retract(file: MemoryFile, request: WriteRequest, name: str) -> SharedEntry:
     """End a fact: it holds no longer, and no other takes its place. Raises `NotAllowed`."""
     with file.transaction():
         entries = read_log(file)
-        author = allowed(entries, asking.author)
+        author = allowed(entries, request.author)
         last = latest(entries, name, of_a_fact=True)
         if last is None or last.operation == "retract":
             raise NotFound(f"No fact '{name}' holds.", "'slowwave shared FILE' shows which do.")
         refuse_fact(author, "retract", last)
-        entry = replace(_next(entries, asking, author, last), operation="retract", subject=name)
+        entry = replace(_next(entries, request, author, last), operation="retract", subject=name)
         append(file, entry)
-        _end_memory(file, last, "archived", None, asking.now)
+        _end_memory(file, last, "archived", None, request.now)
         return entry
 
 
 def admit(
-    file: MemoryFile, asking: Asking, name: str, kind: AuthorKind, seniority: int | None
+    file: MemoryFile, request: WriteRequest, name: str, kind: AuthorKind, seniority: int | None
 ) -> tuple[SharedEntry, bool]:
     """Let somebody write, or change what they are; say whether that is anything new.
 
@@ -100,43 +102,43 @@ def admit(
         if not entries:
             _refuse_taken(file)
         wanted = Author(name, kind, seniority)
-        author = refuse_authors(entries, asking.author, wanted)
+        author = refuse_authors(entries, request.author, wanted)
         last = latest(entries, name, of_a_fact=False)
         if (known := authors_of(entries).get(name)) == wanted and last is not None:
             return last, False
         if known is not None and known.kind == "human" and kind != "human":
             refuse_to_leave_none(entries, name)
         said = {"kind": kind} | ({} if seniority is None else {"seniority": seniority})
-        entry = replace(_next(entries, asking, author, last), operation="admit", subject=name)
+        entry = replace(_next(entries, request, author, last), operation="admit", subject=name)
         entry = replace(entry, content=json_text(said))
         append(file, entry)
         return entry, True
 
 
-def dismiss(file: MemoryFile, asking: Asking, name: str) -> SharedEntry:
+def dismiss(file: MemoryFile, request: WriteRequest, name: str) -> SharedEntry:
     """Let somebody write no longer; what they published stays. Raises `NotAllowed`."""
     with file.transaction():
         entries = read_log(file)
-        author = refuse_authors(entries, asking.author, None)
+        author = refuse_authors(entries, request.author, None)
         if name not in authors_of(entries):
             raise NotFound(
                 f"'{name}' is no author.", "'slowwave shared FILE authors' shows who is."
             )
         refuse_to_leave_none(entries, name)
         last = latest(entries, name, of_a_fact=False)
-        entry = replace(_next(entries, asking, author, last), operation="dismiss", subject=name)
+        entry = replace(_next(entries, request, author, last), operation="dismiss", subject=name)
         append(file, entry)
         return entry
 
 
 def _next(
-    entries: list[SharedEntry], asking: Asking, author: Author, last: SharedEntry | None
+    entries: list[SharedEntry], request: WriteRequest, author: Author, last: SharedEntry | None
 ) -> SharedEntry:
     """Return an entry behind the others, yet without what it is about.
 
     Its time is never before the one in front: a clock that was set back must not rewrite history.
     """
-    at = max([asking.now, *(one.at for one in entries[-1:])])
+    at = max([request.now, *(one.at for one in entries[-1:])])
     version = 1 if last is None else last.version + 1
     return SharedEntry(
         sequence=len(entries) + 1,
@@ -148,7 +150,7 @@ def _next(
         author=author.name,
         kind=author.kind,
         seniority=author.seniority,
-        reason=asking.reason,
+        reason=request.reason,
         memory_id=None,
     )
 

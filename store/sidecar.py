@@ -9,6 +9,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from .errors import StoreError
+from .postgres.url import DatabaseUrl
 
 
 def sidecar_path(path: Path, suffix: str) -> Path:
@@ -18,7 +19,12 @@ def sidecar_path(path: Path, suffix: str) -> Path:
 
 
 def mode_of(path: Path) -> int:
-    """Return who may do what with a file, as chmod takes it."""
+    """Return who may do what with a file, as chmod takes it.
+
+    What is written about a database is for whoever writes it, as the mirror of another file is.
+    """
+    if isinstance(path, DatabaseUrl):
+        return 0o600
     return stat.S_IMODE(path.stat().st_mode) & 0o777
 
 

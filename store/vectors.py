@@ -135,11 +135,12 @@ def with_vectors(file: MemoryFile, model: str) -> list[str]:
     return [memory_id for (memory_id,) in rows]
 
 
-def read_vectors_of(file: MemoryFile, model: str, ids: Sequence[str]) -> dict[str, bytes]:
-    """Return the kept vectors of memories by their ids; what is no sound vector is left out."""
-    rows = file.db.conn.execute(
-        "SELECT memory_id, vector FROM embeddings "
+def read_vectors_of(
+    file: MemoryFile, model: str, ids: Sequence[str]
+) -> Iterator[tuple[str, str, bytes]]:
+    """Yield (memory id, content hash, blob) of one model and of the memories named."""
+    yield from file.db.conn.execute(
+        "SELECT memory_id, content_hash, vector FROM embeddings "
         "WHERE model = ? AND memory_id IN (SELECT value FROM json_each(?)) ORDER BY 1",
         [model, json.dumps(list(ids))],
     )
-    return {memory_id: blob for memory_id, blob in rows if is_sound(blob)}

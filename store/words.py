@@ -66,7 +66,7 @@ class WordIndex:
         return max(log((self._size - with_it + 0.5) / (with_it + 0.5)), _LEAST_RARITY)
 
     def close(self) -> None:
-        """Let the index go."""
+        """Close the index."""
         self._db.close()
 
 

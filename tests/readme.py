@@ -11,15 +11,18 @@ import subprocess
 import sys
 import tempfile
 from pathlib import Path
-from typing import get_args
+from typing import Any, get_args
 
+import anyio
 from nights import night, rows
 from typer.core import TyperCommand, TyperOption
 from typer.main import get_command
 
 from slowwave.cli.app import app
 from slowwave.cli.exits import MEANINGS
+from slowwave.cli.mcp_offer import IS_DATA, make_server
 from slowwave.cli.settings import KEYS
+from slowwave.consolidation.agent import AgentMemory
 from slowwave.consolidation.vectors.embedder import SentenceEmbedder
 from slowwave.store.exchange import import_lines
 from slowwave.store.file import create_file, open_writing
@@ -28,10 +31,12 @@ ROOT = Path(__file__).parent.parent
 README = ROOT / "README.md"
 REFERENCE = ROOT / "docs" / "reference.md"
 CONFIGURATION = ROOT / "docs" / "configuration.md"
+MCP = ROOT / "docs" / "mcp.md"
 # Which page holds which part.
 PAGES = {
     **{"before": README, "after": README, "help": REFERENCE, "exits": REFERENCE},
     "keys": CONFIGURATION,
+    "tools": MCP,
 }
 SMOKE = ROOT / "fixtures" / "smoke.jsonl"
 # Memories that only a model can tell once, and what one answered about them.
@@ -133,6 +138,31 @@ def _default(option: TyperOption) -> str:
     return f"`{json.dumps(default)}`"
 
 
+def tools() -> str:
+    """Return the table of what the MCP server offers, with the arguments of each tool."""
+    server = make_server(AgentMemory("memory.db"), Path("memory.db"), writes=True)
+    table = "| tool | what it does | arguments | only reads |\n|---|---|---|---|\n"
+    for tool in anyio.run(server.list_tools):
+        does = (tool.description or "").removesuffix(IS_DATA)
+        needed = tool.input_schema.get("required", ())
+        arguments = [
+            _argument(name, told, name in needed)
+            for name, told in tool.input_schema["properties"].items()
+        ]
+        reads = "yes" if tool.annotations and tool.annotations.read_only_hint else "no"
+        cells = (f"`{tool.name}`", does, "<br>".join(arguments), reads)
+        table += "| " + " | ".join(one.replace("|", "\\|") for one in cells) + " |\n"
+    return table
+
+
+def _argument(name: str, told: dict[str, Any], needed: bool) -> str:
+    """Return an argument, what it is by default, and what there is to say of it."""
+    default = told.get("default")
+    given = "" if needed or default is None else f" = {json.dumps(default)}"
+    optional = "" if needed or given else " (optional)"
+    return f"`{name}{given}`{optional}: {told['description']}"
+
+
 def parts(embedder: SentenceEmbedder) -> dict[str, str]:
     """Return every part that the program can give."""
     return {
@@ -141,6 +171,7 @@ def parts(embedder: SentenceEmbedder) -> dict[str, str]:
         "help": help_text(),
         "exits": exits(),
         "keys": keys(),
+        "tools": tools(),
     }
 
 

@@ -22,7 +22,7 @@ from slowwave.consolidation.ageing.decay import score
 from slowwave.consolidation.ageing.retention import Retention
 from slowwave.consolidation.running.outcome import Outcome
 from slowwave.consolidation.vectors.embedder import SentenceEmbedder
-from slowwave.store.ageing import Standing, read_standing
+from slowwave.store.ageing import MemoryAge, read_ages
 from slowwave.store.check import check_file
 from slowwave.store.file import open_reading
 from slowwave.store.records import timestamp
@@ -34,7 +34,7 @@ HOUR = 3_600
 DAY = 24 * HOUR
 
 
-def standing(memory_id: str = "m", hours: float = 0, **fields: Any) -> Standing:
+def memory_age(memory_id: str = "m", hours: float = 0, **fields: Any) -> MemoryAge:
     """Return a memory that was stored, and used last, so many hours ago."""
     then = NOW_S - round(hours * HOUR)
     columns: dict[str, Any] = {
@@ -42,7 +42,7 @@ def standing(memory_id: str = "m", hours: float = 0, **fields: Any) -> Standing:
         **{"protected": False, "carries": False, "waiting": False},
         **{"ends": None, "said": then, "used": then, "accesses": 0},
     }
-    return Standing(memory_id, **(columns | fields))
+    return MemoryAge(memory_id, **(columns | fields))
 
 
 def ago(**time: float) -> str:
@@ -84,7 +84,7 @@ def status_of(path: Path) -> dict[str, str]:
 def test_what_is_left_halves_with_the_layer_s_half_life_and_rises_with_use(
     layer: str, hours: float, accesses: int, expected: float
 ) -> None:
-    assert score(standing(hours=hours, layer=layer, accesses=accesses), NOW_S) == pytest.approx(
+    assert score(memory_age(hours=hours, layer=layer, accesses=accesses), NOW_S) == pytest.approx(
         expected
     )
 
@@ -96,7 +96,7 @@ def test_a_time_is_understood_however_an_agent_wrote_it(memory_file: Path, writt
     put(memory_file, stored("old", hours=100))
     execute(memory_file, "UPDATE memories SET accessed_at = ?", written)
     with open_reading(memory_file) as file:
-        (found,) = read_standing(file, ["default"])
+        (found,) = read_ages(file, ["default"])
     assert (found.used, found.said) == (NOW_S - DAY, NOW_S - 100 * HOUR)
 
 
@@ -108,7 +108,7 @@ def test_what_took_in_another_was_said_again_then(memory_file: Path) -> None:
         ago(hours=2),
     )
     with open_reading(memory_file) as file:
-        (found,) = read_standing(file, ["default"])
+        (found,) = read_ages(file, ["default"])
     assert found.said == NOW_S - 2 * HOUR
     assert found.carries
 
@@ -153,20 +153,20 @@ def test_rules_count_in_this_order(
 
 def test_a_rule_may_keep_what_is_ephemeral() -> None:
     retention = retention_of(["layer=ephemeral,keep=forever"])
-    assert choose_expired([standing(hours=99, layer="ephemeral")], retention, NOW_S, False) == (
+    assert choose_expired([memory_age(hours=99, layer="ephemeral")], retention, NOW_S, False) == (
         choose_expired([], retention, NOW_S, False)
     )
 
 
 @pytest.mark.parametrize(("hours", "gone"), [(23.99, False), (24, True)])
 def test_what_is_ephemeral_goes_after_a_day_to_the_second(hours: float, gone: bool) -> None:
-    choice = choose_expired([standing(hours=hours, layer="ephemeral")], Retention(), NOW_S, False)
+    choice = choose_expired([memory_age(hours=hours, layer="ephemeral")], Retention(), NOW_S, False)
     assert bool(choice.leaving) is gone
 
 
 def test_a_rule_takes_nothing_protected_unless_told_so_and_an_end_of_its_own_counts() -> None:
-    old = standing("kept", hours=99, protected=True)
-    ended = standing("ended", protected=True, ends=NOW_S)
+    old = memory_age("kept", hours=99, protected=True)
+    ended = memory_age("ended", protected=True, ends=NOW_S)
     choice = choose_expired([old, ended], retention_of(["keep=1d"]), NOW_S, False)
     assert [one.id for one in choice.leaving] == ["ended"]
     assert choice.kept == {"protected": 1}
@@ -213,12 +213,12 @@ def test_two_rules_about_the_same_are_refused_and_a_tenant_may_have_a_comma(
 
 def test_the_least_used_go_first_and_never_what_others_lean_on() -> None:
     memories = [
-        standing("core", hours=9_000, layer="core", protected=True),
-        standing("carries", hours=9_000, carries=True),
-        standing("waits", hours=9_000, waiting=True),
-        standing("old", hours=400),
-        standing("older but used", hours=500, accesses=15),
-        standing("new", hours=1),
+        memory_age("core", hours=9_000, layer="core", protected=True),
+        memory_age("carries", hours=9_000, carries=True),
+        memory_age("waits", hours=9_000, waiting=True),
+        memory_age("old", hours=400),
+        memory_age("older but used", hours=500, accesses=15),
+        memory_age("new", hours=1),
     ]
     choice = choose_excess(memories, 5, NOW_S)
     assert [one.id for one in choice.leaving] == ["old"]
@@ -230,7 +230,7 @@ def test_the_least_used_go_first_and_never_what_others_lean_on() -> None:
 
 
 def test_of_equal_scores_the_less_important_goes() -> None:
-    memories = [standing("a", importance=4), standing("b", importance=2), standing("c")]
+    memories = [memory_age("a", importance=4), memory_age("b", importance=2), memory_age("c")]
     assert [one.id for one in choose_excess(memories, 2, NOW_S).leaving] == ["b"]
 
 
@@ -397,7 +397,7 @@ def test_what_an_agent_changed_since_the_plan_stays(memory_file: Path) -> None:
     put(memory_file, stored("one"), stored("two"))
     a_run(memory_file)
     with open_reading(memory_file) as file:
-        planned = list(read_standing(file, ["default"]))
+        planned = list(read_ages(file, ["default"]))
     execute(
         memory_file,
         "UPDATE memories SET access_count = 1, accessed_at = ? WHERE id = 'one'",
@@ -545,6 +545,29 @@ def test_with_too_few_new_memories_nothing_is_done_and_the_numbers_are_said(
     fill(memory_file, ["Ada repairs the mill."])
     assert said_by_gate(cli, *arguments) is None
     gate = said_by_gate(cli, *arguments)
+    assert gate is not None
+    assert gate["found"] == 0
+
+
+def test_what_an_ingest_stored_is_new_until_a_night_has_read_it(
+    memory_file: Path, tmp_path: Path, cli: Cli
+) -> None:
+    chat = tmp_path / "chat.txt"
+    chat.write_text("User: I own a red Brompton.\nAssistant: ok\nUser: My locker is 417.\n")
+    assert cli("ingest", memory_file, chat).code == 0
+    gate = said_by_gate(cli, memory_file, "--consolidate", "--min-new", "3")
+    assert gate is not None
+    assert gate["found"] == 2
+    assert said_by_gate(cli, memory_file, "--consolidate", "--min-new", "2") is None
+    gate = said_by_gate(cli, memory_file, "--consolidate", "--min-new", "1")
+    assert gate is not None
+    assert gate["found"] == 0
+    # The same where a night wrote something.
+    fill(memory_file, ["Ada repairs the mill.", "Ada repairs the mill"])
+    chat.write_text("User: I teach Spanish in Graz.\nAssistant: ok\n")
+    assert cli("ingest", memory_file, chat).code == 0
+    assert said_by_gate(cli, memory_file, "--consolidate", "--min-new", "3") is None
+    gate = said_by_gate(cli, memory_file, "--consolidate", "--min-new", "1")
     assert gate is not None
     assert gate["found"] == 0
 

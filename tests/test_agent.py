@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from nights import execute, of_one_thing, picture, rows
+from nights import execute, night, of_one_thing, picture, rows
 from test_plan import TWINS
 
 from slowwave.consolidation.agent import AgentMemory
@@ -149,6 +149,23 @@ def test_of_a_plan_one_proposal_is_carried_out_and_another_declined(
             "SELECT * FROM proposals WHERE derived IS NULL AND state = 'declined'",
         )
         assert (declined["key"], declined["why"]) == (other.id, "They are two.")
+
+
+def test_what_waits_for_review_is_carried_out_or_declined(
+    memory: AgentMemory, tmp_path: Path, embedder: SentenceEmbedder
+) -> None:
+    with memory:
+        for text in (*of_one_thing(), *TWINS):
+            memory.add(text)
+        night(tmp_path / "memory.db", embedder, now=NOW, review="always")
+        one, other = memory.waiting()
+        assert memory.consolidate(dry_run=True).results == ()
+        decided = memory.apply(one.id)
+        assert [(item.proposal.id, item.state) for item in decided.results] == [(one.id, "applied")]
+        assert memory.decline(other.id, "They are two.") is None
+        assert memory.waiting() == []
+        memory.undo(one.id)
+        assert [item.id for item in memory.waiting()] == [one.id]
 
 
 def test_a_proposal_whose_source_changed_since_is_stale(

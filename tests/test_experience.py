@@ -3,11 +3,24 @@
 from __future__ import annotations
 
 import json
+import signal
+import subprocess
+import sys
+import time
 from pathlib import Path
 from typing import Any
 
 import pytest
-from model_server import Asked, Reply, in_turn, model_server, refuses, says
+from model_server import (
+    SILENT,
+    Asked,
+    ModelServer,
+    Reply,
+    in_turn,
+    model_server,
+    refuses,
+    says,
+)
 from nights import fill, night, of_one_thing, picture, rows, told
 from readme import ROOT
 from test_cli import Cli, cli
@@ -257,6 +270,11 @@ def answer(*decisions: tuple[str, str, list[str]]) -> Reply:
     )
 
 
+def asked_of(server: ModelServer) -> tuple[object, ...]:
+    """Return the options by which a server is asked, and nothing is too long."""
+    return ("--min-ratio", "1", "--model", "openai/scripted", "--api-base", server.base)
+
+
 def learned(cli: Cli, path: Path, *replies: Reply, code: int = 0) -> tuple[Any, list[Asked]]:
     """Compress the deploys by a model that gives these answers."""
     with model_server(in_turn(*replies)) as server:
@@ -330,8 +348,95 @@ def test_an_answer_is_not_paid_for_twice(deploys: Path, cli: Cli) -> None:
     assert (found["model"]["calls"], found["model"]["cached"], asked) == (0, 1, [])
 
 
+def test_answers_are_recorded_and_replayed(deploys: Path, cli: Cli, tmp_path: Path) -> None:
+    copy = tmp_path / "copy.db"
+    copy.write_bytes(deploys.read_bytes())
+    record = tmp_path / "answers.jsonl"
+    with model_server(in_turn(answer(SOUND))) as server:
+        first = compressed(cli, deploys, *asked_of(server), "--record", record)
+    again = compressed(cli, copy, "--min-ratio", "1", "--replay", record)
+    assert first[DEPLOY]["state"] == again[DEPLOY]["state"] == "applied"
+    assert first[DEPLOY]["text"] == again[DEPLOY]["text"]
+
+
+def test_a_dry_run_says_what_would_be_asked_and_asks_only_if_told(deploys: Path, cli: Cli) -> None:
+    before = picture(deploys)
+    with model_server(in_turn(answer(SOUND))) as server:
+        planned = compressed(cli, deploys, *asked_of(server), "--dry-run")
+        assert server.asked == []
+        tried = compressed(cli, deploys, *asked_of(server), "--dry-run", "--ask")
+    assert (planned[DEPLOY]["state"], planned[DEPLOY]["text"]) == ("planned", None)
+    assert planned[DEPLOY]["estimated_tokens"] > 500
+    assert "Worked: Deployed one pod after the other." in tried[DEPLOY]["text"]
+    assert picture(deploys) == before
+
+
+@pytest.mark.parametrize("limit", ["--max-calls", "--max-time"])
+def test_where_a_budget_ends_nothing_is_written_of_a_task_and_that_is_said(
+    deploys: Path, cli: Cli, limit: str
+) -> None:
+    before = picture(deploys, ["memories", "runs"])
+    with model_server(in_turn(answer(SOUND))) as server:
+        ended = cli("experience", deploys, "compress", *asked_of(server), limit, "0", "--json")
+    (task,) = ended.json["tasks"]
+    assert (ended.code, task["state"], "budget of 0" in task["why"]) == (1, "skipped", True)
+    assert picture(deploys, ["memories", "runs"]) == before
+    quiet = cli("experience", deploys, "compress", *asked_of(server), limit, "0", "--quiet")
+    assert (quiet.out, "the traces of 1 task wait for a model" in quiet.err) == ("", True)
+
+
+def test_several_tasks_are_asked_about_at_once_and_each_is_written_as_it_comes(
+    deploys: Path, cli: Cli
+) -> None:
+    steps = [{"text": "Asked Ines for the numbers.", "outcome": "worked"}]
+    another = attempt(task="another", prompt="Write it.", output="It was read. " * 30, steps=steps)
+    added(cli, deploys, another)
+
+    def answered(asked: Asked) -> Reply:
+        if "deploy" in str(asked.messages[1]["content"]).lower():
+            return refuses(400)
+        return answer(("Asked Ines for the numbers.", "worked", ["t1"]))
+
+    with model_server(answered) as server:
+        ended = cli("experience", deploys, "compress", *asked_of(server), "--json")
+    states = {one["task"]: one["state"] for one in ended.json["tasks"]}
+    assert (ended.code, states) == (3, {"another": "applied", DEPLOY: "failed"})
+    run = rows(deploys, "SELECT outcome, report FROM runs")[-1]
+    assert (run["outcome"], json.loads(run["report"])["states"]) == ("partial", {"applied": 1})
+
+
+def test_what_is_interrupted_while_a_model_thinks_writes_nothing_and_ends_with_130(
+    deploys: Path,
+) -> None:
+    before = picture(deploys)
+    with model_server(lambda asked: SILENT) as server:
+        command = [sys.executable, "-m", "slowwave.cli", "experience", str(deploys), "compress",
+                   *map(str, asked_of(server))]  # fmt: skip
+        with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as running:
+            try:
+                for _ in range(1_200):
+                    if server.asked:
+                        break
+                    time.sleep(0.05)
+                running.send_signal(signal.SIGINT)
+                out, err = running.communicate(timeout=30)
+            finally:
+                running.kill()
+    assert (running.returncode, b"Traceback" in err) == (130, False), (out, err)
+    assert picture(deploys) == before
+
+
 @pytest.mark.parametrize(
-    "arguments", [["add"], ["compress", "x.jsonl"], ["compress", "--min-ratio", "0"], ["learn"]]
+    "arguments",
+    [
+        ["add"],
+        ["compress", "x.jsonl"],
+        ["compress", "--min-ratio", "0"],
+        ["learn"],
+        ["compress", "--record", "x.jsonl"],
+        ["compress", "--ask"],
+        ["compress", "--model", "openai/scripted", "--ask"],
+    ],
 )
 def test_wrong_usage_ends_with_2(memory_file: Path, cli: Cli, arguments: list[str]) -> None:
     assert cli("experience", memory_file, *arguments).code == 2

@@ -16,6 +16,7 @@ from model_server import Asked, ModelServer, Reply, in_turn, model_server, refus
 from nights import execute, fill, picture, rows
 from test_cli import Cli, Ended, cli
 
+from slowwave.store.conversations.registry import read_conversations
 from slowwave.store.file import create_file, maintenance_lock
 
 __all__ = ["cli"]  # a fixture of test_cli, asked for by name
@@ -530,6 +531,39 @@ def test_who_speaks_once_among_others_is_not_taken_for_the_one_before(
     ]
 
 
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        (
+            "Marta: Hi all.\nBo: Good morning.\nMarta: Who drives?\nBo: I own a red van.\n"
+            "Zoe: The bus leaves at nine from the mill.\n",
+            {"bo": "I own a red van.", "zoe": "The bus leaves at nine from the mill."},
+        ),
+        (
+            "Marta: Hi all.\nWelcome.\n\nBo: Good morning.\n\nMarta: Who drives?\n\n"
+            "Bo: I own a red van.\nAddress: 14 Rue Bleue.\nNeeds: some oil and a new belt\n\n"
+            "Zoe: The bus leaves at nine from the mill.\n",
+            {
+                "bo": "I own a red van.\nAddress: 14 Rue Bleue.\nNeeds: some oil and a new belt",
+                "zoe": "The bus leaves at nine from the mill.",
+            },
+        ),
+        (
+            "User: I own a red van.\nAssistant: Noted.\nUser: it is like this\n"
+            "Options: the old belt or the new one\n",
+            {"user": "it is like this\nOptions: the old belt or the new one"},
+        ),
+    ],
+    ids=["a line each", "blank lines between", "a user and an assistant"],
+)
+def test_who_speaks_once_is_told_by_how_the_turns_of_a_text_are_laid_out(
+    text: str, expected: dict[str, str]
+) -> None:
+    (conversation,) = read_conversations(text.encode(), "chat.txt")
+    said = {(one.speaker or one.role).lower(): one.text for one in conversation.messages}
+    assert {name: said.get(name) for name in expected} == expected
+
+
 def test_a_long_message_is_read_in_pieces_of_which_none_is_lost(
     memory_file: Path, tmp_path: Path, cli: Cli, server: ModelServer
 ) -> None:
@@ -551,6 +585,12 @@ def test_a_long_message_is_read_in_pieces_of_which_none_is_lost(
         ("empty.json", "", "is empty"),
         ("odd.json", '{"a": 1}', "no conversation of a known format"),
         ("half.jsonl", '{"role":"user","content":"a"}\n{"role"\n\n', "Line 2"),
+        ("number.json", '[{"role": "user", "content": 12}]', "number.json has 12 where its text"),
+        (
+            "part.json",
+            '[{"role": "user", "content": [{"type": "text", "text": {"a": 1}}]}]',
+            'has {"a": 1} where its text should be',
+        ),
         ("prose.txt", "Once upon a time.", "no conversation of a known format"),
         ("bytes.txt", b"\xff\xfe\x00", "is not UTF-8"),
     ],
@@ -597,6 +637,20 @@ def test_a_file_that_another_run_holds_ends_with_11_and_one_that_is_none_with_10
         assert cli("ingest", memory_file, chat).code == 11
     assert cli("ingest", memory_file.with_name("none.db"), chat).code == 10
     assert cli("ingest", chat, chat).code in (2, 10)
+
+
+def test_a_memory_file_in_place_of_a_conversation_is_told_with_the_right_order(
+    memory_file: Path, chat: Path, cli: Cli
+) -> None:
+    before = memory_file.read_bytes(), chat.read_bytes()
+    swapped = cli("ingest", chat, memory_file)
+    assert (swapped.code, swapped.out) == (2, "")
+    said = " ".join(swapped.err.replace("\u2502", " ").split())
+    assert "The memory file comes first: slowwave ingest" in said
+    assert cli("ingest", chat.with_name("none.txt"), memory_file).code == 2
+    twice = cli("ingest", memory_file, memory_file)
+    assert (twice.code, "is a database, and no" in twice.err) == (2, True)
+    assert (memory_file.read_bytes(), chat.read_bytes()) == before
 
 
 KILLING = Path(__file__).with_name("killing.py")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 import sqlite3
 from pathlib import Path
@@ -135,6 +136,16 @@ def test_log_shows_of_each_proposal_what_went_and_what_stands(night: Path, cli: 
     for row in planned:
         assert f"  = {row['draft']}" in shown
     assert "  - 2026-02-03  Helvi settles the invoices" in shown
+
+
+def test_log_gives_the_tokens_of_each_proposal_as_the_night_did(tmp_path: Path, cli: Cli) -> None:
+    memories = tmp_path / "memory.db"
+    cli("import", memories, readme.SMOKE)
+    report = cli("maintain", memories, "--consolidate").out
+    logged = cli("log", memories, run_of(memories)).out
+    numbers = re.compile(r"^(\w+ \w{8}) .*; ([\d,]+ -> [\d,]+ tokens)", re.MULTILINE)
+    assert len(numbers.findall(report)) == 3
+    assert sorted(numbers.findall(logged)) == sorted(numbers.findall(report))
 
 
 def test_the_table_of_runs_fits_80_columns(night: Path, cli: Cli) -> None:

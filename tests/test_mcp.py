@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 from mcp import Client, MCPError
-from mcp_client import SLOWWAVE, TESTS, ask, over_a_pipe, over_http, refusal, serving
+from mcp_client import PATIENCE_S, SLOWWAVE, TESTS, ask, over_a_pipe, over_http, refusal, serving
 from model_server import ModelServer, model_server, oracle, refuses
-from nights import fill, of_one_thing, picture, rows, told
+from nights import execute, fill, of_one_thing, picture, rows, told
 from test_cli import Cli, cli
 from test_model_fallbacks import KEY
 from test_plan import TWINS
@@ -147,6 +147,96 @@ def test_of_a_cycle_one_proposal_is_approved_and_another_declined(filled: Path, 
     assert [one["operation"] for one in again["proposals"]] == ["merge"]
     assert cli("check", filled).code == 0
     assert cli("undo", filled, applied).code == 0
+
+
+def test_what_waits_for_review_is_listed_and_decided_without_a_survey(
+    filled: Path, cli: Cli
+) -> None:
+    assert cli("maintain", filled, "--consolidate", "--review", "always").code == 0
+    waiting = cli("review", filled, "--json").json["proposals"]
+
+    async def conversation(client: Client) -> None:
+        shown = await ask(client, "consolidate_pending")
+        assert (shown["surveyed"], shown["in_all"]) == (False, 2)
+        assert [one["id"] for one in shown["proposals"]] == [one["id"] for one in waiting]
+        joined = next(one for one in shown["proposals"] if one["operation"] == "synthesize")
+        twins = next(one for one in shown["proposals"] if one["operation"] == "merge")
+        assert list(joined)[:6] == ["id", "operation", "sources", "leaving", "draft", "reason"]
+        assert {one["content"] for one in joined["sources"]} == set(of_one_thing())
+        assert joined["tokens_before"] > joined["tokens_after"] > 0
+        assert (joined["state"], joined["draft"]) == ("pending", waiting_draft(waiting, joined))
+        second = await ask(client, "consolidate_pending", limit=1, offset=1)
+        assert (second["in_all"], second["proposals"]) == (2, shown["proposals"][1:])
+        surveyed = await ask(client, "consolidate_pending", survey=True)
+        assert (surveyed["surveyed"], surveyed["proposals"]) == (True, [])
+
+        done = await ask(client, "consolidate_apply", proposal_id=joined["id"])
+        assert [one["state"] for one in done["proposals"]] == ["applied"]
+        declined = await ask(
+            client, "consolidate_decline", proposal_id=twins["id"], reason="They are two."
+        )
+        assert (declined["state"], declined["run"]) == ("declined", None)
+        for one in (joined, twins):
+            assert "stale" in await refusal(client, "consolidate_apply", proposal_id=one["id"])
+        assert (await ask(client, "consolidate_pending"))["surveyed"]
+        await ask(client, "undo", run_or_proposal=joined["id"])
+        again = await ask(client, "consolidate_pending")
+        assert (again["surveyed"], again["proposals"]) == (False, [joined])
+
+    over_a_pipe(conversation, filled, "--allow-writes")
+    (twins,) = rows(filled, "SELECT why FROM proposals WHERE state = 'declined'")
+    assert twins["why"] == "They are two."
+
+
+def waiting_draft(waiting: list[dict[str, Any]], proposal: dict[str, Any]) -> str:
+    return next(str(one["draft"]) for one in waiting if one["id"] == proposal["id"])
+
+
+def test_what_waits_and_is_stale_is_told_and_not_carried_out(filled: Path, cli: Cli) -> None:
+    assert cli("maintain", filled, "--consolidate", "--review", "always").code == 0
+    execute(filled, "UPDATE memories SET content = 'Plants need light.' WHERE id = 'twin-00'")
+
+    async def conversation(client: Client) -> None:
+        shown = (await ask(client, "consolidate_pending"))["proposals"]
+        (stale,) = [one for one in shown if one["state"] == "stale"]
+        assert "was changed since the plan was made" in stale["why"]
+        answer = await ask(client, "consolidate_apply", proposal_id=stale["id"])
+        assert (answer["run"], answer["proposals"][0]["state"]) == (None, "stale")
+
+    over_a_pipe(conversation, filled, "--allow-writes")
+
+
+def test_an_agent_is_not_shown_what_waits_of_another_tenant(filled: Path, cli: Cli) -> None:
+    assert cli("maintain", filled, "--consolidate", "--review", "always").code == 0
+    fill(filled, [row | {"tenant": "other"} for row in told(["Plants need light."], "plant")])
+    waiting = cli("review", filled, "--json").json["proposals"][0]["id"]
+
+    async def conversation(client: Client) -> None:
+        assert (await ask(client, "consolidate_pending"))["in_all"] == 0
+        assert "stale" in await refusal(client, "consolidate_apply", proposal_id=waiting)
+
+    over_a_pipe(conversation, filled, "--tenant", "other", "--allow-writes")
+    assert len(cli("review", filled, "--json").json["proposals"]) == 2
+
+
+def test_a_client_hears_how_far_a_survey_and_a_run_are(filled: Path) -> None:
+    async def conversation(client: Client) -> None:
+        for tool in ("consolidate_pending", "consolidate_run"):
+            heard: list[tuple[float, str | None]] = []
+
+            async def hear(
+                progress: float,
+                total: float | None,
+                said: str | None,
+                heard: list[tuple[float, str | None]] = heard,
+            ) -> None:
+                heard.append((progress, said))
+
+            await client.call_tool(tool, {}, progress_callback=hear)
+            assert heard[0][1] == "reading the file"
+            assert heard == sorted(heard, key=lambda one: one[0])
+
+    over_a_pipe(conversation, filled, "--allow-writes")
 
 
 def test_a_run_is_shown_carried_out_traced_and_taken_back(filled: Path) -> None:
@@ -387,9 +477,9 @@ def test_between_calls_the_file_is_not_open(filled: Path) -> None:
 def test_a_page_that_gives_loopback_another_name_is_turned_away(filled: Path) -> None:
     import httpx2
 
-    with serving(filled) as (address, _):
-        evil = httpx2.post(address, json={}, headers={"Host": "evil.example:80"})
-        origin = httpx2.post(address, json={}, headers={"Origin": "http://evil.example"})
+    with serving(filled) as (address, _), httpx2.Client(timeout=PATIENCE_S) as http:
+        evil = http.post(address, json={}, headers={"Host": "evil.example:80"})
+        origin = http.post(address, json={}, headers={"Origin": "http://evil.example"})
     assert (evil.status_code, origin.status_code) == (421, 403)
 
 
@@ -400,14 +490,17 @@ def test_with_a_token_each_request_must_bring_it(way: str, filled: Path) -> None
     options = ["--token", TOKEN] if way == "option" else []
     environment = {"SLOWWAVE_MCP_TOKEN": TOKEN} if way == "environment" else {}
     wrong = {"Authorization": "Bearer wrong"}
-    with serving(filled, "--host", "0.0.0.0", *options, **environment) as (address, _):  # noqa: S104
+    with (
+        serving(filled, "--host", "0.0.0.0", *options, **environment) as (address, _),  # noqa: S104
+        httpx2.Client(timeout=PATIENCE_S) as http,
+    ):
         local = address.replace("0.0.0.0", "127.0.0.1")  # noqa: S104 - where it listens
         answers = [
-            httpx2.post(local, json={}),
-            httpx2.post(local, json={}, headers=wrong),
-            httpx2.get(local),
-            httpx2.delete(local),
-            httpx2.get(local.replace("/mcp", "/anything")),
+            http.post(local, json={}),
+            http.post(local, json={}, headers=wrong),
+            http.get(local),
+            http.delete(local),
+            http.get(local.replace("/mcp", "/anything")),
         ]
         assert [one.status_code for one in answers] == [401] * 5
         assert over_http(hints, local, TOKEN).keys() == READING

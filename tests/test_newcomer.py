@@ -26,6 +26,8 @@ class Evening:
 
     folder: Path
     said: Mapping[str, str]
+    # What it wrote to stderr.
+    notes: Mapping[str, str]
     # The memory file as each command left it.
     files: Mapping[str, Path]
 
@@ -48,6 +50,7 @@ def evening(tmp_path_factory: pytest.TempPathFactory) -> Evening:
     kept = {name: value for name, value in os.environ.items() if not name.startswith("SLOWWAVE_")}
     environment = {**kept, "PATH": f"{programs}:{os.environ['PATH']}"}
     said: dict[str, str] = {}
+    notes: dict[str, str] = {}
     files: dict[str, Path] = {}
     for command in commands_of(readme.block(readme.README.read_text("utf-8"), "review")):
         ended = subprocess.run(
@@ -60,8 +63,9 @@ def evening(tmp_path_factory: pytest.TempPathFactory) -> Evening:
         )
         assert ended.returncode == 0, (command, ended.stderr)
         said[command] = ended.stdout
+        notes[command] = ended.stderr
         files[command] = Path(shutil.copy(folder / "review.db", folder / f"{len(files)}.db"))
-    return Evening(folder, said, files)
+    return Evening(folder, said, notes, files)
 
 
 def active(path: Path) -> set[str]:
@@ -131,4 +135,7 @@ def test_one_approval_is_taken_back_and_the_others_stand(evening: Evening) -> No
     assert "Took back 1 proposal" in said
     assert PLANTS in active(path)
     assert [states(path)[one] for one in MERGES] == ["undone", "applied"]
+    assert "1 proposal waits for review again" in evening.notes["slowwave undo review.db 701759db"]
+    waiting = rows(path, "SELECT key FROM proposals WHERE state = 'pending'")
+    assert [row["key"][:8] for row in waiting] == [MERGES[0]]
     assert len(rows(path, "SELECT id FROM memories WHERE origin = 'human'")) == 1

@@ -15,6 +15,7 @@ from typing import Any
 
 import live_agent
 import pytest
+from databases import Database, database, server
 from nights import of_one_thing
 from test_cli import Cli, cli
 from test_every_format import nobody_writes
@@ -24,7 +25,7 @@ from test_foreign_vectors import check_search_tables
 from slowwave.consolidation.vectors.embedder import SentenceEmbedder
 from slowwave.store.formats.registry import format_named, recognised
 
-__all__ = ["cli"]  # a fixture of test_cli, asked for by name
+__all__ = ["cli", "database", "server"]  # fixtures, asked for by name
 
 SCRIPTS = Path(__file__).with_name("peers")
 
@@ -155,7 +156,7 @@ def test_hermes_reads_what_stays_sees_no_drift_and_goes_on(
 
 
 def talk(
-    python: Path, script: str, path: Path, *calls: tuple[object, ...], url: str | None = None
+    python: Path, script: str, path: Path | str, *calls: tuple[object, ...], url: str | None = None
 ) -> list[Any]:
     """Make calls to a real package, and return what each of them gave.
 
@@ -315,6 +316,54 @@ def test_langgraph_finds_a_text_that_was_added(peers: Path, tmp_path: Path, cli:
 
 THINGS = [live_agent.thing(number) for number in range(12)]
 TWICE = [text + end for text in THINGS for end in ("", ".")]
+
+
+def test_langgraph_in_postgresql_finds_what_stays_and_its_rows_come_back(
+    peers: Path, database: Database, cli: Cli
+) -> None:
+    python, script = peers / "langgraph", "langgraph_store.py"
+    texts = of_one_thing()
+    puts = [("put", "x", str(at), {"content": text}) for at, text in enumerate(texts)]
+    profile = {"name": "Ravi", "likes": ["tea"]}
+    talk(python, script, database.url, *puts, ("put", "x", "profile", profile))
+    before, tenant = database.store(), database.of("memories.x")
+    ended = cli("maintain", tenant, "--consolidate", "--format", "langgraph", "--json")
+    assert ended.code == 0, ended.err
+    (found,) = talk(python, script, database.url, ("search", "x"))
+    assert found.pop("profile") == profile
+    (value,) = found.values()
+    assert value.keys() == {"content"}
+    assert value["content"] not in texts
+    assert cli("undo", tenant, ended.json["run"]).code == 0
+    assert database.store() == before
+
+
+def test_langgraph_in_postgresql_writes_beside_the_nights_and_loses_nothing(
+    peers: Path, database: Database, cli: Cli
+) -> None:
+    python, script = peers / "langgraph", "langgraph_store.py"
+    failed: list[BaseException] = []
+    calls: list[tuple[object, ...]] = []
+    for number, text in enumerate(TWICE):
+        calls += [("put", "x", str(number), {"content": text}), ("pause", 0.2)]
+
+    def write() -> None:
+        try:
+            talk(python, script, database.url, *calls)
+        except BaseException as error:  # noqa: BLE001 - raised below
+            failed.append(error)
+
+    night = ("maintain", database.of("memories.x"), "--consolidate", "--format", "langgraph", "-q")
+    writer = threading.Thread(target=write)
+    writer.start()
+    while writer.is_alive():
+        if database.rows("SELECT 1 FROM store"):
+            assert cli(*night).code in (0, 3, 11)
+        writer.join(0.05)
+    assert failed == []
+    assert cli(*night).code == 0
+    texts = [one.rstrip(".") for one in database.texts("memories.x")]
+    assert sorted(texts) == sorted(THINGS)
 
 
 def tell_server(peers: Path, path: Path) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import random
 from collections.abc import Callable
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +14,7 @@ import pytest
 from builders import NOW, a_decision, a_memory, a_run, changing, copy_of, decide, put
 from figures import Figures
 from nights import execute, fill, more_of_it, night, of_one_thing, picture, rows, told
+from test_cli import Cli, cli
 
 from slowwave.cli.app import run
 from slowwave.consolidation.recall.index import RecallIndex, read_recallable_of
@@ -27,8 +28,10 @@ from slowwave.store.errors import StoreError
 from slowwave.store.exchange import export_lines, import_lines
 from slowwave.store.file import create_file, open_reading, open_writing
 from slowwave.store.history import history_lines
-from slowwave.store.purge import KEPT_DAYS, Kept, Needs, find_purgeable, purge, purged_by
+from slowwave.store.purge import KEPT_DAYS, Needs, Staying, find_purgeable, purge, purged_by
 from slowwave.store.records import Memory, timestamp
+
+__all__ = ["cli"]  # a fixture of test_cli, asked for by name
 
 LONG_AGO = NOW - timedelta(days=KEPT_DAYS, seconds=1)
 
@@ -55,7 +58,7 @@ def path(memory_file: Path) -> Path:
     return memory_file
 
 
-def purged(path: Path, now: datetime = NOW) -> tuple[tuple[str, ...], Kept]:
+def purged(path: Path, now: datetime = NOW) -> tuple[tuple[str, ...], Staying]:
     with open_reading(path) as file:
         found = find_purgeable(file, ["default"], now)
     return found.ids, found.kept
@@ -71,11 +74,11 @@ def only_purge(path: Path, embedder: SentenceEmbedder, now: datetime = NOW) -> O
 
 
 def test_what_was_superseded_long_ago_goes(path: Path) -> None:
-    assert purged(path) == (("old",), Kept())
+    assert purged(path) == (("old",), Staying())
 
 
 def test_what_was_superseded_thirty_days_ago_to_the_second_stays(path: Path) -> None:
-    assert purged(path, NOW - timedelta(seconds=1)) == ((), Kept())
+    assert purged(path, NOW - timedelta(seconds=1)) == ((), Staying())
 
 
 @pytest.mark.parametrize(
@@ -83,45 +86,45 @@ def test_what_was_superseded_thirty_days_ago_to_the_second_stays(path: Path) -> 
 )
 def test_a_time_that_an_agent_wrote_its_own_way_is_understood(path: Path, at: str) -> None:
     execute(path, "UPDATE memories SET superseded_at = ? WHERE id = 'old'", at)
-    assert purged(path) == (("old",), Kept())
-    assert purged(path, NOW - timedelta(seconds=2)) == ((), Kept())
+    assert purged(path) == (("old",), Staying())
+    assert purged(path, NOW - timedelta(seconds=2)) == ((), Staying())
 
 
 @pytest.mark.parametrize("status", ["active", "archived", "expired"])
 def test_only_what_is_superseded_goes(path: Path, status: str) -> None:
     execute(path, "UPDATE memories SET status = ? WHERE id = 'old'", status)
-    assert purged(path) == ((), Kept())
+    assert purged(path) == ((), Staying())
 
 
 def test_a_pinned_memory_stays(path: Path) -> None:
     execute(path, "UPDATE memories SET pinned = 1 WHERE id = 'old'")
-    assert purged(path) == ((), Kept(pinned=1))
+    assert purged(path) == ((), Staying(pinned=1))
 
 
 def test_what_was_itself_made_from_others_stays(path: Path) -> None:
     put(path, a_memory("source"))
     cite(path, "old", "source")
-    assert purged(path) == ((), Kept(lineage=1))
+    assert purged(path) == ((), Staying(lineage=1))
 
 
 def test_what_another_memory_names_as_its_successor_stays(path: Path) -> None:
     put(path, gone("older", by="old"))
-    assert purged(path) == ((), Kept(lineage=2))
+    assert purged(path) == ((), Staying(lineage=2))
 
 
 def test_what_stands_in_no_lineage_stays(path: Path) -> None:
     put(path, gone("by hand"))
-    assert purged(path) == (("old",), Kept(lineage=1))
+    assert purged(path) == (("old",), Staying(lineage=1))
 
 
 def test_to_be_the_evidence_of_a_rule_is_not_enough_to_go(path: Path) -> None:
     execute(path, "UPDATE synthesized_from SET operation = 'extract'")
-    assert purged(path) == ((), Kept(lineage=1))
+    assert purged(path) == ((), Staying(lineage=1))
 
 
 def test_a_text_that_lineage_tells_otherwise_stays(path: Path) -> None:
     execute(path, "UPDATE synthesized_from SET source_content = 'something else'")
-    assert purged(path) == ((), Kept(lineage=1))
+    assert purged(path) == ((), Staying(lineage=1))
 
 
 @pytest.mark.parametrize("named", [{"sources": ("old", "x")}, {"survivor": "old"}])
@@ -130,18 +133,18 @@ def test_what_a_review_names_stays_however_old_it_is_until_somebody_decides(
 ) -> None:
     a_run(path, now=NOW - timedelta(days=400))
     decide(path, a_decision(state="pending", **named))
-    assert purged(path) == ((), Kept(review=1))
+    assert purged(path) == ((), Staying(review=1))
     execute(path, "UPDATE proposals SET state = 'approved'")
-    assert purged(path) == (("old",), Kept())
+    assert purged(path) == (("old",), Staying())
 
 
 def test_what_a_run_of_the_last_thirty_days_may_need_for_its_undo_stays(path: Path) -> None:
     a_run(path, now=NOW - timedelta(days=KEPT_DAYS))
     decide(path, a_decision(sources=("old",)))
-    assert purged(path) == ((), Kept(undo=1))
-    assert purged(path, NOW + timedelta(seconds=1)) == (("old",), Kept())
+    assert purged(path) == ((), Staying(undo=1))
+    assert purged(path, NOW + timedelta(seconds=1)) == (("old",), Staying())
     execute(path, "UPDATE runs SET outcome = 'undone'")
-    assert purged(path) == (("old",), Kept())
+    assert purged(path) == (("old",), Staying())
 
 
 @pytest.mark.parametrize(
@@ -162,13 +165,13 @@ def test_what_the_journal_of_the_last_thirty_days_names_stays(
         table,
         json.dumps(key),
     )
-    assert purged(path) == ((), Kept(undo=1))
+    assert purged(path) == ((), Staying(undo=1))
 
 
 def test_other_tenants_are_left_alone(path: Path) -> None:
     put(path, a_memory("theirs", tenant="other"), gone("old one", by="theirs", tenant="other"))
     cite(path, "theirs", "old one")
-    assert purged(path) == (("old",), Kept())
+    assert purged(path) == (("old",), Staying())
 
 
 def test_what_an_agent_took_up_again_meanwhile_stays(path: Path) -> None:
@@ -538,3 +541,17 @@ def texts_in(path: Path) -> set[str]:
         "SELECT source_content FROM synthesized_from WHERE source_content IS NOT NULL",
     )
     return {row["text"] for row in kept}
+
+
+def test_show_says_of_a_purged_memory_when_that_was_and_where_its_words_are(
+    path: Path, cli: Cli
+) -> None:
+    purged_ids = cli("maintain", path, "--purge", "--json").json["purged"]
+    assert purged_ids == ["old"]
+    shown = cli("show", path, "old")
+    assert shown.code == cli("show", path, "none").code == 1
+    today = datetime.now(UTC).date().isoformat()
+    assert f"Memory old was purged on {today} by run" in shown.err
+    assert f"slowwave trace {path} old" in shown.err
+    assert cli("trace", path, "old").code == 0
+    assert "was purged" not in cli("show", path, "none").err

@@ -146,6 +146,13 @@ def test_a_second_night_reads_no_vector_and_of_memories_the_texts_alone_and_writ
     assert len(read) > 1
 
 
+def test_how_much_a_memory_tells_and_which_one_tells_it_are_kept_for_the_next_night(
+    settled: Path,
+) -> None:
+    kept = {row["kind"] for row in rows(settled, "SELECT DISTINCT kind FROM memos")}
+    assert {"richness", "covers"} <= kept
+
+
 def test_a_night_after_a_change_says_what_a_full_pass_says(
     settled: Path, embedder: SentenceEmbedder
 ) -> None:

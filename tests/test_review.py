@@ -3,17 +3,27 @@
 from __future__ import annotations
 
 import shutil
+import sqlite3
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from contextlib import closing
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from nights import execute, fill, picture, rows, told
+from numpy.typing import NDArray
 from readme import ANSWERS, RETOLD, ROOT, SMOKE
 from test_cli import Cli, cli
 from test_foreign import FORMATS
+
+from slowwave.consolidation.running.decide import Decided, carry_out
+from slowwave.consolidation.running.queue import read_queue
+from slowwave.consolidation.vectors.embedder import Embedder, SentenceEmbedder
+from slowwave.store.file import maintenance_lock, open_writing
 
 __all__ = ["cli"]  # a fixture of test_cli, asked for by name
 
@@ -51,6 +61,30 @@ def active(path: Path) -> list[str]:
 def states(path: Path) -> dict[str, str]:
     found = rows(path, "SELECT key, state FROM proposals ORDER BY run_id")
     return {row["key"][:8]: row["state"] for row in found}
+
+
+class CountingEmbedder(SentenceEmbedder):
+    """The real one, which keeps what it was given."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.asked: list[Sequence[str]] = []
+
+    def encode(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        self.asked.append(texts)
+        return super().encode(texts)
+
+
+def approved(path: Path, embedder: Embedder) -> Decided:
+    """Approve all that waits."""
+    with maintenance_lock(path), open_writing(path) as file:
+        kept = [one.kept for one in read_queue(file)]
+        return carry_out(file, kept, embedder, datetime.now(UTC), "approve")
+
+
+def undated(several: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return what waits without when it began to."""
+    return [one | {"decided_at": None} for one in several]
 
 
 def queue(cli: Cli, path: Path) -> list[dict[str, Any]]:
@@ -234,6 +268,60 @@ def test_of_many_memories_all_that_waits_can_be_approved_at_once(
     assert active(memory_file) == active(other)
 
 
+def test_of_what_is_approved_only_the_new_texts_are_embedded_and_all_together(
+    waiting: Path,
+) -> None:
+    embedder = CountingEmbedder()
+    decided = approved(waiting, embedder)
+    assert {one.state for one in decided.results} == {"applied"}
+    drafts = [one.proposal.draft.text for one in decided.results if not one.proposal.keeps_text]
+    assert len(drafts) == 2
+    assert [sorted(one) for one in embedder.asked] == [sorted(drafts)]
+
+
+def test_a_source_without_a_vector_does_not_stand_in_the_way_of_an_approval(
+    waiting: Path, cli: Cli
+) -> None:
+    execute(waiting, "DELETE FROM embeddings")
+    assert cli("review", waiting, "approve", "--all").code == 0
+    assert set(states(waiting).values()) == {"applied"}
+
+
+def test_with_vectors_of_another_model_nothing_is_approved(waiting: Path, cli: Cli) -> None:
+    execute(waiting, "UPDATE embeddings SET dimensions = 1, vector = x'0000803f'")
+    before = picture(waiting)
+    refused = cli("review", waiting, "approve", "--all")
+    assert refused.code == 1
+    assert "have 1 dimensions, and the model gives 384" in refused.err
+    assert picture(waiting) == before
+
+
+@pytest.mark.parametrize("way", [["approve", "--all"], ["decline", "--all"]])
+def test_while_another_run_holds_the_file_nothing_is_decided_and_that_is_said(
+    waiting: Path, cli: Cli, way: list[str]
+) -> None:
+    before = picture(waiting)
+    with maintenance_lock(waiting):
+        ended = cli("review", waiting, *way)
+    assert (ended.code, ended.out) == (11, "")
+    assert "Another maintenance run holds" in ended.err
+    assert picture(waiting) == before
+
+
+def test_while_an_agent_writes_for_long_nothing_is_decided_and_that_is_said(
+    waiting: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("slowwave.store.connection.BUSY_TIMEOUT_MS", 300)
+    before = picture(waiting)
+    with closing(sqlite3.connect(waiting, isolation_level=None)) as agent:
+        agent.execute("BEGIN IMMEDIATE")
+        ended = cli("review", waiting, "approve", "--all")
+        agent.execute("ROLLBACK")
+    assert (ended.code, ended.out) == (11, "")
+    assert "is locked by another program" in ended.err
+    assert picture(waiting) == before
+
+
 def test_one_is_approved_by_the_start_of_its_id_and_undone_to_the_bit(
     waiting: Path, cli: Cli
 ) -> None:
@@ -246,7 +334,44 @@ def test_one_is_approved_by_the_start_of_its_id_and_undone_to_the_bit(
     assert states(waiting) == {MERGE: "pending", SYNTHESIS: "pending", UPDATE: "applied"}
     assert cli("undo", waiting, UPDATE).code == 0
     assert picture(waiting) == before
-    assert {one["id"][:8] for one in queue(cli, waiting)} == {MERGE, SYNTHESIS}
+
+
+@pytest.mark.parametrize("which", ["the proposal", "the run"])
+def test_an_approval_that_is_taken_back_lets_the_proposal_wait_again(
+    waiting: Path, cli: Cli, which: str
+) -> None:
+    before = queue(cli, waiting)
+    run = cli("review", waiting, "approve", UPDATE, "--json").json["run"]
+    ended = cli("undo", waiting, run if which == "the run" else UPDATE, "--json")
+    assert [one[:8] for one in ended.json["waiting"]] == [UPDATE]
+    assert undated(queue(cli, waiting)) == undated(before)
+    assert reviewed_night(cli, waiting, "always", "--json").json["proposals"] == []
+    assert cli("review", waiting, "approve", UPDATE).code == 0
+    again = cli("undo", waiting, UPDATE)
+    assert f"1 proposal waits for review again: slowwave review {waiting}" in again.err
+    assert "will not be proposed again" not in again.err
+    assert undated(queue(cli, waiting)) == undated(before)
+
+
+def test_a_persons_words_that_are_taken_back_leave_the_draft_that_waited(
+    waiting: Path, cli: Cli
+) -> None:
+    before = queue(cli, waiting)
+    assert cli("review", waiting, "edit", SYNTHESIS, "--text", IN_ONE).code == 0
+    assert cli("undo", waiting, SYNTHESIS).code == 0
+    assert undated(queue(cli, waiting)) == undated(before)
+
+
+def test_what_a_night_applied_by_itself_does_not_wait_once_it_is_taken_back(
+    waiting: Path, cli: Cli
+) -> None:
+    assert cli("review", waiting, "approve", MERGE).code == 0
+    back = "status = 'active', superseded_by = NULL, superseded_at = NULL"
+    execute(waiting, f"UPDATE memories SET {back} WHERE status = 'superseded'")
+    execute(waiting, "DELETE FROM synthesized_from")
+    night = cli("maintain", waiting, "--consolidate", "--reconsider", "--json").json
+    assert MERGE in [one["id"][:8] for one in night["proposals"] if one["state"] == "applied"]
+    assert cli("undo", waiting, night["run"], "--json").json["waiting"] == []
 
 
 def test_those_of_one_operation_are_approved_together_as_a_run(waiting: Path, cli: Cli) -> None:
@@ -387,6 +512,13 @@ def test_a_persons_words_that_their_sources_do_not_bear_out_are_not_written(
     assert ended.code == 1
     assert fault in ended.out
     assert picture(waiting, tables) == before
+
+
+def test_a_draft_that_a_person_leaves_as_it_is_is_approved(waiting: Path, cli: Cli) -> None:
+    (shown,) = cli("review", waiting, "show", SYNTHESIS, "--json").json["proposals"]
+    assert cli("review", waiting, "edit", SYNTHESIS, "--text", shown["draft"] + "\n").code == 0
+    (made,) = rows(waiting, "SELECT origin FROM memories WHERE content = ?", shown["draft"])
+    assert made["origin"] == "consolidation"
 
 
 def test_what_writes_no_text_cannot_be_edited(waiting: Path, cli: Cli) -> None:

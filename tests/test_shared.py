@@ -15,7 +15,7 @@ from test_cli import Cli, cli
 from slowwave.consolidation.vectors.embedder import SentenceEmbedder
 from slowwave.store.errors import NotAllowed, StoreError
 from slowwave.store.file import create_file, open_writing
-from slowwave.store.shared_facts import Asking, admit, publish, retract, snapshot
+from slowwave.store.shared_facts import WriteRequest, admit, publish, retract, snapshot
 from slowwave.store.shared_log import read_log
 
 __all__ = ["cli"]  # a fixture of test_cli, asked for by name
@@ -29,11 +29,11 @@ def founded(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Provide a file in which a human and two agents share knowledge, made once."""
     path = tmp_path_factory.mktemp("org") / "memory.db"
     create_file(path)
-    asking = Asking("aino", "2026-01-05T09:00:00+00:00")
+    request = WriteRequest("aino", "2026-01-05T09:00:00+00:00")
     with open_writing(path) as file:
-        admit(file, asking, "aino", "human", None)
-        admit(file, asking, "architect", "agent", 5)
-        admit(file, asking, "coder", "agent", 2)
+        admit(file, request, "aino", "human", None)
+        admit(file, request, "architect", "agent", 5)
+        admit(file, request, "coder", "agent", 2)
     return path
 
 
@@ -104,8 +104,10 @@ def test_what_held_on_a_day_is_shown(org: Path, cli: Cli) -> None:
     with open_writing(org) as file:
         start = datetime.fromisoformat(read_log(file)[-1].at)
         for days, text in ((1, PORT), (3, MOVED)):
-            publish(file, Asking("aino", (start + timedelta(days=days)).isoformat()), "port", text)
-        retract(file, Asking("aino", (start + timedelta(days=5)).isoformat()), "port")
+            publish(
+                file, WriteRequest("aino", (start + timedelta(days=days)).isoformat()), "port", text
+            )
+        retract(file, WriteRequest("aino", (start + timedelta(days=5)).isoformat()), "port")
     held = [facts(org, cli, "--as-of", (start + timedelta(days=day)).date()) for day in range(0, 7)]
     assert held[0] == held[5] == held[6] == {}
     assert held[1] == held[2] == {"port": PORT}
@@ -115,7 +117,7 @@ def test_what_held_on_a_day_is_shown(org: Path, cli: Cli) -> None:
 def test_a_clock_that_was_set_back_rewrites_no_history(org: Path) -> None:
     with open_writing(org) as file:
         before = read_log(file)[-1].at
-        entry, _ = publish(file, Asking("aino", "2001-01-01T00:00:00+00:00"), "port", PORT)
+        entry, _ = publish(file, WriteRequest("aino", "2001-01-01T00:00:00+00:00"), "port", PORT)
         assert entry.at == before
         assert snapshot(read_log(file), "2001-02-01") == []
 
@@ -330,14 +332,14 @@ def test_wrong_usage_ends_with_2(org: Path, cli: Cli, arguments: list[str]) -> N
 @pytest.mark.parametrize("name", ["", " port", "a\nb", "x" * 201])
 def test_a_name_that_nobody_could_type_again_is_refused(org: Path, name: str) -> None:
     with open_writing(org) as file, pytest.raises(StoreError, match="name of a fact"):
-        publish(file, Asking("aino", MARCH.isoformat()), name, PORT)
+        publish(file, WriteRequest("aino", MARCH.isoformat()), name, PORT)
 
 
 def test_of_two_at_once_the_second_sees_what_the_first_wrote(org: Path) -> None:
     with open_writing(org) as one, open_writing(org) as other:
-        publish(one, Asking("architect", MARCH.isoformat()), "port", PORT)
+        publish(one, WriteRequest("architect", MARCH.isoformat()), "port", PORT)
         with pytest.raises(NotAllowed):
-            publish(other, Asking("coder", MARCH.isoformat()), "port", MOVED)
+            publish(other, WriteRequest("coder", MARCH.isoformat()), "port", MOVED)
 
 
 def test_a_shared_fact_is_nothing_new_that_a_night_waits_for(org: Path, cli: Cli) -> None:

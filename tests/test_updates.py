@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sqlite3
+from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
@@ -16,7 +17,7 @@ from nights import AGENTS_TABLES, NOW, execute, fill, night, picture, rows, told
 from test_cli import Cli, cli
 
 from slowwave.consolidation.planning.composition import compose_next_update, compose_update
-from slowwave.consolidation.proposals import Source
+from slowwave.consolidation.proposals import Conflict, Source
 from slowwave.consolidation.text.dates import current_part
 from slowwave.consolidation.updates.dated_memory import dated_memory
 from slowwave.consolidation.updates.replacements import Updates, find_updates, grouped
@@ -573,6 +574,23 @@ def test_conflicts_about_one_thing_stand_together() -> None:
         for group in grouped(found.conflicts)
     ] == [["m1", "m3", "m5"], ["m2", "m4"]]
     assert [one.sources for one in found.conflicts] == [("m1", "m3"), ("m3", "m5"), ("m2", "m4")]
+
+
+class CountedSources(tuple[str, str]):
+    """Two memories that count how often they are gone through."""
+
+    times = 0
+
+    def __iter__(self) -> Iterator[str]:
+        CountedSources.times += 1
+        return super().__iter__()
+
+
+def test_many_conflicts_about_one_thing_are_each_looked_at_once_or_twice() -> None:
+    sources = [CountedSources((f"m{one}", f"m{one + 1}")) for one in range(100)]
+    conflicts = [Conflict(one, "default", "number: port", ("1", "2"), "") for one in sources]
+    assert grouped(conflicts) == [conflicts]
+    assert CountedSources.times <= 3 * len(conflicts)
 
 
 @pytest.mark.parametrize(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import fcntl
 import os
 import re
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 from nights import execute, fill, rows, told
-from readme import SMOKE
+from readme import ROOT, SMOKE
 from test_cli import Cli, cli
 from test_demand_groups import FRIDAYS
 
@@ -336,3 +337,76 @@ def test_a_wiki_that_cannot_be_written_leaves_the_night_done(
     ended = cli("maintain", memory_file, "--consolidate", "--wiki", tmp_path / "file")
     assert (ended.code, "Cannot write into" in ended.err) == (3, True)
     assert rows(memory_file, "SELECT outcome FROM runs") == [{"outcome": "done"}]
+
+
+def as_it_is_now(path: Path, folder: Path) -> bool:
+    """Whether a wiki says what an export would say now."""
+    fresh = folder.with_name("fresh")
+    assert run(["export", str(path), "--wiki", str(fresh), "--quiet"]) == 0
+    same = pages(folder) == pages(fresh)
+    shutil.rmtree(fresh)
+    return same
+
+
+def test_whatever_changes_memories_writes_the_wiki_where_the_config_says(
+    memory_file: Path, tmp_path: Path, cli: Cli
+) -> None:
+    wiki, plan, chat = tmp_path / "wiki", tmp_path / "plan.jsonl", tmp_path / "chat.txt"
+    cli("import", memory_file, SMOKE)
+    maintain = ("maintain", memory_file, "--consolidate")
+    cli(*maintain, "--dry-run", "--plan-out", plan)
+    cli("experience", memory_file, "add", ROOT / "fixtures" / "experience.jsonl")
+    chat.write_text("User: I own a red Brompton.\nAssistant: ok\n")
+    memory_file.with_name("slowwave.toml").write_text(f'wiki = "{wiki}"\n')
+
+    def done(*command: object) -> Any:
+        """Run a command, and see that the wiki says what came of it."""
+        ended = cli(*command, "--json")
+        assert ended.code == 0, ended.err
+        assert ended.json["wiki"]["folder"] == str(wiki)
+        assert as_it_is_now(memory_file, wiki), command
+        return ended.json
+
+    applied = done("apply", memory_file, plan)
+    undone = done("undo", memory_file, applied["run"])
+    assert undone["wiki"]["written"] > 0
+    run_id = done("ingest", memory_file, chat)["run"]
+    assert cli("undo", memory_file, run_id, "--dry-run", "--json").json.get("wiki") is None
+    assert done("experience", memory_file, "compress")["wiki"]["written"] > 0
+    waiting = done(*maintain, "--review", "always", "--reconsider")["proposals"]
+    done("review", memory_file, "approve", waiting[0]["id"])
+    done("review", memory_file, "decline", waiting[1]["id"])
+
+
+def test_a_wiki_that_cannot_be_written_leaves_every_other_command_done_and_ends_with_3(
+    memory_file: Path, tmp_path: Path, cli: Cli
+) -> None:
+    file, chat = tmp_path / "file", tmp_path / "chat.txt"
+    file.write_text("")
+    chat.write_text("User: I own a red Brompton.\nAssistant: ok\n")
+    cli("experience", memory_file, "add", ROOT / "fixtures" / "experience.jsonl")
+    for command in (
+        ["ingest", memory_file, chat],
+        ["experience", memory_file, "compress"],
+    ):
+        ended = cli(*command, "--wiki", file)
+        assert (ended.code, "Cannot write into" in ended.err) == (3, True)
+        assert "What was to be done before the pages is done." in ended.err
+        (run_id,) = [one["id"] for one in rows(memory_file, "SELECT id FROM runs "
+                     "WHERE outcome = 'done' ORDER BY id DESC LIMIT 1")]  # fmt: skip
+        assert cli("undo", memory_file, run_id, "--wiki", file).code == 3
+    assert rows(memory_file, "SELECT 1 FROM memories WHERE status = 'active'") == []
+
+
+def test_a_wiki_that_fails_halfway_is_said_and_the_next_one_completes_it(
+    memory_file: Path, tmp_path: Path, cli: Cli
+) -> None:
+    cli("import", memory_file, SMOKE)
+    wiki = tmp_path / "wiki"
+    (wiki / "wiki").mkdir(parents=True)
+    (wiki / "wiki" / "tenants").write_text("in the way")
+    night = cli("maintain", memory_file, "--consolidate", "--wiki", wiki)
+    assert (night.code, "something else is in the way" in night.err) == (3, True)
+    (wiki / "wiki" / "tenants").unlink()
+    assert cli("maintain", memory_file, "--consolidate", "--wiki", wiki).code == 0
+    assert as_it_is_now(memory_file, wiki)

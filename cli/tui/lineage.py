@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from textual.widgets.tree import TreeNode
 
     from slowwave.cli.foreign import Place
-    from slowwave.cli.waiting import Waiting
+    from slowwave.consolidation.running.queue import Waiting
 
 _DEPTH = 12
 _MOST_SAID = 200

@@ -8,7 +8,7 @@ from textual.containers import Horizontal, VerticalScroll
 from textual.widgets import ContentSwitcher, Static, Tree
 
 from slowwave.cli.foreign import Place
-from slowwave.cli.waiting import Waiting
+from slowwave.consolidation.running.queue import Waiting
 
 from .lineage import grow, read_lineages
 from .texts import draft_of, reasons_of, sources_of

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Literal
 
 from slowwave.cli.deciding import Choice, carry_out_chosen, decline
 from slowwave.cli.memory_texts import counted
-from slowwave.cli.waiting import Waiting, read_queue, seen_again
+from slowwave.consolidation.running.queue import Waiting, read_queue, seen_again
 from slowwave.store.errors import NotFound
 
 if TYPE_CHECKING:

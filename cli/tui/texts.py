@@ -17,7 +17,7 @@ from slowwave.cli.output import clean, shortened
 from .values import compare_values, find_guarded
 
 if TYPE_CHECKING:
-    from slowwave.cli.waiting import Waiting
+    from slowwave.consolidation.running.queue import Waiting
     from slowwave.store.records import Memory
 
 GOES, NEW, GUARDED, HEADING = "underline", "bold", "reverse", "bold"

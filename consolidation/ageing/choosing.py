@@ -6,17 +6,17 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from slowwave.store.ageing import Standing
+from slowwave.store.ageing import MemoryAge
 
 from .decay import score
 from .retention import Retention
 
 
 @dataclass(frozen=True)
-class Leaving:
+class LeavingMemory:
     """A memory that is to leave the active ones."""
 
-    memory: Standing
+    memory: MemoryAge
     why: str
     # How much was left of it; None where that plays no part.
     score: float | None = None
@@ -28,30 +28,30 @@ class Leaving:
 
 
 @dataclass(frozen=True)
-class Choice:
+class AgeingChoice:
     """What a phase would take out, and how many stay that it would have taken, by what keeps them.
 
     above: per tenant, by how many it stays above its limit.
     """
 
-    leaving: tuple[Leaving, ...] = ()
+    leaving: tuple[LeavingMemory, ...] = ()
     kept: Mapping[str, int] = field(default_factory=dict)
     above: Mapping[str, int] = field(default_factory=dict)
 
 
 def choose_expired(
-    memories: Iterable[Standing], retention: Retention, now: int, include_protected: bool
-) -> Choice:
+    memories: Iterable[MemoryAge], retention: Retention, now: int, include_protected: bool
+) -> AgeingChoice:
     """Return what has come to its end: its own, or the one that a rule gives it.
 
     now: seconds since 1970. A rule takes no protected memory unless told so; an end of a memory's
     own always counts, since whoever wrote it wanted that.
     """
-    leaving: list[Leaving] = []
+    leaving: list[LeavingMemory] = []
     protected = 0
     for one in memories:
         if one.ends is not None and one.ends <= now:
-            leaving.append(Leaving(one, "its own end"))
+            leaving.append(LeavingMemory(one, "its own end"))
             continue
         rule = retention.rule_for(one.tenant, one.kind, one.layer)
         if rule is None or rule.keep is None or now - one.said < rule.keep.total_seconds():
@@ -59,26 +59,26 @@ def choose_expired(
         if one.protected and not include_protected:
             protected += 1
         else:
-            leaving.append(Leaving(one, rule.text))
-    return Choice(tuple(leaving), {"protected": protected} if protected else {})
+            leaving.append(LeavingMemory(one, rule.text))
+    return AgeingChoice(tuple(leaving), {"protected": protected} if protected else {})
 
 
 def choose_excess(
-    memories: Iterable[Standing],
+    memories: Iterable[MemoryAge],
     most: int,
     now: int,
     needed: Collection[str] = (),
     coming: Mapping[str, int] | None = None,
-) -> Choice:
+) -> AgeingChoice:
     """Return what is above `most` a tenant, the lowest score first.
 
     Never what is protected, or what others lean on. needed: of a plan, what will be leaned on, or
     waits for a person. coming: how many memories the plan will add, per tenant.
     """
-    by_tenant: dict[str, list[Standing]] = {}
+    by_tenant: dict[str, list[MemoryAge]] = {}
     for one in memories:
         by_tenant.setdefault(one.tenant, []).append(one)
-    leaving: list[Leaving] = []
+    leaving: list[LeavingMemory] = []
     kept: Counter[str] = Counter()
     above: dict[str, int] = {}
     for tenant, several in by_tenant.items():
@@ -91,13 +91,13 @@ def choose_excess(
             # Only then does it matter what kept the others.
             above[tenant] = excess - len(going)
             kept.update(staying)
-    return Choice(tuple(leaving), dict(kept), above)
+    return AgeingChoice(tuple(leaving), dict(kept), above)
 
 
 def _lowest(
-    memories: Sequence[Standing], excess: int, now: int, needed: Collection[str]
-) -> tuple[list[Leaving], list[str]]:
-    free: list[tuple[float, Standing]] = []
+    memories: Sequence[MemoryAge], excess: int, now: int, needed: Collection[str]
+) -> tuple[list[LeavingMemory], list[str]]:
+    free: list[tuple[float, MemoryAge]] = []
     staying: list[str] = []
     for one in memories:
         reason = _kept_by(one, needed)
@@ -107,13 +107,13 @@ def _lowest(
             staying.append(reason)
     free.sort(key=lambda each: (each[0], each[1].importance, each[1].said, each[1].id))
     going = [
-        Leaving(one, f"{excess} above the limit, score {left:.4f}", round(left, 4))
+        LeavingMemory(one, f"{excess} above the limit, score {left:.4f}", round(left, 4))
         for left, one in free[:excess]
     ]
     return going, staying
 
 
-def _kept_by(memory: Standing, needed: Collection[str]) -> str | None:
+def _kept_by(memory: MemoryAge, needed: Collection[str]) -> str | None:
     """Return why a memory is not archived, whatever its score."""
     if memory.protected:
         return "protected"

@@ -16,7 +16,7 @@ from slowwave.consolidation.thresholds import (
     STABLE_HALF_LIFE_H,
     WORKING_HALF_LIFE_H,
 )
-from slowwave.store.ageing import Standing
+from slowwave.store.ageing import MemoryAge
 from slowwave.store.records import LAYERS
 
 # In hours; None: what is learned for good does not fade.
@@ -41,7 +41,7 @@ class LayerScores:
     faded: int
 
 
-def score(memory: Standing, now: int) -> float:
+def score(memory: MemoryAge, now: int) -> float:
     """Return 2^(-hours since the last use / half-life) + min(0.02 x accesses, 0.3).
 
     now: seconds since 1970. To be stored, or said again, is a use, too.
@@ -52,7 +52,7 @@ def score(memory: Standing, now: int) -> float:
     return left + min(ACCESS_WEIGHT * memory.accesses, MOST_FOR_ACCESS)
 
 
-def scores_by_layer(memories: Iterable[Standing], now: int) -> tuple[LayerScores, ...]:
+def scores_by_layer(memories: Iterable[MemoryAge], now: int) -> tuple[LayerScores, ...]:
     """Return what the memories' scores are, layer by layer, from the least settled on."""
     scores: dict[str, list[float]] = {layer: [] for layer in LAYERS}
     for one in memories:

@@ -1,4 +1,4 @@
-"""What an agent is given of its memory: lineage, and numbers."""
+"""Values that an agent gets: the lineage of a memory, and counts."""
 
 from __future__ import annotations
 

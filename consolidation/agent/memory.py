@@ -15,20 +15,22 @@ from typing import Any, Self, get_args
 
 from slowwave.consolidation.cycle import run_cycle
 from slowwave.consolidation.options import CycleOptions
+from slowwave.consolidation.progress import Progress
 from slowwave.consolidation.proposals import Result
 from slowwave.consolidation.recall.block import (
     WORTHS,
-    Block,
     BlockWish,
+    ContextBlock,
     compose_block,
     estimated_tokens,
 )
 from slowwave.consolidation.recall.filter import Filter
 from slowwave.consolidation.recall.hit import Hit
-from slowwave.consolidation.recall.index import RecallIndex, read_recallable_of
 from slowwave.consolidation.recall.search import Wish, search
+from slowwave.consolidation.running.decide import Decided
 from slowwave.consolidation.running.decline import declined
 from slowwave.consolidation.running.outcome import Outcome
+from slowwave.consolidation.running.queue import Waiting
 from slowwave.consolidation.text.token_count import count_tokens
 from slowwave.consolidation.vectors.embedder import Embedder, SentenceEmbedder
 from slowwave.consolidation.writing.writer import BuiltInWriter, Writer
@@ -43,7 +45,6 @@ from slowwave.store.file import (
     open_reading,
     open_writing,
 )
-from slowwave.store.idle import changes_of
 from slowwave.store.ledger import Decision, Run, read_decisions, read_runs
 from slowwave.store.lineage import (
     find_traced,
@@ -62,7 +63,9 @@ from slowwave.store.memories import (
 from slowwave.store.records import LAYERS, Kind, Memory, timestamp
 from slowwave.store.undo.undoable import find_undoable
 
+from .deciding import approve_waiting, decline_waiting, not_planned, read_waiting_of
 from .found import Stats, Trace
+from .fresh_index import FreshIndex
 
 
 class AgentMemory:
@@ -87,9 +90,7 @@ class AgentMemory:
         self._tenant = tenant
         self._embedder = embedder or SentenceEmbedder()
         self._clock = clock
-        self._index: RecallIndex | None = None
-        # Which file was read for it, and how often that had been changed.
-        self._state: tuple[int, int, int, int] | None = None
+        self._index = FreshIndex(self._path, tenant, self._embedder)
 
     def __enter__(self) -> Self:
         """Make the file if it is not there. Raises `StoreError`."""
@@ -103,8 +104,8 @@ class AgentMemory:
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        """Let go of what was read."""
-        self._forget()
+        """Drop what was read."""
+        self._index.forget()
 
     def add(self, text: str, **fields: Any) -> str:
         """Store a memory and return its id.
@@ -150,7 +151,7 @@ class AgentMemory:
             raise StoreError(f"Recency is 0 or more, not {recency}.")
         found = Filter((), kind, layer, tuple(tags), _moment(since), _moment(until))
         wish = Wish(query, limit, found, _moment(as_of), recency, diverse)
-        index = self._up_to_date()
+        index = self._index.up_to_date()
         return [] if index is None else search(index, wish, timestamp(self._clock()))
 
     def block(
@@ -159,7 +160,7 @@ class AgentMemory:
         budget: int = 4_500,
         worths: Mapping[str, float] | None = None,
         tokens_of: Callable[[str], int] = estimated_tokens,
-    ) -> Block:
+    ) -> ContextBlock:
         """Return a block of context for a prompt; its `text` is "" if nothing is remembered.
 
         budget: in tokens, as `tokens_of` counts them (by default four characters a token). worths:
@@ -170,42 +171,65 @@ class AgentMemory:
             _refuse_unknown("worth", name, tuple(WORTHS))
             if not 0.0 <= worth <= 1.0:
                 raise StoreError(f"The worth of {name} is from 0 to 1, not {worth}.")
-        index = self._up_to_date()
+        index = self._index.up_to_date()
         if index is None:
-            return Block((), 0)
+            return ContextBlock((), 0)
         now = timestamp(self._clock())
         return compose_block(index, Wish(query), BlockWish(budget, worths or {}), now, tokens_of)
 
-    def consolidate(self, dry_run: bool = False, writer: Writer | None = None) -> Outcome:
+    def consolidate(
+        self,
+        dry_run: bool = False,
+        writer: Writer | None = None,
+        progress: Progress | None = None,
+    ) -> Outcome:
         """Run the night for this tenant, or say what it would do.
 
         writer: by default the built-in one; `slowwave.consolidation.model.writer.ModelWriter` asks
         a model. Raises `StoreError` and `ConsolidationError` if nothing was changed.
         """
-        return self._run(self._options(), dry_run, writer)
+        return self._run(self._options(), dry_run, writer, progress)
 
-    def apply(self, proposal_id: str) -> Outcome:
-        """Carry out one proposal of the plan that a dry run shows, and no other; by its whole id.
+    def waiting(self) -> list[Waiting]:
+        """Return what waits for review, in the order in which it can be applied.
 
-        Raises `StoreError` if the plan does not have it any more, and `ConsolidationError`.
+        Raises `StoreError`.
         """
-        outcome = self._run(replace(self._options(), approved=frozenset([proposal_id])))
+        return read_waiting_of(self._path, self._tenant)
+
+    def apply(self, proposal_id: str, progress: Progress | None = None) -> Decided:
+        """Carry out one proposal, and no other, by its whole id.
+
+        It is one that waits for review, or of the plan that a dry run shows. Raises `StoreError` if
+        it is neither, and `ConsolidationError`.
+        """
+        now = self._clock()
+        decided = approve_waiting(self._path, self._tenant, proposal_id, self._embedder, now)
+        if decided is not None:
+            return decided
+        options = replace(self._options(), approved=frozenset([proposal_id]))
+        outcome = self._run(options, progress=progress)
         if not outcome.results:
-            raise self._not_planned(proposal_id)
-        return outcome
+            raise not_planned(proposal_id)
+        return Decided(outcome.run_id, outcome.results)
 
-    def decline(self, proposal_id: str, reason: str) -> str:
-        """Keep one proposal of the plan as declined: no later night makes it; by its whole id.
+    def decline(
+        self, proposal_id: str, reason: str, progress: Progress | None = None
+    ) -> str | None:
+        """Decline one proposal, by its whole id: no later night makes it.
 
-        Gives the id of the run under which that is written down. Raises `StoreError` if the plan
-        does not have it any more, and `ConsolidationError`.
+        It is one that waits for review, or of the plan that a dry run shows; of that the id of the
+        run under which it is written down is given. Raises `StoreError` if it is neither, and
+        `ConsolidationError`.
         """
+        if decline_waiting(self._path, self._tenant, proposal_id, reason, self._clock()):
+            return None
         options = self._options()
-        planned = self._run(options, dry_run=True)
+        planned = self._run(options, dry_run=True, progress=progress)
         found = (one for one in planned.results if one.proposal.id == proposal_id)
         result = next(found, None)
         if result is None:
-            raise self._not_planned(proposal_id)
+            raise not_planned(proposal_id)
         no = Result(result.proposal, "declined", reason)
         name = self._embedder.name
         return declined(self._path, planned, no, name, self._clock(), options.shown)
@@ -274,7 +298,11 @@ class AgentMemory:
         return CycleOptions(tenants=mine, shown={"tenant": list(mine)})
 
     def _run(
-        self, options: CycleOptions, dry_run: bool = False, writer: Writer | None = None
+        self,
+        options: CycleOptions,
+        dry_run: bool = False,
+        writer: Writer | None = None,
+        progress: Progress | None = None,
     ) -> Outcome:
         return run_cycle(
             self._path,
@@ -283,6 +311,7 @@ class AgentMemory:
             writer or BuiltInWriter(),
             self._clock(),
             dry_run,
+            progress,
         )
 
     def _last_run(self, file: MemoryFile) -> tuple[Run, tuple[Decision, ...]] | None:
@@ -306,33 +335,6 @@ class AgentMemory:
             f"There is no memory '{memory_id}' of tenant '{self._tenant}' in {self._path}.",
             "The id of a memory stands in what recall finds.",
         )
-
-    def _not_planned(self, proposal_id: str) -> StoreError:
-        return StoreError(
-            f"Proposal '{proposal_id}' is stale: the plan does not have it any more.",
-            "Nothing was changed. It was decided already, or a memory changed since; look at what "
-            "is pending now, and give the whole id.",
-        )
-
-    def _up_to_date(self) -> RecallIndex | None:
-        """Return an index of what the file says now; None if the tenant has no memory yet."""
-        with open_reading(self._path) as file:
-            if self._tenant not in tenants(file):
-                return None
-            found = self._path.stat()
-            # Another file of this name may have been changed as often.
-            state = found.st_dev, found.st_ino, found.st_mtime_ns, changes_of(file, self._tenant)
-        if self._index is None or self._state != state:
-            self._forget()
-            self._state = state
-            recallable = read_recallable_of(self._path, (self._tenant,), self._embedder.name)
-            self._index = RecallIndex(recallable, self._embedder)
-        return self._index
-
-    def _forget(self) -> None:
-        if self._index is not None:
-            self._index.words.close()
-            self._index = None
 
 
 def _moment(moment: datetime | None) -> str | None:

@@ -80,7 +80,7 @@ class StoredGraph:
         return neighbours
 
 
-def _renumbered(known: _Known, numbers: NDArray[np.int32]) -> Neighbours:
+def _renumbered(known: _KnownTexts, numbers: NDArray[np.int32]) -> Neighbours:
     """Return the known pairs of the texts that have these numbers, -1 for none."""
     import numpy as np
 
@@ -95,14 +95,14 @@ def _renumbered(known: _Known, numbers: NDArray[np.int32]) -> Neighbours:
 
 
 @dataclass(frozen=True)
-class _Known:
+class _KnownTexts:
     numbers: dict[bytes, int]
     left: NDArray[np.int32]
     right: NDArray[np.int32]
     steps: NDArray[np.uint16]
 
 
-def _read(parts: Sequence[bytes]) -> _Known:
+def _read(parts: Sequence[bytes]) -> _KnownTexts:
     import numpy as np
 
     nothing = np.empty(0, np.int32), np.empty(0, np.int32), np.empty(0, np.uint16)
@@ -110,13 +110,13 @@ def _read(parts: Sequence[bytes]) -> _Known:
         unpacked = [_unpacked(part) for part in parts]
     except (zlib.error, ValueError, TypeError):
         # What is damaged is made anew: it is kept for speed alone.
-        return _Known({}, *nothing)
+        return _KnownTexts({}, *nothing)
     signs = [sign for some, *_ in unpacked for sign in some]
     left, right, steps = (
         np.concatenate([empty, *(columns[at] for columns in unpacked)])
         for at, empty in enumerate(nothing, start=1)
     )
-    return _Known({sign: number for number, sign in enumerate(signs)}, left, right, steps)
+    return _KnownTexts({sign: number for number, sign in enumerate(signs)}, left, right, steps)
 
 
 def _as_parts(

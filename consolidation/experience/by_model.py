@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from slowwave.consolidation.model.answer_forms import ExperienceAnswer, StatedClaim
-from slowwave.consolidation.model.asker import Asker
+from slowwave.consolidation.model.answer_forms import AnswerForm, ExperienceAnswer, StatedClaim
 from slowwave.consolidation.model.experience_prompt import ask_about_traces
-from slowwave.consolidation.proposals import Claim, Draft, Source
+from slowwave.consolidation.model.parsing import UnreadableAnswer, parse_answer
+from slowwave.consolidation.model.question import Question, Steps
+from slowwave.consolidation.planning.estimates import Estimate
+from slowwave.consolidation.proposals import Claim, Draft, Source, State, Usage
 from slowwave.consolidation.text.token_count import count_tokens
 from slowwave.consolidation.thresholds import WINDOW_TOKENS
 from slowwave.consolidation.verification.verify import find_faults
 from slowwave.consolidation.verification.words import is_verbatim
-from slowwave.consolidation.writing.answer_store import AnswerStore
+from slowwave.consolidation.writing.verifier import Verifier
 
 from .compression import (
     MOST_CONTEXTS,
@@ -24,33 +26,55 @@ from .compression import (
     facts_of,
     told_to_a_model,
 )
+from .outcome import Compressed, ExperienceState
 from .traces import Worked
 
 # Expected of an answer.
 _ANSWER_TOKENS = 600
 
 
-def compress_by_model(task: Task, asker: Asker, answers: AnswerStore) -> Learned:
-    """Return what a model says was learned; of each claim that does not hold, why it is left out.
+class ExperienceQuestion(Question[Compressed]):
+    """A question about the traces of one task; of each claim that does not hold it says why."""
 
-    Raises `CallFailed`, and `LimitReached`.
-    """
-    sources = _shown(task)
-    if not sources:
-        return Learned(task, (), (), facts_of(task))
-    stated = asker.ask(
-        "experience",
-        ExperienceAnswer,
-        ask_about_traces(task.name, sources),
-        _ANSWER_TOKENS,
-        answers,
-    )
-    ids = {f"t{number}": one.id for number, one in enumerate(sources, start=1)}
+    form: AnswerForm = "experience"
+
+    def __init__(self, model: str, task: Task, shown: Sequence[Source]) -> None:
+        """Take the task, and what of its traces is shown."""
+        messages = ask_about_traces(task.name, shown)
+        prompt = sum(count_tokens(one["content"]) for one in messages)
+        super().__init__(model, messages, Estimate(prompt, _ANSWER_TOKENS))
+        self._task = task
+        self._shown = shown
+        self._usage = Usage()
+
+    def handle_answer(self, text: str, verifier: Verifier) -> Steps[Compressed]:
+        """Yield what was learned; an answer that cannot be read is asked for once more."""
+        try:
+            stated = parse_answer(ExperienceAnswer, text)
+        except UnreadableAnswer as error:
+            yield from self._ask_for_form(text, str(error), verifier)
+            return
+        learned = _learned(stated, self._task, self._shown, self._model)
+        yield Compressed(self._task, "planned", learned=learned, usage=self._usage)
+
+    def handle_failure(self, state: State, why: str, verifier: Verifier) -> Steps[Compressed]:
+        """Yield that nobody has compressed the traces."""
+        missed: ExperienceState = "skipped" if state == "skipped" else "failed"
+        yield Compressed(self._task, missed, why, usage=self._usage)
+
+    def charge(self, used: Usage) -> None:
+        """Note what was used for it."""
+        self._usage += used
+
+
+def _learned(stated: ExperienceAnswer, task: Task, shown: Sequence[Source], model: str) -> Learned:
+    """Return what a model says was learned, as far as the traces bear it out."""
+    ids = {f"t{number}": one.id for number, one in enumerate(shown, start=1)}
     said: list[tuple[Worked | None, Claim]] = [
         *((one.outcome, _claim(one, ids)) for one in stated.decisions),
         *((None, _claim(one, ids)) for one in stated.contexts),
     ]
-    sound, turned_down = _sound(said, sources, task, asker.name)
+    sound, turned_down = _sound(said, shown, task, model)
     decisions = tuple(Decision(how, claim) for how, claim in sound if how is not None)
     contexts = tuple(claim for how, claim in sound if how is None)
     return Learned(
@@ -58,13 +82,13 @@ def compress_by_model(task: Task, asker: Asker, answers: AnswerStore) -> Learned
         decisions[:MOST_DECISIONS],
         contexts[:MOST_CONTEXTS],
         facts_of(task),
-        asker.name,
+        model,
         tuple(turned_down),
     )
 
 
-def _shown(task: Task) -> list[Source]:
-    """Return the traces as a model is shown them: the latest that fit, in the order of time."""
+def shown_to_a_model(task: Task) -> list[Source]:
+    """Return the traces that a model may be shown: the latest that fit, in the order of time."""
     import numpy as np
 
     nowhere = np.zeros(1, dtype=np.float32)  # traces have no vectors: nothing is searched by them

@@ -2,113 +2,109 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
 from datetime import datetime
-from importlib.metadata import version
 from pathlib import Path
-from typing import Literal
+from typing import Any
 
 from pydantic import ValidationError
 
-from slowwave.consolidation.model.asking import CallFailed
-from slowwave.consolidation.model.usage_limits import LimitReached
 from slowwave.consolidation.model.writer import ModelWriter
-from slowwave.consolidation.proposals import Usage, derived_trust
-from slowwave.consolidation.snapshot.entities import names_in
+from slowwave.consolidation.progress import Progress
+from slowwave.consolidation.running.preflight import Preflight
+from slowwave.consolidation.running.run_in_file import RunInFile
+from slowwave.consolidation.running.run_record import run_report
+from slowwave.consolidation.runtime.interruption import InterruptedEarly, Interruption, OutOfTime
+from slowwave.consolidation.runtime.threads import run_in_thread
 from slowwave.consolidation.text.token_count import count_tokens
 from slowwave.consolidation.vectors.embedder import Embedder
-from slowwave.consolidation.writing.answer_store import FileAnswerStore
-from slowwave.store.check import refuse_damaged
+from slowwave.consolidation.writing.answer_store import AnswerStore, FileAnswerStore
+from slowwave.consolidation.writing.verifier import Verifier
+from slowwave.consolidation.writing.writer import Writer
+from slowwave.store.errors import StoreError
 from slowwave.store.file import MemoryFile, maintenance_lock, open_reading, open_writing
-from slowwave.store.ledger import Decision as KeptDecision
-from slowwave.store.ledger import begin_run, end_run, keep_decision, remembered_keys
+from slowwave.store.ledger import read_decision, remembered_keys
 from slowwave.store.memories import (
+    Counts,
     consolidated_tenants,
     count_memories,
     read_derived,
     read_raw_experiences,
 )
-from slowwave.store.proposal_changes import ProposalChanges
-from slowwave.store.records import Memory, content_hash, json_text, new_id, timestamp
+from slowwave.store.records import Memory
 from slowwave.store.vectors import to_blob
 
-from .by_model import compress_by_model
-from .compression import COMPRESSOR, Attempt, Learned, Task, compress, tasks_of
+from .by_model import ExperienceQuestion, shown_to_a_model
+from .compression import COMPRESSOR, Attempt, Learned, Task, compress, facts_of, tasks_of
+from .outcome import Compressed, Compression, judged
+from .storing import Storing
 from .traces import trace_of
 
-ExperienceState = Literal["planned", "applied", "discarded", "failed", "skipped"]
+
+@dataclass(frozen=True)
+class ExperienceOptions:
+    """What the user chose."""
+
+    tenants: tuple[str, ...] = ()
+    # What is less than so many times shorter than the traces is discarded.
+    least_ratio: float = 1.0
+    # In a dry run: ask the model all the same.
+    ask: bool = False
+    # All options as given, for the record of the run.
+    shown: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
-class Compressed:
-    """What became of the traces of one task."""
+class _Due:
+    """The tasks to compress, what was learned before by tenant and task, and what is broken."""
 
-    task: Task
-    state: ExperienceState
-    why: str | None
-    learned: Learned | None
-    memory: str | None = None
-
-
-@dataclass(frozen=True)
-class Compression:
-    """What became of the traces of a file. Those that were compressed before are not among it."""
-
-    run_id: str | None
-    tasks: tuple[Compressed, ...]
-    # Ids of memories that say they keep a trace, and do not.
+    tasks: tuple[Task, ...]
+    earlier: Mapping[tuple[str, str], Memory]
     unreadable: tuple[str, ...]
-    usage: Usage
-
-
-# Returns what was learned of a task. Raises `CallFailed`, and `LimitReached`.
-Compressor = Callable[[Task], Learned]
 
 
 def compress_experiences(
     path: Path,
-    tenants: Sequence[str],
+    options: ExperienceOptions,
     embedder: Embedder,
-    writer: ModelWriter | None,
+    writer: Writer,
     now: datetime,
-    least_ratio: float,
     dry_run: bool = False,
+    progress: Progress | None = None,
+    interruption: Interruption | None = None,
 ) -> Compression:
     """Compress the traces of each task that has new ones, or say what that would do.
 
-    A dry run asks no model. Nothing is held while a model thinks but other runs. Raises
-    `StoreError`, `ModelError` and `EmbedderError`.
+    A dry run asks a model only where the options say so. Agents may read and write the file all
+    the while. Raises `StoreError`, `ModelError` and `EmbedderError` if nothing was changed, and
+    `InterruptedEarly`.
     """
-    if dry_run:
-        with open_reading(path) as file:
-            due, _, unreadable = _due(file, tenants)
-        tried = [_tried(one, compress, least_ratio) for one in due]
-        return Compression(None, tuple(tried), unreadable, Usage())
-    with maintenance_lock(path), open_writing(path) as file:
-        refuse_damaged(file)
-        due, earlier, unreadable = _due(file, tenants)
-        asker = writer.asker() if writer is not None and due else None
-        answers = FileAnswerStore(file, now)
-        if asker is None:
-            tried = [_tried(one, compress, least_ratio) for one in due]
-        else:
-            by_model = asker  # for the type checker: it stays what it is
-            tried = [
-                _tried(one, lambda task: compress_by_model(task, by_model, answers), least_ratio)
-                for one in due
-            ]
-        usage = Usage() if asker is None else asker.usage
-        if not any(one.state == "planned" for one in tried):
-            return Compression(None, tuple(tried), unreadable, usage)
-        run = _Run(file, embedder, now, usage, earlier)
-        return Compression(run.id, tuple(run.write(tried, tenants)), unreadable, usage)
+    progress, interruption = progress or Progress(), interruption or Interruption()
+    try:
+        if dry_run:
+            with open_reading(path) as file:
+                return _rehearsed(file, options, embedder, writer, progress)
+        with maintenance_lock(path):
+            preflight = Preflight(path, None, now)
+            preflight.bring_up_to_date()
+            preflight.refuse_damaged()
+            with open_reading(path) as file:
+                due = _due(file, options.tenants)
+            if isinstance(writer, ModelWriter) and due.tasks:
+                run_in_thread(writer.make_ready)
+            shown = {"experience": COMPRESSOR, **options.shown}
+            run = RunInFile(path, embedder, writer, now, shown, preflight)
+            carrying_out = _CarryingOut(run, options, due, progress, interruption)
+            return carrying_out.carry_out()
+    except KeyboardInterrupt:
+        interruption.close()
+        raise InterruptedEarly(kept=False) from None
 
 
-def _due(
-    file: MemoryFile, tenants: Sequence[str]
-) -> tuple[list[Task], dict[tuple[str, str], Memory], tuple[str, ...]]:
-    """Return the tasks to compress, what was learned before by tenant and task, and what is broken.
+def _due(file: MemoryFile, tenants: Sequence[str]) -> _Due:
+    """Find the tasks to compress.
 
     A task is due if it has traces that no compressed experience has, by this compressor, and nobody
     took back what it would make of these.
@@ -136,147 +132,148 @@ def _due(
             ids = frozenset(one.memory.id for one in task.attempts)
             if standing.get(task.name) != (ids, COMPRESSOR) and task.key not in remembered:
                 due.append(task)
-    return due, earlier, tuple(unreadable)
+    return _Due(tuple(due), earlier, tuple(unreadable))
 
 
-def _tried(task: Task, compressor: Compressor, least_ratio: float) -> Compressed:
-    try:
-        learned = compressor(task)
-    except CallFailed as error:
-        return Compressed(task, "failed", str(error), None)
-    except LimitReached as error:
-        return Compressed(task, "skipped", str(error), None)
-    if not learned.decisions:
-        said = "; ".join(learned.turned_down) or "no trace says of a decision how it went"
-        return Compressed(task, "discarded", said, learned)
-    if learned.ratio < least_ratio:
-        why = f"it would be only {learned.ratio:g} times shorter, and {least_ratio:g} is wanted"
-        return Compressed(task, "discarded", why, learned)
-    return Compressed(task, "planned", None, learned)
+def _rehearsed(
+    file: MemoryFile,
+    options: ExperienceOptions,
+    embedder: Embedder,
+    writer: Writer,
+    progress: Progress,
+) -> Compression:
+    due = _due(file, options.tenants)
+    if isinstance(writer, ModelWriter) and not options.ask:
+        tried: Iterator[Compressed] = (_to_be_asked(one, writer) for one in due.tasks)
+    else:
+        tried = _tried(due.tasks, embedder, writer, FileAnswerStore(file), progress)
+    found = {one.task.key: judged(one, options.least_ratio) for one in tried}
+    return Compression(tuple(found[one.key] for one in due.tasks), due.unreadable)
 
 
-class _Run:
-    """Writes compressed experiences as one run, which can be undone."""
+def _to_be_asked(task: Task, writer: ModelWriter) -> Compressed:
+    shown = shown_to_a_model(task)
+    if not shown:
+        return Compressed(task, "planned", learned=Learned(task, (), (), facts_of(task)))
+    question = ExperienceQuestion(writer.model or "", task, shown)
+    return Compressed(task, "planned", tokens=question.estimate.total)
+
+
+def _tried(
+    tasks: Sequence[Task],
+    embedder: Embedder,
+    writer: Writer,
+    answers: AnswerStore,
+    progress: Progress,
+) -> Iterator[Compressed]:
+    """Yield what was learned from each task: by rules in their order, by a model as it answers."""
+    done = 0
+    for some in _portions(tasks, embedder, writer, answers):
+        for one in some:
+            yield one
+            done += 1
+            progress.stage("compressing", done, len(tasks))
+
+
+def _portions(
+    tasks: Sequence[Task], embedder: Embedder, writer: Writer, answers: AnswerStore
+) -> Iterator[Sequence[Compressed]]:
+    if not isinstance(writer, ModelWriter):
+        yield from ([Compressed(one, "planned", learned=compress(one))] for one in tasks)
+        return
+    shown = [(one, shown_to_a_model(one)) for one in tasks]
+    nothing = [Learned(task, (), (), facts_of(task)) for task, sources in shown if not sources]
+    yield [Compressed(one.task, "planned", learned=one) for one in nothing]
+    questions = (
+        ExperienceQuestion(writer.model or "", task, sources) for task, sources in shown if sources
+    )
+    verifier = Verifier(lambda text: embedder.encode([text])[0], {})
+    yield from writer.ask(questions, verifier, answers)
+
+
+class _CarryingOut:
+    """Compresses the tasks that are due, and writes each as soon as it is there."""
 
     def __init__(
         self,
-        file: MemoryFile,
-        embedder: Embedder,
-        now: datetime,
-        usage: Usage,
-        earlier: dict[tuple[str, str], Memory],
+        run: RunInFile,
+        options: ExperienceOptions,
+        due: _Due,
+        progress: Progress,
+        interruption: Interruption,
     ) -> None:
-        self.id = new_id()
-        self._file = file
-        self._embedder = embedder
-        self._now = timestamp(now)
-        self._usage = usage
-        self._earlier = earlier
+        self._run = run
+        self._options = options
+        self._due = due
+        self._progress = progress
+        self._interruption = interruption
+        self._storing = Storing(run.context.run_id, run.embedder.name, run.context.now, due.earlier)
+        self._done: dict[str, Compressed] = {}
+        # What may be in the file without having come among the others.
+        self._last: Compressed | None = None
 
-    def write(self, tried: Sequence[Compressed], tenants: Sequence[str]) -> list[Compressed]:
-        """Write what is planned, each experience whole or not at all."""
-        texts = [one.learned.text for one in tried if one.state == "planned" and one.learned]
-        vectors = iter(self._embedder.encode(texts))
-        of = consolidated_tenants(self._file, tenants)
-        before = count_memories(self._file, of, count_tokens)
-        options = {"experience": COMPRESSOR, "tenant": list(tenants)}
-        begin_run(self._file, self.id, self._now, version("slowwave"), options)
-        done = []
-        for one in tried:
-            if one.state == "planned" and one.learned is not None:
-                blob = to_blob(next(vectors))
-                with self._file.transaction():
-                    memory = self._insert(one.learned, blob)
-                one = Compressed(one.task, "applied", one.why, one.learned, memory)
-            done.append(one)
-        after = count_memories(self._file, of, count_tokens)
-        states = {"applied": sum(one.state == "applied" for one in done)}
-        report = {"before": asdict(before), "after": asdict(after), "states": states}
-        report["model"] = asdict(self._usage)
-        end_run(self._file, self.id, self._now, "done", None, report)
-        return done
-
-    def _insert(self, learned: Learned, blob: bytes) -> str:
-        task = learned.task
-        memory = self._memory(learned)
-        sources = [one.memory for one in task.attempts]
-        changes = ProposalChanges(self._file, self.id, task.key, self._now)
-        names = sorted(names_in(memory.content))
-        changes.insert_memory(memory, self._embedder.name, blob, names)
-        changes.add_lineage(memory.id, sources, "synthesize")
-        if (last := self._earlier.get((task.tenant, task.name))) is not None:
-            changes.supersede([last], memory.id)
-        changes.add_derivation(
-            memory.id,
-            {
-                "operation": "synthesize",
-                "writer": "extractive" if learned.model is None else "model",
-                "model": learned.model,
-                "prompt_hash": content_hash(COMPRESSOR),
-                "inputs_hash": content_hash(json_text([one.content_hash for one in sources])),
-                "claims": json_text([asdict(one) for one in learned.claims]),
-                "prompt_tokens": 0,
-                "completion_tokens": 0,
-                "cost_usd": None if learned.model else 0.0,
-            },
+    def carry_out(self) -> Compression:
+        """Do it, and write down how it ended; an interruption ends it between two tasks."""
+        run, now = self._run, self._run.context.now
+        before = self._count()
+        interrupted = False
+        broken_off: StoreError | None = None
+        try:
+            with open_writing(run.path) as file:
+                answers = FileAnswerStore(file, now)
+                tasks = self._due.tasks
+                for one in _tried(tasks, run.embedder, run.writer, answers, self._progress):
+                    self._settle(judged(one, self._options.least_ratio))
+            self._interruption.close()
+        except KeyboardInterrupt:
+            self._interruption.close()
+            interrupted = True
+            with self._interruption.limited():
+                self._find_what_stands()
+        except StoreError as error:
+            self._interruption.close()
+            if run.run_id is None:
+                raise
+            broken_off = error
+        except Exception:
+            self._interruption.close()
+            run.end("failed", None, {})
+            raise
+        outcome = Compression(
+            tuple(self._done[one.key] for one in self._due.tasks if one.key in self._done),
+            self._due.unreadable,
+            run.run_id,
+            interrupted,
+            broken_off,
         )
-        keep_decision(self._file, self._decision(learned, memory))
-        return memory.id
+        # What was stored stands all the same.
+        with suppress(OutOfTime, StoreError), self._interruption.limited():
+            applied = [one.state for one in outcome.tasks if one.state == "applied"]
+            report = run_report(before, self._count(), applied, outcome.usage)
+            run.end(outcome.verdict, None, report)
+        return outcome
 
-    def _decision(self, learned: Learned, memory: Memory) -> KeptDecision:
-        task = learned.task
-        count = len(task.attempts)
-        return KeptDecision(
-            run_id=self.id,
-            key=task.key,
-            operation="synthesize",
-            tenant=task.tenant,
-            sources=tuple(one.memory.id for one in task.attempts),
-            survivor=None,
-            derived=memory.id,
-            state="applied",
-            draft=memory.content,
-            reason=f"{count} traces of one task, {learned.ratio:g} times longer than this",
-            why="; ".join(learned.turned_down) or None,
-            numbers={"ratio": learned.ratio},
-            decided_at=self._now,
-        )
+    def _settle(self, one: Compressed) -> None:
+        if one.state == "planned" and one.learned is not None:
+            vector = to_blob(self._run.embedder.encode([one.learned.text])[0])
+            self._last = one
+            with self._run.writing() as file:
+                memory = self._storing.store(file, one.learned, vector)
+            one = replace(one, state="applied", memory=memory)
+            self._last = None
+        self._done[one.task.key] = one
 
-    def _memory(self, learned: Learned) -> Memory:
-        task, text = learned.task, learned.text
-        sources = [one.memory for one in task.attempts]
-        outcomes = [one.trace.outcome for one in task.attempts]
-        experience = {
-            "task": task.name,
-            "compressor": COMPRESSOR,
-            "ratio": learned.ratio,
-            "worked": outcomes.count("worked"),
-            "failed": outcomes.count("failed"),
-            "traces": [one.id for one in sources],
-        }
-        return Memory(
-            id=new_id(),
-            tenant=task.tenant,
-            content=text,
-            kind="context",
-            layer="stable",
-            status="active",
-            origin="consolidation",
-            trust=derived_trust(one.trust for one in sources),
-            importance=max(one.importance for one in sources),
-            pinned=False,
-            generation=1 + max(one.generation for one in sources),
-            source="experience",
-            session=None,
-            tags=("experience",),
-            metadata={"experience": experience},
-            content_hash=content_hash(text),
-            access_count=0,
-            observed_at=max(one.observed_at for one in sources),
-            created_at=self._now,
-            updated_at=self._now,
-            accessed_at=None,
-            expires_at=None,
-            superseded_by=None,
-            superseded_at=None,
-        )
+    def _find_what_stands(self) -> None:
+        """Look up what was stored last: an interruption may come between a commit and its note."""
+        if self._last is None or not self._run.look_up_begin():
+            return
+        task = self._last.task
+        with open_reading(self._run.path) as file:
+            kept = read_decision(file, self._run.context.run_id, task.key)
+        if kept is not None:
+            self._done[task.key] = replace(self._last, state="applied", memory=kept.derived)
+
+    def _count(self) -> Counts:
+        with open_reading(self._run.path) as file:
+            tenants = consolidated_tenants(file, self._options.tenants)
+            return count_memories(file, tenants, count_tokens)

@@ -16,6 +16,7 @@ from pathlib import Path
 from slowwave.consolidation.cycle import run_cycle
 from slowwave.consolidation.errors import ConsolidationError
 from slowwave.consolidation.model.writer import ModelWriter
+from slowwave.consolidation.options import CycleOptions
 from slowwave.consolidation.progress import Progress
 from slowwave.consolidation.running.night_inputs import NightInputs
 from slowwave.consolidation.running.outcome import Outcome, verdict
@@ -51,7 +52,7 @@ class Worker:
         """Take the orders; nothing is loaded before a file needs it."""
         self._orders = orders
         self._interruption = interruption or Interruption()
-        self._embedder = SentenceEmbedder(orders.embedder)
+        self.embedder = SentenceEmbedder(orders.embedder)
 
     def night(self, item: Item) -> Receipt:
         """Do the night of a file, and return the receipt of it.
@@ -76,13 +77,23 @@ class Worker:
             from .objects import night_of_object
 
             return night_of_object(self, self._orders, item, now)
+        if self._orders.database is not None:
+            from .tenants import night_of_tenant
+
+            return night_of_tenant(self, self._orders, self._orders.database, item, now)
         return self.in_place(item, self._orders.path_of(item.key), now)
 
-    def in_place(self, item: Item, path: Path, now: datetime) -> Receipt:
-        """Do the night of a file on the disk, and read from it what became of it."""
-        return _without_names(self._in_place(item, path, now), str(path.resolve()), str(path))
+    def in_place(
+        self, item: Item, path: Path, now: datetime, options: CycleOptions | None = None
+    ) -> Receipt:
+        """Do the night of a file on the disk, and read from it what became of it.
 
-    def _in_place(self, item: Item, path: Path, now: datetime) -> Receipt:
+        options: what may be done to this one; by default what the orders say.
+        """
+        receipt = self._in_place(item, path, now, options or self._orders.options)
+        return _without_names(receipt, str(path.resolve()), str(path))
+
+    def _in_place(self, item: Item, path: Path, now: datetime, options: CycleOptions) -> Receipt:
         if not path.exists():
             return _gone(item)
         if is_of_another_program(path):
@@ -90,7 +101,7 @@ class Worker:
                 said = "a run was made in it before, and it is no memory file any more"
                 return Receipt(item.key, "unusable", said, last_run=item.last_run)
             # It is not opened again before it changes.
-            basis = self.idle_marks(path, now).key
+            basis = self.idle_marks(path, now, options).key
             said = "it is no memory file of slowwave's"
             return Receipt(item.key, "foreign", said, version_of(path), basis)
         became: Became
@@ -103,7 +114,7 @@ class Worker:
             refusal = f"{error.message} {error.hint}".strip()
             return Receipt(item.key, "refused", refusal, last_run=item.last_run)
         try:
-            outcome = self._maintained(path, now)
+            outcome = self._maintained(path, now, options)
             became, why = _told(outcome)
         except FileHeld as error:
             became, why = "held", error.message
@@ -116,25 +127,26 @@ class Worker:
         why = None if why is None else without_secrets(why)
         if outcome is not None and self._orders.dry_run:
             return _rehearsed(item, outcome)
-        return receipt_of(item, path, became, why, outcome, self.idle_marks(path, now))
+        marks = self.idle_marks(path, now, options)
+        return receipt_of(item, path, became, why, outcome, marks)
 
-    def idle_marks(self, path: Path, now: datetime) -> IdleMarks:
+    def idle_marks(self, path: Path, now: datetime, options: CycleOptions) -> IdleMarks:
         """Return what knows whether anything is left to do in a file."""
         orders = self._orders
         writer = orders.make_writer(orders.budget, None)
         return Surveyor(
-            NightInputs(path, orders.options, self._embedder, writer, now, Progress())
+            NightInputs(path, options, self.embedder, writer, now, Progress())
         ).idle_marks()
 
-    def _maintained(self, path: Path, now: datetime) -> Outcome:
+    def _maintained(self, path: Path, now: datetime, options: CycleOptions) -> Outcome:
         orders = self._orders
         writer = orders.make_writer(orders.budget_now(), orders.owner)
         self._interruption.open()
         try:
             return run_cycle(
                 path,
-                orders.options,
-                self._embedder,
+                options,
+                self.embedder,
                 writer,
                 now,
                 orders.dry_run,
@@ -172,6 +184,7 @@ def _told(outcome: Outcome) -> tuple[Became, str | None]:
         return became, None
     wrong = [one.why for one in outcome.asked if one.state in ("failed", "skipped")]
     wrong += [one.why for one in outcome.results if one.state in ("failed", "skipped", "rejected")]
+    wrong.append(outcome.taken_up.why)
     if outcome.broken_off is not None:
         wrong.insert(0, outcome.broken_off.message)
     return became, next((one for one in wrong if one), None)
@@ -182,7 +195,7 @@ def _rehearsed(item: Item, outcome: Outcome) -> Receipt:
     planned = sum(one.state in ("planned", "pending") for one in outcome.results)
     return Receipt(
         item.key,
-        "planned" if planned or outcome.asked else "nothing",
+        "planned" if planned or outcome.asked or outcome.taken_up.is_due else "nothing",
         last_run=item.last_run,
         memories_before=outcome.before.active,
         memories_after=outcome.after.active,

@@ -14,6 +14,7 @@ from slowwave.consolidation.options import CycleOptions
 from slowwave.consolidation.runtime.interruption import Interruption
 from slowwave.consolidation.writing.writer import Writer
 from slowwave.store.fleet.receipt import Receipt
+from slowwave.store.postgres.url import DatabaseUrl
 
 # Under which a run's options in the file say of which fleet's night it is.
 OPTION = "fleet"
@@ -49,6 +50,8 @@ class Orders:
     workers: int
     # Who grants portions of the budget; None: there is nothing to keep to.
     owner: BudgetOwner | None = None
+    # Where the keys are tenants of a database.
+    database: DatabaseUrl | None = None
 
     def path_of(self, key: str) -> Path:
         """Return where a file on the disk lies."""

@@ -21,7 +21,6 @@ from slowwave.consolidation.text.statements import Statement
 from slowwave.consolidation.text.tokens import is_content, is_verb
 
 from .candidates import LONGEST, SHORTEST, Candidate, Evidence, PartRead
-from .options import IngestOptions
 from .parts import Part, Said
 from .question import within_limits
 
@@ -137,10 +136,10 @@ _FACT = _Kind("fact", 3)
 _MINOR = _Kind("fact", 2)
 
 
-def read_part(part: Part, options: IngestOptions) -> PartRead:
+def read_part(part: Part) -> PartRead:
     """Return the sentences of a part that are to be remembered."""
     found = [one for said in part.new for one in _candidates(said)]
-    kept, refused = within_limits(found, options)
+    kept, refused = within_limits(found, part.options)
     return PartRead(part, "read", kept, refused)
 
 

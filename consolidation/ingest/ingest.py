@@ -36,7 +36,8 @@ from .known import KnownMemories
 from .options import IngestOptions
 from .outcome import Ingested, Progressing, Unread
 from .parts import Cut, Part, chains_of, cut
-from .reading import Reader, waiting_part
+from .queue import waiting_parts
+from .reading import Reader
 from .settling import Settling
 
 
@@ -69,24 +70,57 @@ def ingest(
     whoever reads. Raises `StoreError`, `EmbedderError` or `ModelError` if nothing was changed.
     """
     progress, interruption = progress or Progress(), interruption or Interruption()
-    model = writer if isinstance(writer, ModelWriter) else None
-    takes_up = model is not None or not conversations
     if dry_run:
         with open_reading(path) as file:
+            model = writer if isinstance(writer, ModelWriter) else None
+            takes_up = model is not None or not conversations
             intake = _look(file, conversations, options, embedder, now, takes_up, progress)
             return _rehearsed(file, intake, options, embedder, model, now)
     with maintenance_lock(path):
         preflight = Preflight(path, None, now)
         preflight.bring_up_to_date()
-        with open_reading(path) as file:
-            intake = _look(file, conversations, options, embedder, now, takes_up, progress)
-        if not intake.parts:
-            return _outcome(intake, Progressing(), intake.before, None)
-        shown = dict(options.shown) | {"ingest": [one.name for one in conversations]}
-        run = RunInFile(path, embedder, writer, now, shown, preflight)
-        if model is not None:
-            run_in_thread(model.make_ready)
-        return _carry_out(path, run, intake, options, embedder, model, now, progress, interruption)
+        return ingest_while_locked(
+            path,
+            conversations,
+            options,
+            embedder,
+            writer,
+            now,
+            preflight,
+            progress,
+            interruption,
+        )
+
+
+def ingest_while_locked(
+    path: Path,
+    conversations: Sequence[Conversation],
+    options: IngestOptions,
+    embedder: Embedder,
+    writer: Writer,
+    now: datetime,
+    preflight: Preflight,
+    progress: Progress,
+    interruption: Interruption,
+) -> Ingested:
+    """Take memories from conversations, for a caller that keeps other runs from the file.
+
+    The interruption is closed then. Raises as `ingest`.
+    """
+    model = writer if isinstance(writer, ModelWriter) else None
+    takes_up = model is not None or not conversations
+    with open_reading(path) as file:
+        intake = _look(file, conversations, options, embedder, now, takes_up, progress)
+    if not intake.parts:
+        return _outcome(intake, Progressing(), intake.before, None)
+    names = [one.name for one in conversations] or [one.conversation for one in intake.parts]
+    shown = dict(options.shown) | {"ingest": list(dict.fromkeys(names))}
+    if any(one.waiting for one in intake.parts):
+        shown["taken_up"] = True
+    run = RunInFile(path, embedder, writer, now, shown, preflight)
+    if model is not None:
+        run_in_thread(model.make_ready)
+    return _carry_out(path, run, intake, options, embedder, model, now, progress, interruption)
 
 
 def _look(
@@ -101,11 +135,9 @@ def _look(
     """Read what the file knows of the conversations, and what it remembers."""
     tenant = options.tenant
     waiting = read_waiting_messages(file, tenant)
-    queued = [
-        part
-        for one in (waiting if takes_up else ())
-        if (part := waiting_part(one, lambda chains: read_chains(file, tenant, chains))).new
-    ]
+    queued = waiting_parts(
+        waiting if takes_up else (), options, lambda chains: read_chains(file, tenant, chains)
+    )
     taken = {chain for part in queued for chain in part.chains}
     cuts: list[Cut] = []
     for number, conversation in enumerate(conversations):
@@ -114,11 +146,10 @@ def _look(
         cuts.append(cut(conversation, read, options, number))
         # Of two that have messages in common, those are read once.
         taken |= {chain for part in cuts[-1].parts for chain in part.chains}
-    numbered = [replace(part, number=-1 - at) for at, part in enumerate(queued)]
-    parts = (*numbered, *(part for one in cuts for part in one.parts))
+    parts = (*queued, *(part for one in cuts for part in one.parts))
     memories = active_memories(file, tenant, timestamp(now)) if parts else []
     kept = list(read_vectors(file, embedder.name, tenant)) if parts else []
-    before = _count(file, tenant)
+    before = _count(file, options)
     left = len(waiting) - len(queued) if not takes_up else 0
     return _Intake(
         tuple(cuts), parts, KnownMemories(memories, kept, embedder, progress), before, left
@@ -134,7 +165,7 @@ def _rehearsed(
     now: datetime,
 ) -> Ingested:
     """Return what would be done; a model is asked only where the options say so."""
-    reader = Reader(model, embedder, intake.known, options)
+    reader = Reader(model, embedder, intake.known)
     done = Progressing()
     if model is not None and not options.ask:
         for part in intake.parts:
@@ -142,7 +173,7 @@ def _rehearsed(
             done.unread.append(Unread(part, "planned", None, estimate.total))
         return _outcome(intake, done, intake.before, None)
     settling = Settling(
-        intake.known, options, embedder.name, model.model if model is not None else None, now
+        intake.known, options.tenant, embedder.name, None if model is None else model.model, now
     )
     for read in reader.read(intake.parts, FileAnswerStore(file)):
         done.usage += read.usage
@@ -181,9 +212,9 @@ def _carry_out(
     interrupted = False
     broken_off: StoreError | None = None
     settling = Settling(
-        intake.known, options, embedder.name, model.model if model is not None else None, now
+        intake.known, options.tenant, embedder.name, None if model is None else model.model, now
     )
-    reader = Reader(model, embedder, intake.known, options)
+    reader = Reader(model, embedder, intake.known)
     try:
         if intake.known.computed:
             run.keep_vectors(intake.known.computed)
@@ -208,7 +239,7 @@ def _carry_out(
         run.end("failed", None, {})
         raise
     with interruption.limited(), open_reading(path) as file:
-        after = _count(file, options.tenant)
+        after = _count(file, options)
         waiting = len(read_waiting_messages(file, options.tenant))
     outcome = replace(
         _outcome(intake, done, after, run.run_id),
@@ -276,5 +307,5 @@ def _outcome(intake: _Intake, done: Progressing, after: Counts, run_id: str | No
     )
 
 
-def _count(file: MemoryFile, tenant: str) -> Counts:
-    return count_memories(file, [tenant], count_tokens)
+def _count(file: MemoryFile, options: IngestOptions) -> Counts:
+    return count_memories(file, options.counted or [options.tenant], count_tokens)

@@ -13,6 +13,8 @@ DEFAULT_DAYS: dict[str, int | None] = {
     "fact": 90,
     "context": 30,
 }
+# Later than this no date is written with four figures.
+MOST_DAYS = 365 * 1_000
 MAX_FACTS = 10
 # Of a whole session that is told in a few words.
 MAX_FACTS_DISTILLED = 3
@@ -40,6 +42,8 @@ class IngestOptions:
     instructions: str = ""
     # Where the memories come from; None: the format's name.
     source: str | None = None
+    # Whose memories are counted before and after; none: the tenant's.
+    counted: tuple[str, ...] = ()
     # In a dry run: ask the model all the same.
     ask: bool = False
     # All options as given, for the record of the run.

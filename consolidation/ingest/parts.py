@@ -44,6 +44,8 @@ class Part:
     format: str
     session: str | None
     said: tuple[Said, ...]
+    # How it is read, and what is kept of it: as was asked for first, if it has waited since.
+    options: IngestOptions
     # The row in which it waited for a model; None if it did not.
     waiting: str | None = None
     # Which conversation of this run it is of: of one that is distilled, all parts count together.
@@ -113,7 +115,14 @@ def cut(
     commanding = [one for one in wanted if commands(one.message.text)]
     plain = [one for one in wanted if one not in commanding]
     parts = tuple(
-        Part(conversation.name, conversation.format, conversation.session, part, number=number)
+        Part(
+            conversation.name,
+            conversation.format,
+            conversation.session,
+            part,
+            options,
+            number=number,
+        )
         for part in _parts(plain, [one for one in said if not commands_in(one)])
     )
     further_back = [one for one in unread if one.place <= start and not commands_in(one)]
@@ -165,15 +174,3 @@ def pieces_of(one: Said) -> list[Said]:
         pieces.append(left[:end])
         left = left[end:].lstrip()
     return [replace(one, message=replace(one.message, text=text)) for text in (*pieces, left)]
-
-
-def as_waiting(part: Part) -> dict[str, object]:
-    """Return a part as what waits in the file for a model."""
-    return {
-        "format": part.format,
-        "session": part.session,
-        "said": [
-            {"place": one.place, "chain": one.chain, "is_new": one.is_new} | vars(one.message)
-            for one in part.said
-        ],
-    }

@@ -25,9 +25,7 @@ class ConversationQuestion(Question[PartRead]):
 
     form: AnswerForm = "memories"
 
-    def __init__(
-        self, model: str, part: Part, known: Sequence[str], options: IngestOptions
-    ) -> None:
+    def __init__(self, model: str, part: Part, known: Sequence[str]) -> None:
         """Take the part, and the memories that are there already."""
         shown = [
             ShownMessage(
@@ -36,11 +34,10 @@ class ConversationQuestion(Question[PartRead]):
             for one in part.said
         ]
         messages, estimate = ask_about_conversation(
-            shown, known, options.max_facts, options.instructions
+            shown, known, part.options.max_facts, part.options.instructions
         )
         super().__init__(model, messages, estimate)
         self._part = part
-        self._options = options
         self._usage = Usage()
 
     def handle_answer(self, text: str, verifier: Verifier) -> Steps[PartRead]:
@@ -57,7 +54,7 @@ class ConversationQuestion(Question[PartRead]):
         found = [checked(one, self._part) for one in stated]
         candidates = [one for one in found if isinstance(one, Candidate)]
         refused = [one for one in found if isinstance(one, TurnedDown)]
-        kept, too_many = within_limits(candidates, self._options)
+        kept, too_many = within_limits(candidates, self._part.options)
         yield PartRead(self._part, "read", kept, (*refused, *too_many), usage=self._usage)
 
     def handle_failure(self, state: State, why: str, verifier: Verifier) -> Steps[PartRead]:

@@ -28,9 +28,9 @@ from slowwave.store.vectors import to_blob
 
 from .candidates import Candidate, Evidence, PartRead, latest_moment, with_day
 from .known import KnownMemories
-from .options import IngestOptions
 from .outcome import Remembered
-from .parts import Part, as_waiting
+from .parts import Part
+from .queue import as_waiting
 
 if TYPE_CHECKING:
     import numpy as np
@@ -59,14 +59,14 @@ class Settling:
     def __init__(
         self,
         known: KnownMemories,
-        options: IngestOptions,
+        tenant: str,
         embedding_model: str,
         model: str | None,
         now: datetime,
     ) -> None:
-        """Take what is remembered already, and who read."""
+        """Take what is remembered already, by which tenant, and who read."""
         self._known = known
-        self._options = options
+        self._tenant = tenant
         self._embedding_model = embedding_model
         self._model = model
         self._now = now
@@ -87,7 +87,7 @@ class Settling:
             found.append(self._carry_out(file, run_id, move))
         for one in self._others(read):
             found.append(self._write_raw(file, run_id, read, one) if one.state == "raw" else one)
-        keep_read(file, run_id, self._options.tenant, read.part.chains)
+        keep_read(file, run_id, self._tenant, read.part.chains)
         if read.part.waiting is not None:
             waits_no_more(file, run_id, read.part.waiting)
         written = [
@@ -101,8 +101,8 @@ class Settling:
         """Keep a part that no model has read, within the transaction of the caller."""
         part = read.part
         waiting = Waiting(
-            part.waiting or part.id_in(self._options.tenant),
-            self._options.tenant,
+            part.waiting or part.id_in(self._tenant),
+            self._tenant,
             part.conversation,
             as_waiting(part),
             read.why or "",
@@ -201,14 +201,14 @@ class Settling:
             )
 
     def _new_memory(self, one: Candidate, part: Part) -> Memory:
-        options, now = self._options, timestamp(self._now)
+        options, now = part.options, timestamp(self._now)
         observed_at = latest_moment(one.evidence, now)
         content = with_day(one.content, observed_at)
         days = options.days.get(one.kind)
         expires_at = None if days is None else timestamp(self._now + timedelta(days=days))
         return Memory(
             id=new_id(),
-            tenant=options.tenant,
+            tenant=self._tenant,
             content=content,
             kind=one.kind,
             layer="working",
@@ -235,7 +235,7 @@ class Settling:
 
     def _key(self, content: str, messages: Sequence[KeptMessage], state: str) -> str:
         """Return the key under which a decision on a text stands in the ledger."""
-        parts = ["ingest", self._options.tenant, state, content, [one.chain for one in messages]]
+        parts = ["ingest", self._tenant, state, content, [one.chain for one in messages]]
         return hashlib.sha256(json_text(parts).encode()).hexdigest()[:32]
 
     def _decision(self, run_id: str, one: Remembered) -> Decision:
@@ -246,7 +246,7 @@ class Settling:
             run_id=run_id,
             key=one.proposal or "",
             operation="ingest",
-            tenant=self._options.tenant,
+            tenant=self._tenant,
             sources=(one.memory,) if is_told and one.memory else (),
             survivor=one.memory if is_told else None,
             derived=None if is_told else one.memory,

@@ -1,4 +1,4 @@
-"""What a model is to its callers: a call goes in; an answer comes out, or why there is none."""
+"""The interface of a model: a call goes in; an answer comes out, or an error."""
 
 from __future__ import annotations
 
@@ -47,4 +47,4 @@ class Model(Protocol):
         """Ask. Raises `CallFailed`, and what `PendingCall.permit` does."""
 
     def note_kept(self, messages: Messages, answer: Answer) -> None:
-        """Learn of an answer that was kept in the memory file, so that nothing was asked."""
+        """Note an answer that was found in the memory file, so that the model was not asked."""

@@ -30,7 +30,7 @@ ATTEMPTS = 3
 FIRST_WAIT_S = 1.0
 # A server that is asked to wait for longer than this is tried again all the same.
 LONGEST_WAIT_S = 30.0
-# Of a request that is sent when the time is all but over.
+# The shortest timeout of a request, sent when the time is nearly over.
 _SHORTEST_TIMEOUT_S = 0.1
 # What a call may take besides, where the machine is busy: 0.4 s were seen.
 _BESIDES_S = 2.0
@@ -136,7 +136,7 @@ class ServedModel:
         return max(_THOUGHTS_TIMES * answer_tokens, answer_tokens + _LEAST_THOUGHTS)
 
     def note_kept(self, messages: Messages, answer: Answer) -> None:
-        """Learn nothing of answers that were kept."""
+        """Ignore answers that were kept."""
 
     def ask(self, call: Call) -> Answer:
         """Ask, with retries where they can help. Raises `CallFailed`, and what `permit` does."""

@@ -1,4 +1,4 @@
-"""One window on its way: what a model is asked of it, what came of it, and what that took."""
+"""What a model is asked about one window, what came of it, and what that cost."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from .model_pair import Models
 
 @dataclass
 class WindowDialogue:
-    """One window on its way: what came of it so far, and what was used for it."""
+    """One window being asked about: what came of it so far, and what was used for it."""
 
     job: Job
     suggestions: Suggestions

@@ -23,7 +23,7 @@ from .asking import Call, CallFailed, Model, ModelRefuses
 from .question import Made, Question
 from .usage_limits import LimitReached, PendingCall, UsageMeter
 
-# Why nothing is asked after a model has refused for good: with the first call it is said in full.
+# Reason of later calls, once a model has refused for good: the first call has the full one.
 _REFUSED_BEFORE = "not asked, since the model refuses every call"
 
 

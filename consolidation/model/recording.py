@@ -33,7 +33,7 @@ _MODE = 0o600
 _BLOCK = 1 << 16
 
 
-class _Line(BaseModel):
+class _RecordedLine(BaseModel):
     """One line; in answers written by hand the counts may be missing."""
 
     key: str | None = None
@@ -91,11 +91,11 @@ def read_recording(path: Path) -> Recording:
     return Recording(path, answers, frozenset(models))
 
 
-def _read(line: bytes, number: int, path: Path) -> _Line | None:
+def _read(line: bytes, number: int, path: Path) -> _RecordedLine | None:
     if not line.strip():
         return None
     try:
-        read = _Line.model_validate_json(line)
+        read = _RecordedLine.model_validate_json(line)
     except ValidationError as error:
         if not line.endswith(b"\n") and _is_no_json(line):
             return None
@@ -311,7 +311,7 @@ class Recordings:
         return None if self.recorder is None else self.recorder.problem
 
     def model(self, name: str, opened: Callable[[], Model]) -> Model:
-        """Return the model that goes by the tape; `opened` loads the one that is served."""
+        """Return the model that replays and records; `opened` loads the served one."""
         behind: Model | None = opened() if self.asks else None
         if behind is not None and self.recorder is not None:
             behind = RecordedModel(name, behind, self.recorder)

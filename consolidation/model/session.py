@@ -21,7 +21,7 @@ from .usage_limits import LimitReached
 _TICK_S = 0.2
 
 
-class Session(Generic[Made]):
+class ModelSession(Generic[Made]):
     """One run's questions: which are to be asked, and what comes of them."""
 
     def __init__(
@@ -90,7 +90,7 @@ class Session(Generic[Made]):
                 self._completed.append(_failed(one.question, one.outcome, self._verifier))
 
     def _next_portion(self, questions: Iterator[Question[Made]], ahead: int) -> list[Made]:
-        """Return what came of questions, some at once, while others land."""
+        """Return what came of questions, several at once, while other answers arrive."""
         found: list[Made] = []
         while (self._known or self._completed) and len(found) < TOGETHER:
             for one in (self._known or self._completed).popleft():

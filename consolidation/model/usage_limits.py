@@ -160,7 +160,7 @@ class UsageMeter:
         return self._limits.seconds - (time.monotonic() - self._began)
 
     def out_of_time(self) -> str | None:
-        """Return that the time is over; None if it is not."""
+        """Return the reason if the time is over, else None."""
         left = self.seconds_left()
         if left is None or left > 0:
             return None

@@ -1,4 +1,4 @@
-"""The writer that asks a model, and believes nothing that it says.
+"""The writer that asks a model, and checks all that it says.
 
 Calls run in threads of their own; what they bring is kept, checked and told in one. A window is
 asked about once, and once more about those of its groups that cannot be used.
@@ -17,7 +17,6 @@ from slowwave.consolidation.writing.verifier import Verifier
 from slowwave.consolidation.writing.writer import Job
 
 from . import prompts
-from .asker import Asker
 from .asking import Model
 from .calls import Endpoint, open_model
 from .dialogue import WindowDialogue
@@ -28,7 +27,7 @@ from .portions import BudgetOwner
 from .question import Made, Question
 from .questions import GroupsQuestion
 from .recording import Recordings
-from .session import Session
+from .session import ModelSession
 from .usage_limits import UsageLimits, UsageMeter
 
 
@@ -100,12 +99,6 @@ class ModelWriter:
         if self._meter is not None:
             self._meter.give_back()
 
-    def asker(self) -> Asker:
-        """Return what asks the same model single questions. Raises `ModelError`."""
-        self.make_ready()
-        assert self._opened is not None  # noqa: S101 - make_ready has set it
-        return Asker(self._opened, self._endpoint.model, self._open_meter(self._opened))
-
     def _open_meter(self, model: Model) -> UsageMeter:
         """Return the one for all that this writer asks: a tried night spends of it, too."""
         if self._meter is None:
@@ -139,6 +132,6 @@ class ModelWriter:
         meter = self._open_meter(self._opened)
         dispatcher = Dispatcher[Made](self._opened, meter, self._concurrency)
         self._dispatcher = dispatcher
-        session = Session[Made](self._opened, dispatcher, verifier, answers)
+        session = ModelSession[Made](self._opened, dispatcher, verifier, answers)
         # So many wait ready for their call that none waits for what is done between two looks.
         yield from session.run(questions, 4 * self._concurrency)

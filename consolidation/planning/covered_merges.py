@@ -5,12 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import product
 
+from msgspec.json import Decoder
+
 from slowwave.consolidation import thresholds
 from slowwave.consolidation.proposals import Proposal
 
 from .composition import already_says, richness
 from .tenant_planner import TenantPlanner
 from .topic_groups import TopicGroups
+
+# What a memory tells, and whether one says all that another says, hangs on their texts alone.
+_RICHNESS = Decoder(int)
+_COVERS = Decoder(bool)
 
 
 class CoveredMerges:
@@ -71,7 +77,12 @@ class CoveredMerges:
 
         def order(row: int) -> tuple[bool, int, str, str]:
             memory = view.memories[row]
-            rich = richness(view.source(row))
+            rich = view.cache.get_or_compute(
+                "richness",
+                [memory.content_hash],
+                _RICHNESS,
+                lambda: richness(view.source(row)),
+            )
             return planner.may_leave(row), -rich, memory.observed_at, memory.id
 
         return sorted(near, key=order)
@@ -90,8 +101,15 @@ class CoveredMerges:
         return not against and self._planner.may_stand_for(teller, row)
 
     def _covers(self, teller: int, row: int) -> bool:
-        source = self._view.source
-        return already_says(source(teller), source(row), self._planner.find_covering)
+        view = self._view
+        return view.cache.get_or_compute(
+            "covers",
+            [view.memories[one].content_hash for one in (teller, row)],
+            _COVERS,
+            lambda: already_says(
+                view.source(teller), view.source(row), self._planner.find_covering
+            ),
+        )
 
 
 def _parts(rows: list[int], most: int) -> list[list[int]]:

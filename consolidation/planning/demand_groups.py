@@ -175,7 +175,7 @@ def rule_drafts(sources: Sequence[Source], likelihood: Likelihood) -> Iterator[D
 
 
 def _announced(reading: Reading) -> bool:
-    """Whether it says that somebody said so."""
+    """Whether its text begins with an announcement such as "User said that"."""
     return not lexicon.ANNOUNCING.isdisjoint(token.bare for token in reading.tokens)
 
 

@@ -50,7 +50,7 @@ class Estimate:
 
 
 @dataclass(frozen=True)
-class Asking:
+class AskingEstimate:
     """What a model would be asked about everything that no guard can decide."""
 
     calls: int
@@ -83,7 +83,7 @@ def estimate_undecided(sources: Sequence[Source]) -> int:
     return estimate_window(sources).total - TOKENS_OF_INSTRUCTIONS
 
 
-def estimate_asking(undecided: Sequence[Undecided]) -> Asking:
+def estimate_asking(undecided: Sequence[Undecided]) -> AskingEstimate:
     """Estimate the calls and tokens of asking about all groups; a call is about one tenant.
 
     A model is shown what is near them, too: it is at least so much.
@@ -92,4 +92,4 @@ def estimate_asking(undecided: Sequence[Undecided]) -> Asking:
     for one in undecided:
         by_tenant[one.tenant] = by_tenant.get(one.tenant, 0) + one.tokens
     calls = sum(-(-tokens // WINDOW_TOKENS) for tokens in by_tenant.values())
-    return Asking(calls, sum(by_tenant.values()) + calls * TOKENS_OF_INSTRUCTIONS)
+    return AskingEstimate(calls, sum(by_tenant.values()) + calls * TOKENS_OF_INSTRUCTIONS)

@@ -27,7 +27,7 @@ from .windows import Windows
 
 
 def plan_tenant(view: TenantView, options: PlanOptions) -> Plan:
-    """Decide all that is to be done in one tenant, in the order in which it is to be done.
+    """Plan everything for one tenant, in the order in which it will be done.
 
     The order of rows plays no part in it.
     """

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from slowwave.consolidation.proposals import Proposal, Result, Savings, derived_trust
 from slowwave.consolidation.text.token_count import count_tokens
 from slowwave.store.memories import Counts
-from slowwave.store.records import LAYERS
+from slowwave.store.records import LAYERS, Memory
 
 if TYPE_CHECKING:
     from slowwave.consolidation.snapshot.tenant_view import TenantView
+
+# Gives a memory by its id.
+MemoryOf = Callable[[str], Memory]
 
 
 def with_savings(results: Iterable[Result], views: Sequence[TenantView]) -> list[Result]:
@@ -33,38 +36,42 @@ def expected_counts(
         view = by_tenant[proposal.tenant]
         superseded += len(proposal.leaving)
         _count_layers(layers, proposal, view)
-        going, coming = _texts(proposal, view)
+        going, coming = _texts(proposal, view.memory)
         characters += sum(map(len, coming)) - sum(map(len, going))
         tokens += _tokens(coming) - _tokens(going)
     counted: dict[str, int] = {layer: layers[layer] for layer in LAYERS}
     return Counts(sum(counted.values()), superseded, counted, characters, tokens)
 
 
-def _worth(result: Result, view: TenantView) -> Savings:
-    sources = _contents(result.proposal.sources, view)
-    before = _tokens(sources)
-    if result.state not in ("planned", "applied"):
-        return Savings(before, None, None)
-    proposal = result.proposal
-    going, coming = _texts(proposal, view)
+def savings_of(proposal: Proposal, memory_of: MemoryOf) -> Savings:
+    """Return what a proposal is worth if it is applied."""
+    before = _tokens(_contents(proposal.sources, memory_of))
+    going, coming = _texts(proposal, memory_of)
     after = before - _tokens(going) + _tokens(coming)
-    return Savings(before, after, _trust(proposal, view))
+    return Savings(before, after, _trust(proposal, memory_of))
 
 
-def _trust(proposal: Proposal, view: TenantView) -> float:
+def _worth(result: Result, view: TenantView) -> Savings:
+    if result.state in ("planned", "applied"):
+        return savings_of(result.proposal, view.memory)
+    before = _tokens(_contents(result.proposal.sources, view.memory))
+    return Savings(before, None, None)
+
+
+def _trust(proposal: Proposal, memory_of: MemoryOf) -> float:
     """Return the trust of what results."""
     if proposal.survivor is not None:
-        return view.memory(proposal.survivor).trust
-    return derived_trust(view.memory(one).trust for one in proposal.sources)
+        return memory_of(proposal.survivor).trust
+    return derived_trust(memory_of(one).trust for one in proposal.sources)
 
 
-def _texts(proposal: Proposal, view: TenantView) -> tuple[list[str], list[str]]:
+def _texts(proposal: Proposal, memory_of: MemoryOf) -> tuple[list[str], list[str]]:
     """Return the texts of memories that go, or change, and those that come in their place."""
-    going = _contents(proposal.leaving, view)
+    going = _contents(proposal.leaving, memory_of)
     if proposal.keeps_text:
         return going, []
     if proposal.survivor is not None:
-        going += _contents([proposal.survivor], view)
+        going += _contents([proposal.survivor], memory_of)
     return going, [proposal.draft.text]
 
 
@@ -79,8 +86,8 @@ def _count_layers(layers: Counter[str], proposal: Proposal, view: TenantView) ->
         layers[max([stays, *leaving], key=LAYERS.index)] += 1
 
 
-def _contents(ids: Sequence[str], view: TenantView) -> list[str]:
-    return [view.memory(one).content for one in ids]
+def _contents(ids: Sequence[str], memory_of: MemoryOf) -> list[str]:
+    return [memory_of(one).content for one in ids]
 
 
 def _tokens(texts: Iterable[str]) -> int:

@@ -56,7 +56,7 @@ class BlockWish:
 
 
 @dataclass(frozen=True)
-class Line:
+class BlockLine:
     """A memory in a block, and what it was chosen by."""
 
     memory: Memory
@@ -67,10 +67,10 @@ class Line:
 
 
 @dataclass(frozen=True)
-class Block:
+class ContextBlock:
     """Lines of memories, best first, to be put into a prompt."""
 
-    lines: tuple[Line, ...]
+    lines: tuple[BlockLine, ...]
     tokens: int
     # Memories that try to command whoever reads them, and were left out for that.
     suspicious: tuple[str, ...] = ()
@@ -99,7 +99,7 @@ def compose_block(
     block: BlockWish,
     now: str,
     tokens_of: Callable[[str], int] = estimated_tokens,
-) -> Block:
+) -> ContextBlock:
     """Return the block for a question: what is core, and what was found. Raises `EmbedderError`.
 
     A line scores half by what it is (`WORTHS`) and half by its share of the question's words. Of
@@ -118,7 +118,7 @@ def compose_block(
     # Of equals what was found first stays first.
     lines.sort(key=lambda line: -line.score)
     left = block.budget - tokens_of("\n".join([_OPENS, _HEAD, _CLOSES]))
-    whole = Block(tuple(_fitting(_without_repeats(lines), left)), 0, suspicious)
+    whole = ContextBlock(tuple(_fitting(_without_repeats(lines), left)), 0, suspicious)
     return replace(whole, tokens=tokens_of(whole.text))
 
 
@@ -151,16 +151,16 @@ def _line(
     asked: set[str],
     worths: Mapping[str, float],
     tokens_of: Callable[[str], int],
-) -> Line:
+) -> BlockLine:
     label = "context" if memory.kind == "context" and memory.layer != "core" else memory.layer
     text = f"[{label}{age}] {_FENCE.sub('&lt;', ' '.join(memory.content.split()))}"
     words = {stem(token.bare) for token in tokenise(memory.content)}
     share = len(asked & words) / len(asked) if asked else 0.0
     score = WORTH_SHARE * worths[label] + (1.0 - WORTH_SHARE) * share
-    return Line(memory, label, text, score, tokens_of(f"{text}\n"))
+    return BlockLine(memory, label, text, score, tokens_of(f"{text}\n"))
 
 
-def _without_repeats(lines: Iterable[Line]) -> Iterator[Line]:
+def _without_repeats(lines: Iterable[BlockLine]) -> Iterator[BlockLine]:
     """Yield the lines that do not repeat a better one."""
     kept: list[set[str]] = []
     for line in lines:
@@ -170,7 +170,7 @@ def _without_repeats(lines: Iterable[Line]) -> Iterator[Line]:
             yield line
 
 
-def _fitting(lines: Iterable[Line], budget: int) -> Iterator[Line]:
+def _fitting(lines: Iterable[BlockLine], budget: int) -> Iterator[BlockLine]:
     for line in lines:
         if line.tokens <= budget:
             budget -= line.tokens

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from slowwave.consolidation.ageing.choosing import Choice, Leaving
+from slowwave.consolidation.ageing.choosing import AgeingChoice, LeavingMemory
 from slowwave.consolidation.runtime.interruption import Interruption
 from slowwave.store.ageing import PHASE, PORTION, STATUS_AFTER, Phase, take_out
 from slowwave.store.file import MemoryFile
@@ -21,8 +21,8 @@ from .preflight import Preflight
 class Aged:
     """What a phase took out of the active memories, or in a dry run would take out."""
 
-    leaving: tuple[Leaving, ...] = ()
-    choice: Choice = field(default_factory=Choice)
+    leaving: tuple[LeavingMemory, ...] = ()
+    choice: AgeingChoice = field(default_factory=AgeingChoice)
     # None where none was begun.
     run_id: str | None = None
     # Why not all left that was to leave.
@@ -35,7 +35,7 @@ class Aged:
 def age(
     night: NightInputs,
     phase: Phase,
-    choice: Choice,
+    choice: AgeingChoice,
     tenants: Sequence[str],
     preflight: Preflight,
     interruption: Interruption,

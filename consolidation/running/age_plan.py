@@ -7,15 +7,15 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from slowwave.consolidation.ageing.choosing import (
-    Choice,
-    Leaving,
+    AgeingChoice,
+    LeavingMemory,
     choose_excess,
     choose_expired,
 )
 from slowwave.consolidation.ageing.decay import LayerScores, scores_by_layer
 from slowwave.consolidation.proposals import Proposal
 from slowwave.consolidation.text.token_count import count_tokens
-from slowwave.store.ageing import read_standing, seconds_of
+from slowwave.store.ageing import read_ages, seconds_of
 from slowwave.store.file import open_reading
 from slowwave.store.memories import Counts, consolidated_tenants, read_memories
 from slowwave.store.records import timestamp
@@ -38,20 +38,20 @@ class AgePlan:
         with open_reading(self._path) as file:
             return consolidated_tenants(file, self._options.tenants)
 
-    def expiring(self) -> Choice | None:
+    def expiring(self) -> AgeingChoice | None:
         """Return what has come to its end; None where that is not wanted. Raises `StoreError`."""
         if not self._options.expire:
             return None
         with open_reading(self._path) as file:
             tenants = consolidated_tenants(file, self._options.tenants)
             return choose_expired(
-                read_standing(file, tenants),
+                read_ages(file, tenants),
                 self._options.retention,
                 seconds_of(file, self._now),
                 self._options.include_protected,
             )
 
-    def scores(self, without: Choice | None = None) -> tuple[LayerScores, ...] | None:
+    def scores(self, without: AgeingChoice | None = None) -> tuple[LayerScores, ...] | None:
         """Return how much is left of the memories; None where that is not wanted.
 
         without: what will be gone by then, in a dry run. Raises `StoreError`.
@@ -61,12 +61,12 @@ class AgePlan:
         gone = _ids(without)
         with open_reading(self._path) as file:
             tenants = consolidated_tenants(file, self._options.tenants)
-            staying = (one for one in read_standing(file, tenants) if one.id not in gone)
+            staying = (one for one in read_ages(file, tenants) if one.id not in gone)
             return scores_by_layer(staying, seconds_of(file, self._now))
 
     def excess(
-        self, without: Choice | None = None, proposals: Sequence[Proposal] = ()
-    ) -> Choice | None:
+        self, without: AgeingChoice | None = None, proposals: Sequence[Proposal] = ()
+    ) -> AgeingChoice | None:
         """Return what is above the limit; None where there is none.
 
         without, proposals: what will be gone by then, and applied, in a dry run. Raises
@@ -81,13 +81,15 @@ class AgePlan:
         coming = Counter(one.tenant for one in made)
         with open_reading(self._path) as file:
             tenants = consolidated_tenants(file, self._options.tenants)
-            staying = (one for one in read_standing(file, tenants) if one.id not in gone)
+            staying = (one for one in read_ages(file, tenants) if one.id not in gone)
             now = seconds_of(file, self._now)
             return choose_excess(staying, self._options.limit, now, needed, coming)
 
-    def counts_without(self, counts: Counts, *choices: Choice | None) -> Counts:
+    def counts_without(self, counts: Counts, *choices: AgeingChoice | None) -> Counts:
         """Return counts as they are once what was chosen has left."""
-        leaving: list[Leaving] = [one for choice in choices if choice for one in choice.leaving]
+        leaving: list[LeavingMemory] = [
+            one for choice in choices if choice for one in choice.leaving
+        ]
         if not leaving:
             return counts
         layers = Counter(counts.layers)
@@ -103,5 +105,5 @@ class AgePlan:
         )
 
 
-def _ids(choice: Choice | None) -> set[str]:
+def _ids(choice: AgeingChoice | None) -> set[str]:
     return set() if choice is None else {one.id for one in choice.leaving}

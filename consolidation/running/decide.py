@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from slowwave.consolidation.proposals import (
@@ -12,7 +12,6 @@ from slowwave.consolidation.proposals import (
     Claim,
     Draft,
     Result,
-    Source,
     Usage,
     VerifiedProposal,
 )
@@ -21,19 +20,17 @@ from slowwave.consolidation.vectors.embedder import Embedder
 from slowwave.store.entities import read_entities
 from slowwave.store.errors import StoreError
 from slowwave.store.file import MemoryFile
-from slowwave.store.ledger import Decision, decide_waiting, end_run, let_wait
-from slowwave.store.memories import Counts, consolidated_tenants, count_memories, read_memories
+from slowwave.store.ledger import DECIDED, Decision, decide_waiting, end_run, let_wait
+from slowwave.store.memories import Counts, consolidated_tenants, count_memories
 from slowwave.store.records import new_id, timestamp
 from slowwave.store.undo.undo import undo_proposal_within
 
-from .apply import RunContext, apply_written, find_stale
-from .kept import DECIDED, Kept
+from .apply import RunContext, apply_written
+from .inspection import Inspected, inspect
+from .kept import Kept
 from .run_record import recorded_run, run_report
 
 if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
     from slowwave.store.records import Memory
 
 
@@ -44,15 +41,6 @@ class Decided:
     # None where nothing was changed.
     run_id: str | None
     results: tuple[Result, ...]
-
-
-@dataclass(frozen=True)
-class _Ready:
-    """A proposal that was looked at once more, with the vector of its draft if it has one."""
-
-    kept: Kept
-    written: VerifiedProposal
-    vector: NDArray[np.float32] | None
 
 
 def carry_out(
@@ -71,7 +59,7 @@ def carry_out(
     what they say is `rejected`, and nothing of it is written. Raises `StoreError`, and
     `EmbedderError`.
     """
-    ready = [_looked_at(file, one, embedder) for one in several]
+    ready = inspect(file, several, embedder)
     if not any(one.written.state == "planned" for one in ready):
         return Decided(None, tuple(_as_result(one.written) for one in ready))
     return _applied(file, ready, embedder.name, now, way)
@@ -87,14 +75,15 @@ def let_wait_again(file: MemoryFile, decision: Decision, run_id: str | None, now
     with file.transaction():
         if run_id is not None:
             undo_proposal_within(file, run_id, decision.key, timestamp(now))
-        # Of the rows of one key the latest counts.
-        let_wait(file, decision, timestamp(now + timedelta(microseconds=1)))
+        else:
+            let_wait(file, decision, timestamp(now))
 
 
 def reworded(kept: Kept, text: str, memories: Sequence[Memory]) -> Kept:
     """Return a proposal that writes a person's text. Raises `StoreError` if it writes none.
 
-    A sentence that stands in a source cites that; any other one cites them all.
+    A sentence that stands in a source cites that; any other one cites them all. What is the draft
+    still is approved as it was kept.
     """
     from slowwave.consolidation.text.reading import read
 
@@ -105,6 +94,8 @@ def reworded(kept: Kept, text: str, memories: Sequence[Memory]) -> Kept:
             "Approve or decline it.",
         )
     said = " ".join(text.split())
+    if said == proposal.draft.text:
+        return kept
     parts = [said] if proposal.operation == "extract" else read(said).sentences
     claims = tuple(_claim(one, memories) for one in parts)
     # The model that wrote the draft before has no part in this one.
@@ -120,39 +111,9 @@ def _claim(text: str, memories: Sequence[Memory]) -> Claim:
     return Claim(text, saying) if saying else Claim(text, everyone, written_by=BY_PERSON)
 
 
-def _looked_at(file: MemoryFile, kept: Kept, embedder: Embedder) -> _Ready:
-    """Look whether a proposal still holds, as the night that makes it would."""
-    proposal = kept.proposal
-    memories = list(read_memories(file, proposal.sources))
-    stale = find_stale(proposal, memories)
-    if stale is not None:
-        return _Ready(kept, VerifiedProposal(proposal, stale.state, stale.why), None)
-    if proposal.keeps_text:
-        return _Ready(kept, VerifiedProposal(proposal, "planned", usage=kept.usage), None)
-    return _checked(kept, memories, embedder)
-
-
-def _checked(kept: Kept, memories: Sequence[Memory], embedder: Embedder) -> _Ready:
-    from slowwave.consolidation.planning.composition import sorted_by_time
-    from slowwave.consolidation.writing.verifier import Verifier
-
-    proposal = kept.proposal
-    *of_sources, vector = embedder.encode([*(one.content for one in memories), proposal.draft.text])
-    sources = [
-        Source(one.id, one.content, one.observed_at, of)
-        for one, of in zip(memories, of_sources, strict=True)
-    ]
-    found = Verifier(lambda _: vector, {}).faults(proposal, sorted_by_time(sources))
-    # What is soft in a model's draft a second opinion has cleared, and nobody asks for it again.
-    faults = [one.why for one in found if not (proposal.by_model and one.soft)]
-    if faults:
-        return _Ready(kept, VerifiedProposal(proposal, "rejected", "; ".join(faults)), None)
-    return _Ready(kept, VerifiedProposal(proposal, "planned", usage=kept.usage), vector)
-
-
 def _applied(
     file: MemoryFile,
-    ready: Sequence[_Ready],
+    ready: Sequence[Inspected],
     embedding_model: str,
     now: datetime,
     way: str,
@@ -186,7 +147,7 @@ def _applied(
 def _apply_or_report(
     file: MemoryFile,
     run: RunContext,
-    ready: _Ready,
+    ready: Inspected,
     names: Mapping[str, Mapping[str, Sequence[str]]],
 ) -> Result:
     written = ready.written

@@ -13,8 +13,6 @@ from slowwave.store.errors import UnusableFile
 
 # Under which the numbers of a row of the ledger hold it.
 KEPT = "kept"
-# What tells a run that carried out a person's decisions from others, in its options.
-DECIDED = "decided"
 # What JSON calls the topics of a proposal.
 _TOPICS = "entities"
 

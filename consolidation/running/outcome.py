@@ -3,20 +3,24 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
 
 from slowwave.consolidation.ageing.decay import LayerScores
 from slowwave.consolidation.errors import ConsolidationError
 from slowwave.consolidation.proposals import AskedWindow, Conflict, Plan, Result, Usage
+from slowwave.consolidation.text.token_count import count_tokens
 from slowwave.store.errors import StoreError
-from slowwave.store.memories import Counts
+from slowwave.store.file import open_reading
+from slowwave.store.memories import Counts, consolidated_tenants, count_memories
 
 from .age import Aged
 from .purge import Purged
 from .run_record import run_report
 from .set_aside import SetAside
+from .taken_up import TakenUp
 
 
 @dataclass(frozen=True)
@@ -40,6 +44,8 @@ class Outcome:
     purged: Purged = field(default_factory=Purged)
     # What waited for a person and cannot be applied any more; a real run has set it aside.
     set_aside: tuple[SetAside, ...] = ()
+    # What waited for a model; what reading it took is part of `usage`.
+    taken_up: TakenUp = field(default_factory=TakenUp)
     # None where the phase was not wanted.
     expired: Aged | None = None
     scores: tuple[LayerScores, ...] | None = None
@@ -61,7 +67,10 @@ class Outcome:
 
     @property
     def changed(self) -> bool:
-        """Whether a run wrote anything since it looked at the file, after what had expired."""
+        """Whether a run wrote anything since it looked at the file.
+
+        That is after what had expired, and after conversations that waited.
+        """
         archived = None if self.archived is None else self.archived.run_id
         return any(one is not None for one in (self.run_id, self.purged.run_id, archived))
 
@@ -79,7 +88,7 @@ class Outcome:
     def is_work(self) -> bool:
         """Whether a dry run found anything to do."""
         some = self.purged.ids or any(one.leaving for one in self.aged)
-        return not self.plan.is_empty or bool(some)
+        return not self.plan.is_empty or bool(some) or self.taken_up.is_due
 
 
 def verdict(outcome: Outcome) -> Literal["done", "partial", "failed", "interrupted"]:
@@ -87,18 +96,21 @@ def verdict(outcome: Outcome) -> Literal["done", "partial", "failed", "interrupt
 
     A failed or skipped proposal makes it partial, and failed if nothing was applied. What a writer
     declined, what was stale, and a model's draft that did not pass the check did not go wrong. A
-    purge, like the phases of ageing, is partial at the worst: one that did nothing was an error.
+    purge, like the phases of ageing and conversations taken up, is partial at the worst: one that
+    did nothing was an error, and a conversation that nobody could read waits on.
     """
     if outcome.interrupted:
         return "interrupted"
     states = outcome.states + Counter(one.state for one in outcome.asked)
     wrong = states["failed"] + states["skipped"] + _wrongly_rejected(outcome)
-    if not wrong and (outcome.purged.why or outcome.broken_off or any(a.why for a in outcome.aged)):
+    beside = outcome.purged.why or outcome.taken_up.went_wrong or any(a.why for a in outcome.aged)
+    if not wrong and (beside or outcome.broken_off):
         return "partial"
     if not wrong:
         return "done"
     left = any(one.leaving for one in outcome.aged)
     done = states["applied"] or states["rejected"] or outcome.purged.ids or left
+    done = done or outcome.taken_up.read
     broken = states["failed"] and not done
     return "failed" if broken else "partial"
 
@@ -114,3 +126,21 @@ def _wrongly_rejected(outcome: Outcome) -> int:
     planned = sum(not one.by_model for one in rejected)
     of_use = any(one.proposal.by_model and one.state == "applied" for one in outcome.results)
     return planned if of_use else len(rejected)
+
+
+def without_stale(
+    outcome: Outcome, stale: Mapping[str, str], path: Path, tenants: Sequence[str]
+) -> Outcome:
+    """Return an outcome without what was taken back when another agent's file was written.
+
+    stale: why, by the keys of the proposals. Raises `StoreError`.
+    """
+    if not stale:
+        return outcome
+    results = [
+        replace(one, state="stale", why=stale[one.proposal.id]) if one.proposal.id in stale else one
+        for one in outcome.results
+    ]
+    with open_reading(path) as file:
+        after = count_memories(file, consolidated_tenants(file, tenants), count_tokens)
+    return replace(outcome, results=tuple(results), after=after)

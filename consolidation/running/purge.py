@@ -10,11 +10,11 @@ from typing import Any
 
 from slowwave.consolidation.runtime.interruption import Interruption
 from slowwave.store.file import MemoryFile, open_reading
-from slowwave.store.purge import OPTION, PORTION, Kept, Needs, Purgeable, find_purgeable, purge
+from slowwave.store.purge import OPTION, PORTION, Needs, Purgeable, Staying, find_purgeable, purge
 
 from .in_portions import Work, treat_in_portions
 
-NOTHING = Purgeable((), Kept())
+NOTHING = Purgeable((), Staying())
 
 
 @dataclass(frozen=True)
@@ -22,7 +22,7 @@ class Purged:
     """What a purge deleted, or in a dry run would delete, and what stays and why."""
 
     ids: tuple[str, ...] = ()
-    kept: Kept = field(default_factory=Kept)
+    kept: Staying = field(default_factory=Staying)
     # Of each that stays, what needs it.
     staying: Mapping[str, str] = field(default_factory=dict)
     # None where none was begun.

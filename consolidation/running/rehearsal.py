@@ -6,12 +6,13 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from slowwave.consolidation.ageing.choosing import Choice
+from slowwave.consolidation.ageing.choosing import AgeingChoice
 from slowwave.consolidation.planning.savings import expected_counts, with_savings
 from slowwave.consolidation.proposals import AskedWindow, Proposal, Usage, VerifiedProposal
 from slowwave.consolidation.runtime.interruption import InterruptedEarly, Interruption
 from slowwave.consolidation.runtime.threads import run_in_thread
 from slowwave.store.file import open_reading
+from slowwave.store.intake import count_waiting
 
 from .age import Aged
 from .age_plan import AgePlan
@@ -21,6 +22,7 @@ from .purge import NOTHING, Purged
 from .review import Reviewing
 from .set_aside import find_outdated
 from .survey import Survey, Surveyor
+from .taken_up import TakenUp
 
 if TYPE_CHECKING:
     from slowwave.consolidation.snapshot.tenant_view import TenantView
@@ -40,7 +42,11 @@ def rehearse(night: NightInputs, interruption: Interruption) -> Outcome:
         if options.ask:
             outcome, at_once = _asked_only(night, outcome, survey.views, reviewing)
         if options.consolidate:
-            outcome = replace(outcome, set_aside=find_outdated(night.path, options.tenants))
+            outcome = replace(
+                outcome,
+                set_aside=find_outdated(night.path, options.tenants),
+                taken_up=_waiting(night),
+            )
         return _aged(outcome, age_plan, expiring, at_once)
     except KeyboardInterrupt:
         interruption.close()
@@ -103,8 +109,15 @@ def _asked_only(
     return asked_only, at_once
 
 
+def _waiting(night: NightInputs) -> TakenUp:
+    """Return how many conversations wait: a dry run reads none of them."""
+    with open_reading(night.path) as file:
+        waiting = sum(count_waiting(file, night.options.tenants).values())
+    return TakenUp(waiting, is_due=bool(waiting) and night.writer.model is not None)
+
+
 def _aged(
-    outcome: Outcome, plan: AgePlan, expiring: Choice | None, at_once: Sequence[Proposal]
+    outcome: Outcome, plan: AgePlan, expiring: AgeingChoice | None, at_once: Sequence[Proposal]
 ) -> Outcome:
     """Add to an outcome what would expire before it, and be archived after it."""
     excess = plan.excess(expiring, at_once)

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 
-from slowwave.consolidation.ageing.choosing import Choice
+from slowwave.consolidation.ageing.choosing import AgeingChoice
 from slowwave.consolidation.ageing.decay import LayerScores
 from slowwave.consolidation.errors import ConsolidationError
 from slowwave.consolidation.proposals import Usage, join_plans
@@ -29,12 +29,13 @@ from .run_in_file import RunInFile
 from .save_findings import save_findings
 from .set_aside import SetAside, set_aside_outdated
 from .survey import Survey, Surveyor
+from .taken_up import TakenUp
 
-_EXPIRED_HINT = "What had expired by then is marked so: see 'slowwave log'."
+_EARLIER_HINT = "What had expired or was read by then stands: see 'slowwave log'."
 
 
 class EndedEarly(Exception):
-    """The night ended before its plan was carried out, and memories have expired by then."""
+    """The night ended before its plan was carried out, and something was written by then."""
 
     def __init__(self, outcome: Outcome) -> None:
         """Take what was done so far."""
@@ -46,8 +47,9 @@ class Stages:
     """Carries the stages of one night out, in the order in which they stand here.
 
     Until the plan is carried out a stage raises what stands in its way: `InterruptedEarly`, and
-    `StoreError` or `ConsolidationError` if nothing was changed. Where memories have expired by
-    then, it is `EndedEarly` instead of an error: that expiry is not to go unreported.
+    `StoreError` or `ConsolidationError` if nothing was changed. Where memories have expired or
+    conversations were read by then, it is `EndedEarly` instead of an error: that is not to go
+    unreported.
     """
 
     def __init__(self, night: NightInputs, interruption: Interruption) -> None:
@@ -55,20 +57,14 @@ class Stages:
         self._night = night
         self._interruption = interruption
         self._preflight = Preflight(night.path, night.options.keep_backups, night.now)
-        self._run = RunInFile(
-            night.path,
-            night.embedder,
-            night.writer,
-            night.now,
-            night.options.shown,
-            self._preflight,
-        )
+        self._run = self._new_run()
         self._surveyor = Surveyor(night)
         self._age_plan = AgePlan(night)
-        # As it was before anything expired; None if nothing did.
+        # As it was before anything expired or was read; None if nothing was.
         self._before: Counts | None = None
         self._expired: Aged | None = None
         self._scores: tuple[LayerScores, ...] | None = None
+        self._taken_up = TakenUp()
         self._set_aside: tuple[SetAside, ...] = ()
 
     def bring_up_to_date(self) -> None:
@@ -77,8 +73,8 @@ class Stages:
             self._preflight.bring_up_to_date()
 
     def expire(self) -> None:
-        """Let end what has come to its end, and see how much is left of the others."""
-        with self._reporting_expired(), self._interruptible():
+        """Expire memories whose time is over, and score the others."""
+        with self._reporting_earlier(), self._interruptible():
             choice = self._age_plan.expiring()
             if choice is not None:
                 if choice.leaving:
@@ -88,9 +84,19 @@ class Stages:
                 raise EndedEarly(self._so_far())
             self._scores = self._age_plan.scores()
 
+    def take_up(self, reader: Callable[[Preflight], TakenUp]) -> None:
+        """Have the conversations read that wait for a model."""
+        if not self._night.options.consolidate:
+            return
+        with self._reporting_earlier(), self._interruptible():
+            self._taken_up = reader(self._preflight)
+            self._before = self._before or self._taken_up.before
+            if self._taken_up.interrupted or self._taken_up.broken_off is not None:
+                raise EndedEarly(self._so_far(self._taken_up.broken_off))
+
     def survey(self) -> Survey:
         """Set aside what waits for a person and is outdated, look at the file, and plan."""
-        with self._reporting_expired(), self._interruptible():
+        with self._reporting_earlier(), self._interruptible():
             if self._night.options.consolidate:
                 self._set_aside = set_aside_outdated(
                     self._night.path,
@@ -98,11 +104,13 @@ class Stages:
                     self._preflight,
                     timestamp(self._night.now),
                 )
+            # Its id is to be later than those of the runs before it.
+            self._run = self._new_run()
             return self._surveyor.survey(self._run)
 
     def carry_out(self, survey: Survey) -> Executed:
         """Write, verify and apply what was planned."""
-        with self._reporting_expired(), self._interruptible():
+        with self._reporting_earlier(), self._interruptible():
             return carry_out_plan(
                 self._run,
                 survey,
@@ -135,7 +143,7 @@ class Stages:
         except (OutOfTime, StoreError):
             # What was applied stays applied, and is reported.
             outcome = replace(outcome, end_is_kept=False)
-        return self._with_expired(outcome)
+        return self._with_earlier(outcome)
 
     def limit(self, outcome: Outcome) -> Outcome:
         """Archive what is above the limit, if there is one. Raises `StoreError` if that is all."""
@@ -147,7 +155,7 @@ class Stages:
                 return outcome
             archived = self._age("limit", choice)
         except StoreError as error:
-            if outcome.run_id is None and not self._has_expired:
+            if outcome.run_id is None and not self._has_earlier:
                 raise
             # What was done before stays all the same, and is reported.
             archived = Aged(why=error.message)
@@ -175,7 +183,8 @@ class Stages:
                 self._night.path, purgeable, tenants, self._night.now, self._interruption
             )
         except StoreError as error:
-            if outcome.run_id is None and not any(one.run_id for one in outcome.aged):
+            archived = outcome.archived is not None and outcome.archived.run_id is not None
+            if outcome.run_id is None and not self._has_earlier and not archived:
                 raise
             # What was consolidated before stays, and is reported.
             purged = Purged(kept=purgeable.kept, staying=purgeable.staying, why=error.message)
@@ -187,16 +196,28 @@ class Stages:
         """Keep for the next night what this one found out."""
         return save_findings(self._surveyor, found, outcome, self._preflight, self._interruption)
 
+    def _new_run(self) -> RunInFile:
+        night = self._night
+        return RunInFile(
+            night.path,
+            night.embedder,
+            night.writer,
+            night.now,
+            night.options.shown,
+            self._preflight,
+        )
+
     @property
     def _tenants(self) -> list[str]:
         return self._age_plan.tenants
 
     @property
-    def _has_expired(self) -> bool:
-        """Whether anything expired in this night."""
-        return self._expired is not None and self._expired.run_id is not None
+    def _has_earlier(self) -> bool:
+        """Whether anything was written before the file was looked at."""
+        expired = self._expired is not None and self._expired.run_id is not None
+        return expired or bool(self._taken_up.runs)
 
-    def _age(self, phase: Phase, choice: Choice) -> Aged:
+    def _age(self, phase: Phase, choice: AgeingChoice) -> Aged:
         """Carry a phase of ageing out, where it has anything to do."""
         if not choice.leaving:
             return Aged(choice=choice)
@@ -212,23 +233,23 @@ class Stages:
             with self._interruption.limited():
                 kept = self._run.end_early()
             early = InterruptedEarly(kept)
-            if self._has_expired:
-                early.hint = " ".join(filter(None, (early.hint, _EXPIRED_HINT)))
+            if self._has_earlier:
+                early.hint = " ".join(filter(None, (early.hint, _EARLIER_HINT)))
             raise early from None
 
     @contextmanager
-    def _reporting_expired(self) -> Iterator[None]:
-        """Let no error hide that something expired before it. Raises `EndedEarly`."""
+    def _reporting_earlier(self) -> Iterator[None]:
+        """Report what was written before even if an error follows. Raises `EndedEarly`."""
         try:
             yield
         except (StoreError, ConsolidationError) as error:
-            if not self._has_expired:
+            if not self._has_earlier:
                 raise
             self._interruption.close()
             raise EndedEarly(self._so_far(error)) from error
 
     def _so_far(self, error: StoreError | ConsolidationError | None = None) -> Outcome:
-        """Return the outcome of a night after which nothing followed the expiry, and why."""
+        """Return the outcome of a night that ended before the file was looked at, and why."""
         now = count_now(self._night.path, self._tenants)
         outcome = Outcome(
             join_plans(()),
@@ -239,12 +260,14 @@ class Stages:
             interrupted=error is None,
             broken_off=error,
         )
-        return self._with_expired(outcome)
+        return self._with_earlier(outcome)
 
-    def _with_expired(self, outcome: Outcome) -> Outcome:
+    def _with_earlier(self, outcome: Outcome) -> Outcome:
         expired = self._expired
         return replace(
             outcome,
+            usage=outcome.usage + self._taken_up.usage,
+            taken_up=self._taken_up,
             expired=expired,
             scores=self._scores,
             before=self._before or outcome.before,

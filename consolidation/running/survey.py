@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from slowwave.consolidation.ageing.choosing import Choice
+from slowwave.consolidation.ageing.choosing import AgeingChoice
 from slowwave.consolidation.options import PlanOptions
 from slowwave.consolidation.progress import Progress
 from slowwave.consolidation.proposals import Plan, join_plans
@@ -63,7 +63,7 @@ class Surveyor:
         self,
         keeper: FindingsKeeper | None = None,
         cache: Cache | None = None,
-        expiring: Choice | None = None,
+        expiring: AgeingChoice | None = None,
     ) -> Survey:
         """Read, compute what is missing, and plan.
 
@@ -101,7 +101,9 @@ class Surveyor:
         )
         return Survey(snapshot, views, plan, found, purgeable)
 
-    def _idle(self, known: Mapping[str, Plan | None], expiring: Choice | None) -> dict[str, Plan]:
+    def _idle(
+        self, known: Mapping[str, Plan | None], expiring: AgeingChoice | None
+    ) -> dict[str, Plan]:
         """Return the tenants of which nothing is to be read, with what stands of them."""
         if not self._night.options.consolidate:
             return {tenant: join_plans(()) for tenant in known}

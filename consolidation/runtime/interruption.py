@@ -1,4 +1,4 @@
-"""How a run hears that it is to end, and how long its end may take then."""
+"""How a run learns that it is to end, and how long ending may take."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ class Interruption:
             self._raise_unless_closed()
 
     def remind(self) -> None:
-        """Be called several times a second once the run was asked to end."""
+        """Raise again if a library swallowed the interruption; called several times a second."""
         if monotonic() - self._raised_at > LIMIT_S:
             # Otherwise a library swallowed it: Python drops what is raised within a destructor.
             self._raise_unless_closed()

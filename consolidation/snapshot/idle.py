@@ -31,6 +31,7 @@ from slowwave.consolidation.proposals import (
 from slowwave.store.cache import forget_cached, keep_cached
 from slowwave.store.file import open_reading, open_writing
 from slowwave.store.idle import keep_idle_report, read_idle_report, rests_until
+from slowwave.store.intake import count_waiting
 from slowwave.store.memories import consolidated_tenants
 from slowwave.store.neighbours import keep_parts
 from slowwave.store.records import json_text
@@ -77,6 +78,7 @@ class IdleMarks:
         self._basis = basis_of(model)
         self._now = now
         self._key = _key(model, options)
+        self._asks_a_model = options.model_key is not None
 
     @property
     def key(self) -> str:
@@ -86,9 +88,12 @@ class IdleMarks:
     def until(self) -> tuple[str | None] | None:
         """Return until when all tenants of the file are at rest, alone in a tuple.
 
-        None if one is not; until None: as long as nothing changes. Raises `StoreError`.
+        None if one is not, or a conversation waits for the model; until None: as long as nothing
+        changes. Raises `StoreError`.
         """
         with open_reading(self._path) as file:
+            if self._asks_a_model and count_waiting(file):
+                return None
             rests = [
                 rests_until(file, tenant, self._key, self._now)
                 for tenant in consolidated_tenants(file, ())

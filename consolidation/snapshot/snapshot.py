@@ -193,7 +193,7 @@ def sorted_by_length(
 def compute_missing(
     snapshot: Snapshot, embedder: Embedder, keeper: FindingsKeeper | None, progress: Progress
 ) -> list[TenantView]:
-    """Compute what is missing, keep it if there is a keeper, and give the populations.
+    """Compute what is missing, keep it if there is a keeper, and return the tenant views.
 
     A text that several memories share is encoded once. Raises `EmbedderError`.
     """

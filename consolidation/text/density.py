@@ -88,7 +88,7 @@ class Density(Struct, frozen=True, array_like=True):
 
     @property
     def why(self) -> str:
-        """What it shows by, the most telling first, for a report."""
+        """The reasons, the strongest first, for a report."""
         shares = {
             "code": self.code,
             "structured data": self.data,

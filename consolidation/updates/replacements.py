@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain, pairwise
 
-from slowwave.consolidation.proposals import Conflict
+from slowwave.consolidation.proposals import Conflict, group_numbers
 from slowwave.store.records import Memory
 
 from .dated_memory import DatedMemory
@@ -198,12 +198,10 @@ class Replacement:
 
 def grouped(conflicts: Sequence[Conflict]) -> list[list[Conflict]]:
     """Group conflicts that share a memory: they are about one thing."""
-    groups: dict[str, list[Conflict]] = {}
-    for conflict in conflicts:
-        met = [groups[one] for one in conflict.sources if one in groups]
-        group = [*chain(*{id(one): one for one in met}.values()), conflict]
-        groups.update((memory, group) for one in group for memory in one.sources)
-    return list({id(group): group for group in groups.values()}.values())
+    groups: dict[int, list[Conflict]] = {}
+    for number, conflict in zip(group_numbers(conflicts), conflicts, strict=True):
+        groups.setdefault(number, []).append(conflict)
+    return list(groups.values())
 
 
 @dataclass(frozen=True)

@@ -80,6 +80,21 @@ def encode_portions(
         progress(start + len(portion), len(order))
 
 
+def refuse_another_space(
+    embedder: Embedder, made: NDArray[np.float32], kept: NDArray[np.float32]
+) -> None:
+    """Refuse vectors that another model of an embedder's name made. Raises `EmbedderError`.
+
+    made: what it makes; kept: what the file has under its name; both of shape (d,).
+    """
+    if len(made) != len(kept):
+        raise EmbedderError(
+            f"The vectors kept for '{embedder.name}' have {len(kept)} dimensions, and the model "
+            f"gives {len(made)}.",
+            "Delete them from the table embeddings, or name the model that made them.",
+        )
+
+
 def _load(place: str) -> _Model:
     if place == DEFAULT_MODEL:
         from .minilm import packaged_model

@@ -1,4 +1,4 @@
-"""What is wrong with a draft, as people and a model read it."""
+"""Faults of a draft, in words for people and for a model."""
 
 from __future__ import annotations
 

@@ -6,11 +6,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import zip_longest
 from typing import TYPE_CHECKING, TypeVar
 
-from slowwave.consolidation.errors import EmbedderError
 from slowwave.consolidation.planning.composition import sorted_by_time
 from slowwave.consolidation.proposals import AskedWindow, Plan, Proposal, Source, VerifiedProposal
 from slowwave.consolidation.snapshot.tenant_view import TenantView
-from slowwave.consolidation.vectors.embedder import BATCH, Embedder
+from slowwave.consolidation.vectors.embedder import BATCH, Embedder, refuse_another_space
 from slowwave.consolidation.vectors.prefetch import PrefetchedVectors
 
 from .answer_store import AnswerStore
@@ -105,12 +104,7 @@ class Drafting:
     def _refuse_another_space(self, source: Source) -> None:
         """Refuse vectors that another model made, before anything is applied."""
         (vector,) = self._embedder.encode([source.text])
-        if len(vector) != len(source.vector):
-            raise EmbedderError(
-                f"The vectors kept for '{self._embedder.name}' have {len(source.vector)} "
-                f"dimensions, and the model gives {len(vector)}.",
-                "Delete them from the table embeddings, or name the model that made them.",
-            )
+        refuse_another_space(self._embedder, vector, source.vector)
 
 
 def _sources_of(proposal: Proposal, by_tenant: Mapping[str, TenantView]) -> list[Source]:

@@ -64,7 +64,7 @@ class Writer(Protocol):
 
 
 class BuiltInWriter:
-    """Nobody to ask: all that is written is part of the plan already."""
+    """No model: everything that is written is already part of the plan."""
 
     name = "extractive"
     model = None

@@ -11,10 +11,21 @@ from typing import Any, Literal, Protocol
 from slowwave.store.errors import StoreError
 
 Role = Literal["user", "assistant"]
+# So much of what is no text is told.
+_MOST_SAID = 60
 
 
 class UnreadableConversation(StoreError):
     """A file is no conversation of a form that is known."""
+
+
+class NoContent(Exception):
+    """What stands in place of a message's text is none; the message says what it is, in short."""
+
+    def __init__(self, value: Any) -> None:
+        """Take the value."""
+        said = json.dumps(value, ensure_ascii=True)
+        super().__init__(said if len(said) <= _MOST_SAID else f"{said[:_MOST_SAID]}...")
 
 
 @dataclass(frozen=True)
@@ -94,16 +105,23 @@ def first_objects(text: str, most: int = 20) -> list[dict[str, Any]]:
 
 
 def text_of(content: Any, kinds: tuple[str, ...] = ("text",)) -> str:
-    """Return the text of a message's content: a text, or parts of which some are texts."""
+    """Return the text of a message's content: a text, or parts of which some are texts.
+
+    Raises `NoContent` for anything else but null, which is what a call of a tool has.
+    """
     if isinstance(content, str):
         return content.strip()
-    parts = content if isinstance(content, list) else []
+    if content is not None and not isinstance(content, list):
+        raise NoContent(content)
     texts = [
         one if isinstance(one, str) else one.get("text")
-        for one in parts
+        for one in content or ()
         if isinstance(one, str) or (isinstance(one, dict) and one.get("type") in kinds)
     ]
-    return "\n\n".join(one.strip() for one in texts if isinstance(one, str) and one.strip())
+    strange = [one for one in texts if one is not None and not isinstance(one, str)]
+    if strange:
+        raise NoContent(strange[0])
+    return "\n\n".join(one.strip() for one in texts if one and one.strip())
 
 
 def moment_of(value: Any) -> str | None:

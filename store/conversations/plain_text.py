@@ -33,6 +33,9 @@ _NOBODY = _words(
 _FEWEST_TURNS = 2
 # Among others who speak, it is one all the same if it tells of itself: else another had said that.
 _OF_ONESELF = re.compile(r"\b(?:I|[Mm]y|[Mm]e|[Ww]e|[Oo]ur)\b")
+# What somebody says has some of these words; behind a label stand numbers, names, a word or two.
+_PLAIN_WORD = re.compile(r"(?<![\w@./-])[^\W\d_A-Z][^\W\d_]+(?![\w@/-])")
+_FEWEST_PLAIN_WORDS = 3
 
 
 class PlainText:
@@ -69,7 +72,11 @@ def _speakers(text: str) -> set[str]:
     known = {one for one in counts if one in _ASSISTANTS or one in _USERS}
     others = {one for one, count in counts.items() if count >= _FEWEST_TURNS or len(known) == 1}
     speakers = known | others
-    return speakers | _telling_of_themselves(text) if len(speakers) > 1 else set()
+    if len(speakers) < 2:
+        return set()
+    speakers |= _telling_of_themselves(text)
+    # Where a user and an assistant speak, nobody else does.
+    return speakers if len(known) > 1 else speakers | _laid_out_alike(text, speakers)
 
 
 def _telling_of_themselves(text: str) -> set[str]:
@@ -81,6 +88,31 @@ def _telling_of_themselves(text: str) -> set[str]:
         if one["speaker"][0].isupper() and (one["time"] or _OF_ONESELF.search(one["text"]))
     )
     return {one for one in telling if one.split()[0] not in _NOBODY}
+
+
+def _laid_out_alike(text: str, speakers: set[str]) -> set[str]:
+    """Return the names before lines that stand as turns do in this text, and say a sentence.
+
+    That is: each turn is one line, or each begins behind a blank one.
+    """
+    lines = [(line, _TURN.match(line)) for line in text.splitlines()]
+    said = [
+        (found, number == 0 or not lines[number - 1][0].strip())
+        for number, (_, found) in enumerate(lines)
+        if found is not None
+    ]
+    turns = [blank for found, blank in said if found["speaker"].lower() in speakers]
+    one_line_each = len(said) == sum(bool(line.strip()) for line, _ in lines)
+    behind_blanks = all(turns)
+    alike = (
+        found["speaker"]
+        for found, blank in said
+        if (one_line_each or (behind_blanks and blank))
+        and len(_PLAIN_WORD.findall(found["text"])) >= _FEWEST_PLAIN_WORDS
+    )
+    return {
+        one.lower() for one in alike if one[0].isupper() and one.lower().split()[0] not in _NOBODY
+    }
 
 
 def _names(text: str) -> Counter[str]:

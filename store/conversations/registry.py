@@ -10,7 +10,7 @@ from .chatgpt import ChatGPTExport
 from .claude_code import ClaudeCodeLog
 from .claude_export import ClaudeExport
 from .codex import CodexLog
-from .messages import Conversation, ConversationFormat, UnreadableConversation
+from .messages import Conversation, ConversationFormat, NoContent, UnreadableConversation
 from .openai_messages import OpenAIMessages
 from .plain_text import PlainText
 
@@ -46,7 +46,13 @@ def read_conversations(raw: bytes, name: str, format: str | None = None) -> list
         raise UnreadableConversation(f"{name} is not UTF-8.") from None
     chosen = format_named(format) if format else _recognised(text, name)
     # Half a surrogate pair, which JSON can spell, is no text that a file could hold.
-    found = [_sound(one) for one in chosen.read(text, name)]
+    try:
+        found = [_sound(one) for one in chosen.read(text, name)]
+    except NoContent as error:
+        raise UnreadableConversation(
+            f"A message of {name} has {error} where its text should be.",
+            "Nothing was taken in: a text belongs there, or a list of parts.",
+        ) from None
     return [one for one in found if one.messages]
 
 

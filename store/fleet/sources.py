@@ -1,4 +1,4 @@
-"""The memory files of a fleet: those of a folder, a pattern, a list or a bucket."""
+"""The memory files of a fleet: those of a folder, a pattern, a list or a bucket, or tenants."""
 
 from __future__ import annotations
 
@@ -11,6 +11,8 @@ from fnmatch import translate
 from pathlib import Path, PurePosixPath
 
 from slowwave.store.errors import StoreError, UnusableFile
+from slowwave.store.postgres.tenants import all_tenants
+from slowwave.store.postgres.url import DatabaseUrl
 from slowwave.store.validate import is_database
 
 from .disk import version_of
@@ -39,6 +41,8 @@ class Source:
     # Whether each of the files was named, or only what they lie in.
     chosen: bool
     listing: Callable[[], Iterator[Listed]]
+    # Where its tenants take the place of files.
+    database: DatabaseUrl | None = None
 
     @property
     def receipts(self) -> str:
@@ -50,13 +54,16 @@ class Source:
         return Path(self.base) / key
 
 
-def source_of(named: str) -> Source:
+def source_of(named: str | DatabaseUrl) -> Source:
     """Return what a name stands for. Raises `UnusableFile` if nothing is there."""
+    if isinstance(named, DatabaseUrl):
+        return _database(named)
     if is_bucket(named):
         return _bucket(named)
     if "://" in named:
         raise StoreError(
-            f"{named} is at an address that is not known.", f"Known are: {', '.join(SCHEMES)}."
+            f"{named} is at an address that is not known.",
+            f"Known are: {', '.join((*SCHEMES, 'postgresql://'))}.",
         )
     if named == "-":
         lines = sys.stdin.read().splitlines()
@@ -90,6 +97,13 @@ def _bucket(named: str) -> Source:
     return Source(
         named, address.rstrip("/"), True, bool(wild), lambda: _in_bucket(objects, pattern)
     )
+
+
+def _database(url: DatabaseUrl) -> Source:
+    def tenants() -> Iterator[Listed]:
+        return (Listed(*one) for one in all_tenants(url))
+
+    return Source(str(url), str(url.of(None)), False, True, tenants, url)
 
 
 def _in_bucket(objects: Objects, pattern: re.Pattern[str] | None) -> Iterator[Listed]:

@@ -17,7 +17,8 @@ from typing import Any, ClassVar
 from slowwave.store.records import timestamp
 
 from .base import Image, Record, Unreadable
-from .sqlite_file import Leaving, Schema, SqliteFormat
+from .rows import Leaving
+from .sqlite_file import Schema, SqliteFormat
 
 
 class ClaudeMem(SqliteFormat):

@@ -1,8 +1,7 @@
 """LangGraph's SqliteStore, as far as LangMem's memories stand in it.
 
-langgraph-checkpoint-sqlite 3.1.2. A memory is a value {"content": "..."} or {"kind": "Memory",
-"content": {"content": "..."}}; profiles and whatever has another form are left alone. What leaves
-moves, with its vectors, to the namespace slowwave_superseded: no search of its own finds it there.
+langgraph-checkpoint-sqlite 3.1.2. What leaves moves, with its vectors, to the namespace
+slowwave_superseded: no search of its own finds it there.
 A store with an index has a vector for each field that the agent chose: `$` is the value as JSON,
 `content` or `content.content` a text in it. A text that is added gets the same ones.
 """
@@ -14,19 +13,26 @@ import sqlite3
 import uuid
 from base64 import b64decode, b64encode
 from collections.abc import Iterator, Mapping, Sequence
-from datetime import UTC, datetime
-from hashlib import sha256
-from typing import Any, ClassVar
-
-from slowwave.store.records import timestamp
+from typing import ClassVar
 
 from .base import Image, New, Record, Unreadable
-from .lent_model import LONGEST_SAMPLE, SAMPLES_AT_EITHER_END, LentModel
-from .sqlite_file import Leaving, Schema, SqliteFormat
+from .langmem import (
+    ARCHIVE,
+    OURS,
+    all_indexed,
+    indexed,
+    key_of,
+    moment_of,
+    place_of,
+    spelled,
+    text_of,
+    value_saying,
+    vector_of,
+)
+from .lent_model import LONGEST_SAMPLE, SAMPLES_AT_EITHER_END
+from .rows import Leaving
+from .sqlite_file import Schema, SqliteFormat
 
-_ARCHIVE = "slowwave_superseded"
-# How the keys of texts that we added begin: these do not move, they go.
-_OURS = "slowwave-"
 _COLUMNS = "prefix, key, CAST(value AS text), created_at, updated_at"
 _VECTOR_COLUMNS = "prefix, key, field_name, embedding, created_at, updated_at"
 
@@ -48,11 +54,11 @@ class LangGraph(SqliteFormat):
             "SELECT prefix, key, value, created_at FROM store WHERE expires_at IS NULL "
             "AND prefix <> ?1 AND substr(prefix, 1, length(?1) + 1) <> ?1 || '.' "
             "ORDER BY prefix, key",
-            [_ARCHIVE],
+            [ARCHIVE],
         ):
-            text = _text_of(value)
+            text = text_of(value)
             if text is not None:
-                yield Record(_key(prefix, key, text), prefix, text, _time(created))
+                yield Record(key_of(prefix, key, text), prefix, text, moment_of(created))
 
     def samples(self, db: sqlite3.Connection) -> list[tuple[str, bytes]] | None:
         """Return texts of the oldest and of the latest rows, with their vectors."""
@@ -66,36 +72,35 @@ class LangGraph(SqliteFormat):
                 f"ORDER BY store.created_at {order} LIMIT ?",
                 [LONGEST_SAMPLE, 2 * SAMPLES_AT_EITHER_END],
             ).fetchall()
-            told = [(_indexed(json.loads(value), field), vector) for value, field, vector in rows]
+            told = [(indexed(json.loads(value), field), vector) for value, field, vector in rows]
             found |= {text: vector for text, vector in told if text is not None}
         return list(found.items())
 
     def texts_to_embed(self, db: sqlite3.Connection, new: New) -> list[str]:
         """Return what its fields say of which the store keeps vectors."""
         value, _ = self._value_like(db, new)
-        texts = [_indexed(value, field) for field in _fields(db, new.tenant)]
-        return [one for one in texts if one is not None]
+        return all_indexed(value, _fields(db, new.tenant))
 
     def put(self, db: sqlite3.Connection, new: New) -> str:
         """Add a value like those in whose place it comes, and as late as the latest of them."""
         model = self.model_of(db)
         value, created = self._value_like(db, new)
-        name = f"{_OURS}{uuid.uuid4()}"
-        self._insert(db, [new.tenant, name, _spelled(value), created, created])
+        name = f"{OURS}{uuid.uuid4()}"
+        self._insert(db, [new.tenant, name, spelled(value), created, created])
         for field in _fields(db, new.tenant) if model is not None else ():
-            vector = _vector(value, field, model)
+            vector = vector_of(value, field, model)
             self._insert_vector(db, [new.tenant, name, field, vector, created, created])
-        return _key(new.tenant, name, new.text)
+        return key_of(new.tenant, name, new.text)
 
     def can_rewrite(self, db: sqlite3.Connection, key: str, new: New) -> bool:
         """Whether its key is one of slowwave's."""
-        return str(json.loads(key)[1]).startswith(_OURS)
+        return place_of(key)[1].startswith(OURS)
 
     def rewrite(
         self, db: sqlite3.Connection, key: str, new: New, former: Image | None
     ) -> tuple[str, Image]:
         """Keep the row's key, form and times."""
-        prefix, name, _ = json.loads(key)
+        prefix, name = place_of(key)
         value, _ = self._value_like(db, new)
         had = dict(_vectors_of(db, prefix, name))
         known = {field: b64decode(vector) for field, vector in (former or {}).items()}
@@ -103,25 +108,23 @@ class LangGraph(SqliteFormat):
         model = self.model_of(db) if had.keys() - known.keys() else None
         where = "WHERE prefix = ? AND key = ?"
         at = [prefix, name]
-        db.execute(f"UPDATE store SET value = CAST(? AS blob) {where}", [_spelled(value), *at])
+        db.execute(f"UPDATE store SET value = CAST(? AS blob) {where}", [spelled(value), *at])
         for field in had:
-            vector = known[field] if field in known else _vector(value, field, model)
+            vector = known[field] if field in known else vector_of(value, field, model)
             changed = f"UPDATE store_vectors SET embedding = ? {where} AND field_name = ?"
             db.execute(changed, [vector, *at, field])
         lost = {field: b64encode(vector).decode() for field, vector in had.items()}
-        return _key(prefix, name, new.text), lost
+        return key_of(prefix, name, new.text), lost
 
     def _value_like(self, db: sqlite3.Connection, new: New) -> tuple[object, str | None]:
         """Return a value of the form of those in whose place it comes, and the latest's time."""
-        named = [json.loads(key)[:2] for key in new.replaces]
+        named = [place_of(key) for key in new.replaces]
         rows = [
             db.execute(f"SELECT {_COLUMNS} FROM store WHERE prefix = ? AND key = ?", one).fetchone()
             for one in named
         ]
         _, _, last, created, _ = max(rows, key=lambda row: str(row[3]), default=_NEW)
-        content = {"content": new.text}
-        value = {"kind": "Memory", "content": content} if "kind" in json.loads(last) else content
-        return value, created
+        return value_saying(new.text, json.loads(last)), created
 
     def _insert(self, db: sqlite3.Connection, row: Sequence[str | None]) -> None:
         db.execute(
@@ -140,8 +143,8 @@ class LangGraph(SqliteFormat):
     def retire(self, db: sqlite3.Connection, leaving: Leaving) -> Image:
         """Move it to the archive; what we added ourselves goes."""
         key = leaving.key
-        prefix, name, _ = json.loads(key)
-        if name.startswith(_OURS):
+        prefix, name = place_of(key)
+        if name.startswith(OURS):
             where = "WHERE prefix = ? AND key = ?"
             row = db.execute(f"SELECT {_COLUMNS} FROM store {where}", [prefix, name]).fetchone()
             image: Image = {"key": key, "row": list(row)}
@@ -155,18 +158,18 @@ class LangGraph(SqliteFormat):
                 ]
                 db.execute(f"DELETE FROM store_vectors {where}", [prefix, name])
             return image
-        self._move(db, prefix, f"{_ARCHIVE}.{prefix}", name)
+        self._move(db, prefix, f"{ARCHIVE}.{prefix}", name)
         return {"key": key}
 
     def bring_back(self, db: sqlite3.Connection, image: Image) -> str:
         """Move it to where it was."""
-        prefix, name, _ = json.loads(str(image["key"]))
+        prefix, name = place_of(str(image["key"]))
         if "row" in image:
             self._insert(db, image["row"])
             for one in image.get("vectors", ()):
                 self._insert_vector(db, [*one[:3], b64decode(one[3]), *one[4:]])
             return str(image["key"])
-        self._move(db, f"{_ARCHIVE}.{prefix}", prefix, name)
+        self._move(db, f"{ARCHIVE}.{prefix}", prefix, name)
         return str(image["key"])
 
     def _move(self, db: sqlite3.Connection, source: str, target: str, key: str) -> None:
@@ -183,16 +186,6 @@ class LangGraph(SqliteFormat):
 
 # Where there is nothing in whose place it comes.
 _NEW = ("", "", "{}", None, None)
-
-
-def _key(prefix: str, name: str, text: str) -> str:
-    said = sha256(text.encode(errors="surrogatepass")).hexdigest()[:16]
-    return json.dumps([prefix, name, said])
-
-
-def _spelled(value: object) -> str:
-    """Return JSON as the package writes it."""
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
 
 
 def _has_vectors(db: sqlite3.Connection) -> bool:
@@ -219,41 +212,3 @@ def _fields(db: sqlite3.Connection, prefix: str) -> list[str]:
         if found := [str(field) for (field,) in rows]:
             return found
     return []
-
-
-def _indexed(value: object, field: str) -> str | None:
-    """Return what the package computes a field's vector of; None if that is not known."""
-    if field == "$":
-        return json.dumps(value, sort_keys=True, ensure_ascii=False)
-    for name in field.split("."):
-        value = value.get(name) if isinstance(value, dict) else None
-    return value if isinstance(value, str) else None
-
-
-def _vector(value: object, field: str, model: LentModel | None) -> bytes:
-    """Return the vector of a value's field. Raises `Unreadable` if there can be none."""
-    text = _indexed(value, field)
-    if text is None or model is None:
-        raise Unreadable(f"The store has vectors of a field that slowwave cannot fill: {field}")
-    return model.vector(text)
-
-
-def _text_of(value: bytes | str) -> str | None:
-    """Return what a memory says; None of a value of another form."""
-    try:
-        found: Any = json.loads(value)
-    except ValueError:
-        return None
-    if isinstance(found, dict) and found.keys() == {"kind", "content"}:
-        found = found["content"] if found["kind"] == "Memory" else None
-    if not isinstance(found, dict) or found.keys() != {"content"}:
-        return None
-    return found["content"] if isinstance(found["content"], str) else None
-
-
-def _time(text: str) -> str | None:
-    try:
-        moment = datetime.fromisoformat(text)
-    except (TypeError, ValueError):
-        return None
-    return timestamp(moment if moment.tzinfo else moment.replace(tzinfo=UTC))

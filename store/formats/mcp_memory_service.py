@@ -2,8 +2,9 @@
 
 mcp-memory-service 12.2.0. `superseded_by` holds the content hash of the memory that stands for this
 one, and hides it from every search. A text that is stored again is refused while a row of it is
-there, hidden or not; so what another value replaced is deleted as the package deletes: it stays as
-a row with a time in `deleted_at`, and loses its vector. Its agent's metadata is never touched.
+there, hidden or not; so what another value replaced, and what leaves by itself since it expired or
+was archived, is deleted as the package deletes: it stays as a row with a time in `deleted_at`, and
+loses its vector. Its agent's metadata is never touched.
 """
 
 from __future__ import annotations
@@ -20,7 +21,8 @@ from slowwave.store.records import timestamp
 
 from .base import Image, New, Record, Unreadable
 from .lent_model import LONGEST_SAMPLE, SAMPLES_AT_EITHER_END
-from .sqlite_file import Leaving, Schema, SqliteFormat
+from .rows import Leaving
+from .sqlite_file import Schema, SqliteFormat
 from .vec0 import Vec0Table, vec0_table
 
 # Tags by which its own consolidation leaves a memory alone.
@@ -159,7 +161,7 @@ class McpMemoryService(SqliteFormat):
         return model.vector(text)
 
     def retire(self, db: sqlite3.Connection, leaving: Leaving) -> Image:
-        """Mark it as superseded; a row that slowwave wrote is deleted if nothing replaces it."""
+        """Mark it as superseded; what nothing replaces is deleted, a row of slowwave's whole."""
         key, successor = leaving.key, leaving.successor
         row = _row(db, key)
         image: Image = {"key": key, "superseded_by": row["superseded_by"]}
@@ -168,13 +170,15 @@ class McpMemoryService(SqliteFormat):
             _delete(db, key)
             _supersede_by(db, key, successor)
             return image
-        if successor is None:
-            raise Unreadable("Nothing in the file says what should leave.")
-        db.execute("UPDATE memories SET superseded_by = ? WHERE content_hash = ?", [successor, key])
-        if leaving.is_outdated:
+        if successor is not None:
+            db.execute(
+                "UPDATE memories SET superseded_by = ? WHERE content_hash = ?", [successor, key]
+            )
+        if leaving.is_outdated or successor is None:
             vector = _vectors(db).remove(row["id"])
-            db.execute(f"UPDATE memories SET deleted_at = {_NOW} WHERE content_hash = ?", [key])
-            image |= {"row": row, "vector": _text(vector)}
+            (now,) = db.execute(f"SELECT {_NOW}").fetchone()
+            db.execute("UPDATE memories SET deleted_at = ? WHERE content_hash = ?", [now, key])
+            image |= {"row": row, "vector": _text(vector), "deleted_at": now}
         return image
 
     def bring_back(self, db: sqlite3.Connection, image: Image) -> str:
@@ -190,7 +194,8 @@ class McpMemoryService(SqliteFormat):
         elif there is None:
             rowid = _insert(db, _with_a_free_id(db, image["row"]))
             _keep_vector(db, rowid, image)
-        elif there[0] is not None and there[1]:  # as `retire` left it; an agent's own is not hidden
+        elif there[0] is not None and (there[1] or there[0] == image.get("deleted_at")):
+            # As `retire` left it: what its agent deleted is not hidden, and has another time.
             db.execute("UPDATE memories SET deleted_at = NULL WHERE content_hash = ?", [key])
             self._show(db, image)
             _keep_vector(db, _row(db, key)["id"], image)

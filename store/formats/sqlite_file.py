@@ -16,7 +16,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
 from slowwave.store.connection import explained, patiently
-from slowwave.store.records import content_hash
 from slowwave.store.validate import is_database
 
 from .base import (
@@ -30,7 +29,7 @@ from .base import (
     Unreadable,
     Written,
 )
-from .coming_back import ComingBack
+from .rows import Leaving, Rows, changed, refuse_other_vectors
 
 if TYPE_CHECKING:
     from .lent_model import LentModel
@@ -47,19 +46,6 @@ class Schema:
     query: str
     newest: int
     version: str
-
-
-@dataclass(frozen=True)
-class Leaving:
-    """A memory that is to leave every ordinary read."""
-
-    key: str
-    # The key of the memory that says the same, where there is one.
-    successor: str | None
-    # Whether another value replaced it, so that its agent may say it again.
-    is_outdated: bool = False
-    # Whether the successor is the same memory with another text.
-    is_rewritten: bool = False
 
 
 class SqliteFormat(Format):
@@ -125,7 +111,7 @@ class SqliteFormat(Format):
         """Say that its vectors are of another model than the one that is lent, if they are."""
         try:
             with explained(path), connected(path, "ro") as db:
-                self._refuse_other_vectors(self.samples(db))
+                refuse_other_vectors(self.model, self.samples(db))
         except Unreadable as error:
             return error.message
         return None
@@ -148,20 +134,8 @@ class SqliteFormat(Format):
     def model_of(self, db: sqlite3.Connection) -> LentModel | None:
         """Return what makes vectors for a file; None if it needs none. Raises `Unreadable`."""
         samples = self.samples(db)
-        self._refuse_other_vectors(samples)
+        refuse_other_vectors(self.model, samples)
         return None if samples is None else self.model
-
-    def _refuse_other_vectors(self, samples: list[tuple[str, bytes]] | None) -> None:
-        if samples is None:
-            return
-        if self.model is None:
-            raise Unreadable("A new text would need a vector, and there is no model to make it.")
-        if not samples:
-            raise Unreadable(
-                "A new text would need a vector, and the file has none to compare with."
-            )
-        if not self.model.made(samples):
-            raise Unreadable(f"The vectors of this file are not those of {self.model.name}.")
 
     def remark(self, path: Path) -> str | None:
         """Say so if a newer version of the package than was tried has made the file's tables."""
@@ -203,7 +177,7 @@ class SqliteFormat(Format):
                     db.execute("ROLLBACK")
 
 
-class _OpenDatabase(OpenFile):
+class _OpenDatabase(OpenFile, Rows):
     """A database within a transaction: nobody else changes it before the end."""
 
     def __init__(self, format: SqliteFormat, db: sqlite3.Connection, path: Path) -> None:
@@ -217,59 +191,27 @@ class _OpenDatabase(OpenFile):
         """Do it within the transaction."""
         # The caller has another file open, which is not the one to be named.
         with explained(self._path):
-            return self._prepared(change)
+            return changed(self, change, self.records)
 
-    def _prepared(self, change: Change) -> Written:
-        keys, own = self._rewritten(change)
-        coming_back = ComingBack()
-        for new in change.put:
-            if new.memory in keys:
-                continue
-            with coming_back.collecting(new):
-                keys[new.memory] = (
-                    self._format.put(self._db, new)
-                    if new.image is None
-                    else self._format.bring_back(self._db, new.image)
-                )
-        coming_back.refuse()
-        successors = _successors(change, keys)
-        staying = set(keys.values())
-        images = {
-            # What says a text already is not added twice, and does not leave either.
-            memory: {"key": key}
-            if key in staying
-            else self._format.retire(
-                self._db,
-                Leaving(
-                    key, successors.get(key), key in change.outdated, is_rewritten=memory in keys
-                ),
-            )
-            for key, memory in change.retire.items()
-            if memory not in own
-        }
-        return Written(keys, images, own=own)
+    def put(self, new: New) -> str:
+        """Add a text, and give its key. Raises `Unreadable`."""
+        return self._format.put(self._db, new)
 
-    def _rewritten(self, change: Change) -> tuple[dict[str, str], dict[str, Image | None]]:
-        """Change texts of rows that slowwave added; others keep theirs, and leave.
+    def can_rewrite(self, key: str, new: New) -> bool:
+        """Whether a row may say another text."""
+        return self._format.can_rewrite(self._db, key, new)
 
-        Returns their keys, and what went with each text that they had, by its hash.
-        """
-        keys: dict[str, str] = {}
-        own: dict[str, Image | None] = {}
-        texts = {one.key: one.text for one in self.records}
-        formers = {one.memory: one.own or {} for one in change.taking_over}
-        for new in change.put:
-            key = new.replaces[0] if new.replaces else ""
-            if change.retire.get(key) != new.memory:
-                continue
-            if not self._format.can_rewrite(self._db, key, new):
-                continue
-            had = formers.get(new.memory, {})
-            keys[new.memory], lost = self._format.rewrite(
-                self._db, key, new, had.get(content_hash(new.text))
-            )
-            own[new.memory] = had | {content_hash(texts[key]): lost}
-        return keys, own
+    def rewrite(self, key: str, new: New, former: Image | None) -> tuple[str, Image]:
+        """Let a row say another text. Raises `Unreadable`."""
+        return self._format.rewrite(self._db, key, new, former)
+
+    def retire(self, leaving: Leaving) -> Image:
+        """Hide a memory, and give what brings it back."""
+        return self._format.retire(self._db, leaving)
+
+    def bring_back(self, image: Image) -> str:
+        """Undo what `retire` did, and give the memory's key. Raises `Unreadable`."""
+        return self._format.bring_back(self._db, image)
 
     def commit(self) -> None:
         """Let others see it, unless another file has been put in its place."""
@@ -286,20 +228,6 @@ def _place(path: Path) -> tuple[int, int] | None:
     except OSError:
         return None
     return found.st_dev, found.st_ino
-
-
-def _successors(change: Change, keys: Mapping[str, str]) -> dict[str, str]:
-    """Return the keys of the memories that say what those that leave say; some have just come."""
-    successors = dict(change.successors)
-    for successor in change.taking_over:
-        at = keys.get(successor.memory, successor.key)
-        successors |= {
-            key: at
-            for key, memory in change.retire.items()
-            if at is not None and memory in successor.stands_for
-        }
-    rewritten = {key: keys[memory] for key, memory in change.retire.items() if memory in keys}
-    return successors | rewritten
 
 
 @contextmanager

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from datetime import datetime
@@ -54,7 +54,7 @@ def mirrored_format(state: Path) -> str | None:
 
 
 @contextmanager
-def _named(copy: Path, path: Path) -> Iterator[None]:
+def naming(copy: Path, path: Path) -> Iterator[None]:
     """Let errors about a copy name the file that the user named."""
     try:
         yield
@@ -71,6 +71,19 @@ def _for_its_owner() -> Iterator[None]:
         yield
     finally:
         os.umask(before)
+
+
+def as_long_as_others_write(step: Callable[[], None]) -> None:
+    """Repeat a step that others came in between of, some times. Raises `ChangedMeanwhile`."""
+    import tenacity
+
+    again = tenacity.Retrying(
+        retry=tenacity.retry_if_exception_type(ChangedMeanwhile),
+        stop=tenacity.stop_after_attempt(_TRIES),
+        wait=tenacity.wait_random(0.01, 0.1),
+        reraise=True,
+    )
+    again(step)
 
 
 def _obstacles(error: CannotComeBack) -> tuple[Obstacle, ...]:
@@ -109,6 +122,22 @@ class Mirror:
         with _for_its_owner(), new_file(self.state) as file, file.transaction():
             keep_format(file, self.format.name)
 
+    @property
+    def outlives_a_failed_write(self) -> bool:
+        """Whether the next run writes what this one could not."""
+        return True
+
+    @contextmanager
+    def held(self, now: datetime) -> Iterator[None]:
+        """Have the memory file say what the other file says, for runs within the block.
+
+        `settle` lets the other file say what became of it. Raises `StoreError`.
+        """
+        self.refuse_read_only()
+        self.make()
+        self.settle(now)
+        yield
+
     @contextmanager
     def picture(self, now: datetime) -> Iterator[Mirror]:
         """Provide a copy of the mirror that says what the other file says now.
@@ -125,8 +154,8 @@ class Mirror:
                     file.db.conn.backup(target)
             copy.make()
             with self.format.opened(self.path, writes=False) as other:
-                copy._pull(other, now)
-            with _named(copy.state, self.path):
+                copy.pull(other, now)
+            with naming(copy.state, self.path):
                 yield copy
 
     def refuse_what_does_not_fit(self) -> None:
@@ -150,18 +179,10 @@ class Mirror:
         it is done again where the agent writes meanwhile, some times. Raises `StoreError`; the
         mirror is then ahead of the other file, and the next call goes on.
         """
-        import tenacity
-
-        again = tenacity.Retrying(
-            retry=tenacity.retry_if_exception_type(ChangedMeanwhile),
-            stop=tenacity.stop_after_attempt(_TRIES),
-            wait=tenacity.wait_random(0.01, 0.1),
-            reraise=True,
-        )
         pulled = Pulled()
         with maintenance_lock(self.state):
             self._compute_vectors()
-            again(lambda: pulled.include(self._settled_within_limits(now)))
+            as_long_as_others_write(lambda: pulled.include(self._settled_within_limits(now)))
             with (
                 self.format.opened(self.path, writes=False) as other,
                 open_writing(self.state) as file,
@@ -198,7 +219,7 @@ class Mirror:
     def _settled(self, now: datetime) -> Iterator[Pulled]:
         """Yield what was pulled, then write: what was pulled counts even if writing fails."""
         with self.format.opened(self.path, writes=True) as other:
-            yield self._pull(other, now)
+            yield self.pull(other, now)
             with open_writing(self.state) as file:
                 change = due(file, other.records)
                 if not change and not other.is_unfinished:
@@ -210,6 +231,7 @@ class Mirror:
                 with file.transaction():
                     keep_what_was_written(file, change, written)
 
-    def _pull(self, other: OpenFile, now: datetime) -> Pulled:
+    def pull(self, other: OpenFile, now: datetime) -> Pulled:
+        """Bring the memory file up to date with the other file as it was read."""
         with open_writing(self.state) as file, file.transaction():
             return pull(file, other.records, now)

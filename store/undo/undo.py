@@ -7,6 +7,8 @@ from collections.abc import Sequence
 from slowwave.store.ageing import STATUS_AFTER
 from slowwave.store.errors import ChangedSince
 from slowwave.store.file import MemoryFile
+from slowwave.store.ledger import DECIDED
+from slowwave.store.records import a_moment_after
 
 from .before_images import BeforeImages
 from .obstacles import Obstacle
@@ -96,9 +98,22 @@ def _mark_undone(file: MemoryFile, run_id: str, keys: list[str], now: str) -> No
         "UPDATE proposals SET state = 'undone', decided_at = ? WHERE run_id = ? AND key = ?",
         [(now, run_id, key) for key in keys],
     )
+    for key in keys:
+        _let_wait_again(file, run_id, key, now)
     # Names that runs now undone found, or this one, and that nothing mentions any more.
     file.db.conn.execute(
         "DELETE FROM entities WHERE id NOT IN (SELECT entity_id FROM memory_entities) AND "
         "(run_id = ? OR run_id IN (SELECT id FROM runs WHERE outcome = 'undone'))",
         [run_id],
+    )
+
+
+def _let_wait_again(file: MemoryFile, run_id: str, key: str, now: str) -> None:
+    """Let a proposal that a person had approved wait as before, once it is taken back."""
+    file.db.conn.execute(
+        "UPDATE proposals SET state = 'pending', decided_at = ?1 WHERE key = ?2 AND run_id = "
+        "(SELECT max(run_id) FROM proposals WHERE key = ?2 AND state = 'approved') "
+        f"AND (SELECT json_extract(options, '$.{DECIDED}') FROM runs WHERE id = ?3) IS NOT NULL",
+        # Of the rows of one key the latest counts.
+        [a_moment_after(now), key, run_id],
     )

@@ -1,4 +1,4 @@
-"""Talks to the real store of LangGraph: python langgraph_store.py FILE CALLS.
+"""Talks to the real store of LangGraph: python langgraph_store.py FILE|URL CALLS.
 
 Prints what each call gives; `put` takes a user's name, a key and a value.
 """
@@ -7,10 +7,12 @@ import json
 import sys
 import time
 
-from langgraph.store.sqlite import SqliteStore
-
 path, calls = sys.argv[1:]
-with SqliteStore.from_conn_string(path) as store:
+if path.startswith("postgresql:"):
+    from langgraph.store.postgres import PostgresStore as Store
+else:
+    from langgraph.store.sqlite import SqliteStore as Store
+with Store.from_conn_string(path) as store:
     store.setup()
     for name, user, *arguments in json.loads(calls):
         if name == "pause":
@@ -18,6 +20,9 @@ with SqliteStore.from_conn_string(path) as store:
             print("null")
         elif name == "put":
             store.put(("memories", user), *arguments)
+            print("null")
+        elif name == "delete":
+            store.delete(("memories", user), *arguments)
             print("null")
         else:
             found = store.search(("memories", user), limit=100)

@@ -1,0 +1,124 @@
+"""What was learned from traces, written as a memory with its lineage."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict
+from datetime import datetime
+
+from slowwave.consolidation.proposals import derived_trust
+from slowwave.consolidation.snapshot.entities import names_in
+from slowwave.store.file import MemoryFile
+from slowwave.store.ledger import Decision as KeptDecision
+from slowwave.store.ledger import keep_decision
+from slowwave.store.proposal_changes import ProposalChanges
+from slowwave.store.records import Memory, content_hash, json_text, new_id, timestamp
+
+from .compression import COMPRESSOR, Learned
+
+
+class Storing:
+    """Writes compressed experiences for one run, each whole or not at all."""
+
+    def __init__(
+        self,
+        run_id: str,
+        embedding_model: str,
+        now: datetime,
+        earlier: Mapping[tuple[str, str], Memory],
+    ) -> None:
+        """Take the run, and what was learned before by tenant and task."""
+        self._run_id = run_id
+        self._embedding_model = embedding_model
+        self._now = timestamp(now)
+        self._earlier = earlier
+
+    def store(self, file: MemoryFile, learned: Learned, vector: bytes) -> str:
+        """Write what was learned in one transaction, and return the id of the memory."""
+        with file.transaction():
+            return self._insert(file, learned, vector)
+
+    def _insert(self, file: MemoryFile, learned: Learned, blob: bytes) -> str:
+        task = learned.task
+        memory = self._memory(learned)
+        sources = [one.memory for one in task.attempts]
+        changes = ProposalChanges(file, self._run_id, task.key, self._now)
+        names = sorted(names_in(memory.content))
+        changes.insert_memory(memory, self._embedding_model, blob, names)
+        changes.add_lineage(memory.id, sources, "synthesize")
+        if (last := self._earlier.get((task.tenant, task.name))) is not None:
+            changes.supersede([last], memory.id)
+        changes.add_derivation(
+            memory.id,
+            {
+                "operation": "synthesize",
+                "writer": "extractive" if learned.model is None else "model",
+                "model": learned.model,
+                "prompt_hash": content_hash(COMPRESSOR),
+                "inputs_hash": content_hash(json_text([one.content_hash for one in sources])),
+                "claims": json_text([asdict(one) for one in learned.claims]),
+                "prompt_tokens": 0,
+                "completion_tokens": 0,
+                "cost_usd": None if learned.model else 0.0,
+            },
+        )
+        keep_decision(file, self._decision(learned, memory))
+        return memory.id
+
+    def _decision(self, learned: Learned, memory: Memory) -> KeptDecision:
+        task = learned.task
+        count = len(task.attempts)
+        return KeptDecision(
+            run_id=self._run_id,
+            key=task.key,
+            operation="synthesize",
+            tenant=task.tenant,
+            sources=tuple(one.memory.id for one in task.attempts),
+            survivor=None,
+            derived=memory.id,
+            state="applied",
+            draft=memory.content,
+            reason=f"{count} traces of one task, {learned.ratio:g} times longer than this",
+            why="; ".join(learned.turned_down) or None,
+            numbers={"ratio": learned.ratio},
+            decided_at=self._now,
+        )
+
+    def _memory(self, learned: Learned) -> Memory:
+        task, text = learned.task, learned.text
+        sources = [one.memory for one in task.attempts]
+        outcomes = [one.trace.outcome for one in task.attempts]
+        experience = {
+            "task": task.name,
+            "compressor": COMPRESSOR,
+            "ratio": learned.ratio,
+            "worked": outcomes.count("worked"),
+            "failed": outcomes.count("failed"),
+            "traces": [one.id for one in sources],
+        }
+        return Memory(
+            id=new_id(),
+            tenant=task.tenant,
+            content=text,
+            kind="context",
+            layer="stable",
+            status="active",
+            origin="consolidation",
+            trust=derived_trust(one.trust for one in sources),
+            importance=max(one.importance for one in sources),
+            pinned=False,
+            generation=1 + max(one.generation for one in sources),
+            source="experience",
+            session=None,
+            tags=("experience",),
+            metadata={"experience": experience},
+            content_hash=content_hash(text),
+            access_count=0,
+            observed_at=max(one.observed_at for one in sources),
+            created_at=self._now,
+            updated_at=self._now,
+            accessed_at=None,
+            expires_at=None,
+            superseded_by=None,
+            superseded_at=None,
+        )

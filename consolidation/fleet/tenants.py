@@ -1,0 +1,81 @@
+"""The night of a tenant in a database: between leasing it and writing what became of it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import datetime
+from typing import TYPE_CHECKING
+
+from slowwave.consolidation.options import CycleOptions
+from slowwave.consolidation.proposals import Operation
+from slowwave.store.errors import FileHeld, NotFound, StoreError, UnusableFile
+from slowwave.store.fleet.receipt import Became, Receipt
+from slowwave.store.formats.base import ChangedMeanwhile
+from slowwave.store.formats.lent_model import LentModel
+from slowwave.store.postgres.mirror import TenantMirror
+from slowwave.store.postgres.url import DatabaseUrl
+
+from .evidence import receipt_of
+from .orders import Item, Orders
+
+if TYPE_CHECKING:
+    from .night import Worker
+
+# What can be done where no texts can be added.
+_WITHOUT_A_NEW_TEXT: frozenset[Operation] = frozenset({"merge"})
+
+
+def night_of_tenant(
+    worker: Worker, orders: Orders, database: DatabaseUrl, item: Item, now: datetime
+) -> Receipt:
+    """Do the night of a tenant on its mirror, and write that with its rows at the end.
+
+    What could not be written has not happened: the receipt then says so, and of no run.
+    """
+    url = database.of(item.key)
+    mirror = TenantMirror.of(url)
+    embedder = worker.embedder
+    mirror.format.model = LentModel(embedder.name, embedder.encode)
+    used = Receipt(item.key, "nothing")
+    try:
+        options = _options_for(mirror, orders.options)
+        if orders.dry_run:
+            with mirror.picture(now) as copy:
+                return worker.in_place(item, copy.state, now, options)
+        with mirror.held(now):
+            used = worker.in_place(item, mirror.state, now, options)
+            mirror.settle(now)
+            told = used
+            if used.runs:  # settling may have taken back what was stale
+                marks = worker.idle_marks(mirror.state, now, options)
+                told = receipt_of(item, mirror.state, used.became, used.why, None, marks)
+            return replace(told, version=mirror.lease.version)
+    except NotFound:
+        return Receipt(item.key, "gone", "there is no such tenant any more")
+    except StoreError as error:
+        why = f"{error.message} {error.hint}".strip().replace(str(url), "FILE")
+        return replace(
+            Receipt(item.key, _became(error), why, last_run=item.last_run),
+            calls=used.calls,
+            prompt_tokens=used.prompt_tokens,
+            completion_tokens=used.completion_tokens,
+            cost=used.cost,
+        )
+
+
+def _options_for(mirror: TenantMirror, options: CycleOptions) -> CycleOptions:
+    """Return what may be done to a tenant."""
+    if mirror.format.why_no_texts(mirror.path) is None:
+        return options
+    return replace(options, only=options.only & _WITHOUT_A_NEW_TEXT)
+
+
+def _became(error: StoreError) -> Became:
+    match error:
+        case ChangedMeanwhile():
+            return "stale"
+        case FileHeld():
+            return "held"
+        case UnusableFile():
+            return "unusable"
+    return "failed"

@@ -1,0 +1,124 @@
+"""A last look at what waited for a person, before it is applied."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from slowwave.consolidation.progress import Progress
+from slowwave.consolidation.proposals import Proposal, Source, VerifiedProposal
+from slowwave.consolidation.vectors.embedder import (
+    Embedder,
+    encode_portions,
+    refuse_another_space,
+)
+from slowwave.consolidation.vectors.matrix import TextVectors
+from slowwave.store.file import MemoryFile
+from slowwave.store.memories import read_memories
+from slowwave.store.vectors import read_vectors_of
+
+from .apply import find_stale
+from .kept import Kept
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from slowwave.store.records import Memory
+
+
+@dataclass(frozen=True)
+class Inspected:
+    """A proposal that was looked at once more, with the vector of its draft if it writes one."""
+
+    kept: Kept
+    # `planned` if it may be applied.
+    written: VerifiedProposal
+    vector: NDArray[np.float32] | None = None
+
+
+def inspect(file: MemoryFile, several: Sequence[Kept], embedder: Embedder) -> list[Inspected]:
+    """Look whether proposals still hold, as the night that makes them would.
+
+    One whose sources have changed is `stale`, one whose draft does not say what they say is
+    `rejected`. What the file has a vector of is not embedded again. Raises `StoreError`, and
+    `EmbedderError`.
+    """
+    ids = sorted({one for kept in several for one in kept.proposal.sources})
+    memories = {one.id: one for one in read_memories(file, ids)}
+    stale = {
+        kept.proposal.id: VerifiedProposal(kept.proposal, found.state, found.why)
+        for kept in several
+        if (found := find_stale(kept.proposal, _sources(kept.proposal, memories))) is not None
+    }
+    standing = [kept.proposal for kept in several if kept.proposal.id not in stale]
+    check = _Check(file, [one for one in standing if not one.keeps_text], memories, embedder)
+    return [
+        Inspected(kept, stale[kept.proposal.id])
+        if kept.proposal.id in stale
+        else check.inspected(kept)
+        for kept in several
+    ]
+
+
+def _sources(proposal: Proposal, memories: Mapping[str, Memory]) -> list[Memory]:
+    return [memories[one] for one in sorted(proposal.sources) if one in memories]
+
+
+class _Check:
+    """Compares drafts with their sources; their vectors were computed together."""
+
+    def __init__(
+        self,
+        file: MemoryFile,
+        writing: Sequence[Proposal],
+        memories: Mapping[str, Memory],
+        embedder: Embedder,
+    ) -> None:
+        """Take the proposals that write a text; all others hold as they are."""
+        self._memories = memories
+        ids = sorted({one for proposal in writing for one in proposal.sources})
+        known = [memories[one] for one in ids]
+        self._source_vectors = TextVectors(known, read_vectors_of(file, embedder.name, ids))
+        self._source_vectors.complete(embedder, lambda _: None, Progress())
+        self._drafts = _vectors_of([one.draft.text for one in writing], embedder)
+        if writing:
+            # Before anything is applied.
+            made, kept = self._drafts[writing[0].draft.text], self._sources_of(writing[0])[0].vector
+            refuse_another_space(embedder, made, kept)
+
+    def inspected(self, kept: Kept) -> Inspected:
+        """Return a proposal whose sources are as they were, accepted or rejected."""
+        from slowwave.consolidation.planning.composition import sorted_by_time
+        from slowwave.consolidation.writing.verifier import Verifier
+
+        proposal = kept.proposal
+        if proposal.keeps_text:
+            return Inspected(kept, VerifiedProposal(proposal, "planned", usage=kept.usage))
+        verifier = Verifier(self._drafts.__getitem__, {})
+        found = verifier.faults(proposal, sorted_by_time(self._sources_of(proposal)))
+        # What is soft in a model's draft a second opinion has cleared; nobody asks for it again.
+        faults = [one.why for one in found if not (proposal.by_model and one.soft)]
+        if faults:
+            return Inspected(kept, VerifiedProposal(proposal, "rejected", "; ".join(faults)))
+        accepted = VerifiedProposal(proposal, "planned", usage=kept.usage)
+        return Inspected(kept, accepted, self._drafts[proposal.draft.text])
+
+    def _sources_of(self, proposal: Proposal) -> list[Source]:
+        memories = _sources(proposal, self._memories)
+        vectors = self._source_vectors.of(memories)
+        return [
+            Source(one.id, one.content, one.observed_at, vector)
+            for one, vector in zip(memories, vectors, strict=True)
+        ]
+
+
+def _vectors_of(texts: Sequence[str], embedder: Embedder) -> dict[str, NDArray[np.float32]]:
+    """Return the vector of each text, each embedded once."""
+    several = list(dict.fromkeys(texts))
+    return {
+        several[at]: vector
+        for positions, vectors in encode_portions(embedder, several, lambda *_: None)
+        for at, vector in zip(positions, vectors, strict=True)
+    }

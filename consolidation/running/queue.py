@@ -1,0 +1,73 @@
+"""What waits for a person: read from the file, whole, with its sources as they are now."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+
+from slowwave.store.file import MemoryFile
+from slowwave.store.ledger import Decision, read_reviewed, read_waiting
+from slowwave.store.memories import read_memories
+from slowwave.store.records import Memory
+
+from .apply import find_stale
+from .kept import Kept, kept_of
+
+
+@dataclass(frozen=True)
+class Waiting:
+    """A proposal that waits, or waited, with its sources as they are now."""
+
+    decision: Decision
+    kept: Kept
+    memories: Mapping[str, Memory]
+    # Why it cannot be applied any more: a source has changed.
+    stale: str | None
+
+    @property
+    def id(self) -> str:
+        """The proposal's id."""
+        return self.decision.key
+
+    def decided(self, state: str, why: str, now: str) -> Waiting:
+        """Return it as it is once a person has decided."""
+        decision = replace(self.decision, state=state, why=why, decided_at=now)
+        return replace(self, decision=decision)
+
+
+def read_queue(opened: MemoryFile, decided: bool = False) -> list[Waiting]:
+    """Return what waits, in the order in which it can be applied. Raises `StoreError`.
+
+    decided: also what a person has decided about since.
+    """
+    found = read_waiting(opened)
+    if decided:
+        known = {one.key for one in found}
+        latest = {one.key: one for one in read_reviewed(opened) if one.key not in known}
+        found += latest.values()
+    return with_sources(opened, found)
+
+
+def with_sources(opened: MemoryFile, decisions: Iterable[Decision]) -> list[Waiting]:
+    """Return what waits, or waited, whole, in the order in which it can be applied."""
+    kept = [(one, kept_of(one.numbers, one.key)) for one in decisions]
+    memories = _sources_of(opened, (one for _, one in kept))
+    queue = [_waiting(decision, one, memories) for decision, one in kept]
+    return sorted(queue, key=lambda one: (one.decision.run_id, one.kept.place))
+
+
+def seen_again(opened: MemoryFile, waiting: Waiting) -> Waiting:
+    """Return what waits with its sources as they are now. Raises `StoreError`."""
+    return _waiting(waiting.decision, waiting.kept, _sources_of(opened, [waiting.kept]))
+
+
+def _sources_of(opened: MemoryFile, several: Iterable[Kept]) -> dict[str, Memory]:
+    ids = sorted({one for kept in several for one in kept.proposal.sources})
+    return {one.id: one for one in read_memories(opened, ids)}
+
+
+def _waiting(decision: Decision, kept: Kept, known: Mapping[str, Memory]) -> Waiting:
+    memories = {one: known[one] for one in kept.proposal.sources if one in known}
+    is_open = decision.state == "pending"
+    stale = find_stale(kept.proposal, list(memories.values())) if is_open else None
+    return Waiting(decision, kept, memories, stale.why if stale else None)

@@ -1,0 +1,1 @@
+"""Memories that lie as rows in a PostgreSQL database, tenant by tenant."""

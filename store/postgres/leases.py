@@ -1,0 +1,175 @@
+"""The table of mirrors: each tenant's mirror as bytes, and which run has the tenant leased.
+
+A lease is a time in a row, and no lock: while a night runs nothing is held in the database, and of
+a run that was killed the lease runs out.
+"""
+
+from __future__ import annotations
+
+import os
+import secrets
+import socket
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from hashlib import sha256
+from threading import Event, Thread
+from typing import TYPE_CHECKING, Any
+
+from slowwave.store.errors import FileHeld, StoreError
+
+from .connection import connected
+from .url import DatabaseUrl
+
+if TYPE_CHECKING:
+    from psycopg import Connection
+
+TABLE = "slowwave_mirrors"
+# For how long a tenant is leased at a time, and after how much of that the lease is renewed.
+LEASE_S = 60.0
+_RENEWED_AFTER = 1 / 3
+# Several programs may find it missing at once; any number that nobody else takes.
+_MAKING = 5_103_017
+
+# The next end of a lease, and whose it is.
+_THEN = "clock_timestamp() + make_interval(secs => %s)"
+_OURS = "tenant = %s AND lease_owner = %s"
+
+_CREATE = f"""
+CREATE TABLE {TABLE} (
+    -- one row a tenant: the namespace whose memories its mirror, a memory file, has
+    tenant text PRIMARY KEY,
+    -- the memory file; NULL until the first night has ended
+    mirror bytea,
+    -- rises with each change of the mirror
+    version bigint NOT NULL DEFAULT 0,
+    -- until when a run has it, and which; NULL: none
+    leased_until timestamptz,
+    lease_owner text
+)
+"""
+
+
+class Lease:
+    """The right of a run to write what became of a tenant."""
+
+    def __init__(self, url: DatabaseUrl) -> None:
+        """Take the tenant's URL; nothing is leased yet."""
+        self._url = url
+        # Of the tenant's rows and mirror as this run left them; "" as long as it wrote nothing.
+        self.version = ""
+        self.owner = f"{socket.gethostname()}:{os.getpid()}:{secrets.token_hex(8)}"
+
+    @contextmanager
+    def held(self) -> Iterator[None]:
+        """Lease the tenant, and renew that until the block has ended.
+
+        Raises `FileHeld` if another run has it.
+        """
+        with connected(self._url) as conn:
+            make_table(conn)
+            self._take(conn)
+        ended = Event()
+        renewing = Thread(target=self._renew_until, args=(ended,), daemon=True)
+        renewing.start()
+        try:
+            yield
+        finally:
+            ended.set()
+            renewing.join()
+            with suppress(StoreError):  # it runs out by itself
+                self._let_go()
+
+    def _take(self, conn: Connection[tuple[Any, ...]]) -> None:
+        tenant = self._url.tenant
+        with conn.transaction():
+            conn.execute(
+                f"INSERT INTO {TABLE} (tenant) VALUES (%s) ON CONFLICT DO NOTHING", [tenant]
+            )
+            taken = conn.execute(
+                f"UPDATE {TABLE} SET leased_until = {_THEN}, lease_owner = %s WHERE tenant IN ("
+                f"SELECT tenant FROM {TABLE} WHERE tenant = %s "
+                "AND coalesce(leased_until, '-infinity') < clock_timestamp() "
+                "FOR UPDATE SKIP LOCKED)",
+                [LEASE_S, self.owner, tenant],
+            ).rowcount
+        if not taken:
+            raise FileHeld(
+                f"Another maintenance run has leased {self._url}.",
+                "Wait until it has ended, then try again. If it was killed, its lease runs out "
+                f"within {LEASE_S:.0f} seconds.",
+            )
+
+    def _renew_until(self, ended: Event) -> None:
+        while not ended.wait(LEASE_S * _RENEWED_AFTER):
+            # If it fails until the lease has run out, what is written at the end is refused only
+            # if another run has the tenant by then.
+            with suppress(StoreError), connected(self._url) as conn:
+                conn.execute(
+                    f"UPDATE {TABLE} SET leased_until = {_THEN} WHERE {_OURS}",
+                    [LEASE_S, self._url.tenant, self.owner],
+                )
+
+    def _let_go(self) -> None:
+        ours = [self._url.tenant, self.owner]
+        with connected(self._url) as conn, conn.transaction():
+            # Of a tenant that got no mirror nothing stays.
+            conn.execute(f"DELETE FROM {TABLE} WHERE {_OURS} AND mirror IS NULL", ours)
+            conn.execute(
+                f"UPDATE {TABLE} SET leased_until = NULL, lease_owner = NULL WHERE {_OURS}", ours
+            )
+
+    def keep_mirror(self, conn: Connection[tuple[Any, ...]], mirror: bytes) -> None:
+        """Keep a mirror if it is another than before, within the caller's transaction.
+
+        Raises `FileHeld` if another run has taken the tenant over.
+        """
+        found = conn.execute(
+            f"SELECT sha256(mirror) FROM {TABLE} WHERE {_OURS} FOR UPDATE",
+            [self._url.tenant, self.owner],
+        ).fetchone()
+        if found is None:
+            raise FileHeld(
+                f"Another maintenance run has taken over {self._url}: this one's lease ran out.",
+                "Nothing of this run was written. Run it again.",
+            )
+        if found[0] != sha256(mirror).digest():
+            conn.execute(
+                f"UPDATE {TABLE} SET mirror = %s, version = version + 1 WHERE {_OURS}",
+                [mirror, self._url.tenant, self.owner],
+            )
+
+
+def make_table(conn: Connection[tuple[Any, ...]]) -> None:
+    """Make the table if it is not there."""
+    if has_table(conn):
+        return
+    with conn.transaction():
+        conn.execute("SELECT pg_advisory_xact_lock(%s)", [_MAKING])
+        if not has_table(conn):
+            conn.execute(_CREATE)
+
+
+def has_table(conn: Connection[tuple[Any, ...]]) -> bool:
+    """Whether the table is there."""
+    return conn.execute("SELECT to_regclass(%s)", [TABLE]).fetchone() != (None,)
+
+
+def mirror_version(conn: Connection[tuple[Any, ...]], tenant: str) -> int:
+    """Return how often a tenant's mirror was changed."""
+    row = conn.execute(f"SELECT version FROM {TABLE} WHERE tenant = %s", [tenant]).fetchone()
+    return 0 if row is None else int(row[0])
+
+
+def mirror_versions(conn: Connection[tuple[Any, ...]]) -> dict[str, int]:
+    """Return how often each tenant's mirror was changed."""
+    if not has_table(conn):
+        return {}
+    return dict(conn.execute(f"SELECT tenant, version FROM {TABLE}").fetchall())
+
+
+def read_mirror(conn: Connection[tuple[Any, ...]], tenant: str) -> bytes | None:
+    """Return the mirror of a tenant; None before its first night."""
+    if not has_table(conn):
+        return None
+    row = conn.execute(f"SELECT mirror FROM {TABLE} WHERE tenant = %s", [tenant]).fetchone()
+    return None if row is None else row[0]
