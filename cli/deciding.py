@@ -11,7 +11,7 @@ from slowwave.store.errors import Ambiguous, NotFound, StoreError
 
 if TYPE_CHECKING:
     from slowwave.consolidation.running.decide import Decided
-    from slowwave.consolidation.running.kept import Kept
+    from slowwave.consolidation.running.kept_proposal import KeptProposal
     from slowwave.consolidation.running.queue import WaitingProposal
     from slowwave.consolidation.vectors.embedder import Embedder
     from slowwave.store.file import MemoryFile
@@ -80,7 +80,7 @@ def carry_out_chosen(
     return place.change(do)
 
 
-def _worded(opened: MemoryFile, waiting: WaitingProposal, words: str | None) -> Kept:
+def _worded(opened: MemoryFile, waiting: WaitingProposal, words: str | None) -> KeptProposal:
     from slowwave.consolidation.running.decide import reworded
     from slowwave.store.memories import read_memories
 

@@ -11,7 +11,7 @@ from slowwave.store.memories import read_memories
 from slowwave.store.records import Memory
 
 from .apply import find_stale
-from .kept import Kept, kept_of
+from .kept_proposal import KeptProposal, kept_of
 
 
 @dataclass(frozen=True)
@@ -19,7 +19,7 @@ class WaitingProposal:
     """A proposal that waits, or waited, with its sources as they are now."""
 
     decision: Decision
-    kept: Kept
+    kept: KeptProposal
     memories: Mapping[str, Memory]
     # Why it cannot be applied any more: a source has changed.
     stale: str | None
@@ -61,12 +61,14 @@ def seen_again(opened: MemoryFile, waiting: WaitingProposal) -> WaitingProposal:
     return _waiting(waiting.decision, waiting.kept, _sources_of(opened, [waiting.kept]))
 
 
-def _sources_of(opened: MemoryFile, several: Iterable[Kept]) -> dict[str, Memory]:
+def _sources_of(opened: MemoryFile, several: Iterable[KeptProposal]) -> dict[str, Memory]:
     ids = sorted({one for kept in several for one in kept.proposal.sources})
     return {one.id: one for one in read_memories(opened, ids)}
 
 
-def _waiting(decision: Decision, kept: Kept, known: Mapping[str, Memory]) -> WaitingProposal:
+def _waiting(
+    decision: Decision, kept: KeptProposal, known: Mapping[str, Memory]
+) -> WaitingProposal:
     memories = {one: known[one] for one in kept.proposal.sources if one in known}
     is_open = decision.state == "pending"
     stale = find_stale(kept.proposal, list(memories.values())) if is_open else None
