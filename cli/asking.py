@@ -23,7 +23,7 @@ from .waiting import decided_as_text, exit_code
 
 if TYPE_CHECKING:
     from slowwave.consolidation.running.decide import Decided
-    from slowwave.consolidation.running.queue import Waiting
+    from slowwave.consolidation.running.queue import WaitingProposal
     from slowwave.consolidation.vectors.embedder import Embedder
 
     from .foreign import Place
@@ -85,7 +85,7 @@ class _Answers:
     no: list[str] = field(default_factory=list)
     codes: list[Code] = field(default_factory=list)
 
-    def ask(self, waiting: Waiting, place: str) -> bool:
+    def ask(self, waiting: WaitingProposal, place: str) -> bool:
         """Ask about one proposal; say whether to go on."""
         self.output.show("\n".join(_shown(waiting)))
         while True:
@@ -100,7 +100,7 @@ class _Answers:
             if answer != "e":
                 self.output.show(_HELP)
 
-    def _edit(self, waiting: Waiting) -> bool:
+    def _edit(self, waiting: WaitingProposal) -> bool:
         """Apply a proposal with the person's words; say whether that could be done."""
         # A merge that was said yes to comes before what its memories go on into.
         self.carry_out()
@@ -145,7 +145,7 @@ def _these(ids: Sequence[str]) -> Choice:
     return Choice(tuple(ids), None, False)
 
 
-def _waiting(place: Place) -> list[Waiting]:
+def _waiting(place: Place) -> list[WaitingProposal]:
     """Return what waits and can still be applied."""
     from slowwave.consolidation.running.queue import read_queue
     from slowwave.store.file import open_reading
@@ -163,7 +163,7 @@ def _answer(question: str) -> str:
     return said[:1]
 
 
-def _shown(waiting: Waiting) -> Iterator[str]:
+def _shown(waiting: WaitingProposal) -> Iterator[str]:
     """Yield a proposal with what its sources and its result have that the others have not."""
     proposal = waiting.kept.proposal
     texts = {one: memory.content for one, memory in waiting.memories.items()}

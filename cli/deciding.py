@@ -11,8 +11,8 @@ from slowwave.store.errors import Ambiguous, NotFound, StoreError
 
 if TYPE_CHECKING:
     from slowwave.consolidation.running.decide import Decided
-    from slowwave.consolidation.running.kept import Kept
-    from slowwave.consolidation.running.queue import Waiting
+    from slowwave.consolidation.running.kept_proposal import KeptProposal
+    from slowwave.consolidation.running.queue import WaitingProposal
     from slowwave.consolidation.vectors.embedder import Embedder
     from slowwave.store.file import MemoryFile
 
@@ -35,7 +35,7 @@ class Choice:
         """Whether nothing is named."""
         return not (self.ids or self.operation or self.everything)
 
-    def of(self, queue: Sequence[Waiting]) -> list[Waiting]:
+    def of(self, queue: Sequence[WaitingProposal]) -> list[WaitingProposal]:
         """Return those that are meant. Raises `NotFound` and `Ambiguous`."""
         wanted = {_match(one, queue).id for one in self.ids}
         return [
@@ -46,7 +46,7 @@ class Choice:
         ]
 
 
-def decline(place: Place, choice: Choice, reason: str | None) -> list[Waiting]:
+def decline(place: Place, choice: Choice, reason: str | None) -> list[WaitingProposal]:
     """Decline what is chosen, and return it as it is then. Raises `StoreError`."""
     from slowwave.store.ledger import decide_waiting
     from slowwave.store.records import timestamp
@@ -54,7 +54,7 @@ def decline(place: Place, choice: Choice, reason: str | None) -> list[Waiting]:
     now = timestamp(datetime.now(UTC))
     why = f"declined by a person: {reason}" if reason else "declined by a person"
 
-    def do(opened: MemoryFile) -> list[Waiting]:
+    def do(opened: MemoryFile) -> list[WaitingProposal]:
         chosen = chosen_of(opened, choice)
         with opened.transaction():
             for one in chosen:
@@ -80,7 +80,7 @@ def carry_out_chosen(
     return place.change(do)
 
 
-def _worded(opened: MemoryFile, waiting: Waiting, words: str | None) -> Kept:
+def _worded(opened: MemoryFile, waiting: WaitingProposal, words: str | None) -> KeptProposal:
     from slowwave.consolidation.running.decide import reworded
     from slowwave.store.memories import read_memories
 
@@ -90,7 +90,7 @@ def _worded(opened: MemoryFile, waiting: Waiting, words: str | None) -> Kept:
     return reworded(waiting.kept, words, memories)
 
 
-def chosen_of(opened: MemoryFile, choice: Choice) -> list[Waiting]:
+def chosen_of(opened: MemoryFile, choice: Choice) -> list[WaitingProposal]:
     """Return what is chosen of what waits. Raises `StoreError` if that is nothing."""
     from slowwave.consolidation.running.queue import read_queue
 
@@ -100,7 +100,7 @@ def chosen_of(opened: MemoryFile, choice: Choice) -> list[Waiting]:
     return chosen
 
 
-def _match(prefix: str, queue: Sequence[Waiting]) -> Waiting:
+def _match(prefix: str, queue: Sequence[WaitingProposal]) -> WaitingProposal:
     exact = {one.id: one for one in queue if one.id == prefix}
     found = exact or {
         one.id: one for one in queue if len(prefix) >= _FEWEST and one.id.startswith(prefix)

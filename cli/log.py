@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from slowwave.consolidation.running.kept import KEPT, kept_of
+from slowwave.consolidation.running.kept_proposal import KEPT, kept_of
 from slowwave.consolidation.text.token_count import count_tokens
 from slowwave.store.ageing import PHASE, STATUS_AFTER
 from slowwave.store.ledger import DECIDED

@@ -9,7 +9,7 @@ from typing import Any
 from slowwave.consolidation.planning.savings import savings_of
 from slowwave.consolidation.proposals import Result
 from slowwave.consolidation.recall.hit import Hit
-from slowwave.consolidation.running.queue import Waiting
+from slowwave.consolidation.running.queue import WaitingProposal
 from slowwave.consolidation.text.injection import commands
 from slowwave.store.feedback import LEAST_TRUST, Judged
 from slowwave.store.ledger import Decision, Run
@@ -61,7 +61,7 @@ def hit_as_json(hit: Hit) -> dict[str, Any]:
     return told | mark(memory.content)
 
 
-def waiting_as_result(waiting: Waiting) -> Result:
+def waiting_as_result(waiting: WaitingProposal) -> Result:
     """Return what waits for review as a night would tell of it, with what it is worth."""
     proposal = waiting.kept.proposal
     if waiting.stale is not None:

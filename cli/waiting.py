@@ -17,11 +17,11 @@ from .output import clean
 if TYPE_CHECKING:
     from slowwave.consolidation.proposals import Proposal, Result
     from slowwave.consolidation.running.decide import Decided
-    from slowwave.consolidation.running.queue import Waiting
+    from slowwave.consolidation.running.queue import WaitingProposal
     from slowwave.consolidation.running.set_aside import SetAside
 
 
-def waiting_as_json(waiting: Waiting) -> dict[str, Any]:
+def waiting_as_json(waiting: WaitingProposal) -> dict[str, Any]:
     """Return what waits as format 1."""
     decision, proposal = waiting.decision, waiting.kept.proposal
     return {
@@ -44,7 +44,7 @@ def waiting_as_json(waiting: Waiting) -> dict[str, Any]:
     }
 
 
-def _source(memory_id: str, waiting: Waiting) -> dict[str, Any]:
+def _source(memory_id: str, waiting: WaitingProposal) -> dict[str, Any]:
     memory = waiting.memories.get(memory_id)
     return {
         "id": memory_id,
@@ -55,14 +55,14 @@ def _source(memory_id: str, waiting: Waiting) -> dict[str, Any]:
     }
 
 
-def waiting_block(waiting: Waiting, memories: dict[str, ShownMemory]) -> ProposalBlock:
+def waiting_block(waiting: WaitingProposal, memories: dict[str, ShownMemory]) -> ProposalBlock:
     """Return what waits as a report shows it."""
     state = "stale" if waiting.stale else waiting.decision.state
     why = waiting.stale or waiting.decision.why
     return proposal_block(waiting.kept.proposal, state, why, memories)
 
 
-def waiting_details(waiting: Waiting, memories: dict[str, ShownMemory]) -> Iterator[str]:
+def waiting_details(waiting: WaitingProposal, memories: dict[str, ShownMemory]) -> Iterator[str]:
     """Yield what else there is to know: whole ids, trust, and which claim cites what."""
     proposal = waiting.kept.proposal
     yield clean(f"    id {proposal.id}, of run {waiting.decision.run_id}, tenant {proposal.tenant}")

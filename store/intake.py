@@ -35,7 +35,7 @@ class KeptMessage:
 
 
 @dataclass(frozen=True)
-class Waiting:
+class WaitingPart:
     """A part of a conversation that a model was to read and could not."""
 
     id: str
@@ -97,7 +97,7 @@ def read_messages_of(file: MemoryFile, ids: Sequence[str]) -> dict[str, list[Kep
     return found
 
 
-def queue(file: MemoryFile, run_id: str, waiting: Waiting) -> None:
+def queue(file: MemoryFile, run_id: str, waiting: WaitingPart) -> None:
     """Let messages wait, journaled, within the transaction of the caller; those that do stay."""
     key = {"id": waiting.id}
     before = current_row(file, _WAITING, key)
@@ -108,7 +108,7 @@ def queue(file: MemoryFile, run_id: str, waiting: Waiting) -> None:
         update_row(file, run_id, "", _WAITING, key, {"state": "waiting", "why": waiting.why})
 
 
-def read_waiting_messages(file: MemoryFile, tenant: str | None = None) -> list[Waiting]:
+def read_waiting_messages(file: MemoryFile, tenant: str | None = None) -> list[WaitingPart]:
     """Return what waits, in a tenant or in all, oldest first. Raises `UnusableFile`."""
     rows = file.rows(
         f"SELECT id, tenant, conversation, content, why, queued_at FROM {_WAITING} "
@@ -116,7 +116,7 @@ def read_waiting_messages(file: MemoryFile, tenant: str | None = None) -> list[W
         [tenant],
     )
     return [
-        Waiting(**row | {"content": kept_object(row["content"], "the messages", row["id"])})
+        WaitingPart(**row | {"content": kept_object(row["content"], "the messages", row["id"])})
         for row in rows
     ]
 

@@ -157,7 +157,7 @@ def test_a_day_that_is_given_already_is_not_given_again() -> None:
 
 
 def test_a_text_tells_already_what_one_of_its_sentences_says() -> None:
-    owner, told, passive, longer, other = sources(
+    derived, told, passive, longer, other = sources(
         "[2026-01-07] The api moved to port 8080 yesterday. The worker calls it.",
         "The api moved to port 8080 yesterday",
         "It is called by the worker.",
@@ -165,11 +165,11 @@ def test_a_text_tells_already_what_one_of_its_sentences_says() -> None:
         "The api moved to port 80 yesterday.",
     )
     # "Yesterday" is the same day only for what was said on the day that stands in front.
-    assert already_says(owner, replace(told, observed_at="2026-01-07T12:00:00+00:00"))
-    assert not already_says(owner, told)
-    assert already_says(owner, passive)
-    assert not already_says(owner, longer)
-    assert not already_says(owner, other)
+    assert already_says(derived, replace(told, observed_at="2026-01-07T12:00:00+00:00"))
+    assert not already_says(derived, told)
+    assert already_says(derived, passive)
+    assert not already_says(derived, longer)
+    assert not already_says(derived, other)
 
 
 def test_a_sentence_is_left_out_for_what_tells_the_one_that_tells_it() -> None:

@@ -289,10 +289,10 @@ def test_another_sentence_behind_the_teller_never_makes_it_tell_less(
 ) -> None:
     fact = data.draw(st.sampled_from(night.load().facts))["wordings"]
     said, standing = data.draw(st.permutations(fact))[:2]
-    source, owner = sources(said, standing)
+    source, derived = sources(said, standing)
     more = data.draw(st.sampled_from(WORDINGS))
-    longer = replace(owner, text=f"{standing} {more}")
-    if already_says(owner, source, coverage.find_covering):
+    longer = replace(derived, text=f"{standing} {more}")
+    if already_says(derived, source, coverage.find_covering):
         assert already_says(longer, source, coverage.find_covering)
     readings = [read(standing)]
     if coverage.find_covering(read(said), readings) is not None:

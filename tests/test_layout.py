@@ -63,12 +63,12 @@ def test_only_the_store_speaks_sql(folder: str) -> None:
         assert not list(filter(sql.match, strings(path))), path
 
 
-def test_no_two_public_classes_of_one_folder_have_one_name() -> None:
-    for folder in FOLDERS:
-        names = Counter(
-            node.name
-            for path in (ROOT / folder).rglob("*.py")
-            for node in ast.parse(path.read_text("utf-8")).body
-            if isinstance(node, ast.ClassDef) and not node.name.startswith("_")
-        )
-        assert [name for name, count in names.items() if count > 1] == []
+def test_no_two_public_classes_have_one_name() -> None:
+    names = Counter(
+        node.name
+        for folder in FOLDERS
+        for path in (ROOT / folder).rglob("*.py")
+        for node in ast.parse(path.read_text("utf-8")).body
+        if isinstance(node, ast.ClassDef) and not node.name.startswith("_")
+    )
+    assert [name for name, count in names.items() if count > 1] == []

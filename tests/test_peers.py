@@ -132,17 +132,26 @@ def test_hermes_reads_what_stays_sees_no_drift_and_goes_on(
     assert set(entries) < set(texts)
     assert drift is None
     rested(cli, path)
+    gone = next(one for one in texts if one not in entries)
     done = hermes.call(
         ("add", "memory", "Plays the tuba"),
+        ("add", "memory", gone),
         ("replace", "memory", "Deploys happen", "Deploys happen on Wednesdays."),
         ("remove", "memory", "elm"),
     )
-    assert [one["success"] for one in done] == [True, True, True]
-    consolidated(cli, "hermes", path)
-    assert cli("undo", path, run_id).code == 0
+    assert [one["success"] for one in done] == [True, True, True, True]
+    again = consolidated(cli, "hermes", path)
+    (entries,) = hermes.call(("memory_entries",))
+    assert gone not in entries
+    rested(cli, path)
+    for one in (again, run_id):
+        assert cli("undo", path, one).code == 0
     entries, drift = hermes.call(("memory_entries",), ("_detect_external_drift", "memory"))
     assert drift is None
     assert {"Plays the tuba", "Deploys happen on Wednesdays."} <= set(entries)
+    assert gone in entries
+    # Of two that are the same, Hermes itself reads one.
+    assert path.read_text().split("\n§\n").count(gone) == 2
     assert not any("elm" in one for one in entries)
 
 

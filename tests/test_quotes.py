@@ -103,7 +103,7 @@ def test_what_the_writer_composes_passes_and_without_all_that_cites_a_source_it_
 
 @given(st.sampled_from(FACTS))
 def test_what_the_writer_adds_to_a_memory_made_before_passes(fact: dict[str, list[str]]) -> None:
-    owner, *others = sources(*fact["wordings"])
-    grown = compose_growth(owner, others)
-    assert grown.text.startswith(owner.text)
-    assert unquoted(grown, [owner, *others]) == []
+    derived, *others = sources(*fact["wordings"])
+    grown = compose_growth(derived, others)
+    assert grown.text.startswith(derived.text)
+    assert unquoted(grown, [derived, *others]) == []

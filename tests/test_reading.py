@@ -105,11 +105,6 @@ def test_persons_are_the_names_that_are_written_like_names_of_people(
     assert read(text).persons == persons
 
 
-@pytest.mark.parametrize("text", ["Ann's dog barks.", "The dog of Ann barks.", "Ann’s dog barks."])
-def test_a_thing_belongs_to_its_owner_however_that_is_put(text: str) -> None:
-    assert read(text).owners == {"dog": {"ann"}}
-
-
 @pytest.mark.parametrize(("text", "denied"), DENIED)
 def test_a_denial_denies_the_content_word_behind_it(text: str, denied: set[str]) -> None:
     assert read(text).denied == denied

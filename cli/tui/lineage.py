@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from textual.widgets.tree import TreeNode
 
     from slowwave.cli.foreign import Place
-    from slowwave.consolidation.running.queue import Waiting
+    from slowwave.consolidation.running.queue import WaitingProposal
 
 _DEPTH = 12
 _MOST_SAID = 200
@@ -26,7 +26,7 @@ _MOST_SOURCES = 200
 Lineages = list[tuple[str, list[tuple[str, tuple[Branch, ...]]]]]
 
 
-def read_lineages(place: Place, waiting: Waiting) -> Lineages:
+def read_lineages(place: Place, waiting: WaitingProposal) -> Lineages:
     """Return of each source what it says, and the trees of what it was made from.
 
     Raises `StoreError`.
@@ -38,7 +38,7 @@ def read_lineages(place: Place, waiting: Waiting) -> Lineages:
         ]
 
 
-def grow(tree: Tree[None], waiting: Waiting, lineages: Lineages) -> None:
+def grow(tree: Tree[None], waiting: WaitingProposal, lineages: Lineages) -> None:
     """Show a proposal, what it would be made of, and what that was made of."""
     proposal = waiting.kept.proposal
     tree.reset(Text(shortened(f"{proposal.operation}: {proposal.draft.text}", _MOST_SAID)))
@@ -59,7 +59,7 @@ def _add(node: TreeNode[None], branches: tuple[Branch, ...]) -> None:
         _add(node.add(text, expand=True, allow_expand=bool(one.behind)), one.behind)
 
 
-def _said(waiting: Waiting, memory_id: str) -> str:
+def _said(waiting: WaitingProposal, memory_id: str) -> str:
     memory = waiting.memories.get(memory_id)
     if memory is None:
         return f"{memory_id} (no longer in the file)"

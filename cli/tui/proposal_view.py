@@ -8,7 +8,7 @@ from textual.containers import Horizontal, VerticalScroll
 from textual.widgets import ContentSwitcher, Static, Tree
 
 from slowwave.cli.foreign import Place
-from slowwave.consolidation.running.queue import Waiting
+from slowwave.consolidation.running.queue import WaitingProposal
 
 from .lineage import grow, read_lineages
 from .texts import draft_of, reasons_of, sources_of
@@ -28,7 +28,7 @@ class ProposalView(ContentSwitcher):
         """Take the file that lineage is read from."""
         super().__init__(initial="texts")
         self.place = place
-        self.shown: Waiting | None = None
+        self.shown: WaitingProposal | None = None
 
     def compose(self) -> ComposeResult:
         """Lay it out."""
@@ -39,7 +39,7 @@ class ProposalView(ContentSwitcher):
                 yield Static(id="draft-text")
         yield Tree[None]("", id="lineage")
 
-    def show(self, waiting: Waiting | None) -> None:
+    def show(self, waiting: WaitingProposal | None) -> None:
         """Show a proposal from its top; nothing if there is none. Raises `StoreError`."""
         self.shown = waiting
         sources = result = Text("")

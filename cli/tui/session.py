@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Literal
 
 from slowwave.cli.deciding import Choice, carry_out_chosen, decline
 from slowwave.cli.memory_texts import counted
-from slowwave.consolidation.running.queue import Waiting, read_queue, seen_again
+from slowwave.consolidation.running.queue import WaitingProposal, read_queue, seen_again
 from slowwave.store.errors import NotFound
 
 if TYPE_CHECKING:
@@ -22,11 +22,11 @@ State = Literal["waits", "stale", "applied", "edited", "declined", "decided"]
 
 
 @dataclass(frozen=True)
-class Step:
+class UndoableDecision:
     """One decision that can be taken back."""
 
     # As it waited.
-    waiting: Waiting
+    waiting: WaitingProposal
     state: State
     # The run that carried it out; None if it was declined.
     run_id: str | None
@@ -53,8 +53,8 @@ class Session:
     embedder: Embedder
     choice: Choice
     clock: Callable[[], datetime] = lambda: datetime.now(UTC)
-    queue: dict[str, Waiting] = field(default_factory=dict)
-    steps: list[Step] = field(default_factory=list)
+    queue: dict[str, WaitingProposal] = field(default_factory=dict)
+    steps: list[UndoableDecision] = field(default_factory=list)
     # What waits no more, though nothing was decided about it here.
     elsewhere: set[str] = field(default_factory=set)
 
@@ -93,7 +93,7 @@ class Session:
             decline(self.place, _this(key), reason.strip() or None)
         except NotFound as error:
             raise self._found_missing(waiting, error) from None
-        self.steps.append(Step(waiting, "declined", None))
+        self.steps.append(UndoableDecision(waiting, "declined", None))
         return Done(f"Declined {key[:8]}. It is not proposed again.", key)
 
     def undo(self) -> Done:
@@ -131,17 +131,19 @@ class Session:
             # What became of its memories meanwhile is shown, too.
             self._look_again(waiting)
             return Done(f"Not applied, {result.state}: {result.why}")
-        self.steps.append(Step(waiting, "applied" if words is None else "edited", decided.run_id))
+        self.steps.append(
+            UndoableDecision(waiting, "applied" if words is None else "edited", decided.run_id)
+        )
         self._look_again(waiting)
         return Done(f"Applied {key[:8]}. Take it back with u.", key)
 
-    def _found_missing(self, waiting: Waiting, error: NotFound) -> NotFound:
+    def _found_missing(self, waiting: WaitingProposal, error: NotFound) -> NotFound:
         self._look_again(waiting)
         if waiting.id not in self.elsewhere:
             return error
         return NotFound(f"{waiting.id[:8]} waits no more: it was decided elsewhere meanwhile.")
 
-    def _look_again(self, changed: Waiting) -> None:
+    def _look_again(self, changed: WaitingProposal) -> None:
         """Look once more at what waits, and at what is about a memory that was changed."""
         from slowwave.store.file import open_reading
 
@@ -161,7 +163,9 @@ def _this(key: str) -> Choice:
     return Choice((key,), None, False)
 
 
-def matching(queue: Sequence[Waiting], wanted: str, text_of: Callable[[Waiting], str]) -> list[str]:
+def matching(
+    queue: Sequence[WaitingProposal], wanted: str, text_of: Callable[[WaitingProposal], str]
+) -> list[str]:
     """Return the ids of those whose text holds all the words that are wanted."""
     words = wanted.lower().split()
     return [one.id for one in queue if all(word in text_of(one) for word in words)]

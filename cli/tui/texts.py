@@ -17,7 +17,7 @@ from slowwave.cli.output import clean, shortened
 from .values import compare_values, find_guarded
 
 if TYPE_CHECKING:
-    from slowwave.consolidation.running.queue import Waiting
+    from slowwave.consolidation.running.queue import WaitingProposal
     from slowwave.store.records import Memory
 
 GOES, NEW, GUARDED, HEADING = "underline", "bold", "reverse", "bold"
@@ -30,7 +30,7 @@ _MOST_SOURCES = 200
 _GONE = "(no longer in the file)"
 
 
-def sources_of(waiting: Waiting) -> Text:
+def sources_of(waiting: WaitingProposal) -> Text:
     """Return the sources one below the other, with what the draft lacks of them."""
     memories = _sources(waiting)
     marked, _ = mark_differences([_shown(one) for one in memories], _draft(waiting))
@@ -45,7 +45,7 @@ def sources_of(waiting: Waiting) -> Text:
     return Text("\n\n").join(parts)
 
 
-def draft_of(waiting: Waiting) -> Text:
+def draft_of(waiting: WaitingProposal) -> Text:
     """Return what would stand, with what is new in it, who worded it, and the values."""
     proposal = waiting.kept.proposal
     memories = _sources(waiting)
@@ -61,7 +61,7 @@ def draft_of(waiting: Waiting) -> Text:
     return Text("\n").join(lines)
 
 
-def reasons_of(waiting: Waiting) -> Text:
+def reasons_of(waiting: WaitingProposal) -> Text:
     """Return why it was proposed, how alike its memories are, and why it waits."""
     proposal = waiting.kept.proposal
     lines = [Text.assemble(("Why  ", HEADING), clean(proposal.reason))]
@@ -74,12 +74,12 @@ def reasons_of(waiting: Waiting) -> Text:
     return Text("\n").join(lines)
 
 
-def first_words(waiting: Waiting, most: int) -> str:
+def first_words(waiting: WaitingProposal, most: int) -> str:
     """Return what a list says of a proposal: the beginning of what would stand."""
     return shortened(_draft(waiting), most)
 
 
-def haystack(waiting: Waiting) -> str:
+def haystack(waiting: WaitingProposal) -> str:
     """Return all that a search looks at, in lower case."""
     proposal = waiting.kept.proposal
     said = [one.content for one in waiting.memories.values()]
@@ -88,12 +88,12 @@ def haystack(waiting: Waiting) -> str:
     ).lower()
 
 
-def _sources(waiting: Waiting) -> list[Memory]:
+def _sources(waiting: WaitingProposal) -> list[Memory]:
     known = sorted(waiting.memories.values(), key=lambda one: (one.observed_at, one.id))
     return known[:_MOST_SOURCES]
 
 
-def _draft(waiting: Waiting) -> str:
+def _draft(waiting: WaitingProposal) -> str:
     proposal = waiting.kept.proposal
     survivor = waiting.memories.get(proposal.survivor or "")
     if proposal.keeps_text:
@@ -105,7 +105,7 @@ def _shown(memory: Memory) -> str:
     return shortened(memory.content, _MOST_SHOWN)
 
 
-def _source_line(waiting: Waiting, memory: Memory) -> str:
+def _source_line(waiting: WaitingProposal, memory: Memory) -> str:
     goes = "goes" if memory.id in waiting.kept.proposal.leaving else "stays"
     day = day_of(memory.observed_at)
     known = (goes, day, memory.origin, memory.layer, f"trust {memory.trust:g}", memory.id[:8])

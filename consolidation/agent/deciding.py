@@ -6,7 +6,7 @@ from datetime import datetime
 from pathlib import Path
 
 from slowwave.consolidation.running.decide import Decided, carry_out
-from slowwave.consolidation.running.queue import Waiting, read_queue, with_sources
+from slowwave.consolidation.running.queue import WaitingProposal, read_queue, with_sources
 from slowwave.consolidation.vectors.embedder import Embedder
 from slowwave.store.check import refuse_damaged
 from slowwave.store.errors import StoreError
@@ -18,7 +18,7 @@ from slowwave.store.records import timestamp
 _WAY = "approve"
 
 
-def read_waiting_of(path: Path, tenant: str) -> list[Waiting]:
+def read_waiting_of(path: Path, tenant: str) -> list[WaitingProposal]:
     """Return what waits of a tenant, in the order in which it can be applied.
 
     Raises `StoreError`.

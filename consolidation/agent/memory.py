@@ -30,7 +30,7 @@ from slowwave.consolidation.recall.search import Wish, search
 from slowwave.consolidation.running.decide import Decided
 from slowwave.consolidation.running.decline import declined
 from slowwave.consolidation.running.outcome import Outcome
-from slowwave.consolidation.running.queue import Waiting
+from slowwave.consolidation.running.queue import WaitingProposal
 from slowwave.consolidation.text.token_count import count_tokens
 from slowwave.consolidation.vectors.embedder import Embedder, SentenceEmbedder
 from slowwave.consolidation.writing.writer import BuiltInWriter, Writer
@@ -190,7 +190,7 @@ class AgentMemory:
         """
         return self._run(self._options(), dry_run, writer, progress)
 
-    def waiting(self) -> list[Waiting]:
+    def waiting(self) -> list[WaitingProposal]:
         """Return what waits for review, in the order in which it can be applied.
 
         Raises `StoreError`.

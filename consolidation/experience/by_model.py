@@ -20,8 +20,8 @@ from .compression import (
     MOST_CONTEXTS,
     MOST_DECISIONS,
     Attempt,
-    Decision,
     Learned,
+    LearnedDecision,
     Task,
     facts_of,
     told_to_a_model,
@@ -75,7 +75,7 @@ def _learned(stated: ExperienceAnswer, task: Task, shown: Sequence[Source], mode
         *((None, _claim(one, ids)) for one in stated.contexts),
     ]
     sound, turned_down = _sound(said, shown, task, model)
-    decisions = tuple(Decision(how, claim) for how, claim in sound if how is not None)
+    decisions = tuple(LearnedDecision(how, claim) for how, claim in sound if how is not None)
     contexts = tuple(claim for how, claim in sound if how is None)
     return Learned(
         task,

@@ -60,7 +60,7 @@ class Task:
 
 
 @dataclass(frozen=True)
-class Decision:
+class LearnedDecision:
     """Something that was decided, and how that went; with the traces that say so."""
 
     outcome: Worked
@@ -72,7 +72,7 @@ class Learned:
     """What was learned from the traces of one task."""
 
     task: Task
-    decisions: tuple[Decision, ...]
+    decisions: tuple[LearnedDecision, ...]
     contexts: tuple[Claim, ...]
     facts: tuple[str, ...]
     # Who wrote it: a model's name; None for the built-in compressor.
@@ -126,7 +126,7 @@ def compress(task: Task) -> Learned:
         if (told := _told(one.trace.prompt)) is not None
     ]
     decisions = [
-        Decision(outcome, claim) for outcome, claim in _united(said) if outcome is not None
+        LearnedDecision(outcome, claim) for outcome, claim in _united(said) if outcome is not None
     ]
     decisions.sort(key=lambda one: (-len(one.claim.sources), one.outcome != "failed"))
     return Learned(

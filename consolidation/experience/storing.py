@@ -9,8 +9,7 @@ from datetime import datetime
 from slowwave.consolidation.proposals import derived_trust
 from slowwave.consolidation.snapshot.entities import names_in
 from slowwave.store.file import MemoryFile
-from slowwave.store.ledger import Decision as KeptDecision
-from slowwave.store.ledger import keep_decision
+from slowwave.store.ledger import Decision, keep_decision
 from slowwave.store.proposal_changes import ProposalChanges
 from slowwave.store.records import Memory, content_hash, json_text, new_id, timestamp
 
@@ -65,10 +64,10 @@ class Storing:
         keep_decision(file, self._decision(learned, memory))
         return memory.id
 
-    def _decision(self, learned: Learned, memory: Memory) -> KeptDecision:
+    def _decision(self, learned: Learned, memory: Memory) -> Decision:
         task = learned.task
         count = len(task.attempts)
-        return KeptDecision(
+        return Decision(
             run_id=self._run_id,
             key=task.key,
             operation="synthesize",

@@ -11,10 +11,10 @@ from slowwave.consolidation.running.night_inputs import NightInputs
 from slowwave.consolidation.running.survey import Surveyor
 from slowwave.consolidation.runtime.interruption import Interruption
 from slowwave.consolidation.vectors.embedder import SentenceEmbedder
-from slowwave.store.fleet.archive import Archive, Shard, Writer
+from slowwave.store.fleet.archive import Archive, ReceiptWriter, Shard
 from slowwave.store.fleet.places import Listed
 from slowwave.store.fleet.receipt import Known, Receipt, unchanged
-from slowwave.store.fleet.sources import Source
+from slowwave.store.fleet.sources import FileSource
 from slowwave.store.records import timestamp
 
 from .orders import Engine, Item, Orders
@@ -26,7 +26,7 @@ from .totals import Totals
 class Fleet:
     """The files of a night, and what is to be done with them."""
 
-    source: Source
+    source: FileSource
     orders: Orders
     engine: Engine
     # None: no receipts are kept, nor looked at.
@@ -86,7 +86,7 @@ class _Written:
     """Keeps receipts, if they are kept at all: not in a dry run."""
 
     def __init__(self, archive: Archive | None, began: datetime, shard: Shard, dry: bool) -> None:
-        self._writer: Writer | None = None
+        self._writer: ReceiptWriter | None = None
         if archive is not None and not dry:
             self._writer = archive.begin(began, shard)
 

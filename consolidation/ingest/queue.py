@@ -10,7 +10,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from slowwave.store.conversations.messages import Message
 from slowwave.store.errors import UnusableFile
-from slowwave.store.intake import Waiting
+from slowwave.store.intake import WaitingPart
 
 from .options import DEFAULT_DAYS, MAX_FACTS, MOST_DAYS, IngestOptions
 from .parts import Part, Said
@@ -46,7 +46,7 @@ def as_waiting(part: Part) -> dict[str, object]:
 
 
 def waiting_parts(
-    waiting: Sequence[Waiting],
+    waiting: Sequence[WaitingPart],
     options: IngestOptions,
     known: Callable[[Sequence[str]], frozenset[str]],
 ) -> list[Part]:
@@ -68,7 +68,7 @@ def waiting_parts(
 
 
 def _part(
-    one: Waiting, options: IngestOptions, known: Callable[[Sequence[str]], frozenset[str]]
+    one: WaitingPart, options: IngestOptions, known: Callable[[Sequence[str]], frozenset[str]]
 ) -> Part:
     stated = one.content.get("said")
     values = [value for value in stated if isinstance(value, dict)] if stated else []
@@ -85,7 +85,7 @@ def _part(
     )
 
 
-def _kept_options(one: Waiting) -> dict[str, Any]:
+def _kept_options(one: WaitingPart) -> dict[str, Any]:
     """Return how a part was to be read when it came. Raises `UnusableFile`."""
     try:
         return _KeptOptions.model_validate(one.content.get("options", {})).model_dump()

@@ -12,7 +12,7 @@ from slowwave.consolidation.snapshot.entities import names_in
 from slowwave.store.file import MemoryFile
 from slowwave.store.intake import (
     KeptMessage,
-    Waiting,
+    WaitingPart,
     keep_messages_of,
     keep_read,
     queue,
@@ -100,7 +100,7 @@ class Settling:
     def let_wait(self, file: MemoryFile, run_id: str, read: PartRead) -> None:
         """Keep a part that no model has read, within the transaction of the caller."""
         part = read.part
-        waiting = Waiting(
+        waiting = WaitingPart(
             part.waiting or part.id_in(self._tenant),
             self._tenant,
             part.conversation,

@@ -77,14 +77,14 @@ def compose_synthesis(sources: Sequence[Source], teller: Teller = in_the_same_wo
 
 
 def compose_growth(
-    owner: Source, sources: Sequence[Source], teller: Teller = in_the_same_words
+    derived: Source, sources: Sequence[Source], teller: Teller = in_the_same_words
 ) -> Draft:
-    """Write the owner's text again, word for word, and behind it what the sources add to it."""
-    owner_units = _units_of_owner(owner)
-    added, told = _chosen(sources, owner_units, teller)
+    """Write a derived memory's text again, word for word, and behind it what the sources add."""
+    derived_units = _units_of_derived(derived)
+    added, told = _chosen(sources, derived_units, teller)
     kept = [
         Claim(sentence, _citing(unit, told))
-        for sentence, unit in zip(read(owner.text).sentences, owner_units, strict=True)
+        for sentence, unit in zip(read(derived.text).sentences, derived_units, strict=True)
     ]
     return Draft((*kept, *(_claim(unit, told) for unit in added)))
 
@@ -117,22 +117,22 @@ def compose_update(stages: Sequence[Sequence[Source]]) -> Draft:
 
 
 def compose_next_update(
-    owner: Source, stages: Sequence[Sequence[Source]], ended_by: Sequence[Source]
+    derived: Source, stages: Sequence[Sequence[Source]], ended_by: Sequence[Source]
 ) -> Draft:
     """Write newer values in front of a text that `compose_update` wrote.
 
-    stages: as there, without the owner. ended_by: the one of them that ended the owner's value.
+    stages: as there, without the derived memory. ended_by: the one of them that ended its value.
     """
     start = min(source.observed_at for source in ended_by)[:10]
-    before = NEWEST_MARK.sub(rf"[\1 until {start}] ", owner.text)
-    cited = tuple(sorted({owner.id, sorted_by_time(ended_by)[0].id}))
+    before = NEWEST_MARK.sub(rf"[\1 until {start}] ", derived.text)
+    cited = tuple(sorted({derived.id, sorted_by_time(ended_by)[0].id}))
     return Draft((*compose_update(stages).claims, Claim(before, cited)))
 
 
-def already_says(owner: Source, source: Source, teller: Teller = in_the_same_words) -> bool:
+def already_says(derived: Source, source: Source, teller: Teller = in_the_same_words) -> bool:
     """Whether one memory tells all that another tells."""
-    owner_units = _units_of_owner(owner)
-    return all(_said_by(unit, owner_units, teller) is not None for unit in _units(source))
+    derived_units = _units_of_derived(derived)
+    return all(_said_by(unit, derived_units, teller) is not None for unit in _units(source))
 
 
 def richness(source: Source) -> int:
@@ -146,14 +146,14 @@ def sorted_by_time(sources: Sequence[Source]) -> list[Source]:
 
 
 def _chosen(
-    sources: Sequence[Source], owner_units: Sequence[_Unit], teller: Teller
+    sources: Sequence[Source], derived_units: Sequence[_Unit], teller: Teller
 ) -> tuple[list[_Unit], list[tuple[_Unit, _Unit]]]:
     """Choose the sentences to keep besides those that stand; say who tells what is left out."""
     units = [unit for source in sorted_by_time(sources) for unit in _units(source)]
     places = {unit: at for at, unit in enumerate(units)}
     kept: list[_Unit] = []
     # What tells one that tells it tells it, too: whom each sentence is left out for.
-    teller_of = {unit: unit for unit in owner_units}
+    teller_of = {unit: unit for unit in derived_units}
     for unit in sorted(units, key=lambda one: (-one.richness, len(one.reading.text), places[one])):
         by = _said_by(unit, list(teller_of), teller)
         if by is None:
@@ -188,12 +188,12 @@ def _units(source: Source) -> list[_Unit]:
     return [_Unit(source, read(sentence)) for sentence in read(source.text).sentences]
 
 
-def _units_of_owner(owner: Source) -> list[_Unit]:
+def _units_of_derived(derived: Source) -> list[_Unit]:
     """Read a memory made before, each sentence as of the day that stands in front of it."""
     units = []
-    for sentence in read(owner.text).sentences:
+    for sentence in read(derived.text).sentences:
         mark = DATE_MARK.match(sentence)
-        said = owner if mark is None else replace(owner, observed_at=mark[1])
+        said = derived if mark is None else replace(derived, observed_at=mark[1])
         units.append(_Unit(said, read(DATE_MARK.sub("", sentence))))
     return units
 

@@ -46,17 +46,17 @@ class Syntheses:
             # Of all, whatever became of them since: so the next night leaves out the same.
             fresh = [row for row in self._without_look_alikes(group) if planner.is_open(row)]
             fresh = planner.in_time(self._without_opponents(fresh))
-            owners = self._owners(group)
-            if owners:
-                yield from self._propose_merges_into_owners(owners, fresh)
-                fresh = self._assign_to_owners(
-                    owners, [row for row in fresh if planner.is_open(row)]
+            derived_memories = self._derived_of(group)
+            if derived_memories:
+                yield from self._propose_merges_into_derived(derived_memories, fresh)
+                fresh = self._assign_to_derived(
+                    derived_memories, [row for row in fresh if planner.is_open(row)]
                 )
             for part in _even_parts(fresh, thresholds.MOST_SOURCES):
                 yield from self._propose_for_group(part)
-        for owner in sorted(self._joining):
-            rows = planner.in_time(self._joining[owner])
-            yield from self._propose_growth(self._view.memory(owner), rows)
+        for derived in sorted(self._joining):
+            rows = planner.in_time(self._joining[derived])
+            yield from self._propose_growth(self._view.memory(derived), rows)
 
     def undecided(self) -> Iterator[Undecided]:
         """Yield what looks like one thing and cannot be joined without a model."""
@@ -114,81 +114,83 @@ class Syntheses:
             rows = [row for row in rows if row != most]
         return rows
 
-    def _owners(self, group: list[int]) -> list[Memory]:
+    def _derived_of(self, group: list[int]) -> list[Memory]:
         """Return the memories that were made of parts of the group, of the greatest part first.
 
         One that says what something was before takes in nothing else.
         """
         view = self._view
-        owners = Counter(view.owners[one] for one in self._planner.ids(group) if one in view.owners)
-        made = (view.memory(one) for one in most_common(owners))
+        derived_memories = Counter(
+            view.derived_from[one] for one in self._planner.ids(group) if one in view.derived_from
+        )
+        made = (view.memory(one) for one in most_common(derived_memories))
         closed = view.updates.union(view.kept_as_is)
         return [memory for memory in made if memory.id not in closed]
 
-    def _propose_merges_into_owners(
-        self, owners: list[Memory], fresh: list[int]
+    def _propose_merges_into_derived(
+        self, derived_memories: list[Memory], fresh: list[int]
     ) -> Iterator[Proposal]:
         """Merge what a memory made before tells already into it."""
         planner = self._planner
         known: dict[str, list[int]] = {}
         for row in filter(planner.may_leave, fresh):
             source = self._view.source(row)
-            teller = next((one for one in owners if self._covers(one, source)), None)
+            teller = next((one for one in derived_memories if self._covers(one, source)), None)
             if teller is not None and not self._was_taken_out(teller.id, row):
                 known.setdefault(teller.id, []).append(row)
                 planner.used.add(row)
-        for owner, rows in known.items():
+        for derived, rows in known.items():
             ids = planner.ids(rows)
             reason = f"{len(ids)} of the same matter, told already"
-            yield planner.proposal("merge", [owner, *ids], ids, reason, survivor=owner)
+            yield planner.proposal("merge", [derived, *ids], ids, reason, survivor=derived)
 
-    def _covers(self, owner: Memory, source: Source) -> bool:
-        (owner_source,) = self._view.sources([owner.id])
-        return already_says(owner_source, source, self._planner.find_covering)
+    def _covers(self, derived: Memory, source: Source) -> bool:
+        (derived_source,) = self._view.sources([derived.id])
+        return already_says(derived_source, source, self._planner.find_covering)
 
     def _was_taken_out(self, survivor: str, row: int) -> bool:
         """Whether someone took a memory out again of the one that it would be merged into."""
         return (survivor, self._planner.id(row)) in self._view.taken_apart
 
-    def _assign_to_owners(self, owners: list[Memory], fresh: list[int]) -> list[int]:
+    def _assign_to_derived(self, derived_memories: list[Memory], fresh: list[int]) -> list[int]:
         """Add fresh members to the first memory with room; return those that found none."""
         waiting = []
         for row in fresh:
-            home = next((one.id for one in owners if self._has_room(one, row)), None)
-            if home is None:
+            target = next((one.id for one in derived_memories if self._has_room(one, row)), None)
+            if target is None:
                 waiting.append(row)
             else:
-                self._joining.setdefault(home, []).append(row)
+                self._joining.setdefault(target, []).append(row)
                 self._planner.used.add(row)
         return waiting
 
-    def _has_room(self, owner: Memory, row: int) -> bool:
-        guests = [*self._joining.get(owner.id, ()), row]
-        # One seat is the owner's: a proposal has so many sources at the most.
-        if len(guests) >= thresholds.MOST_SOURCES:
+    def _has_room(self, derived: Memory, row: int) -> bool:
+        joining = [*self._joining.get(derived.id, ()), row]
+        # The derived memory counts, too: a proposal has so many sources at the most.
+        if len(joining) >= thresholds.MOST_SOURCES:
             return False
         # What is told already takes no room; otherwise a second night would find some.
-        (owner_source,) = self._view.sources([owner.id])
-        sources = self._view.sources(self._planner.ids(guests))
-        grown = compose_growth(owner_source, sources, self._planner.find_covering)
+        (derived_source,) = self._view.sources([derived.id])
+        sources = self._view.sources(self._planner.ids(joining))
+        grown = compose_growth(derived_source, sources, self._planner.find_covering)
         return len(grown.claims) <= thresholds.MOST_CLAIMS
 
-    def _propose_growth(self, owner: Memory, rows: list[int]) -> Iterator[Proposal]:
+    def _propose_growth(self, derived: Memory, rows: list[int]) -> Iterator[Proposal]:
         """Propose that an earlier derived memory takes members in; its text stays word for word."""
         planner, view = self._planner, self._view
         ids = planner.ids(rows)
-        owner_source, sources = view.sources([owner.id])[0], view.sources(ids)
-        quoted = compose_growth(owner_source, sources, planner.find_covering)
+        derived_source, sources = view.sources([derived.id])[0], view.sources(ids)
+        quoted = compose_growth(derived_source, sources, planner.find_covering)
         leaving = view.sources(planner.leaving(rows))
-        if not _adds_little(quoted, owner_source, leaving):
+        if not _adds_little(quoted, derived_source, leaving):
             planner.used.difference_update(rows)
             return
         yield planner.proposal(
             "synthesize",
-            [owner.id, *ids],
+            [derived.id, *ids],
             planner.leaving(rows),
             f"{len(ids)} of the same matter, with something new",
-            survivor=owner.id,
+            survivor=derived.id,
             draft=quoted,
             topics=shared_topics(view, rows),
         )
@@ -219,9 +221,9 @@ class Syntheses:
             )
 
 
-def _adds_little(draft: Draft, owner_source: Source, leaving: Sequence[Source]) -> bool:
+def _adds_little(draft: Draft, derived_source: Source, leaving: Sequence[Source]) -> bool:
     """Whether what a memory takes in is enough shorter than what goes for it."""
-    added = len(draft.text) - len(owner_source.text)
+    added = len(draft.text) - len(derived_source.text)
     return added <= thresholds.SHORTER * sum(len(source.text) for source in leaving)
 
 

@@ -31,16 +31,18 @@ class UpdateProposals:
 
     def _update(self, replacement: Replacement) -> Iterator[Proposal]:
         planner, view = self._planner, self._view
-        owners = [one.memory.id for one in replacement.told if one.memory.id in view.updates]
+        derived_ids = [one.memory.id for one in replacement.told if one.memory.id in view.updates]
         oldest = {one.memory.id for one in replacement.stages[-1].told}
         # What was said before it has no place in a text that stands in order of time.
-        if len(owners) > 1 or not oldest.issuperset(owners):
+        if len(derived_ids) > 1 or not oldest.issuperset(derived_ids):
             return
         stages = self._widened(replacement.stages)
-        ids = [[memory_id for memory_id in stage if memory_id not in owners] for stage in stages]
+        ids = [
+            [memory_id for memory_id in stage if memory_id not in derived_ids] for stage in stages
+        ]
         everyone = [memory_id for stage in stages for memory_id in stage]
         decided = planner.is_decided("update", everyone)
-        draft = None if decided else self._draft(owners, ids)
+        draft = None if decided else self._draft(derived_ids, ids)
         if not decided and draft is None:
             return
         rows = map(view.row, everyone)
@@ -53,18 +55,18 @@ class UpdateProposals:
             everyone,
             [memory.id for memory in memories if planner.may_be_replaced(memory)],
             f"a newer {replacement.slot}: {' after '.join(replacement.values)}",
-            survivor=owners[0] if owners else None,
+            survivor=derived_ids[0] if derived_ids else None,
             draft=draft,
         )
 
-    def _draft(self, owners: list[str], stages: list[list[str]]) -> Draft | None:
+    def _draft(self, derived_ids: list[str], stages: list[list[str]]) -> Draft | None:
         """Write what is so now and what was before; None if it has no place to stand."""
         sources = [self._view.sources(stage) for stage in stages if stage]
-        if not owners:
+        if not derived_ids:
             return compose_update(sources)
         newer = self._view.sources(stages[-2])
-        owner = self._view.sources(owners)[0]
-        draft = compose_next_update(owner, sources, newer)
+        derived = self._view.sources(derived_ids)[0]
+        draft = compose_next_update(derived, sources, newer)
         return draft if len(read(draft.text).sentences) <= thresholds.MOST_CLAIMS else None
 
     def _widened(self, stages: Sequence[StatedValue]) -> list[list[str]]:

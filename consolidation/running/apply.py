@@ -23,7 +23,7 @@ from slowwave.store.proposal_changes import ProposalChanges
 from slowwave.store.records import LAYERS, Memory, content_hash, json_text, timestamp, to_row
 from slowwave.store.vectors import to_blob
 
-from .kept import KEPT
+from .kept_proposal import KEPT
 
 if TYPE_CHECKING:
     import numpy as np
@@ -166,15 +166,15 @@ def _grow(
 ) -> Result:
     """Extend a derived memory by others: it keeps its id and gets a longer text."""
     proposal, text = written.proposal, written.proposal.draft.text
-    owner, others = _split_survivor(proposal, sources)
-    columns = _grown(owner, others, run.now)
+    derived, others = _split_survivor(proposal, sources)
+    columns = _grown(derived, others, run.now)
     if proposal.by_person:
         columns["origin"] = "human"
-    changes.rewrite_memory(owner.id, text, columns, run.embedding_model, to_blob(vector))
-    changes.add_names(owner, _names_of(text, others, entities))
-    changes.add_lineage(owner.id, others, proposal.operation)
-    changes.supersede(_leaving(proposal, others), owner.id)
-    changes.add_derivation(owner.id, _derivation(run, written))
+    changes.rewrite_memory(derived.id, text, columns, run.embedding_model, to_blob(vector))
+    changes.add_names(derived, _names_of(text, others, entities))
+    changes.add_lineage(derived.id, others, proposal.operation)
+    changes.supersede(_leaving(proposal, others), derived.id)
+    changes.add_derivation(derived.id, _derivation(run, written))
     return Result(proposal, "applied", written.why)
 
 
@@ -189,15 +189,15 @@ def _split_survivor(proposal: Proposal, sources: Sequence[Memory]) -> tuple[Memo
     return staying, [memory for memory in sources if memory is not staying]
 
 
-def _grown(owner: Memory, others: Sequence[Memory], now: datetime) -> dict[str, Any]:
+def _grown(derived: Memory, others: Sequence[Memory], now: datetime) -> dict[str, Any]:
     """Return the columns of a derived memory, its text aside, that also speak for what it takes in.
 
     Its trust stays: more that says so does not make it surer.
     """
-    everyone = [owner, *others]
+    everyone = [derived, *others]
     return {
         "tags": json_text(_all_tags(everyone)),
-        "metadata": json_text(owner.metadata | {"sessions": _all_sessions(everyone)}),
+        "metadata": json_text(derived.metadata | {"sessions": _all_sessions(everyone)}),
         "importance": max(memory.importance for memory in everyone),
         "observed_at": max(memory.observed_at for memory in everyone),
         "expires_at": _latest_end(everyone),

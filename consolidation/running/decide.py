@@ -27,7 +27,7 @@ from slowwave.store.undo.undo import undo_proposal_within
 
 from .apply import RunContext, apply_written
 from .inspection import Inspected, inspect
-from .kept import Kept
+from .kept_proposal import KeptProposal
 from .run_record import recorded_run, run_report
 
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ class Decided:
 
 def carry_out(
     file: MemoryFile,
-    several: Sequence[Kept],
+    several: Sequence[KeptProposal],
     embedder: Embedder,
     now: datetime,
     way: str,
@@ -79,7 +79,7 @@ def let_wait_again(file: MemoryFile, decision: Decision, run_id: str | None, now
             let_wait(file, decision, timestamp(now))
 
 
-def reworded(kept: Kept, text: str, memories: Sequence[Memory]) -> Kept:
+def reworded(kept: KeptProposal, text: str, memories: Sequence[Memory]) -> KeptProposal:
     """Return a proposal that writes a person's text. Raises `StoreError` if it writes none.
 
     A sentence that stands in a source cites that; any other one cites them all. What is the draft
@@ -100,7 +100,7 @@ def reworded(kept: Kept, text: str, memories: Sequence[Memory]) -> Kept:
     claims = tuple(_claim(one, memories) for one in parts)
     # The model that wrote the draft before has no part in this one.
     changed = replace(proposal, draft=Draft(claims), by_model=False, by_person=True)
-    return Kept(changed)
+    return KeptProposal(changed)
 
 
 def _claim(text: str, memories: Sequence[Memory]) -> Claim:

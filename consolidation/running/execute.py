@@ -26,7 +26,7 @@ from slowwave.store.ledger import read_decision
 from slowwave.store.shown_to_model import Dispute, keep_asked, keep_disputes
 
 from .apply import apply_written, record
-from .kept import Kept, as_kept
+from .kept_proposal import KeptProposal, as_kept
 from .review import Reviewing
 from .run_in_file import RunInFile
 from .survey import Survey, Surveyor
@@ -244,7 +244,7 @@ class Execution:
             return None
         model, key = self._run.context.model, self._run.context.model_key
         self._waiting += 1
-        return as_kept(Kept(written.proposal, written.usage, model, key, self._waiting))
+        return as_kept(KeptProposal(written.proposal, written.usage, model, key, self._waiting))
 
 
 def _by_id(results: Iterable[Result]) -> dict[str, Result]:

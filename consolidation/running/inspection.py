@@ -19,7 +19,7 @@ from slowwave.store.memories import read_memories
 from slowwave.store.vectors import read_vectors_of
 
 from .apply import find_stale
-from .kept import Kept
+from .kept_proposal import KeptProposal
 
 if TYPE_CHECKING:
     import numpy as np
@@ -32,13 +32,15 @@ if TYPE_CHECKING:
 class Inspected:
     """A proposal that was looked at once more, with the vector of its draft if it writes one."""
 
-    kept: Kept
+    kept: KeptProposal
     # `planned` if it may be applied.
     written: VerifiedProposal
     vector: NDArray[np.float32] | None = None
 
 
-def inspect(file: MemoryFile, several: Sequence[Kept], embedder: Embedder) -> list[Inspected]:
+def inspect(
+    file: MemoryFile, several: Sequence[KeptProposal], embedder: Embedder
+) -> list[Inspected]:
     """Look whether proposals still hold, as the night that makes them would.
 
     One whose sources have changed is `stale`, one whose draft does not say what they say is
@@ -88,7 +90,7 @@ class _Check:
             made, kept = self._drafts[writing[0].draft.text], self._sources_of(writing[0])[0].vector
             refuse_another_space(embedder, made, kept)
 
-    def inspected(self, kept: Kept) -> Inspected:
+    def inspected(self, kept: KeptProposal) -> Inspected:
         """Return a proposal whose sources are as they were, accepted or rejected."""
         from slowwave.consolidation.planning.composition import sorted_by_time
         from slowwave.consolidation.writing.verifier import Verifier

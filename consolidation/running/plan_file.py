@@ -13,7 +13,7 @@ from slowwave.consolidation.proposals import Result
 from slowwave.store.errors import StoreError
 from slowwave.store.records import json_text
 
-from .kept import Kept, as_kept, read_kept
+from .kept_proposal import KeptProposal, as_kept, read_kept
 
 FORMAT = 1
 _ABOUT = (
@@ -35,7 +35,7 @@ def write_plan(
     is there already.
     """
     entries = [
-        _entry(Kept(one.proposal, model=model, model_key=model_key), texts)
+        _entry(KeptProposal(one.proposal, model=model, model_key=model_key), texts)
         for one in results
         if one.state == "planned"
     ]
@@ -51,7 +51,7 @@ def write_plan(
         raise StoreError(f"Cannot write {path}: {error.strerror}.") from error
 
 
-def read_plan(path: Path) -> list[Kept]:
+def read_plan(path: Path) -> list[KeptProposal]:
     """Return the proposals that are left in a plan.
 
     Raises `StoreError` if it is none, or if one of them is not what a dry run wrote.
@@ -68,7 +68,7 @@ def read_plan(path: Path) -> list[Kept]:
     return [_checked(one, number, path) for number, one in enumerate(entries, start=1)]
 
 
-def _entry(kept: Kept, texts: Mapping[str, str]) -> dict[str, Any]:
+def _entry(kept: KeptProposal, texts: Mapping[str, str]) -> dict[str, Any]:
     """Return a proposal with what a person reads in front of what is carried out."""
     proposal, whole = kept.proposal, as_kept(kept)
     return {
@@ -84,7 +84,7 @@ def _entry(kept: Kept, texts: Mapping[str, str]) -> dict[str, Any]:
     }
 
 
-def _checked(entry: object, number: int, path: Path) -> Kept:
+def _checked(entry: object, number: int, path: Path) -> KeptProposal:
     found = entry if isinstance(entry, dict) else {}
     try:
         kept = read_kept(found.get("kept"))

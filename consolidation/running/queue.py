@@ -11,15 +11,15 @@ from slowwave.store.memories import read_memories
 from slowwave.store.records import Memory
 
 from .apply import find_stale
-from .kept import Kept, kept_of
+from .kept_proposal import KeptProposal, kept_of
 
 
 @dataclass(frozen=True)
-class Waiting:
+class WaitingProposal:
     """A proposal that waits, or waited, with its sources as they are now."""
 
     decision: Decision
-    kept: Kept
+    kept: KeptProposal
     memories: Mapping[str, Memory]
     # Why it cannot be applied any more: a source has changed.
     stale: str | None
@@ -29,13 +29,13 @@ class Waiting:
         """The proposal's id."""
         return self.decision.key
 
-    def decided(self, state: str, why: str, now: str) -> Waiting:
+    def decided(self, state: str, why: str, now: str) -> WaitingProposal:
         """Return it as it is once a person has decided."""
         decision = replace(self.decision, state=state, why=why, decided_at=now)
         return replace(self, decision=decision)
 
 
-def read_queue(opened: MemoryFile, decided: bool = False) -> list[Waiting]:
+def read_queue(opened: MemoryFile, decided: bool = False) -> list[WaitingProposal]:
     """Return what waits, in the order in which it can be applied. Raises `StoreError`.
 
     decided: also what a person has decided about since.
@@ -48,7 +48,7 @@ def read_queue(opened: MemoryFile, decided: bool = False) -> list[Waiting]:
     return with_sources(opened, found)
 
 
-def with_sources(opened: MemoryFile, decisions: Iterable[Decision]) -> list[Waiting]:
+def with_sources(opened: MemoryFile, decisions: Iterable[Decision]) -> list[WaitingProposal]:
     """Return what waits, or waited, whole, in the order in which it can be applied."""
     kept = [(one, kept_of(one.numbers, one.key)) for one in decisions]
     memories = _sources_of(opened, (one for _, one in kept))
@@ -56,18 +56,20 @@ def with_sources(opened: MemoryFile, decisions: Iterable[Decision]) -> list[Wait
     return sorted(queue, key=lambda one: (one.decision.run_id, one.kept.place))
 
 
-def seen_again(opened: MemoryFile, waiting: Waiting) -> Waiting:
+def seen_again(opened: MemoryFile, waiting: WaitingProposal) -> WaitingProposal:
     """Return what waits with its sources as they are now. Raises `StoreError`."""
     return _waiting(waiting.decision, waiting.kept, _sources_of(opened, [waiting.kept]))
 
 
-def _sources_of(opened: MemoryFile, several: Iterable[Kept]) -> dict[str, Memory]:
+def _sources_of(opened: MemoryFile, several: Iterable[KeptProposal]) -> dict[str, Memory]:
     ids = sorted({one for kept in several for one in kept.proposal.sources})
     return {one.id: one for one in read_memories(opened, ids)}
 
 
-def _waiting(decision: Decision, kept: Kept, known: Mapping[str, Memory]) -> Waiting:
+def _waiting(
+    decision: Decision, kept: KeptProposal, known: Mapping[str, Memory]
+) -> WaitingProposal:
     memories = {one: known[one] for one in kept.proposal.sources if one in known}
     is_open = decision.state == "pending"
     stale = find_stale(kept.proposal, list(memories.values())) if is_open else None
-    return Waiting(decision, kept, memories, stale.why if stale else None)
+    return WaitingProposal(decision, kept, memories, stale.why if stale else None)

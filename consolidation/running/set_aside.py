@@ -12,7 +12,7 @@ from slowwave.store.ledger import Decision, decide_waiting, read_waiting
 from slowwave.store.memories import read_memories
 
 from .apply import find_stale
-from .kept import Kept, kept_of
+from .kept_proposal import KeptProposal, kept_of
 from .preflight import Preflight
 
 
@@ -65,7 +65,7 @@ def _outdated(file: MemoryFile, tenants: Sequence[str]) -> tuple[SetAside, ...]:
     return tuple(found)
 
 
-def _readable(decision: Decision) -> Kept | None:
+def _readable(decision: Decision) -> KeptProposal | None:
     """Return what is kept; None if it is damaged, which is for the review to say."""
     try:
         return kept_of(decision.numbers, decision.key)
@@ -73,5 +73,5 @@ def _readable(decision: Decision) -> Kept | None:
         return None
 
 
-def _sources(waiting: Sequence[Kept]) -> list[str]:
+def _sources(waiting: Sequence[KeptProposal]) -> list[str]:
     return sorted({one for kept in waiting for one in kept.proposal.sources})

@@ -129,7 +129,7 @@ class TenantView:
         return self.graph.grown(hashes, self.text_vectors, self.reach)
 
     @cached_property
-    def owners(self) -> dict[str, str]:
+    def derived_from(self) -> dict[str, str]:
         """Per memory that stands in an active stable one, to every depth, the id of that one."""
         return self._ancestors({"synthesize", "merge", "update"}, "stable")
 
@@ -161,7 +161,7 @@ class TenantView:
             memory.status == "active"
             and memory.id not in self.kept_as_is
             and memory.layer == "working"
-            and memory.id not in self.owners
+            and memory.id not in self.derived_from
             and memory.id not in self.evidence
         )
 

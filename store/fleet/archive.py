@@ -83,7 +83,7 @@ class Archive:
                 found.setdefault(name, []).append(file)
         return [self._night(name, found[name]) for name in sorted(found, reverse=True)]
 
-    def begin(self, began: datetime, shard: Shard) -> Writer:
+    def begin(self, began: datetime, shard: Shard) -> ReceiptWriter:
         """Begin the receipts of a night. Raises `StoreError` if nothing can be written there."""
         if self._objects is None:
             try:
@@ -95,7 +95,7 @@ class Archive:
                 ) from error
             self._objects = Objects(self.place)
         name = f"{began:%Y%m%dT%H%M%S%f}Z-shard-{shard.number}-of-{shard.of}-{secrets.token_hex(4)}"
-        return Writer(self._objects, name, began, shard)
+        return ReceiptWriter(self._objects, name, began, shard)
 
     def manifest(self) -> tuple[dict[str, Known], list[str]]:
         """Return what was last seen of each file, and what of it cannot be read.
@@ -173,7 +173,7 @@ class Archive:
         return found if isinstance(found, dict) else None
 
 
-class Writer:
+class ReceiptWriter:
     """Writes the receipts of a shard's night, as they come."""
 
     def __init__(self, objects: Objects, name: str, began: datetime, shard: Shard) -> None:

@@ -30,7 +30,7 @@ _NOT_THERE = "missing"
 
 
 @dataclass(frozen=True)
-class Source:
+class FileSource:
     """Where the files of a fleet lie, and how they are listed."""
 
     named: str
@@ -54,7 +54,7 @@ class Source:
         return Path(self.base) / key
 
 
-def source_of(named: str) -> Source:
+def source_of(named: str) -> FileSource:
     """Return what a name stands for. Raises `UnusableFile` if nothing is there."""
     if is_database_url(named):
         return _database(DatabaseUrl.parse(named))
@@ -70,7 +70,7 @@ def source_of(named: str) -> Source:
         return _listed(named, Path.cwd(), lines)
     path = Path(named)
     if path.is_dir():
-        return Source(
+        return FileSource(
             named, str(path.absolute()), False, False, lambda: _each_once(_in_folder(path))
         )
     if path.is_file():
@@ -79,14 +79,14 @@ def source_of(named: str) -> Source:
         return _listed(named, path.absolute().parent, _lines_of(path))
     if _WILD.search(named):
         base = _before_wild(named)
-        return Source(named, str(base), False, True, lambda: _each_once(_matching(named, base)))
+        return FileSource(named, str(base), False, True, lambda: _each_once(_matching(named, base)))
     raise UnusableFile(
         f"There is no folder, list or file {named}.",
         "SOURCE is a folder, a pattern in quotes, a list of paths (- for stdin), or a bucket.",
     )
 
 
-def _bucket(named: str) -> Source:
+def _bucket(named: str) -> FileSource:
     address, wild = named, ""
     if (found := _WILD.search(named)) is not None:
         cut = named.rindex("/", 0, found.start())
@@ -94,16 +94,16 @@ def _bucket(named: str) -> Source:
     objects = Objects(address.rstrip("/"))
     # As in the shell a star does not go beyond a slash; two do.
     pattern = re.compile(_pattern(wild)) if wild else None
-    return Source(
+    return FileSource(
         named, address.rstrip("/"), True, bool(wild), lambda: _in_bucket(objects, pattern)
     )
 
 
-def _database(url: DatabaseUrl) -> Source:
+def _database(url: DatabaseUrl) -> FileSource:
     def tenants() -> Iterator[Listed]:
         return (Listed(*one) for one in all_tenants(url))
 
-    return Source(str(url), str(url.of(None)), False, True, tenants, url)
+    return FileSource(str(url), str(url.of(None)), False, True, tenants, url)
 
 
 def _in_bucket(objects: Objects, pattern: re.Pattern[str] | None) -> Iterator[Listed]:
@@ -156,9 +156,9 @@ def _before_wild(named: str) -> Path:
     return Path(*steady)
 
 
-def _listed(named: str, base: Path, lines: list[str]) -> Source:
+def _listed(named: str, base: Path, lines: list[str]) -> FileSource:
     keys = list(dict.fromkeys(line.strip() for line in lines if line.strip()))
-    return Source(
+    return FileSource(
         named, str(base), False, True, lambda: _each_once((one, base / one) for one in keys)
     )
 

@@ -18,7 +18,7 @@ _TOPICS = "entities"
 
 
 @dataclass(frozen=True)
-class Kept:
+class KeptProposal:
     """A proposal that was written and checked, with what wrote it."""
 
     proposal: Proposal
@@ -31,23 +31,23 @@ class Kept:
     place: int = 0
 
 
-def as_kept(kept: Kept) -> dict[str, Any]:
+def as_kept(kept: KeptProposal) -> dict[str, Any]:
     """Return it as JSON has it."""
     found = asdict(kept)
     return found | {"proposal": _renamed(found["proposal"], "topics", _TOPICS)}
 
 
-def read_kept(found: object) -> Kept:
+def read_kept(found: object) -> KeptProposal:
     """Return what `as_kept` gave. Raises `ValueError` if it did not give it."""
     if isinstance(found, dict) and isinstance(found.get("proposal"), dict):
         found = found | {"proposal": _renamed(found["proposal"], _TOPICS, "topics")}
     try:
-        return convert(found, Kept)
+        return convert(found, KeptProposal)
     except ValidationError as error:
         raise ValueError(str(error)) from error
 
 
-def kept_of(numbers: Mapping[str, Any], key: str) -> Kept:
+def kept_of(numbers: Mapping[str, Any], key: str) -> KeptProposal:
     """Return the proposal that a row of the ledger keeps. Raises `UnusableFile`."""
     try:
         return read_kept(numbers.get(KEPT))
