@@ -163,6 +163,27 @@ def test_of_langgraph_a_store_without_vectors_takes_new_texts_and_gives_the_rows
     assert [one for one in table(name, path) if one["key"] != "h6"] == before
 
 
+def test_of_langgraph_a_key_that_left_and_was_told_anew_may_leave_again_and_comes_back(
+    sample: tuple[str, Path], cli: Cli
+) -> None:
+    name, path = sample
+    if name != "langgraph":
+        pytest.skip("of langgraph")
+    execute(path, "DELETE FROM store")
+    put(path, "first", "The api listens on port 8080.", "2026-02-03")
+    put(path, "again", "The api listens on port 8080.", "2026-02-04")
+    runs = [consolidated(cli, name, path)]
+    (gone,) = {"first", "again"} - {
+        one["key"] for one in table(name, path) if one["prefix"] == "memories.helvi"
+    }
+    put(path, gone, "The api listens on port 8080.", "2026-02-05")
+    before = table(name, path)
+    runs.append(consolidated(cli, name, path))
+    assert len([one for one in table(name, path) if one["prefix"] == "memories.helvi"]) == 1
+    assert cli("undo", path, runs[1]).code == 0
+    assert table(name, path) == before
+
+
 def test_of_langgraph_a_store_with_vectors_takes_no_new_texts(
     sample: tuple[str, Path], cli: Cli
 ) -> None:

@@ -158,8 +158,9 @@ class LangGraph(SqliteFormat):
                 ]
                 db.execute(f"DELETE FROM store_vectors {where}", [prefix, name])
             return image
-        self._move(db, prefix, f"{ARCHIVE}.{prefix}", name)
-        return {"key": key}
+        archived = self._free_name(db, prefix, name)
+        self._move(db, (prefix, name), (f"{ARCHIVE}.{prefix}", archived))
+        return {"key": key, "archived": archived}
 
     def bring_back(self, db: sqlite3.Connection, image: Image) -> str:
         """Move it to where it was."""
@@ -169,19 +170,35 @@ class LangGraph(SqliteFormat):
             for one in image.get("vectors", ()):
                 self._insert_vector(db, [*one[:3], b64decode(one[3]), *one[4:]])
             return str(image["key"])
-        self._move(db, f"{ARCHIVE}.{prefix}", prefix, name)
+        # Earlier runs noted no name: a memory kept its own there.
+        archived = str(image.get("archived", name))
+        self._move(db, (f"{ARCHIVE}.{prefix}", archived), (prefix, name))
         return str(image["key"])
 
-    def _move(self, db: sqlite3.Connection, source: str, target: str, key: str) -> None:
+    def _free_name(self, db: sqlite3.Connection, prefix: str, name: str) -> str:
+        """Return the name that a memory gets in the archive: its own, unless that is taken there.
+
+        Its agent may have told something else under the name of one that left, and again.
+        """
+        taken = db.execute(
+            "SELECT 1 FROM store WHERE prefix = ? AND key = ?", [f"{ARCHIVE}.{prefix}", name]
+        ).fetchone()
+        return f"{name}.{uuid.uuid4()}" if taken else name
+
+    def _move(
+        self, db: sqlite3.Connection, source: tuple[str, str], target: tuple[str, str]
+    ) -> None:
+        """Move a row with its vectors. source, target: namespace and name."""
         tables = {row[0] for row in db.execute("SELECT name FROM sqlite_schema")}
-        if db.execute("SELECT 1 FROM store WHERE prefix = ? AND key = ?", [target, key]).fetchone():
-            raise Unreadable(f"The namespace {target} now has another '{key}'.")
+        where = "WHERE prefix = ? AND key = ?"
+        if db.execute(f"SELECT 1 FROM store {where}", target).fetchone():
+            raise Unreadable(f"The namespace {target[0]} now has another '{target[1]}'.")
         for table in ("store", *({"store_vectors"} & tables)):
             moved = db.execute(
-                f"UPDATE {table} SET prefix = ? WHERE prefix = ? AND key = ?", [target, source, key]
+                f"UPDATE {table} SET prefix = ?, key = ? {where}", [*target, *source]
             )
             if table == "store" and moved.rowcount != 1:
-                raise Unreadable(f"'{key}' is not in the namespace {source} any more.")
+                raise Unreadable(f"'{source[1]}' is not in the namespace {source[0]} any more.")
 
 
 # Where there is nothing in whose place it comes.
