@@ -44,7 +44,7 @@ from .signals import signals_of_this_command
 from .writers import operations_of
 
 if TYPE_CHECKING:
-    from slowwave.consolidation.fleet.orders import Engine, Orders
+    from slowwave.consolidation.fleet.fleet_job import Engine, FleetJob
     from slowwave.consolidation.fleet.totals import Totals
     from slowwave.store.fleet.archive import Shard
 
@@ -190,9 +190,9 @@ def fleet_maintain(
     # Without pyarrow a dry run still tells what it would do, of all files.
     archive = None if dry_run and receipts is None else Archive(where)
     count = workers or _cores()
-    from slowwave.consolidation.fleet.orders import OPTION, Orders
+    from slowwave.consolidation.fleet.fleet_job import OPTION, FleetJob
 
-    orders = Orders(
+    job = FleetJob(
         CycleOptions(
             only=operations_of(only),
             include_protected=include_protected,
@@ -213,8 +213,8 @@ def fleet_maintain(
         database=found.database,
     )
     with TemporaryDirectory(prefix="slowwave-") as folder, settings_of_workers(count):
-        orders = _with_owner(orders, Path(folder), count)
-        fleet = Fleet(found, orders, _engine(engine, count), archive, chosen)
+        job = _with_owner(job, Path(folder), count)
+        fleet = Fleet(found, job, _engine(engine, count), archive, chosen)
         # Ray speaks on stdout, which is for the result alone.
         aside = redirect_stdout(sys.stderr) if engine == "ray" else nullcontext()
         with shown_progress(quiet) as progress, aside:
@@ -297,16 +297,16 @@ def _code(totals: Totals) -> Code:
     return Code.PARTLY if totals.in_trouble < totals.files else Code.FAILED
 
 
-def _with_owner(orders: Orders, folder: Path, workers: int) -> Orders:
-    """Return orders with who grants the budget, if there is one to keep to."""
+def _with_owner(job: FleetJob, folder: Path, workers: int) -> FleetJob:
+    """Return the job with who grants the budget, if there is one to keep to."""
     from dataclasses import replace
 
-    from slowwave.consolidation.fleet.owners import OwnerInFile
+    from slowwave.consolidation.fleet.budget_owners import OwnerInFile
 
-    budget = orders.budget
+    budget = job.budget
     if budget.calls is None and budget.tokens is None and budget.cost_usd is None:
-        return orders
-    return replace(orders, owner=OwnerInFile.begin(folder, budget, workers))
+        return job
+    return replace(job, owner=OwnerInFile.begin(folder, budget, workers))
 
 
 def _engine(name: EngineName, workers: int) -> Engine:

@@ -13,8 +13,8 @@ from test_plan import TWINS
 
 from slowwave.cli.fleet_worker import prepare_worker, utc_now
 from slowwave.consolidation.fleet.fleet import Fleet
+from slowwave.consolidation.fleet.fleet_job import OPTION, FleetJob, MakeWriter
 from slowwave.consolidation.fleet.local_engine import LocalEngine
-from slowwave.consolidation.fleet.orders import OPTION, MakeWriter, Orders
 from slowwave.consolidation.fleet.totals import Totals
 from slowwave.consolidation.model.portions import BudgetOwner
 from slowwave.consolidation.model.usage_limits import UsageLimits
@@ -81,10 +81,10 @@ def orders(
     workers: int = 1,
     budget: UsageLimits | None = None,
     owner: BudgetOwner | None = None,
-) -> Orders:
+) -> FleetJob:
     """Return orders as the command gives them, with a writer of the test's own."""
     found = source_of(str(source))
-    return Orders(
+    return FleetJob(
         CycleOptions(shown={OPTION: "of a test"}),
         DEFAULT_MODEL,
         make_writer,

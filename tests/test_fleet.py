@@ -40,9 +40,9 @@ from slowwave.cli.app import FLEET_COMMANDS
 from slowwave.cli.fleet_worker import writer_of
 from slowwave.consolidation.errors import ConsolidationError
 from slowwave.consolidation.fleet import room
+from slowwave.consolidation.fleet.budget_owners import OwnerInFile, OwnerInMemory
+from slowwave.consolidation.fleet.fleet_job import FleetJob, Item
 from slowwave.consolidation.fleet.night import Worker
-from slowwave.consolidation.fleet.orders import Item, Orders
-from slowwave.consolidation.fleet.owners import OwnerInFile, OwnerInMemory
 from slowwave.consolidation.fleet.shares import falls_to, share_of
 from slowwave.consolidation.model.portions import Portion
 from slowwave.consolidation.model.usage_limits import UsageLimits
@@ -291,7 +291,7 @@ def test_two_workers_side_by_side_keep_to_one_budget(
     assert 0 < spent <= (budget.cost_usd or spent)
 
 
-def nights(told_orders: Orders, files: list[Path]) -> list[Receipt]:
+def nights(told_orders: FleetJob, files: list[Path]) -> list[Receipt]:
     worker = Worker(told_orders)
     return [worker.night(Item(one.name, None)) for one in files]
 

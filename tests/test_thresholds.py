@@ -29,7 +29,7 @@ NO_DECISIONS = {
     "model/structured.py": {0.2},
     # Seconds to wait for workers, how much of a budget is handed out at once, bytes in a gigabyte.
     "fleet/local_engine.py": {0.2},
-    "fleet/owners.py": {0.1},
+    "fleet/budget_owners.py": {0.1},
     "fleet/room.py": {1e9},
     # How far an estimate of tokens may be exceeded: of money, not of memories.
     "model/usage_limits.py": {1.25},

@@ -468,7 +468,7 @@ ALIKE = [
         "The kitchen light is dimmed to 40% in the evening.",
         "The hall light is dimmed to 10% in the evening.",
     ),
-    ("Orders above 100 euros ship free.", "Orders above 500 euros need a signature."),
+    ("FleetJob above 100 euros ship free.", "FleetJob above 500 euros need a signature."),
     ("Bruno leads the platform team.", "Agnes took over the mobile team from Karl."),
     ("User uses Vim for code.", "User now uses Obsidian for notes."),
     ("The web shop runs on Node 18.", "The mobile app was upgraded to Node 20."),

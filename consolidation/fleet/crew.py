@@ -9,8 +9,8 @@ from slowwave.consolidation.errors import ConsolidationError
 from slowwave.consolidation.runtime.threads import use_cores
 from slowwave.store.fleet.receipt import Receipt
 
+from .fleet_job import FleetJob, Item
 from .night import Worker
-from .orders import Item, Orders
 
 # Makes the settings of a worker's process; can be pickled.
 Prepare = Callable[[], None]
@@ -30,11 +30,11 @@ class WorkerAnswer:
         return self.receipt
 
 
-def begun(orders: Orders, prepare: Prepare) -> Worker:
+def begun(job: FleetJob, prepare: Prepare) -> Worker:
     """Begin a worker that is one of several on its machine: with one thread."""
     prepare()
     use_cores(1)
-    return Worker(orders)
+    return Worker(job)
 
 
 def answered(worker: Worker, item: Item) -> WorkerAnswer:

@@ -17,7 +17,7 @@ from slowwave.store.fleet.receipt import Known, Receipt, unchanged
 from slowwave.store.fleet.sources import FileSource
 from slowwave.store.records import timestamp
 
-from .orders import Engine, Item, Orders
+from .fleet_job import Engine, FleetJob, Item
 from .shares import falls_to
 from .totals import Totals
 
@@ -27,7 +27,7 @@ class Fleet:
     """The files of a night, and what is to be done with them."""
 
     source: FileSource
-    orders: Orders
+    job: FleetJob
     engine: Engine
     # None: no receipts are kept, nor looked at.
     archive: Archive | None
@@ -44,7 +44,7 @@ class Fleet:
         everything = list(self.source.listing())
         listed = [one for one in everything if falls_to(one.key, self.shard)]
         totals.elsewhere = len(everything) - len(listed)
-        written = _Written(self.archive, began, self.shard, self.orders.dry_run)
+        written = _Written(self.archive, began, self.shard, self.job.dry_run)
         complete = False
         # From here on a signal is heard between two receipts, and never while one is written.
         interruption.close()
@@ -57,7 +57,7 @@ class Fleet:
                     totals.add(written.add(unchanged(one.key, seen, timestamp(began))))
                 else:
                     due.append(_item(one, seen))
-            for receipt in self.engine.receipts(self.orders, iter(due), interruption):
+            for receipt in self.engine.receipts(self.job, iter(due), interruption):
                 totals.add(written.add(receipt))
                 progress.stage("maintaining", totals.files, len(listed))
             complete = True
@@ -65,16 +65,16 @@ class Fleet:
             totals.interrupted = True
         finally:
             totals.complete = complete
-            written.end(self.orders.clock(), complete)
+            written.end(self.job.clock(), complete)
         totals.night = written.name
         return totals
 
     def _basis(self, now: datetime) -> str:
         """Return what has to be the same for a file to rest: options, model, our own rules."""
-        orders = self.orders
-        writer = orders.make_writer(orders.budget, None)
-        embedder = SentenceEmbedder(orders.embedder)
-        surveyor = Surveyor(NightInputs(Path(), orders.options, embedder, writer, now, Progress()))
+        job = self.job
+        writer = job.make_writer(job.budget, None)
+        embedder = SentenceEmbedder(job.embedder)
+        surveyor = Surveyor(NightInputs(Path(), job.options, embedder, writer, now, Progress()))
         return surveyor.idle_marks().key
 
 

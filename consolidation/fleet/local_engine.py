@@ -15,8 +15,8 @@ from slowwave.consolidation.runtime.interruption import Interruption
 from slowwave.store.fleet.receipt import Receipt
 
 from .crew import Prepare, WorkerAnswer, answered, begun
+from .fleet_job import FleetJob, Item
 from .night import Worker
-from .orders import Item, Orders
 
 # How often a file is tried by a worker of its own, once a worker has ended that may have had it.
 _TRIES_ALONE = 3
@@ -33,27 +33,27 @@ class LocalEngine:
         self._prepare = prepare
 
     def receipts(
-        self, orders: Orders, items: Iterator[Item], interruption: Interruption
+        self, job: FleetJob, items: Iterator[Item], interruption: Interruption
     ) -> Iterator[Receipt]:
         """Yield a receipt for each item, in any order. Raises KeyboardInterrupt."""
         if self._workers == 1:
-            return _one_after_the_other(orders, items, interruption)
-        return self._in_processes(orders, items, interruption)
+            return _one_after_the_other(job, items, interruption)
+        return self._in_processes(job, items, interruption)
 
     def _in_processes(
-        self, orders: Orders, items: Iterator[Item], interruption: Interruption
+        self, job: FleetJob, items: Iterator[Item], interruption: Interruption
     ) -> Iterator[Receipt]:
         came = False
         while True:
             left: list[Item] = []
-            with _Pool(orders, self._prepare, self._workers) as pool:
+            with _Pool(job, self._prepare, self._workers) as pool:
                 for receipt in pool.receipts(items, left, interruption):
                     came = True
                     yield receipt
             if not left:
                 return
             # A worker has ended, and took the others with it: which of their files was it?
-            for receipt in self._alone(orders, left, interruption):
+            for receipt in self._alone(job, left, interruption):
                 if receipt.became == "lost" and not came:
                     raise ConsolidationError(
                         "The worker processes end as soon as they begin.",
@@ -63,14 +63,14 @@ class LocalEngine:
                 yield receipt
 
     def _alone(
-        self, orders: Orders, items: list[Item], interruption: Interruption
+        self, job: FleetJob, items: list[Item], interruption: Interruption
     ) -> Iterator[Receipt]:
         """Yield the receipts of files that are tried one at a time."""
         tries = dict.fromkeys(items, 0)
         waiting = list(items)
         while waiting:
             left: list[Item] = []
-            with _Pool(orders, self._prepare, 1) as pool:
+            with _Pool(job, self._prepare, 1) as pool:
                 yield from pool.receipts(iter(waiting), left, interruption, ahead=1)
             waiting = waiting[waiting.index(left[0]) :] if left else []
             for one in left:
@@ -84,7 +84,7 @@ class LocalEngine:
 class _Pool:
     """Processes that end with the block, or at once where that is left by an error."""
 
-    def __init__(self, orders: Orders, prepare: Prepare, workers: int) -> None:
+    def __init__(self, job: FleetJob, prepare: Prepare, workers: int) -> None:
         self._workers = workers
         self._before = set(multiprocessing.active_children())
         self._pool = ProcessPoolExecutor(
@@ -92,7 +92,7 @@ class _Pool:
             # A fork would have the locks of this process' threads as they are.
             multiprocessing.get_context("spawn"),
             initializer=_begin,
-            initargs=(orders, prepare),
+            initargs=(job, prepare),
         )
 
     def __enter__(self) -> _Pool:
@@ -137,9 +137,9 @@ class _Pool:
 
 
 def _one_after_the_other(
-    orders: Orders, items: Iterator[Item], interruption: Interruption
+    job: FleetJob, items: Iterator[Item], interruption: Interruption
 ) -> Iterator[Receipt]:
-    worker = Worker(orders, interruption)
+    worker = Worker(job, interruption)
     for item in items:
         yield worker.night(item)
         # The end of one file's night is not that of the fleet's.
@@ -153,9 +153,9 @@ def _one_after_the_other(
 _worker: Worker | None = None
 
 
-def _begin(orders: Orders, prepare: Prepare) -> None:
+def _begin(job: FleetJob, prepare: Prepare) -> None:
     global _worker
-    _worker = begun(orders, prepare)
+    _worker = begun(job, prepare)
     Thread(target=_end_with_the_parent, daemon=True).start()
 
 

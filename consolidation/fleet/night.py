@@ -33,8 +33,8 @@ from slowwave.store.fleet.receipt import Became, Receipt
 from slowwave.store.records import timestamp
 from slowwave.store.validate import is_of_another_program
 
-from .evidence import receipt_of
-from .orders import Item, Orders
+from .fleet_job import FleetJob, Item
+from .receipt_from_file import receipt_of
 from .room import refuse_what_has_no_room
 
 _AS_A_WORD: dict[str, Became] = {
@@ -48,11 +48,11 @@ _AS_A_WORD: dict[str, Became] = {
 class Worker:
     """Does the nights of files, one after the other; its model is loaded once."""
 
-    def __init__(self, orders: Orders, interruption: Interruption | None = None) -> None:
-        """Take the orders; nothing is loaded before a file needs it."""
-        self._orders = orders
+    def __init__(self, job: FleetJob, interruption: Interruption | None = None) -> None:
+        """Take the job; nothing is loaded before a file needs it."""
+        self._job = job
         self._interruption = interruption or Interruption()
-        self.embedder = SentenceEmbedder(orders.embedder)
+        self.embedder = SentenceEmbedder(job.embedder)
 
     def night(self, item: Item) -> Receipt:
         """Do the night of a file, and return the receipt of it.
@@ -60,7 +60,7 @@ class Worker:
         Raises `ConsolidationError` if no night of any file can be done: without the model that is
         to be used, say. Whatever else is wrong is of this file, and stands in the receipt.
         """
-        began, now = time.monotonic(), self._orders.clock()
+        began, now = time.monotonic(), self._job.clock()
         try:
             receipt = self._receipt(item, now)
         except ConsolidationError:
@@ -73,24 +73,24 @@ class Worker:
         return replace(receipt, seconds=seconds, at=timestamp(now))
 
     def _receipt(self, item: Item, now: datetime) -> Receipt:
-        if self._orders.in_bucket:
+        if self._job.in_bucket:
             from .objects import night_of_object
 
-            return night_of_object(self, self._orders, item, now)
-        if self._orders.database is not None:
+            return night_of_object(self, self._job, item, now)
+        if self._job.database is not None:
             from .tenants import night_of_tenant
 
-            return night_of_tenant(self, self._orders, self._orders.database, item, now)
-        return self.in_place(item, self._orders.path_of(item.key), now)
+            return night_of_tenant(self, self._job, self._job.database, item, now)
+        return self.in_place(item, self._job.path_of(item.key), now)
 
     def in_place(
         self, item: Item, path: Path, now: datetime, options: CycleOptions | None = None
     ) -> Receipt:
         """Do the night of a file on the disk, and read from it what became of it.
 
-        options: what may be done to this one; by default what the orders say.
+        options: what may be done to this one; by default what the job says.
         """
-        receipt = self._in_place(item, path, now, options or self._orders.options)
+        receipt = self._in_place(item, path, now, options or self._job.options)
         return _without_names(receipt, str(path.resolve()), str(path))
 
     def _in_place(self, item: Item, path: Path, now: datetime, options: CycleOptions) -> Receipt:
@@ -109,7 +109,7 @@ class Worker:
         outcome: Outcome | None = None
         try:
             refuse_shared_log(path)
-            refuse_what_has_no_room(path, self._orders.workers)
+            refuse_what_has_no_room(path, self._job.workers)
         except StoreError as error:
             refusal = f"{error.message} {error.hint}".strip()
             return Receipt(item.key, "refused", refusal, last_run=item.last_run)
@@ -125,22 +125,22 @@ class Worker:
         except KeyboardInterrupt:
             became, why = "interrupted", "somebody ended the night"
         why = None if why is None else without_secrets(why)
-        if outcome is not None and self._orders.dry_run:
+        if outcome is not None and self._job.dry_run:
             return _rehearsed(item, outcome)
         marks = self.idle_marks(path, now, options)
         return receipt_of(item, path, became, why, outcome, marks)
 
     def idle_marks(self, path: Path, now: datetime, options: CycleOptions) -> IdleMarks:
         """Return what knows whether anything is left to do in a file."""
-        orders = self._orders
-        writer = orders.make_writer(orders.budget, None)
+        job = self._job
+        writer = job.make_writer(job.budget, None)
         return Surveyor(
             NightInputs(path, options, self.embedder, writer, now, Progress())
         ).idle_marks()
 
     def _maintained(self, path: Path, now: datetime, options: CycleOptions) -> Outcome:
-        orders = self._orders
-        writer = orders.make_writer(orders.budget_now(), orders.owner)
+        job = self._job
+        writer = job.make_writer(job.budget_now(), job.owner)
         self._interruption.open()
         try:
             return run_cycle(
@@ -149,7 +149,7 @@ class Worker:
                 self.embedder,
                 writer,
                 now,
-                orders.dry_run,
+                job.dry_run,
                 interruption=self._interruption,
             )
         finally:

@@ -17,8 +17,8 @@ from slowwave.store.fleet.receipt import Receipt
 from slowwave.store.ledger import KeptAnswer, keep_answers, read_answers
 from slowwave.store.records import timestamp
 
-from .evidence import fleet_runs
-from .orders import Item, Orders
+from .fleet_job import FleetJob, Item
+from .receipt_from_file import fleet_runs
 
 if TYPE_CHECKING:
     from .night import Worker
@@ -27,13 +27,13 @@ if TYPE_CHECKING:
 TRIES = 3
 
 
-def night_of_object(worker: Worker, orders: Orders, item: Item, now: datetime) -> Receipt:
+def night_of_object(worker: Worker, job: FleetJob, item: Item, now: datetime) -> Receipt:
     """Do the night of an object, again where another has put it meanwhile.
 
     What a model answered is carried over to the next try: nothing is paid for twice. An object
     whose night changed nothing is not put.
     """
-    objects = Objects(orders.base)
+    objects = Objects(job.base)
     answers: list[KeptAnswer] = []
     wasted = Usage()
     for tried in range(1, TRIES + 1):
@@ -47,7 +47,7 @@ def night_of_object(worker: Worker, orders: Orders, item: Item, now: datetime) -
             before = _runs(path)
             receipt = worker.in_place(item, path, now)
             receipt = replace(_with(receipt, wasted), version=version, tries=tried)
-            if before.issuperset(receipt.runs) or orders.dry_run:
+            if before.issuperset(receipt.runs) or job.dry_run:
                 return receipt
             fold_log(path)
             try:

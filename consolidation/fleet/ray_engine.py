@@ -14,9 +14,9 @@ from slowwave.consolidation.model.portions import Portion
 from slowwave.consolidation.runtime.interruption import Interruption
 from slowwave.store.fleet.receipt import Receipt
 
+from .budget_owners import OwnerInMemory
 from .crew import Prepare, answered, begun
-from .orders import Item, Orders
-from .owners import OwnerInMemory
+from .fleet_job import FleetJob, Item
 
 # Files of one task at the most: what the end of a worker has done once more.
 _AT_ONCE = 8
@@ -33,7 +33,7 @@ class RayEngine:
         self._prepare = prepare
 
     def receipts(
-        self, orders: Orders, items: Iterator[Item], interruption: Interruption
+        self, job: FleetJob, items: Iterator[Item], interruption: Interruption
     ) -> Iterator[Receipt]:
         """Yield a receipt for each item, in any order. Raises KeyboardInterrupt."""
         ray = _ray()
@@ -42,7 +42,7 @@ class RayEngine:
             return
         self._connect(ray)
         try:
-            told = replace(orders, owner=_OwnerOnRay.begin(ray, orders, self._workers))
+            told = replace(job, owner=_OwnerOnRay.begin(ray, job, self._workers))
             rows = self._rows(told, waiting)
             while (row := _next(rows, interruption)) is not None:
                 yield _receipt_of(row)
@@ -67,7 +67,7 @@ class RayEngine:
                 f"Ray does not answer: {error}", "Is RAY_ADDRESS the address of a cluster?"
             ) from error
 
-    def _rows(self, orders: Orders, items: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
+    def _rows(self, job: FleetJob, items: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
         from ray.data import ActorPoolStrategy, DataContext
 
         DataContext.get_current().enable_progress_bars = False
@@ -78,7 +78,7 @@ class RayEngine:
             .data.from_items(items, override_num_blocks=blocks)
             .map(
                 _Nights,
-                fn_constructor_args=(orders, self._prepare),
+                fn_constructor_args=(job, self._prepare),
                 compute=ActorPoolStrategy(size=workers),
                 num_cpus=1,
             )
@@ -112,8 +112,8 @@ def _receipt_of(row: dict[str, Any]) -> Receipt:
 class _Nights:
     """An actor: a row with an item to a row with its receipt."""
 
-    def __init__(self, orders: Orders, prepare: Prepare) -> None:
-        self._worker = begun(orders, prepare)
+    def __init__(self, job: FleetJob, prepare: Prepare) -> None:
+        self._worker = begun(job, prepare)
 
     def __call__(self, row: dict[str, Any]) -> dict[str, Any]:
         answer = answered(self._worker, Item(**row))
@@ -134,11 +134,11 @@ class _OwnerOnRay:
         self._actor = actor
 
     @staticmethod
-    def begin(ray: Any, orders: Orders, workers: int) -> _OwnerOnRay | None:
-        if orders.owner is None:
+    def begin(ray: Any, job: FleetJob, workers: int) -> _OwnerOnRay | None:
+        if job.owner is None:
             return None
         made = ray.remote(OwnerInMemory).options(num_cpus=0)
-        return _OwnerOnRay(made.remote(orders.budget, workers))
+        return _OwnerOnRay(made.remote(job.budget, workers))
 
     def take(self, lacking: Portion) -> Portion:
         """Return what is granted: at least what is lacking, or nothing of what there is none."""

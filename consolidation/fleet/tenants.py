@@ -15,8 +15,8 @@ from slowwave.store.formats.lent_model import LentModel
 from slowwave.store.postgres.mirror import TenantMirror
 from slowwave.store.postgres.url import DatabaseUrl
 
-from .evidence import receipt_of
-from .orders import Item, Orders
+from .fleet_job import FleetJob, Item
+from .receipt_from_file import receipt_of
 
 if TYPE_CHECKING:
     from .night import Worker
@@ -26,7 +26,7 @@ _WITHOUT_A_NEW_TEXT: frozenset[Operation] = frozenset({"merge"})
 
 
 def night_of_tenant(
-    worker: Worker, orders: Orders, database: DatabaseUrl, item: Item, now: datetime
+    worker: Worker, job: FleetJob, database: DatabaseUrl, item: Item, now: datetime
 ) -> Receipt:
     """Do the night of a tenant on its mirror, and write that with its rows at the end.
 
@@ -38,8 +38,8 @@ def night_of_tenant(
     mirror.format.model = LentModel(embedder.name, embedder.encode)
     used = Receipt(item.key, "nothing")
     try:
-        options = _options_for(mirror, orders.options)
-        if orders.dry_run:
+        options = _options_for(mirror, job.options)
+        if job.dry_run:
             with mirror.picture(now) as copy:
                 return worker.in_place(item, copy.state, now, options)
         with mirror.held(now):

@@ -17,7 +17,7 @@ from slowwave.store.fleet.receipt import Became, Receipt
 from slowwave.store.ledger import Run, count_states, read_runs
 from slowwave.store.memories import consolidated_tenants, count_memories
 
-from .orders import OPTION, Item
+from .fleet_job import OPTION, Item
 
 # How often a file is looked at that agents write to meanwhile.
 _LOOKS = 3

@@ -32,7 +32,7 @@ class Item(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Orders:
+class FleetJob:
     """What to do with each file. All of it can be pickled."""
 
     options: CycleOptions
@@ -69,7 +69,7 @@ class Engine(Protocol):
     """Has the night of each item done, on whatever machines."""
 
     def receipts(
-        self, orders: Orders, items: Iterator[Item], interruption: Interruption
+        self, job: FleetJob, items: Iterator[Item], interruption: Interruption
     ) -> Iterator[Receipt]:
         """Yield a receipt for each item, in any order.
 
