@@ -18,7 +18,7 @@ from slowwave.consolidation.errors import QuestionsError
 from slowwave.consolidation.evaluation.evaluate import evaluated
 from slowwave.consolidation.evaluation.evidence import keeps_facts
 from slowwave.consolidation.evaluation.guarded_night import let_through
-from slowwave.consolidation.evaluation.measures import Answer, measure
+from slowwave.consolidation.evaluation.measures import MeasuredHit, measure
 from slowwave.consolidation.evaluation.questions import RecallQuestion, questions_of, read_questions
 from slowwave.consolidation.evaluation.trial import Trials
 from slowwave.consolidation.options import CycleOptions
@@ -50,8 +50,8 @@ def asked(question: str, *evidence: str, **fields: object) -> RecallQuestion:
     )
 
 
-def an_answer(*held: str, text: str = "x") -> Answer:
-    return Answer(text, frozenset(held))
+def an_answer(*held: str, text: str = "x") -> MeasuredHit:
+    return MeasuredHit(text, frozenset(held))
 
 
 def test_the_measures_of_one_question_are_those_of_the_field() -> None:
@@ -74,7 +74,7 @@ def test_what_does_not_fit_into_the_tokens_makes_room_for_what_does() -> None:
 def test_every_measure_but_tokens_is_a_share(
     held: list[frozenset[str]], evidence: frozenset[str]
 ) -> None:
-    found = measure([Answer("x", one & evidence) for one in held], evidence)
+    found = measure([MeasuredHit("x", one & evidence) for one in held], evidence)
     shares = {name: value for name, value in vars(found).items() if name != "tokens_at_10"}
     assert all(0.0 <= value <= 1.0 for value in shares.values()), shares
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
 
-from slowwave.consolidation.model.writer import ModelWriter
 from slowwave.consolidation.proposals import Usage
 from slowwave.consolidation.running.night_inputs import NightInputs
 from slowwave.consolidation.running.preflight import Preflight
@@ -17,9 +17,10 @@ from slowwave.store.file import open_reading
 from slowwave.store.intake import count_waiting
 from slowwave.store.memories import consolidated_tenants, tenants
 
-from .ingest import ingest_while_locked
 from .options import IngestOptions
-from .outcome import Ingested
+
+if TYPE_CHECKING:
+    from .outcome import Ingested
 
 
 def take_up(night: NightInputs, preflight: Preflight, interruption: Interruption) -> TakenUp:
@@ -31,7 +32,7 @@ def take_up(night: NightInputs, preflight: Preflight, interruption: Interruption
     chosen = night.options.tenants
     with open_reading(night.path) as file:
         waiting = count_waiting(file, chosen)
-        if not isinstance(night.writer, ModelWriter) or not waiting:
+        if night.writer.model is None or not waiting:
             return TakenUp(sum(waiting.values()))
         known = set(tenants(file)).intersection(chosen)
         counted = consolidated_tenants(file, sorted(known)) if known or not chosen else []
@@ -65,6 +66,9 @@ def take_up(night: NightInputs, preflight: Preflight, interruption: Interruption
 def _ingested(
     night: NightInputs, options: IngestOptions, preflight: Preflight, interruption: Interruption
 ) -> Ingested:
+    # Most nights find nothing that waits, and are not to load what reads texts.
+    from .ingest import ingest_while_locked
+
     return ingest_while_locked(
         night.path,
         (),

@@ -487,7 +487,7 @@ def test_a_refused_model_ends_the_command_with_a_sentence_and_changes_nothing(
 
 def test_the_lock_files_hold_a_hash_for_every_version_that_is_tested() -> None:
     locks = PROJECT / "locks"
-    names = ("base", "mcp", "tui", "fleet", "ray", "torch", "cuda")
+    names = ("base", "mcp", "tui", "fleet", "postgres", "ray", "torch", "cuda")
     texts = [(locks / f"{name}.txt").read_text() for name in names]
     blocks = re.split(r"\n(?=\w)", "\n".join(texts))
     pins = {one.split("==")[0].lower(): one for one in blocks if "==" in one.split("\n")[0]}
