@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from slowwave.consolidation.errors import ConsolidationError
-from slowwave.consolidation.proposals import Operation
 from slowwave.consolidation.runtime.redaction import without_secrets
 from slowwave.store.errors import StoreError
 
@@ -39,8 +38,6 @@ if TYPE_CHECKING:
 
     from .foreign import Place
 
-# What can be done in a file that takes no new texts.
-_WITHOUT_A_NEW_TEXT: frozenset[Operation] = frozenset({"merge"})
 # Of several files the worst counts: the last of these that any of them ended with.
 _WORSE_AND_WORSE = (
     *(Code.DONE, Code.WORK_TO_DO, Code.PARTLY, Code.FAILED, Code.USAGE, Code.HELD),
@@ -222,7 +219,7 @@ class Night:
         if why is None:
             return self.options
         self.output.note(clean(f"{place.named} gets merges only, and no new texts. {why}"))
-        return replace(self.options, only=self.options.only & _WITHOUT_A_NEW_TEXT)
+        return self.options.without_new_texts()
 
     def _verdict(
         self, memory_file: Path, options: CycleOptions, writer: Writer, progress: Progress
@@ -325,9 +322,10 @@ def _what_went_wrong(file: Path, outcome: Outcome) -> tuple[str, str]:
         counts.append(f"{counted(len(unanswered), 'question', 'questions')} not answered")
     taken_up = outcome.taken_up
     if taken_up.unread:
-        counts.append(f"{taken_up.unread} parts of conversations wait on")
+        waits = counted(taken_up.unread, "part waits", "parts wait")
+        counts.append(f"of conversations {waits} on")
     if raw := taken_up.states.get("raw"):
-        counts.append(f"{raw} answers about conversations could not be read")
+        counts.append(f"{counted(raw, 'answer', 'answers')} about conversations could not be read")
     if outcome.purged.why:
         counts.append("not all purged")
     aged = [one.why for one in outcome.aged if one.why]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 from .ageing.retention import Retention
@@ -11,6 +11,8 @@ from .proposals import OPERATIONS, Operation
 
 # Which proposals wait for a person: all, those in which more can be wrong, or none.
 Review = Literal["always", "risky", "never"]
+# What can be done in another agent's file that takes no new texts.
+_WITHOUT_NEW_TEXTS: frozenset[Operation] = frozenset({"merge"})
 
 
 @dataclass(frozen=True)
@@ -47,6 +49,10 @@ class CycleOptions:
     keep_backups: int | None = None
     # All options as given, for the record of the run.
     shown: Mapping[str, Any] = field(default_factory=dict)
+
+    def without_new_texts(self) -> CycleOptions:
+        """Return the options for a file that takes no new texts: what writes none is left."""
+        return replace(self, only=self.only & _WITHOUT_NEW_TEXTS)
 
 
 @dataclass(frozen=True)

@@ -9,6 +9,7 @@ import json
 import shutil
 import subprocess
 import threading
+from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -24,7 +25,7 @@ __all__ = ["cli", "peers"]  # fixtures, asked for by name
 MOST_SECONDS = 600
 
 
-class Program:
+class Program(ABC):
     """A program on a folder of its own."""
 
     # Of its format, as --format takes it.
@@ -39,14 +40,14 @@ class Program:
         """Return all that it finds of the machine's."""
         return {"HOME": str(self.home), "PATH": "/usr/bin:/bin"}
 
+    @abstractmethod
     def arguments(self, model: ScriptedModel) -> list[str]:
         """Return the words behind the command."""
-        raise NotImplementedError
 
     @property
+    @abstractmethod
     def folder(self) -> Path:
         """Where it works."""
-        raise NotImplementedError
 
     def session(self, *script: Call) -> ScriptedModel:
         """Let it do what a script says, and return what it sent."""

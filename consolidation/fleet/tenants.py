@@ -7,7 +7,6 @@ from datetime import datetime
 from typing import TYPE_CHECKING
 
 from slowwave.consolidation.options import CycleOptions
-from slowwave.consolidation.proposals import Operation
 from slowwave.store.errors import FileHeld, NotFound, StoreError, UnusableFile
 from slowwave.store.fleet.receipt import Became, Receipt
 from slowwave.store.formats.base import ChangedMeanwhile
@@ -20,9 +19,6 @@ from .receipt_from_file import receipt_of
 
 if TYPE_CHECKING:
     from .night import Worker
-
-# What can be done where no texts can be added.
-_WITHOUT_A_NEW_TEXT: frozenset[Operation] = frozenset({"merge"})
 
 
 def night_of_tenant(
@@ -67,7 +63,7 @@ def _options_for(mirror: TenantMirror, options: CycleOptions) -> CycleOptions:
     """Return what may be done to a tenant."""
     if mirror.format.why_no_texts(mirror.path) is None:
         return options
-    return replace(options, only=options.only & _WITHOUT_A_NEW_TEXT)
+    return options.without_new_texts()
 
 
 def _became(error: StoreError) -> Became:
