@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from slowwave.store.errors import StoreError
-from slowwave.store.formats.base import Change, Format, Unreadable
-from slowwave.store.formats.rows import refuse_other_vectors
+from slowwave.store.formats.base import Unreadable
+from slowwave.store.formats.database import DatabaseFormat, TriedSchema
 
 from .connection import connected, transaction
 from .tenant import OpenTenant
@@ -26,19 +26,16 @@ if TYPE_CHECKING:
 _COLUMNS = frozenset(
     {"prefix", "key", "value", "created_at", "updated_at", "expires_at", "ttl_minutes"}
 )
-# The last migration of the version that was tried.
-_NEWEST = 3
-_VERSION = "3.2.0"
 
 
-class PostgresStore(Format):
+class PostgresStore(DatabaseFormat):
     """A namespace of a store of LangGraph's in PostgreSQL."""
 
     name = "langgraph"
     about = "LangGraph's PostgresStore with LangMem's memories"
     holds = "a value of LangMem's form; a namespace is a tenant"
-    is_dated = True
-    may_need_vectors = True
+    # The last migration of the version that was tried.
+    schema = TriedSchema(3, "3.2.0")
 
     def recognises(self, path: Path) -> bool:
         """Whether the database has the tables. Raises `StoreError` if it cannot be reached."""
@@ -56,44 +53,16 @@ class PostgresStore(Format):
             refuse_other_tables(conn, url)
             yield OpenTenant(conn, url, self.model)
 
-    def why_no_texts(self, path: Path) -> str | None:
-        """Say that its vectors are of another model than the one that is lent, if they are."""
-        with self.opened(path, writes=False) as tenant:
-            try:
-                refuse_other_vectors(self.model, tenant.samples())
-            except Unreadable as error:
-                return error.message
-        return None
-
-    def compute_vectors(self, path: Path, change: Change) -> None:
-        """Compute those of the new texts, and those by which the store's model is recognised."""
-        coming = [one for one in change.put if one.image is None]
-        if self.model is None or not coming:
-            return
-        with self.opened(path, writes=False) as tenant:
-            samples = tenant.samples()
-            if samples is None:
-                return
-            texts = [text for one in coming for text in tenant.texts_to_embed(one)]
-        self.model.compute([*(text for text, _ in samples), *texts])
-
-    def remark(self, path: Path) -> str | None:
-        """Say so if a newer version of the package than was tried has made the tables."""
-        url = _url(path)
-        with connected(url) as conn, transaction(conn, writes=False):
+    def schema_number(self, path: Path) -> int | None:
+        """Return the last migration; None of a user who may not look it up."""
+        with connected(_url(path)) as conn, transaction(conn, writes=False):
             (may_look,) = conn.execute(
                 "SELECT has_table_privilege(to_regclass('store_migrations'), 'SELECT')"
             ).fetchall()[0]
             if not may_look:
                 return None
             row = conn.execute("SELECT max(v) FROM store_migrations").fetchone()
-        found = row[0] if row else None
-        if found is None or found <= _NEWEST:
-            return None
-        return (
-            f"{url} has schema {found} of {self.name}, newer than {_NEWEST} of version {_VERSION}, "
-            "with which slowwave was tried."
-        )
+        return row[0] if row else None
 
 
 def _url(path: Path) -> DatabaseUrl:

@@ -13,11 +13,11 @@ from slowwave.store.formats.base import (
     Change,
     Image,
     New,
-    OpenFile,
     Record,
     Unreadable,
     Written,
 )
+from slowwave.store.formats.database import OpenDatabase
 from slowwave.store.formats.langmem import (
     ARCHIVE,
     OURS,
@@ -32,7 +32,7 @@ from slowwave.store.formats.langmem import (
     vector_of,
 )
 from slowwave.store.formats.lent_model import LONGEST_SAMPLE, SAMPLES_AT_EITHER_END, LentModel
-from slowwave.store.formats.rows import Leaving, Rows, changed, refuse_other_vectors
+from slowwave.store.formats.rows import Leaving, changed, refuse_other_vectors
 
 from .leases import Lease, mirror_version, read_mirror
 from .url import DatabaseUrl
@@ -55,7 +55,7 @@ _HERE = "WHERE prefix = %s AND key = %s"
 _VECTOR_TYPES = ("vector(", "halfvec(")
 
 
-class OpenTenant(OpenFile, Rows):
+class OpenTenant(OpenDatabase):
     """The rows of a tenant within a transaction."""
 
     def __init__(
