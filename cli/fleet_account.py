@@ -143,7 +143,7 @@ def _prometheus() -> ModuleType:
     try:
         import prometheus_client
     except ImportError as error:
-        from slowwave.store.fleet.places import missing
+        from slowwave.store.fleet.object_store import missing
 
         raise missing("prometheus_client") from error
     return prometheus_client

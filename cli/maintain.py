@@ -13,11 +13,11 @@ from slowwave.consolidation.proposals import OPERATIONS
 from slowwave.consolidation.vectors.embedder import DEFAULT_MODEL, SentenceEmbedder
 from slowwave.store.purge import KEPT_DAYS
 
-from .asking import refuse_to_ask
 from .durations import are_rules, duration_of, is_duration, retention_of
 from .exits import Code
 from .foreign import FormatOption, StateOption, place_of
 from .gates import Gates
+from .interactive import refuse_to_ask
 from .log_lines import LogFormat, log_lines
 from .maintain_usage import (
     idle_options,
@@ -330,7 +330,7 @@ def maintain(
         raise typer.BadParameter("--backup is for slowwave's own files: undo gives others back.")
     code = night.on(places)
     if interactive and code in (Code.DONE, Code.PARTLY):
-        from .asking import ask_each
+        from .interactive import ask_each
 
         code = max(code, ask_each(places[0], SentenceEmbedder(embedder), output))
         code = write_after_change(wiki, places[0]).tell(output, code)

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from slowwave.store.fleet.places import Objects
+from slowwave.store.fleet.object_store import Objects
 
 
 class _Requests(logging.Handler):

@@ -16,8 +16,8 @@ from test_cli import Cli, cli
 
 from slowwave.consolidation.errors import QuestionsError
 from slowwave.consolidation.evaluation.evaluate import evaluated
-from slowwave.consolidation.evaluation.evidence import keeps_facts
 from slowwave.consolidation.evaluation.guarded_night import let_through
+from slowwave.consolidation.evaluation.kept_facts import keeps_facts
 from slowwave.consolidation.evaluation.measures import MeasuredHit, measure
 from slowwave.consolidation.evaluation.questions import RecallQuestion, questions_of, read_questions
 from slowwave.consolidation.evaluation.trial import Trials

@@ -53,8 +53,8 @@ from slowwave.consolidation.comparison.restating import find_restating
 from slowwave.consolidation.errors import ModelError
 from slowwave.consolidation.model import prompts
 from slowwave.consolidation.model.answer_forms import AnswerForm, StatedGroup
-from slowwave.consolidation.model.asking import Call, Model
 from slowwave.consolidation.model.calls import ATTEMPTS, Endpoint
+from slowwave.consolidation.model.interface import Call, Model
 from slowwave.consolidation.model.recording import Recordings
 from slowwave.consolidation.model.structured import response_format
 from slowwave.consolidation.model.writer import ModelWriter, UsageLimits

@@ -18,7 +18,7 @@ from slowwave.consolidation.recall.index import RecallIndex, read_recallable_of
 from slowwave.consolidation.recall.search import Wish, search, words_of
 from slowwave.consolidation.vectors.embedder import SentenceEmbedder
 from slowwave.store.records import timestamp
-from slowwave.store.words import WordIndex
+from slowwave.store.word_index import WordIndex
 
 BACKUPS = [
     "The backup of the wiki runs at 02:30 every night.",

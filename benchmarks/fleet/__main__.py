@@ -162,7 +162,7 @@ def s3() -> Iterator[tuple[str, Callable[[Path], None], Callable[[Path], None]]]
     from urllib.error import URLError
     from urllib.request import Request, urlopen
 
-    from slowwave.store.fleet.places import Objects
+    from slowwave.store.fleet.object_store import Objects
 
     try:
         for _ in range(100):

@@ -19,8 +19,8 @@ from pathlib import Path
 from typing import Any
 
 from slowwave.consolidation.model.answer_forms import GroupsAnswer, OpinionsAnswer
-from slowwave.consolidation.model.asking import Call
 from slowwave.consolidation.model.calls import TIMEOUT_S, Endpoint
+from slowwave.consolidation.model.interface import Call
 from slowwave.consolidation.model.parsing import parse_answer
 from slowwave.consolidation.model.prompts import Messages
 from slowwave.consolidation.model.writer import ModelWriter

@@ -10,8 +10,8 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import cycle
 
-from slowwave.consolidation.model.asking import Call
 from slowwave.consolidation.model.calls import TIMEOUT_S, Endpoint
+from slowwave.consolidation.model.interface import Call
 from slowwave.consolidation.model.prompts import Messages
 from slowwave.consolidation.model.writer import ModelWriter
 from slowwave.store.ledger import Answer

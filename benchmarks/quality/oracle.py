@@ -8,8 +8,8 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 
-from slowwave.consolidation.model.asking import Call
 from slowwave.consolidation.model.calls import TIMEOUT_S, Endpoint
+from slowwave.consolidation.model.interface import Call
 from slowwave.consolidation.model.prompts import Messages
 from slowwave.consolidation.model.writer import ModelWriter
 from slowwave.store.ledger import Answer

@@ -27,10 +27,10 @@ from fixtures.night import FLAVOURS, load
 from slowwave.consolidation.model.calls import Endpoint, open_model
 from slowwave.consolidation.model.dialogue import WindowDialogue
 from slowwave.consolidation.model.dispatcher import Dispatcher
-from slowwave.consolidation.model.groups import Suggestions
+from slowwave.consolidation.model.group_proposals import Suggestions
 from slowwave.consolidation.model.model_pair import Models
-from slowwave.consolidation.model.questions import GroupsQuestion
 from slowwave.consolidation.model.usage_limits import UsageLimits, UsageMeter
+from slowwave.consolidation.model.window_questions import GroupsQuestion
 from slowwave.consolidation.model.writer import ModelWriter
 from slowwave.consolidation.planning.estimates import estimate_window
 from slowwave.consolidation.progress import Progress

@@ -28,7 +28,7 @@ from slowwave.store.lineage import kept_texts
 from slowwave.store.memories import chosen_tenants
 from slowwave.store.records import Memory, timestamp
 
-from .evidence import keeps_facts
+from .kept_facts import keeps_facts
 from .measures import LOOKED_AT, MANY, MeasuredHit, Measures, measure
 from .questions import RecallQuestion, questions_of
 

@@ -12,8 +12,8 @@ from slowwave.consolidation.planning.estimates import Estimate
 from slowwave.consolidation.proposals import Claim, Draft, Source, State, Usage
 from slowwave.consolidation.text.token_count import count_tokens
 from slowwave.consolidation.thresholds import WINDOW_TOKENS
+from slowwave.consolidation.verification.content_words import is_verbatim
 from slowwave.consolidation.verification.verify import find_faults
-from slowwave.consolidation.verification.words import is_verbatim
 from slowwave.consolidation.writing.verifier import Verifier
 
 from .compression import (

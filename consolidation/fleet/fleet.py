@@ -12,7 +12,7 @@ from slowwave.consolidation.running.survey import Surveyor
 from slowwave.consolidation.runtime.interruption import Interruption
 from slowwave.consolidation.vectors.embedder import SentenceEmbedder
 from slowwave.store.fleet.archive import Archive, ReceiptWriter, Shard
-from slowwave.store.fleet.places import Listed
+from slowwave.store.fleet.object_store import Listed
 from slowwave.store.fleet.receipt import Known, Receipt, unchanged
 from slowwave.store.fleet.sources import FileSource
 from slowwave.store.records import timestamp

@@ -28,7 +28,7 @@ from slowwave.consolidation.vectors.embedder import SentenceEmbedder
 from slowwave.consolidation.writing.writer import Writer
 from slowwave.store.errors import FileHeld, StoreError, UnusableFile
 from slowwave.store.fleet.disk import refuse_shared_log, version_of
-from slowwave.store.fleet.places import Gone
+from slowwave.store.fleet.object_store import Gone
 from slowwave.store.fleet.receipt import Became, Receipt
 from slowwave.store.records import timestamp
 from slowwave.store.validate import is_of_another_program

@@ -21,8 +21,8 @@ from slowwave.consolidation.text.statements import Statement
 from slowwave.consolidation.text.tokens import is_content, is_verb
 
 from .candidates import LONGEST, SHORTEST, Candidate, Evidence, PartRead
+from .conversation_question import within_limits
 from .parts import Part, Said
-from .question import within_limits
 
 _CODE = re.compile(r"```.*?(?:```|\Z)|~~~.*?(?:~~~|\Z)", re.DOTALL)
 # Lines that are no sentences: quotations, tables, headings, rules, output of programs.

@@ -11,10 +11,10 @@ from slowwave.consolidation.writing.answer_store import AnswerStore
 from slowwave.consolidation.writing.verifier import Verifier
 
 from .candidates import PartRead
+from .conversation_question import ConversationQuestion, within_limits
 from .extractive import read_part
 from .known import KnownMemories
 from .parts import Part
-from .question import ConversationQuestion, within_limits
 
 # So much of a part stands for what it is about when memories are looked for, in characters.
 _ABOUT = 2_000

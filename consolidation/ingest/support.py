@@ -16,8 +16,8 @@ from slowwave.consolidation.proposals import Claim, Draft, Source
 from slowwave.consolidation.text.injection import commands
 from slowwave.consolidation.text.reading import read
 from slowwave.consolidation.thresholds import ENTAILED_WITH_A_MODEL
+from slowwave.consolidation.verification.content_words import likelihood_of_support
 from slowwave.consolidation.verification.verify import find_invented
-from slowwave.consolidation.verification.words import likelihood_of_support
 
 from .candidates import LONGEST, SHORTEST, Candidate, Evidence, TurnedDown
 from .parts import Part, Said

@@ -11,8 +11,8 @@ from slowwave.consolidation.proposals import Usage
 from slowwave.consolidation.runtime.redaction import without_secrets
 from slowwave.store.ledger import Answer
 
-from .asking import Call, CallFailed, ModelRefuses
 from .call_errors import is_beyond_style, may_pass, refuses_all
+from .interface import Call, CallFailed, ModelRefuses
 from .parsing import breaks_off
 from .prompts import Messages
 from .provider import load_litellm, status_of

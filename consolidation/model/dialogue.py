@@ -16,7 +16,7 @@ from slowwave.consolidation.proposals import (
 )
 from slowwave.consolidation.writing.writer import Job
 
-from .groups import Suggestions
+from .group_proposals import Suggestions
 from .model_pair import Models
 
 

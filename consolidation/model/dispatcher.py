@@ -19,7 +19,7 @@ from slowwave.consolidation.proposals import Usage
 from slowwave.consolidation.runtime.threads import start_in_thread
 from slowwave.store.ledger import Answer
 
-from .asking import Call, CallFailed, Model, ModelRefuses
+from .interface import Call, CallFailed, Model, ModelRefuses
 from .question import Made, Question
 from .usage_limits import LimitReached, PendingCall, UsageMeter
 

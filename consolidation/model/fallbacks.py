@@ -12,10 +12,10 @@ from dataclasses import replace
 from slowwave.consolidation.planning.composition import with_date, with_full_stop
 from slowwave.consolidation.proposals import Claim, Draft, Source
 from slowwave.consolidation.text.reading import Reading, read
-from slowwave.consolidation.verification.words import is_verbatim
+from slowwave.consolidation.verification.content_words import is_verbatim
 from slowwave.consolidation.writing.verifier import Verifier
 
-from .groups import Suggestions
+from .group_proposals import Suggestions
 from .suggestion import Group, Suggestion, Unusable
 
 

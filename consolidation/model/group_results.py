@@ -13,8 +13,8 @@ from slowwave.consolidation.proposals import (
     State,
     VerifiedProposal,
 )
+from slowwave.consolidation.verification.content_words import is_verbatim
 from slowwave.consolidation.verification.faults import Fault
-from slowwave.consolidation.verification.words import is_verbatim
 from slowwave.consolidation.writing.verifier import Verifier
 
 from .answer_forms import StatedOpinion

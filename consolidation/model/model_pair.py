@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from slowwave.store.ledger import Answer
 
 from .answer_forms import AnswerForm
-from .asking import Call, Model
+from .interface import Call, Model
 from .prompts import Messages, form_of
 
 

@@ -12,8 +12,12 @@ from dataclasses import dataclass
 
 from slowwave.consolidation.text import lexicon
 from slowwave.consolidation.text.reading import read
+from slowwave.consolidation.verification.content_words import (
+    is_verbatim,
+    without_days,
+    words_beyond,
+)
 from slowwave.consolidation.verification.faults import Fault
-from slowwave.consolidation.verification.words import is_verbatim, without_days, words_beyond
 from slowwave.consolidation.writing.verifier import Verifier
 
 from .answer_forms import StatedOpinion

@@ -24,7 +24,7 @@ from slowwave.consolidation.errors import RecordingError
 from slowwave.store.ledger import Answer
 from slowwave.store.records import json_text
 
-from .asking import Call, CallFailed, Model
+from .interface import Call, CallFailed, Model
 from .prompts import Messages
 
 # Prompts hold memories: nobody else is to read them.

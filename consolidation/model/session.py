@@ -12,8 +12,8 @@ from slowwave.consolidation.writing.verifier import Verifier
 from slowwave.consolidation.writing.writer import TOGETHER
 from slowwave.store.ledger import Answer
 
-from .asking import CallFailed, Model
 from .dispatcher import Dispatcher
+from .interface import CallFailed, Model
 from .question import Made, Question, Steps
 from .usage_limits import LimitReached
 

@@ -17,18 +17,18 @@ from slowwave.consolidation.writing.verifier import Verifier
 from slowwave.consolidation.writing.writer import Job
 
 from . import prompts
-from .asking import Model
 from .calls import Endpoint, open_model
 from .dialogue import WindowDialogue
 from .dispatcher import Dispatcher
-from .groups import Suggestions
+from .group_proposals import Suggestions
+from .interface import Model
 from .model_pair import Models, ModelWithSecondOpinions
 from .portions import BudgetOwner
 from .question import Made, Question
-from .questions import GroupsQuestion
 from .recording import Recordings
 from .session import ModelSession
 from .usage_limits import UsageLimits, UsageMeter
+from .window_questions import GroupsQuestion
 
 
 class ModelWriter:

@@ -17,7 +17,7 @@ from slowwave.store.memories import chosen_tenants, read_recallable, read_restor
 from slowwave.store.records import LAYERS, Memory
 from slowwave.store.shown_to_model import Dispute, read_disputes
 from slowwave.store.vectors import read_vectors
-from slowwave.store.words import WordIndex
+from slowwave.store.word_index import WordIndex
 
 from .filter import Filter
 from .keys import NEVER, current_holders, holders_at

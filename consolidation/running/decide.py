@@ -104,7 +104,7 @@ def reworded(kept: KeptProposal, text: str, memories: Sequence[Memory]) -> KeptP
 
 
 def _claim(text: str, memories: Sequence[Memory]) -> Claim:
-    from slowwave.consolidation.verification.words import is_verbatim
+    from slowwave.consolidation.verification.content_words import is_verbatim
 
     saying = tuple(one.id for one in memories if is_verbatim(text, [one.content]))
     everyone = tuple(one.id for one in memories)

@@ -13,8 +13,8 @@ from slowwave.consolidation.text.tokens import is_past_form, stem
 from slowwave.consolidation.thresholds import EXTRACT_SOURCES, MOST_VOICES, NEARLY_ALL_VOICES
 
 from .alignment import Alignment
+from .content_words import without_days
 from .stance import denies_unlike_most, lost_by_most
-from .words import without_days
 
 
 def find_unsupported(

@@ -1,11 +1,10 @@
 """Does a draft say what its sources say, all of it, and nothing else? Decided without a model.
 
-Each content word of a claim stands in a source that it cites (`words.py`), and what closed classes
-of words say does so, too (`closed_classes.py`, `stance.py`, `marks.py`). What a claim joins is
-joined there (`joints.py`), who does what to whom is the same (`parties.py`, `places.py`), and
-values and names agree both ways (`details.py`). A draft that does not pass is not written to the
-file, whoever wrote it.
-"""
+Each content word of a claim stands in a source that it cites (`content_words.py`), and what
+closed classes of words say does so, too (`closed_classes.py`, `stance.py`, `marks.py`). What a
+claim joins is joined there (`joints.py`), who does what to whom is the same (`parties.py`,
+`swapped_words.py`), and values and names agree both ways (`details.py`). A draft that does not
+pass is not written to the file, whoever wrote it."""
 
 from __future__ import annotations
 
@@ -21,15 +20,15 @@ from slowwave.consolidation.thresholds import DRAFT_SIMILARITY
 
 from .alignment import Alignment, ClaimStatement
 from .closed_classes import new_closed_words, singled_out
+from .content_words import is_hard, new_words, without_days
 from .days import find_misdated
 from .details import lost_details, missing_details
 from .faults import Fault
 from .joints import find_blended, find_other_addressees
 from .parties import find_out_of_order, find_role_changes
-from .places import find_swapped
 from .rule_support import find_unsupported
 from .stance import affirmed, denials_lost, denied_otherwise, moods_lost, on_whose_word
-from .words import is_hard, new_words, without_days
+from .swapped_words import find_swapped
 
 if TYPE_CHECKING:
     import numpy as np

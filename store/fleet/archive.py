@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 from slowwave.store.errors import StoreError
 from slowwave.store.records import json_text, timestamp
 
-from .places import Gone, Objects, is_bucket, missing
+from .object_store import Gone, Objects, is_bucket, missing
 from .receipt import Known, Receipt
 
 if TYPE_CHECKING:

@@ -16,7 +16,7 @@ from slowwave.store.postgres.url import DatabaseUrl, is_database_url
 from slowwave.store.validate import is_database
 
 from .disk import version_of
-from .places import SCHEMES, Listed, Objects, is_bucket
+from .object_store import SCHEMES, Listed, Objects, is_bucket
 
 # What a memory file is called in a folder or a bucket, where no pattern says it.
 SUFFIX = ".db"

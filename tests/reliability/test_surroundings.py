@@ -23,8 +23,8 @@ from test_model_writer import facts
 from slowwave.cli.app import run
 from slowwave.cli.exits import reporting
 from slowwave.consolidation.errors import EmbedderError
-from slowwave.consolidation.model.asking import Call, ModelRefuses
 from slowwave.consolidation.model.calls import Endpoint, open_model
+from slowwave.consolidation.model.interface import Call, ModelRefuses
 from slowwave.consolidation.model.usage_limits import UsageLimits, UsageMeter
 from slowwave.consolidation.planning.estimates import Estimate
 from slowwave.consolidation.runtime.redaction import without_secrets

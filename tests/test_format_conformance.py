@@ -10,10 +10,10 @@ import pytest
 from test_foreign import FORMATS
 
 from slowwave.store.formats.base import New
+from slowwave.store.formats.conformance import faults
 from slowwave.store.formats.document import Block, Document, Entry
 from slowwave.store.formats.registry import format_named
 from slowwave.store.formats.text_file import TextFormat
-from slowwave.store.formats.trial import faults
 
 FILES = {
     "mcp-server-memory": "mcp-server-memory/memory.jsonl",
