@@ -4,7 +4,8 @@ Each content word of a claim stands in a source that it cites (`content_words.py
 closed classes of words say does so, too (`closed_classes.py`, `stance.py`, `marks.py`). What a
 claim joins is joined there (`joints.py`), who does what to whom is the same (`parties.py`,
 `swapped_words.py`), and values and names agree both ways (`details.py`). A draft that does not
-pass is not written to the file, whoever wrote it."""
+pass is not written to the file, whoever wrote it.
+"""
 
 from __future__ import annotations
 
