@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from slowwave.cli.arguments.settings import ConfigOption, FileArgument, JsonOption, QuietOption
 from slowwave.cli.files.foreign import FormatOption, StateOption, place_of
 from slowwave.cli.pages.branches import Branch, trees_of
+from slowwave.cli.pages.lineage_json import trace_as_json
 from slowwave.cli.pages.report_file import STDOUT, refuse_unwritable, write_report
 from slowwave.cli.reports.ingest_report import message_as_json, message_as_text
 from slowwave.cli.terminal.memory_texts import author_of, shortened_for_stdout
@@ -21,12 +21,9 @@ if TYPE_CHECKING:
     from rich.tree import Tree
 
     from slowwave.store.intake import KeptMessage
-    from slowwave.store.lineage import Ancestor, KeptClaim, Lineage
-    from slowwave.store.records import Memory
+    from slowwave.store.lineage import KeptClaim, Lineage
 
-# How many generations stand inside each other before a new tree begins. Readers of JSON give up
-# at some depth (Python's at about 500), and lines have an end.
-_DEPTH_OF_JSON = 100
+# How many generations stand inside each other before a new tree begins: lines have an end.
 _DEPTH_OF_TEXT = 12
 # So many characters of a memory are shown on a terminal; a pipe or a program gets all of them.
 _MOST_SHOWN = 20_000
@@ -120,25 +117,6 @@ def trace(
     output.show(tree)
 
 
-def trace_as_json(
-    found: Memory | Ancestor, claims: Sequence[KeptClaim], sources: Lineage, derived: Lineage
-) -> dict[str, Any]:
-    """Return a memory with its lineage, both ways."""
-    return {
-        "memory": {
-            "id": found.id,
-            "content": found.content,
-            "status": found.status,
-            # Of a memory that has left the file the lineage keeps no more than what it said.
-            "layer": getattr(found, "layer", None),
-            "generation": getattr(found, "generation", None),
-            "claims": [asdict(one) for one in claims],
-        },
-        **_as_json(sources, "sources"),
-        **_as_json(derived, "derived"),
-    }
-
-
 def _show_tree(tree: Tree, claims: Sequence[KeptClaim]) -> None:
     """Yield for each statement who worded it, and who confirmed it."""
     from rich.text import Text
@@ -164,32 +142,6 @@ def _say(tree: Tree, memory_id: str, messages: Mapping[str, Sequence[KeptMessage
         branch = tree.add(Text(clean(f"said in{of}")))
         for one in several:
             branch.add(Text(clean(shortened_for_stdout(message_as_text(one), 400))))
-
-
-def _as_json(lineage: Lineage, behind: str) -> dict[str, Any]:
-    (_, first), *further = trees_of(lineage, _DEPTH_OF_JSON)
-    return {
-        behind: _nested(first, behind),
-        f"further_{behind}": [
-            {"id": root, behind: _nested(branches, behind)} for root, branches in further
-        ],
-    }
-
-
-def _nested(branches: tuple[Branch, ...], behind: str) -> list[dict[str, Any]]:
-    return [
-        {
-            "id": one.ancestor.id,
-            "operation": one.ancestor.operation,
-            "run": one.ancestor.run_id,
-            "content": one.ancestor.content,
-            "status": one.ancestor.status,
-            behind: _nested(one.behind, behind),
-        }
-        | ({"seen": True} if one.seen else {})
-        | ({"continued": True} if one.continued else {})
-        for one in branches
-    ]
 
 
 def _grow(tree: Tree, lineage: Lineage, title: str) -> None:

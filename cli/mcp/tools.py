@@ -15,7 +15,7 @@ from mcp.server.mcpserver.exceptions import ResourceError
 from pydantic import Field
 
 from slowwave.cli.arguments.moments import end_of, start_of
-from slowwave.cli.commands.trace import trace_as_json
+from slowwave.cli.pages.lineage_json import trace_as_json
 from slowwave.cli.reports.taken_up import taken_up_as_json
 from slowwave.cli.terminal.memory_texts import MemoryTexts
 from slowwave.consolidation.agent import AgentMemory

@@ -8,8 +8,8 @@ from pathlib import Path
 import typer
 
 from slowwave.cli.arguments.settings import is_on_command_line
-from slowwave.cli.commands.run_report import is_page
 from slowwave.cli.pages.report_file import refuse_unwritable
+from slowwave.cli.pages.report_form import is_page
 
 # What makes no sense without one of some others, and what only has no effect then: it may stand in
 # a config file for other runs.

@@ -199,8 +199,8 @@ class Night:
         """Write the page or the Markdown that is wanted. Raises `StoreError`."""
         if self.report is None:
             return
-        from slowwave.cli.commands.run_report import report_of
         from slowwave.cli.pages.account_reading import account_of_night
+        from slowwave.cli.pages.report_form import report_of
 
         account = account_of_night(
             outcome,
