@@ -73,7 +73,7 @@ def running(monkeypatch: pytest.MonkeyPatch) -> Iterator[Bucket]:
     """Run a server with an empty bucket."""
     from moto.server import ThreadedMotoServer
 
-    from slowwave.store.fleet import places
+    from slowwave.store.fleet import object_store
 
     # What one server holds, the next of the same process holds, too.
     name = f"agents-{secrets.token_hex(6)}"
@@ -92,13 +92,13 @@ def running(monkeypatch: pytest.MonkeyPatch) -> Iterator[Bucket]:
         "AWS_REGION": "us-east-1",
     }.items():
         monkeypatch.setenv(variable, value)
-    places._store.cache_clear()
+    object_store._store.cache_clear()
     try:
         _make(f"http://{host}:{port}/{name}")
         yield Bucket(name, requests)
     finally:
         server.stop()
-        places._store.cache_clear()
+        object_store._store.cache_clear()
         logger.removeHandler(requests)
         logger.setLevel(was)
 
