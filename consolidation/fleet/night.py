@@ -96,7 +96,8 @@ class Worker:
     def _in_place(self, item: Item, path: Path, now: datetime, options: CycleOptions) -> Receipt:
         if not path.exists():
             return _gone(item)
-        if is_of_another_program(path):
+        # Of an empty one the night says that it is.
+        if path.stat().st_size and is_of_another_program(path):
             if item.last_run is not None:
                 said = "a run was made in it before, and it is no memory file any more"
                 return Receipt(item.key, "unusable", said, last_run=item.last_run)
