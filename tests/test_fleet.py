@@ -23,6 +23,7 @@ from fleets import (
     agent_file,
     all_receipts,
     applied,
+    built_in,
     deadly_writer,
     fleet_of,
     nightly,
@@ -46,7 +47,6 @@ from slowwave.consolidation.fleet.night import Worker
 from slowwave.consolidation.fleet.shares import falls_to, share_of
 from slowwave.consolidation.model.portions import Portion
 from slowwave.consolidation.model.usage_limits import UsageLimits
-from slowwave.consolidation.writing.writer import BuiltInWriter
 from slowwave.store.errors import StoreError
 from slowwave.store.file import maintenance_lock
 from slowwave.store.fleet.archive import Archive, Shard
@@ -473,7 +473,7 @@ def test_a_list_of_files_of_which_none_is_there_ends_as_one_without_a_memory_fil
 
 
 def test_a_file_that_goes_after_it_was_listed_is_no_trouble(fleet: list[Path]) -> None:
-    worker = Worker(orders(folder_of(fleet), lambda budget, owner: BuiltInWriter()))
+    worker = Worker(orders(folder_of(fleet), built_in))
     fleet[0].unlink()
     receipt = worker.night(Item("agent-0.db", None))
     assert (receipt.became, receipt.is_well) == ("gone", True)
