@@ -37,6 +37,7 @@ from slowwave.consolidation.fleet.working_folders import (
 from slowwave.consolidation.model.portions import BudgetOwner
 from slowwave.consolidation.model.usage_limits import UsageLimits
 from slowwave.consolidation.writing.writer import Writer
+from slowwave.store.fleet import places
 
 __all__ = ["cli"]  # a fixture of test_cli, asked for by name
 
@@ -235,6 +236,16 @@ def test_a_bucket_that_is_not_there_ends_with_a_sentence(bucket: Bucket, cli: Cl
     assert ended.code == 1
     assert "cannot be reached" in ended.err
     assert "Traceback" not in ended.err
+
+
+def test_an_endpoint_without_tls_is_said_to_need_leave(
+    bucket: Bucket, cli: Cli, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("AWS_ALLOW_HTTP")
+    places._store.cache_clear()
+    ended = cli("fleet", "maintain", bucket.address, "--consolidate", "--workers", 1)
+    assert ended.code == 1
+    assert "set AWS_ALLOW_HTTP=true" in ended.err
 
 
 def test_a_pattern_chooses_among_objects(bucket: Bucket, tmp_path: Path, cli: Cli) -> None:

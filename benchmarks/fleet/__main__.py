@@ -60,7 +60,8 @@ def main() -> None:
         found[way] = _kept(trial, way) or _come_to(trial, way)
         _tell(way, found[way])
     for way, first, rest, most in nights.overheads(found):
-        _say(f"{way}: {first} ms a file more than serially, {rest} at rest; wished for: {most}.")
+        more = f"{first} ms a file more than serially on the first night, {rest} at rest"
+        _say(f"{way}: {more}; wished for: {most} at the most.")
     wrong = [way for way, one in found.items() if one.faults]
     _say(f"NOT as it should be: {', '.join(wrong)}." if wrong else "All is as it should be.")
     sys.exit(bool(wrong))

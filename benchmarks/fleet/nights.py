@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 from .bucket import bucket
 from .commands import Took, measured, measured_together
 from .files import applied_in, differences, faults_in, paths_in
 from .trial import RECEIPTS, Found, Trial, became, command, smallest, two_shards
+
+# So many files tell what a command takes to begin, with its workers and their model.
+_FEW = 2
 
 
 def serially(trial: Trial) -> Found:
@@ -21,7 +26,8 @@ def serially(trial: Trial) -> Found:
         nights.append([measured(maintain)])
     trial.expect(applied_in(place))
     at_rest = [[measured(maintain)] for _ in range(trial.repeats)]
-    return Found(_costs(trial, nights) | {"ms a file at rest": _ms(trial, smallest(at_rest))})
+    begun = [[measured([*maintain[: 1 + _FEW], *maintain[-2:]])] for _ in range(trial.repeats)]
+    return Found(_costs(trial, nights) | _rest(trial, at_rest, begun))
 
 
 def one_worker(trial: Trial) -> Found:
@@ -60,10 +66,12 @@ def in_bucket(trial: Trial) -> Found:
         for method in ("GET", "PUT"):
             if count := there.count(method):
                 found.append(f"the second night sent {count} {method} for memory files")
-        at_rest = _at_rest(trial, [command(there.address, "--workers", "1")])
+        at_rest = _looks(trial, [command(there.address, "--workers", "1")])
+        few = f"{there.address}/agent-00000[0-{_FEW - 1}].db"
+        begun = _looks(trial, [command(few, "--workers", "1")])
         place = there.copied_to(trial.folder / "bucket", [one.name for one in paths])
         found += _compared(trial, place, receipts)
-    return Found(_figures(trial, nights, second, at_rest), found)
+    return Found(_figures(trial, nights, second, at_rest, begun), found)
 
 
 def _in_folder(trial: Trial, name: str, options: list[str] | None) -> Found:
@@ -71,21 +79,36 @@ def _in_folder(trial: Trial, name: str, options: list[str] | None) -> Found:
     nights = []
     for _ in range(trial.repeats):
         place = trial.copy(name)
-        night = two_shards(place) if options is None else [command(place, *options)]
-        nights.append(measured_together(night))
+        nights.append(measured_together(_commands(place, options)))
+    night = _commands(place, options)
     second = measured_together(night)
     faults = _second_night(trial, second)
-    at_rest = _at_rest(trial, night)
+    at_rest = _looks(trial, night)
+    begun = _looks(trial, _commands(few_of(place), options))
     faults += _compared(trial, place, str(place / RECEIPTS))
-    return Found(_figures(trial, nights, second, at_rest), faults)
+    return Found(_figures(trial, nights, second, at_rest, begun), faults)
 
 
-def _at_rest(trial: Trial, night: Sequence[Sequence[str]]) -> list[list[Took]]:
-    """Have all files looked at once more by who has no receipts: nothing is to be done in any."""
+def _commands(place: Path, options: list[str] | None) -> list[list[str]]:
+    return two_shards(place) if options is None else [command(place, *options)]
+
+
+def few_of(place: Path) -> Path:
+    """Copy some files to a folder beside."""
+    few = place.with_name(f"{place.name}-few")
+    shutil.rmtree(few, ignore_errors=True)
+    few.mkdir()
+    for path in paths_in(place)[:_FEW]:
+        shutil.copy(path, few)
+    return few
+
+
+def _looks(trial: Trial, night: Sequence[Sequence[str]]) -> list[list[Took]]:
+    """Have files looked at once more by who has no receipts: nothing is to be done in any."""
     found = []
-    for turn in range(trial.repeats):
-        receipts = str(trial.folder / "others-receipts" / f"{id(night)}-{turn}")
-        found.append(measured_together([[*one, "--receipts", receipts] for one in night]))
+    for _ in range(trial.repeats):
+        with TemporaryDirectory(dir=trial.folder) as receipts:
+            found.append(measured_together([[*one, "--receipts", receipts] for one in night]))
     return found
 
 
@@ -104,12 +127,25 @@ def _figures(
     nights: Sequence[Sequence[Took]],
     second: Sequence[Took],
     at_rest: Sequence[Sequence[Took]],
+    begun: Sequence[Sequence[Took]],
 ) -> dict[str, Any]:
-    return _costs(trial, nights) | {
-        "ms a file at rest": _ms(trial, smallest(at_rest)),
-        "second night, processor s": round(second[0].processor, 1),
-        "second night, ms a file": _ms(trial, second[0]),
-    }
+    return (
+        _costs(trial, nights)
+        | _rest(trial, at_rest, begun)
+        | {
+            "second night, processor s": round(second[0].processor, 1),
+            "second night, ms a file": _ms(trial, second[0]),
+        }
+    )
+
+
+def _rest(
+    trial: Trial, at_rest: Sequence[Sequence[Took]], begun: Sequence[Sequence[Took]]
+) -> dict[str, Any]:
+    """Return what looking at a file costs in which nothing is to be done, without the start."""
+    all_of_them, start = smallest(at_rest).processor, smallest(begun).processor
+    each = (all_of_them - start) / max(1, trial.count - _FEW)
+    return {"start, processor s": round(start, 1), "ms a file at rest": round(1000 * each, 1)}
 
 
 def _costs(trial: Trial, nights: Sequence[Sequence[Took]]) -> dict[str, Any]:
@@ -127,9 +163,10 @@ def _ms(trial: Trial, took: Took) -> float:
 
 
 def overheads(found: dict[str, Found]) -> Iterator[tuple[str, float, float, int]]:
-    """Yield of each way what a file costs more than serially, in ms: at first, and at rest.
+    """Yield of each way what a file costs more than serially, in ms, and the most wished for.
 
-    With the most that was wished for.
+    On the first night, with the start; and at rest, without it, which is what a file's receipt,
+    listing and copying cost.
     """
     base = found.get("serially")
     for way, most in WISHED.items():
