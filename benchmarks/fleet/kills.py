@@ -7,6 +7,7 @@ import subprocess
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
+from typing import NamedTuple
 
 import psutil
 
@@ -23,6 +24,8 @@ _DRIVERS = 1 / 3
 _BETWEEN = (0.2, 4.0)
 # Nights after the last kill: one meets a lock that a killed one's worker holds a little longer.
 _NIGHTS = 3
+# How often all files have their nights at the most, until there were enough kills.
+_TURNS = 10
 
 
 def of_processes(trial: Trial) -> Found:
@@ -39,69 +42,78 @@ def in_bucket(trial: Trial) -> Found:
     """Kill worker processes and drivers while the files are in a bucket."""
     paths = paths_in(trial.files)
     with bucket("kills") as there:
-        night = command(there.address, "--workers", "2")
-        names = [one.name for one in paths]
 
-        def begun() -> None:
+        def begun(turn: int) -> _Begun:
             there.fill(paths)
+            receipts = f"{there.address}/.receipts-{turn}"
+            night = command(there.address, "--workers", "2", "--receipts", receipts)
+            return _Begun(night, receipts)
 
         def left() -> Path:
-            return there.copied_to(trial.folder / "kills-in-a-bucket", names)
+            return there.copied_to(trial.folder / "kills-in-a-bucket", [one.name for one in paths])
 
-        return _killed(trial, night, begun, left, there.receipts)
+        return _killed(trial, begun, left)
 
 
 def _in_folder(trial: Trial, name: str, options: list[str]) -> Found:
-    place = trial.folder / name
+    def begun(turn: int) -> _Begun:
+        place = trial.copy(name)
+        return _Begun(command(place, *options), str(place / RECEIPTS))
 
-    def begun() -> None:
-        trial.copy(name)
-
-    return _killed(trial, command(place, *options), begun, lambda: place, str(place / RECEIPTS))
+    return _killed(trial, begun, lambda: trial.folder / name)
 
 
-def _killed(
-    trial: Trial,
-    night: list[str],
-    begun: Callable[[], None],
-    left: Callable[[], Path],
-    receipts: str,
-) -> Found:
-    """Kill while a night goes on, as often as it takes; then look at what is left."""
-    chance = random.Random(len(night))  # noqa: S311 - moments, not secrets
-    begun()
-    kills = _until_done(night, chance)
-    faults = []
-    for _ in range(_NIGHTS):
-        ended = measured_together([night], (0, 1, 3))
-        if set(became(ended)) == {"unchanged"}:
-            break
-    else:
-        faults.append(f"the last of {_NIGHTS} nights without a kill opened files: {became(ended)}")
-    place = left()
-    faults += faults_in(place, receipts)
-    others = list(differences(applied_in(place), trial.expected))
+class _Begun(NamedTuple):
+    """The files as they were made, with the command of their night, and where its receipts lie."""
+
+    night: list[str]
+    receipts: str
+
+
+def _killed(trial: Trial, begun: Callable[[int], _Begun], left: Callable[[], Path]) -> Found:
+    """Kill while nights go on, of the files anew where one is done too soon; look at what is left.
+
+    begun: has the files as they were made where a night finds them. left: gets them from there.
+    """
+    chance = random.Random(20)  # noqa: S311 - moments, not secrets
+    kills: Counter[str] = Counter()
+    faults: list[str] = []
+    others = turns = 0
+    while sum(kills.values()) < KILLS and turns < _TURNS:
+        night, receipts = begun(turns)
+        turns += 1
+        _until_done(night, chance, kills)
+        faults += _ended_without_a_kill(night)
+        place = left()
+        faults += faults_in(place, receipts)
+        others += len(list(differences(applied_in(place), trial.expected)))
+    if sum(kills.values()) < KILLS:
+        faults.append(f"only {sum(kills.values())} kills in {turns} nights")
     figures = {
         "workers killed": kills["worker"],
         "drivers killed": kills["driver"],
-        "files with other proposals": len(others),
+        "nights of all files": turns,
+        "files with other proposals": others,
     }
-    if sum(kills.values()) < KILLS:
-        faults.append(f"only {sum(kills.values())} kills came before the night was done")
     return Found(figures, faults)
 
 
-def _until_done(night: list[str], chance: random.Random) -> Counter[str]:
+def _ended_without_a_kill(night: list[str]) -> list[str]:
+    for _ in range(_NIGHTS):
+        ended = measured_together([night], (0, 1, 3))
+        if set(became(ended)) == {"unchanged"}:
+            return []
+    return [f"the last of {_NIGHTS} nights without a kill opened files: {became(ended)}"]
+
+
+def _until_done(night: list[str], chance: random.Random, kills: Counter[str]) -> None:
     """Begin a night, again after each driver that is killed, until one comes to its end."""
-    kills: Counter[str] = Counter()
     driver = begin(night)
     while True:
-        if sum(kills.values()) >= KILLS:
-            driver.communicate()
-            return kills
+        enough = sum(kills.values()) >= KILLS
         try:
-            driver.communicate(timeout=chance.uniform(*_BETWEEN))
-            return kills
+            driver.communicate(timeout=None if enough else chance.uniform(*_BETWEEN))
+            return
         except subprocess.TimeoutExpired:
             pass
         if chance.random() < _DRIVERS:
