@@ -6,6 +6,7 @@ import random
 import subprocess
 from collections import Counter
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
@@ -19,8 +20,8 @@ from .trial import RECEIPTS, Found, Trial, became, command
 KILLS = 20
 # Of three kills one is of the driver; it takes all its workers with it.
 _DRIVERS = 1 / 3
-# So long goes by between two kills, in seconds: less than a driver takes to begin its workers, at
-# the least, and some ten nights at the most.
+# So long goes by between two kills, in seconds, and longer where no worker has begun yet: less than
+# a night at the least, some ten at the most.
 _BETWEEN = (0.2, 4.0)
 # Nights after the last kill: one meets a lock that a killed one's worker holds a little longer.
 _NIGHTS = 3
@@ -116,29 +117,29 @@ def _until_done(night: list[str], chance: random.Random, kills: Counter[str]) ->
             return
         except subprocess.TimeoutExpired:
             pass
+        workers = _workers_of(driver.pid)
+        if not workers:
+            continue  # none has begun yet
         if chance.random() < _DRIVERS:
             driver.kill()
             driver.communicate()
             kills["driver"] += 1
             driver = begin(night)
         else:
-            kills["worker"] += _kill_a_worker(driver.pid, chance)
+            with suppress(psutil.NoSuchProcess):
+                chance.choice(workers).kill()
+                kills["worker"] += 1
 
 
-def _kill_a_worker(driver: int, chance: random.Random) -> int:
-    """Kill one of the workers of a driver; return how many were: none, if none has begun yet."""
-    workers = []
-    for one in psutil.Process(driver).children(recursive=True):
-        try:
+def _workers_of(driver: int) -> list[psutil.Process]:
+    """Return the worker processes that a driver has, or Ray for it."""
+    found: list[psutil.Process] = []
+    family: list[psutil.Process] = []
+    with suppress(psutil.NoSuchProcess):  # it has just ended
+        family = psutil.Process(driver).children(recursive=True)
+    for one in family:
+        with suppress(psutil.NoSuchProcess):
             words = " ".join(one.cmdline())
-        except psutil.NoSuchProcess:
-            continue
-        if "ray::MapWorker" in words or "multiprocessing.spawn" in words:
-            workers.append(one)
-    if not workers:
-        return 0
-    try:
-        chance.choice(workers).kill()
-    except psutil.NoSuchProcess:
-        return 0
-    return 1
+            if "ray::MapWorker" in words or "multiprocessing.spawn" in words:
+                found.append(one)
+    return found
