@@ -72,6 +72,5 @@ def _answers_in(copy: Path) -> list[KeptAnswer]:
 
 
 def _name(address: str) -> str:
-    return (
-        hashlib.blake2b(address.encode(errors="surrogateescape"), digest_size=16).hexdigest() + "-"
-    )
+    digest = hashlib.blake2b(address.encode(errors="surrogateescape"), digest_size=16)
+    return f"{digest.hexdigest()}-"
