@@ -13,6 +13,12 @@ if TYPE_CHECKING:
     from sqlite_utils import Database
 
 MAGIC = b"SQLite format 3\x00"
+_HEADER_BYTES = 100
+# What is in the schema of each memory file and of no other, and how far a damaged file is searched
+# for it: the schema is written first.
+_OUR_INDEX = "memories_by_successor"
+_SCHEMA_WITHIN = 1_000_000
+_FROM_A_BACKUP = "Restore it from a backup."
 
 
 def is_of_another_program(path: Path) -> bool:
@@ -26,9 +32,18 @@ def is_of_another_program(path: Path) -> bool:
         return False
     # Where SQLite's file format has the application id.
     application_id = header[68:72]
-    if not header.startswith(MAGIC):
-        return True
-    return application_id == bytes(4)
+    if header.startswith(MAGIC) and application_id != bytes(4):
+        return False
+    return not _has_our_schema(path)
+
+
+def _has_our_schema(path: Path) -> bool:
+    """Whether there is a memory file's schema, behind whatever header."""
+    try:
+        with path.open("rb") as stream:
+            return f"CREATE INDEX {_OUR_INDEX} ".encode() in stream.read(_SCHEMA_WITHIN)
+    except OSError:
+        return False
 
 
 def is_database(path: Path) -> bool:
@@ -51,7 +66,7 @@ def refuse_what_is_no_database(path: Path) -> None:
         if not (path.is_file() or path.is_dir()) and path.exists():
             raise UnusableFile(f"{path} is a device or a pipe, and no file.")
         with path.open("rb") as stream:
-            start = stream.read(len(MAGIC))
+            start = stream.read(_HEADER_BYTES)
     except FileNotFoundError:
         raise UnusableFile(
             f"There is no file {path}.", f"Make one with: slowwave init {path}"
@@ -62,18 +77,28 @@ def refuse_what_is_no_database(path: Path) -> None:
         raise UnusableFile(
             f"{path} is empty.", f"Remove it, then make a memory file with: slowwave init {path}"
         )
-    if start != MAGIC:
-        raise UnusableFile(
-            f"{path} is not a memory file: it is not a SQLite database.",
-            "Give the path of a file made by 'slowwave init' or 'slowwave import', or of another "
-            "agent's memory file: see 'slowwave formats'.",
-        )
+    if start.startswith(MAGIC):
+        if len(start) < _HEADER_BYTES:
+            raise UnusableFile(f"{path} is damaged: it ends within its header.", _FROM_A_BACKUP)
+        return
+    if _has_our_schema(path):
+        raise UnusableFile(f"{path} is damaged: its header is not there.", _FROM_A_BACKUP)
+    raise UnusableFile(
+        f"{path} is not a memory file: it is not a SQLite database.",
+        "Give the path of a file made by 'slowwave init' or 'slowwave import', or of another "
+        "agent's memory file: see 'slowwave formats'.",
+    )
 
 
 def refuse_what_is_not_ours(db: Database, path: Path) -> None:
     """Refuse another program's file, a newer one, and one cut off. Raises `UnusableFile`."""
     application_id = db.conn.execute("PRAGMA application_id").fetchone()[0]
     if application_id != APPLICATION_ID:
+        if db.conn.execute("SELECT 1 FROM sqlite_master WHERE name = ?", [_OUR_INDEX]).fetchone():
+            raise UnusableFile(
+                f"{path} is damaged: its header does not say any more whose file it is.",
+                _FROM_A_BACKUP,
+            )
         raise UnusableFile(
             f"{path} is a SQLite database, but not a memory file of slowwave.",
             "Bring its memories over as JSON lines with 'slowwave import'.",
@@ -94,5 +119,5 @@ def refuse_what_is_not_ours(db: Database, path: Path) -> None:
     if not size_of(sidecar_path(path, "-wal")) and size_of(path) < pages * size:
         raise UnusableFile(
             f"{path} is damaged: {size_of(path)} of {pages * size} bytes are there.",
-            "Restore it from a backup.",
+            _FROM_A_BACKUP,
         )

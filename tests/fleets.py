@@ -113,16 +113,28 @@ _CALLS_OF_A_NIGHT = 2
 _calls = 0
 
 
-def deadly_writer(folder: Path, times: int, spared: int = 0) -> MakeWriter:
+def built_in(budget: UsageLimits, owner: BudgetOwner | None) -> Writer:
+    """Return the writer that asks no model."""
+    return BuiltInWriter()
+
+
+def deadly_writer(
+    folder: Path, times: int, spared: int = 0, writer: MakeWriter = built_in
+) -> MakeWriter:
     """Return what kills its worker so often, each time once a night is done and nothing is said.
 
-    spared: so many nights come first that go well.
+    spared: so many nights come first that go well. writer: what writes otherwise.
     """
-    return partial(_made_deadly, folder, times, spared)
+    return partial(_made_deadly, folder, times, spared, writer)
 
 
 def _made_deadly(
-    folder: Path, times: int, spared: int, budget: UsageLimits, owner: BudgetOwner | None
+    folder: Path,
+    times: int,
+    spared: int,
+    writer: MakeWriter,
+    budget: UsageLimits,
+    owner: BudgetOwner | None,
 ) -> Writer:
     global _calls
     _calls += 1
@@ -133,7 +145,7 @@ def _made_deadly(
         elif killed < times:
             (folder / f"killed-{killed}-{os.getpid()}").touch()
             os.kill(os.getpid(), signal.SIGKILL)
-    return BuiltInWriter()
+    return writer(budget, owner)
 
 
 def meddling_writer(meddle: Callable[[], None]) -> MakeWriter:

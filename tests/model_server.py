@@ -469,7 +469,8 @@ def _in(dialect: OpenAi, reply: Reply, model: str) -> Reply:
 def _serve_slowly(seconds: float, most_requests: int) -> None:
     """Answer honestly after so many seconds, until stdin is closed.
 
-    Tells where it is, a line of JSON, and in the end the first moment, the last one, and the most
+    Tells where it is, a line of JSON; for each line of stdin how many requests there were, and the
+    tokens of questions and of answers; and in the end the first moment, the last one, and the most
     requests at one time.
     """
     moments: list[float] = []
@@ -484,8 +485,10 @@ def _serve_slowly(seconds: float, most_requests: int) -> None:
     count("")  # what counts is loaded before anybody asks
     with model_server(respond, most_requests) as server:
         _tell(server.base)
-        sys.stdin.read()
-        _tell([min(moments), max(moments), server.peak])
+        for _ in sys.stdin:
+            questions, answers = zip(*server.taken, strict=True) if server.taken else ((), ())
+            _tell([len(server.asked), sum(questions), sum(answers)])
+        _tell([min(moments, default=0.0), max(moments, default=0.0), server.peak])
 
 
 def _tell(value: object) -> None:

@@ -87,3 +87,18 @@ def test_no_two_flavours_share_a_memory_or_a_fact() -> None:
     assert len({one.id for one in told}) == len(told) == 3_000
     groups = [{one.group for one in fixture.load(name).told} for name in fixture.FLAVOURS]
     assert len(set.union(*groups)) == sum(map(len, groups))
+
+
+def test_a_fleets_nights_are_compared_and_what_is_done_is_not_done_again(
+    tmp_path: Path, long_only: None
+) -> None:
+    command = [sys.executable, "-m", "benchmarks.fleet", "--files", "3", "--repeats", "1"]
+    command += ["--folder", str(tmp_path), "--only", "one worker,a bucket,uploads,money"]
+    first, second = (
+        subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=600)
+        for _ in range(2)
+    )
+    assert (first.returncode, first.stderr) == (0, "")
+    assert first.stdout.count(": as it should be.") == 5
+    assert "All is as it should be." in first.stdout
+    assert second.stdout == first.stdout

@@ -23,6 +23,7 @@ from fleets import (
     agent_file,
     all_receipts,
     applied,
+    built_in,
     deadly_writer,
     fleet_of,
     nightly,
@@ -358,6 +359,37 @@ def test_what_is_wrong_with_one_file_is_told_and_the_others_are_done(
     assert maintained(cli, fleet)["became"] == {"done": 1, "unchanged": 3, "unusable": 1}
 
 
+HEADERS: dict[str, tuple[Callable[[bytes], bytes], str]] = {
+    "overwritten": (lambda data: b"X" * 16 + data[16:], "is damaged: its header is not there"),
+    "zeros": (lambda data: bytes(100) + data[100:], "is damaged: its header is not there"),
+    "no page size": (lambda data: data[:16] + b"\xff" * 8 + data[24:], "is damaged: file is not"),
+    "nobody's": (lambda data: data[:68] + bytes(4) + data[72:], "does not say any more whose"),
+    "cut off": (lambda data: data[:50], "is damaged: it ends within its header"),
+    "nothing": (lambda data: b"", "is empty"),
+}
+
+
+@pytest.mark.parametrize("damage", HEADERS)
+def test_a_damaged_header_is_told_on_the_first_night_and_the_others_are_done(
+    damage: str, tmp_path: Path, cli: Cli
+) -> None:
+    files = fleet_of(tmp_path / "agents", 2)
+    execute(files[0], "PRAGMA wal_checkpoint(TRUNCATE)")
+    make, sentence = HEADERS[damage]
+    files[0].write_bytes(make(files[0].read_bytes()))
+    before = files[0].read_bytes()
+    ended = cli("fleet", "maintain", tmp_path / "agents", "--consolidate", "--workers", 1, "--json")
+    assert ended.code == 3
+    assert ended.json["became"] == {"done": 1, "unusable": 1}
+    (trouble,) = ended.json["troubles"]
+    assert sentence in trouble["why"]
+    assert trouble["first"] == ["agent-0.db"]
+    assert files[0].read_bytes() == before
+    alone = cli("maintain", files[0], "--consolidate")
+    assert (alone.code, sentence in alone.err) == (10, True)
+    assert files[0].read_bytes() == before
+
+
 def test_what_was_a_memory_file_and_is_none_is_said_to_be_unusable(
     tmp_path: Path, cli: Cli
 ) -> None:
@@ -405,10 +437,46 @@ def test_files_may_be_named_by_a_pattern_or_a_list(
     listed = tmp_path / "these.txt"
     listed.write_text("agents/agent-0.db\nagents/agent-9.db\n\nagents/agent-0.db\n")
     found = cli("fleet", "maintain", listed, "--consolidate", "--workers", 1, "--json")
-    assert found.json["became"] == {"done": 1, "gone": 1}
-    said = cli("fleet", "maintain", listed, "--consolidate", "--workers", 1)
-    assert said.code == 0
-    assert "Not there: agents/agent-9.db." in said.out
+    assert found.json["became"] == {"done": 1, "missing": 1}
+
+
+def test_what_a_list_names_and_is_not_there_is_told_each_night_until_it_is(
+    fleet: list[Path], cli: Cli, tmp_path: Path
+) -> None:
+    listed = tmp_path / "these.txt"
+    listed.write_text("agents/agent-0.db\nagents/agent-9.db\n")
+    command = ("fleet", "maintain", listed, "--consolidate", "--workers", 1)
+    for became in ("1 changed", "1 unchanged and not opened"):
+        said = cli(*command)
+        assert said.code == 3
+        assert f"2 files: {became}, 1 not there." in said.out
+        assert "1 file not there: the list names it, and there is no such file" in said.out
+        assert "  agents/agent-9.db" in said.out
+        assert not (tmp_path / "agents" / "agent-9.db").exists()
+    quiet = cli(*command, "--quiet")
+    assert (quiet.code, quiet.out) == (3, "")
+    assert "agents/agent-9.db: missing" in quiet.err
+    agent_file(tmp_path / "agents" / "agent-9.db", 9)
+    assert cli(*command).code == 0
+
+
+def test_a_list_of_files_of_which_none_is_there_ends_as_one_without_a_memory_file(
+    cli: Cli, tmp_path: Path
+) -> None:
+    listed = tmp_path / "these.txt"
+    listed.write_text("none.db\nneither.db\n")
+    ended = cli("fleet", "maintain", listed, "--consolidate", "--workers", 1)
+    assert ended.code == 10
+    assert "There is no memory file in" in ended.err
+    assert "  neither.db" in ended.out
+    assert cli("fleet", "report", tmp_path / RECEIPTS).code == 0
+
+
+def test_a_file_that_goes_after_it_was_listed_is_no_trouble(fleet: list[Path]) -> None:
+    worker = Worker(orders(folder_of(fleet), built_in))
+    fleet[0].unlink()
+    receipt = worker.night(Item("agent-0.db", None))
+    assert (receipt.became, receipt.is_well) == ("gone", True)
 
 
 @pytest.mark.parametrize("source", ["agents", "agents/*.db", "these.txt"])
@@ -512,8 +580,9 @@ def test_receipts_that_cannot_be_read_are_said_and_found_out_again(
     (part,) = receipts.glob("*/part-*.parquet")
     part.write_bytes(part.read_bytes()[:100])
     ended = cli("fleet", "report", receipts)
-    assert ended.code == 1
+    assert (ended.code, ended.out) == (10, "")
     assert part.name in ended.err
+    assert "Traceback" not in ended.err
     ended = cli("fleet", "maintain", folder_of(fleet), "--consolidate", "--workers", 1, "--json")
     assert ended.code == 0
     assert ended.json["became"] == {"done": 4}
@@ -524,7 +593,7 @@ def test_receipts_that_cannot_be_read_are_said_and_found_out_again(
 def test_a_report_of_no_receipts_says_so(tmp_path: Path, cli: Cli) -> None:
     for place in (tmp_path, tmp_path / "none"):
         ended = cli("fleet", "report", place)
-        assert ended.code == 1
+        assert ended.code == 10
         assert "There are no receipts" in ended.err
 
 

@@ -3,23 +3,41 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 
 import pytest
 from bucket import Bucket, running
 from figures import Figures
-from fleets import agent_file, all_receipts, applied, fleet_of, meddling_writer, nightly, runs_of
+from fleets import (
+    agent_file,
+    all_receipts,
+    applied,
+    deadly_writer,
+    fleet_of,
+    meddling_writer,
+    nightly,
+    runs_of,
+)
 from model_server import model_server
 from nights import fill, rows, told
 from test_cli import Cli, cli
 from test_model_writer import near_pairs
 
 from slowwave.cli.commands.fleet_worker import writer_of
+from slowwave.consolidation.fleet.working_folders import (
+    COPY,
+    answers_left,
+    working_folder,
+    working_root,
+)
 from slowwave.consolidation.model.portions import BudgetOwner
 from slowwave.consolidation.model.usage_limits import UsageLimits
 from slowwave.consolidation.writing.writer import Writer
+from slowwave.store.fleet import object_store
 
 __all__ = ["cli"]  # a fixture of test_cli, asked for by name
 
@@ -167,11 +185,67 @@ def test_a_question_is_paid_once_though_the_object_is_put_meanwhile(
     assert (receipt.tries, receipt.calls) == (2, len(asked))
 
 
+def test_a_question_is_paid_once_though_the_worker_is_killed_before_the_object_is_put(
+    bucket: Bucket, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    there = tmp_path / "temporary"
+    there.mkdir()
+    monkeypatch.setenv("TMPDIR", str(there))
+    path = agent_file(tmp_path / "agent.db")
+    fill(path, near_pairs(2))
+    bucket.put("agent.db", path)
+    (tmp_path / "driver").write_text(str(os.getpid()))
+    with model_server() as server:
+        asking = partial(writer_of, "openai/gpt-4o-mini", server.base, None, 1)
+        totals = nightly(bucket.address, deadly_writer(tmp_path, 1, writer=asking), workers=2)
+        asked = [json.dumps(one.messages) for one in server.asked]
+    assert len(list(tmp_path.glob("killed-*"))) == 1
+    assert totals.became == {"done": 1}
+    assert len(asked) == len(set(asked)) > 0
+    # The copy of a file whose process is gone does not stay behind.
+    (root,) = there.glob("slowwave-fleet-*")
+    assert (list(root.iterdir()), root.stat().st_mode & 0o777) == ([], 0o700)
+
+
+def test_a_copy_whose_night_goes_on_is_left_alone(
+    bucket: Bucket, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    root = working_root()
+    with working_folder(root, f"{bucket.address}/agent.db") as folder:
+        agent_file(folder / COPY)
+        assert answers_left(root, f"{bucket.address}/agent.db") == []
+        assert (folder / COPY).exists()
+    assert list(root.iterdir()) == []
+
+
+def test_a_folder_for_copies_that_others_can_read_is_refused(
+    bucket: Bucket, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cli: Cli
+) -> None:
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    bucket.put("agent.db", agent_file(tmp_path / "agent.db"))
+    working_root().chmod(0o755)
+    found = maintain(cli, bucket)
+    assert found["became"] == {"failed": 1}
+    assert "this user alone can read" in str(found["troubles"])
+    assert bucket.asked("GET") == []
+
+
 def test_a_bucket_that_is_not_there_ends_with_a_sentence(bucket: Bucket, cli: Cli) -> None:
     ended = cli("fleet", "maintain", "s3://no-such-bucket/x", "--consolidate", "--workers", 1)
     assert ended.code == 1
     assert "cannot be reached" in ended.err
     assert "Traceback" not in ended.err
+
+
+def test_an_endpoint_without_tls_is_said_to_need_leave(
+    bucket: Bucket, cli: Cli, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("AWS_ALLOW_HTTP")
+    object_store._store.cache_clear()
+    ended = cli("fleet", "maintain", bucket.address, "--consolidate", "--workers", 1)
+    assert ended.code == 1
+    assert "set AWS_ALLOW_HTTP=true" in ended.err
 
 
 def test_a_pattern_chooses_among_objects(bucket: Bucket, tmp_path: Path, cli: Cli) -> None:

@@ -9,20 +9,16 @@ them, and alone, through litellm and nothing else. What litellm itself takes is 
 
 from __future__ import annotations
 
-import json
-import subprocess
 import sys
 import tempfile
 import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import IO, cast
 
-from benchmarks.quality.bench import ROOT
+from benchmarks.scripted_model import ScriptedModel, scripted_model
 from fixtures.night import FLAVOURS, load
 from slowwave.consolidation.model.calls import Endpoint, open_model
 from slowwave.consolidation.model.dialogue import WindowDialogue
@@ -59,15 +55,6 @@ _NOW = datetime(2026, 3, 10, 3, 0, tzinfo=UTC)
 _WAYS = ("{}", "User said that {}", "Note: {}")
 
 
-@dataclass
-class _Seen:
-    """What the server saw, once it has ended."""
-
-    base: str
-    seconds: float = 0.0
-    most: int = 0
-
-
 @dataclass(frozen=True)
 class _Stage:
     """A night's last stage, from the plan to the last proposal that was applied."""
@@ -89,9 +76,9 @@ def measure(
     memories = _memories(proposals)
     vectors = embedder.encode([one.content for one in memories])
     view = TenantView("default", tuple(memories), vectors, {}, (), {}, ())
-    with _server(seconds, proposals) as alone:
+    with scripted_model(seconds, 2 * proposals) as alone:
         _ask_alone(_endpoint(alone), view, concurrency)
-    with _server(seconds, proposals) as beside:
+    with scripted_model(seconds, 2 * proposals) as beside:
         stage = _night(_endpoint(beside), view, concurrency, embedder)
     return {
         "proposals": proposals,
@@ -184,27 +171,8 @@ def _windows(view: TenantView) -> Iterator[Window]:
         )
 
 
-def _endpoint(server: _Seen) -> Endpoint:
+def _endpoint(server: ScriptedModel) -> Endpoint:
     return Endpoint("openai/scripted", server.base)
-
-
-@contextmanager
-def _server(seconds: float, proposals: int) -> Iterator[_Seen]:
-    """Run the server of the tests, which answers each question truly and after so long."""
-    # A draft that is turned down is asked for once more.
-    command = [sys.executable, str(ROOT / "tests" / "model_server.py")]
-    command += [str(seconds), str(2 * proposals)]
-    pipe = subprocess.PIPE
-    with (
-        subprocess.Popen(command, stdin=pipe, stdout=pipe, text=True) as process,  # noqa: S603 - our own
-        cast("IO[str]", process.stdin) as ending,
-        cast("IO[str]", process.stdout) as told,
-    ):
-        seen = _Seen(json.loads(told.readline()))
-        yield seen
-        ending.close()
-        first, last, seen.most = json.loads(told.readline())
-        seen.seconds = last - first
 
 
 def main(arguments: Sequence[str]) -> None:

@@ -30,8 +30,9 @@ _WORDS = {
     "unchanged": "unchanged and not opened",
     "planned": "with something to do",
     "foreign": "no memory files",
-    "gone": "not there",
+    "gone": "gone meanwhile",
     "interrupted": "interrupted",
+    "missing": "not there",
     "partial": "partly done",
     "stale": "stale",
     "held": "held by another run",
@@ -80,10 +81,6 @@ def _lines(totals: Totals, named: str, shards: Sequence[ShardState]) -> Iterator
     yield from (f"Shard {one.shard}: {one.state}." for one in shards if one.state != "complete")
     if totals.memory_files:
         yield from _sums(totals)
-    if totals.gone:
-        more = totals.became["gone"] - len(totals.gone)
-        rest = f" and {more:,} more" if more else ""
-        yield f"Not there: {', '.join(totals.gone)}{rest}."
     yield from _troubles(totals)
     if totals.longest:
         yield ""

@@ -14,7 +14,7 @@ from slowwave.consolidation.vectors.embedder import SentenceEmbedder
 from slowwave.store.fleet.archive import Archive, ReceiptWriter, Shard
 from slowwave.store.fleet.object_store import Listed
 from slowwave.store.fleet.receipt import Known, Receipt, unchanged
-from slowwave.store.fleet.sources import FileSource
+from slowwave.store.fleet.sources import NOT_THERE, FileSource
 from slowwave.store.records import timestamp
 
 from .fleet_job import Engine, FleetJob, Item
@@ -53,7 +53,9 @@ class Fleet:
             basis = self._basis(began)
             for one in listed:
                 seen = known.get(one.key)
-                if seen is not None and seen.stands(one.version, basis, timestamp(began)):
+                if one.version == NOT_THERE:
+                    totals.add(written.add(_missing(one.key, seen, timestamp(began))))
+                elif seen is not None and seen.stands(one.version, basis, timestamp(began)):
                     totals.add(written.add(unchanged(one.key, seen, timestamp(began))))
                 else:
                     due.append(_item(one, seen))
@@ -76,6 +78,11 @@ class Fleet:
         embedder = SentenceEmbedder(job.embedder)
         surveyor = Surveyor(NightInputs(Path(), job.options, embedder, writer, now, Progress()))
         return surveyor.idle_marks().key
+
+
+def _missing(key: str, known: Known | None, at: str) -> Receipt:
+    why = "the list names it, and there is no such file"
+    return Receipt(key, "missing", why, last_run=known and known.last_run, tries=0, at=at)
 
 
 def _item(listed: Listed, known: Known | None) -> Item:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from slowwave.store.errors import NotFound
+from slowwave.store.errors import UnusableFile
 from slowwave.store.fleet.archive import Archive, ShardNight
 
 from .totals import Totals
@@ -22,11 +22,11 @@ class ShardState(NamedTuple):
 def last_night(archive: Archive) -> tuple[Totals, list[ShardState]]:
     """Return the sums over the latest night of each shard, and what there is of the shards.
 
-    Raises `StoreError`, and `NotFound` if there are no receipts.
+    Raises `StoreError`; `UnusableFile` if there are no receipts, or damaged ones.
     """
     nights = archive.nights()
     if not nights:
-        raise NotFound(
+        raise UnusableFile(
             f"There are no receipts in {archive.place}.",
             "Name the folder that 'slowwave fleet maintain' wrote them to.",
         )

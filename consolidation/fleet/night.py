@@ -31,6 +31,7 @@ from slowwave.store.fleet.disk import refuse_shared_log, version_of
 from slowwave.store.fleet.object_store import Gone
 from slowwave.store.fleet.receipt import Became, Receipt
 from slowwave.store.records import timestamp
+from slowwave.store.sidecar import size_of
 from slowwave.store.validate import is_of_another_program
 
 from .fleet_job import FleetJob, Item
@@ -96,7 +97,8 @@ class Worker:
     def _in_place(self, item: Item, path: Path, now: datetime, options: CycleOptions) -> Receipt:
         if not path.exists():
             return _gone(item)
-        if is_of_another_program(path):
+        # Of an empty one the night says that it is.
+        if size_of(path) and is_of_another_program(path):
             if item.last_run is not None:
                 said = "a run was made in it before, and it is no memory file any more"
                 return Receipt(item.key, "unusable", said, last_run=item.last_run)

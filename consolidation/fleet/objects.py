@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
 from slowwave.consolidation.proposals import Usage
@@ -19,6 +18,7 @@ from slowwave.store.records import timestamp
 
 from .fleet_job import FleetJob, Item
 from .receipt_from_file import fleet_runs
+from .working_folders import COPY, answers_left, working_folder, working_root
 
 if TYPE_CHECKING:
     from .night import Worker
@@ -30,15 +30,20 @@ TRIES = 3
 def night_of_object(worker: Worker, job: FleetJob, item: Item, now: datetime) -> Receipt:
     """Do the night of an object, again where another has put it meanwhile.
 
-    What a model answered is carried over to the next try: nothing is paid for twice. An object
-    whose night changed nothing is not put.
+    What a model answered is carried over to the next try, and from a night that was killed on this
+    machine: nothing is paid for twice. An object whose night changed nothing is not put.
     """
     objects = Objects(job.base)
-    answers: list[KeptAnswer] = []
+    address = f"{job.base}/{item.key}"
+    try:
+        root = working_root()
+    except StoreError as error:
+        return _failed(item, error, 0)
+    answers: list[KeptAnswer] = [] if job.dry_run else answers_left(root, address)
     wasted = Usage()
     for tried in range(1, TRIES + 1):
-        with TemporaryDirectory(prefix="slowwave-") as folder:
-            path = Path(folder) / "memory.db"
+        with working_folder(root, address) as folder:
+            path = folder / COPY
             try:
                 version = objects.fetch(item.key, path)
             except StoreError as error:
@@ -65,9 +70,14 @@ def night_of_object(worker: Worker, job: FleetJob, item: Item, now: datetime) ->
 
 
 def _carry_over(path: Path, answers: Sequence[KeptAnswer], now: datetime) -> None:
-    if answers:
+    """Put answers into a file; into none that cannot be written, which the night says."""
+    if not answers:
+        return
+    try:
         with open_writing(path) as file:
             keep_answers(file, answers, timestamp(now))
+    except StoreError:
+        return
 
 
 def _runs(path: Path) -> set[str]:

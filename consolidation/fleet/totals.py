@@ -10,6 +10,7 @@ from typing import TypeVar
 from slowwave.store.fleet.receipt import Became, Receipt
 
 _Ranked = TypeVar("_Ranked", tuple[float, str], tuple[int, str])
+_NOT_THERE: tuple[Became, ...] = ("gone", "missing")
 # How many files each list names.
 MOST_NAMED = 10
 
@@ -48,8 +49,6 @@ class Totals:
     unreadable: list[str] = field(default_factory=list)
     # (what became of them, why) to how many, and the first of them by name.
     troubles: dict[tuple[Became, str], tuple[int, list[str]]] = field(default_factory=dict)
-    # The first of those that are not there.
-    gone: list[str] = field(default_factory=list)
     _longest: list[tuple[float, str]] = field(default_factory=list)
     _largest: list[tuple[int, str]] = field(default_factory=list)
 
@@ -62,9 +61,7 @@ class Totals:
             why = (receipt.became, receipt.why or "no reason is known")
             count, keys = self.troubles.get(why, (0, []))
             self.troubles[why] = count + 1, [*keys, receipt.key][:MOST_NAMED]
-        if receipt.became == "gone":
-            self.gone = [*self.gone, receipt.key][:MOST_NAMED]
-        if receipt.became not in ("unchanged", "gone"):
+        if receipt.became not in ("unchanged", *_NOT_THERE):
             _keep(self._longest, (receipt.seconds, receipt.key))
         _keep(self._largest, (receipt.tokens_after or 0, receipt.key))
 
@@ -81,7 +78,7 @@ class Totals:
     @property
     def memory_files(self) -> int:
         """How many of the files are there, and are not another program's."""
-        return self.files - self.became["gone"] - self.became["foreign"]
+        return self.files - self.became["foreign"] - sum(self.became[one] for one in _NOT_THERE)
 
     @property
     def in_trouble(self) -> int:

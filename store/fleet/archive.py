@@ -17,7 +17,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from slowwave.store.errors import StoreError
+from slowwave.store.errors import StoreError, UnusableFile
 from slowwave.store.records import json_text, timestamp
 
 from .object_store import Gone, Objects, is_bucket, missing
@@ -150,7 +150,7 @@ class Archive:
             return parquet.read_table(io.BytesIO(data), columns=names).select(names)
         except (pyarrow.ArrowException, KeyError, ValueError, OSError, Gone) as error:
             why = str(error).rstrip(". ") or "it is gone"
-            raise StoreError(
+            raise UnusableFile(
                 f"The receipts {self.place}/{key} cannot be read: {why}.",
                 "What they said is found out again by a night without that file.",
             ) from error

@@ -6,6 +6,7 @@ The credentials of a bucket are found as its own tools find them (`AWS_...`, `GO
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cache
@@ -115,10 +116,15 @@ class Objects:
         except (exceptions.PreconditionError, exceptions.AlreadyExistsError) as error:
             raise Changed(where) from error
         except (exceptions.BaseError, OSError, ValueError) as error:
-            raise StoreError(
-                f"{where} cannot be reached: {_first_line(error)}",
-                "Are its name, the credentials and the region as they should be?",
-            ) from error
+            raise StoreError(f"{where} cannot be reached: {_first_line(error)}", _hint()) from error
+
+
+def _hint() -> str:
+    """Return what to look at; obstore itself says nothing of an endpoint without TLS."""
+    endpoint = os.environ.get("AWS_ENDPOINT_URL", "")
+    if endpoint.startswith("http://") and "AWS_ALLOW_HTTP" not in os.environ:
+        return f"{endpoint} has no TLS: set AWS_ALLOW_HTTP=true if it is to be used all the same."
+    return "Are its name, the credentials and the region as they should be?"
 
 
 def missing(package: str) -> StoreError:

@@ -16,6 +16,7 @@ from typing import Literal, NamedTuple
 # foreign      a file that is no memory file of slowwave's
 # refused      it is not safe, or not possible, to work on it where it lies
 # gone         it was there when the files were listed
+# missing      a list names it, and it is not there
 # interrupted  somebody ended the night
 # failed, unusable, lost, defect: with the reason; lost: its worker ended without a word
 Became = Literal[
@@ -29,6 +30,7 @@ Became = Literal[
     "foreign",
     "refused",
     "gone",
+    "missing",
     "interrupted",
     "failed",
     "unusable",

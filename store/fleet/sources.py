@@ -25,8 +25,8 @@ _MIRROR = ".slowwave.db"
 # Where receipts lie, if nobody says where. Hidden folders are not looked into.
 RECEIPTS = ".slowwave-receipts"
 _WILD = re.compile(r"[*?[]")
-# A missing one of a list is told of when its turn comes.
-_NOT_THERE = "missing"
+# The version of a file that a list names and that is not there.
+NOT_THERE = "missing"
 
 
 @dataclass(frozen=True)
@@ -158,9 +158,11 @@ def _before_wild(named: str) -> Path:
 
 def _listed(named: str, base: Path, lines: list[str]) -> FileSource:
     keys = list(dict.fromkeys(line.strip() for line in lines if line.strip()))
-    return FileSource(
-        named, str(base), False, True, lambda: _each_once((one, base / one) for one in keys)
-    )
+
+    def listing() -> Iterator[Listed]:
+        return _each_once(((one, base / one) for one in keys), with_missing=True)
+
+    return FileSource(named, str(base), False, True, listing)
 
 
 def _lines_of(path: Path) -> list[str]:
@@ -172,8 +174,11 @@ def _lines_of(path: Path) -> list[str]:
         ) from error
 
 
-def _each_once(found: Iterable[tuple[str, Path]]) -> Iterator[Listed]:
-    """List each file by the first of its names: by two, workers would meet at its lock."""
+def _each_once(found: Iterable[tuple[str, Path]], with_missing: bool = False) -> Iterator[Listed]:
+    """List each file by the first of its names: by two, workers would meet at its lock.
+
+    with_missing: also what is not there; else that has just been taken away.
+    """
     seen: set[tuple[int, int]] = set()
     for key, path in found:
         try:
@@ -182,7 +187,8 @@ def _each_once(found: Iterable[tuple[str, Path]]) -> Iterator[Listed]:
                 seen.add(which)
                 yield Listed(key, version_of(path))
         except OSError:
-            yield Listed(key, _NOT_THERE)
+            if with_missing:
+                yield Listed(key, NOT_THERE)
 
 
 def _is_named_so(name: str) -> bool:

@@ -1,0 +1,88 @@
+"""A bucket on loopback: moto's S3 server in a process of its own, and what was asked of it."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from threading import Thread
+from typing import IO, cast
+from urllib.request import Request, urlopen
+
+from slowwave.store.fleet.object_store import Objects
+
+# As werkzeug, the server beneath moto, logs a request, and where it says that it runs.
+_REQUEST = re.compile(r'"(?:\x1b\[[0-9;]*m)?(GET|PUT) /[^/ ]+/([^ ?"]+\.db)[ ?]')
+_RUNNING = re.compile(r"Running on (http://127\.0\.0\.1:\d+)")
+
+
+class Bucket:
+    """An empty bucket, as long as its server runs."""
+
+    def __init__(self, name: str, log: IO[str]) -> None:
+        """Wait until the server runs, and make the bucket."""
+        self.address = f"s3://{name}"
+        self.receipts = f"{self.address}/.slowwave-receipts"
+        self.requests: Counter[tuple[str, str]] = Counter()
+        # Told of each GET of a memory file, in the thread that reads the server's log.
+        self.on_get: Callable[[str], None] | None = None
+        self._log = log
+        address = next(found[1] for line in log if (found := _RUNNING.search(line)))
+        os.environ |= {
+            "AWS_ENDPOINT_URL": address,
+            "AWS_ALLOW_HTTP": "true",
+            "AWS_ACCESS_KEY_ID": "test",
+            "AWS_SECRET_ACCESS_KEY": "test",
+            "AWS_REGION": "us-east-1",
+        }
+        urlopen(Request(f"{address}/{name}", method="PUT")).close()  # noqa: S310 - on loopback
+        self.objects = Objects(self.address)
+        self._reader = Thread(target=self._read, daemon=True)
+        self._reader.start()
+
+    def fill(self, paths: list[Path]) -> None:
+        """Put files there."""
+        for path in paths:
+            self.objects.write(path.name, path.read_bytes())
+
+    def copied_to(self, folder: Path, names: list[str]) -> Path:
+        """Get files from there."""
+        folder.mkdir(exist_ok=True)
+        for name in names:
+            (folder / name).write_bytes(self.objects.read(name))
+        return folder
+
+    def count(self, method: str) -> int:
+        """Return how many requests of a method there were for memory files."""
+        return sum(count for (how, _), count in self.requests.items() if how == method)
+
+    def _read(self) -> None:
+        for line in self._log:
+            if (found := _REQUEST.search(line)) is not None:
+                method, key = found[1], found[2]
+                self.requests[method, key] += 1
+                if method == "GET" and self.on_get is not None:
+                    self.on_get(key)
+
+
+@contextmanager
+def bucket(name: str) -> Iterator[Bucket]:
+    """Run a server with an empty bucket.
+
+    name: another one for each server of a process, which keeps what it has learnt of a bucket.
+    """
+    with subprocess.Popen(
+        [sys.executable, "-u", "-m", "moto.server", "-H", "127.0.0.1", "-p", "0"],
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as server:
+        try:
+            yield Bucket(name, cast("IO[str]", server.stderr))
+        finally:
+            server.terminate()

@@ -1,0 +1,92 @@
+"""The files of a fleet, made once and copied for each way; what their nights left in them."""
+
+from __future__ import annotations
+
+import shutil
+import sqlite3
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import closing
+from datetime import UTC, datetime
+from pathlib import Path
+
+from fixtures.night import FLAVOURS, lines, load
+from slowwave.store.check import check_file
+from slowwave.store.exchange import import_lines
+from slowwave.store.file import create_file, open_reading, open_writing
+from slowwave.store.fleet.archive import Archive
+
+_NOW = datetime(2026, 3, 10, 3, 0, tzinfo=UTC)
+# The keys of the proposals that were applied, by the file's name.
+Applied = dict[str, list[str]]
+
+
+def make_files(folder: Path, count: int, memories: int) -> None:
+    """Make files of so many memories of the three nights each; their texts repeat after 62."""
+    made = folder.with_suffix(".new")
+    shutil.rmtree(made, ignore_errors=True)
+    made.mkdir(parents=True)
+    rows = [line.encode() for flavour in FLAVOURS for line in lines(load(flavour))]
+    for number in range(count):
+        path = made / f"agent-{number:06d}.db"
+        create_file(path)
+        some = [rows[(number * memories + at) % len(rows)] for at in range(memories)]
+        with open_writing(path) as file:
+            import_lines(file, some, _NOW)
+    made.rename(folder)
+
+
+def fresh_copy(files: Path, place: Path) -> Path:
+    """Copy the files as they were made, over what another try has left there."""
+    shutil.rmtree(place, ignore_errors=True)
+    return Path(shutil.copytree(files, place))
+
+
+def paths_in(folder: Path) -> list[Path]:
+    """Return the memory files of a folder."""
+    return sorted(folder.glob("*.db"))
+
+
+def applied_in(folder: Path) -> Applied:
+    """Return the proposals that were applied in each file, each as often as it was."""
+    sql = "SELECT key FROM proposals WHERE state = 'applied' ORDER BY key"
+    return {path.name: _column(path, sql) for path in paths_in(folder)}
+
+
+def faults_in(folder: Path, receipts: str) -> Iterator[str]:
+    """Yield what a night left wrong: damage, something done twice, a run that no receipt tells."""
+    told = _told(receipts)
+    for path in paths_in(folder):
+        with open_reading(path) as file:
+            yield from (
+                f"{path.name}: {one.name}: {one.detail}" for one in check_file(file).problems
+            )
+        counts = Counter(_column(path, "SELECT key FROM proposals WHERE state = 'applied'"))
+        twice = sum(count > 1 for count in counts.values())
+        if twice:
+            yield f"{path.name}: {twice} proposals were applied twice"
+        runs = _column(path, "SELECT id FROM runs ORDER BY id")
+        if sorted(told.get(path.name, [])) != runs:
+            yield f"{path.name} has other runs than its receipts tell"
+
+
+def differences(applied: Applied, expected: Applied) -> Iterator[str]:
+    """Yield the files in which other proposals were applied."""
+    for name in sorted(applied.keys() | expected.keys()):
+        if applied.get(name) != expected.get(name):
+            yield f"{name}: other proposals were applied than by one file's night after the other"
+
+
+def _told(receipts: str) -> dict[str, list[str]]:
+    """Return the runs that the receipts of all nights tell of each file."""
+    archive = Archive(receipts)
+    told: dict[str, list[str]] = {}
+    for night in archive.nights():
+        for one in archive.receipts(night):
+            told.setdefault(one.key, []).extend(one.runs)
+    return told
+
+
+def _column(path: Path, sql: str) -> list[str]:
+    with closing(sqlite3.connect(path)) as db:
+        return [row[0] for row in db.execute(sql)]
