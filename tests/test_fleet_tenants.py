@@ -10,6 +10,7 @@ from test_cli import Cli, cli
 
 from slowwave.store.fleet.archive import Archive
 from slowwave.store.fleet.receipt import Receipt
+from slowwave.store.postgres.langgraph import PostgresStore
 from slowwave.store.postgres.leases import Lease
 from slowwave.store.postgres.url import DatabaseUrl
 
@@ -84,7 +85,7 @@ def test_a_tenant_that_another_night_has_leased_is_held_and_the_others_go_on(
     database: Database, cli: Cli, tmp_path: Path
 ) -> None:
     url = filled(database).url
-    with Lease(DatabaseUrl.parse(database.of(TENANTS[0]))).held():
+    with Lease(DatabaseUrl.parse(database.of(TENANTS[0])), PostgresStore()).held():
         ended = cli(*NIGHT, url, "--receipts", tmp_path)
     assert ended.code == 3
     told = receipts(tmp_path)

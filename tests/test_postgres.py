@@ -25,6 +25,7 @@ from test_cli import Cli, cli
 
 from slowwave.consolidation.vectors.embedder import SentenceEmbedder
 from slowwave.store.errors import FileHeld, StoreError
+from slowwave.store.postgres.langgraph import PostgresStore
 from slowwave.store.postgres.leases import Lease
 from slowwave.store.postgres.mirror import TenantMirror
 from slowwave.store.postgres.url import DatabaseUrl
@@ -193,7 +194,10 @@ def test_a_proposal_whose_source_was_changed_before_the_end_is_stale(
     database: Database, embedder: SentenceEmbedder
 ) -> None:
     database.tell(RAVI, *of_one_thing())
-    mirror, now = TenantMirror.of(DatabaseUrl.parse(database.of(RAVI))), datetime.now(UTC)
+    mirror, now = (
+        TenantMirror.of(DatabaseUrl.parse(database.of(RAVI)), PostgresStore()),
+        datetime.now(UTC),
+    )
     with mirror.held(now):
         a_night(mirror.state, embedder)
         database.put(RAVI, "m5", {"content": "Oksana is on leave."})
@@ -206,7 +210,7 @@ def test_of_two_nights_at_once_one_is_told_that_the_tenant_is_leased(
     filled: Database, cli: Cli
 ) -> None:
     before = filled.store()
-    with Lease(DatabaseUrl.parse(filled.of(RAVI))).held():
+    with Lease(DatabaseUrl.parse(filled.of(RAVI)), PostgresStore()).held():
         ended = cli(*NIGHT, filled.of(RAVI))
         assert ended.code == 11
         assert "has leased" in json.loads(ended.err)["error"]
@@ -216,7 +220,7 @@ def test_of_two_nights_at_once_one_is_told_that_the_tenant_is_leased(
 
 
 def test_no_row_is_locked_while_a_night_runs(filled: Database) -> None:
-    mirror = TenantMirror.of(DatabaseUrl.parse(filled.of(RAVI)))
+    mirror = TenantMirror.of(DatabaseUrl.parse(filled.of(RAVI)), PostgresStore())
     with mirror.held(datetime.now(UTC)), closing(psycopg.connect(filled.url)) as agent:
         agent.execute("SET lock_timeout = '10ms'")
         agent.execute("SELECT 1 FROM store FOR UPDATE")
@@ -230,7 +234,10 @@ LEASED = "UPDATE slowwave_mirrors SET lease_owner = 'another', leased_until = no
 def test_a_lease_that_ran_out_is_taken_over_and_what_it_was_for_is_not_written(
     filled: Database, cli: Cli, embedder: SentenceEmbedder
 ) -> None:
-    mirror, now = TenantMirror.of(DatabaseUrl.parse(filled.of(RAVI))), datetime.now(UTC)
+    mirror, now = (
+        TenantMirror.of(DatabaseUrl.parse(filled.of(RAVI)), PostgresStore()),
+        datetime.now(UTC),
+    )
     before = filled.store()
     with mirror.held(now):
         a_night(mirror.state, embedder)
@@ -246,7 +253,7 @@ def test_a_lease_is_renewed_as_long_as_the_night_goes_on(
     filled: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("slowwave.store.postgres.leases.LEASE_S", 0.6)
-    ours, other = (Lease(DatabaseUrl.parse(filled.of(RAVI))) for _ in "12")
+    ours, other = (Lease(DatabaseUrl.parse(filled.of(RAVI)), PostgresStore()) for _ in "12")
     with ours.held():
         (began,) = filled.rows("SELECT leased_until FROM slowwave_mirrors")
         while filled.rows("SELECT leased_until FROM slowwave_mirrors") == [began]:
@@ -551,7 +558,10 @@ def test_a_url_where_no_database_is_taken_is_refused_and_its_password_not_shown(
 def test_a_connection_that_is_lost_at_the_end_leaves_rows_and_mirror_as_they_were(
     filled: Database, embedder: SentenceEmbedder
 ) -> None:
-    mirror, now = TenantMirror.of(DatabaseUrl.parse(filled.of(RAVI))), datetime.now(UTC)
+    mirror, now = (
+        TenantMirror.of(DatabaseUrl.parse(filled.of(RAVI)), PostgresStore()),
+        datetime.now(UTC),
+    )
     before = filled.store()
     ending = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE pid <> pg_backend_pid()"
     # It waits for a row that another holds, and is ended there.

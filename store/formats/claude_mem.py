@@ -17,8 +17,9 @@ from typing import Any, ClassVar
 from slowwave.store.records import timestamp
 
 from .base import Image, Record, Unreadable
+from .database import TriedSchema
 from .rows import Leaving
-from .sqlite_file import Schema, SqliteFormat
+from .sqlite_file import SqliteFormat
 
 
 class ClaudeMem(SqliteFormat):
@@ -33,7 +34,8 @@ class ClaudeMem(SqliteFormat):
             {"memory_session_id", "project", "title", "facts", "narrative", "created_at_epoch"}
         )
     }
-    schema = Schema("SELECT max(version) FROM schema_versions", 52, "13.25.3")
+    schema_query = "SELECT max(version) FROM schema_versions"
+    schema = TriedSchema(52, "13.25.3")
 
     def why_no_texts(self, path: Path) -> str | None:
         """Say nothing: a dry run may show what a file of our own would make of it."""

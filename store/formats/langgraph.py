@@ -16,6 +16,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import ClassVar
 
 from .base import Image, New, Record, Unreadable
+from .database import TriedSchema
 from .langmem import (
     ARCHIVE,
     OURS,
@@ -31,7 +32,7 @@ from .langmem import (
 )
 from .lent_model import LONGEST_SAMPLE, SAMPLES_AT_EITHER_END
 from .rows import Leaving
-from .sqlite_file import Schema, SqliteFormat
+from .sqlite_file import SqliteFormat
 
 _COLUMNS = "prefix, key, CAST(value AS text), created_at, updated_at"
 _VECTOR_COLUMNS = "prefix, key, field_name, embedding, created_at, updated_at"
@@ -46,7 +47,8 @@ class LangGraph(SqliteFormat):
     tables: ClassVar[Mapping[str, frozenset[str]]] = {
         "store": frozenset({"prefix", "key", "value", "created_at", "updated_at"})
     }
-    schema = Schema("SELECT max(v) FROM store_migrations", 4, "3.1.2")
+    schema_query = "SELECT max(v) FROM store_migrations"
+    schema = TriedSchema(4, "3.1.2")
 
     def read(self, db: sqlite3.Connection) -> Iterator[Record]:
         """Yield the values that are memories, and do not end by themselves."""

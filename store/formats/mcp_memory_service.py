@@ -20,9 +20,10 @@ from typing import Any, ClassVar
 from slowwave.store.records import timestamp
 
 from .base import Image, New, Record, Unreadable
+from .database import TriedSchema
 from .lent_model import LONGEST_SAMPLE, SAMPLES_AT_EITHER_END
 from .rows import Leaving
-from .sqlite_file import Schema, SqliteFormat
+from .sqlite_file import SqliteFormat
 from .vec0 import Vec0Table, vec0_table
 
 # Tags by which its own consolidation leaves a memory alone.
@@ -45,7 +46,8 @@ class McpMemoryService(SqliteFormat):
             {"content_hash", "content", "tags", "created_at", "deleted_at", "superseded_by"}
         )
     }
-    schema = Schema("SELECT max(version) FROM migration_registry", 19, "12.2.0")
+    schema_query = "SELECT max(version) FROM migration_registry"
+    schema = TriedSchema(19, "12.2.0")
 
     def read(self, db: sqlite3.Connection) -> Iterator[Record]:
         """Yield what a search would find."""

@@ -1,8 +1,7 @@
 """Formats whose files are SQLite databases: rows leave by what the package itself has for that.
 
 Rows of its agent's own are only hidden and brought back. A text is added where it needs no vector,
-or where the model that the caller lends made the vectors of the file: no file says reliably which
-model that was, so some of its texts are computed again and compared.
+or where the model that the caller lends made the vectors of the file.
 """
 
 from __future__ import annotations
@@ -11,25 +10,15 @@ import sqlite3
 from abc import abstractmethod
 from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
 from slowwave.store.connection import explained, patiently
 from slowwave.store.validate import is_database
 
-from .base import (
-    Change,
-    ChangedMeanwhile,
-    Format,
-    Image,
-    New,
-    OpenFile,
-    Record,
-    Unreadable,
-    Written,
-)
-from .rows import Leaving, Rows, changed, refuse_other_vectors
+from .base import Change, ChangedMeanwhile, Image, New, Record, Unreadable, Written
+from .database import DatabaseFormat, OpenDatabase
+from .rows import Leaving, changed, refuse_other_vectors
 
 if TYPE_CHECKING:
     from .lent_model import LentModel
@@ -38,24 +27,13 @@ if TYPE_CHECKING:
 _SECONDS = 0.2
 
 
-@dataclass(frozen=True)
-class Schema:
-    """The newest schema of a package's that was tried."""
+class SqliteFormat(DatabaseFormat):
+    """A SQLite database that its agent has open all the while."""
 
-    # Gives the number of a file's schema.
-    query: str
-    newest: int
-    version: str
-
-
-class SqliteFormat(Format):
-    """A database that its agent has open all the while."""
-
-    is_dated = True
-    may_need_vectors = True
     # The columns by which its tables are known.
     tables: ClassVar[Mapping[str, frozenset[str]]]
-    schema: ClassVar[Schema]
+    # Gives the number of a file's schema.
+    schema_query: ClassVar[str]
 
     @abstractmethod
     def read(self, db: sqlite3.Connection) -> Iterator[Record]:
@@ -107,49 +85,20 @@ class SqliteFormat(Format):
         """Return of which texts a new memory would need the vectors."""
         return [new.text]
 
-    def why_no_texts(self, path: Path) -> str | None:
-        """Say that its vectors are of another model than the one that is lent, if they are."""
-        try:
-            with explained(path), connected(path, "ro") as db:
-                refuse_other_vectors(self.model, self.samples(db))
-        except Unreadable as error:
-            return error.message
-        return None
-
-    def compute_vectors(self, path: Path, change: Change) -> None:
-        """Compute those of the new texts, and those by which the file's model is recognised."""
-        coming = [one for one in change.put if one.image is None]
-        if self.model is None or not coming:
-            return
-        with explained(path), connected(path, "ro") as db:
-            samples = self.samples(db)
-            if samples is not None:
-                self.model.compute(
-                    [
-                        *(text for text, _ in samples),
-                        *(text for one in coming for text in self.texts_to_embed(db, one)),
-                    ]
-                )
-
     def model_of(self, db: sqlite3.Connection) -> LentModel | None:
         """Return what makes vectors for a file; None if it needs none. Raises `Unreadable`."""
         samples = self.samples(db)
         refuse_other_vectors(self.model, samples)
         return None if samples is None else self.model
 
-    def remark(self, path: Path) -> str | None:
-        """Say so if a newer version of the package than was tried has made the file's tables."""
+    def schema_number(self, path: Path) -> int | None:
+        """Return what the file answers to `schema_query`; None if that is no number."""
         try:
             with connected(path, "ro") as db:
-                (found,) = db.execute(self.schema.query).fetchone()
+                (found,) = db.execute(self.schema_query).fetchone()
         except sqlite3.Error:
             return None
-        if not isinstance(found, int) or found <= self.schema.newest:
-            return None
-        return (
-            f"{path} has schema {found} of {self.name}, newer than {self.schema.newest} "
-            f"of version {self.schema.version}, with which slowwave was tried."
-        )
+        return found if isinstance(found, int) else None
 
     def _has_tables(self, db: sqlite3.Connection) -> bool:
         return all(
@@ -158,7 +107,7 @@ class SqliteFormat(Format):
         )
 
     @contextmanager
-    def opened(self, path: Path, writes: bool) -> Iterator[OpenFile]:
+    def opened(self, path: Path, writes: bool) -> Iterator[OpenDatabase]:
         """Open a database; if `writes`, its agent waits until the block has ended."""
         if not path.exists():
             raise Unreadable(f"Cannot read {path}: there is no such file.")
@@ -171,13 +120,13 @@ class SqliteFormat(Format):
             if not self._has_tables(db):
                 raise Unreadable(f"{path} is not a database of {self.about}.")
             try:
-                yield _OpenDatabase(self, db, path)
+                yield _OpenSqlite(self, db, path)
             finally:
                 if db.in_transaction:
                     db.execute("ROLLBACK")
 
 
-class _OpenDatabase(OpenFile, Rows):
+class _OpenSqlite(OpenDatabase):
     """A database within a transaction: nobody else changes it before the end."""
 
     def __init__(self, format: SqliteFormat, db: sqlite3.Connection, path: Path) -> None:
@@ -192,6 +141,14 @@ class _OpenDatabase(OpenFile, Rows):
         # The caller has another file open, which is not the one to be named.
         with explained(self._path):
             return changed(self, change, self.records)
+
+    def samples(self) -> list[tuple[str, bytes]] | None:
+        """Return some texts with their stored vectors; None if there are none, and need not be."""
+        return self._format.samples(self._db)
+
+    def texts_to_embed(self, new: New) -> list[str]:
+        """Return of which texts a new memory would need the vectors."""
+        return self._format.texts_to_embed(self._db, new)
 
     def put(self, new: New) -> str:
         """Add a text, and give its key. Raises `Unreadable`."""
