@@ -25,7 +25,7 @@ from slowwave.consolidation.writing.verifier import Verifier
 from slowwave.consolidation.writing.writer import Writer
 from slowwave.store.errors import StoreError
 from slowwave.store.file import MemoryFile, maintenance_lock, open_reading, open_writing
-from slowwave.store.ledger import read_decision, remembered_keys
+from slowwave.store.ledger import remembered_keys
 from slowwave.store.memories import (
     Counts,
     consolidated_tenants,
@@ -229,7 +229,7 @@ class _CarryingOut:
             self._interruption.close()
             interrupted = True
             with self._interruption.limited():
-                self._find_what_stands()
+                self._find_applied()
         except StoreError as error:
             self._interruption.close()
             if run.run_id is None:
@@ -263,15 +263,11 @@ class _CarryingOut:
             self._last = None
         self._done[one.task.key] = one
 
-    def _find_what_stands(self) -> None:
-        """Look up what was stored last: an interruption may come between a commit and its note."""
-        if self._last is None or not self._run.look_up_begin():
-            return
-        task = self._last.task
-        with open_reading(self._run.path) as file:
-            kept = read_decision(file, self._run.context.run_id, task.key)
-        if kept is not None:
-            self._done[task.key] = replace(self._last, state="applied", memory=kept.derived)
+    def _find_applied(self) -> None:
+        """Add what the interruption kept from coming among what is done."""
+        last = {} if self._last is None else {self._last.task.key: self._last}
+        for key, decision in self._run.find_decisions(last).items():
+            self._done[key] = replace(last[key], state="applied", memory=decision.derived)
 
     def _count(self) -> Counts:
         with open_reading(self._run.path) as file:

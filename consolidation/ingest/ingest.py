@@ -26,7 +26,6 @@ from slowwave.store.conversations.messages import Conversation
 from slowwave.store.errors import StoreError
 from slowwave.store.file import MemoryFile, maintenance_lock, open_reading
 from slowwave.store.intake import active_memories, read_chains, read_waiting_messages
-from slowwave.store.ledger import read_decision
 from slowwave.store.memories import Counts, count_memories
 from slowwave.store.records import timestamp
 from slowwave.store.vectors import read_vectors
@@ -227,7 +226,8 @@ def _carry_out(
         interruption.close()
         interrupted = True
         with interruption.limited():
-            _find_what_stands(path, run, done)
+            decided = run.find_decisions(one.proposal for one in done.last if one.proposal)
+            done.remembered += [one for one in done.last if one.proposal in decided]
     except StoreError as error:
         interruption.close()
         if not done.remembered:
@@ -268,16 +268,6 @@ def _settle(
     done.remembered += done.last
     done.last = ()
     done.taken_up += read.part.waiting is not None
-
-
-def _find_what_stands(path: Path, run: RunInFile, done: Progressing) -> None:
-    """Look up what was stored last: an interruption may come between a commit and its record."""
-    with open_reading(path) as file:
-        done.remembered += [
-            one
-            for one in done.last
-            if one.proposal and read_decision(file, run.context.run_id, one.proposal) is not None
-        ]
 
 
 @contextmanager

@@ -21,8 +21,7 @@ from slowwave.consolidation.proposals import (
 from slowwave.consolidation.runtime.interruption import Interruption
 from slowwave.consolidation.runtime.threads import run_in_thread
 from slowwave.store.errors import FileHeld, StoreError, UnusableFile
-from slowwave.store.file import MemoryFile, open_reading
-from slowwave.store.ledger import read_decision
+from slowwave.store.file import MemoryFile
 from slowwave.store.shown_to_model import Dispute, keep_asked, keep_disputes
 
 from .apply import apply_written, record
@@ -206,16 +205,12 @@ class Execution:
                 self._results |= self._apply_together(file, [one])
 
     def _find_applied(self) -> None:
-        """Look up what was applied: an interruption may come between a commit and its record."""
-        if not self._run.look_up_begin():
-            return
-        with open_reading(self._run.path) as file:
-            for last in self._last:
-                decision = read_decision(file, self._run.context.run_id, last.proposal.id)
-                if decision is not None:
-                    state = cast("State", decision.state)
-                    result = Result(last.proposal, state, decision.why, decision.derived)
-                    self._results |= _by_id(with_savings([result], self._views))
+        """Add what the interruption kept from coming among the results."""
+        last = {one.proposal.id: one.proposal for one in self._last}
+        for key, decision in self._run.find_decisions(last).items():
+            state = cast("State", decision.state)
+            result = Result(last[key], state, decision.why, decision.derived)
+            self._results |= _by_id(with_savings([result], self._views))
 
     def _apply_together(
         self, file: MemoryFile, several: Sequence[VerifiedProposal]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import datetime
 from importlib.metadata import version
@@ -13,7 +13,7 @@ from slowwave.consolidation.vectors.embedder import Embedder
 from slowwave.consolidation.writing.writer import Writer
 from slowwave.store.entities import forget_found, keep_entities, keep_scans
 from slowwave.store.file import Identity, MemoryFile, open_reading, open_writing
-from slowwave.store.ledger import begin_run, end_run, has_run
+from slowwave.store.ledger import Decision, begin_run, end_run, has_run, read_decision
 from slowwave.store.records import new_id, timestamp
 from slowwave.store.vectors import keep_vectors
 
@@ -83,6 +83,17 @@ class RunInFile:
             with open_reading(self.path) as file:
                 self._begun = has_run(file, self.context.run_id)
         return self._begun
+
+    def find_decisions(self, keys: Iterable[str]) -> dict[str, Decision]:
+        """Look up what this run decided about proposals, by their keys, as far as the file says.
+
+        An interruption may come between a commit and the note that is taken of it here.
+        """
+        if not self.look_up_begin():
+            return {}
+        with open_reading(self.path) as file:
+            found = ((key, read_decision(file, self.context.run_id, key)) for key in keys)
+            return {key: decision for key, decision in found if decision is not None}
 
     def end_early(self) -> bool:
         """Write down that the run was interrupted before it applied anything.
