@@ -52,7 +52,7 @@ class Server:
 
 @dataclass(frozen=True)
 class Database:
-    """A database with a store of LangGraph's."""
+    """A database, in most tests with a store of LangGraph's."""
 
     server: Server
     name: str
@@ -122,11 +122,17 @@ def server() -> Iterator[Server]:
 
 
 @pytest.fixture
-def database(server: Server) -> Iterator[Database]:
-    """Provide a database with the package's tables, and nothing in them."""
+def empty_database(server: Server) -> Iterator[Database]:
+    """Provide a database without any tables."""
     made = Database(server, f"test_{secrets.token_hex(6)}")
     everything = Database(server, "postgres")
     everything.execute(f"CREATE DATABASE {made.name}")
-    made.execute(SCHEMA.read_text("utf-8"))
     yield made
     everything.execute(f"DROP DATABASE {made.name} WITH (FORCE)")
+
+
+@pytest.fixture
+def database(empty_database: Database) -> Database:
+    """Provide a database with LangGraph's tables, and nothing in them."""
+    empty_database.execute(SCHEMA.read_text("utf-8"))
+    return empty_database

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from databases import Database, database, server
+from databases import Database, database, empty_database, server
 from test_cli import Cli, cli
 
 from slowwave.store.fleet.archive import Archive
@@ -14,7 +14,7 @@ from slowwave.store.postgres.langgraph import PostgresStore
 from slowwave.store.postgres.leases import Lease
 from slowwave.store.postgres.url import DatabaseUrl
 
-__all__ = ["cli", "database", "server"]  # fixtures, asked for by name
+__all__ = ["cli", "database", "empty_database", "server"]  # fixtures, asked for by name
 
 TENANTS = ["memories.ann", "memories.bo", "memories.cy"]
 NIGHT = ("fleet", "maintain", "--consolidate", "--format", "langgraph", "--json", "--workers", 1)

@@ -18,7 +18,7 @@ from typing import Any
 
 import psycopg
 import pytest
-from databases import Database, Server, database, server
+from databases import Database, Server, database, empty_database, server
 from nights import more_of_it, of_one_thing, rows
 from nights import night as a_night
 from test_cli import Cli, cli
@@ -30,7 +30,7 @@ from slowwave.store.postgres.leases import Lease
 from slowwave.store.postgres.mirror import TenantMirror
 from slowwave.store.postgres.url import DatabaseUrl
 
-__all__ = ["cli", "database", "server"]  # fixtures, asked for by name
+__all__ = ["cli", "database", "empty_database", "server"]  # fixtures, asked for by name
 
 RAVI = "memories.ravi"
 TWINS = [
