@@ -5,12 +5,13 @@ from __future__ import annotations
 import json
 import secrets
 import shutil
+import sqlite3
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
-from tempfile import mkdtemp
+from tempfile import TemporaryDirectory, mkdtemp
 from typing import Any
 
 import psycopg
@@ -85,6 +86,24 @@ class Database:
     def mirrors(self) -> list[tuple[Any, ...]]:
         """Return all that slowwave keeps, but for who has what leased."""
         return self.rows("SELECT tenant, mirror, version FROM slowwave_mirrors ORDER BY 1")
+
+    def in_mirror(self, tenant: str, sql: str) -> list[tuple[Any, ...]]:
+        """Read a tenant's mirror with plain SQL."""
+        ((mirror,),) = self.rows("SELECT mirror FROM slowwave_mirrors WHERE tenant = %s", tenant)
+        with TemporaryDirectory() as folder:
+            path = Path(folder) / "mirror.db"
+            path.write_bytes(mirror)
+            with closing(sqlite3.connect(path)) as file:
+                return file.execute(sql).fetchall()
+
+    def fits_its_mirror(self, tenant: str) -> bool:
+        """Whether the memories that a tenant's mirror calls active are the rows there are."""
+        linked = self.in_mirror(
+            tenant,
+            "SELECT m.content FROM links l JOIN memories m ON m.id = l.memory_id "
+            "WHERE m.status = 'active' ORDER BY 1",
+        )
+        return [text for (text,) in linked] == sorted(self.texts(tenant))
 
     def texts(self, tenant: str) -> list[str]:
         """Return what a search of the package's would find."""

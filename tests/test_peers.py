@@ -439,7 +439,9 @@ def tell_mem0(peers: Path, url: str, embedder: SentenceEmbedder) -> None:
     calls: list[tuple[object, ...]] = []
     for (known, text), vector in zip(told_apart(TWICE).items(), vectors, strict=True):
         calls += [("tell", {"user_id": "x"}, known, text, vector), ("pause", 0.2)]
-    talk(peers / "mem0", "mem0_store.py", url, *calls)
+    # One argument of a command may be no longer than 128 kB.
+    for some in (calls[:16], calls[16:32], calls[32:]):
+        talk(peers / "mem0", "mem0_store.py", url, *some)
 
 
 def tell_agno(peers: Path, url: str, embedder: SentenceEmbedder) -> None:

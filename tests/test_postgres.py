@@ -13,7 +13,6 @@ from collections.abc import Callable
 from contextlib import closing
 from datetime import UTC, datetime
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 
 import psycopg
@@ -605,20 +604,6 @@ def killed(at: int, *command: str) -> subprocess.CompletedProcess[str]:
     )
 
 
-def fits(database: Database) -> bool:
-    """Whether the memories that the mirror calls active are the rows there are."""
-    mirror = database.rows("SELECT mirror FROM slowwave_mirrors WHERE tenant = %s", RAVI)
-    with TemporaryDirectory() as folder:
-        path = Path(folder) / "mirror.db"
-        path.write_bytes(mirror[0][0])
-        linked = rows(
-            path,
-            "SELECT m.content AS said FROM links l JOIN memories m ON m.id = l.memory_id "
-            "WHERE m.status = 'active' ORDER BY 1",
-        )
-    return [one["said"] for one in linked] == sorted(database.texts(RAVI))
-
-
 def test_a_kill_before_or_after_any_statement_leaves_rows_and_mirror_that_fit(
     database: Database, cli: Cli, embedder: SentenceEmbedder, rounds: Callable[[int, int], int]
 ) -> None:
@@ -630,7 +615,7 @@ def test_a_kill_before_or_after_any_statement_leaves_rows_and_mirror_that_fit(
     steps = int(ended.stderr.split()[-1])
     after, texts = database.store(), database.texts(RAVI)
     assert before != after
-    assert fits(database)
+    assert database.fits_its_mirror(RAVI)
     # Before its rows are written, and before and after the mirror and the commit.
     few = [steps - 40, steps - 8, steps - 5, steps - 4]
     for at in few if rounds(1, 0) else range(1, steps + 1):
@@ -645,13 +630,13 @@ def test_a_kill_before_or_after_any_statement_leaves_rows_and_mirror_that_fit(
             assert [mirror for _, mirror, _ in mirrors] in ([], [None])
         else:
             assert database.texts(RAVI) == texts
-            assert fits(database)
+            assert database.fits_its_mirror(RAVI)
         if kept:  # as if its lease had run out
             database.execute("UPDATE slowwave_mirrors SET leased_until = now() - interval '1s'")
         again = cli(*command)
         assert again.code == 0, again.err
         assert len(database.texts(RAVI)) == len(texts)
-        assert fits(database)
+        assert database.fits_its_mirror(RAVI)
         for run in reversed(cli("log", database.of(RAVI), "--json").json["runs"]):
             assert cli("undo", database.of(RAVI), run["id"]).code == 0
         assert database.store() == before
