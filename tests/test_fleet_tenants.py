@@ -174,7 +174,7 @@ def test_a_killed_driver_leaves_tenants_whose_rows_fit_their_mirrors_and_nothing
     database: Database, cli: Cli, tmp_path: Path, rounds: Rounds, figures: Figures
 ) -> None:
     """With two kills a night and --long, and now and then with workers of its own."""
-    tenants = [f"memories.{number}" for number in range(6)]
+    tenants = [f"memories.{number}" for number in range(rounds(3, 8))]
     chance = random.Random(19)  # noqa: S311 - moments, not secrets
     command = [sys.executable, "-m", "slowwave.cli", *map(str, NIGHT), database.url]
     for attempt in range(rounds(1, 20)):
