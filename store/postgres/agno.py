@@ -43,7 +43,7 @@ class UserMemories(WholeRows):
     """What is remembered of a user."""
 
     tenants_are = "A tenant is a user, by the user_id."
-    id = "memory_id"
+    id, id_type = "memory_id", "text"
     told = "coalesce(updated_at, created_at)"
 
     def record_of(self, key: str, row: Row) -> Record:

@@ -67,7 +67,7 @@ class Collection(WholeRows):
     """The memories of a user, an agent or a run."""
 
     tenants_are = "A tenant is one of user_id=NAME, agent_id=NAME and run_id=NAME."
-    id = "id"
+    id, id_type = "id", "uuid"
     told = "coalesce(payload ->> 'updated_at', payload ->> 'created_at')"
     unread = ("vector",)
 
@@ -96,8 +96,8 @@ class Collection(WholeRows):
         )
         created = latest.get("created_at") or f"{now}+00:00"
         payload = {
-            **alike,
             **_ids_of(new.tenant),
+            **alike,
             **_said(new.text),
             "created_at": created,
             "updated_at": latest.get("updated_at") or created,

@@ -25,10 +25,13 @@ Row = Mapping[str, Any]
 class WholeRows(OpenTenant):
     """The rows of a tenant, each of them a memory."""
 
-    # The column by which a row is known.
+    # The column by which a row is known, and its type.
     id: ClassVar[str]
+    id_type: ClassVar[str]
     # SQL: by when what a row says was told the rows are put in order.
     told: ClassVar[str]
+    # What of a row is not needed to read it.
+    unread: ClassVar[tuple[str, ...]] = ()
 
     @abstractmethod
     def record_of(self, key: str, row: Row) -> Record:
@@ -55,13 +58,11 @@ class WholeRows(OpenTenant):
         )
         return [self.record_of(self._key_of(row), row) for row in rows]
 
-    # What of a row is not needed to read it.
-    unread: ClassVar[tuple[str, ...]] = ()
-
     def put(self, new: New) -> str:
         """Add a row like those in whose place it comes."""
         replaced = self._rows(
-            f"WHERE {self._table.key} = ANY(%s) ORDER BY {self.told} NULLS FIRST, {self.id}",
+            f"WHERE {self.id} = ANY(%s::{self.id_type}[]) "
+            f"ORDER BY {self.told} NULLS FIRST, {self.id}",
             [[place_of(key)[1] for key in new.replaces]],
             without=self.unread,
         )
@@ -73,7 +74,7 @@ class WholeRows(OpenTenant):
         """Delete it, and keep all of it."""
         _, name = place_of(leaving.key)
         row = self._value(
-            f"DELETE FROM {self._table.name} AS one WHERE {self._table.key} = %s "
+            f"DELETE FROM {self._table.name} AS one WHERE {self.id} = %s "
             "RETURNING to_jsonb(one)::text",
             [name],
         )
