@@ -1,7 +1,7 @@
 # make demo            watch a night on 1,000 memories, from the import to the undo
 # make test            lint, types, layers, tests
 # make test-long       kills, faults, damaged files, hostile texts, many of each: up to an hour
-# make test-formats    other agents' own programs on files that slowwave wrote; needs node, 550 MB
+# make test-formats    other agents' own programs on files that slowwave wrote; needs node, 1 GB
 # make test-agents     Claude Code and OpenClaw on such files, with a scripted model; needs npm, 1.2 GB
 # make test-fleet      a fleet on Ray, with a worker of its killed; installs it, 300 MB
 # make bench           measure time and memory of every stage, up to 100,000 memories; half an hour
@@ -60,7 +60,7 @@ test: lint
 	$(BIN)/python -m pytest $(PARALLEL)
 
 # The tests that try as often as they are told.
-OFTEN := tests/reliability $(addprefix tests/test_,ageing.py backup.py benchmarks.py claude_code.py demo.py every_format.py file.py fleet.py fleet_buckets.py foreign.py foreign_databases.py foreign_growth.py foreign_marks.py foreign_vectors.py ingest.py instructions.py postgres.py purge.py rest.py review.py schema.py)
+OFTEN := tests/reliability $(addprefix tests/test_,ageing.py backup.py benchmarks.py claude_code.py demo.py every_format.py file.py fleet.py fleet_buckets.py fleet_tenants.py foreign.py foreign_databases.py foreign_growth.py foreign_marks.py foreign_vectors.py ingest.py instructions.py postgres.py purge.py rest.py review.py schema.py)
 
 test-long: setup
 	$(BIN)/python -m pytest $(PARALLEL) --long --durations=20 $(OFTEN)
@@ -100,6 +100,10 @@ $(PEERS)/ready:
 	$(PEERS)/mcp-memory-service/bin/python -m pip install --quiet mcp-memory-service==12.2.0
 	$(PYTHON) -m venv --clear $(PEERS)/langgraph
 	$(PEERS)/langgraph/bin/python -m pip install --quiet langgraph-checkpoint-sqlite==3.1.2 langgraph-checkpoint-postgres==3.2.0 'psycopg[binary]'
+	$(PYTHON) -m venv --clear $(PEERS)/mem0
+	$(PEERS)/mem0/bin/python -m pip install --quiet mem0ai==2.2.1 'psycopg[binary]' psycopg-pool
+	$(PYTHON) -m venv --clear $(PEERS)/agno
+	$(PEERS)/agno/bin/python -m pip install --quiet agno==3.1.10 'sqlalchemy[asyncio]' 'psycopg[binary]'
 	npm install --silent --prefix $(PEERS) @modelcontextprotocol/server-memory@2026.8.31
 	touch $@
 

@@ -5,12 +5,13 @@ from __future__ import annotations
 import json
 import secrets
 import shutil
+import sqlite3
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
-from tempfile import mkdtemp
+from tempfile import TemporaryDirectory, mkdtemp
 from typing import Any
 
 import psycopg
@@ -52,7 +53,7 @@ class Server:
 
 @dataclass(frozen=True)
 class Database:
-    """A database with a store of LangGraph's."""
+    """A database, in most tests with a store of LangGraph's."""
 
     server: Server
     name: str
@@ -85,6 +86,24 @@ class Database:
     def mirrors(self) -> list[tuple[Any, ...]]:
         """Return all that slowwave keeps, but for who has what leased."""
         return self.rows("SELECT tenant, mirror, version FROM slowwave_mirrors ORDER BY 1")
+
+    def in_mirror(self, tenant: str, sql: str) -> list[tuple[Any, ...]]:
+        """Read a tenant's mirror with plain SQL."""
+        ((mirror,),) = self.rows("SELECT mirror FROM slowwave_mirrors WHERE tenant = %s", tenant)
+        with TemporaryDirectory() as folder:
+            path = Path(folder) / "mirror.db"
+            path.write_bytes(mirror)
+            with closing(sqlite3.connect(path)) as file:
+                return file.execute(sql).fetchall()
+
+    def fits_its_mirror(self, tenant: str) -> bool:
+        """Whether the memories that a tenant's mirror calls active are the rows there are."""
+        linked = self.in_mirror(
+            tenant,
+            "SELECT m.content FROM links l JOIN memories m ON m.id = l.memory_id "
+            "WHERE m.status = 'active' ORDER BY 1",
+        )
+        return [text for (text,) in linked] == sorted(self.texts(tenant))
 
     def texts(self, tenant: str) -> list[str]:
         """Return what a search of the package's would find."""
@@ -122,11 +141,17 @@ def server() -> Iterator[Server]:
 
 
 @pytest.fixture
-def database(server: Server) -> Iterator[Database]:
-    """Provide a database with the package's tables, and nothing in them."""
+def empty_database(server: Server) -> Iterator[Database]:
+    """Provide a database without any tables."""
     made = Database(server, f"test_{secrets.token_hex(6)}")
     everything = Database(server, "postgres")
     everything.execute(f"CREATE DATABASE {made.name}")
-    made.execute(SCHEMA.read_text("utf-8"))
     yield made
     everything.execute(f"DROP DATABASE {made.name} WITH (FORCE)")
+
+
+@pytest.fixture
+def database(empty_database: Database) -> Database:
+    """Provide a database with LangGraph's tables, and nothing in them."""
+    empty_database.execute(SCHEMA.read_text("utf-8"))
+    return empty_database

@@ -3,19 +3,28 @@
 from __future__ import annotations
 
 import json
+import random
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
 from pathlib import Path
 
-from databases import Database, database, server
+from databases import Database, database, empty_database, server
+from figures import Figures
 from test_cli import Cli, cli
 
 from slowwave.store.fleet.archive import Archive
 from slowwave.store.fleet.receipt import Receipt
+from slowwave.store.postgres.langgraph import PostgresStore
 from slowwave.store.postgres.leases import Lease
 from slowwave.store.postgres.url import DatabaseUrl
 
-__all__ = ["cli", "database", "server"]  # fixtures, asked for by name
+__all__ = ["cli", "database", "empty_database", "server"]  # fixtures, asked for by name
 
 TENANTS = ["memories.ann", "memories.bo", "memories.cy"]
+Rounds = Callable[[int, int], int]
 NIGHT = ("fleet", "maintain", "--consolidate", "--format", "langgraph", "--json", "--workers", 1)
 
 
@@ -84,7 +93,7 @@ def test_a_tenant_that_another_night_has_leased_is_held_and_the_others_go_on(
     database: Database, cli: Cli, tmp_path: Path
 ) -> None:
     url = filled(database).url
-    with Lease(DatabaseUrl.parse(database.of(TENANTS[0]))).held():
+    with Lease(DatabaseUrl.parse(database.of(TENANTS[0])), PostgresStore()).held():
         ended = cli(*NIGHT, url, "--receipts", tmp_path)
     assert ended.code == 3
     told = receipts(tmp_path)
@@ -127,3 +136,70 @@ def test_what_goes_with_a_database_and_what_with_files_is_told_apart(
     assert gone.code == 10
     assert "does not exist" in json.loads(gone.err)["error"]
     assert "sesame" not in gone.err
+
+
+def leased(database: Database) -> int:
+    """Return how many tenants a run has had leased so far."""
+    if database.rows("SELECT to_regclass('slowwave_mirrors')") == [(None,)]:
+        return 0
+    return int(database.rows("SELECT count(*) FROM slowwave_mirrors")[0][0])
+
+
+def let_leases_run_out(database: Database) -> None:
+    """Let the leases of a killed run end, once its workers have noticed that it is gone."""
+    if not leased(database):
+        return
+    held = "SELECT tenant, mirror IS NULL, lease_owner FROM slowwave_mirrors ORDER BY 1"
+    before = None
+    while before != (before := database.rows(held)):
+        time.sleep(0.5)
+    database.execute(
+        "UPDATE slowwave_mirrors SET leased_until = clock_timestamp() "
+        "WHERE leased_until IS NOT NULL"
+    )
+
+
+def refuse_half_a_night(database: Database, tenants: list[str]) -> None:
+    """Assert that each tenant has all its rows and no mirror, or the rows that its mirror has."""
+    done: set[str] = set()
+    if leased(database):
+        rows = database.rows("SELECT tenant FROM slowwave_mirrors WHERE mirror IS NOT NULL")
+        done = {tenant for (tenant,) in rows}
+    for tenant in tenants:
+        assert len(database.texts(tenant)) == (2 if tenant in done else 3)
+        assert tenant not in done or database.fits_its_mirror(tenant)
+
+
+def test_a_killed_driver_leaves_tenants_whose_rows_fit_their_mirrors_and_nothing_is_done_twice(
+    database: Database, cli: Cli, tmp_path: Path, rounds: Rounds, figures: Figures
+) -> None:
+    """With two kills a night and --long, and now and then with workers of its own."""
+    tenants = [f"memories.{number}" for number in range(rounds(3, 8))]
+    chance = random.Random(19)  # noqa: S311 - moments, not secrets
+    command = [sys.executable, "-m", "slowwave.cli", *map(str, NIGHT), database.url]
+    for attempt in range(rounds(1, 20)):
+        folder = tmp_path / str(attempt)
+        database.execute("DROP TABLE IF EXISTS slowwave_mirrors")
+        database.execute("DELETE FROM store")
+        for tenant in tenants:
+            database.tell(tenant, "The ferry leaves at 9.", "The ferry leaves at 9", "Bo likes rye")
+        for most in sorted(chance.sample(range(len(tenants)), rounds(1, 2))):
+            driver = subprocess.Popen(
+                [*command, "--workers", str(1 + attempt % 2), "--receipts", str(folder)],
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.DEVNULL,
+            )
+            while driver.poll() is None and leased(database) <= most:
+                time.sleep(0.002)
+            time.sleep(chance.uniform(0, 0.2))
+            driver.send_signal(signal.SIGKILL)
+            if driver.wait() == -signal.SIGKILL:
+                figures.add("drivers of fleets over tenants killed")
+            let_leases_run_out(database)
+            refuse_half_a_night(database, tenants)
+        ended = cli(*NIGHT, database.url, "--receipts", folder)
+        assert ended.code == 0, ended.err
+        assert set(receipts(folder)) == set(tenants)
+        refuse_half_a_night(database, tenants)
+        applied = "SELECT count(*) FROM proposals WHERE state = 'applied'"
+        assert [database.in_mirror(one, applied) for one in tenants] == [[(1,)]] * len(tenants)

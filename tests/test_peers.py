@@ -6,16 +6,17 @@ import json
 import os
 import subprocess
 import threading
+import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
-from hashlib import sha256
+from hashlib import md5, sha256
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
 import live_agent
 import pytest
-from databases import Database, database, server
+from databases import Database, database, empty_database, server
 from nights import of_one_thing
 from test_cli import Cli, cli
 from test_every_format import nobody_writes
@@ -25,7 +26,7 @@ from test_foreign_vectors import check_search_tables
 from slowwave.consolidation.vectors.embedder import SentenceEmbedder
 from slowwave.store.formats.registry import format_named, recognised
 
-__all__ = ["cli", "database", "server"]  # fixtures, asked for by name
+__all__ = ["cli", "database", "empty_database", "server"]  # fixtures, asked for by name
 
 SCRIPTS = Path(__file__).with_name("peers")
 
@@ -363,6 +364,124 @@ def test_langgraph_in_postgresql_writes_beside_the_nights_and_loses_nothing(
     assert failed == []
     assert cli(*night).code == 0
     texts = [one.rstrip(".") for one in database.texts("memories.x")]
+    assert sorted(texts) == sorted(THINGS)
+
+
+def told_apart(texts: list[str]) -> dict[str, str]:
+    """Return texts by ids as the packages give them."""
+    return {str(uuid.UUID(int=number)): text for number, text in enumerate(texts)}
+
+
+def test_mem0_in_postgresql_finds_what_stays_and_its_rows_come_back(
+    peers: Path, empty_database: Database, cli: Cli, embedder: SentenceEmbedder
+) -> None:
+    python, script, url = peers / "mem0", "mem0_store.py", empty_database.url
+    texts = told_apart([*of_one_thing(), "The moon is far."])
+    vectors = dict(zip(texts, embedder.encode(list(texts.values())).tolist(), strict=True))
+    ann, asked = {"user_id": "ann"}, embedder.encode(["who has the database pager"]).tolist()[0]
+    calls = [("tell", ann, known, text, vectors[known]) for known, text in texts.items()]
+    (*_, told) = talk(python, script, url, *calls, ("get_all", ann))
+    assert {one["memory"] for one in told} == set(texts.values())
+    every = "SELECT id, vector::text, payload::text FROM mem0 ORDER BY 1"
+    before, tenant = empty_database.rows(every), empty_database.of("user_id=ann")
+    ended = cli("maintain", tenant, "--consolidate", "--format", "mem0", "--json")
+    assert ended.code == 0, ended.err
+    found, searched = talk(
+        python, script, url, ("get_all", ann), ("search", "database pager", asked, ann)
+    )
+    (new,) = [one for one in found if one["memory"] not in texts.values()]
+    assert len(found) == 2
+    assert new["hash"] == md5(new["memory"].encode(), usedforsecurity=False).hexdigest()
+    assert searched[0]["memory"] == new["memory"]
+    assert searched[0]["user_id"] == "ann"
+    assert cli("undo", tenant, ended.json["run"]).code == 0
+    assert empty_database.rows(every) == before
+    # It goes on: one is changed, one deleted, and a night takes up what is there now.
+    (known, *_, gone) = texts
+    talk(python, script, url, ("update", known, "Rye is sour.", asked), ("delete", gone))
+    ended = cli("maintain", tenant, "--consolidate", "--json")
+    assert ended.code == 0, ended.err
+    (found,) = talk(python, script, url, ("get_all", ann))
+    assert {one["memory"] for one in found} >= {"Rye is sour."}
+    assert "The moon is far." not in {one["memory"] for one in found}
+
+
+def test_agno_in_postgresql_finds_what_stays_and_its_rows_come_back(
+    peers: Path, empty_database: Database, cli: Cli
+) -> None:
+    python, script, url = peers / "agno", "agno_store.py", empty_database.url
+    texts = told_apart([*of_one_thing(), "The moon is far."])
+    calls = [("tell", "ann", known, text, [f"t{known[-1]}"]) for known, text in texts.items()]
+    talk(python, script, url, *calls)
+    every = "SELECT to_jsonb(m)::text FROM ai.agno_memories m ORDER BY 1"
+    before, tenant = empty_database.rows(every), empty_database.of("ann")
+    ended = cli("maintain", tenant, "--consolidate", "--format", "agno", "--json")
+    assert ended.code == 0, ended.err
+    found, topics = talk(python, script, url, ("memories", "ann"), ("topics",))
+    (new,) = found.keys() - texts.keys()
+    assert len(found) == 2
+    assert found[new][0] not in texts.values()
+    assert set(found[new][1]) < set(topics) == {f"t{known[-1]}" for known in texts}
+    assert cli("undo", tenant, ended.json["run"]).code == 0
+    assert empty_database.rows(every) == before
+    (known, *_, gone) = texts
+    again = ("tell", "ann", known, "Rye is sour.", None)
+    talk(python, script, url, again, ("delete", gone))
+    ended = cli("maintain", tenant, "--consolidate", "--json")
+    assert ended.code == 0, ended.err
+    (found,) = talk(python, script, url, ("memories", "ann"))
+    assert "Rye is sour." in {text for text, _ in found.values()}
+    assert "The moon is far." not in {text for text, _ in found.values()}
+
+
+def tell_mem0(peers: Path, url: str, embedder: SentenceEmbedder) -> None:
+    vectors = embedder.encode(TWICE).tolist()
+    calls: list[tuple[object, ...]] = []
+    for (known, text), vector in zip(told_apart(TWICE).items(), vectors, strict=True):
+        calls += [("tell", {"user_id": "x"}, known, text, vector), ("pause", 0.2)]
+    # One argument of a command may be no longer than 128 kB.
+    for some in (calls[:16], calls[16:32], calls[32:]):
+        talk(peers / "mem0", "mem0_store.py", url, *some)
+
+
+def tell_agno(peers: Path, url: str, embedder: SentenceEmbedder) -> None:
+    calls: list[tuple[object, ...]] = []
+    for known, text in told_apart(TWICE).items():
+        calls += [("tell", "x", known, text, None), ("pause", 0.2)]
+    talk(peers / "agno", "agno_store.py", url, *calls)
+
+
+IN_POSTGRES = {
+    "mem0": (tell_mem0, "user_id=x", "mem0", "payload ->> 'data'"),
+    "agno": (tell_agno, "x", "ai.agno_memories", "memory #>> '{}'"),
+}
+
+
+@pytest.mark.parametrize("name", IN_POSTGRES)
+def test_a_package_that_writes_beside_the_nights_in_postgresql_loses_nothing(
+    name: str, peers: Path, empty_database: Database, cli: Cli, embedder: SentenceEmbedder
+) -> None:
+    tell, tenant, table, said = IN_POSTGRES[name]
+    failed: list[BaseException] = []
+
+    def write() -> None:
+        try:
+            tell(peers, empty_database.url, embedder)
+        except BaseException as error:  # noqa: BLE001 - raised below
+            failed.append(error)
+
+    of = empty_database.of(tenant)
+    night = ("maintain", of, "--consolidate", "--format", name, "--quiet")
+    writer = threading.Thread(target=write)
+    writer.start()
+    while writer.is_alive():
+        there = empty_database.rows("SELECT to_regclass(%s)", table) != [(None,)]
+        if there and empty_database.rows(f"SELECT 1 FROM {table}"):
+            assert cli(*night).code in (0, 3, 11)
+        writer.join(0.05)
+    assert failed == []
+    assert cli(*night).code == 0
+    texts = [text.rstrip(".") for (text,) in empty_database.rows(f"SELECT {said} FROM {table}")]
     assert sorted(texts) == sorted(THINGS)
 
 

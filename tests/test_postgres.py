@@ -13,23 +13,23 @@ from collections.abc import Callable
 from contextlib import closing
 from datetime import UTC, datetime
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 
 import psycopg
 import pytest
-from databases import Database, Server, database, server
+from databases import Database, Server, database, empty_database, server
 from nights import more_of_it, of_one_thing, rows
 from nights import night as a_night
 from test_cli import Cli, cli
 
 from slowwave.consolidation.vectors.embedder import SentenceEmbedder
 from slowwave.store.errors import FileHeld, StoreError
+from slowwave.store.postgres.langgraph import PostgresStore
 from slowwave.store.postgres.leases import Lease
 from slowwave.store.postgres.mirror import TenantMirror
 from slowwave.store.postgres.url import DatabaseUrl
 
-__all__ = ["cli", "database", "server"]  # fixtures, asked for by name
+__all__ = ["cli", "database", "empty_database", "server"]  # fixtures, asked for by name
 
 RAVI = "memories.ravi"
 TWINS = [
@@ -193,7 +193,10 @@ def test_a_proposal_whose_source_was_changed_before_the_end_is_stale(
     database: Database, embedder: SentenceEmbedder
 ) -> None:
     database.tell(RAVI, *of_one_thing())
-    mirror, now = TenantMirror.of(DatabaseUrl.parse(database.of(RAVI))), datetime.now(UTC)
+    mirror, now = (
+        TenantMirror.of(DatabaseUrl.parse(database.of(RAVI)), PostgresStore()),
+        datetime.now(UTC),
+    )
     with mirror.held(now):
         a_night(mirror.state, embedder)
         database.put(RAVI, "m5", {"content": "Oksana is on leave."})
@@ -206,7 +209,7 @@ def test_of_two_nights_at_once_one_is_told_that_the_tenant_is_leased(
     filled: Database, cli: Cli
 ) -> None:
     before = filled.store()
-    with Lease(DatabaseUrl.parse(filled.of(RAVI))).held():
+    with Lease(DatabaseUrl.parse(filled.of(RAVI)), PostgresStore()).held():
         ended = cli(*NIGHT, filled.of(RAVI))
         assert ended.code == 11
         assert "has leased" in json.loads(ended.err)["error"]
@@ -216,7 +219,7 @@ def test_of_two_nights_at_once_one_is_told_that_the_tenant_is_leased(
 
 
 def test_no_row_is_locked_while_a_night_runs(filled: Database) -> None:
-    mirror = TenantMirror.of(DatabaseUrl.parse(filled.of(RAVI)))
+    mirror = TenantMirror.of(DatabaseUrl.parse(filled.of(RAVI)), PostgresStore())
     with mirror.held(datetime.now(UTC)), closing(psycopg.connect(filled.url)) as agent:
         agent.execute("SET lock_timeout = '10ms'")
         agent.execute("SELECT 1 FROM store FOR UPDATE")
@@ -230,7 +233,10 @@ LEASED = "UPDATE slowwave_mirrors SET lease_owner = 'another', leased_until = no
 def test_a_lease_that_ran_out_is_taken_over_and_what_it_was_for_is_not_written(
     filled: Database, cli: Cli, embedder: SentenceEmbedder
 ) -> None:
-    mirror, now = TenantMirror.of(DatabaseUrl.parse(filled.of(RAVI))), datetime.now(UTC)
+    mirror, now = (
+        TenantMirror.of(DatabaseUrl.parse(filled.of(RAVI)), PostgresStore()),
+        datetime.now(UTC),
+    )
     before = filled.store()
     with mirror.held(now):
         a_night(mirror.state, embedder)
@@ -246,7 +252,7 @@ def test_a_lease_is_renewed_as_long_as_the_night_goes_on(
     filled: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("slowwave.store.postgres.leases.LEASE_S", 0.6)
-    ours, other = (Lease(DatabaseUrl.parse(filled.of(RAVI))) for _ in "12")
+    ours, other = (Lease(DatabaseUrl.parse(filled.of(RAVI)), PostgresStore()) for _ in "12")
     with ours.held():
         (began,) = filled.rows("SELECT leased_until FROM slowwave_mirrors")
         while filled.rows("SELECT leased_until FROM slowwave_mirrors") == [began]:
@@ -551,7 +557,10 @@ def test_a_url_where_no_database_is_taken_is_refused_and_its_password_not_shown(
 def test_a_connection_that_is_lost_at_the_end_leaves_rows_and_mirror_as_they_were(
     filled: Database, embedder: SentenceEmbedder
 ) -> None:
-    mirror, now = TenantMirror.of(DatabaseUrl.parse(filled.of(RAVI))), datetime.now(UTC)
+    mirror, now = (
+        TenantMirror.of(DatabaseUrl.parse(filled.of(RAVI)), PostgresStore()),
+        datetime.now(UTC),
+    )
     before = filled.store()
     ending = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE pid <> pg_backend_pid()"
     # It waits for a row that another holds, and is ended there.
@@ -595,20 +604,6 @@ def killed(at: int, *command: str) -> subprocess.CompletedProcess[str]:
     )
 
 
-def fits(database: Database) -> bool:
-    """Whether the memories that the mirror calls active are the rows there are."""
-    mirror = database.rows("SELECT mirror FROM slowwave_mirrors WHERE tenant = %s", RAVI)
-    with TemporaryDirectory() as folder:
-        path = Path(folder) / "mirror.db"
-        path.write_bytes(mirror[0][0])
-        linked = rows(
-            path,
-            "SELECT m.content AS said FROM links l JOIN memories m ON m.id = l.memory_id "
-            "WHERE m.status = 'active' ORDER BY 1",
-        )
-    return [one["said"] for one in linked] == sorted(database.texts(RAVI))
-
-
 def test_a_kill_before_or_after_any_statement_leaves_rows_and_mirror_that_fit(
     database: Database, cli: Cli, embedder: SentenceEmbedder, rounds: Callable[[int, int], int]
 ) -> None:
@@ -620,7 +615,7 @@ def test_a_kill_before_or_after_any_statement_leaves_rows_and_mirror_that_fit(
     steps = int(ended.stderr.split()[-1])
     after, texts = database.store(), database.texts(RAVI)
     assert before != after
-    assert fits(database)
+    assert database.fits_its_mirror(RAVI)
     # Before its rows are written, and before and after the mirror and the commit.
     few = [steps - 40, steps - 8, steps - 5, steps - 4]
     for at in few if rounds(1, 0) else range(1, steps + 1):
@@ -635,13 +630,13 @@ def test_a_kill_before_or_after_any_statement_leaves_rows_and_mirror_that_fit(
             assert [mirror for _, mirror, _ in mirrors] in ([], [None])
         else:
             assert database.texts(RAVI) == texts
-            assert fits(database)
+            assert database.fits_its_mirror(RAVI)
         if kept:  # as if its lease had run out
             database.execute("UPDATE slowwave_mirrors SET leased_until = now() - interval '1s'")
         again = cli(*command)
         assert again.code == 0, again.err
         assert len(database.texts(RAVI)) == len(texts)
-        assert fits(database)
+        assert database.fits_its_mirror(RAVI)
         for run in reversed(cli("log", database.of(RAVI), "--json").json["runs"]):
             assert cli("undo", database.of(RAVI), run["id"]).code == 0
         assert database.store() == before

@@ -31,7 +31,7 @@ from slowwave.cli.arguments.settings import (
     is_on_command_line,
 )
 from slowwave.cli.arguments.writers import operations_of
-from slowwave.cli.files.databases import refuse_other_formats
+from slowwave.cli.files.databases import FORMATS_OF_DATABASES, format_in_database
 from slowwave.cli.reports.fleet_report import (
     account_as_json,
     account_as_text,
@@ -52,6 +52,7 @@ if TYPE_CHECKING:
     from slowwave.consolidation.fleet.fleet_job import Engine, FleetJob
     from slowwave.consolidation.fleet.totals import Totals
     from slowwave.store.fleet.archive import Shard
+    from slowwave.store.postgres.format import PostgresFormat
 
 EngineName = Literal["local", "ray"]
 _ASKING = ("concurrency", "max_calls", "max_tokens", "max_cost", "max_time")
@@ -114,7 +115,10 @@ def fleet_maintain(
     ] = "0/1",
     format: Annotated[
         str | None,
-        typer.Option(metavar="NAME", help="Of which format a database's memories are: langgraph."),
+        typer.Option(
+            metavar="NAME",
+            help=f"Of which format a database's memories are: {FORMATS_OF_DATABASES}.",
+        ),
     ] = None,
     receipts: Annotated[
         str | None,
@@ -181,13 +185,7 @@ def fleet_maintain(
     from slowwave.store.fleet.archive import Archive
     from slowwave.store.fleet.sources import source_of
 
-    found = source_of(source)
-    if found.database is not None and format is None:
-        raise typer.BadParameter("Say of which format the database's memories are: --format NAME.")
-    if found.database is None and is_on_command_line(context, "format"):
-        raise typer.BadParameter("--format goes with a database: in SOURCE lie memory files.")
-    if found.database is not None and format is not None:
-        refuse_other_formats(format)
+    found = source_of(source, _format_of_database(context, source, format))
     if found.database is not None and receipts is None and not dry_run:
         raise typer.BadParameter("Name a folder or a bucket for the receipts: --receipts WHERE.")
     began = datetime.now(UTC)
@@ -255,6 +253,22 @@ def fleet_report(
     output.show(*account_as_text(totals, receipts, shards))
     if metrics is not None:
         write_metrics(metrics, totals)
+
+
+def _format_of_database(
+    context: typer.Context, source: str, format: str | None
+) -> PostgresFormat | None:
+    from slowwave.store.postgres.url import is_database_url
+
+    if is_database_url(source):
+        if format is None:
+            raise typer.BadParameter(
+                "Say of which format the database's memories are: --format NAME."
+            )
+        return format_in_database(format)
+    if is_on_command_line(context, "format"):
+        raise typer.BadParameter("--format goes with a database: in SOURCE lie memory files.")
+    return None
 
 
 def _tell(

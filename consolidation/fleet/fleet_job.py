@@ -14,7 +14,7 @@ from slowwave.consolidation.options import CycleOptions
 from slowwave.consolidation.runtime.interruption import Interruption
 from slowwave.consolidation.writing.writer import Writer
 from slowwave.store.fleet.receipt import Receipt
-from slowwave.store.postgres.url import DatabaseUrl
+from slowwave.store.postgres.tenants import Tenants
 
 # Under which a run's options in the file say of which fleet's night it is.
 OPTION = "fleet"
@@ -51,7 +51,7 @@ class FleetJob:
     # Who grants portions of the budget; None: there is nothing to keep to.
     owner: BudgetOwner | None = None
     # Where the keys are tenants of a database.
-    database: DatabaseUrl | None = None
+    database: Tenants | None = None
 
     def path_of(self, key: str) -> Path:
         """Return where a file on the disk lies."""

@@ -12,7 +12,7 @@ from slowwave.store.fleet.receipt import Became, Receipt
 from slowwave.store.formats.base import ChangedMeanwhile
 from slowwave.store.formats.lent_model import LentModel
 from slowwave.store.postgres.mirror import TenantMirror
-from slowwave.store.postgres.url import DatabaseUrl
+from slowwave.store.postgres.tenants import Tenants
 
 from .fleet_job import FleetJob, Item
 from .receipt_from_file import receipt_of
@@ -22,14 +22,14 @@ if TYPE_CHECKING:
 
 
 def night_of_tenant(
-    worker: Worker, job: FleetJob, database: DatabaseUrl, item: Item, now: datetime
+    worker: Worker, job: FleetJob, database: Tenants, item: Item, now: datetime
 ) -> Receipt:
     """Do the night of a tenant on its mirror, and write that with its rows at the end.
 
     What could not be written has not happened: the receipt then says so, and of no run.
     """
-    url = database.of(item.key)
-    mirror = TenantMirror.of(url)
+    url = database.url.of(item.key)
+    mirror = TenantMirror.of(url, database.format)
     embedder = worker.embedder
     mirror.format.model = LentModel(embedder.name, embedder.encode)
     used = Receipt(item.key, "nothing")

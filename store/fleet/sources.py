@@ -11,7 +11,8 @@ from fnmatch import translate
 from pathlib import Path, PurePosixPath
 
 from slowwave.store.errors import StoreError, UnusableFile
-from slowwave.store.postgres.tenants import all_tenants
+from slowwave.store.postgres.format import PostgresFormat
+from slowwave.store.postgres.tenants import Tenants
 from slowwave.store.postgres.url import DatabaseUrl, is_database_url
 from slowwave.store.validate import is_database
 
@@ -42,7 +43,7 @@ class FileSource:
     chosen: bool
     listing: Callable[[], Iterator[Listed]]
     # Where its tenants take the place of files.
-    database: DatabaseUrl | None = None
+    database: Tenants | None = None
 
     @property
     def receipts(self) -> str:
@@ -54,10 +55,15 @@ class FileSource:
         return Path(self.base) / key
 
 
-def source_of(named: str) -> FileSource:
-    """Return what a name stands for. Raises `UnusableFile` if nothing is there."""
+def source_of(named: str, format: PostgresFormat | None = None) -> FileSource:
+    """Return what a name stands for. Raises `UnusableFile` if nothing is there.
+
+    format: of which format the memories are, where it is a database's URL.
+    """
     if is_database_url(named):
-        return _database(DatabaseUrl.parse(named))
+        if format is None:
+            raise StoreError("It has to be said of which format a database's memories are.")
+        return _database(Tenants(DatabaseUrl.parse(named), format))
     if is_bucket(named):
         return _bucket(named)
     if "://" in named:
@@ -99,11 +105,12 @@ def _bucket(named: str) -> FileSource:
     )
 
 
-def _database(url: DatabaseUrl) -> FileSource:
+def _database(database: Tenants) -> FileSource:
     def tenants() -> Iterator[Listed]:
-        return (Listed(*one) for one in all_tenants(url))
+        return (Listed(*one) for one in database.all())
 
-    return FileSource(str(url), str(url.of(None)), False, True, tenants, url)
+    url = database.url
+    return FileSource(str(url), str(url.of(None)), False, True, tenants, database)
 
 
 def _in_bucket(objects: Objects, pattern: re.Pattern[str] | None) -> Iterator[Listed]:

@@ -7,18 +7,14 @@ chose, and a text that is added gets the same ones.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from slowwave.store.errors import StoreError
-from slowwave.store.formats.base import Unreadable
-from slowwave.store.formats.database import DatabaseFormat, TriedSchema
+from slowwave.store.formats.database import TriedSchema
+from slowwave.store.formats.langmem import ARCHIVE
 
-from .connection import connected, transaction
-from .tenant import OpenTenant
-from .url import DatabaseUrl
+from .format import PostgresFormat
+from .langgraph_tenant import Namespace
+from .table import MemoryTable, columns_of, full_name, may_read
 
 if TYPE_CHECKING:
     from psycopg import Connection
@@ -26,9 +22,15 @@ if TYPE_CHECKING:
 _COLUMNS = frozenset(
     {"prefix", "key", "value", "created_at", "updated_at", "expires_at", "ttl_minutes"}
 )
+# What is a memory, as far as SQL can tell.
+_IS_A_MEMORY = (
+    "expires_at IS NULL AND 'string' IN "
+    "(jsonb_typeof(value -> 'content'), jsonb_typeof(value #> '{content,content}')) "
+    f"AND prefix <> '{ARCHIVE}' AND NOT starts_with(prefix, '{ARCHIVE}.')"
+)
 
 
-class PostgresStore(DatabaseFormat):
+class PostgresStore(PostgresFormat):
     """A namespace of a store of LangGraph's in PostgreSQL."""
 
     name = "langgraph"
@@ -36,50 +38,18 @@ class PostgresStore(DatabaseFormat):
     holds = "a value of LangMem's form; a namespace is a tenant"
     # The last migration of the version that was tried.
     schema = TriedSchema(3, "3.2.0")
+    rows = Namespace
+    tables_are = "The table store is looked for, as langgraph-checkpoint-postgres 3.2.0 makes it."
 
-    def recognises(self, path: Path) -> bool:
-        """Whether the database has the tables. Raises `StoreError` if it cannot be reached."""
-        with connected(_url(path)) as conn, transaction(conn, writes=False):
-            return _has_tables(conn)
+    def find(self, conn: Connection[tuple[Any, ...]]) -> list[MemoryTable]:
+        """Return the package's table of values."""
+        if not columns_of(conn, "store").keys() >= _COLUMNS:
+            return []
+        return [MemoryTable(full_name(conn, "store"), "prefix", "key", _IS_A_MEMORY)]
 
-    @contextmanager
-    def opened(self, path: Path, writes: bool) -> Iterator[OpenTenant]:
-        """Open a tenant: one picture of its rows, and of its mirror.
-
-        Raises `Unreadable`, `NotFound` if there is no such tenant, and `StoreError`.
-        """
-        url = _url(path)
-        with connected(url) as conn, transaction(conn, writes):
-            refuse_other_tables(conn, url)
-            yield OpenTenant(conn, url, self.model)
-
-    def schema_number(self, path: Path) -> int | None:
-        """Return the last migration; None of a user who may not look it up."""
-        with connected(_url(path)) as conn, transaction(conn, writes=False):
-            (may_look,) = conn.execute(
-                "SELECT has_table_privilege(to_regclass('store_migrations'), 'SELECT')"
-            ).fetchall()[0]
-            if not may_look:
-                return None
-            row = conn.execute("SELECT max(v) FROM store_migrations").fetchone()
+    def number(self, conn: Connection[tuple[Any, ...]], table: MemoryTable) -> int | None:
+        """Return the last migration."""
+        if not may_read(conn, "store_migrations"):
+            return None
+        row = conn.execute("SELECT max(v) FROM store_migrations").fetchone()
         return row[0] if row else None
-
-
-def _url(path: Path) -> DatabaseUrl:
-    if not isinstance(path, DatabaseUrl):
-        raise StoreError(f"{path} is not the URL of a database.")
-    return path
-
-
-def refuse_other_tables(conn: Connection[tuple[Any, ...]], url: DatabaseUrl) -> None:
-    """Refuse a database without the package's tables. Raises `Unreadable`."""
-    if not _has_tables(conn):
-        raise Unreadable(f"{url} has no tables of {PostgresStore.about}.")
-
-
-def _has_tables(conn: Connection[tuple[Any, ...]]) -> bool:
-    found = conn.execute(
-        "SELECT attname FROM pg_attribute "
-        "WHERE attrelid = to_regclass('store') AND attnum > 0 AND NOT attisdropped"
-    ).fetchall()
-    return {name for (name,) in found} >= _COLUMNS

@@ -23,6 +23,8 @@ from .url import DatabaseUrl
 if TYPE_CHECKING:
     from psycopg import Connection
 
+    from .format import PostgresFormat
+
 TABLE = "slowwave_mirrors"
 # For how long a tenant is leased at a time, and after how much of that the lease is renewed.
 LEASE_S = 60.0
@@ -32,19 +34,21 @@ _MAKING = 5_103_017
 
 # The next end of a lease, and whose it is.
 _THEN = "clock_timestamp() + make_interval(secs => %s)"
-_OURS = "tenant = %s AND lease_owner = %s"
+_OURS = "source = %s AND tenant = %s AND lease_owner = %s"
 
 _CREATE = f"""
 CREATE TABLE {TABLE} (
-    -- one row a tenant: the namespace whose memories its mirror, a memory file, has
-    tenant text PRIMARY KEY,
+    -- one row a tenant: the table that has its memories, and whose of those the mirror has
+    source text NOT NULL,
+    tenant text NOT NULL,
     -- the memory file; NULL until the first night has ended
     mirror bytea,
     -- rises with each change of the mirror
     version bigint NOT NULL DEFAULT 0,
     -- until when a run has it, and which; NULL: none
     leased_until timestamptz,
-    lease_owner text
+    lease_owner text,
+    PRIMARY KEY (source, tenant)
 )
 """
 
@@ -52,9 +56,12 @@ CREATE TABLE {TABLE} (
 class Lease:
     """The right of a run to write what became of a tenant."""
 
-    def __init__(self, url: DatabaseUrl) -> None:
-        """Take the tenant's URL; nothing is leased yet."""
+    def __init__(self, url: DatabaseUrl, format: PostgresFormat) -> None:
+        """Take the tenant's URL, and of which format its rows are; nothing is leased yet."""
         self._url = url
+        self._format = format
+        # The table that has its memories; looked up when it is leased.
+        self._source = ""
         # Of the tenant's rows and mirror as this run left them; "" as long as it wrote nothing.
         self.version = ""
         self.owner = f"{socket.gethostname()}:{os.getpid()}:{secrets.token_hex(8)}"
@@ -66,6 +73,7 @@ class Lease:
         Raises `FileHeld` if another run has it.
         """
         with connected(self._url) as conn:
+            self._source = self._format.table(conn, self._url).name
             make_table(conn)
             self._take(conn)
         ended = Event()
@@ -79,18 +87,24 @@ class Lease:
             with suppress(StoreError):  # it runs out by itself
                 self._let_go()
 
+    @property
+    def _ours(self) -> list[str | None]:
+        return [self._source, self._url.tenant, self.owner]
+
     def _take(self, conn: Connection[tuple[Any, ...]]) -> None:
-        tenant = self._url.tenant
+        which = [self._source, self._url.tenant]
         with conn.transaction():
             conn.execute(
-                f"INSERT INTO {TABLE} (tenant) VALUES (%s) ON CONFLICT DO NOTHING", [tenant]
+                f"INSERT INTO {TABLE} (source, tenant) VALUES (%s, %s) ON CONFLICT DO NOTHING",
+                which,
             )
             taken = conn.execute(
-                f"UPDATE {TABLE} SET leased_until = {_THEN}, lease_owner = %s WHERE tenant IN ("
-                f"SELECT tenant FROM {TABLE} WHERE tenant = %s "
+                f"UPDATE {TABLE} SET leased_until = {_THEN}, lease_owner = %s "
+                f"WHERE (source, tenant) IN (SELECT source, tenant FROM {TABLE} "
+                "WHERE source = %s AND tenant = %s "
                 "AND coalesce(leased_until, '-infinity') < clock_timestamp() "
                 "FOR UPDATE SKIP LOCKED)",
-                [LEASE_S, self.owner, tenant],
+                [LEASE_S, self.owner, *which],
             ).rowcount
         if not taken:
             raise FileHeld(
@@ -106,11 +120,11 @@ class Lease:
             with suppress(StoreError), connected(self._url) as conn:
                 conn.execute(
                     f"UPDATE {TABLE} SET leased_until = {_THEN} WHERE {_OURS}",
-                    [LEASE_S, self._url.tenant, self.owner],
+                    [LEASE_S, *self._ours],
                 )
 
     def _let_go(self) -> None:
-        ours = [self._url.tenant, self.owner]
+        ours = self._ours
         with connected(self._url) as conn, conn.transaction():
             # Of a tenant that got no mirror nothing stays.
             conn.execute(f"DELETE FROM {TABLE} WHERE {_OURS} AND mirror IS NULL", ours)
@@ -125,7 +139,7 @@ class Lease:
         """
         found = conn.execute(
             f"SELECT sha256(mirror) FROM {TABLE} WHERE {_OURS} FOR UPDATE",
-            [self._url.tenant, self.owner],
+            self._ours,
         ).fetchone()
         if found is None:
             raise FileHeld(
@@ -135,7 +149,7 @@ class Lease:
         if found[0] != sha256(mirror).digest():
             conn.execute(
                 f"UPDATE {TABLE} SET mirror = %s, version = version + 1 WHERE {_OURS}",
-                [mirror, self._url.tenant, self.owner],
+                [mirror, *self._ours],
             )
 
 
@@ -154,22 +168,27 @@ def has_table(conn: Connection[tuple[Any, ...]]) -> bool:
     return conn.execute("SELECT to_regclass(%s)", [TABLE]).fetchone() != (None,)
 
 
-def mirror_version(conn: Connection[tuple[Any, ...]], tenant: str) -> int:
+def mirror_version(conn: Connection[tuple[Any, ...]], source: str, tenant: str) -> int:
     """Return how often a tenant's mirror was changed."""
-    row = conn.execute(f"SELECT version FROM {TABLE} WHERE tenant = %s", [tenant]).fetchone()
+    row = conn.execute(
+        f"SELECT version FROM {TABLE} WHERE source = %s AND tenant = %s", [source, tenant]
+    ).fetchone()
     return 0 if row is None else int(row[0])
 
 
-def mirror_versions(conn: Connection[tuple[Any, ...]]) -> dict[str, int]:
-    """Return how often each tenant's mirror was changed."""
+def mirror_versions(conn: Connection[tuple[Any, ...]], source: str) -> dict[str, int]:
+    """Return how often the mirror of each tenant of a table was changed."""
     if not has_table(conn):
         return {}
-    return dict(conn.execute(f"SELECT tenant, version FROM {TABLE}").fetchall())
+    rows = conn.execute(f"SELECT tenant, version FROM {TABLE} WHERE source = %s", [source])
+    return dict(rows.fetchall())
 
 
-def read_mirror(conn: Connection[tuple[Any, ...]], tenant: str) -> bytes | None:
+def read_mirror(conn: Connection[tuple[Any, ...]], source: str, tenant: str) -> bytes | None:
     """Return the mirror of a tenant; None before its first night."""
     if not has_table(conn):
         return None
-    row = conn.execute(f"SELECT mirror FROM {TABLE} WHERE tenant = %s", [tenant]).fetchone()
+    row = conn.execute(
+        f"SELECT mirror FROM {TABLE} WHERE source = %s AND tenant = %s", [source, tenant]
+    ).fetchone()
     return None if row is None else row[0]

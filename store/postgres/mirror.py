@@ -21,7 +21,7 @@ from slowwave.store.mirror.push import (
     link_what_is_said_already,
 )
 
-from .langgraph import PostgresStore
+from .format import PostgresFormat
 from .leases import Lease
 from .tenant import OpenTenant
 from .url import DatabaseUrl
@@ -29,7 +29,7 @@ from .url import DatabaseUrl
 
 @dataclass(frozen=True)
 class TenantMirror(Mirror):
-    """A tenant of a store in PostgreSQL, and the memory file in which it is mirrored.
+    """A tenant of a database, and the memory file in which it is mirrored.
 
     The file lies in a folder of this process' own only as long as a run holds the tenant; between
     two runs it is bytes in the database. Rows and bytes are written in one transaction: whenever a
@@ -37,14 +37,14 @@ class TenantMirror(Mirror):
     """
 
     path: DatabaseUrl
-    format: PostgresStore
+    format: PostgresFormat
     lease: Lease
 
     @classmethod
-    def of(cls, url: DatabaseUrl) -> TenantMirror:
+    def of(cls, url: DatabaseUrl, format: PostgresFormat) -> TenantMirror:
         """Return the mirror of a tenant; nothing is looked at yet."""
         state = Path(gettempdir()) / f"slowwave-{token_hex(8)}" / "mirror.db"
-        return cls(url, PostgresStore(), state, Lease(url))
+        return cls(url, format, state, Lease(url, format))
 
     @property
     def outlives_a_failed_write(self) -> bool:

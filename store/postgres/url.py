@@ -71,7 +71,7 @@ def _shown(conninfo: str, tenant: str | None) -> str:
         if unquote(one.partition("=")[0]).strip().lower() not in _SECRET
     ]
     query = f"?{'&'.join(kept)}" if any(kept) else ""
-    named = "" if tenant is None else f"#{quote(tenant, safe='/:,;')}"
+    named = "" if tenant is None else f"#{quote(tenant, safe='/:,;=')}"
     return f"{parts.scheme}://{who.partition(':')[0]}{at}{host}{parts.path}{query}{named}"
 
 
