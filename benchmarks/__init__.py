@@ -1,6 +1,6 @@
 """Measurements of what slowwave decides; `make bench-quality` runs them."""
 
-from slowwave.cli.interpreter import (
+from slowwave.cli.terminal.interpreter import (
     keep_libraries_quiet,
     shorten_turns_of_threads,
     tune_interpreter,

@@ -12,7 +12,8 @@ from typing import Annotated, NoReturn
 
 import typer
 
-from . import (
+from .arguments.settings import ConfiguredCommand, config_of
+from .commands import (
     add,
     apply,
     archive,
@@ -41,11 +42,10 @@ from . import (
     trace,
     undo,
 )
-from .exits import EPILOG, SHOWS_TRACEBACKS, Code, reporting
-from .interpreter import keep_libraries_quiet, tune_interpreter
-from .log_lines import log_lines_of_this_command
-from .output import Output, escape_what_stdout_cannot_spell, shortened, unwritable
-from .settings import ConfiguredCommand, config_of
+from .terminal.exits import EPILOG, SHOWS_TRACEBACKS, Code, reporting
+from .terminal.interpreter import keep_libraries_quiet, tune_interpreter
+from .terminal.log_lines import log_lines_of_this_command
+from .terminal.output import Output, escape_what_stdout_cannot_spell, shortened, unwritable
 
 # A mistaken argument is repeated, but not megabytes of it.
 _MOST_SAID = 1_000

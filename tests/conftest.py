@@ -13,7 +13,7 @@ import pytest
 from figures import Figures
 from hypothesis import settings
 
-from slowwave.cli.interpreter import keep_libraries_quiet
+from slowwave.cli.terminal.interpreter import keep_libraries_quiet
 from slowwave.consolidation.vectors.embedder import SentenceEmbedder
 from slowwave.store.file import create_file
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from nights import fill, of_one_thing, rows, told
 from test_plan import TWINS
 
-from slowwave.cli.fleet_worker import prepare_worker, utc_now
+from slowwave.cli.commands.fleet_worker import prepare_worker, utc_now
 from slowwave.consolidation.fleet.fleet import Fleet
 from slowwave.consolidation.fleet.fleet_job import OPTION, FleetJob, MakeWriter
 from slowwave.consolidation.fleet.local_engine import LocalEngine

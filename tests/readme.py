@@ -19,9 +19,9 @@ from typer.core import TyperCommand, TyperOption
 from typer.main import get_command
 
 from slowwave.cli.app import app
-from slowwave.cli.exits import MEANINGS
-from slowwave.cli.mcp_offer import IS_DATA, make_server
-from slowwave.cli.settings import KEYS
+from slowwave.cli.arguments.settings import KEYS
+from slowwave.cli.mcp.offer import IS_DATA, make_server
+from slowwave.cli.terminal.exits import MEANINGS
 from slowwave.consolidation.agent import AgentMemory
 from slowwave.consolidation.vectors.embedder import SentenceEmbedder
 from slowwave.store.exchange import import_lines

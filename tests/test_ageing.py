@@ -16,7 +16,7 @@ from nights import execute, fill, night, of_one_thing, picture, rows, told
 from test_cli import Cli, cli
 
 from benchmarks.year import Year
-from slowwave.cli.durations import retention_of
+from slowwave.cli.arguments.durations import retention_of
 from slowwave.consolidation.ageing.choosing import choose_excess, choose_expired
 from slowwave.consolidation.ageing.decay import score
 from slowwave.consolidation.ageing.retention import Retention

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from builders import NOW, a_decision, a_memory, a_run, changing, decide
 from test_cli import Cli, cli
-from test_foreign import FORMATS, killed
+from test_foreign import FORMATS, chosen_steps, killed
 
 from slowwave.consolidation.vectors.embedder import SentenceEmbedder
 from slowwave.store.formats.registry import format_named, recognised
@@ -139,8 +139,7 @@ def test_a_kill_at_any_step_loses_nothing_and_the_next_run_finishes(
     command = ["maintain", str(folder), "--consolidate", "--format", "claude-code", "--json"]
     steps = int(killed(0, command).stderr.split()[-1])
     after = texts(folder)
-    # The last ones write the other file; the night before them is killed in tests/reliability.
-    for at in range(steps, rounds(max(0, steps - 12), 0), -rounds(6, 1)):
+    for at in chosen_steps(steps, rounds):
         shutil.rmtree(folder.parent)
         shutil.copytree(SAMPLE, folder)
         assert killed(at, command).returncode == 9

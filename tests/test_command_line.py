@@ -216,7 +216,7 @@ def test_who_is_asked_and_says_no_has_done_nothing_wrong(
 ) -> None:
     cli("maintain", filled, "--consolidate")
     run = str(rows(filled, "SELECT id FROM runs")[0]["id"])
-    monkeypatch.setattr("slowwave.cli.undo._MANY", 0)
+    monkeypatch.setattr("slowwave.cli.commands.undo._MANY", 0)
     for stream in ("stdin", "stderr"):
         monkeypatch.setattr(f"sys.{stream}.isatty", lambda: True, raising=False)
     monkeypatch.setattr("sys.stdin.readline", lambda *_: "n\n", raising=False)

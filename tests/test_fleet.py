@@ -37,7 +37,7 @@ from test_cli import Cli, cli, damage, foreign
 from test_model_writer import near_pairs
 
 from slowwave.cli.app import FLEET_COMMANDS
-from slowwave.cli.fleet_worker import writer_of
+from slowwave.cli.commands.fleet_worker import writer_of
 from slowwave.consolidation.errors import ConsolidationError
 from slowwave.consolidation.fleet import room
 from slowwave.consolidation.fleet.budget_owners import OwnerInFile, OwnerInMemory

@@ -16,7 +16,7 @@ from nights import fill, rows, told
 from test_cli import Cli, cli
 from test_model_writer import near_pairs
 
-from slowwave.cli.fleet_worker import writer_of
+from slowwave.cli.commands.fleet_worker import writer_of
 from slowwave.consolidation.model.portions import BudgetOwner
 from slowwave.consolidation.model.usage_limits import UsageLimits
 from slowwave.consolidation.writing.writer import Writer

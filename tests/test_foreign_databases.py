@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from nights import execute, rows
 from test_cli import Cli, cli
-from test_foreign import FORMATS, killed
+from test_foreign import FORMATS, chosen_steps, killed
 
 from slowwave.store.formats.registry import recognised
 
@@ -314,8 +314,7 @@ def test_a_kill_at_any_step_leaves_a_whole_database_and_the_next_run_finishes(
     command = ["maintain", str(path), "--consolidate", "--format", name, "--json"]
     steps = int(killed(0, command).stderr.split()[-1])
     after = table(name, path)
-    # The last ones write the other file; the night before them is killed in tests/reliability.
-    for at in range(steps, rounds(max(0, steps - 8), 0), -rounds(5, 1)):
+    for at in chosen_steps(steps, rounds):
         for one in path.parent.glob("agent.db*"):
             one.unlink()
         path.write_bytes(fresh)

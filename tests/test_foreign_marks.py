@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from test_cli import Cli, cli
-from test_foreign import killed
+from test_foreign import chosen_steps, killed
 
 __all__ = ["cli"]  # a fixture of test_cli, asked for by name
 
@@ -172,7 +172,7 @@ def test_a_kill_at_any_step_hands_marks_on_once(
 ) -> None:
     command = ["maintain", str(promoted), "--consolidate", "--format", "markdown", "--json"]
     steps = int(killed(0, command).stderr.split()[-1])
-    for at in range(steps, rounds(max(0, steps - 12), 0), -rounds(6, 1)):
+    for at in chosen_steps(steps, rounds):
         for one in promoted.parent.glob("*.slowwave.db*"):
             one.unlink()
         promoted.write_text(PROMOTED)
@@ -267,7 +267,7 @@ def test_a_kill_at_any_step_loses_no_reason(
     command = ["maintain", str(folder), "--consolidate", "--format", "claude-code", "--json"]
     steps = int(killed(0, command).stderr.split()[-1])
     after = texts(folder)
-    for at in range(steps, rounds(max(0, steps - 16), 0), -rounds(6, 1)):
+    for at in chosen_steps(steps, rounds):
         shutil.rmtree(folder)
         for one in folder.parent.glob("*.slowwave.db*"):
             one.unlink()

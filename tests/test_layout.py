@@ -33,13 +33,19 @@ def test_every_path_that_the_layout_names_is_there() -> None:
 
 
 def _within(name: str) -> bool:
-    """Whether a name of one part is a folder of `consolidation` or of the tests."""
-    return any((ROOT / folder / name).exists() for folder in ("consolidation", "tests"))
+    """Whether a name of one part is a folder of `cli`, of `consolidation` or of the tests."""
+    return any((ROOT / folder / name).exists() for folder in ("cli", "consolidation", "tests"))
 
 
-def test_every_folder_of_consolidation_stands_in_the_layout() -> None:
-    folders = {one.parent.name for one in (ROOT / "consolidation").glob("*/__init__.py")}
+@pytest.mark.parametrize("package", ["cli", "consolidation"])
+def test_every_folder_of_a_package_stands_in_the_layout(package: str) -> None:
+    folders = {one.parent.name for one in (ROOT / package).glob("*/__init__.py")}
     assert {one for one in folders if f"`{one}/`" not in LAYOUT} == set()
+
+
+def test_beside_the_folders_of_the_command_line_stands_only_the_way_in() -> None:
+    files = {one.name for one in (ROOT / "cli").glob("*.py")}
+    assert files == {"__init__.py", "__main__.py", "app.py"}
 
 
 def test_beside_the_folders_of_consolidation_stand_six_files_at_most() -> None:

@@ -33,8 +33,9 @@ class Ran:
     path: Path
     known: fixture.Night
     before: dict[str, list[dict[str, object]]]
-    planned: Outcome
     outcome: Outcome
+    # What the dry run said of the first of the three nights: one is enough.
+    planned: Outcome | None
 
     def group_of(self) -> dict[str, str]:
         """Return what each observed memory is known to tell; two tell the same if it is equal.
@@ -69,8 +70,9 @@ def ran(
     with open_writing(path) as file:
         import_lines(file, (line.encode() for line in fixture.lines(known)), fixture.FIRST_DAY)
     before = picture(path)
-    planned = night(path, embedder, dry_run=True)
-    yield Ran(path, known, before, planned, night(path, embedder))
+    first = request.param == fixture.FLAVOURS[0]
+    planned = night(path, embedder, dry_run=True) if first else None
+    yield Ran(path, known, before, night(path, embedder), planned)
 
 
 def test_the_fixture_holds_a_thousand_memories_that_differ(ran: Ran) -> None:
@@ -225,9 +227,14 @@ def test_nothing_was_deleted_and_nothing_observed_was_rewritten(ran: Ran) -> Non
     assert all(texts[row["id"]] == row["content"] for row in ran.before["memories"])
 
 
+@assistant_only
 def test_the_real_run_did_what_the_dry_run_said(ran: Ran) -> None:
+    assert ran.planned is not None
     assert ran.outcome.plan.digest == ran.planned.plan.digest
     assert ran.outcome.after == ran.planned.after
+
+
+def test_all_that_was_proposed_was_applied(ran: Ran) -> None:
     assert {result.state for result in ran.outcome.results} == {"applied"}
 
 

@@ -14,9 +14,9 @@ from nights import execute, fill, night, of_one_thing, rows, told
 from test_cli import Cli, cli
 from test_plan import TWINS
 
-from slowwave.cli import account_reading as accounts
-from slowwave.cli import map as maps
-from slowwave.cli.differences import mark_differences
+from slowwave.cli.pages import account_reading as accounts
+from slowwave.cli.pages import map as maps
+from slowwave.cli.terminal.differences import mark_differences
 from slowwave.consolidation.vectors.embedder import SentenceEmbedder
 
 __all__ = ["cli"]  # a fixture of test_cli, asked for by name

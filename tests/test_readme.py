@@ -71,7 +71,7 @@ def test_the_commands_of_a_review_work_one_after_the_other(
 
 def test_every_command_stands_in_the_readme() -> None:
     text = readme.README.read_text("utf-8")
-    assert [name for name in COMMANDS if f"| `slowwave {name} " not in text] == []
+    assert [name for name in COMMANDS if f"`slowwave {name} " not in text] == []
 
 
 def test_the_smoke_fixture_of_ci_has_something_to_do(tmp_path: Path, cli: Cli) -> None:

@@ -13,7 +13,7 @@ from test_cli import Cli, cli
 from test_plan import TWINS
 from typer.core import TyperOption
 
-from slowwave.cli.settings import KEYS
+from slowwave.cli.arguments.settings import KEYS
 
 __all__ = ["cli"]  # a fixture of test_cli, asked for by name
 

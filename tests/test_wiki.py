@@ -21,8 +21,8 @@ from test_cli import Cli, cli
 from test_demand_groups import FRIDAYS
 
 from slowwave.cli.app import run
-from slowwave.cli.wiki_names import stem_of
-from slowwave.cli.wiki_text import as_block, as_line, as_link, is_untouched, page
+from slowwave.cli.wiki.names import stem_of
+from slowwave.cli.wiki.text import as_block, as_line, as_link, is_untouched, page
 
 __all__ = ["cli"]  # a fixture of test_cli, asked for by name
 

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 from rich.text import Text
 
-from slowwave.cli.branches import Branch, trees_of
-from slowwave.cli.output import shortened
+from slowwave.cli.pages.branches import Branch, trees_of
+from slowwave.cli.terminal.output import shortened
 from slowwave.store.file import open_reading
 from slowwave.store.lineage import trace_sources
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from textual.widgets import Tree
     from textual.widgets.tree import TreeNode
 
-    from slowwave.cli.foreign import Place
+    from slowwave.cli.files.foreign import Place
     from slowwave.consolidation.running.queue import WaitingProposal
 
 _DEPTH = 12

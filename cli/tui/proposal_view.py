@@ -7,7 +7,7 @@ from textual.app import ComposeResult
 from textual.containers import Horizontal, VerticalScroll
 from textual.widgets import ContentSwitcher, Static, Tree
 
-from slowwave.cli.foreign import Place
+from slowwave.cli.files.foreign import Place
 from slowwave.consolidation.running.queue import WaitingProposal
 
 from .lineage import grow, read_lineages

@@ -12,7 +12,7 @@ from textual.app import App, ComposeResult
 from textual.binding import Binding, BindingType
 from textual.widgets import DataTable, Footer, Input, Static
 
-from slowwave.cli.output import clean, shortened
+from slowwave.cli.terminal.output import clean, shortened
 from slowwave.consolidation.errors import ConsolidationError
 from slowwave.store.errors import StoreError
 

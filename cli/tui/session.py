@@ -8,13 +8,13 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Literal
 
-from slowwave.cli.deciding import Choice, carry_out_chosen, decline
-from slowwave.cli.memory_texts import counted
+from slowwave.cli.reviewing.deciding import Choice, carry_out_chosen, decline
+from slowwave.cli.terminal.memory_texts import counted
 from slowwave.consolidation.running.queue import WaitingProposal, read_queue, seen_again
 from slowwave.store.errors import NotFound
 
 if TYPE_CHECKING:
-    from slowwave.cli.foreign import Place
+    from slowwave.cli.files.foreign import Place
     from slowwave.consolidation.vectors.embedder import Embedder
     from slowwave.store.file import MemoryFile
 

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 import typer
 
 if TYPE_CHECKING:
-    from slowwave.cli.deciding import Choice
-    from slowwave.cli.foreign import Place
+    from slowwave.cli.files.foreign import Place
+    from slowwave.cli.reviewing.deciding import Choice
     from slowwave.consolidation.vectors.embedder import Embedder
 
 _MISSING = (

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 
 from rich.text import Text
 
-from slowwave.cli.differences import Span, mark_differences
-from slowwave.cli.memory_texts import author_of, day_of
-from slowwave.cli.output import clean, shortened
+from slowwave.cli.terminal.differences import Span, mark_differences
+from slowwave.cli.terminal.memory_texts import author_of, day_of
+from slowwave.cli.terminal.output import clean, shortened
 
 from .values import compare_values, find_guarded
 

@@ -15,7 +15,7 @@ _LOGGERS = ("LiteLLM", "LiteLLM Router", "LiteLLM Proxy", "openai", "httpx", "ht
 def load_litellm() -> Any:
     """Return litellm.
 
-    What it reads from the environment at its import is set by `cli/interpreter.py`.
+    What it reads from the environment at its import is set by `cli/terminal/interpreter.py`.
     """
     import litellm
 

@@ -172,7 +172,7 @@ def test_what_is_wrong_in_an_argument_is_said_without_its_codes(
     fill(memory_file, ["The pump is old."])
     night(memory_file, embedder)
     night_of = ("maintain", memory_file, "--consolidate")
-    for code in (*CODES[:: rounds(5, 1)], NUL):
+    for code in (*CODES[:: rounds(12, 1)], NUL):
         for arguments, exit_code in (
             (("trace", memory_file, code), 1),
             (("undo", memory_file, code), 1),
@@ -221,7 +221,7 @@ def test_a_file_that_is_not_there_is_named_without_codes(
 
 def test_a_config_file_may_hold_anything(memory_file: Path, cli: Cli, rounds: Rounds) -> None:
     config = memory_file.with_name("slowwave.toml")
-    for code in (*CODES[:: rounds(5, 1)], NUL):
+    for code in (*CODES[:: rounds(12, 1)], NUL):
         quoted = json.dumps(code, ensure_ascii=False).replace("\x7f", "\\u007f")
         for text, exit_code in (
             (f"{quoted} = 1", 2),

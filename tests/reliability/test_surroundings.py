@@ -21,7 +21,7 @@ from reliability.outside import Recorder, Request, Response, Watched, completion
 from test_model_writer import facts
 
 from slowwave.cli.app import run
-from slowwave.cli.exits import reporting
+from slowwave.cli.terminal.exits import reporting
 from slowwave.consolidation.errors import EmbedderError
 from slowwave.consolidation.model.asking import Call, ModelRefuses
 from slowwave.consolidation.model.calls import Endpoint, open_model

@@ -1,0 +1,1 @@
+"""What a user writes, read: options, settings, durations, days."""

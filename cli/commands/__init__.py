@@ -1,0 +1,1 @@
+"""The commands: a module each, and what only one of them needs."""

@@ -1,0 +1,72 @@
+"""slowwave add: store one memory."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Annotated
+
+import typer
+
+from slowwave.cli.arguments.settings import ConfigOption, FileArgument, JsonOption, QuietOption
+from slowwave.cli.files.foreign import refuse_foreign
+from slowwave.cli.terminal.output import Output, clean
+from slowwave.store.records import Kind, Layer, Origin
+
+
+def add(
+    file: FileArgument,
+    text: Annotated[str, typer.Argument(metavar="TEXT", help="What is to be remembered.")],
+    tenant: Annotated[
+        str, typer.Option(metavar="NAME", help="The partition that it lives in.")
+    ] = "default",
+    kind: Annotated[Kind, typer.Option(help="What it is.")] = "fact",
+    layer: Annotated[Layer, typer.Option(help="How settled it is.")] = "working",
+    origin: Annotated[Origin, typer.Option(help="Who says it.")] = "agent",
+    trust: Annotated[
+        float, typer.Option(metavar="0..1", min=0, max=1, help="How far it is trusted.")
+    ] = 0.5,
+    importance: Annotated[
+        int, typer.Option(metavar="1..5", min=1, max=5, help="How much it matters.")
+    ] = 3,
+    tag: Annotated[
+        list[str] | None, typer.Option(metavar="WORD", help="A tag; again for more.")
+    ] = None,
+    source: Annotated[str | None, typer.Option(metavar="NAME", help="Where it comes from.")] = None,
+    session: Annotated[
+        str | None, typer.Option(metavar="NAME", help="The session it was said in.")
+    ] = None,
+    pin: Annotated[bool, typer.Option("--pin", help="Never supersede it.")] = False,
+    config: ConfigOption = None,
+    json: JsonOption = False,
+    quiet: QuietOption = False,
+) -> None:
+    """Add one memory."""
+    from slowwave.store.errors import InvalidLine
+    from slowwave.store.exchange import new_memory
+    from slowwave.store.file import open_writing
+    from slowwave.store.memories import add_memories
+
+    refuse_foreign(file)
+    if not text.strip():
+        raise InvalidLine("This is not a memory: its text is blank.")
+    memory = new_memory(
+        {
+            "content": text,
+            "tenant": tenant,
+            "kind": kind,
+            "layer": layer,
+            "origin": origin,
+            "trust": trust,
+            "importance": importance,
+            "tags": tag or [],
+            "source": source,
+            "session": session,
+            "pinned": pin,
+        },
+        datetime.now(UTC),
+    )
+    with open_writing(file) as opened, opened.transaction():
+        add_memories(opened, [memory])
+    output = Output(json, quiet)
+    output.result({"command": "add", "file": str(file), "id": memory.id})
+    output.show(clean(memory.id))

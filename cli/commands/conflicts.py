@@ -1,0 +1,50 @@
+"""slowwave conflicts: memories that give one thing two values."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+from slowwave.cli.arguments.settings import (
+    ConfigOption,
+    FileArgument,
+    JsonOption,
+    QuietOption,
+    TenantsOption,
+)
+from slowwave.cli.files.foreign import FormatOption, StateOption, place_of
+from slowwave.cli.reports.leftovers import conflicts_as_json, conflicts_as_text
+from slowwave.cli.terminal.memory_texts import MemoryTexts
+from slowwave.cli.terminal.output import Output, clean
+
+
+def conflicts(
+    file: FileArgument,
+    tenant: TenantsOption = None,
+    format: FormatOption = None,
+    state: StateOption = None,
+    config: ConfigOption = None,
+    json: JsonOption = False,
+    quiet: QuietOption = False,
+) -> None:
+    """List memories that give one thing two values.
+
+    Only those of which neither plainly replaces the other.
+    """
+    from slowwave.consolidation.planning.conflicts import current_conflicts
+    from slowwave.store.records import timestamp
+
+    output = Output(json, quiet)
+    with place_of(file, format, state, writes=False).reading() as memory_file:
+        now = timestamp(datetime.now(UTC))
+        found = current_conflicts(memory_file, tuple(tenant or ()), now)
+        output.result(
+            {
+                "command": "conflicts",
+                "file": str(file),
+                "conflicts": conflicts_as_json(found),
+            }
+        )
+        if found:
+            output.show(conflicts_as_text(found, MemoryTexts(memory_file)))
+        else:
+            output.show(clean(f"{file}: no conflicts."))

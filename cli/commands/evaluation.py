@@ -1,0 +1,198 @@
+"""slowwave eval: what the file finds before and after the night that would run now."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from slowwave.cli.arguments.model_options import (
+    ApiBaseOption,
+    CheckerOption,
+    MaxCallsOption,
+    MaxCostOption,
+    ModelOption,
+)
+from slowwave.cli.arguments.settings import (
+    ConfigOption,
+    EmbedderOption,
+    FileArgument,
+    IncludeProtectedOption,
+    JsonOption,
+    QuietOption,
+    TenantsOption,
+)
+from slowwave.cli.arguments.writers import make_recordings, make_writer, operations_of
+from slowwave.cli.files.foreign import FormatOption, StateOption, place_of
+from slowwave.cli.terminal.memory_texts import counted
+from slowwave.cli.terminal.output import Output
+from slowwave.cli.terminal.progress import shown_progress
+from slowwave.cli.terminal.signals import signals_of_this_command
+from slowwave.consolidation.proposals import OPERATIONS
+from slowwave.consolidation.vectors.embedder import DEFAULT_MODEL, SentenceEmbedder
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+    from slowwave.consolidation.evaluation.evaluate import Evaluation
+    from slowwave.consolidation.evaluation.measures import Measures
+
+_CALLS_AT_ONCE = 4
+
+
+def eval_(
+    file: FileArgument,
+    questions: Annotated[
+        Path | None,
+        typer.Argument(metavar="[QUESTIONS.jsonl]", help="Questions with ids of the evidence."),
+    ] = None,
+    self_: Annotated[
+        bool,
+        typer.Option("--self", help="Let each memory be asked for by its own rarest words."),
+    ] = False,
+    only: Annotated[
+        str, typer.Option(metavar="OPERATIONS", help=f"Some of {','.join(OPERATIONS)}.")
+    ] = ",".join(OPERATIONS),
+    tenant: TenantsOption = None,
+    include_protected: IncludeProtectedOption = False,
+    embedder: EmbedderOption = DEFAULT_MODEL,
+    ask: Annotated[
+        bool,
+        typer.Option(
+            "--ask", help="Ask the --model, as the night would; else the night is tried without."
+        ),
+    ] = False,
+    model: ModelOption = None,
+    api_base: ApiBaseOption = None,
+    checker: CheckerOption = None,
+    replay: Annotated[
+        Path | None, typer.Option(metavar="PATH", help="Answers on record, in place of a model.")
+    ] = None,
+    max_calls: MaxCallsOption = None,
+    max_cost: MaxCostOption = None,
+    format: FormatOption = None,
+    state: StateOption = None,
+    config: ConfigOption = None,
+    json: JsonOption = False,
+    quiet: QuietOption = False,
+) -> None:
+    """Measure recall before and after a night, on a copy: FILE itself is only read.
+
+    Each line of QUESTIONS is {"id", "question", "evidence_ids"}, and may have "tenant", "type" and
+    "stale_ids", the memories that hold an old value.
+    """
+    if (questions is None) == (not self_):
+        raise typer.BadParameter("Name a file of questions, or --self: one of the two.")
+    if ask and model is None:
+        raise typer.BadParameter("--ask goes with --model.")
+    from slowwave.consolidation.evaluation.evaluate import evaluated
+    from slowwave.consolidation.evaluation.guarded_night import refuse_unanswerable
+    from slowwave.consolidation.evaluation.questions import read_questions
+    from slowwave.consolidation.evaluation.trial import Trials
+    from slowwave.consolidation.options import CycleOptions
+
+    asked = None if questions is None else read_questions(questions)
+    output = Output(json, quiet)
+    recordings = make_recordings(None, replay, dry_run=False)
+    limits = (max_calls, None, max_cost, None)
+    writer = make_writer(
+        model if ask or replay else None, api_base, checker, _CALLS_AT_ONCE, limits, recordings
+    )
+    signals = signals_of_this_command()
+    tenants = tuple(tenant or ())
+    options = CycleOptions(
+        tenants=tenants, only=operations_of(only), include_protected=include_protected
+    )
+    with (
+        place_of(file, format, state, writes=False).reading() as memory_file,
+        shown_progress(quiet) as progress,
+    ):
+        trials = Trials(
+            memory_file, asked, SentenceEmbedder(embedder), datetime.now(UTC), tenants, progress
+        )
+        refuse_unanswerable(file, trials)
+        signals.open()
+        trial = trials.night(options, writer, signals)
+        signals.close()
+        found = evaluated(trials, trial)
+    output.result({"command": "eval", "file": str(file), **evaluation_as_json(found)})
+    output.show(_summary(found), _table(found), _EXPLAINED)
+
+
+def evaluation_as_json(found: Evaluation) -> dict[str, Any]:
+    """Return an evaluation in the form that `eval --json` has."""
+    return {
+        "questions": found.questions,
+        "left_out": found.without_evidence,
+        "unknown_evidence": found.unknown,
+        "before": {
+            "memories": found.memories_before,
+            **_measures_as_json(found.before),
+            "by_lineage": _measures_as_json(found.before_by_lineage),
+        },
+        "after": {
+            "memories": found.memories_after,
+            **_measures_as_json(found.after),
+            "by_lineage": _measures_as_json(found.by_lineage),
+        },
+        "difference": {
+            _LABELS[name]: {key: round(value, 4) for key, value in asdict(one).items()}
+            for name, one in found.differences.items()
+        },
+    }
+
+
+_EXPLAINED = (
+    "after: a derived memory holds a source's facts if they stand in its text; by lineage: it "
+    "holds those of all its sources."
+)
+_LABELS = {
+    "recall_at_5": "recall@5",
+    "recall_at_10": "recall@10",
+    "all_at_10": "all@10",
+    "mrr": "mrr",
+    "ndcg_at_10": "ndcg@10",
+    "tokens_at_10": "tokens@10",
+    "recall_in_500_tokens": "recall@500tokens",
+    "recall_in_1000_tokens": "recall@1000tokens",
+    "stale_at_10": "stale@10",
+}
+
+
+def _measures_as_json(measures: Measures) -> dict[str, float]:
+    return {_LABELS[name]: round(value, 4) for name, value in asdict(measures).items()}
+
+
+def _summary(found: Evaluation) -> str:
+    missing = (
+        f", {found.without_evidence} more have no evidence in it" if found.without_evidence else ""
+    )
+    unknown = (
+        f" Of the evidence {counted(found.unknown, 'id is', 'ids are')} unknown there."
+        if found.unknown
+        else ""
+    )
+    return (
+        f"{counted(found.questions, 'question', 'questions')}{missing}; active memories "
+        f"{found.memories_before:,} before the night, {found.memories_after:,} after.{unknown}"
+    )
+
+
+def _table(found: Evaluation) -> Table:
+    from rich import box
+    from rich.table import Table
+
+    table = Table("measure", "before", "after", "difference [95 %]", box=box.SIMPLE)
+    table.add_column("by lineage: before")
+    table.add_column("after")
+    for name, label in _LABELS.items():
+        gain = found.differences[name]
+        digits = 0 if name == "tokens_at_10" else 3
+        ways = (found.before, found.after, found.before_by_lineage, found.by_lineage)
+        before, after, *by_lineage = (f"{getattr(one, name):.{digits}f}" for one in ways)
+        interval = f"{gain.mean:+.{digits}f} [{gain.low:+.{digits}f}, {gain.high:+.{digits}f}]"
+        table.add_row(label, before, after, interval, *by_lineage)
+    return table

@@ -1,0 +1,66 @@
+"""What the workers of a fleet need from the command line: their settings, and who writes drafts."""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+from slowwave.cli.arguments.writers import make_writer
+from slowwave.cli.terminal.interpreter import keep_libraries_quiet, tune_interpreter
+
+if TYPE_CHECKING:
+    from slowwave.consolidation.model.portions import BudgetOwner
+    from slowwave.consolidation.model.usage_limits import UsageLimits
+    from slowwave.consolidation.writing.writer import Writer
+
+# What libraries that multiply matrices read when they are loaded: one thread each.
+_ONE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
+# Ray tells its makers about each cluster, unless it is told not to.
+_RAY = {"RAY_USAGE_STATS_ENABLED": "0", "RAY_BACKEND_LOG_LEVEL": "fatal"}
+
+
+@contextmanager
+def settings_of_workers(workers: int) -> Iterator[None]:
+    """Give processes that begin within the block the settings that libraries read on loading."""
+    settings = _RAY | (_ONE_THREAD if workers > 1 else {})
+    before = {name: os.environ.get(name) for name in settings}
+    os.environ.update(settings)
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            if value is None:
+                os.environ.pop(name, None)
+            else:
+                os.environ[name] = value
+
+
+def prepare_worker() -> None:
+    """Make the settings of a worker's process: before anything is loaded there."""
+    os.environ.update(_ONE_THREAD)
+    keep_libraries_quiet()
+    tune_interpreter()
+    # Ctrl-C at a terminal goes to all processes: the one that they belong to ends them.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+
+
+def utc_now() -> datetime:
+    """Return the time."""
+    return datetime.now(UTC)
+
+
+def writer_of(
+    model: str | None,
+    api_base: str | None,
+    checker: str | None,
+    concurrency: int,
+    budget: UsageLimits,
+    owner: BudgetOwner | None,
+) -> Writer:
+    """Return who writes the drafts of one file."""
+    limits = (budget.calls, budget.tokens, budget.cost_usd, budget.seconds)
+    return make_writer(model, api_base, checker, concurrency, limits, None, owner)

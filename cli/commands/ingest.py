@@ -1,0 +1,336 @@
+"""slowwave ingest: memories from conversations."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, get_args
+
+import typer
+
+from slowwave.cli.arguments.model_options import (
+    ApiBaseOption,
+    ConcurrencyOption,
+    MaxCallsOption,
+    MaxCostOption,
+    MaxTimeOption,
+    MaxTokensOption,
+    RecordOption,
+    ReplayOption,
+)
+from slowwave.cli.arguments.settings import (
+    ConfigOption,
+    EmbedderOption,
+    FileArgument,
+    JsonOption,
+    QuietOption,
+    source_of,
+)
+from slowwave.cli.arguments.writers import make_recordings, make_writer
+from slowwave.cli.files.foreign import refuse_foreign
+from slowwave.cli.reports.ingest_report import as_json, as_text
+from slowwave.cli.reports.problems import tell_problems
+from slowwave.cli.terminal.exits import Code
+from slowwave.cli.terminal.output import Output
+from slowwave.cli.terminal.progress import shown_progress
+from slowwave.cli.terminal.signals import signals_of_this_command
+from slowwave.cli.wiki.writing import WikiOption, write_after_run
+from slowwave.consolidation.ingest.options import (
+    DEFAULT_DAYS,
+    MAX_FACTS,
+    MAX_FACTS_DISTILLED,
+    MOST_DAYS,
+    IngestOptions,
+)
+from slowwave.consolidation.vectors.embedder import DEFAULT_MODEL, SentenceEmbedder
+from slowwave.store.records import Kind
+
+from .conversation_files import read_files
+from .ingest_usage import refuse_databases, refuse_what_does_not_go
+from .ingest_waiting import show_waiting, throw_away
+from .watching import watch_logs
+
+if TYPE_CHECKING:
+    from slowwave.consolidation.ingest.outcome import Ingested
+    from slowwave.consolidation.model.recording import Recordings
+    from slowwave.consolidation.writing.writer import Writer
+    from slowwave.store.conversations.messages import Conversation
+
+_DAYS = ", ".join(f"{kind}={days}" for kind, days in DEFAULT_DAYS.items())
+
+
+def ingest(
+    context: typer.Context,
+    file: FileArgument,
+    conversations: Annotated[
+        list[Path] | None,
+        typer.Argument(
+            metavar="[CONVERSATION]...",
+            help="Exports, session logs, messages as JSON, text with speakers; - for stdin. "
+            "Without any, what waits in FILE for a model is read.",
+            readable=False,
+        ),
+    ] = None,
+    from_format: Annotated[
+        str | None,
+        typer.Option(
+            "--from",
+            metavar="FORMAT",
+            help="chatgpt, claude, claude-code, codex, openai or text; found out otherwise.",
+        ),
+    ] = None,
+    tenant: Annotated[
+        str, typer.Option(metavar="NAME", help="The partition that the memories live in.")
+    ] = "default",
+    source: Annotated[
+        str | None,
+        typer.Option(metavar="NAME", help="Where they come from; by default the format's name."),
+    ] = None,
+    lookback: Annotated[
+        int,
+        typer.Option(
+            metavar="N",
+            min=1,
+            help="Of a conversation that is new, the last N messages are read; of one that has "
+            "grown, all that came since.",
+        ),
+    ] = 8,
+    whole: Annotated[
+        bool,
+        typer.Option("--whole", help="Read all messages that were not read before, in parts."),
+    ] = False,
+    distill: Annotated[
+        bool,
+        typer.Option(
+            "--distill",
+            help=f"Read all, and keep {MAX_FACTS_DISTILLED} memories of a conversation at the "
+            "most, or --max-facts.",
+        ),
+    ] = False,
+    again: Annotated[bool, typer.Option("--again", help="Read what was read before, too.")] = False,
+    max_facts: Annotated[
+        int | None,
+        typer.Option(
+            metavar="N",
+            min=1,
+            help=f"Memories of one part at the most.  [default: {MAX_FACTS}]",
+            show_default=False,
+        ),
+    ] = None,
+    min_importance: Annotated[
+        int,
+        typer.Option(metavar="1..5", min=1, max=5, help="What matters less is left out."),
+    ] = 2,
+    ttl: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="KIND=DAYS",
+            help="Days until a memory of a kind expires, or none; again for more.  "
+            f"[default: {_DAYS}]",
+            show_default=False,
+        ),
+    ] = None,
+    instructions: Annotated[
+        str | None,
+        typer.Option(
+            metavar="TEXT|@PATH",
+            help="Instructions of your own for the model, placed before all others.",
+        ),
+    ] = None,
+    watch: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="DIR",
+            help="Go on reading the session logs in DIR, and below, as they grow.",
+        ),
+    ] = None,
+    interval: Annotated[
+        float,
+        typer.Option(
+            metavar="SECONDS",
+            min=0.1,
+            help="With --watch: how often it looks, and how long a log must have been quiet.",
+        ),
+    ] = 30.0,
+    waiting: Annotated[
+        bool, typer.Option("--waiting", help="List what waits in FILE for a model.")
+    ] = False,
+    drop: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="PART",
+            help="Throw away a part that waits, by its id or its conversation's name, or all; "
+            "again for more.",
+        ),
+    ] = None,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Show what it would do; the file is only read.")
+    ] = False,
+    ask: Annotated[
+        bool, typer.Option("--ask", help="With --dry-run: ask the model all the same.")
+    ] = False,
+    embedder: EmbedderOption = DEFAULT_MODEL,
+    model: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME", help="litellm's name of a model; without it rules choose sentences."
+        ),
+    ] = None,
+    api_base: ApiBaseOption = None,
+    record: RecordOption = None,
+    replay: ReplayOption = None,
+    concurrency: ConcurrencyOption = 4,
+    max_calls: MaxCallsOption = None,
+    max_tokens: MaxTokensOption = None,
+    max_cost: MaxCostOption = None,
+    max_time: MaxTimeOption = None,
+    wiki: WikiOption = None,
+    config: ConfigOption = None,
+    json: JsonOption = False,
+    quiet: QuietOption = False,
+) -> None:
+    """Take memories from conversations; nothing that was read is read twice.
+
+    With a model, each memory must stand in the words that it quotes; without one, sentences that
+    state facts, preferences or instructions are kept. What a model could not read waits in FILE.
+    """
+    refuse_databases(file, conversations or ())
+    refuse_foreign(file)
+    refuse_what_does_not_go(context, bool(conversations))
+    output = Output(json, quiet)
+    if waiting or drop:
+        tenants = [] if source_of(context, "tenant") == "default" else [tenant]
+        if drop:
+            throw_away(file, drop, tenants, dry_run, output)
+        else:
+            show_waiting(file, tenants, output)
+        return
+    if conversations or dry_run:
+        watch = None  # it may stand in a config file for other calls
+    limits = (max_calls, max_tokens, max_cost, max_time)
+    recordings = make_recordings(record, replay, dry_run and not ask)
+    writer_of = partial(make_writer, model, api_base, None, concurrency, limits, recordings)
+    most = max_facts or (MAX_FACTS_DISTILLED if distill else MAX_FACTS)
+    options = IngestOptions(
+        tenant=tenant,
+        lookback=lookback,
+        whole=whole,
+        distill=distill,
+        again=again,
+        max_facts=most,
+        min_importance=min_importance,
+        days=_days(ttl),
+        instructions=_instructions(instructions),
+        source=source,
+        ask=ask and dry_run,
+        shown={"tenant": [tenant], "embedder": embedder, "model": writer_of().model},
+    )
+    sitting = _Sitting(
+        file, options, SentenceEmbedder(embedder), writer_of, recordings, dry_run,
+        None if dry_run else wiki, output,
+    )  # fmt: skip
+    if watch is not None:
+        watch_logs(watch, interval, from_format, sitting.on, sitting.output)
+    raise typer.Exit(sitting.on(read_files(conversations or [], from_format)))
+
+
+@dataclass(frozen=True)
+class _Sitting:
+    """How conversations are read into one file, and how that is told."""
+
+    file: Path
+    options: IngestOptions
+    embedder: SentenceEmbedder
+    # A new one each time: a budget is of one run.
+    writer: Callable[[], Writer]
+    recordings: Recordings | None
+    dry_run: bool
+    # Where the file is written out as a wiki afterwards.
+    wiki: Path | None
+    output: Output
+
+    def on(self, conversations: Sequence[Conversation]) -> int:
+        """Read conversations, tell what came of it, and give the exit code."""
+        writer, signals = self.writer(), signals_of_this_command()
+        signals.open()
+        outcome = self._ingested(conversations, writer)
+        signals.close()
+        pages = write_after_run(self.wiki, self.file, self.file)
+        self.output.result(
+            {"command": "ingest", "file": str(self.file), "dry_run": self.dry_run}
+            | as_json(outcome, writer)
+            | pages.as_json()
+        )
+        self.output.show(*as_text(outcome, self.file, self.dry_run, writer))
+        code: int = (
+            signals.code
+            or {
+                "done": Code.DONE,
+                "partial": Code.PARTLY,
+                # A part waits: whoever asks about the file is to hear of that, each time.
+                "failed": Code.PARTLY,
+                "interrupted": Code.INTERRUPTED,
+            }[outcome.verdict]
+        )
+        return pages.tell(self.output, self._with_problems(outcome, writer, code))
+
+    def _ingested(self, conversations: Sequence[Conversation], writer: Writer) -> Ingested:
+        from slowwave.consolidation.ingest.ingest import ingest as run_ingest
+
+        with shown_progress(self.output.quiet) as progress:
+            return run_ingest(
+                self.file,
+                conversations,
+                self.options,
+                self.embedder,
+                writer,
+                datetime.now(UTC),
+                self.dry_run,
+                progress,
+                signals_of_this_command(),
+            )
+
+    def _with_problems(self, outcome: Ingested, writer: Writer, code: int) -> int:
+        """Report on stderr what went wrong, and return the exit code."""
+        failed = len([one for one in outcome.unread if one.state != "planned"])
+        in_short = (
+            f"{self.file}: {failed} parts of conversations wait for a model, "
+            f"{len(outcome.of('raw'))} answers could not be read."
+        )
+        return tell_problems(
+            self.output, code, writer, self.recordings, outcome.broken_off, in_short
+        )
+
+
+def _days(stated: Sequence[str] | None) -> dict[str, int | None]:
+    """Return the days until a memory of each kind expires."""
+    days = dict(DEFAULT_DAYS)
+    for one in stated or ():
+        kind, _, number = one.partition("=")
+        if kind not in get_args(Kind) or not (number == "none" or number.isdecimal()):
+            raise typer.BadParameter(
+                f"--ttl takes KIND=DAYS or KIND=none, with one of {', '.join(get_args(Kind))}, "
+                f"not '{one}'."
+            )
+        days[kind] = None if number == "none" else _whole_days(number)
+    return days
+
+
+def _whole_days(number: str) -> int:
+    if not 1 <= int(number) <= MOST_DAYS:
+        raise typer.BadParameter(f"--ttl takes 1 to {MOST_DAYS} days, not {number}.")
+    return int(number)
+
+
+def _instructions(stated: str | None) -> str:
+    """Return the user's own instructions: as they are stated, or from a file."""
+    if stated is None or not stated.startswith("@"):
+        return stated or ""
+    try:
+        return Path(stated[1:]).read_text("utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        why = getattr(error, "strerror", None) or "it is not UTF-8"
+        raise typer.BadParameter(f"--instructions: cannot read {stated[1:]}: {why}.") from error

@@ -1,0 +1,72 @@
+"""slowwave list: memories, the latest first."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import Annotated, Literal
+
+import typer
+
+from slowwave.cli.arguments.settings import (
+    ConfigOption,
+    FileArgument,
+    JsonOption,
+    QuietOption,
+    TenantsOption,
+)
+from slowwave.cli.files.foreign import FormatOption, StateOption, place_of
+from slowwave.cli.terminal.memory_texts import counted, day_of, shortened_for_stdout
+from slowwave.cli.terminal.output import Output, clean
+from slowwave.store.records import Kind, Layer
+
+_Status = Literal["active", "superseded", "archived", "expired", "any"]
+
+
+def list_(
+    file: FileArgument,
+    status: Annotated[_Status, typer.Option(help="In which state.")] = "active",
+    layer: Annotated[Layer | None, typer.Option(help="How settled.")] = None,
+    kind: Annotated[Kind | None, typer.Option(help="Of what kind.")] = None,
+    tenant: TenantsOption = None,
+    contains: Annotated[
+        str | None,
+        typer.Option(metavar="TEXT", help="Only those with this in their text; A to Z as a to z."),
+    ] = None,
+    limit: Annotated[
+        int, typer.Option(metavar="N", min=0, max=10**9, help="At most so many; 0 for all.")
+    ] = 50,
+    format: FormatOption = None,
+    state: StateOption = None,
+    config: ConfigOption = None,
+    json: JsonOption = False,
+    quiet: QuietOption = False,
+) -> None:
+    """List memories, the latest first: id, day, layer and text."""
+    from slowwave.store.file import open_reading
+    from slowwave.store.memories import Wanted, chosen_tenants, list_memories
+
+    with (
+        place_of(file, format, state, writes=False).reading() as memory_file,
+        open_reading(memory_file) as opened,
+    ):
+        tenants = chosen_tenants(opened, tenant) if tenant else ()
+        wanted = Wanted(None if status == "any" else status, layer, kind, tenants, contains)
+        count, memories = list_memories(opened, wanted, limit or -1)
+    output = Output(json, quiet)
+    output.result(
+        {
+            "command": "list",
+            "file": str(file),
+            "count": count,
+            "memories": [asdict(one) for one in memories],
+        }
+    )
+    lines = [
+        f"{clean(one.id)}  {day_of(one.observed_at):<10}  "
+        f"{one.layer if one.status == 'active' else one.status:<10}  "
+        f"{shortened_for_stdout(one.content)}"
+        for one in memories
+    ]
+    if len(memories) < count:
+        lines.append(f"... {count - len(memories):,} more: --limit 0 shows all.")
+    output.show("\n".join(lines) or f"{counted(0, 'memory', 'memories')}.")

@@ -1,0 +1,240 @@
+"""slowwave log: the runs, or one run with its proposals."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from slowwave.cli.arguments.settings import ConfigOption, FileArgument, JsonOption, QuietOption
+from slowwave.cli.files.foreign import FormatOption, StateOption, place_of
+from slowwave.cli.reports.blocks import LEGEND, ProposalBlock, joined
+from slowwave.cli.terminal.memory_texts import (
+    MemoryTexts,
+    ShownMemory,
+    counted,
+    dated,
+    in_time,
+    memories_of,
+)
+from slowwave.cli.terminal.output import Output, clean
+from slowwave.consolidation.running.kept_proposal import KEPT, kept_of
+from slowwave.consolidation.text.token_count import count_tokens
+from slowwave.store.ageing import PHASE, STATUS_AFTER
+from slowwave.store.intake import DROPPED, UNREAD
+from slowwave.store.ledger import DECIDED
+from slowwave.store.purge import OPTION
+
+if TYPE_CHECKING:
+    from rich.table import Table
+    from rich.text import Text
+
+    from slowwave.store.changes import TextChange
+    from slowwave.store.ledger import Decision, Run
+    from slowwave.store.lineage import KeptClaim
+
+# So much of an id names a run that did not begin in the same millisecond as another.
+_SHORT = 13
+
+
+def log(
+    file: FileArgument,
+    run: Annotated[
+        str | None, typer.Argument(metavar="[RUN]", help="Its id, or the start of it.")
+    ] = None,
+    format: FormatOption = None,
+    state: StateOption = None,
+    config: ConfigOption = None,
+    json: JsonOption = False,
+    quiet: QuietOption = False,
+) -> None:
+    """List the runs, or show one run with its proposals."""
+    from slowwave.store.changes import read_changes
+    from slowwave.store.file import open_reading
+    from slowwave.store.ledger import count_states, read_decisions, read_run, read_runs
+    from slowwave.store.lineage import read_claims_of
+
+    output = Output(json, quiet)
+    with place_of(file, format, state, writes=False).reading() as memory_file:
+        with open_reading(memory_file) as opened:
+            if run is None:
+                runs, states = read_runs(opened), count_states(opened)
+                output.result(
+                    {
+                        "command": "log",
+                        "file": str(file),
+                        "runs": [asdict(one) | {"states": states.get(one.id, {})} for one in runs],
+                    }
+                )
+                output.show(
+                    _runs_table(runs, states) if runs else "No run has changed this file yet."
+                )
+                return
+            found = read_run(opened, run)
+            decisions = read_decisions(opened, found.id)
+            changes, claims = read_changes(opened, found.id), read_claims_of(opened, found.id)
+        output.result(
+            {
+                "command": "log",
+                "file": str(file),
+                "run": asdict(found),
+                "proposals": [_as_json(one) for one in decisions],
+            }
+        )
+        memories = MemoryTexts(memory_file).memories(
+            memories_of([one.sources for one in decisions])
+        )
+        became = Counter(one.state for one in decisions)
+        lines: list[str | Text] = [headline(found, became), _what_it_did(found, decisions)]
+        for one in decisions:
+            lines += _block(one, changes, claims.get(one.key, ()), memories).lines()
+        output.show(joined(lines))
+
+
+def _what_it_did(run: Run, decisions: Sequence[Decision]) -> str:
+    if run.options.get(OPTION):
+        purged = (run.report or {}).get("purged")
+        return "" if purged is None else f"{counted(purged, 'memory', 'memories')} purged."
+    if PHASE in run.options:
+        return _what_left(run)
+    if DROPPED in run.options:
+        parts = counted((run.report or {}).get(DROPPED, 0), "part", "parts")
+        return f"{parts} of conversations that waited for a model, thrown away: {_named(run)}."
+    proposals = f"{counted(len(decisions), 'proposal', 'proposals')}. {LEGEND}"
+    return "\n".join([*_unread(run), proposals])
+
+
+def _named(run: Run) -> str:
+    return clean(", ".join(map(str, run.options[DROPPED])))
+
+
+def _unread(run: Run) -> Iterator[str]:
+    """Say what of conversations nobody could read, and why the first of it."""
+    unread = (run.report or {}).get(UNREAD) or []
+    if unread:
+        waits = counted(len(unread), "part waits", "parts wait")
+        yield clean(f"Of conversations {waits} for a model: {unread[0]['why']}")
+
+
+def _what_left(run: Run) -> str:
+    """Say how many memories a phase took out of the active ones."""
+    report = run.report or {}
+    what = next((one for one in STATUS_AFTER.values() if one in report), None)
+    return "" if what is None else f"{counted(report[what], 'memory', 'memories')} {what}."
+
+
+def headline(run: Run, states: Mapping[str, int]) -> str:
+    """Describe a run in a line; `states` counts what became of its proposals."""
+    parts = [_started(run), outcome_now(run.outcome, states), str(_writer_of(run)), *_numbers(run)]
+    return clean(f"Run {run.id}: {', '.join(parts)}.")
+
+
+def _numbers(run: Run) -> list[str]:
+    return [
+        f"{_went(run, name)} {noun}"
+        for name, noun in (("active", "memories"), ("tokens", "tokens"))
+        if _went(run, name)
+    ]
+
+
+def _went(run: Run, name: str) -> str:
+    """Return how many of something were active before and after, where a report says so."""
+    counts = [(run.report or {}).get(when) for when in ("before", "after")]
+    numbers = [one.get(name) for one in counts if isinstance(one, dict)]
+    known = [f"{one:,}" for one in numbers if isinstance(one, int)]
+    return " -> ".join(known) if len(known) == len(counts) else ""
+
+
+def outcome_now(outcome: str, states: Mapping[str, int]) -> str:
+    """Return how a run ended, and how much of it was taken back since."""
+    undone = states.get("undone", 0)
+    if not undone or outcome == "undone":
+        return outcome
+    return f"{outcome}, {undone:,} of {undone + states.get('applied', 0):,} undone"
+
+
+def _started(run: Run) -> str:
+    return run.started_at[:19].replace("T", " ")
+
+
+def _as_json(decision: Decision) -> dict[str, Any]:
+    row = asdict(decision)
+    row["id"] = row.pop("key")
+    return row
+
+
+def _runs_table(runs: Sequence[Run], states: Mapping[str, Mapping[str, int]]) -> Table:
+    from rich.table import Table
+
+    short = {one.id[:_SHORT] for one in runs}
+    most = _SHORT if len(short) == len(runs) else None
+    # So narrow that it fits 80 columns.
+    table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False)
+    for title in ("run", "started"):
+        table.add_column(title, no_wrap=True)
+    for title in ("outcome", "memories", "tokens", "writer"):
+        table.add_column(title)
+    for one in runs:
+        went = (_went(one, "active") or "?", _went(one, "tokens") or "?")
+        outcome = outcome_now(one.outcome, states.get(one.id, {}))
+        cells = (one.id[:most], _started(one), outcome, *went, str(_writer_of(one)))
+        table.add_row(*map(clean, cells))
+    return table
+
+
+def _writer_of(run: Run) -> object:
+    """Return what wrote the drafts of a run; a purge and a review write none."""
+    if run.options.get(OPTION):
+        return "none: a purge"
+    if run.options.get(DECIDED):
+        return "none: a review"
+    if PHASE in run.options:
+        return f"none: {run.options[PHASE]}"
+    if DROPPED in run.options:
+        return "none: thrown away"
+    return run.options.get("model") or "extractive"
+
+
+def _block(
+    one: Decision,
+    changes: Sequence[TextChange],
+    claims: Sequence[KeptClaim],
+    memories: dict[str, ShownMemory],
+) -> ProposalBlock:
+    gone = {each.memory for each in changes if each.proposal == one.key and each.after is None}
+    waits = one.state == "pending" and KEPT in one.numbers
+    if waits:
+        gone = set(kept_of(one.numbers, one.key).proposal.leaving)
+    stands = one.draft
+    if one.operation == "merge":
+        stands = dated(memories.get(one.survivor or ""))
+    return ProposalBlock(
+        one.operation,
+        one.key,
+        one.state,
+        f"{one.reason}{_tokens(one, changes, memories)}",
+        [
+            (each in gone, dated(memories.get(each)))
+            for each in in_time(one.sources, memories)
+            if each != one.survivor
+        ],
+        one.why,
+        # What was not applied, or was taken back, does not stand.
+        stands if waits or one.state == "applied" else None,
+        claims,
+    )
+
+
+def _tokens(one: Decision, changes: Sequence[TextChange], memories: dict[str, ShownMemory]) -> str:
+    """Return the tokens of an applied proposal's texts, before and after."""
+    if one.state != "applied":
+        return ""
+    changed = [each for each in changes if each.proposal == one.key]
+    same = set(one.sources) - {each.memory for each in changed}
+    rest = sum(count_tokens(memories[each].content) for each in same & memories.keys())
+    before = rest + sum(count_tokens(each.before or "") for each in changed)
+    after = rest + sum(count_tokens(each.after or "") for each in changed)
+    return f"; {before:,} -> {after:,} tokens"

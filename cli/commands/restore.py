@@ -1,0 +1,44 @@
+"""slowwave restore: one memory active again."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from slowwave.cli.arguments.settings import ConfigOption, FileArgument, JsonOption, QuietOption
+from slowwave.cli.files.foreign import FormatOption, StateOption, place_of
+from slowwave.cli.terminal.output import Output, clean
+
+if TYPE_CHECKING:
+    from slowwave.store.file import MemoryFile
+    from slowwave.store.records import Memory
+
+
+def restore(
+    file: FileArgument,
+    memory: Annotated[str, typer.Argument(metavar="MEMORY", help="Its id, or the start of it.")],
+    format: FormatOption = None,
+    state: StateOption = None,
+    config: ConfigOption = None,
+    json: JsonOption = False,
+    quiet: QuietOption = False,
+) -> None:
+    """Make a superseded, archived or expired memory active.
+
+    Its lineage stays.
+    """
+    from slowwave.store.memories import restore_memory
+    from slowwave.store.records import timestamp
+
+    def bring_back(opened: MemoryFile) -> Memory:
+        return restore_memory(opened, memory, timestamp(datetime.now(UTC)))
+
+    place = place_of(file, format, state, writes=True)
+    restored = place.change(bring_back)
+    output = Output(json, quiet)
+    output.result({"command": "restore", "file": str(file), "id": restored.id})
+    output.show(clean(f"Active again: {restored.id} {restored.content}"))
+    if (too_full := place.too_full()) is not None:
+        output.note(clean(too_full))

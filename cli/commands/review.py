@@ -1,0 +1,199 @@
+"""slowwave review: what waits for a person, and what the person decides."""
+
+from __future__ import annotations
+
+import shlex
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal
+
+import typer
+
+from slowwave.cli.arguments.settings import ConfigOption, FileArgument, JsonOption, QuietOption
+from slowwave.cli.files.foreign import FormatOption, Place, StateOption, place_of
+from slowwave.cli.reports.blocks import LEGEND, joined
+from slowwave.cli.reports.waiting import (
+    decided_as_json,
+    decided_as_text,
+    exit_code,
+    waiting_as_json,
+    waiting_block,
+    waiting_details,
+)
+from slowwave.cli.reviewing.deciding import Choice, carry_out_chosen, chosen_of, decline
+from slowwave.cli.terminal.editor import edited
+from slowwave.cli.terminal.exits import Code
+from slowwave.cli.terminal.memory_texts import MemoryTexts, counted
+from slowwave.cli.terminal.output import Output, clean
+from slowwave.cli.wiki.writing import WikiOption, write_after_change
+from slowwave.consolidation.proposals import Operation
+from slowwave.consolidation.vectors.embedder import DEFAULT_MODEL, SentenceEmbedder
+
+if TYPE_CHECKING:
+    from rich.text import Text
+
+    from slowwave.consolidation.vectors.embedder import Embedder
+
+Action = Literal["list", "show", "approve", "decline", "edit"]
+
+
+def review(
+    file: FileArgument,
+    action: Annotated[
+        Action, typer.Argument(help="What is to be done with those that are named.")
+    ] = "list",
+    which: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="[PROPOSAL]...", help="Their ids, or the starts of them."),
+    ] = None,
+    operation: Annotated[Operation | None, typer.Option(help="Those of one operation.")] = None,
+    everything: Annotated[bool, typer.Option("--all", help="All that wait.")] = False,
+    reason: Annotated[
+        str | None,
+        typer.Option(metavar="TEXT", help="With decline: why; it is kept, and shown by the log."),
+    ] = None,
+    text: Annotated[
+        str | None,
+        typer.Option(
+            metavar="TEXT",
+            help="With edit: what is to be written; without it $EDITOR is opened at a terminal.",
+        ),
+    ] = None,
+    tui: Annotated[
+        bool,
+        typer.Option(
+            "--tui", help="Decide at a screen, with keys or the mouse; it comes with slowwave[tui]."
+        ),
+    ] = False,
+    embedder: Annotated[
+        str,
+        typer.Option(metavar="NAME|PATH", help="A sentence-transformers model on this machine."),
+    ] = DEFAULT_MODEL,
+    wiki: WikiOption = None,
+    format: FormatOption = None,
+    state: StateOption = None,
+    config: ConfigOption = None,
+    json: JsonOption = False,
+    quiet: QuietOption = False,
+) -> None:
+    """List what waits for a person, or show, approve, decline or edit some of it.
+
+    Approving applies a proposal just as it was kept; editing applies it with your words, which are
+    checked like any draft. Both can be undone: slowwave undo FILE PROPOSAL.
+    """
+    choice = Choice(tuple(which or ()), operation, everything)
+    _refuse_wrong_usage(action, choice, reason, text)
+    if tui and (action != "list" or json or quiet):
+        raise typer.BadParameter("--tui goes with no action, and not with --json or --quiet.")
+    output = Output(json, quiet)
+    place = place_of(file, format, state, writes=tui or action not in ("list", "show"))
+    if tui:
+        from slowwave.cli.tui.start import show_screen
+
+        output.show(clean(show_screen(place, choice, SentenceEmbedder(embedder))))
+        raise typer.Exit(write_after_change(wiki, place).tell(output, Code.DONE))
+    if action in ("list", "show"):
+        _show(place, choice, action, output)
+    elif action == "decline":
+        _decline(place, choice, reason, wiki, output)
+    elif action == "approve":
+        _carry_out(place, choice, None, SentenceEmbedder(embedder), wiki, output)
+    else:
+        words = text if text is not None else _words_of_an_editor(place, choice, output)
+        _carry_out(place, choice, words, SentenceEmbedder(embedder), wiki, output)
+
+
+def _refuse_wrong_usage(
+    action: Action, choice: Choice, reason: str | None, text: str | None
+) -> None:
+    if reason is not None and action != "decline":
+        raise typer.BadParameter("--reason goes with decline.")
+    if text is not None and action != "edit":
+        raise typer.BadParameter("--text goes with edit.")
+    if action == "edit" and (len(choice.ids) != 1 or choice.operation or choice.everything):
+        raise typer.BadParameter("Name the one proposal that is to be edited.")
+    if action not in ("list", "show") and choice.is_empty:
+        raise typer.BadParameter("Name proposals by their ids, by --operation, or say --all.")
+    if choice.everything and choice.ids:
+        raise typer.BadParameter("Name proposals, or say --all.")
+
+
+def _show(place: Place, choice: Choice, action: Action, output: Output) -> None:
+    from slowwave.consolidation.running.queue import read_queue
+    from slowwave.store.file import open_reading
+
+    with place.reading() as memory_file:
+        with open_reading(memory_file) as opened:
+            # By its id one is shown whatever was decided about it.
+            chosen = choice.of(read_queue(opened, decided=bool(choice.ids)))
+        output.result(
+            {
+                "command": "review",
+                "file": str(place.named),
+                "action": action,
+                "proposals": list(map(waiting_as_json, chosen)),
+            }
+        )
+        memory_texts = MemoryTexts(memory_file)
+        memories = memory_texts.memories(id_ for one in chosen for id_ in one.kept.proposal.sources)
+    if not chosen:
+        output.show(clean(f"{place.named}: nothing waits for review."))
+        return
+    lines: list[str | Text] = [f"{counted(len(chosen), 'proposal', 'proposals')}. {LEGEND}"]
+    for one in chosen:
+        lines += waiting_block(one, memories).lines()
+        lines += waiting_details(one, memories) if action == "show" else ()
+    named = shlex.quote(str(place.named))
+    lines += ["", clean(f"Decide with: slowwave review {named} approve|decline|edit ID")]
+    output.show(joined(lines))
+
+
+def _decline(
+    place: Place, choice: Choice, reason: str | None, wiki: Path | None, output: Output
+) -> None:
+    declined = decline(place, choice, reason)
+    pages = write_after_change(wiki, place)
+    output.result(
+        {
+            "command": "review",
+            "file": str(place.named),
+            "action": "decline",
+            "run": None,
+            "proposals": list(map(waiting_as_json, declined)),
+            **pages.as_json(),
+        }
+    )
+    output.show(f"Declined {counted(len(declined), 'proposal', 'proposals')}.")
+    output.note("They will not be proposed again, unless with: maintain --consolidate --reconsider")
+    raise typer.Exit(pages.tell(output, Code.DONE))
+
+
+def _carry_out(
+    place: Place,
+    choice: Choice,
+    words: str | None,
+    embedder: Embedder,
+    wiki: Path | None,
+    output: Output,
+) -> None:
+    decided = carry_out_chosen(place, choice, words, embedder)
+    pages = write_after_change(wiki, place)
+    action = "approve" if words is None else "edit"
+    told = decided_as_json("review", place.named, decided) | {"action": action}
+    output.result(told | pages.as_json())
+    output.show(decided_as_text(place.named, decided))
+    raise typer.Exit(pages.tell(output, exit_code(decided)))
+
+
+def _words_of_an_editor(place: Place, choice: Choice, output: Output) -> str:
+    """Let a person change the draft in an editor."""
+    from slowwave.store.file import open_reading
+
+    if not sys.stdin.isatty() or output.json or output.quiet:
+        raise typer.BadParameter("Say the new text with --text: no terminal is there to ask at.")
+    with place.reading() as memory_file, open_reading(memory_file) as opened:
+        (waiting,) = chosen_of(opened, choice)
+    words = edited(waiting.kept.proposal.draft.text)
+    if not words:
+        raise typer.Abort
+    return words

@@ -1,0 +1,144 @@
+"""slowwave stats: how much the file holds, and how that has changed from run to run."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
+
+from slowwave.cli.arguments.settings import (
+    ConfigOption,
+    FileArgument,
+    JsonOption,
+    QuietOption,
+    TenantsOption,
+)
+from slowwave.cli.files.foreign import FormatOption, StateOption, place_of
+from slowwave.cli.reports.taken_up import since
+from slowwave.cli.terminal.memory_texts import counted
+from slowwave.cli.terminal.output import Output, clean
+
+from .log import outcome_now
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from rich.table import Table
+
+    from slowwave.store.ledger import Run
+
+# So many of the last runs are shown to people.
+_MOST_RUNS = 10
+
+
+def stats(
+    file: FileArgument,
+    tenant: TenantsOption = None,
+    format: FormatOption = None,
+    state: StateOption = None,
+    config: ConfigOption = None,
+    json: JsonOption = False,
+    quiet: QuietOption = False,
+) -> None:
+    """Count memories and tokens, and how they grew run by run.
+
+    Memories are counted by status and layer.
+    """
+    from slowwave.consolidation.text.token_count import count_tokens
+    from slowwave.store.file import open_reading
+    from slowwave.store.intake import read_queue
+    from slowwave.store.ledger import count_states, read_runs
+    from slowwave.store.memories import chosen_tenants, count_by_status, count_memories
+
+    with (
+        place_of(file, format, state, writes=False).reading() as memory_file,
+        open_reading(memory_file) as opened,
+    ):
+        tenants = chosen_tenants(opened, tenant or ())
+        by_status = count_by_status(opened, tenants)
+        counts = count_memories(opened, tenants, count_tokens)
+        states = count_states(opened)
+        queue = read_queue(opened, tenant or ())
+        runs = [
+            _run(one, states.get(one.id, {}))
+            for one in read_runs(opened)
+            # What a run counted is of its tenants: another choice would be mixed up with it.
+            if not tenant or set(one.options.get("tenant") or ()) == set(tenants)
+        ]
+    output = Output(json, quiet)
+    output.result(
+        {
+            "command": "stats",
+            "file": str(file),
+            "tenants": tenants,
+            "active": asdict(counts),
+            "by_status": by_status,
+            "conversations_waiting": queue.parts,
+            "conversations_waiting_since": queue.since,
+            "runs": runs,
+        }
+    )
+    of = "1 tenant" if len(tenants) == 1 else f"{len(tenants):,} tenants"
+    held = f"{counts.active:,} active memories, {counts.tokens:,} tokens, {of}."
+    output.show(clean(f"{file}: {held}"))
+    if queue.parts:
+        waits = counted(queue.parts, "part waits", "parts wait")
+        output.show(f"Of conversations {waits} for a model {since(queue)}.")
+    if by_status:
+        output.show("", _by_status(by_status))
+    if runs:
+        output.show("", _growth(runs[-_MOST_RUNS:]))
+    if len(runs) > _MOST_RUNS:
+        output.show(f"The last {_MOST_RUNS} of {len(runs):,} runs; --json has them all.")
+
+
+def _run(run: Run, states: Mapping[str, int]) -> dict[str, Any]:
+    """Return what a run made of how many memories and tokens; None where it does not say."""
+    report = run.report or {}
+    parts = {when: report.get(when) or {} for when in ("before", "after")}
+    return {
+        "run": run.id,
+        "started_at": run.started_at,
+        "outcome": run.outcome,
+        "states": states,
+        "tenants": run.options.get("tenant") or [],
+        **{
+            f"{name}_{when}": parts[when].get(name)
+            for name in ("active", "tokens")
+            for when in ("before", "after")
+        },
+    }
+
+
+def _by_status(by_status: Mapping[str, Mapping[str, int]]) -> Table:
+    from rich.table import Table
+
+    table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False)
+    table.add_column()
+    layers = next(iter(by_status.values()))
+    for title in ("memories", *layers):
+        table.add_column(title, justify="right")
+    for status, counts in by_status.items():
+        table.add_row(status, *(f"{one:,}" for one in (sum(counts.values()), *counts.values())))
+    return table
+
+
+def _growth(runs: Sequence[Mapping[str, Any]]) -> Table:
+    from rich.table import Table
+
+    table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False)
+    for title in ("run of", "outcome"):
+        table.add_column(title)
+    for title in ("memories before", "after", "tokens before", "after"):
+        table.add_column(title, justify="right")
+    shows_tenants = any(one["tenants"] for one in runs)
+    if shows_tenants:
+        table.add_column("of tenant")
+    for one in runs:
+        names = ("active_before", "active_after", "tokens_before", "tokens_after")
+        numbers = ("?" if one[name] is None else f"{one[name]:,}" for name in names)
+        outcome = outcome_now(one["outcome"], one["states"])
+        cells = [clean(one["started_at"][:16].replace("T", " ")), outcome, *numbers]
+        if shows_tenants:
+            cells.append(clean(", ".join(one["tenants"]) or "all"))
+        table.add_row(*cells)
+    return table

@@ -1,0 +1,1 @@
+"""The night of one file or of several, as `slowwave maintain` runs it."""

@@ -1,0 +1,90 @@
+"""Which options of maintain go together: what makes no sense is refused before anything is done."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence, Set
+from pathlib import Path
+
+import typer
+
+from slowwave.cli.arguments.settings import is_on_command_line
+from slowwave.cli.pages.report_file import refuse_unwritable
+from slowwave.cli.pages.report_form import is_page
+
+# What makes no sense without one of some others, and what only has no effect then: it may stand in
+# a config file for other runs.
+_ASKING = ("model", "replay")
+_NEEDS: tuple[tuple[str, tuple[str, ...]], ...] = (
+    ("api_base", ("model",)),
+    ("checker", _ASKING),
+    ("record", _ASKING),
+    ("ask", _ASKING),
+    ("plan_out", ("dry_run",)),
+)
+# Options with another name on the command line than in a config file, where other commands have
+# one of that name.
+_OTHER_NAMES = {"all_phases": "--all", "max_active": "--limit"}
+# The same, but a config file for dry runs may have them together with --no-dry-run.
+_NEEDS_DRY_RUN = ("ask", "exit_code")
+_IDLE_WITHOUT: dict[str, tuple[str, ...]] = {
+    **dict.fromkeys(("concurrency", "max_calls", "max_tokens", "max_cost", "max_time"), _ASKING),
+    "keep_backups": ("backup",),
+    "retain": ("expire",),
+    "guard": ("consolidate",),
+    "guard_limit": ("guard",),
+    "review": ("consolidate",),
+    "reconsider": ("consolidate",),
+    "full": ("consolidate",),
+}
+
+
+def phases_of(
+    all_phases: bool, consolidate: bool, expire: bool, decay: bool, purge: bool
+) -> frozenset[str]:
+    """Return the phases that are wanted, but for the limit, which is a number."""
+    wanted = {"consolidate": consolidate, "expire": expire, "decay": decay, "purge": purge}
+    return frozenset(name for name, chosen in wanted.items() if chosen or all_phases)
+
+
+def refuse_what_lacks(context: typer.Context, given: Set[str]) -> None:
+    """Refuse an option that makes no sense without another one."""
+    needs = [
+        *_NEEDS,
+        *((one, ("dry_run",)) for one in _NEEDS_DRY_RUN if is_on_command_line(context, one)),
+    ]
+    for one, others in needs:
+        if one in given and given.isdisjoint(others):
+            raise typer.BadParameter(f"{_spelled(one)} goes with {_any_of(others)}.")
+
+
+def refuse_unasked_guard(given: Set[str]) -> None:
+    """Refuse to measure in a dry run what a model would not be asked for."""
+    if {"guard", "dry_run"} <= given and "ask" not in given and not given.isdisjoint(_ASKING):
+        raise typer.BadParameter("In a dry run --guard goes with --ask: what is measured is asked.")
+
+
+def idle_options(context: typer.Context, given: Set[str]) -> Iterator[str]:
+    """Yield what to say of options that have no effect without others."""
+    for one, others in _IDLE_WITHOUT.items():
+        if is_on_command_line(context, one) and given.isdisjoint(others):
+            yield f"{_spelled(one)} has no effect without {_any_of(others)}."
+
+
+def refuse_report(report: Path | None, files: Sequence[Path]) -> None:
+    """Refuse a report that could not be written, before a night is spent on it."""
+    if report is None:
+        return
+    if len(files) > 1:
+        raise typer.BadParameter("--report is of one file: name one, or run each by itself.")
+    is_page(report)
+    refuse_unwritable(report)
+
+
+def _spelled(option: str) -> str:
+    if option in _OTHER_NAMES:
+        return _OTHER_NAMES[option]
+    return f"--{option.replace('_', '-')}"
+
+
+def _any_of(options: Sequence[str]) -> str:
+    return " or ".join(map(_spelled, options))

@@ -1,0 +1,1 @@
+"""Reports and lineages as pages: HTML, Markdown and graphs."""

@@ -1,0 +1,1 @@
+"""What commands say of their work, for people and for programs."""

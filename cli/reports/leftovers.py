@@ -1,0 +1,139 @@
+"""What a run leaves as it is: conflicts, what only a model could decide, what it keeps apart."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import chain, islice, zip_longest
+from typing import TYPE_CHECKING, Any
+
+from slowwave.cli.terminal.memory_texts import (
+    MemoryTexts,
+    counted,
+    dated,
+    in_time,
+    memories_of,
+    said,
+    shortened_for_stdout,
+)
+from slowwave.cli.terminal.output import clean
+from slowwave.consolidation.proposals import group_numbers
+
+if TYPE_CHECKING:
+    from slowwave.consolidation.proposals import Conflict, Refusal, Undecided
+
+# How many of each kind a report shows, unless it is to show all.
+MOST_SHOWN = 10
+
+
+def conflicts_as_json(conflicts: Sequence[Conflict]) -> list[dict[str, Any]]:
+    """Return each pair with the number of the group that it is in."""
+    numbers = group_numbers(conflicts)
+    return [{**vars(one), "group": number} for one, number in zip(conflicts, numbers, strict=True)]
+
+
+def conflicts_as_text(
+    conflicts: Sequence[Conflict], memory_texts: MemoryTexts, most: int | None = None
+) -> str:
+    """Return conflicts for people, `most` of their groups: each thing once, with its memories."""
+    groups: dict[int, list[Conflict]] = {}
+    for number, conflict in zip(group_numbers(conflicts), conflicts, strict=True):
+        groups.setdefault(number, []).append(conflict)
+    involved = memories_of([one.sources for one in conflicts])
+    about = f"{len(involved):,} memories about {counted(len(groups), 'thing', 'things')}"
+    lines = [f"In conflict, and left as they are: {about}."]
+    shown = list(groups.items())[:most]
+    memories = memory_texts.memories(
+        memories_of([one.sources for _, group in shown for one in group])
+    )
+    for number, group in shown:
+        first, *others = _differing(group)
+        lines += [f"  {number}. {first}", *(f"     {one}" for one in others)]
+        for memory_id in in_time(memories_of([one.sources for one in group]), memories):
+            lines.append(f"     {dated(memories.get(memory_id))} ({clean(memory_id)})")
+    if len(shown) < len(groups):
+        lines.append("  ... all of them with: slowwave conflicts")
+    return "\n".join(lines)
+
+
+def _differing(group: Sequence[Conflict]) -> Iterator[str]:
+    """Yield what the memories of a group disagree about, each pair of values once."""
+    firsts: dict[frozenset[str], Conflict] = {}
+    for one in group:
+        firsts.setdefault(frozenset(one.values), one)
+    for one in firsts.values():
+        yield clean(f"{one.slot}: {one.values[0]} against {one.values[1]}; {one.why}")
+
+
+def undecided_as_json(undecided: Sequence[Undecided]) -> dict[str, Any]:
+    """Return what is left to a model, and what asking one would take."""
+    from slowwave.consolidation.planning.estimates import estimate_asking
+
+    asking = estimate_asking(undecided)
+    return {
+        "groups": len(undecided),
+        "memories": len(memories_of([one.sources for one in undecided])),
+        "calls": asking.calls,
+        "tokens": asking.tokens,
+        "likeliest": [
+            {
+                "sources": one.sources,
+                "similarity": one.similarity,
+                "why": one.why,
+                "tokens": one.tokens,
+            }
+            for one in _likeliest(undecided)
+        ],
+    }
+
+
+def undecided_as_text(undecided: Sequence[Undecided], memory_texts: MemoryTexts) -> str:
+    """Say what is left to a model, what asking one would take, and show the likeliest groups."""
+    found = undecided_as_json(undecided)
+    groups = counted(found["groups"], "group", "groups")
+    looks, needs = ("looks", "needs") if found["groups"] == 1 else ("look", "need")
+    lines = [
+        f"{groups} of {found['memories']:,} memories {looks} like one thing and {needs} a model to "
+        f"decide; asking would take about {counted(found['calls'], 'call', 'calls')} and "
+        f"{found['tokens']:,} tokens (--model NAME)."
+    ]
+    likeliest = _likeliest(undecided)
+    if len(likeliest) < len(undecided):
+        lines[0] += f" The {len(likeliest)} likeliest:"
+    memories = memory_texts.memories(memories_of([one.sources for one in likeliest]))
+    for one in likeliest:
+        lines.append(f"  {shortened_for_stdout(f'similarity {one.similarity:.2f}: {one.why}')}")
+        lines += [f"    {dated(memories.get(each))}" for each in in_time(one.sources, memories)]
+    return "\n".join(lines)
+
+
+def _likeliest(undecided: Sequence[Undecided]) -> list[Undecided]:
+    in_order = sorted(undecided, key=lambda one: (-one.similarity, one.sources))
+    return in_order[:MOST_SHOWN]
+
+
+def refused_as_text(refused: Sequence[Refusal], memory_texts: MemoryTexts, everything: bool) -> str:
+    """Say how many pairs look alike and were kept apart, and show the most telling or all."""
+    lines = [f"Kept apart, though they look alike: {counted(len(refused), 'pair', 'pairs')}."]
+    shown = refused if everything else _most_telling(refused)
+    if len(shown) < len(refused):
+        lines[0] += f" {len(shown)} of them (--verbose shows all):"
+    memories = memory_texts.memories(memories_of([one.sources for one in shown]))
+    for one in shown:
+        lines.append(f"  {shortened_for_stdout(f'{one.guard}: {one.why}')}")
+        lines += [f"    {said(memories.get(memory_id))}" for memory_id in one.sources]
+    return "\n".join(lines)
+
+
+def _most_telling(refused: Sequence[Refusal]) -> list[Refusal]:
+    """Return the nearest pair of each kind of difference, then the next nearest; no memory twice.
+
+    They come with the nearest first, and the nearest of all are often one line of a log many times.
+    """
+    by_guard: dict[str, list[Refusal]] = {}
+    seen: set[str] = set()
+    for one in refused:
+        if seen.isdisjoint(one.sources):
+            seen.update(one.sources)
+            by_guard.setdefault(one.guard, []).append(one)
+    in_turn = chain.from_iterable(zip_longest(*by_guard.values()))
+    return list(islice((one for one in in_turn if one is not None), MOST_SHOWN))

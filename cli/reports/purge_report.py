@@ -1,0 +1,58 @@
+"""What a purge did, or would do, and what stays since it is needed, for people and for programs."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
+
+from slowwave.cli.terminal.memory_texts import MemoryTexts, counted, dated
+from slowwave.cli.terminal.output import clean
+
+if TYPE_CHECKING:
+    from slowwave.consolidation.running.purge import Purged
+
+# What keeps a memory from being purged.
+_NEEDED = {
+    "lineage": "by lineage",
+    "review": "by a review",
+    "undo": "to undo a run",
+    "pinned": "since pinned",
+}
+
+
+def purged_as_json(purged: Purged) -> dict[str, Any]:
+    """Return what became of memories that were superseded long ago."""
+    return {
+        "purged": purged.ids,
+        # Until version 9 of the schema neighbours of active memories were kept, too.
+        "kept": {**asdict(purged.kept), "neighbours": 0},
+        "staying": [{"id": one, "why": _NEEDED[why]} for one, why in purged.staying.items()],
+        "purge": {"run": purged.run_id, "why": purged.why},
+    }
+
+
+def purged_as_text(purged: Purged, dry_run: bool) -> list[str]:
+    """Say what was purged, or would be, and what is needed still."""
+    lines = []
+    if purged.ids:
+        begun = "To be purged" if dry_run else "Purged"
+        count = counted(len(purged.ids), "memory", "memories")
+        lines.append(f"{begun}: {count} superseded long ago. What they said stays in the lineage.")
+    if purged.why:
+        lines.append(clean(f"Not all was purged that was to be: {purged.why.rstrip('.')}."))
+    kept = {name: count for name, count in asdict(purged.kept).items() if count}
+    if kept:
+        named = ", ".join(f"{count} {_NEEDED[name]}" for name, count in kept.items())
+        lines.append(f"Superseded as long ago, but needed still: {named}. --verbose names them.")
+    return lines
+
+
+def staying_as_text(purged: Purged, memory_texts: MemoryTexts) -> list[str]:
+    """Name each memory that stays although its time is over, and what needs it."""
+    if not purged.staying:
+        return []
+    texts = memory_texts.memories(purged.staying)
+    lines = ["These stay:"]
+    for one, why in purged.staying.items():
+        lines.append(clean(f"  needed {_NEEDED[why]}: {dated(texts.get(one))} ({one})"))
+    return ["\n".join(lines)]

@@ -1,0 +1,169 @@
+"""Proposals that wait for a person, and what became of them, for people and for programs."""
+
+from __future__ import annotations
+
+import shlex
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from slowwave.cli.terminal.exits import Code
+from slowwave.cli.terminal.memory_texts import ShownMemory, counted, dated, in_time
+from slowwave.cli.terminal.output import clean
+
+from .blocks import ProposalBlock
+
+if TYPE_CHECKING:
+    from slowwave.consolidation.proposals import Proposal, Result
+    from slowwave.consolidation.running.decide import Decided
+    from slowwave.consolidation.running.queue import WaitingProposal
+    from slowwave.consolidation.running.set_aside import SetAside
+
+
+def waiting_as_json(waiting: WaitingProposal) -> dict[str, Any]:
+    """Return what waits as format 1."""
+    decision, proposal = waiting.decision, waiting.kept.proposal
+    return {
+        "id": proposal.id,
+        "run": decision.run_id,
+        "operation": proposal.operation,
+        "tenant": proposal.tenant,
+        "sources": [_source(one, waiting) for one in proposal.sources],
+        "survivor": proposal.survivor,
+        "entities": proposal.topics,
+        "similarity": {"min": proposal.min_similarity, "mean": proposal.mean_similarity},
+        "reason": proposal.reason,
+        "state": decision.state,
+        "why": decision.why,
+        "stale": waiting.stale,
+        "draft": proposal.draft.text,
+        "claims": [asdict(claim) for claim in proposal.draft.claims],
+        "by_model": proposal.by_model,
+        "decided_at": decision.decided_at,
+    }
+
+
+def _source(memory_id: str, waiting: WaitingProposal) -> dict[str, Any]:
+    memory = waiting.memories.get(memory_id)
+    return {
+        "id": memory_id,
+        "content": memory.content if memory else None,
+        "observed_at": memory.observed_at if memory else None,
+        "status": memory.status if memory else None,
+        "goes": memory_id in waiting.kept.proposal.leaving,
+    }
+
+
+def waiting_block(waiting: WaitingProposal, memories: dict[str, ShownMemory]) -> ProposalBlock:
+    """Return what waits as a report shows it."""
+    state = "stale" if waiting.stale else waiting.decision.state
+    why = waiting.stale or waiting.decision.why
+    return proposal_block(waiting.kept.proposal, state, why, memories)
+
+
+def waiting_details(waiting: WaitingProposal, memories: dict[str, ShownMemory]) -> Iterator[str]:
+    """Yield what else there is to know: whole ids, trust, and which claim cites what."""
+    proposal = waiting.kept.proposal
+    yield clean(f"    id {proposal.id}, of run {waiting.decision.run_id}, tenant {proposal.tenant}")
+    for one in in_time(proposal.sources, memories):
+        memory = waiting.memories.get(one)
+        kind = f"{memory.origin}, {memory.layer}, trust {memory.trust:g}" if memory else "gone"
+        yield clean(f"    source {one}: {kind}")
+    if not proposal.keeps_text:
+        for claim in proposal.draft.claims:
+            yield clean(f"    '{claim.text}' from {', '.join(claim.sources)}")
+
+
+def proposal_block(
+    proposal: Proposal, state: str, why: str | None, memories: dict[str, ShownMemory]
+) -> ProposalBlock:
+    """Return a proposal as a report shows it: what would go, and what would stand then."""
+    survivor = proposal.survivor
+    stands = dated(memories.get(survivor or "")) if proposal.keeps_text else proposal.draft.text
+    return ProposalBlock(
+        proposal.operation,
+        proposal.id,
+        state,
+        proposal.reason,
+        [
+            (one in proposal.leaving, dated(memories.get(one)))
+            for one in in_time(proposal.sources, memories)
+            if one != survivor
+        ],
+        why,
+        stands,
+        () if proposal.keeps_text else proposal.draft.claims,
+    )
+
+
+def decided_as_json(command: str, file: Path, decided: Decided) -> dict[str, Any]:
+    """Return what became of proposals as format 1."""
+    return {
+        "command": command,
+        "file": str(file),
+        "run": decided.run_id,
+        "proposals": [
+            {
+                "id": one.proposal.id,
+                "operation": one.proposal.operation,
+                "tenant": one.proposal.tenant,
+                "sources": one.proposal.sources,
+                "survivor": one.proposal.survivor,
+                "derived": one.derived,
+                "state": one.state,
+                "why": one.why,
+                "draft": one.proposal.draft.text,
+            }
+            for one in decided.results
+        ],
+    }
+
+
+def decided_as_text(file: Path, decided: Decided) -> str:
+    """Say what became of proposals, and how to take it back."""
+    if not decided.results:
+        return clean(f"{file}: nothing to do.")
+    lines = [line for one in decided.results for line in _result_lines(one)]
+    states = Counter(one.state for one in decided.results)
+    told = ", ".join(f"{count} {state}" for state, count in sorted(states.items()))
+    if decided.run_id is None:
+        return "\n".join([*lines, f"{told}. Nothing was changed."])
+    undo = f"slowwave undo {shlex.quote(str(file))}"
+    done = [one for one in decided.results if one.state == "applied"]
+    which = done[0].proposal.id[:8] if len(done) == 1 else decided.run_id
+    return "\n".join([*lines, clean(f"{told}. Take it back with: {undo} {which}")])
+
+
+def _result_lines(result: Result) -> Iterator[str]:
+    proposal = result.proposal
+    yield clean(f"{proposal.operation} {proposal.id[:8]} ({result.state})")
+    if result.why:
+        yield clean(f"  ! {result.why}")
+    if result.state == "applied":
+        yield clean(f"  = {proposal.draft.text}")
+
+
+def set_aside_as_text(set_aside: Sequence[SetAside], dry_run: bool) -> list[str]:
+    """Say what waited and cannot be applied any more; nothing if there is no such thing."""
+    if not set_aside:
+        return []
+    count = counted(len(set_aside), "proposal", "proposals")
+    verb = "would be set aside" if dry_run else "set aside"
+    first = set_aside[0]
+    more = f" and {len(set_aside) - 1:,} more" if len(set_aside) > 1 else ""
+    return [
+        clean(
+            f"Of what waited {count} {verb}, since memories have changed: "
+            f"{first.proposal[:8]} ({first.why}){more}."
+        )
+    ]
+
+
+def exit_code(decided: Decided) -> Code:
+    """Return the code of a command that carried out what a person decided."""
+    done = sum(one.state == "applied" for one in decided.results)
+    if done == len(decided.results):
+        return Code.DONE
+    return Code.PARTLY if done else Code.FAILED

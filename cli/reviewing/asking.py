@@ -1,0 +1,192 @@
+"""Proposal by proposal at a terminal: a person is asked what is to be done."""
+
+from __future__ import annotations
+
+import re
+import shlex
+import sys
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import typer
+
+from slowwave.cli.reports.waiting import decided_as_text, exit_code
+from slowwave.cli.terminal.editor import edited
+from slowwave.cli.terminal.exits import Code
+from slowwave.cli.terminal.memory_texts import ShownMemory, counted, day_of, in_time
+from slowwave.cli.terminal.output import Output, clean
+from slowwave.cli.terminal.signals import signals_of_this_command
+from slowwave.store.errors import StoreError
+
+from .deciding import Choice, carry_out_chosen, decline
+
+if TYPE_CHECKING:
+    from slowwave.cli.files.foreign import Place
+    from slowwave.consolidation.running.decide import Decided
+    from slowwave.consolidation.running.queue import WaitingProposal
+    from slowwave.consolidation.vectors.embedder import Embedder
+
+_HELP = """y - apply it
+n - do not apply it, and do not propose it again
+e - apply it with other words, in $VISUAL or $EDITOR; they are checked like any draft
+q - quit; this one and those behind it wait: see 'slowwave review'
+? - show this help"""
+_LEGEND = "[-only a source says it-] {+only the result says it+}"
+_WORD = re.compile(r"\w(?:[\w'’:./@-]*\w)?")
+
+
+def sees_questions() -> bool:
+    """Whether a person sits there who can answer."""
+    return sys.stdin.isatty() and sys.stdout.isatty()
+
+
+def refuse_to_ask(given: Collection[str], files: int, log_format: str) -> None:
+    """Refuse questions where nobody can answer them, or nothing would come of the answers."""
+    for one in ("dry_run", "json", "quiet", "guard"):
+        if one in given:
+            raise typer.BadParameter(f"--interactive does not go with --{one.replace('_', '-')}.")
+    if log_format == "json":
+        raise typer.BadParameter("--interactive does not go with --log-format json.")
+    if "consolidate" not in given or files > 1:
+        raise typer.BadParameter("--interactive goes with --consolidate and one file.")
+    if not sees_questions():
+        raise typer.BadParameter("--interactive needs a terminal: 'slowwave review' needs none.")
+
+
+def ask_each(place: Place, embedder: Embedder, output: Output) -> Code:
+    """Ask about all that waits, carry out what the person says, and give the exit code.
+
+    What is said is carried out together at the end, so that Ctrl-C before it changes nothing; only
+    other words are written at once, since they are checked. Raises `StoreError`.
+    """
+    # A question may be interrupted, as a night may.
+    signals_of_this_command().open()
+    answers = _Answers(place, embedder, output)
+    waiting = _waiting(place)
+    count = counted(len(waiting), "proposal", "proposals")
+    output.show(clean(f"{place.named}: {count}. {_LEGEND}"))
+    for number, one in enumerate(waiting, start=1):
+        if not answers.ask(one, f"({number}/{len(waiting)})"):
+            break
+    answers.carry_out()
+    return answers.ended()
+
+
+@dataclass
+class _Answers:
+    """What a person has said so far."""
+
+    place: Place
+    embedder: Embedder
+    output: Output
+    yes: list[str] = field(default_factory=list)
+    no: list[str] = field(default_factory=list)
+    codes: list[Code] = field(default_factory=list)
+
+    def ask(self, waiting: WaitingProposal, place: str) -> bool:
+        """Ask about one proposal; say whether to go on."""
+        self.output.show("\n".join(_shown(waiting)))
+        while True:
+            answer = _answer(f"{place} Apply this {waiting.kept.proposal.operation} [y,n,e,q,?]? ")
+            if answer == "q":
+                return False
+            if answer in ("y", "n"):
+                (self.yes if answer == "y" else self.no).append(waiting.id)
+                return True
+            if answer == "e" and self._edit(waiting):
+                return True
+            if answer != "e":
+                self.output.show(_HELP)
+
+    def _edit(self, waiting: WaitingProposal) -> bool:
+        """Apply a proposal with the person's words; say whether that could be done."""
+        # A merge that was said yes to comes before what its memories go on into.
+        self.carry_out()
+        try:
+            words = edited(waiting.kept.proposal.draft.text)
+            if not words:
+                return False
+            decided = carry_out_chosen(self.place, _these([waiting.id]), words, self.embedder)
+        except StoreError as error:
+            self.output.show(clean(error.message), clean(error.hint))
+            return False
+        self._tell(decided)
+        return decided.run_id is not None
+
+    def carry_out(self) -> None:
+        """Do what was said since the last time."""
+        if self.no:
+            decline(self.place, _these(self.no), None)
+        if self.yes:
+            decided = carry_out_chosen(self.place, _these(self.yes), None, self.embedder)
+            self._tell(decided)
+            self.codes.append(exit_code(decided))
+        if self.no:
+            self.output.show(f"{counted(len(self.no), 'proposal', 'proposals')} declined.")
+        self.yes, self.no = [], []
+
+    def _tell(self, decided: Decided) -> None:
+        self.output.show(decided_as_text(self.place.named, decided))
+
+    def ended(self) -> Code:
+        """Say what waits still, and give the exit code."""
+        left = len(_waiting(self.place))
+        if left:
+            named = shlex.quote(str(self.place.named))
+            count = counted(left, "proposal waits", "proposals wait")
+            self.output.show(clean(f"{count}. Decide with: slowwave review {named}"))
+        codes = set(self.codes)
+        return Code.PARTLY if len(codes) > 1 else next(iter(codes), Code.DONE)
+
+
+def _these(ids: Sequence[str]) -> Choice:
+    return Choice(tuple(ids), None, False)
+
+
+def _waiting(place: Place) -> list[WaitingProposal]:
+    """Return what waits and can still be applied."""
+    from slowwave.consolidation.running.queue import read_queue
+    from slowwave.store.file import open_reading
+
+    with place.reading() as memory_file, open_reading(memory_file) as opened:
+        return [one for one in read_queue(opened) if one.stale is None]
+
+
+def _answer(question: str) -> str:
+    """Return the first letter of what a person says; the end of all input is a wish to quit."""
+    try:
+        said = input(question).strip().lower()
+    except EOFError:
+        return "q"
+    return said[:1]
+
+
+def _shown(waiting: WaitingProposal) -> Iterator[str]:
+    """Yield a proposal with what its sources and its result have that the others have not."""
+    proposal = waiting.kept.proposal
+    texts = {one: memory.content for one, memory in waiting.memories.items()}
+    result = texts[proposal.survivor or ""] if proposal.keeps_text else proposal.draft.text
+    told = {one.id: ShownMemory(one.content, one.observed_at) for one in waiting.memories.values()}
+    yield ""
+    yield clean(f"{proposal.operation} {proposal.id[:8]}: {proposal.reason}")
+    for one in in_time(proposal.sources, told):
+        if one != proposal.survivor:
+            mark = "-" if one in proposal.leaving else "*"
+            text = _marked(texts[one], [result], "[-", "-]")
+            yield clean(f"  {mark} {day_of(told[one].observed_at)}  {text}")
+    if waiting.decision.why:
+        yield clean(f"  ! {waiting.decision.why}")
+    others = [texts[one] for one in proposal.sources if one != proposal.survivor]
+    yield clean(f"  = {_marked(result, others, '{+', '+}')}")
+
+
+def _marked(text: str, others: Sequence[str], begin: str, end: str) -> str:
+    """Mark the words of a text that none of some others has, those in a row together."""
+    known = {word.casefold() for other in others for word in _WORD.findall(other)}
+
+    def mark(found: re.Match[str]) -> str:
+        word = found.group()
+        return word if word.casefold() in known else f"{begin}{word}{end}"
+
+    return _WORD.sub(mark, text).replace(f"{end} {begin}", " ")

@@ -1,0 +1,114 @@
+"""What a person decides about proposals that wait: which are meant, and having it done."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+from slowwave.store.errors import Ambiguous, NotFound, StoreError
+
+if TYPE_CHECKING:
+    from slowwave.cli.files.foreign import Place
+    from slowwave.consolidation.running.decide import Decided
+    from slowwave.consolidation.running.kept_proposal import KeptProposal
+    from slowwave.consolidation.running.queue import WaitingProposal
+    from slowwave.consolidation.vectors.embedder import Embedder
+    from slowwave.store.file import MemoryFile
+
+# Ids of proposals are hashes: so much of one is soon unique.
+_FEWEST = 4
+
+
+@dataclass(frozen=True)
+class Choice:
+    """Which of what waits is meant."""
+
+    ids: tuple[str, ...]
+    operation: str | None
+    everything: bool
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether nothing is named."""
+        return not (self.ids or self.operation or self.everything)
+
+    def of(self, queue: Sequence[WaitingProposal]) -> list[WaitingProposal]:
+        """Return those that are meant. Raises `NotFound` and `Ambiguous`."""
+        wanted = {_match(one, queue).id for one in self.ids}
+        return [
+            one
+            for one in queue
+            if (not self.ids or one.id in wanted)
+            and (self.operation is None or one.kept.proposal.operation == self.operation)
+        ]
+
+
+def decline(place: Place, choice: Choice, reason: str | None) -> list[WaitingProposal]:
+    """Decline what is chosen, and return it as it is then. Raises `StoreError`."""
+    from slowwave.store.ledger import decide_waiting
+    from slowwave.store.records import timestamp
+
+    now = timestamp(datetime.now(UTC))
+    why = f"declined by a person: {reason}" if reason else "declined by a person"
+
+    def do(opened: MemoryFile) -> list[WaitingProposal]:
+        chosen = chosen_of(opened, choice)
+        with opened.transaction():
+            for one in chosen:
+                decide_waiting(opened, one.id, "declined", now, why)
+        return chosen
+
+    return [one.decided("declined", why, now) for one in place.change(do)]
+
+
+def carry_out_chosen(
+    place: Place, choice: Choice, words: str | None, embedder: Embedder
+) -> Decided:
+    """Apply what is chosen, with a person's words if there are any. Raises `StoreError`."""
+    from slowwave.consolidation.running.decide import carry_out
+
+    now = datetime.now(UTC)
+    way = "approve" if words is None else "edit"
+
+    def do(opened: MemoryFile) -> Decided:
+        chosen = [_worded(opened, one, words) for one in chosen_of(opened, choice)]
+        return carry_out(opened, chosen, embedder, now, way)
+
+    return place.change(do)
+
+
+def _worded(opened: MemoryFile, waiting: WaitingProposal, words: str | None) -> KeptProposal:
+    from slowwave.consolidation.running.decide import reworded
+    from slowwave.store.memories import read_memories
+
+    if words is None:
+        return waiting.kept
+    memories = list(read_memories(opened, waiting.kept.proposal.sources))
+    return reworded(waiting.kept, words, memories)
+
+
+def chosen_of(opened: MemoryFile, choice: Choice) -> list[WaitingProposal]:
+    """Return what is chosen of what waits. Raises `StoreError` if that is nothing."""
+    from slowwave.consolidation.running.queue import read_queue
+
+    chosen = choice.of(read_queue(opened))
+    if not chosen:
+        raise StoreError("Nothing of that kind waits for review.", "'slowwave review' lists all.")
+    return chosen
+
+
+def _match(prefix: str, queue: Sequence[WaitingProposal]) -> WaitingProposal:
+    exact = {one.id: one for one in queue if one.id == prefix}
+    found = exact or {
+        one.id: one for one in queue if len(prefix) >= _FEWEST and one.id.startswith(prefix)
+    }
+    if not found:
+        raise NotFound(
+            f"No proposal '{prefix}' waits for review.",
+            f"'slowwave review' lists all; give at least {_FEWEST} characters of an id.",
+        )
+    if len(found) > 1:
+        raise Ambiguous(f"More than one proposal begins with '{prefix}'.", "Give more of the id.")
+    return next(iter(found.values()))

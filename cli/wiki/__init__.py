@@ -1,0 +1,1 @@
+"""A memory file as a wiki of Markdown pages."""

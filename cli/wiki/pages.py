@@ -1,0 +1,228 @@
+"""The pages of a wiki: each memory, tenant, entity and rule of a file, and an index."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+from slowwave.cli.terminal.memory_texts import counted
+from slowwave.store.records import json_text
+
+from .names import (
+    INDEX,
+    PageName,
+    name_of_entity,
+    name_of_memory,
+    name_of_rule,
+    name_of_tenant,
+)
+from .text import as_block, as_line, as_link, page, title_of
+
+if TYPE_CHECKING:
+    from slowwave.store.file import MemoryFile
+    from slowwave.store.lineage import Edge, KeptClaim
+    from slowwave.store.records import Memory
+
+    from .tenant import TenantPicture
+
+# What the front matter of a memory says besides its names and lineage. How often it was looked up
+# is left out: it would change pages that say the same.
+_FRONT = (
+    *("id", "tenant", "kind", "layer", "status", "origin", "trust", "importance", "pinned"),
+    *("generation", "source", "session", "observed_at", "created_at", "expires_at"),
+    *("superseded_by", "superseded_at", "content_hash"),
+)
+# In this order a tenant's active memories are listed.
+_LAYERS = (("core", "Core"), ("stable", "Stable"), ("working", "Working"), ("ephemeral", "Passing"))
+_GONE = (("superseded", "Superseded"), ("archived", "Archived"), ("expired", "Expired"))
+
+
+def all_pages(file: MemoryFile) -> Iterator[tuple[PageName, str]]:
+    """Yield the pages of a file, tenant by tenant, and the index last. Raises `UnusableFile`."""
+    from slowwave.store.memories import tenants
+
+    from .tenant import read_tenant
+
+    index: list[tuple[str, int, int, Sequence[Memory]]] = []
+    for tenant in tenants(file):
+        picture = read_tenant(file, tenant)
+        yield from _Pages(picture).all(file)
+        active = sum(one.status == "active" for one in picture.memories.values())
+        index.append((tenant, active, len(picture.memories), picture.rules))
+    yield INDEX, _index(index)
+
+
+def _index(tenants: Sequence[tuple[str, int, int, Sequence[Memory]]]) -> str:
+    lines = [
+        f"- {as_link(tenant, INDEX.link_to(name_of_tenant(tenant)))}: "
+        f"{active:,} active of {counted(count, 'memory', 'memories')}"
+        for tenant, active, count, _ in tenants
+    ]
+    rules = [
+        f"- {as_link(one.content, INDEX.link_to(name_of_rule(one.id)))}"
+        for *_, rules in tenants
+        for one in rules
+        if one.status == "active"
+    ]
+    body = [
+        "# Memories",
+        "Written by `slowwave export --wiki`: what was observed lies in `raw/`, to the letter; "
+        "what was made of it in `wiki/`. Pages that are changed by hand are not written again.",
+        *_section("Tenants", lines),
+        *_section("Rules", rules),
+    ]
+    return page({"title": "Memories"}, body)
+
+
+def _section(title: str, lines: Iterable[str]) -> Iterator[str]:
+    """Yield a heading and a list, unless that is empty."""
+    if text := "\n".join(lines):
+        yield f"## {title}"
+        yield text
+
+
+class _Pages:
+    """The pages of one tenant."""
+
+    def __init__(self, picture: TenantPicture) -> None:
+        self._of = picture
+        self._home = name_of_tenant(picture.tenant)
+
+    def all(self, file: MemoryFile) -> Iterator[tuple[PageName, str]]:
+        """Yield them."""
+        from slowwave.store.lineage import read_claims
+
+        for one in self._of.memories.values():
+            claims = read_claims(file, one.id) if one.id in self._of.sources else []
+            yield _name(one), self._memory(one, claims)
+        for one in self._of.rules:
+            yield name_of_rule(one.id), self._rule(one)
+        for name, ids in self._of.mentions.items():
+            yield name_of_entity(self._of.tenant, name), self._entity(name, ids)
+        yield self._home, self._tenant()
+
+    def _memory(self, memory: Memory, claims: Sequence[KeptClaim]) -> str:
+        at = _name(memory)
+        sources = self._of.sources.get(memory.id, ())
+        derived = self._of.derived.get(memory.id, ())
+        names = self._of.names.get(memory.id, ())
+        front = {"title": title_of(memory.content)}
+        front |= {name: getattr(memory, name) for name in _FRONT}
+        more = {
+            # As JSON: what an agent nested deeply stays one line.
+            "metadata": json_text(memory.metadata) if memory.metadata else None,
+            "tags": list(memory.tags),
+            "entities": list(names),
+            "made_from": [one.source_id for one in sources],
+            "made_into": [one.derived_id for one in derived],
+        }
+        successor = self._of.memories.get(memory.superseded_by or "")
+        body = [
+            f"# {as_line(title_of(memory.content))}",
+            as_block(memory.content),
+            self._about(at, memory, names),
+            *_section("Replaced by", self._links(at, [successor] if successor else [])),
+            *_section("Statements", (self._claim(at, one) for one in claims)),
+            *_section("Made from", (self._source(at, one) for one in sources)),
+            *_section("Made into", (self._derived(at, one) for one in derived)),
+        ]
+        return page(front | more, body)
+
+    def _about(self, at: PageName, memory: Memory, names: Sequence[str]) -> str:
+        day, tenant = memory.observed_at[:10], self._of.tenant
+        told = [
+            f"{memory.kind}, {memory.layer}, {memory.status}, of {day}",
+            f"tenant {as_link(tenant, at.link_to(self._home))}",
+        ]
+        if memory.id in self._of.rule_ids:
+            told.append(f"[a rule, with its evidence]({at.link_to(name_of_rule(memory.id))})")
+        told += [as_link(name, at.link_to(name_of_entity(tenant, name))) for name in names]
+        return " · ".join(told)
+
+    def _claim(self, at: PageName, claim: KeptClaim) -> str:
+        cited = [
+            f"[{number}]({at.link_to(_name(self._of.memories[one]))})"
+            for number, one in enumerate(claim.sources, start=1)
+            if one in self._of.memories
+        ]
+        return f"- {as_line(claim.text)}" + (f" ({', '.join(cited)})" if cited else "")
+
+    def _source(self, at: PageName, edge: Edge) -> str:
+        there = self._of.memories.get(edge.source_id)
+        if there is not None:
+            return self._link(at, there)
+        kept = edge.source_content or edge.source_id
+        return f"- {as_line(title_of(kept))} (no longer here)"
+
+    def _derived(self, at: PageName, edge: Edge) -> str:
+        return f"{self._link(at, self._of.memories[edge.derived_id])} ({edge.operation})"
+
+    def _links(self, at: PageName, memories: Iterable[Memory]) -> Iterator[str]:
+        return (self._link(at, one) for one in memories)
+
+    def _link(self, at: PageName, memory: Memory) -> str:
+        status = "" if memory.status == "active" else f" ({memory.status})"
+        return (
+            f"- {memory.observed_at[:10]} {as_link(memory.content, at.link_to(_name(memory)))}"
+            + (status)
+        )
+
+    def _rule(self, rule: Memory) -> str:
+        at = name_of_rule(rule.id)
+        evidence = self._of.sources.get(rule.id, ())
+        front: dict[str, Any] = {
+            "title": title_of(rule.content),
+            "rule": rule.id,
+            "tenant": rule.tenant,
+            "status": rule.status,
+            "evidence": [one.source_id for one in evidence],
+        }
+        body = [
+            f"# {as_line(title_of(rule.content))}",
+            as_block(rule.content),
+            f"[All of this memory]({at.link_to(_name(rule))})",
+            *_section("Evidence", (self._source(at, one) for one in evidence)),
+        ]
+        return page(front, body)
+
+    def _entity(self, name: str, ids: Sequence[str]) -> str:
+        at = name_of_entity(self._of.tenant, name)
+        mentioned = [self._of.memories[one] for one in ids]
+        active = [one for one in mentioned if one.status == "active"]
+        others = [one for one in mentioned if one.status != "active"]
+        body = [
+            f"# {as_line(title_of(name))}",
+            f"tenant {as_link(self._of.tenant, at.link_to(self._home))}",
+            *_section("Active", self._links(at, active)),
+            *_section("No longer active", self._links(at, others)),
+        ]
+        return page({"title": title_of(name), "entity": name, "tenant": self._of.tenant}, body)
+
+    def _tenant(self) -> str:
+        at, memories = self._home, list(self._of.memories.values())
+        active = [one for one in memories if one.status == "active"]
+        body = [f"# {as_line(title_of(self._of.tenant))}"]
+        body += _section(
+            "Rules",
+            (
+                f"- {as_link(one.content, at.link_to(name_of_rule(one.id)))}"
+                for one in self._of.rules
+            ),
+        )
+        for layer, title in _LAYERS:
+            body += _section(title, self._links(at, (m for m in active if m.layer == layer)))
+        for status, title in _GONE:
+            body += _section(title, self._links(at, (m for m in memories if m.status == status)))
+        body += _section(
+            "Entities",
+            (
+                f"- {as_link(name, at.link_to(name_of_entity(self._of.tenant, name)))}"
+                for name in self._of.mentions
+            ),
+        )
+        return page({"title": title_of(self._of.tenant), "tenant": self._of.tenant}, body)
+
+
+def _name(memory: Memory) -> PageName:
+    observed = memory.generation == 0 and memory.origin != "consolidation"
+    return name_of_memory(memory.id, observed)

@@ -1,0 +1,88 @@
+"""What a page of a wiki is written with: texts that can do nothing in Markdown or in YAML."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from hashlib import sha256
+from typing import Any
+
+from slowwave.cli.terminal.output import clean, shortened
+
+# The first key of each page: by it an export knows a page that it wrote and nobody changed since.
+_MARK = "slowwave"
+_MARKED = re.compile(rb'---\nslowwave: "([0-9a-f]{16})"\n')
+_NO_DIGEST = "0" * 16
+# What Markdown, or a program that shows it, may take for more than itself within a line.
+_ACTIVE = re.compile(r"([\\`*_{}\[\]<>()#|~$%^=&@!])")
+# What begins a list or a heading where it stands at the start of a line.
+_BEGINS = re.compile(r"\A(\d*)([-+.])")
+# What stays as it is in a block besides what can be seen.
+_KEPT = re.compile(r"(\n|\t)")
+_MOST_IN_TITLE = 80
+# A width of lines in YAML that no text reaches.
+_NO_FOLDING = 1_000_000
+
+
+def as_line(text: str) -> str:
+    """Return a text as one line of Markdown in which it is nothing but itself."""
+    line = _ACTIVE.sub(r"\\\1", clean(text).strip())
+    return _BEGINS.sub(r"\1\\\2", line, count=1)
+
+
+def title_of(text: str) -> str:
+    """Return the beginning of a text as the title of a page or of a link."""
+    return shortened(" ".join(text.split()), _MOST_IN_TITLE) or "(blank)"
+
+
+def as_link(text: str, target: str) -> str:
+    """Return a link that shows the beginning of a text. target: a plain path."""
+    return f"[{as_line(title_of(text))}]({target})"
+
+
+def as_block(text: str) -> str:
+    """Return a text to the letter, between fences that are longer than any in it.
+
+    Control codes are shown as escapes.
+    """
+    lines = "".join(one if one in "\n\t" else clean(one) for one in _KEPT.split(text))
+    longest = max(map(len, re.findall("`+", lines)), default=0)
+    fence = "`" * max(3, longest + 1)
+    return f"{fence}text\n{lines}\n{fence}"
+
+
+def page(front: Mapping[str, Any], body: Iterable[str]) -> str:
+    """Return a page of front matter and paragraphs, with the digest that says it is untouched."""
+    known = {name: value for name, value in front.items() if value not in (None, [], {})}
+    matter = _as_yaml(known)
+    head = f'---\n{_MARK}: "{_NO_DIGEST}"\n{matter}---\n\n'
+    text = head + "\n\n".join(body) + "\n"
+    return text.replace(_NO_DIGEST, _digest(text.encode()), 1)
+
+
+def _as_yaml(values: Mapping[str, Any]) -> str:
+    """Return YAML in which everything can be read; escapes stand for what no screen shows."""
+    import yaml
+
+    def dump(allow_unicode: bool) -> str:
+        text: str = yaml.safe_dump(
+            values, allow_unicode=allow_unicode, sort_keys=False, width=_NO_FOLDING
+        )
+        return text
+
+    found = dump(allow_unicode=True)
+    shown = all(line == clean(line) for line in found.split("\n"))
+    return found if shown else dump(allow_unicode=False)
+
+
+def is_untouched(content: bytes) -> bool:
+    """Whether a page is as an export wrote it. An empty one is what a crash may leave of one."""
+    found = _MARKED.match(content)
+    if found is None:
+        return not content
+    blank = content[: found.start(1)] + _NO_DIGEST.encode() + content[found.end(1) :]
+    return found[1].decode() == _digest(blank)
+
+
+def _digest(content: bytes) -> str:
+    return sha256(content).hexdigest()[:16]
