@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 from model_server import ModelServer, model_server, refuses
-from nights import picture, rows
+from nights import fill, picture, rows
 from test_cli import Cli, cli
 from test_ingest import COFFEE, EVERY_TABLE, LYON, asking, chat, contents
-from test_taking_up import OTHER, let_wait, maintain, remembering
+from test_taking_up import OTHER, is_about_a_conversation, let_wait, maintain, remembering
 
 from slowwave.store.file import maintenance_lock
 
@@ -231,3 +231,32 @@ def test_tries_are_kept_by_an_export_of_everything(
     assert cli("import", other, tmp_path / "all.jsonl").code == 0
     assert waiting(cli, other) == waiting(cli, memory_file)
     assert rows(other, "SELECT count(*) AS n FROM waiting_messages") == [{"n": 1}]
+
+
+def test_a_guarded_night_reads_what_waits_once_and_takes_nothing_of_it_back(
+    memory_file: Path, chat: Path, cli: Cli, server: ModelServer
+) -> None:
+    fill(memory_file, ["The wiki is backed up at night.", "The wiki is backed up at night"])
+    let_wait(cli, memory_file, chat)
+    server.responder = remembering(LYON, COFFEE)
+    done = maintain(cli, memory_file, *asking(server), "--guard", "self")
+    assert done.code == 0, done.err
+    told = done.json["conversations"]
+    assert (told["read"], told["waiting"], told["memories"]["stored"]) == (1, 0, 2)
+    # Tried on a copy first: what was answered there is not asked again.
+    assert sum(is_about_a_conversation(one) for one in server.asked) == 1
+    assert done.json["guard"]["calls"] == done.json["model"]["calls"] == len(server.asked)
+    assert {str(LYON["content"]), str(COFFEE["content"])} <= set(contents(memory_file))
+    assert cli("check", memory_file).code == 0
+
+
+def test_a_guarded_dry_run_reads_nothing_that_waits_from_the_file(
+    memory_file: Path, chat: Path, cli: Cli, server: ModelServer
+) -> None:
+    fill(memory_file, ["The wiki is backed up at night.", "The wiki is backed up at night"])
+    let_wait(cli, memory_file, chat)
+    before = picture(memory_file, (*EVERY_TABLE, "runs"))
+    server.responder = remembering(LYON)
+    dry = maintain(cli, memory_file, *asking(server), "--guard", "self", "--dry-run", "--ask")
+    assert (dry.code, dry.json["conversations"]["waiting"]) == (0, 1)
+    assert picture(memory_file, (*EVERY_TABLE, "runs")) == before
