@@ -15,6 +15,11 @@ from .rows import current_row
 _READ = "read_messages"
 _BEHIND = "memory_messages"
 _WAITING = "waiting_messages"
+# In a run's report the parts that it could not read: each with its id, its state and the reason.
+UNREAD = "unread"
+# In the options of a run that threw away what waited, the conversations; in its report how many
+# parts of them.
+DROPPED = "dropped"
 
 
 @dataclass(frozen=True)
@@ -46,6 +51,26 @@ class WaitingPart:
     queued_at: str
 
 
+@dataclass(frozen=True)
+class Tries:
+    """How often a model was asked about a part that waits."""
+
+    count: int
+    last_at: str
+    # Why it did not read it the last time.
+    why: str
+
+
+@dataclass(frozen=True)
+class Queue:
+    """How many parts wait, since when the first of them does, and how often it was tried."""
+
+    parts: int = 0
+    since: str | None = None
+    # The most of them all.
+    tries: int = 0
+
+
 def read_chains(file: MemoryFile, tenant: str, chains: Sequence[str]) -> frozenset[str]:
     """Return those of some messages, by their hashes, that were read before."""
     rows = file.db.conn.execute(
@@ -65,6 +90,11 @@ def keep_read(file: MemoryFile, run_id: str, tenant: str, chains: Iterable[str])
         if one not in known
     ]
     insert_rows(file, run_id, "", _READ, rows)
+
+
+def count_newly_read(file: MemoryFile, run_id: str) -> int:
+    """Return how many messages count as read since a run."""
+    return int(file.value(f"SELECT count(*) FROM {_READ} WHERE run_id = ?", [run_id]))
 
 
 def keep_messages_of(
@@ -105,15 +135,17 @@ def queue(file: MemoryFile, run_id: str, waiting: WaitingPart) -> None:
     if before is None:
         insert_row(file, run_id, "", _WAITING, columns | {"run_id": run_id}, key)
     elif before["state"] != "waiting":
-        update_row(file, run_id, "", _WAITING, key, {"state": "waiting", "why": waiting.why})
+        anew = ("state", "why", "content", "queued_at")
+        update_row(file, run_id, "", _WAITING, key, {name: columns[name] for name in anew})
 
 
-def read_waiting_messages(file: MemoryFile, tenant: str | None = None) -> list[WaitingPart]:
-    """Return what waits, in a tenant or in all, oldest first. Raises `UnusableFile`."""
+def read_waiting_messages(file: MemoryFile, tenants: Sequence[str] = ()) -> list[WaitingPart]:
+    """Return what waits, in the tenants named or in all, oldest first. Raises `UnusableFile`."""
     rows = file.rows(
         f"SELECT id, tenant, conversation, content, why, queued_at FROM {_WAITING} "
-        "WHERE state = 'waiting' AND (?1 IS NULL OR tenant = ?1) ORDER BY queued_at, id",
-        [tenant],
+        "WHERE state = 'waiting' AND (?1 = '[]' OR tenant IN (SELECT value FROM json_each(?1))) "
+        "ORDER BY queued_at, id",
+        [json_text(list(tenants))],
     )
     return [
         WaitingPart(**row | {"content": kept_object(row["content"], "the messages", row["id"])})
@@ -130,8 +162,56 @@ def count_waiting(file: MemoryFile, tenants: Sequence[str] = ()) -> dict[str, in
     return {row["tenant"]: row["n"] for row in rows if not tenants or row["tenant"] in tenants}
 
 
+def read_tries(file: MemoryFile) -> dict[str, Tries]:
+    """Return how often a model was asked about each part that it could not read, by their ids.
+
+    Each run says so itself; one that its budget kept from asking does not count.
+    """
+    rows = file.rows(
+        # SQLite takes the reason from the row that has the latest time.
+        "SELECT json_extract(u.value, '$.id') AS id, count(*) AS count, "
+        "max(started_at) AS last_at, json_extract(u.value, '$.why') AS why "
+        f"FROM runs, json_each(report, '$.{UNREAD}') u "
+        "WHERE json_extract(u.value, '$.state') = 'failed' GROUP BY 1"
+    )
+    return {row.pop("id"): Tries(**row | {"why": row["why"] or ""}) for row in rows}
+
+
+def read_queue(file: MemoryFile, tenants: Sequence[str] = ()) -> Queue:
+    """Return how many parts wait, of the tenants named or of all, and for how long."""
+    rows = list(
+        file.rows(
+            f"SELECT id, queued_at FROM {_WAITING} WHERE state = 'waiting' AND "
+            "(?1 = '[]' OR tenant IN (SELECT value FROM json_each(?1)))",
+            [json_text(list(tenants))],
+        )
+    )
+    if not rows:
+        return Queue()
+    tries = read_tries(file)
+    most = max(tries[one["id"]].count if one["id"] in tries else 0 for one in rows)
+    return Queue(len(rows), min(one["queued_at"] for one in rows), most)
+
+
+def read_otherwise(file: MemoryFile, run_id: str, tenant: str) -> None:
+    """Let go of what waits and was read by now without that, within the transaction of the caller.
+
+    What is to be read again waits for that, however often it was read before.
+    """
+    rows = file.rows(
+        f"SELECT id FROM {_WAITING} w WHERE state = 'waiting' AND tenant = ?1 "
+        "AND json_extract(content, '$.options.again') IS NOT 1 AND NOT EXISTS ("
+        "SELECT 1 FROM json_each(content, '$.said') s "
+        "WHERE json_extract(s.value, '$.is_new') IS NOT 0 AND json_extract(s.value, '$.chain') "
+        f"NOT IN (SELECT chain FROM {_READ} WHERE tenant = ?1)) ORDER BY id",
+        [tenant],
+    )
+    for row in list(rows):
+        waits_no_more(file, run_id, row["id"])
+
+
 def waits_no_more(file: MemoryFile, run_id: str, waiting_id: str) -> None:
-    """Note that what waited was read, journaled, within the transaction of the caller."""
+    """Note that what waited was read, or is not to be, within the transaction of the caller."""
     if current_row(file, _WAITING, {"id": waiting_id}) is not None:
         update_row(file, run_id, "", _WAITING, {"id": waiting_id}, {"state": "read"})
 

@@ -592,6 +592,7 @@ def test_a_long_message_is_read_in_pieces_of_which_none_is_lost(
             'has {"a": 1} where its text should be',
         ),
         ("prose.txt", "Once upon a time.", "no conversation of a known format"),
+        ("once.txt", "Marta: I sold the car.\nJonas: I saw.\n", "with --from text"),
         ("bytes.txt", b"\xff\xfe\x00", "is not UTF-8"),
     ],
 )

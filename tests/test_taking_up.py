@@ -215,7 +215,7 @@ def test_what_a_model_cannot_read_at_night_either_waits_on_and_ends_with_3(
     let_wait(cli, memory_file, chat)
     server.responder = lambda asked: reply
     failed = maintain(cli, memory_file, "--model", "openai/scripted", "--api-base", server.base)
-    assert (failed.code, "1 part waits on: " in failed.out) == (3, True)
+    assert (failed.code, "1 part waits on since 2" in failed.out) == (3, True)
     assert cli("stats", memory_file, "--json").json["conversations_waiting"] == 1
     quiet = maintain(cli, memory_file, "--model", "openai/scripted", "--api-base", server.base,
                      "--quiet")  # fmt: skip

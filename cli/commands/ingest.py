@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -28,12 +27,12 @@ from slowwave.cli.arguments.settings import (
     FileArgument,
     JsonOption,
     QuietOption,
-    is_on_command_line,
+    source_of,
 )
 from slowwave.cli.arguments.writers import make_recordings, make_writer
 from slowwave.cli.files.foreign import refuse_foreign
 from slowwave.cli.reports.ingest_report import as_json, as_text
-from slowwave.cli.reports.problems import ASKING, refuse_missing, tell_problems
+from slowwave.cli.reports.problems import tell_problems
 from slowwave.cli.terminal.exits import Code
 from slowwave.cli.terminal.output import Output
 from slowwave.cli.terminal.progress import shown_progress
@@ -48,9 +47,10 @@ from slowwave.consolidation.ingest.options import (
 )
 from slowwave.consolidation.vectors.embedder import DEFAULT_MODEL, SentenceEmbedder
 from slowwave.store.records import Kind
-from slowwave.store.validate import is_database
 
 from .conversation_files import read_files
+from .ingest_usage import refuse_databases, refuse_what_does_not_go
+from .ingest_waiting import show_waiting, throw_away
 from .watching import watch_logs
 
 if TYPE_CHECKING:
@@ -59,13 +59,6 @@ if TYPE_CHECKING:
     from slowwave.consolidation.writing.writer import Writer
     from slowwave.store.conversations.messages import Conversation
 
-# What makes no sense without one of some others.
-_NEEDS: tuple[tuple[str, tuple[str, ...]], ...] = (
-    ("api_base", ("model",)),
-    ("record", ASKING),
-    ("ask", ASKING),
-    ("ask", ("dry_run",)),
-)
 _DAYS = ", ".join(f"{kind}={days}" for kind, days in DEFAULT_DAYS.items())
 
 
@@ -162,6 +155,17 @@ def ingest(
             help="With --watch: how often it looks, and how long a log must have been quiet.",
         ),
     ] = 30.0,
+    waiting: Annotated[
+        bool, typer.Option("--waiting", help="List what waits in FILE for a model.")
+    ] = False,
+    drop: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="PART",
+            help="Throw away a part that waits, by its id or its conversation's name, or all; "
+            "again for more.",
+        ),
+    ] = None,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Show what it would do; the file is only read.")
     ] = False,
@@ -193,9 +197,17 @@ def ingest(
     With a model, each memory must stand in the words that it quotes; without one, sentences that
     state facts, preferences or instructions are kept. What a model could not read waits in FILE.
     """
-    _refuse_databases(file, conversations or ())
+    refuse_databases(file, conversations or ())
     refuse_foreign(file)
-    _refuse_what_does_not_go(context, bool(conversations))
+    refuse_what_does_not_go(context, bool(conversations))
+    output = Output(json, quiet)
+    if waiting or drop:
+        tenants = [] if source_of(context, "tenant") == "default" else [tenant]
+        if drop:
+            throw_away(file, drop, tenants, dry_run, output)
+        else:
+            show_waiting(file, tenants, output)
+        return
     if conversations or dry_run:
         watch = None  # it may stand in a config file for other calls
     limits = (max_calls, max_tokens, max_cost, max_time)
@@ -218,7 +230,7 @@ def ingest(
     )
     sitting = _Sitting(
         file, options, SentenceEmbedder(embedder), writer_of, recordings, dry_run,
-        None if dry_run else wiki, Output(json, quiet),
+        None if dry_run else wiki, output,
     )  # fmt: skip
     if watch is not None:
         watch_logs(watch, interval, from_format, sitting.on, sitting.output)
@@ -258,6 +270,8 @@ class _Sitting:
             or {
                 "done": Code.DONE,
                 "partial": Code.PARTLY,
+                # A part waits: whoever asks about the file is to hear of that, each time.
+                "failed": Code.PARTLY,
                 "interrupted": Code.INTERRUPTED,
             }[outcome.verdict]
         )
@@ -289,29 +303,6 @@ class _Sitting:
         return tell_problems(
             self.output, code, writer, self.recordings, outcome.broken_off, in_short
         )
-
-
-def _refuse_databases(file: Path, conversations: Sequence[Path]) -> None:
-    """Refuse a database in place of a conversation: FILE may stand in the wrong place."""
-    for one in conversations:
-        if not is_database(one):
-            continue
-        if is_database(file):
-            raise typer.BadParameter(f"{one} is a database, and no conversation.")
-        others = [file, *(other for other in conversations if other != one)]
-        named = " ".join(shlex.quote(str(path)) for path in (one, *others))
-        raise typer.BadParameter(
-            f"{one} is a database, and {file} is none. The memory file comes first: "
-            f"slowwave ingest {named}"
-        )
-
-
-def _refuse_what_does_not_go(context: typer.Context, has_conversations: bool) -> None:
-    refuse_missing(context, _NEEDS)
-    is_dry = bool(context.params["dry_run"])
-    if is_on_command_line(context, "watch") and (has_conversations or is_dry):
-        other = "conversations beside it" if has_conversations else "--dry-run"
-        raise typer.BadParameter(f"--watch does not go with {other}.")
 
 
 def _days(stated: Sequence[str] | None) -> dict[str, int | None]:

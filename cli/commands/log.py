@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -24,6 +24,7 @@ from slowwave.cli.terminal.output import Output, clean
 from slowwave.consolidation.running.kept_proposal import KEPT, kept_of
 from slowwave.consolidation.text.token_count import count_tokens
 from slowwave.store.ageing import PHASE, STATUS_AFTER
+from slowwave.store.intake import DROPPED, UNREAD
 from slowwave.store.ledger import DECIDED
 from slowwave.store.purge import OPTION
 
@@ -99,7 +100,23 @@ def _what_it_did(run: Run, decisions: Sequence[Decision]) -> str:
         return "" if purged is None else f"{counted(purged, 'memory', 'memories')} purged."
     if PHASE in run.options:
         return _what_left(run)
-    return f"{counted(len(decisions), 'proposal', 'proposals')}. {LEGEND}"
+    if DROPPED in run.options:
+        parts = counted((run.report or {}).get(DROPPED, 0), "part", "parts")
+        return f"{parts} of conversations that waited for a model, thrown away: {_named(run)}."
+    proposals = f"{counted(len(decisions), 'proposal', 'proposals')}. {LEGEND}"
+    return "\n".join([*_unread(run), proposals])
+
+
+def _named(run: Run) -> str:
+    return clean(", ".join(map(str, run.options[DROPPED])))
+
+
+def _unread(run: Run) -> Iterator[str]:
+    """Say what of conversations nobody could read, and why the first of it."""
+    unread = (run.report or {}).get(UNREAD) or []
+    if unread:
+        waits = counted(len(unread), "part waits", "parts wait")
+        yield clean(f"Of conversations {waits} for a model: {unread[0]['why']}")
 
 
 def _what_left(run: Run) -> str:
@@ -176,6 +193,8 @@ def _writer_of(run: Run) -> object:
         return "none: a review"
     if PHASE in run.options:
         return f"none: {run.options[PHASE]}"
+    if DROPPED in run.options:
+        return "none: thrown away"
     return run.options.get("model") or "extractive"
 
 

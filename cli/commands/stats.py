@@ -13,6 +13,8 @@ from slowwave.cli.arguments.settings import (
     TenantsOption,
 )
 from slowwave.cli.files.foreign import FormatOption, StateOption, place_of
+from slowwave.cli.reports.taken_up import since
+from slowwave.cli.terminal.memory_texts import counted
 from slowwave.cli.terminal.output import Output, clean
 
 from .log import outcome_now
@@ -43,7 +45,7 @@ def stats(
     """
     from slowwave.consolidation.text.token_count import count_tokens
     from slowwave.store.file import open_reading
-    from slowwave.store.intake import count_waiting
+    from slowwave.store.intake import read_queue
     from slowwave.store.ledger import count_states, read_runs
     from slowwave.store.memories import chosen_tenants, count_by_status, count_memories
 
@@ -55,7 +57,7 @@ def stats(
         by_status = count_by_status(opened, tenants)
         counts = count_memories(opened, tenants, count_tokens)
         states = count_states(opened)
-        waiting = sum(count_waiting(opened, tenant or ()).values())
+        queue = read_queue(opened, tenant or ())
         runs = [
             _run(one, states.get(one.id, {}))
             for one in read_runs(opened)
@@ -70,16 +72,17 @@ def stats(
             "tenants": tenants,
             "active": asdict(counts),
             "by_status": by_status,
-            "conversations_waiting": waiting,
+            "conversations_waiting": queue.parts,
+            "conversations_waiting_since": queue.since,
             "runs": runs,
         }
     )
     of = "1 tenant" if len(tenants) == 1 else f"{len(tenants):,} tenants"
     held = f"{counts.active:,} active memories, {counts.tokens:,} tokens, {of}."
     output.show(clean(f"{file}: {held}"))
-    if waiting:
-        parts = "part waits" if waiting == 1 else "parts wait"
-        output.show(f"Of conversations {waiting:,} {parts} for a model.")
+    if queue.parts:
+        waits = counted(queue.parts, "part waits", "parts wait")
+        output.show(f"Of conversations {waits} for a model {since(queue)}.")
     if by_status:
         output.show("", _by_status(by_status))
     if runs:

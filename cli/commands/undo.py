@@ -18,6 +18,7 @@ from slowwave.cli.terminal.memory_texts import counted
 from slowwave.cli.terminal.output import Output, clean
 from slowwave.cli.wiki.writing import WikiOption, write_after_change
 from slowwave.store.errors import StoreError
+from slowwave.store.intake import DROPPED
 from slowwave.store.undo.undoable import FEWEST, Undoable, find_undoable, find_undoable_since
 
 if TYPE_CHECKING:
@@ -108,11 +109,13 @@ def _what_follows(chosen: Undoable, file: Path, waiting: int) -> Iterator[str]:
     if waiting:
         count = counted(waiting, "proposal waits", "proposals wait")
         yield clean(f"{count} for review again: slowwave review {shlex.quote(str(file))}")
-    ingested = any(one.operation == "ingest" for one in chosen.applied)
-    if ingested and chosen.proposal is None:
+    if chosen.messages and not any(DROPPED in run.options for run in chosen.runs):
         yield "The next ingest of these conversations reads them again."
-    if any("taken_up" in run.options for run in chosen.runs) and chosen.proposal is None:
-        yield "What had waited for a model waits again: the next night with one reads it."
+    if any({"taken_up", DROPPED} & run.options.keys() for run in chosen.runs):
+        yield (
+            "What had waited for a model waits again: the next night with one reads it, unless it "
+            f"is thrown away: slowwave ingest {shlex.quote(str(file))} --drop PART"
+        )
     if any("experience" in run.options for run in chosen.runs):
         yield "What was learned is not made again of the same traces."
     elif sum(one.operation != "ingest" for one in chosen.applied) > waiting:
@@ -139,7 +142,7 @@ def _ask_first(chosen: Undoable, output: Output) -> None:
 def _choose(file: MemoryFile, which: str | None, since: str | None) -> Undoable:
     find = find_undoable_since if which is None else find_undoable
     chosen = find(file, which or since or "")
-    if not chosen.applied and not chosen.aged:
+    if chosen.is_nothing:
         raise StoreError(f"Run {chosen.run_id} applied nothing: nothing to take back.")
     return chosen
 
@@ -152,4 +155,6 @@ def _named(chosen: Undoable) -> str:
         parts.append(counted(len(chosen.applied), "proposal", "proposals"))
     if chosen.aged:
         parts.append(f"what became of {counted(chosen.aged, 'memory', 'memories')}")
+    if not parts:
+        parts.append(f"that {counted(chosen.messages, 'message', 'messages')} count as read,")
     return f"{' and '.join(parts)} of {of} {chosen.run_id}"

@@ -8,11 +8,12 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from slowwave.cli.terminal.memory_texts import counted
+from slowwave.cli.terminal.memory_texts import counted, day_of
 from slowwave.cli.terminal.output import clean
 
 if TYPE_CHECKING:
     from slowwave.consolidation.running.taken_up import TakenUp
+    from slowwave.store.intake import Queue
 
 _BECAME = (
     ("stored", "stored"),
@@ -26,6 +27,8 @@ def taken_up_as_json(one: TakenUp) -> dict[str, Any]:
     """Return it as format 1, the same keys where nobody read anything; it counts parts."""
     return {
         "waiting": one.waiting,
+        "waiting_since": one.queue.since,
+        "tries": one.queue.tries,
         "runs": list(one.runs),
         "read": one.read,
         "unread": one.unread,
@@ -42,20 +45,29 @@ def taken_up_as_text(one: TakenUp, file: Path) -> list[str]:
     if not one.waiting:
         return []
     then = "a real run reads that first" if one.is_due else "with --model a night reads that first"
-    return [f"Of conversations {_parts(one.waiting, 'waits', 'wait')} for a model: {then}."]
+    waits = _parts(one.waiting, "waits", "wait")
+    return [f"Of conversations {waits} for a model {since(one.queue)}: {then}."]
+
+
+def since(queue: Queue) -> str:
+    """Return in words since when something waits, and how often a model was asked about it."""
+    tried = counted(queue.tries, "try", "tries") if queue.tries else ""
+    up_to = "up to " if queue.parts > 1 and queue.tries else ""
+    return f"since {day_of(queue.since or '')}{tried and f', after {up_to}{tried}'}"
 
 
 def _read(one: TakenUp, file: Path) -> Iterator[str]:
+    named = shlex.quote(str(file))
     became = [f"{one.states[state]} {told}" for state, told in _BECAME if one.states.get(state)]
     calls = f" ({counted(one.usage.calls, 'call', 'calls')})" if one.usage.calls else ""
-    yield (
-        f"Of conversations that waited {_parts(one.read, 'was', 'were')} read{calls}: "
-        f"{', '.join(became) or 'nothing to remember'}."
-    )
+    came = f": {', '.join(became) or 'nothing to remember'}" if one.read else ""
+    yield f"Of conversations that waited {_parts(one.read, 'was', 'were')} read{calls}{came}."
     if one.unread:
-        yield f"  ! {_parts(one.unread, 'waits', 'wait')} on: {one.why}"
+        on = f"{_parts(one.unread, 'waits', 'wait')} on {since(one.queue)}"
+        yield f"  ! {on}: {one.why}"
+        yield f"  List or throw away what waits: slowwave ingest {named} --waiting"
     for run in one.runs if one.read else ():
-        yield f"Take it back with: slowwave undo {shlex.quote(str(file))} {run}"
+        yield f"Take it back with: slowwave undo {named} {run}"
 
 
 def _parts(count: int, verb: str, verb_of_many: str) -> str:

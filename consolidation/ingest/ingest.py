@@ -133,7 +133,7 @@ def _look(
 ) -> _Intake:
     """Read what the file knows of the conversations, and what it remembers."""
     tenant = options.tenant
-    waiting = read_waiting_messages(file, tenant)
+    waiting = read_waiting_messages(file, [tenant])
     queued = waiting_parts(
         waiting if takes_up else (), options, lambda chains: read_chains(file, tenant, chains)
     )
@@ -240,7 +240,7 @@ def _carry_out(
         raise
     with interruption.limited(), open_reading(path) as file:
         after = _count(file, options)
-        waiting = len(read_waiting_messages(file, options.tenant))
+        waiting = len(read_waiting_messages(file, [options.tenant]))
     outcome = replace(
         _outcome(intake, done, after, run.run_id),
         waiting=waiting,

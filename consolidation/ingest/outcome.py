@@ -9,7 +9,7 @@ from typing import Any, Literal
 from slowwave.consolidation.proposals import Usage
 from slowwave.consolidation.running.run_record import run_report
 from slowwave.store.errors import StoreError
-from slowwave.store.intake import KeptMessage
+from slowwave.store.intake import UNREAD, KeptMessage
 from slowwave.store.memories import Counts
 
 from .parts import Cut, Part
@@ -74,17 +74,24 @@ class Ingested:
 
     @property
     def report(self) -> dict[str, Any]:
-        """The counts and the model's use, as they are kept with the run."""
-        return run_report(
+        """The counts and the model's use, as they are kept with the run, and what was not read."""
+        report = run_report(
             self.before, self.after, (one.state for one in self.remembered), self.usage
         )
+        unread = [
+            {"id": one.part.queue_id, "state": one.state, "why": one.why} for one in self.unread
+        ]
+        return report | ({UNREAD: unread} if unread else {})
 
     @property
-    def verdict(self) -> Literal["done", "partial", "interrupted"]:
-        """Return in a word how it ended."""
+    def verdict(self) -> Literal["done", "partial", "failed", "interrupted"]:
+        """Return in a word how it ended; failed if all that waited waits on, and that was all."""
         if self.interrupted:
             return "interrupted"
         failed = [one for one in self.unread if one.state != "planned"]
+        is_new = any(one.parts for one in self.cuts)
+        if failed and not (is_new or self.taken_up or self.broken_off):
+            return "failed"
         return "partial" if failed or self.broken_off or self.of("raw") else "done"
 
 

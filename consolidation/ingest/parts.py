@@ -61,9 +61,13 @@ class Part:
         """Their hashes, each once."""
         return tuple(dict.fromkeys(one.chain for one in self.new))
 
-    def id_in(self, tenant: str) -> str:
-        """Return the hash of the messages that are to be read in it."""
-        return hashlib.sha256(json_text([tenant, self.chains]).encode()).hexdigest()[:32]
+    @property
+    def queue_id(self) -> str:
+        """The id under which it waits: the one that it has, or a hash of what is to be read."""
+        if self.waiting is not None:
+            return self.waiting
+        named = json_text([self.options.tenant, self.chains])
+        return hashlib.sha256(named.encode()).hexdigest()[:32]
 
 
 @dataclass(frozen=True)

@@ -21,6 +21,7 @@ class _KeptOptions(BaseModel):
 
     model_config = ConfigDict(extra="ignore", strict=True)
 
+    again: bool = False
     distill: bool = False
     max_facts: int = Field(MAX_FACTS, ge=1)
     min_importance: int = Field(IngestOptions.min_importance, ge=1, le=5)
@@ -59,7 +60,7 @@ def waiting_parts(
     numbers: dict[str, int] = {}
     parts = []
     for one in waiting:
-        part = _part(one, options, known)
+        part = waiting_part(one, options, known)
         together = part.conversation if part.options.distill else one.id
         number = numbers.setdefault(together, -1 - len(numbers))
         if part.new:
@@ -67,20 +68,31 @@ def waiting_parts(
     return parts
 
 
-def _part(
-    one: WaitingPart, options: IngestOptions, known: Callable[[Sequence[str]], frozenset[str]]
+def _nothing(chains: Sequence[str]) -> frozenset[str]:
+    return frozenset()
+
+
+def waiting_part(
+    one: WaitingPart,
+    options: IngestOptions,
+    known: Callable[[Sequence[str]], frozenset[str]] = _nothing,
 ) -> Part:
+    """Return what waits in a row as a part, read as was asked for first.
+
+    known: as in `waiting_parts`; without it, all that came to wait is new. Raises `UnusableFile`.
+    """
     stated = one.content.get("said")
     values = [value for value in stated if isinstance(value, dict)] if stated else []
+    read_as = replace(options, **_kept_options(one))
     read = known([str(value.get("chain")) for value in values])
-    said = tuple(_said(value, read) for value in values)
+    said = tuple(_said(value, frozenset() if read_as.again else read) for value in values)
     session = one.content.get("session")
     return Part(
         one.conversation,
         str(one.content.get("format", "")),
         session if isinstance(session, str) else None,
         said,
-        replace(options, **_kept_options(one)),
+        read_as,
         one.id,
     )
 

@@ -17,6 +17,7 @@ from slowwave.store.intake import (
     keep_read,
     queue,
     read_messages_of,
+    read_otherwise,
     waits_no_more,
 )
 from slowwave.store.jsonl import DEFAULTS
@@ -90,6 +91,7 @@ class Settling:
         keep_read(file, run_id, self._tenant, read.part.chains)
         if read.part.waiting is not None:
             waits_no_more(file, run_id, read.part.waiting)
+        read_otherwise(file, run_id, self._tenant)
         written = [
             replace(one, proposal=self._key(one.content, one.messages, one.state)) for one in found
         ]
@@ -101,7 +103,7 @@ class Settling:
         """Keep a part that no model has read, within the transaction of the caller."""
         part = read.part
         waiting = WaitingPart(
-            part.waiting or part.id_in(self._tenant),
+            part.queue_id,
             self._tenant,
             part.conversation,
             as_waiting(part),

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 
 from slowwave.consolidation.proposals import Usage
 from slowwave.store.errors import StoreError
+from slowwave.store.intake import Queue
 from slowwave.store.memories import Counts
 
 
@@ -16,8 +17,8 @@ class TakenUp:
     Each tenant's are a run of their own, which is told and undone like an ingest.
     """
 
-    # How many wait now; where nobody read any, how many wait all the same.
-    waiting: int = 0
+    # What waits now; where nobody read any, what waits all the same.
+    queue: Queue = field(default_factory=Queue)
     # Whether a dry run stands before a real one that reads them.
     is_due: bool = False
     runs: tuple[str, ...] = ()
@@ -34,6 +35,11 @@ class TakenUp:
     interrupted: bool = False
     # Why the file could not be written any more, after something was stored.
     broken_off: StoreError | None = None
+
+    @property
+    def waiting(self) -> int:
+        """How many wait now."""
+        return self.queue.parts
 
     @property
     def went_wrong(self) -> bool:

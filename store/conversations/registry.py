@@ -64,7 +64,8 @@ def _recognised(text: str, name: str) -> ConversationFormat:
             return one
     raise UnreadableConversation(
         f"{name} is no conversation of a known format.",
-        f"Name its format with --from: {', '.join(one.name for one in FORMATS)}.",
+        f"Name its format with --from: {', '.join(one.name for one in FORMATS)}. Text in which "
+        "each speaks once, or only one does, is read with --from text.",
     )
 
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from slowwave.store.ageing import PHASE
 from slowwave.store.errors import Ambiguous, NotFound, StoreError
 from slowwave.store.file import MemoryFile
+from slowwave.store.intake import count_newly_read
 from slowwave.store.journal import journaled_memories
 from slowwave.store.ledger import (
     Decision,
@@ -37,6 +38,13 @@ class Undoable:
     # How many memories they took out of the active ones since their time was over, or there were
     # too many.
     aged: int = 0
+    # How many messages of conversations count as read since, whatever came of them.
+    messages: int = 0
+
+    @property
+    def is_nothing(self) -> bool:
+        """Whether nothing was done that could be taken back."""
+        return not (self.applied or self.aged or self.messages)
 
     @property
     def run_id(self) -> str:
@@ -86,7 +94,8 @@ def _of_runs(file: MemoryFile, runs: list[Run]) -> Undoable:
     decided = (one for run in runs for one in read_decisions(file, run.id))
     applied = tuple(one for one in decided if one.state == "applied")
     aged = sum(len(journaled_memories(file, run.id)) for run in runs if PHASE in run.options)
-    return Undoable(tuple(reversed(runs)), None, applied, aged)
+    messages = sum(count_newly_read(file, run.id) for run in runs)
+    return Undoable(tuple(reversed(runs)), None, applied, aged, messages)
 
 
 def _hint(which: str) -> str:
