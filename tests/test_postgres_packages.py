@@ -14,7 +14,9 @@ from databases import Database, Embed, empty_database, server
 from nights import more_of_it, of_one_thing
 from test_cli import Cli, cli
 
+from slowwave.cli.files.databases import FORMATS_OF_DATABASES
 from slowwave.consolidation.vectors.embedder import SentenceEmbedder
+from slowwave.store.postgres.registry import database_formats
 
 __all__ = ["cli", "empty_database", "server"]  # fixtures, asked for by name
 
@@ -389,3 +391,10 @@ def test_a_fleet_has_a_night_for_each_user(package: Package, cli: Cli, tmp_path:
     after = package.rows()
     assert cli(*command).code == 0
     assert package.rows() == after
+
+
+def test_the_formats_of_databases_are_listed_and_named_in_help(cli: Cli) -> None:
+    names = [one["name"] for one in cli("formats", "--json").json["databases"]]
+    assert names == FORMATS_OF_DATABASES.split(", ")
+    shown = cli("formats").out
+    assert all(f"{kind.name:<18} {kind.about}" in shown for kind in database_formats().values())

@@ -20,13 +20,15 @@ def formats(
     json: JsonOption = False,
     quiet: QuietOption = False,
 ) -> None:
-    """List the other agents' files that can be maintained.
+    """List the other agents' files and databases that can be maintained.
 
     With PATH, say which of them it is.
     """
     from slowwave.store.formats.registry import all_formats, recognised
+    from slowwave.store.postgres.registry import database_formats
 
     known = [kind() for kind in all_formats().values()] if path is None else recognised(path)
+    databases = [kind() for kind in database_formats().values()] if path is None else []
     output = Output(json, quiet)
     output.result(
         {
@@ -42,9 +44,19 @@ def formats(
                 }
                 for one in known
             ],
+            "databases": [
+                {"name": one.name, "about": one.about, "holds": one.holds} for one in databases
+            ],
         }
     )
-    lines = [f"{one.name:<18} {one.about}\n{'':<18} a memory is {one.holds}" for one in known]
+    lines = [_described(one.name, one.about, one.holds) for one in known]
+    if databases:
+        lines.append("\nIn PostgreSQL, by the URL of the database:")
+        lines += [_described(one.name, one.about, one.holds) for one in databases]
     if path is not None and not known:
         lines = [clean(f"{path} is of no format that slowwave knows.")]
     output.show("\n".join(lines))
+
+
+def _described(name: str, about: str, holds: str) -> str:
+    return f"{name:<18} {about}\n{'':<18} a memory is {holds}"
