@@ -170,7 +170,7 @@ class Undecided:
 
 @dataclass(frozen=True)
 class Suspicion:
-    """A memory that tries to command who reads it; it stays as it is, and goes into nothing."""
+    """A memory that gives orders to its reader; it stays as it is, and goes into nothing."""
 
     memory: str
     tenant: str

@@ -101,7 +101,7 @@ class KeptClaim:
 def read_claims(file: MemoryFile, memory_id: str) -> list[KeptClaim]:
     """Return the statements of a memory, as the last run that changed it left them.
 
-    What stood in it before it grew was worded by whoever worded it then. Raises `UnusableFile`.
+    Statements from before it grew keep the author that they had. Raises `UnusableFile`.
     """
     rows = file.db.conn.execute(
         "SELECT claims, CASE writer WHEN 'model' THEN model END FROM derivations "

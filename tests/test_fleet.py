@@ -129,7 +129,7 @@ def test_a_file_whose_worker_always_ends_is_lost_and_the_others_are_done(
     totals = nightly(tmp_path / "agents", deadly_writer(tmp_path, 99, spared=1), workers=2)
     assert totals.became == {"done": 1, "lost": 1}
     (why,) = [why for _, why in totals.troubles]
-    assert "its worker ended without a word, 3 times" in why
+    assert "its worker died without an error message, 3 times" in why
 
 
 def test_workers_of_which_none_comes_to_anything_end_the_night(

@@ -1,4 +1,4 @@
-"""Sentences that try to command who reads them, and rules that only sound like it."""
+"""Sentences that give orders to their reader, and rules that only sound like it."""
 
 from __future__ import annotations
 

@@ -28,7 +28,7 @@ class Page:
 
 
 def mark(text: str) -> dict[str, str]:
-    """Return the sentence by which a text tries to command its reader, if it does."""
+    """Return the sentence by which a text gives orders to its reader, if it does."""
     found = commands(text)
     return {"tries_to_command": found[0]} if found else {}
 

@@ -97,7 +97,7 @@ class Tools:
     ) -> dict[str, Any]:
         """Compose one block of context for a prompt: what is core, and what fits a question.
 
-        Memories that try to command their reader are left out of it, and named by their ids.
+        Memories that give orders to their reader are left out of it, and named by their ids.
         """
         with self._searching:
             block = self._memory.block(query, budget)

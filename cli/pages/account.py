@@ -38,7 +38,7 @@ class ShownProposal:
     # What went wrong, or was left out.
     why: str | None
     sources: tuple[ShownSource, ...]
-    # The text that stands then, or was turned down.
+    # The resulting text, or the one that was rejected.
     result: str | None
     # The memory that has this text; None in a dry run, where it would be a new one.
     made: str | None
@@ -57,7 +57,7 @@ class ShownProposal:
     def about_result(self) -> str:
         """What is said above its result."""
         if self.stands:
-            return "What stands then"
+            return "Result"
         return _RESULTS.get(self.state, "What would have stood then")
 
 

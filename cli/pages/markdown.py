@@ -87,7 +87,7 @@ def _proposals(account: Account) -> Iterator[str]:
 
 
 def _proposal(item: ShownProposal) -> Iterator[str]:
-    """Yield what is kept, what goes and what stands then, as a diff shows it."""
+    """Yield what is kept, what goes and the result, as a diff shows it."""
     tenant = "" if item.tenant == "default" else f", tenant {item.tenant}"
     yield clean(f"@@ {item.operation} ({item.state}{tenant}) @@")
     yield from _wrapped("  ", item.reason)

@@ -1,4 +1,4 @@
-"""A proposal for people: what it is about, what goes, what stays, and what stands then."""
+"""A proposal for people: what it is about, what goes, what stays, and the result."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ class ProposalBlock:
             yield clean(f"    {counted(count, 'sentence', 'sentences')} {whose}")
 
     def _differences(self) -> tuple[list[list[Span]], list[Span]]:
-        """Return what goes and what stands then with what differs; nothing where no mark shows."""
+        """Return what goes and the result, differences marked; nothing where no mark shows."""
         if self.result is None or not sys.stdout.isatty():
             return [], []
         going = [said.rpartition(_BEHIND_THE_DAY)[2] for goes, said in self.sources if goes]

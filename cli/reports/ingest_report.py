@@ -134,7 +134,7 @@ def _said_of(one: Cut) -> str:
         said.append(f"{one.left} further back left unread (--whole reads them)")
     if one.commanding:
         places = ", ".join(str(message.place) for message in one.commanding)
-        said.append(f"message {places} left out: it tries to command who reads it")
+        said.append(f"message {places} left out: it gives orders to its reader")
     count = counted(len(conversation.messages), "message", "messages")
     return f"{conversation.name} ({conversation.format}): {count}, {', '.join(said)}."
 

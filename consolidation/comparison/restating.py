@@ -1,7 +1,7 @@
 """Which texts say no more than a rule does.
 
 What can be looked up must agree; what the words mean is the network's to say. In a group of texts
-that voice one rule a denial tells nothing by itself: "never commit without asking" and "ask before
+that demand the same a denial tells nothing by itself: "never commit without asking" and "ask before
 committing" demand one thing. So it is counted how often each turns its words round.
 """
 

@@ -74,7 +74,8 @@ def tried_first(
     """
     trials = Trials(path, guard.asked, embedder, now, options.tenants, progress)
     refuse_unanswerable(path, trials)
-    # What waits for a person is measured as if it were approved: else nothing is.
+    # What waits for a person is measured as if it were approved: otherwise nothing would be
+    # measured.
     at_once = replace(options, review="never")
     verdict = let_through(trials, at_once, writer, guard.limit, interruption)
     verdict = replace(verdict, options=replace(verdict.options, review=options.review))

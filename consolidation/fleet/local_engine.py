@@ -77,7 +77,10 @@ class LocalEngine:
                 tries[one] += 1
                 if tries[one] == _TRIES_ALONE:
                     waiting.remove(one)
-                    why = f"its worker ended without a word, {_TRIES_ALONE} times (out of memory?)"
+                    why = (
+                        f"its worker died without an error message, {_TRIES_ALONE} times "
+                        "(out of memory?)"
+                    )
                     yield Receipt(one.key, "lost", why, last_run=one.last_run)
 
 

@@ -134,7 +134,7 @@ def cut(
 
 
 def commands_in(one: Said) -> bool:
-    """Whether a message tries to command who reads it."""
+    """Whether a message gives orders to its reader."""
     return bool(commands(one.message.text))
 
 

@@ -57,7 +57,7 @@ def _out_of_form(stated: StatedMemory, content: str) -> str | None:
     if not 1 <= stated.importance <= 5:
         return f"its importance is {stated.importance}, and not 1 to 5"
     if commands(content):
-        return "it tries to command who reads it"
+        return "it gives orders to its reader"
     return None
 
 

@@ -38,7 +38,7 @@ _BESIDES_S = 2.0
 # with a reserve of 25,000 tokens; what is asked here is a page long.
 _THOUGHTS_TIMES = 4
 _LEAST_THOUGHTS = 4_000
-# Ollama cuts what is longer than its window without a word, and loads a model anew for another.
+# Ollama silently cuts what is longer than its window, and loads a model anew for another.
 _LEAST_WINDOW = 8_192
 # More than any token has on the average of an answer.
 _LETTERS_OF_A_TOKEN = 16

@@ -197,7 +197,7 @@ class Suggestions:
             raise Unusable("a memory that stands cannot be part of it")
         leaving = [one for one in restating if one in self._window.may_leave]
         draft = Draft((replace(claim, sources=tuple(sorted(group.ids))),))
-        reason = f"a model says that {len(group.ids)} memories voice one rule"
+        reason = f"a model says that {len(group.ids)} memories demand the same"
         return self._suggestion("rule", "extract", group.ids, leaving, reason, draft)
 
     def _may_go(self, leaving: str, staying: str) -> bool:

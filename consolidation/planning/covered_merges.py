@@ -20,7 +20,7 @@ _COVERS = Decoder(bool)
 
 
 class CoveredMerges:
-    """Merges of memories that are covered: what leaves since one that stays says all of it.
+    """Merges of covered memories: those that leave because one that stays says all they say.
 
     Asked of near neighbours, not of groups: who tells a thing in passing may be about another.
     """

@@ -103,7 +103,7 @@ class RuleProposals:
             return
         planner.ruled.update(group)
         planner.used.update(voicing)
-        reason = f"{len(told)} memories of {len(sessions)} sessions voice one rule"
+        reason = f"{len(told)} memories of {len(sessions)} sessions demand the same"
         yield planner.proposal("extract", found.ids, found.leaving, reason, draft=found.draft)
 
     def _resting(self, rule: Claim, voicing: list[int]) -> _Found:

@@ -72,7 +72,7 @@ class ContextBlock:
 
     lines: tuple[BlockLine, ...]
     tokens: int
-    # Memories that try to command whoever reads them, and were left out for that.
+    # Memories that give orders to their reader, and were left out for that.
     suspicious: tuple[str, ...] = ()
 
     @property
@@ -104,7 +104,7 @@ def compose_block(
 
     A line scores half by what it is (`WORTHS`) and half by its share of the question's words. Of
     lines that repeat each other the better one stays. What does not fit makes room for less. A
-    memory that tries to command its reader is left out: a fence is no wall to a model.
+    memory that gives orders to its reader is left out: a fence is no wall to a model.
     """
     worths = {**WORTHS, **block.worths}
     asked = {stem(word) for word in words_of(wish.text)}

@@ -36,7 +36,7 @@ def find_outdated(path: Path, tenants: Sequence[str]) -> tuple[SetAside, ...]:
 def set_aside_outdated(
     path: Path, tenants: Sequence[str], preflight: Preflight, now: str
 ) -> tuple[SetAside, ...]:
-    """Let what `find_outdated` finds wait no more. Raises `StoreError`.
+    """Withdraw the waiting proposals that `find_outdated` finds. Raises `StoreError`.
 
     No memory is changed, and the next look may propose the same anew: it is `stale`, which is not
     remembered as a decision.

@@ -22,7 +22,7 @@ class TextFeatures(Struct, frozen=True, array_like=True):
     names: tuple[str, ...]
     # Whether it says what ought to be.
     normative: bool
-    # The sentences with which it tries to command who reads it.
+    # The sentences that give orders to its reader.
     orders: tuple[str, ...]
     # What it is about and what it says of it, sentence by sentence.
     sentences: tuple[SentenceFeatures, ...]

@@ -49,7 +49,7 @@ class TenantView:
 
     @cached_property
     def orders(self) -> dict[str, tuple[str, ...]]:
-        """Per memory that tries to command who reads it, the sentences that do.
+        """Per memory that gives orders to its reader, the sentences that do.
 
         It stays what it is, and goes into nothing else: no model sees it, and no derived memory
         repeats what it orders. Superseded ones are among them, so that what was clustered without

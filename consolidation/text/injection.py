@@ -1,4 +1,4 @@
-"""Text in a memory that tries to command who reads it.
+"""Text in a memory that gives orders to its reader.
 
 A memory is data: what it orders is nothing that anyone ordered. A rule that the user set ("Never
 commit secrets") or a wish ("Answer with bullet points") is none of this; an order about the

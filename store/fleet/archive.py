@@ -146,7 +146,7 @@ class Archive:
             assert self._objects is not None  # noqa: S101 - something was listed
             data = self._objects.read(key)
             names = list(columns or _COLUMNS)
-            # A column that is not there is left out without a word, and then missed here.
+            # A column that is not there is silently left out, and then missed here.
             return parquet.read_table(io.BytesIO(data), columns=names).select(names)
         except (pyarrow.ArrowException, KeyError, ValueError, OSError, Gone) as error:
             why = str(error).rstrip(". ") or "it is gone"

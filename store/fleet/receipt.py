@@ -18,7 +18,7 @@ from typing import Literal, NamedTuple
 # gone         it was there when the files were listed
 # missing      a list names it, and it is not there
 # interrupted  somebody ended the night
-# failed, unusable, lost, defect: with the reason; lost: its worker ended without a word
+# failed, unusable, lost, defect: with the reason; lost: its worker ended without giving a reason
 Became = Literal[
     "done",
     "nothing",
