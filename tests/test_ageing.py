@@ -20,6 +20,7 @@ from slowwave.cli.arguments.durations import retention_of
 from slowwave.consolidation.ageing.choosing import choose_excess, choose_expired
 from slowwave.consolidation.ageing.decay import score
 from slowwave.consolidation.ageing.retention import Retention
+from slowwave.consolidation.agent import AgentMemory
 from slowwave.consolidation.running.outcome import Outcome
 from slowwave.consolidation.vectors.embedder import SentenceEmbedder
 from slowwave.store.ageing import MemoryAge, read_ages
@@ -513,6 +514,17 @@ def test_the_kill_switch_keeps_everything_from_being_done_and_says_where_it_is(
     assert "SLOWWAVE_ENABLED" in cli("maintain", lived, "--all").out
     monkeypatch.delenv("SLOWWAVE_ENABLED")
     assert "the command line" in cli("maintain", lived, "--all", "--no-enabled").out
+
+
+def test_a_night_that_an_agent_ran_counts_as_the_last_run(
+    memory_file: Path, cli: Cli, embedder: SentenceEmbedder
+) -> None:
+    fill(memory_file, ["The office cat is called Pip.", "The office cat is called Pip."])
+    with AgentMemory(memory_file, embedder=embedder) as memory:
+        memory.consolidate()
+    gate = said_by_gate(cli, memory_file, "--consolidate", "--min-interval", "12h")
+    assert gate is not None
+    assert gate["name"] == "min_interval"
 
 
 def test_too_soon_after_the_last_run_nothing_is_done_and_the_numbers_are_said(

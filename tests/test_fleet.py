@@ -572,6 +572,21 @@ def test_a_report_adds_up_the_shards_and_says_which_is_missing(
     assert "slowwave_fleet_complete 1.0" in lines
 
 
+def test_metrics_replace_no_file_but_an_earlier_one_of_slowwaves(
+    fleet: Path, cli: Cli, tmp_path: Path
+) -> None:
+    maintained(cli, fleet)
+    other = tmp_path / "notes.txt"
+    other.write_text("Not a textfile.")
+    for command in (
+        ("fleet", "report", folder_of(fleet) / RECEIPTS),
+        ("fleet", "maintain", fleet, "--consolidate"),
+    ):
+        ended = cli(*command, "--metrics", other)
+        assert (ended.code, "holds no metrics of slowwave" in ended.err) == (1, True)
+    assert other.read_text() == "Not a textfile."
+
+
 def test_receipts_that_cannot_be_read_are_said_and_found_out_again(
     fleet: list[Path], cli: Cli
 ) -> None:

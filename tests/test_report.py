@@ -109,7 +109,7 @@ def test_the_report_begins_with_memories_and_tokens_before_and_after(
     each = count_tokens(TWINS[0])
     said = f"4 -> 1 memories, {4 * each} -> {each} tokens (-75 %)"
     dry = cli("maintain", memory_file, "--consolidate", "--dry-run").out
-    assert dry.splitlines()[0] == f"{memory_file} would go: {said}"
+    assert dry.splitlines()[0] == f"{memory_file} would change: {said}"
     real = cli("maintain", memory_file, "--consolidate").out
     assert real.splitlines()[0] == f"{memory_file}: {said}"
     assert active_tokens(memory_file) == each

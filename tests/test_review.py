@@ -605,7 +605,10 @@ def test_what_is_stale_is_shown_so_and_set_aside_by_the_next_night(waiting: Path
     assert f"update {UPDATE} (stale)" in cli("review", waiting).out
     before = picture(waiting)
     dry = cli("maintain", waiting, "--consolidate", "--dry-run", "--review", "always")
-    assert f"1 proposal would be set aside, since memories have changed: {UPDATE}" in dry.out
+    assert (
+        f"1 proposal that waited would be withdrawn, since memories have changed: {UPDATE}"
+        in dry.out
+    )
     assert picture(waiting) == before
     night = reviewed_night(cli, waiting, "always", "--json").json
     (aside,) = night["set_aside"]
@@ -621,7 +624,7 @@ def test_what_is_stale_is_shown_so_and_set_aside_by_the_next_night(waiting: Path
 
 def test_a_night_after_one_that_set_something_aside_writes_nothing(waiting: Path, cli: Cli) -> None:
     execute(waiting, CHANGED)
-    assert "set aside" in reviewed_night(cli, waiting).out
+    assert "withdrawn" in reviewed_night(cli, waiting).out
     before = picture(waiting)
     again = reviewed_night(cli, waiting, "always", "--json").json
     assert (again["set_aside"], again["proposals"], again["run"]) == ([], [], None)

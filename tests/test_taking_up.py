@@ -175,7 +175,7 @@ def test_without_a_model_nothing_is_taken_up_and_every_report_says_how_many_wait
     memory_file: Path, chat: Path, cli: Cli, server: ModelServer, tmp_path: Path
 ) -> None:
     let_wait(cli, memory_file, chat)
-    said = "Of conversations 1 part waits for a model"
+    said = "1 conversation part waits for a model"
     night = maintain(cli, memory_file, "--metrics-file", tmp_path / "m.prom",
                      "--report", tmp_path / "night.html")  # fmt: skip
     assert (night.code, said in night.out) == (0, True)
@@ -202,7 +202,7 @@ def test_a_report_and_metrics_say_what_was_taken_up(
     server.responder = remembering(LYON)
     maintain(cli, memory_file, *asking(server), "--metrics-file", tmp_path / "m.prom",
              "--report", tmp_path / "night.md")  # fmt: skip
-    said = "Of conversations that waited 1 part was read (1 call): 1 stored."
+    said = "1 conversation part was read (1 call): 1 stored."
     assert said in (tmp_path / "night.md").read_text()
     parts = metrics(tmp_path / "m.prom")["slowwave_conversation_parts"]
     assert parts == {("read",): 1, ("waiting",): 0}
@@ -215,7 +215,7 @@ def test_what_a_model_cannot_read_at_night_either_waits_on_and_ends_with_3(
     let_wait(cli, memory_file, chat)
     server.responder = lambda asked: reply
     failed = maintain(cli, memory_file, "--model", "openai/scripted", "--api-base", server.base)
-    assert (failed.code, "1 part waits on since 2" in failed.out) == (3, True)
+    assert (failed.code, "1 conversation part waits on since 2" in failed.out) == (3, True)
     assert cli("stats", memory_file, "--json").json["conversations_waiting"] == 1
     quiet = maintain(cli, memory_file, "--model", "openai/scripted", "--api-base", server.base,
                      "--quiet")  # fmt: skip

@@ -168,7 +168,7 @@ def test_each_night_in_which_a_model_fails_says_since_when_it_waits_and_counts_t
         *["failed"] * 3,
     ]
     logged = cli("log", memory_file, run_of(cli, memory_file)["id"])
-    assert "Of conversations 1 part waits for a model: " in logged.out
+    assert "1 conversation part waits for a model: " in logged.out
     assert "after 3 tries" in cli("stats", memory_file).out
     stats = cli("stats", memory_file, "--json").json
     assert stats["conversations_waiting_since"] == part["since"]

@@ -35,9 +35,9 @@ from slowwave.cli.files.databases import FORMATS_OF_DATABASES, format_in_databas
 from slowwave.cli.reports.fleet_report import (
     account_as_json,
     account_as_text,
-    refuse_metrics,
     write_metrics,
 )
+from slowwave.cli.reports.textfile import refuse_unwritable_metrics
 from slowwave.cli.terminal.exits import Code
 from slowwave.cli.terminal.output import Output, clean
 from slowwave.cli.terminal.progress import shown_progress
@@ -178,7 +178,8 @@ def fleet_maintain(
             if is_on_command_line(context, one):
                 raise typer.BadParameter(f"--{one.replace('_', '-')} goes with --model.")
     chosen = _shard_of(shard)
-    refuse_metrics(metrics)
+    if metrics is not None:
+        refuse_unwritable_metrics(metrics)
     from slowwave.consolidation.fleet.fleet import Fleet
     from slowwave.consolidation.fleet.shares import share_of
     from slowwave.consolidation.model.usage_limits import UsageLimits
@@ -246,6 +247,8 @@ def fleet_report(
     from slowwave.store.fleet.archive import Archive
 
     output = Output(json, quiet)
+    if metrics is not None:
+        refuse_unwritable_metrics(metrics)
     totals, shards = last_night(Archive(receipts))
     output.result(
         {"command": "fleet report", "receipts": receipts, **account_as_json(totals, shards)}

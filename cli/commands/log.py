@@ -115,8 +115,8 @@ def _unread(run: Run) -> Iterator[str]:
     """Say what of conversations nobody could read, and why the first of it."""
     unread = (run.report or {}).get(UNREAD) or []
     if unread:
-        waits = counted(len(unread), "part waits", "parts wait")
-        yield clean(f"Of conversations {waits} for a model: {unread[0]['why']}")
+        waits = counted(len(unread), "conversation part waits", "conversation parts wait")
+        yield clean(f"{waits} for a model: {unread[0]['why']}")
 
 
 def _what_left(run: Run) -> str:

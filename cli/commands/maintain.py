@@ -42,10 +42,10 @@ from slowwave.cli.nights.maintain_usage import (
     refuse_unasked_guard,
     refuse_what_lacks,
 )
-from slowwave.cli.nights.metrics import refuse_unwritable_metrics
 from slowwave.cli.nights.night import Night
 from slowwave.cli.nights.watch import Watch
 from slowwave.cli.reports.recall_guard import guard_of
+from slowwave.cli.reports.textfile import refuse_unwritable_metrics
 from slowwave.cli.reviewing.interactive import refuse_to_ask
 from slowwave.cli.terminal.exits import Code
 from slowwave.cli.terminal.log_lines import LogFormat, log_lines
@@ -74,7 +74,8 @@ def maintain(
     expire: Annotated[
         bool,
         typer.Option(
-            "--expire", help="Let end what has come to its end: its own, or one that a rule sets."
+            "--expire",
+            help="Let memories expire whose end, their own or one that a rule sets, has passed.",
         ),
     ] = False,
     retain: Annotated[
@@ -263,11 +264,13 @@ def maintain(
     refuse_unasked_guard(given)
     refuse_report(report, files)
     if wiki is not None and len(files) > 1:
-        raise typer.BadParameter("--wiki is of one file: name one, or run each by itself.")
+        raise typer.BadParameter(
+            "--wiki works with one file only: name one, or run each by itself."
+        )
     if metrics_file is not None and not dry_run:
         refuse_unwritable_metrics(metrics_file)
     if plan_out is not None and len(files) > 1:
-        raise typer.BadParameter("--plan-out takes the plan of one file.")
+        raise typer.BadParameter("--plan-out works with one file only.")
     if plan_out is not None and plan_out.exists():
         raise typer.BadParameter(f"{plan_out} exists already.")
     if interactive:

@@ -81,8 +81,8 @@ def stats(
     held = f"{counts.active:,} active memories, {counts.tokens:,} tokens, {of}."
     output.show(clean(f"{file}: {held}"))
     if queue.parts:
-        waits = counted(queue.parts, "part waits", "parts wait")
-        output.show(f"Of conversations {waits} for a model {since(queue)}.")
+        waits = counted(queue.parts, "conversation part waits", "conversation parts wait")
+        output.show(f"{waits} for a model {since(queue)}.")
     if by_status:
         output.show("", _by_status(by_status))
     if runs:

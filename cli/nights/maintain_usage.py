@@ -11,9 +11,9 @@ from slowwave.cli.arguments.settings import is_on_command_line
 from slowwave.cli.pages.report_file import refuse_unwritable
 from slowwave.cli.pages.report_form import is_page
 
-# What makes no sense without one of some others, and what only has no effect then: it may stand in
-# a config file for other runs.
+# What a model is asked by.
 _ASKING = ("model", "replay")
+# What makes no sense without one of some others.
 _NEEDS: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("api_base", ("model",)),
     ("checker", _ASKING),
@@ -21,11 +21,12 @@ _NEEDS: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("ask", _ASKING),
     ("plan_out", ("dry_run",)),
 )
+# The same, but a config file for dry runs may have them together with --no-dry-run.
+_NEEDS_DRY_RUN = ("ask", "exit_code")
 # Options with another name on the command line than in a config file, where other commands have
 # one of that name.
 _OTHER_NAMES = {"all_phases": "--all", "max_active": "--limit"}
-# The same, but a config file for dry runs may have them together with --no-dry-run.
-_NEEDS_DRY_RUN = ("ask", "exit_code")
+# What has no effect without one of some others: it may stand in a config file for other runs.
 _IDLE_WITHOUT: dict[str, tuple[str, ...]] = {
     **dict.fromkeys(("concurrency", "max_calls", "max_tokens", "max_cost", "max_time"), _ASKING),
     "keep_backups": ("backup",),
@@ -75,7 +76,9 @@ def refuse_report(report: Path | None, files: Sequence[Path]) -> None:
     if report is None:
         return
     if len(files) > 1:
-        raise typer.BadParameter("--report is of one file: name one, or run each by itself.")
+        raise typer.BadParameter(
+            "--report works with one file only: name one, or run each by itself."
+        )
     is_page(report)
     refuse_unwritable(report)
 

@@ -2,48 +2,19 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 from typing import TYPE_CHECKING, get_args
 
+from slowwave.cli.reports.textfile import PREFIX, write_textfile
 from slowwave.consolidation.proposals import State
-from slowwave.store.errors import StoreError
 
 if TYPE_CHECKING:
     from prometheus_client import Gauge
 
     from slowwave.consolidation.running.outcome import Outcome
 
-_PREFIX = "slowwave_"
 # Each of them has a value, also if that is 0: an alert needs one.
 _STATES = tuple(one for one in get_args(State) if one != "planned")
-# What such a file of ours begins with, and no other.
-_MARK = f"# HELP {_PREFIX}".encode()
-
-
-def refuse_unwritable_metrics(path: Path) -> None:
-    """Refuse a path that metrics cannot be written to, before a night is spent on it.
-
-    Raises `StoreError`.
-    """
-    folder = path.absolute().parent
-    if not folder.is_dir():
-        raise StoreError(f"Cannot write {path}: there is no folder {folder}.")
-    if not os.access(folder, os.W_OK):
-        raise StoreError(f"Cannot write {path}: nothing can be written in {folder}.")
-    if path.exists() and not _is_ours(path):
-        raise StoreError(
-            f"{path} holds no metrics of slowwave, and stays as it is.", "Give another name."
-        )
-
-
-def _is_ours(path: Path) -> bool:
-    try:
-        with path.open("rb") as stream:
-            beginning = stream.read(len(_MARK))
-    except OSError as error:
-        raise StoreError(f"Cannot write {path}: {error.strerror}.") from error
-    return beginning in (b"", _MARK)
 
 
 class Metrics:
@@ -96,19 +67,13 @@ class Metrics:
 
     def write(self, path: Path) -> None:
         """Put them in place of what stands there, whole. Raises `StoreError`."""
-        from prometheus_client import write_to_textfile
-
-        try:
-            # Beside it, and then renamed.
-            write_to_textfile(str(path), self._registry)
-        except OSError as error:
-            raise StoreError(f"Cannot write {path}: {error.strerror}.") from error
+        write_textfile(path, self._registry)
 
     def _set(self, name: str, said: str, value: float, labels: dict[str, str]) -> None:
         from prometheus_client import Gauge
 
         if name not in self._gauges:
             self._gauges[name] = Gauge(
-                f"{_PREFIX}{name}", said, list(labels), registry=self._registry
+                f"{PREFIX}{name}", said, list(labels), registry=self._registry
             )
         self._gauges[name].labels(**labels).set(value)

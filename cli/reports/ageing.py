@@ -99,7 +99,7 @@ class _Phase:
             lines += self._memories(memory_texts, verbose)
         lines += self._kept()
         if self._aged.why:
-            lines.append(f"Not all did: {self._aged.why.rstrip('.')}.")
+            lines.append(f"Some were left out: {self._aged.why.rstrip('.')}.")
         if self._aged.run_id is not None and self._aged.leaving:
             named = shlex.quote(str(self._file))
             lines.append(f"Take it back with: slowwave undo {named} {self._aged.run_id}")

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from slowwave.cli.terminal.memory_texts import counted
 from slowwave.cli.terminal.output import clean
-from slowwave.store.errors import StoreError
+
+from .textfile import PREFIX, write_textfile
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -125,38 +124,14 @@ def _troubles(totals: Totals) -> Iterator[str]:
             yield f"  and {count - len(keys):,} more"
 
 
-def refuse_metrics(path: Path | None) -> None:
-    """Refuse a textfile that could not be written, before any work is done. Raises `StoreError`."""
-    if path is None:
-        return
-    _prometheus()
-    folder = path.resolve().parent
-    if not os.access(folder, os.W_OK) or path.is_dir():
-        raise StoreError(f"Cannot write {path}: is there a folder {folder} that may be written to?")
-
-
-def _prometheus() -> ModuleType:
-    try:
-        import prometheus_client
-    except ImportError as error:
-        from slowwave.store.fleet.object_store import missing
-
-        raise missing("prometheus_client") from error
-    return prometheus_client
-
-
 def write_metrics(path: Path, totals: Totals) -> None:
-    """Write the totals as a Prometheus textfile, whole or not at all. Raises `StoreError`.
-
-    See https://github.com/prometheus/node_exporter#textfile-collector.
-    """
-    _prometheus()
-    from prometheus_client import CollectorRegistry, Gauge, write_to_textfile
+    """Write the totals as a Prometheus textfile. Raises `StoreError`."""
+    from prometheus_client import CollectorRegistry, Gauge
 
     registry = CollectorRegistry()
 
     def gauge(name: str, what: str, value: float, **labels: str) -> None:
-        made = known.get(name) or Gauge(f"slowwave_fleet_{name}", what, labels, registry=registry)
+        made = known.get(name) or Gauge(f"{PREFIX}fleet_{name}", what, labels, registry=registry)
         known[name] = made
         (made.labels(**labels) if labels else made).set(value)
 
@@ -174,10 +149,9 @@ def write_metrics(path: Path, totals: Totals) -> None:
     gauge("model_calls", "Requests to the model.", totals.calls)
     if totals.cost is not None:
         gauge("model_cost_usd", "What they cost.", totals.cost)
-    gauge("complete", "Whether all files were come to.", float(totals.complete))
-    made = Gauge("slowwave_fleet_written_timestamp_seconds", "When.", registry=registry)
+    gauge("complete", "1 if every file was processed.", float(totals.complete))
+    made = Gauge(
+        f"{PREFIX}fleet_written_timestamp_seconds", "When these were written.", registry=registry
+    )
     made.set_to_current_time()
-    try:
-        write_to_textfile(str(path), registry)
-    except OSError as error:
-        raise StoreError(f"Cannot write {path}: {error.strerror}.") from error
+    write_textfile(path, registry)

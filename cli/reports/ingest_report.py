@@ -167,7 +167,7 @@ def _summary(outcome: Ingested, writer: Writer, dry_run: bool) -> str:
         f"{len(found)} {what}"
         for state, what in (
             ("stored", "would be stored" if dry_run else "stored"),
-            ("told", "told already"),
+            ("told", "already known"),
             ("rejected", "turned down"),
             ("raw", "answers kept as they are"),
         )

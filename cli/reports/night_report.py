@@ -181,9 +181,9 @@ def _headline(outcome: Outcome, file: Path, dry_run: bool) -> str:
         held = f"{counted(after.active, 'memory', 'memories')}, {after.tokens:,} tokens"
         if outcome.purged.ids:
             return clean(f"{file}: {held}, as before.")
-        computed = " What it lacked of vectors and names was computed." if outcome.run_id else ""
+        computed = " Missing vectors and names were computed." if outcome.run_id else ""
         return clean(f"{file}: {held}: nothing to do.{computed}")
-    would = " would go" if dry_run else ""
+    would = " would change" if dry_run else ""
     memories = f"{before.active:,} -> {after.active:,} memories"
     tokens = f"{before.tokens:,} -> {after.tokens:,} tokens{_change(before.tokens, after.tokens)}"
     unasked = any(one.state == "planned" for one in outcome.asked)

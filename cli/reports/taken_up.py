@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 _BECAME = (
     ("stored", "stored"),
-    ("told", "told already"),
+    ("told", "already known"),
     ("rejected", "turned down"),
     ("raw", "answers kept as they are"),
 )
@@ -46,7 +46,7 @@ def taken_up_as_text(one: TakenUp, file: Path) -> list[str]:
         return []
     then = "a real run reads that first" if one.is_due else "with --model a night reads that first"
     waits = _parts(one.waiting, "waits", "wait")
-    return [f"Of conversations {waits} for a model {since(one.queue)}: {then}."]
+    return [f"{waits} for a model {since(one.queue)}: {then}."]
 
 
 def since(queue: Queue) -> str:
@@ -61,7 +61,7 @@ def _read(one: TakenUp, file: Path) -> Iterator[str]:
     became = [f"{one.states[state]} {told}" for state, told in _BECAME if one.states.get(state)]
     calls = f" ({counted(one.usage.calls, 'call', 'calls')})" if one.usage.calls else ""
     came = f": {', '.join(became) or 'nothing to remember'}" if one.read else ""
-    yield f"Of conversations that waited {_parts(one.read, 'was', 'were')} read{calls}{came}."
+    yield f"{_parts(one.read, 'was', 'were')} read{calls}{came}."
     if one.unread:
         on = f"{_parts(one.unread, 'waits', 'wait')} on {since(one.queue)}"
         yield f"  ! {on}: {one.why}"
@@ -71,4 +71,5 @@ def _read(one: TakenUp, file: Path) -> Iterator[str]:
 
 
 def _parts(count: int, verb: str, verb_of_many: str) -> str:
-    return f"{counted(count, 'part', 'parts')} {verb if count == 1 else verb_of_many}"
+    parts = counted(count, "conversation part", "conversation parts")
+    return f"{parts} {verb if count == 1 else verb_of_many}"

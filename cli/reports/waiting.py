@@ -79,7 +79,7 @@ def waiting_details(waiting: WaitingProposal, memories: dict[str, ShownMemory]) 
 def proposal_block(
     proposal: Proposal, state: str, why: str | None, memories: dict[str, ShownMemory]
 ) -> ProposalBlock:
-    """Return a proposal as a report shows it: what would go, and what would stand then."""
+    """Return a proposal as a report shows it: what would go, and the result."""
     survivor = proposal.survivor
     stands = dated(memories.get(survivor or "")) if proposal.keeps_text else proposal.draft.text
     return ProposalBlock(
@@ -150,12 +150,16 @@ def set_aside_as_text(set_aside: Sequence[SetAside], dry_run: bool) -> list[str]
     if not set_aside:
         return []
     count = counted(len(set_aside), "proposal", "proposals")
-    verb = "would be set aside" if dry_run else "set aside"
+    verb = (
+        "would be withdrawn"
+        if dry_run
+        else ("was" if len(set_aside) == 1 else "were") + " withdrawn"
+    )
     first = set_aside[0]
     more = f" and {len(set_aside) - 1:,} more" if len(set_aside) > 1 else ""
     return [
         clean(
-            f"Of what waited {count} {verb}, since memories have changed: "
+            f"{count} that waited {verb}, since memories have changed: "
             f"{first.proposal[:8]} ({first.why}){more}."
         )
     ]

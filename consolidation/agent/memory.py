@@ -188,7 +188,10 @@ class AgentMemory:
         writer: by default the built-in one; `slowwave.consolidation.model.writer.ModelWriter` asks
         a model. Raises `StoreError` and `ConsolidationError` if nothing was changed.
         """
-        return self._run(self._options(), dry_run, writer, progress)
+        options = self._options()
+        # What makes it a night in the file's records, for the gates of a later one.
+        options = replace(options, shown={"only": [], **options.shown})
+        return self._run(options, dry_run, writer, progress)
 
     def waiting(self) -> list[WaitingProposal]:
         """Return what waits for review, in the order in which it can be applied.

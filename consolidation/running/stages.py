@@ -31,7 +31,7 @@ from .set_aside import SetAside, set_aside_outdated
 from .survey import Survey, Surveyor
 from .taken_up import TakenUp
 
-_EARLIER_HINT = "What had expired or was read by then stands: see 'slowwave log'."
+_EARLIER_HINT = "What expired and what was read before that is done: see 'slowwave log'."
 
 
 class EndedEarly(Exception):
