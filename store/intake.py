@@ -193,8 +193,8 @@ def read_queue(file: MemoryFile, tenants: Sequence[str] = ()) -> Queue:
     return Queue(len(rows), min(one["queued_at"] for one in rows), most)
 
 
-def read_otherwise(file: MemoryFile, run_id: str, tenant: str) -> None:
-    """Let go of what waits and was read by now without that, within the transaction of the caller.
+def close_parts_read_elsewhere(file: MemoryFile, run_id: str, tenant: str) -> None:
+    """Close the parts that wait and were read elsewhere, within the transaction of the caller.
 
     What is to be read again waits for that, however often it was read before.
     """

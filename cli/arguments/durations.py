@@ -30,7 +30,7 @@ def duration_of(text: str | None) -> timedelta | None:
     return timedelta(**{_UNITS[found[2]]: int(found[1])})
 
 
-def is_duration(text: str | None) -> str | None:
+def check_duration(text: str | None) -> str | None:
     """Refuse what is no duration, where an option is read."""
     duration_of(text)
     return text
@@ -48,7 +48,7 @@ def retention_of(rules: Sequence[str]) -> Retention:
     return Retention(tuple(read))
 
 
-def are_rules(texts: list[str] | None) -> list[str] | None:
+def check_rules(texts: list[str] | None) -> list[str] | None:
     """Refuse what are no retention rules, where an option is read."""
     retention_of(texts or ())
     return texts

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import typer
 
+from slowwave.cli.arguments.option_rules import ASKING, refuse_missing
 from slowwave.cli.arguments.settings import is_on_command_line
-from slowwave.cli.reports.problems import ASKING, refuse_missing
 from slowwave.store.validate import is_database
 
 # What makes no sense without one of some others.

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from slowwave.cli.arguments.durations import are_rules, duration_of, is_duration, retention_of
+from slowwave.cli.arguments.durations import check_duration, check_rules, duration_of, retention_of
 from slowwave.cli.arguments.model_options import (
     ApiBaseOption,
     CheckerOption,
@@ -35,13 +35,6 @@ from slowwave.cli.arguments.settings import (
 from slowwave.cli.arguments.writers import make_recordings, make_writer, operations_of
 from slowwave.cli.files.foreign import FormatOption, StateOption, place_of
 from slowwave.cli.nights.gates import Gates
-from slowwave.cli.nights.maintain_usage import (
-    idle_options,
-    phases_of,
-    refuse_report,
-    refuse_unasked_guard,
-    refuse_what_lacks,
-)
 from slowwave.cli.nights.night import Night
 from slowwave.cli.nights.watch import Watch
 from slowwave.cli.reports.recall_guard import guard_of
@@ -55,6 +48,14 @@ from slowwave.consolidation.options import CycleOptions, Review
 from slowwave.consolidation.proposals import OPERATIONS
 from slowwave.consolidation.vectors.embedder import DEFAULT_MODEL, SentenceEmbedder
 from slowwave.store.purge import KEPT_DAYS
+
+from .maintain_usage import (
+    idle_options,
+    phases_of,
+    refuse_report,
+    refuse_unasked_guard,
+    refuse_what_lacks,
+)
 
 
 def maintain(
@@ -82,7 +83,7 @@ def maintain(
         list[str] | None,
         typer.Option(
             metavar="RULE",
-            callback=are_rules,
+            callback=check_rules,
             help="With --expire: how long memories are kept, such as kind=context,keep=30d or "
             "tenant=ops,layer=working,keep=2w; again for more.",
         ),
@@ -118,7 +119,7 @@ def maintain(
         str | None,
         typer.Option(
             metavar="TIME",
-            callback=is_duration,
+            callback=check_duration,
             help="Do nothing if a run changed something less than so long ago, such as 12h.",
         ),
     ] = None,

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from slowwave.cli.pages.report_file import write_report
 from slowwave.cli.reports.night_report import as_json, as_text, budget_as_json, budget_as_text
+from slowwave.cli.reports.problems import tell_problems
 from slowwave.cli.reports.recall_guard import guard_as_json, guard_as_text
 from slowwave.cli.reports.ways import ways_as_json
 from slowwave.cli.terminal.exits import Code, code_of
@@ -266,20 +267,16 @@ class Night:
 
     def _with_problems(self, file: Path, outcome: Outcome, writer: Writer, code: int) -> int:
         """Report on stderr what went wrong, and return the exit code."""
-        output, recordings = self.output, self.recordings
-        if recordings is not None and recordings.problem is not None:
-            code = code or Code.PARTLY
-            output.error(recordings.problem, "The answers are kept in the memory file.", code)
-        if outcome.broken_off:
-            output.error(outcome.broken_off.message, outcome.broken_off.hint, code)
-        elif writer.refused is not None:
-            output.error(f"The model refuses every call: {writer.refused}", "", code)
-        elif code in (Code.PARTLY, Code.FAILED) and output.quiet:
-            output.error(*_what_went_wrong(file, outcome), code)
-        elif not outcome.end_is_kept:
-            output.note("The end could not be written: the log says 'running' until the next run.")
+        in_short, hint = _what_went_wrong(file, outcome)
+        code = tell_problems(
+            self.output, code, writer, self.recordings, outcome.broken_off, in_short, hint
+        )
+        if not outcome.end_is_kept:
+            self.output.note(
+                "The end could not be written: the log says 'running' until the next run."
+            )
         elif outcome.not_kept:
-            output.note(
+            self.output.note(
                 f"What this run found out could not be kept: {outcome.not_kept} "
                 "The next one finds it out again."
             )
@@ -321,8 +318,11 @@ def _what_went_wrong(file: Path, outcome: Outcome) -> tuple[str, str]:
         counts.append(f"{counted(len(unanswered), 'question', 'questions')} not answered")
     taken_up = outcome.taken_up
     if taken_up.unread:
-        waits = counted(taken_up.unread, "part waits", "parts wait")
-        counts.append(f"of conversations {waits} on")
+        counts.append(
+            counted(
+                taken_up.unread, "conversation part still waits", "conversation parts still wait"
+            )
+        )
     if raw := taken_up.states.get("raw"):
         counts.append(f"{counted(raw, 'answer', 'answers')} about conversations could not be read")
     if outcome.purged.why:

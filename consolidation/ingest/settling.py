@@ -13,11 +13,11 @@ from slowwave.store.file import MemoryFile
 from slowwave.store.intake import (
     KeptMessage,
     WaitingPart,
+    close_parts_read_elsewhere,
     keep_messages_of,
     keep_read,
     queue,
     read_messages_of,
-    read_otherwise,
     waits_no_more,
 )
 from slowwave.store.jsonl import DEFAULTS
@@ -91,7 +91,7 @@ class Settling:
         keep_read(file, run_id, self._tenant, read.part.chains)
         if read.part.waiting is not None:
             waits_no_more(file, run_id, read.part.waiting)
-        read_otherwise(file, run_id, self._tenant)
+        close_parts_read_elsewhere(file, run_id, self._tenant)
         written = [
             replace(one, proposal=self._key(one.content, one.messages, one.state)) for one in found
         ]

@@ -7,18 +7,17 @@ from pathlib import Path
 
 import typer
 
+from slowwave.cli.arguments.option_rules import ASKING
 from slowwave.cli.arguments.settings import is_on_command_line
 from slowwave.cli.pages.report_file import refuse_unwritable
 from slowwave.cli.pages.report_form import is_page
 
-# What a model is asked by.
-_ASKING = ("model", "replay")
 # What makes no sense without one of some others.
 _NEEDS: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("api_base", ("model",)),
-    ("checker", _ASKING),
-    ("record", _ASKING),
-    ("ask", _ASKING),
+    ("checker", ASKING),
+    ("record", ASKING),
+    ("ask", ASKING),
     ("plan_out", ("dry_run",)),
 )
 # The same, but a config file for dry runs may have them together with --no-dry-run.
@@ -28,7 +27,7 @@ _NEEDS_DRY_RUN = ("ask", "exit_code")
 _OTHER_NAMES = {"all_phases": "--all", "max_active": "--limit"}
 # What has no effect without one of some others: it may stand in a config file for other runs.
 _IDLE_WITHOUT: dict[str, tuple[str, ...]] = {
-    **dict.fromkeys(("concurrency", "max_calls", "max_tokens", "max_cost", "max_time"), _ASKING),
+    **dict.fromkeys(("concurrency", "max_calls", "max_tokens", "max_cost", "max_time"), ASKING),
     "keep_backups": ("backup",),
     "retain": ("expire",),
     "guard": ("consolidate",),
@@ -60,7 +59,7 @@ def refuse_what_lacks(context: typer.Context, given: Set[str]) -> None:
 
 def refuse_unasked_guard(given: Set[str]) -> None:
     """Refuse to measure in a dry run what a model would not be asked for."""
-    if {"guard", "dry_run"} <= given and "ask" not in given and not given.isdisjoint(_ASKING):
+    if {"guard", "dry_run"} <= given and "ask" not in given and not given.isdisjoint(ASKING):
         raise typer.BadParameter("In a dry run --guard goes with --ask: what is measured is asked.")
 
 

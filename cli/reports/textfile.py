@@ -1,0 +1,55 @@
+"""A Prometheus textfile: written whole, and over nothing but an earlier one of slowwave's.
+
+See https://github.com/prometheus/node_exporter#textfile-collector.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from slowwave.store.errors import StoreError
+
+if TYPE_CHECKING:
+    from prometheus_client import CollectorRegistry
+
+PREFIX = "slowwave_"
+# What such a file of ours begins with, and no other.
+_MARK = f"# HELP {PREFIX}".encode()
+
+
+def refuse_unwritable_metrics(path: Path) -> None:
+    """Refuse a path that metrics cannot be written to, before a night is spent on it.
+
+    Raises `StoreError`.
+    """
+    folder = path.absolute().parent
+    if not folder.is_dir():
+        raise StoreError(f"Cannot write {path}: there is no folder {folder}.")
+    if not os.access(folder, os.W_OK):
+        raise StoreError(f"Cannot write {path}: nothing can be written in {folder}.")
+    if path.exists() and not _is_ours(path):
+        raise StoreError(
+            f"{path} holds no metrics of slowwave, and stays as it is.", "Give another name."
+        )
+
+
+def write_textfile(path: Path, registry: CollectorRegistry) -> None:
+    """Put metrics in place of what stands there. Raises `StoreError`."""
+    from prometheus_client import write_to_textfile
+
+    try:
+        # Beside it, and then renamed.
+        write_to_textfile(str(path), registry)
+    except OSError as error:
+        raise StoreError(f"Cannot write {path}: {error.strerror}.") from error
+
+
+def _is_ours(path: Path) -> bool:
+    try:
+        with path.open("rb") as stream:
+            beginning = stream.read(len(_MARK))
+    except OSError as error:
+        raise StoreError(f"Cannot write {path}: {error.strerror}.") from error
+    return beginning in (b"", _MARK)
