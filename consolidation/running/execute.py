@@ -158,7 +158,7 @@ class Execution:
             answers = self._kept_answers(file)
             for some in self._drafting.verified_drafts(plan, self._views, answers):
                 written = [
-                    self._reviewing.set_aside(one, self._views)
+                    self._reviewing.hold_for_review(one, self._views)
                     for one in some
                     if isinstance(one, VerifiedProposal)
                 ]

@@ -31,7 +31,9 @@ class Reviewing:
             return None
         return f"{_WAITS}: {', '.join(risks)}" if risks else _WAITS
 
-    def set_aside(self, written: VerifiedProposal, views: Sequence[TenantView]) -> VerifiedProposal:
+    def hold_for_review(
+        self, written: VerifiedProposal, views: Sequence[TenantView]
+    ) -> VerifiedProposal:
         """Let a proposal wait that a person wants to see; all others are as they were."""
         why = self.why_waiting(written, views)
         return written if why is None else replace(written, state="pending", why=why)
