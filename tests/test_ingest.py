@@ -262,6 +262,59 @@ def test_what_the_quoted_messages_do_not_say_is_turned_down_and_told(
     assert len(cli("log", memory_file, run["id"], "--json").json["proposals"]) == 12
 
 
+def talk(tmp_path: Path, *said: str, at: str | None = None) -> Path:
+    """Write what a user said as messages, maybe with the time of each."""
+    when = {} if at is None else {"timestamp": at}
+    path = tmp_path / "talk.json"
+    path.write_text(json.dumps([{"role": "user", "content": one, **when} for one in said]))
+    return path
+
+
+# Written by somebody who did not know the check; the network takes each of them for said.
+@pytest.mark.parametrize(
+    ("said", "memory", "word"),
+    [
+        ("I like short summaries, nobody reads paragraphs.", "User likes long summaries.", "long"),
+        ("I like short summaries.", "User hates short summaries.", "hates"),
+        ("I prefer plain SQL in the import path.", "User dislikes plain SQL.", "dislikes"),
+        ("I prefer plain SQL here.", "User prefers plain SQL everywhere.", "everywhere"),
+        ("Farid approves importer changes now.", "Farid is the code owner.", "code"),
+        ("Pavel is leaving the team in May.", "Pavel is leaving the company in May.", "company"),
+        ("We have RabbitMQ, but I'd rather not.", "User likes RabbitMQ.", "likes"),
+    ],
+)
+def test_a_word_that_nobody_said_is_turned_down_however_likely_it_looks(
+    said: str,
+    memory: str,
+    word: str,
+    memory_file: Path,
+    tmp_path: Path,
+    cli: Cli,
+    server: ModelServer,
+) -> None:
+    server.responder = lambda _: batch(stated(memory, said))
+    ended = cli("ingest", memory_file, talk(tmp_path, said), *asking(server))
+    (only,) = ended.json["memories"]
+    assert (only["state"], f"says '{word}'" in only["why"]) == ("rejected", True)
+    assert contents(memory_file) == []
+
+
+def test_a_day_is_written_where_it_was_said_and_never_twice_or_guessed(
+    memory_file: Path, tmp_path: Path, cli: Cli, server: ModelServer
+) -> None:
+    said = "Marit is on leave since yesterday."
+    server.responder = lambda _: batch(stated(said, said))
+    undated = cli("ingest", memory_file, talk(tmp_path, said), *asking(server))
+    assert states(undated) == [("stored", said)]
+    for number, spelled in enumerate((said, f"[2026-03-10] {said}")):
+        path = tmp_path / f"{number}.db"
+        create_file(path)
+        server.responder = lambda _, spelled=spelled: batch(stated(spelled, said))
+        dated = talk(tmp_path, said, at="2026-03-10T09:00:00Z")
+        assert cli("ingest", path, dated, *asking(server)).code == 0
+        assert contents(path) == [f"[2026-03-10] {said}"]
+
+
 def test_a_bare_list_is_an_answer_and_so_is_an_empty_one(
     memory_file: Path, chat: Path, cli: Cli, server: ModelServer
 ) -> None:

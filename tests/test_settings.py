@@ -100,6 +100,7 @@ OF_ONE_CALL = {"since_run", "rehearse", "since", "until", "as_of", "self_"} | {
     *("html", "md", "dot", "mermaid", "wiki_folder"),
     *("human", "seniority"),
     *("operation", "everything", "reason", "text", "plan_out", "interactive", "tui"),
+    *("waiting", "drop"),
 }
 
 

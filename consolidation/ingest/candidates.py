@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from slowwave.consolidation.proposals import Usage
+from slowwave.consolidation.text.dates import DATE_MARK
 from slowwave.consolidation.text.reading import read
 from slowwave.store.intake import KeptMessage
 
@@ -82,12 +83,17 @@ class PartRead:
     usage: Usage = field(default_factory=Usage)
 
 
-def latest_moment(evidence: Iterable[Evidence], now: str) -> str:
-    """Return when the last of some messages was said; now where none of them says."""
+def latest_moment(evidence: Iterable[Evidence]) -> str | None:
+    """Return when the last of some messages was said; None where none of them says."""
     times = [one.said.message.said_at for one in evidence]
-    return max((one for one in times if one is not None), default=now)
+    return max((one for one in times if one is not None), default=None)
 
 
-def with_day(text: str, moment: str) -> str:
-    """Return a text with the day on which it was said, where it turns false without it."""
-    return f"[{moment[:10]}] {text}" if read(text).deictic else text
+def with_day(text: str, moment: str | None) -> str:
+    """Return a text with the day on which it was said, where it turns false without it.
+
+    moment: None where nobody knows when that was: no day is better than a wrong one.
+    """
+    if moment is None or DATE_MARK.match(text) or not read(text).deictic:
+        return text
+    return f"[{moment[:10]}] {text}"

@@ -204,8 +204,9 @@ class Settling:
 
     def _new_memory(self, one: Candidate, part: Part) -> Memory:
         options, now = part.options, timestamp(self._now)
-        observed_at = latest_moment(one.evidence, now)
-        content = with_day(one.content, observed_at)
+        said_at = latest_moment(one.evidence)
+        observed_at = said_at or now
+        content = with_day(one.content, said_at)
         days = options.days.get(one.kind)
         expires_at = None if days is None else timestamp(self._now + timedelta(days=days))
         return Memory(

@@ -27,8 +27,10 @@ def find_misdated(claim: Claim, cited: Sequence[Source]) -> Iterator[str]:
         for day in sorted(_days([mark]) - stated - (said if spanning else known)):
             yield f"invents the date {day}"
     if not marks and _is_dated_by_day(claim.text, cited):
-        days = " or ".join(f"[{day}]" for day in sorted(known | stated))
-        yield f"speaks of a day without {days} in front: {claim.text}"
+        # Where nobody knows when it was said, there is no day to ask for.
+        days = " or ".join(f"[{day}]" for day in sorted(known | stated) if day)
+        if days:
+            yield f"speaks of a day without {days} in front: {claim.text}"
 
 
 def _is_relative(text: str) -> bool:
