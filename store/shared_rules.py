@@ -53,7 +53,9 @@ def allowed(entries: Sequence[SharedEntry], name: str) -> Author:
     """Return an author who may write at all. Raises `NotAllowed`."""
     author = authors_of(entries).get(name)
     if author is None:
-        raise NotAllowed(f"'{name}' may not write to shared knowledge: nobody admitted it.", _ASK)
+        was = any((one.operation, one.subject) == ("dismiss", name) for one in entries)
+        why = "it was dismissed" if was else "nobody admitted it"
+        raise NotAllowed(f"'{name}' may not write to shared knowledge: {why}.", _ASK)
     return author
 
 
@@ -70,7 +72,9 @@ def refuse_fact(author: Author, operation: SharedOperation, last: SharedEntry | 
     raise NotAllowed(
         f"'{author.name}' may not {operation} '{last.subject}': it is {author.described()}, and "
         f"version {last.version} is by '{last.author}', {last_author.described()}.",
-        "Its author, an agent of higher seniority or a human may.",
+        "Its author or another human may."
+        if last.kind == "human"
+        else "Its author, an agent of higher seniority or a human may.",
     )
 
 

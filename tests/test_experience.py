@@ -440,3 +440,9 @@ def test_what_is_interrupted_while_a_model_thinks_writes_nothing_and_ends_with_1
 )
 def test_wrong_usage_ends_with_2(memory_file: Path, cli: Cli, arguments: list[str]) -> None:
     assert cli("experience", memory_file, *arguments).code == 2
+
+
+def test_a_dry_run_is_refused_where_nothing_would_be_dry(memory_file: Path, cli: Cli) -> None:
+    ended = cli("experience", memory_file, "add", TRACES, "--dry-run")
+    assert (ended.code, "--dry-run goes with compress" in ended.err) == (2, True)
+    assert rows(memory_file, "SELECT id FROM memories") == []

@@ -796,3 +796,10 @@ def _wait_for(path: Path, content: str) -> None:
             return
         time.sleep(0.05)
     pytest.fail(f"nobody stored: {content}")
+
+
+def test_a_format_of_conversations_that_there_is_none_of_is_wrong_usage(
+    memory_file: Path, chat: Path, cli: Cli
+) -> None:
+    ended = cli("ingest", memory_file, chat, "--from", "foo")
+    assert (ended.code, "Known are: chatgpt" in ended.err) == (2, True)

@@ -172,7 +172,7 @@ def test_only_a_human_admits_and_the_last_one_stays(org: Path, cli: Cli) -> None
     assert "last human" in run("dismiss", "aino", by="aino", code=1)
     assert "last human" in run("admit", "aino", "--seniority", "3", by="aino", code=1)
     run("dismiss", "coder", by="aino")
-    assert "nobody admitted" in run("publish", "port", PORT, by="coder", code=1)
+    assert "it was dismissed" in run("publish", "port", PORT, by="coder", code=1)
     authors = cli("shared", org, "authors", "--json").json["authors"]
     assert [one["name"] for one in authors] == ["aino", "architect"]
 

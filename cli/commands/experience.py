@@ -21,7 +21,13 @@ from slowwave.cli.arguments.model_options import (
     ReplayOption,
 )
 from slowwave.cli.arguments.option_rules import ASKING, refuse_missing
-from slowwave.cli.arguments.settings import ConfigOption, FileArgument, JsonOption, QuietOption
+from slowwave.cli.arguments.settings import (
+    ConfigOption,
+    FileArgument,
+    JsonOption,
+    QuietOption,
+    is_on_command_line,
+)
 from slowwave.cli.arguments.writers import make_recordings, make_writer
 from slowwave.cli.files.foreign import refuse_foreign
 from slowwave.cli.results.problems import tell_problems
@@ -111,6 +117,8 @@ def experience(
     if (source is None) == (action == "add"):
         what = "needs the traces: a file, or -" if action == "add" else "takes no file of traces"
         raise typer.BadParameter(f"{action} {what}.")
+    if action == "add" and dry_run and is_on_command_line(context, "dry_run"):
+        raise typer.BadParameter("--dry-run goes with compress.")
     refuse_missing(context, _NEEDS)
     output = Output(json, quiet)
     if action == "add" and source is not None:

@@ -41,6 +41,7 @@ def refuse_databases(file: Path, conversations: Sequence[Path]) -> None:
 def refuse_what_does_not_go(context: typer.Context, has_conversations: bool) -> None:
     """Refuse options that make no sense without others, or beside them."""
     refuse_missing(context, _NEEDS)
+    _refuse_unknown_format(context.params["from_format"])
     beside = (("conversations beside it", has_conversations),)
     _refuse_beside(context, "watch", (*beside, ("--dry-run", bool(context.params["dry_run"]))))
     for one in _OF_WHAT_WAITS:
@@ -50,6 +51,16 @@ def refuse_what_does_not_go(context: typer.Context, has_conversations: bool) -> 
             if other != one
         ]
         _refuse_beside(context, one, (*beside, *others))
+
+
+def _refuse_unknown_format(name: str | None) -> None:
+    from slowwave.store.conversations.registry import FORMATS
+
+    known = [one.name for one in FORMATS]
+    if name is not None and name not in known:
+        raise typer.BadParameter(
+            f"There is no format of conversations named '{name}'. Known are: {', '.join(known)}."
+        )
 
 
 def _refuse_beside(context: typer.Context, option: str, others: Sequence[tuple[str, bool]]) -> None:

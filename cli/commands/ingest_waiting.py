@@ -66,8 +66,9 @@ def _told(dropped: Dropped, file: Path, dry_run: bool) -> Iterator[str]:
         yield from _lines(one)
     count = counted(len(dropped.parts), "part", "parts")
     done = "Would throw away" if dry_run else "Threw away"
-    left = counted(dropped.left, "other waits", "others wait") if dropped.left else "nothing waits"
-    yield f"{done} {count}: read by nobody, and not read again but with --again; {left} now."
+    left = counted(dropped.left, "other part", "other parts") if dropped.left else "nothing"
+    waits = "would wait then" if dry_run else "wait now" if dropped.left > 1 else "waits now"
+    yield f"{done} {count}: read by nobody, and not read again but with --again; {left} {waits}."
     if dropped.run_id is not None:
         yield f"Take it back: slowwave undo {shlex.quote(str(file))} {dropped.run_id}"
 

@@ -31,7 +31,7 @@ from .leftovers import (
     undecided_as_json,
     undecided_as_text,
 )
-from .purge_report import purged_as_json, purged_as_text, staying_as_text
+from .purge_report import leaving_as_text, purged_as_json, purged_as_text, staying_as_text
 from .questions_report import question_as_json, questions_as_text
 from .taken_up import taken_up_as_json, taken_up_as_text
 from .waiting import set_aside_as_text
@@ -117,6 +117,8 @@ def as_text(
     parts += _unconsidered(plan)
     parts += after_the_night(outcome, dry_run, file, memory_texts, verbose)
     parts += _purge_and_backup(outcome, dry_run)
+    if dry_run:
+        parts += leaving_as_text(outcome.purged, memory_texts, verbose)
     if verbose:
         parts += staying_as_text(outcome.purged, memory_texts)
     if outcome.results or outcome.asked:

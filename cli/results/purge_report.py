@@ -11,6 +11,8 @@ from slowwave.cli.terminal.output import clean
 if TYPE_CHECKING:
     from slowwave.consolidation.running.purge import Purged
 
+# So many memories that would go are named without --verbose.
+_SHOWN = 10
 # What keeps a memory from being purged.
 _NEEDED = {
     "lineage": "by lineage",
@@ -45,6 +47,19 @@ def purged_as_text(purged: Purged, dry_run: bool) -> list[str]:
         named = ", ".join(f"{count} {_NEEDED[name]}" for name, count in kept.items())
         lines.append(f"Superseded as long ago, but needed still: {named}. --verbose names them.")
     return lines
+
+
+def leaving_as_text(purged: Purged, memory_texts: MemoryTexts, verbose: bool) -> list[str]:
+    """Name each memory that a dry run would purge: the first of them, or with `verbose` all."""
+    if not purged.ids:
+        return []
+    shown = purged.ids if verbose else purged.ids[:_SHOWN]
+    texts = memory_texts.memories(shown)
+    lines = ["A purge cannot be undone. These would go:"]
+    lines += [clean(f"  {dated(texts.get(one))} ({one})") for one in shown]
+    if len(shown) < len(purged.ids):
+        lines.append(f"  and {len(purged.ids) - len(shown):,} more: --verbose names them")
+    return ["\n".join(lines)]
 
 
 def staying_as_text(purged: Purged, memory_texts: MemoryTexts) -> list[str]:
