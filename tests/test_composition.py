@@ -15,7 +15,7 @@ from texts import sources
 
 from slowwave.consolidation.comparison.coverage import Coverage
 from slowwave.consolidation.planning.composition import already_says, compose_synthesis
-from slowwave.consolidation.planning.demand_groups import rule_drafts
+from slowwave.consolidation.planning.demand_groups import as_rule, choose_voices
 from slowwave.consolidation.proposals import Draft, Source
 from slowwave.consolidation.text.dates import DATE_MARK
 from slowwave.consolidation.text.reading import Reading, read
@@ -188,12 +188,20 @@ def test_a_sentence_is_left_out_for_what_tells_the_one_that_tells_it() -> None:
     assert composed.told_by == dict.fromkeys((poor.id, middle.id), frozenset({rich.id}))
 
 
+def rule_drafts(given_sources: Sequence[Source]) -> list[Draft]:
+    """Return what may stand for all as a rule, the best first."""
+    return [
+        as_rule(given_sources[at], [given_sources[one] for one in supporters])
+        for at, supporters in choose_voices(given_sources, LIKELIHOOD)
+    ]
+
+
 @pytest.mark.parametrize("rule", NIGHT.rules, ids=lambda rule: str(rule["id"]))
 def test_a_rule_is_one_of_its_voicings_with_at_least_five_that_support_it(
     voices: dict[str, Source], rule: dict[str, Any]
 ) -> None:
     given_sources = [voices[text] for text in rule["voicings"]]
-    draft = next(rule_drafts(given_sources, LIKELIHOOD))
+    draft = rule_drafts(given_sources)[0]
     assert len(draft.claims) == 1
     assert any(draft.text.rstrip(".") == text.rstrip(".") for text in rule["voicings"])
     assert len(set(draft.claims[0].sources)) >= EXTRACT_SOURCES
@@ -204,24 +212,18 @@ def test_a_rule_is_one_of_its_voicings_with_at_least_five_that_support_it(
 def test_fewer_than_five_voicings_make_no_rule(
     voices: dict[str, Source], rule: dict[str, Any], count: int, chance: Random
 ) -> None:
-    assert not [
-        *rule_drafts([voices[text] for text in chance.sample(rule["voicings"], count)], LIKELIHOOD)
-    ]
+    assert not rule_drafts([voices[text] for text in chance.sample(rule["voicings"], count)])
 
 
 def test_a_value_that_too_few_voicings_give_is_no_part_of_a_rule() -> None:
     with_value = "Always run all 12 tests before a push."
-    assert not [
-        *rule_drafts(sources(*["Tests run before a push."] * 4, with_value, with_value), LIKELIHOOD)
-    ]
-    draft = next(
-        rule_drafts(sources(*[with_value] * 2, *["Always test before a push."] * 4), LIKELIHOOD)
-    )
+    assert not rule_drafts(sources(*["Tests run before a push."] * 4, with_value, with_value))
+    draft = rule_drafts(sources(*[with_value] * 2, *["Always test before a push."] * 4))[0]
     assert draft.text == "Always test before a push."
 
 
 def test_what_is_is_no_rule() -> None:
-    assert not [*rule_drafts(sources(*["The tests run at night."] * 6), LIKELIHOOD)]
+    assert not rule_drafts(sources(*["The tests run at night."] * 6))
 
 
 def test_what_was_said_of_yesterday_on_two_days_is_two_things() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import sqlite3
 import subprocess
@@ -420,6 +421,41 @@ def test_what_cannot_be_written_any_more_is_told_and_what_was_applied_before_it_
     assert [one["state"] for one in said.json["proposals"]] == ["applied", "failed", "failed"]
     assert "partial" in [one["outcome"] for one in rows(waiting, "SELECT outcome FROM runs")]
     assert next(one["operation"] for one in queue(cli, waiting)) == second != first
+
+
+def test_what_was_not_applied_is_named_last_beside_the_numbers(waiting: Path, cli: Cli) -> None:
+    outdated = queue(cli, waiting)[0]["sources"][0]["id"]
+    execute(waiting, f"UPDATE memories SET status = 'archived' WHERE id = '{outdated}'")
+    lines = cli("review", waiting, "approve", "--all").out.splitlines()
+    assert "(stale)" in lines[-3]
+    assert lines[-2].startswith("  ! ")
+    assert "2 applied, 1 stale" in lines[-1]
+
+
+def test_what_is_approved_at_once_takes_few_transactions(
+    waiting: Path, embedder: SentenceEmbedder
+) -> None:
+    said: list[str] = []
+    with maintenance_lock(waiting), open_writing(waiting) as file:
+        kept = [one.kept for one in read_queue(file)]
+        file.db.conn.set_trace_callback(said.append)
+        carry_out(file, kept, embedder, datetime.now(UTC), "approve")
+    assert len(kept) == 3
+    # The run begins, all three are applied, and it ends.
+    assert said.count("COMMIT") == 3
+
+
+def test_at_a_terminal_an_approval_says_how_far_it_is(waiting: Path) -> None:
+    terminal, stderr = os.openpty()
+    command = [sys.executable, "-m", "slowwave.cli", "review", str(waiting), "approve", "--all"]
+    ended = subprocess.run(command, stdout=subprocess.PIPE, stderr=stderr, check=True)
+    os.close(stderr)
+    shown = os.read(terminal, 100_000).decode()
+    os.close(terminal)
+    assert b"3 applied" in ended.stdout
+    assert "checking drafts" in shown
+    assert "writing to the file" in shown
+    assert "3/3" in shown
 
 
 def test_an_approval_of_which_nothing_can_be_written_is_a_failed_run(

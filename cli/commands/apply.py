@@ -18,6 +18,7 @@ from slowwave.cli.arguments.settings import (
 from slowwave.cli.files.foreign import FormatOption, StateOption, place_of
 from slowwave.cli.results.waiting import decided_as_json, decided_as_text, exit_code
 from slowwave.cli.terminal.output import Output
+from slowwave.cli.terminal.progress import shown_progress
 from slowwave.cli.wiki.writing import WikiOption, write_after_change
 from slowwave.consolidation.vectors.embedder import DEFAULT_MODEL, SentenceEmbedder
 
@@ -49,12 +50,14 @@ def apply(
     several = read_plan(plan)
     now, model = datetime.now(UTC), SentenceEmbedder(embedder)
 
-    def do(opened: MemoryFile) -> Decided:
-        return carry_out(opened, several, model, now, "plan")
-
     output = Output(json, quiet)
     place = place_of(file, format, state, writes=True)
-    decided = place.change(do)
+    with shown_progress(quiet) as progress:
+
+        def do(opened: MemoryFile) -> Decided:
+            return carry_out(opened, several, model, now, "plan", progress)
+
+        decided = place.change(do)
     pages = write_after_change(wiki, place)
     output.result(decided_as_json("apply", file, decided) | pages.as_json())
     output.show(decided_as_text(file, decided))

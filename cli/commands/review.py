@@ -25,6 +25,7 @@ from slowwave.cli.terminal.editor import edited
 from slowwave.cli.terminal.exits import Code
 from slowwave.cli.terminal.memory_texts import MemoryTexts, counted
 from slowwave.cli.terminal.output import Output, clean
+from slowwave.cli.terminal.progress import shown_progress
 from slowwave.cli.wiki.writing import WikiOption, write_after_change
 from slowwave.consolidation.proposals import Operation
 from slowwave.consolidation.vectors.embedder import DEFAULT_MODEL, SentenceEmbedder
@@ -176,7 +177,8 @@ def _carry_out(
     wiki: Path | None,
     output: Output,
 ) -> None:
-    decided = carry_out_chosen(place, choice, words, embedder)
+    with shown_progress(output.quiet) as progress:
+        decided = carry_out_chosen(place, choice, words, embedder, progress)
     pages = write_after_change(wiki, place)
     action = "approve" if words is None else "edit"
     told = decided_as_json("review", place.named, decided) | {"action": action}

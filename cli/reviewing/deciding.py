@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -11,6 +12,7 @@ from slowwave.store.errors import Ambiguous, NotFound, StoreError
 
 if TYPE_CHECKING:
     from slowwave.cli.files.foreign import Place
+    from slowwave.consolidation.progress import Progress
     from slowwave.consolidation.running.decide import Decided
     from slowwave.consolidation.running.kept_proposal import KeptProposal
     from slowwave.consolidation.running.queue import WaitingProposal
@@ -36,7 +38,8 @@ class Choice:
 
     def of(self, queue: Sequence[WaitingProposal]) -> list[WaitingProposal]:
         """Return those that are meant. Raises `NotFound` and `Ambiguous`."""
-        wanted = {_match(one, queue).id for one in self.ids}
+        known = sorted(one.id for one in queue) if self.ids else []
+        wanted = {_match(one, known) for one in self.ids}
         return [
             one
             for one in queue
@@ -64,7 +67,11 @@ def decline(place: Place, choice: Choice, reason: str | None) -> list[WaitingPro
 
 
 def carry_out_chosen(
-    place: Place, choice: Choice, words: str | None, embedder: Embedder
+    place: Place,
+    choice: Choice,
+    words: str | None,
+    embedder: Embedder,
+    progress: Progress | None = None,
 ) -> Decided:
     """Apply what is chosen, with a person's words if there are any. Raises `StoreError`."""
     from slowwave.consolidation.running.decide import carry_out
@@ -74,7 +81,7 @@ def carry_out_chosen(
 
     def do(opened: MemoryFile) -> Decided:
         chosen = [_worded(opened, one, words) for one in chosen_of(opened, choice)]
-        return carry_out(opened, chosen, embedder, now, way)
+        return carry_out(opened, chosen, embedder, now, way, progress)
 
     return place.change(do)
 
@@ -99,16 +106,17 @@ def chosen_of(opened: MemoryFile, choice: Choice) -> list[WaitingProposal]:
     return chosen
 
 
-def _match(prefix: str, queue: Sequence[WaitingProposal]) -> WaitingProposal:
-    exact = {one.id: one for one in queue if one.id == prefix}
-    found = exact or {
-        one.id: one for one in queue if len(prefix) >= _FEWEST and one.id.startswith(prefix)
-    }
-    if not found:
+def _match(prefix: str, known: Sequence[str]) -> str:
+    """Return the id of what is meant; known: all ids, sorted."""
+    start = bisect_left(known, prefix)
+    found = [one for one in known[start : start + 2] if one.startswith(prefix)]
+    if prefix in found:
+        return prefix
+    if not found or len(prefix) < _FEWEST:
         raise NotFound(
             f"No proposal '{prefix}' waits for review.",
             f"'slowwave review' lists all; give at least {_FEWEST} characters of an id.",
         )
     if len(found) > 1:
         raise Ambiguous(f"More than one proposal begins with '{prefix}'.", "Give more of the id.")
-    return next(iter(found.values()))
+    return found[0]

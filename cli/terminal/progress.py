@@ -43,6 +43,7 @@ STAGES = {
     "comparing": "looking for neighbours",
     "planning": "comparing texts",
     "asking": "waiting for the model",
+    "checking": "checking drafts",
     "applying": "writing to the file",
     "searching": "searching",
     "maintaining": "maintaining files",

@@ -9,7 +9,7 @@ and of the sentences tells demands apart far better than either does alone.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from itertools import combinations
 from math import comb, log
 from typing import TYPE_CHECKING
@@ -144,34 +144,37 @@ def _is_of_demanding(conflict: Objection) -> bool:
     return conflict.guard in _DEMANDING_GUARDS or all(map(is_framing, map(stem, words)))
 
 
-def rule_drafts(sources: Sequence[Source], likelihood: Likelihood) -> Iterator[Draft]:
-    """Yield the voices that may stand for all as a rule, each with its supporters, the best first.
+def choose_voices(sources: Sequence[Source], likelihood: Likelihood) -> list[tuple[int, list[int]]]:
+    """Return the voices that may stand for all, each with its supporters, by places, best first.
 
-    A single sentence that demands, each of whose values and names stands in as many supporters as
-    a rule needs, and few of whose words stand in fewer: a reason that one voice gave is not the
-    rule. Of the likeliest the one that most others only say again.
+    sources: sorted by id. A single sentence that demands, each of whose values and names stands in
+    as many supporters as a rule needs, and few of whose words stand in fewer: a reason that one
+    voice gave is not the rule. Of the likeliest the one that most others only say again.
     """
     candidates = []
-    for chosen in sources:
+    for at, chosen in enumerate(sources):
         rule = demand_of(chosen.text)
         if len(rule.whole.sentences) != 1 or not is_order(rule.whole):
             continue
-        supporters = [one for one in sources if supports(chosen.text, one)]
+        supporters = [place for place, one in enumerate(sources) if supports(chosen.text, one)]
         if len(supporters) >= EXTRACT_SOURCES:
-            own = _own_words(rule, supporters)
+            own = _own_words(rule, [sources[place] for place in supporters])
             nearness = sum(float(one.vector @ chosen.vector) for one in sources)
-            order = (own, _announced(rule.whole), -nearness, chosen.id)
-            candidates.append((order, chosen, supporters))
+            order = (own, _announced(rule.whole), -nearness, at)
+            candidates.append((order, supporters))
     texts = [one.text for one in sources]
-    likeliest = sorted(candidates, key=lambda one: one[0])
-    asked = [
-        (-len(find_restating(chosen.text, texts, likelihood)), chosen, supporters)
-        for _, chosen, supporters in likeliest[:ASKED_VOICES]
-    ]
-    rest = [(0, chosen, supporters) for _, chosen, supporters in likeliest[ASKED_VOICES:]]
-    for _, chosen, supporters in sorted(asked, key=lambda one: one[0]) + rest:
-        ids = tuple(sorted(source.id for source in supporters))
-        yield Draft((Claim(with_date(chosen, with_full_stop(chosen.text.strip())), ids),))
+    likeliest = [(order[-1], supporters) for order, supporters in sorted(candidates)]
+    asked = sorted(
+        likeliest[:ASKED_VOICES],
+        key=lambda one: -len(find_restating(texts[one[0]], texts, likelihood)),
+    )
+    return asked + likeliest[ASKED_VOICES:]
+
+
+def as_rule(voice: Source, supporters: Sequence[Source]) -> Draft:
+    """Return what a voice demands as a rule that cites its supporters."""
+    ids = tuple(sorted(source.id for source in supporters))
+    return Draft((Claim(with_date(voice, with_full_stop(voice.text.strip())), ids),))
 
 
 def _announced(reading: Reading) -> bool:

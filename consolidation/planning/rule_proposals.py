@@ -15,13 +15,20 @@ from slowwave.consolidation.comparison.restating import find_restating
 from slowwave.consolidation.proposals import Claim, Draft, Proposal
 from slowwave.consolidation.text.demands import demand_of, may_demand
 from slowwave.consolidation.verification.verify import find_faults
-from slowwave.store.records import Memory
+from slowwave.store.records import Memory, content_hash
 
-from .demand_groups import find_demand_groups, rule_drafts, supports
+from .demand_groups import as_rule, choose_voices, find_demand_groups, supports
 from .tenant_planner import TenantPlanner, most_common
 
 # The texts of each group, by their places among those that may demand something.
 _GROUPS = Decoder(list[list[int]])
+# How many of some texts demand something, and not only tell of it.
+_COUNT = Decoder(int)
+# The voices that may stand for all, each with its supporters, by their places.
+_VOICES = Decoder(list[tuple[int, list[int]]])
+# The texts that say no more than a rule, by their places.
+_PLACES = Decoder(list[int])
+_SOUND = Decoder(bool)
 
 
 class _Found(NamedTuple):
@@ -88,16 +95,15 @@ class RuleProposals:
             yield sorted(readable.intersection(rows))
 
     def _rule(self, group: list[int]) -> Iterator[Proposal]:
-        planner, view = self._planner, self._view
+        planner = self._planner
         voicing = [row for row in group if planner.is_open(row)]
         told = sorted({*voicing, *self._merged_into(voicing, group)})
-        plain = sum(demand_of(view.memories[row].content).plain for row in told)
         sessions = {self._session(row) for row in told}
-        enough = plain >= thresholds.EXTRACT_SOURCES and len(voicing) > 1
-        if not enough or len(sessions) < thresholds.EXTRACT_SESSIONS:
+        if len(voicing) < 2 or len(sessions) < thresholds.EXTRACT_SESSIONS:
             return
-        drafts = rule_drafts(view.sources(planner.ids(told)), planner.likelihood)
-        resting = (self._resting(draft.claims[0], voicing) for draft in drafts)
+        if self._count_plain(told) < thresholds.EXTRACT_SOURCES:
+            return
+        resting = (self._resting(draft.claims[0], voicing) for draft in self._drafts(told))
         found = next((one for one in resting if self._is_sound(one)), None)
         if found is None:
             return
@@ -105,6 +111,29 @@ class RuleProposals:
         planner.used.update(voicing)
         reason = f"{len(told)} memories of {len(sessions)} sessions demand the same"
         yield planner.proposal("extract", found.ids, found.leaving, reason, draft=found.draft)
+
+    def _count_plain(self, rows: Sequence[int]) -> int:
+        texts = [self._view.memories[row] for row in rows]
+        return self._view.cache.get_or_compute(
+            "plain voices",
+            [one.content_hash for one in texts],
+            _COUNT,
+            lambda: sum(demand_of(one.content).plain for one in texts),
+        )
+
+    def _drafts(self, rows: Sequence[int]) -> Iterator[Draft]:
+        """Yield the texts that may stand for some rows as a rule, the best first."""
+        sources = self._view.sources(self._planner.ids(rows))
+        # Which voice is the most central depends on where they lie, too.
+        near = hashlib.sha256(b"".join(one.vector.tobytes() for one in sources))
+        hashes = [self._view.memories[row].content_hash for row in rows]
+        voices = self._view.cache.get_or_compute(
+            "voices",
+            [*hashes, near.hexdigest()],
+            _VOICES,
+            lambda: choose_voices(sources, self._planner.likelihood),
+        )
+        return (as_rule(sources[at], [sources[one] for one in more]) for at, more in voices)
 
     def _resting(self, rule: Claim, voicing: list[int]) -> _Found:
         """Rest a rule on its voices: those that leave, and of those that stay the most central."""
@@ -119,7 +148,14 @@ class RuleProposals:
     def _is_sound(self, found: _Found) -> bool:
         """Whether the check of drafts will let a rule pass: what it turns down is not planned."""
         sources = self._view.sources(found.ids)
-        return not find_faults(found.draft, sources, "extract")
+        # Each source is cited. A sentence that speaks of a day may need that in front of it.
+        said = [f"{content_hash(one.text)} {one.observed_at}" for one in sources]
+        return self._view.cache.get_or_compute(
+            "sound rule",
+            [content_hash(found.draft.text), *said],
+            _SOUND,
+            lambda: not find_faults(found.draft, sources, "extract"),
+        )
 
     def _merged_into(self, voicing: list[int], group: list[int]) -> Iterator[int]:
         """Yield the rows of a group that one of its open rows stands for: they are voices, too."""
@@ -164,7 +200,13 @@ class RuleProposals:
             row for row in rows if planner.may_leave(row) and not self._named_besides(memories[row])
         ]
         texts = [memories[row].content for row in able]
-        return planner.ids([able[at] for at in find_restating(rule, texts, planner.likelihood)])
+        found = self._view.cache.get_or_compute(
+            "restating",
+            [content_hash(rule), *(memories[row].content_hash for row in able)],
+            _PLACES,
+            lambda: find_restating(rule, texts, planner.likelihood),
+        )
+        return planner.ids([able[at] for at in found])
 
     def _named_besides(self, memory: Memory) -> bool:
         """Whether a memory was stored with names that its text lacks: a rule would lose them."""

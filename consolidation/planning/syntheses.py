@@ -73,12 +73,15 @@ class Syntheses:
         """
         planner = self._planner
         while len(rows) > 1:
+            if self._is_decided(rows):
+                planner.used.update(rows)
+                return
             composed = compose_synthesis(
                 self._view.sources(planner.ids(rows)), planner.find_covering
             )
             written = list(self._propose_synthesis(rows, composed))
             yield from written
-            if written or not planner.is_open(rows[0]):
+            if written:
                 return
             merges = list(self._propose_merges(rows, composed))
             yield from merges
@@ -195,13 +198,15 @@ class Syntheses:
             topics=shared_topics(view, rows),
         )
 
+    def _is_decided(self, rows: list[int]) -> bool:
+        """Whether a synthesis of these rows was decided before: it is not composed again."""
+        enough = len(rows) >= thresholds.SYNTHESIZE_SOURCES
+        return enough and self._planner.is_decided("synthesize", self._planner.ids(rows))
+
     def _propose_synthesis(self, rows: list[int], composed: Composition) -> Iterator[Proposal]:
         planner, view = self._planner, self._view
         ids = planner.ids(rows)
         if len(rows) < thresholds.SYNTHESIZE_SOURCES:
-            return
-        if planner.is_decided("synthesize", ids):
-            planner.used.update(rows)
             return
         leaving = planner.leaving(rows)
         if not is_shorter(composed.draft, view.sources(leaving)):

@@ -1,4 +1,4 @@
-"""What a person decided about proposals, carried out as a night would, each in its transaction."""
+"""What a person decided about proposals, carried out as a night would."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
+from slowwave.consolidation.progress import Progress
 from slowwave.consolidation.proposals import (
     BY_PERSON,
     Claim,
@@ -26,6 +27,7 @@ from slowwave.store.records import new_id, timestamp
 from slowwave.store.undo.undo import undo_proposal_within
 
 from .apply import RunContext, apply_written
+from .batches import apply_together, batches
 from .inspection import Inspected, inspect
 from .kept_proposal import KeptProposal
 from .run_record import recorded_run, run_report
@@ -49,6 +51,7 @@ def carry_out(
     embedder: Embedder,
     now: datetime,
     way: str,
+    progress: Progress | None = None,
 ) -> Decided:
     """Apply proposals just as they are kept, by the code of a night, as a run of its own.
 
@@ -59,10 +62,11 @@ def carry_out(
     what they say is `rejected`, and nothing of it is written. Raises `StoreError`, and
     `EmbedderError`.
     """
-    ready = inspect(file, several, embedder)
+    progress = progress or Progress()
+    ready = inspect(file, several, embedder, progress)
     if not any(one.written.state == "planned" for one in ready):
         return Decided(None, tuple(_as_result(one.written) for one in ready))
-    return _applied(file, ready, embedder.name, now, way)
+    return _applied(file, ready, embedder.name, now, way, progress)
 
 
 def let_wait_again(file: MemoryFile, decision: Decision, run_id: str | None, now: datetime) -> None:
@@ -117,6 +121,7 @@ def _applied(
     embedding_model: str,
     now: datetime,
     way: str,
+    progress: Progress,
 ) -> Decided:
     run_id = new_id()
     before = _counts(file)
@@ -128,17 +133,25 @@ def _applied(
 
     with recorded_run(file, run_id, now, {"tenant": tenants, DECIDED: way}, report):
         names = {tenant: read_entities(file, tenant) for tenant in tenants}
-        for one in ready:
-            run = RunContext(run_id, now, one.kept.model, one.kept.model_key, embedding_model)
-            try:
-                results.append(_apply_or_report(file, run, one, names))
-            except StoreError as error:
-                if not any(result.state == "applied" for result in results):
-                    raise
-                # What was applied stays applied, and is reported; the others wait as before.
-                left = ready[len(results) :]
-                results += [Result(each.kept.proposal, "failed", error.message) for each in left]
-                break
+
+        def context(kept: KeptProposal) -> RunContext:
+            return RunContext(run_id, now, kept.model, kept.model_key, embedding_model)
+
+        def apply(part: Sequence[Inspected]) -> list[Result]:
+            with file.transaction():
+                return [_apply_or_report(file, context(one.kept), one, names) for one in part]
+
+        try:
+            for part in batches(ready, lambda one: one.kept.proposal):
+                for done in apply_together(part, apply):
+                    results += done
+                    progress.stage("applying", len(results), len(ready))
+        except StoreError as error:
+            if not any(result.state == "applied" for result in results):
+                raise
+            # What was applied stays applied, and is reported; the others wait as before.
+            left = ready[len(results) :]
+            results += [Result(each.kept.proposal, "failed", error.message) for each in left]
         outcome = "done" if all(one.state == "applied" for one in results) else "partial"
         end_run(file, run_id, timestamp(now), outcome, None, report())
     return Decided(run_id, tuple(results))
@@ -154,10 +167,9 @@ def _apply_or_report(
     if written.state != "planned":
         return _as_result(written)
     proposal = written.proposal
-    with file.transaction():
-        result = apply_written(file, run, written, ready.vector, names[proposal.tenant])
-        if result.state == "applied":
-            decide_waiting(file, proposal.id, "approved", timestamp(run.now))
+    result = apply_written(file, run, written, ready.vector, names[proposal.tenant])
+    if result.state == "applied":
+        decide_waiting(file, proposal.id, "approved", timestamp(run.now))
     return result
 
 

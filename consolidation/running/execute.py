@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, cast
@@ -20,11 +20,12 @@ from slowwave.consolidation.proposals import (
 )
 from slowwave.consolidation.runtime.interruption import Interruption
 from slowwave.consolidation.runtime.threads import run_in_thread
-from slowwave.store.errors import FileHeld, StoreError, UnusableFile
+from slowwave.store.errors import StoreError
 from slowwave.store.file import MemoryFile
 from slowwave.store.shown_to_model import Dispute, keep_asked, keep_disputes
 
 from .apply import apply_written, record
+from .batches import apply_together, batches
 from .kept_proposal import KeptProposal, as_kept
 from .review import Reviewing
 from .run_in_file import RunInFile
@@ -34,11 +35,6 @@ if TYPE_CHECKING:
     from slowwave.consolidation.snapshot.tenant_view import TenantView
     from slowwave.consolidation.writing.answer_store import FileAnswerStore
     from slowwave.consolidation.writing.drafts import Drafting
-
-# How many sources the proposals have that one transaction applies. One transaction a proposal had
-# the disk take most of the time; with so many others wait for some 20 ms.
-_AT_ONCE = 32
-
 
 # Gives the plan of what is there now, and the tenants that it is about.
 LookAgain = Callable[[], tuple[Plan, "Sequence[TenantView]"]]
@@ -162,7 +158,7 @@ class Execution:
                     for one in some
                     if isinstance(one, VerifiedProposal)
                 ]
-                for part in _batches(written):
+                for part in batches(written, lambda one: one.proposal):
                     self._last = part
                     self._apply_part(file, part)
                     self._progress.stage("applying", len(self._results), len(plan.proposals))
@@ -193,16 +189,8 @@ class Execution:
                 keep_disputes(file, _disputes(asked), self._run.context.run_id)
 
     def _apply_part(self, file: MemoryFile, part: Sequence[VerifiedProposal]) -> None:
-        try:
-            self._results |= self._apply_together(file, part)
-        except (FileHeld, UnusableFile):
-            raise  # every other write would wait as long, and fail in the same way
-        except StoreError:
-            # One of them cannot be written; what comes before it can.
-            if len(part) == 1:
-                raise
-            for one in part:
-                self._results |= self._apply_together(file, [one])
+        for done in apply_together(part, partial(self._apply_in_one, file)):
+            self._results |= _by_id(done)
 
     def _find_applied(self) -> None:
         """Add what the interruption kept from coming among the results."""
@@ -212,9 +200,7 @@ class Execution:
             result = Result(last[key], state, decision.why, decision.derived)
             self._results |= _by_id(with_savings([result], self._views))
 
-    def _apply_together(
-        self, file: MemoryFile, several: Sequence[VerifiedProposal]
-    ) -> dict[str, Result]:
+    def _apply_in_one(self, file: MemoryFile, several: Sequence[VerifiedProposal]) -> list[Result]:
         """Apply what was accepted, and write down what was not, in one transaction."""
         entities = {one.tenant: one.entities for one in self._views}
         results: list[Result] = []
@@ -231,7 +217,7 @@ class Execution:
                 results.append(result)
         for one in several:
             self._drafting.vectors.pop(one.proposal.id, None)
-        return _by_id(with_savings(results, self._views))
+        return list(with_savings(results, self._views))
 
     def _to_keep(self, written: VerifiedProposal) -> dict[str, Any] | None:
         """Return what a person decides about, whole; None where nothing waits."""
@@ -244,23 +230,6 @@ class Execution:
 
 def _by_id(results: Iterable[Result]) -> dict[str, Result]:
     return {one.proposal.id: one for one in results}
-
-
-def _batches(several: Sequence[VerifiedProposal]) -> Iterator[Sequence[VerifiedProposal]]:
-    """Split proposals into transactions that keep others waiting for a moment only.
-
-    One that is larger by itself is not split: it is carried out whole or not at all.
-    """
-    part: list[VerifiedProposal] = []
-    size = 0
-    for written in several:
-        size += len(written.proposal.sources)
-        if part and size > _AT_ONCE:
-            yield part
-            part, size = [], len(written.proposal.sources)
-        part.append(written)
-    if part:
-        yield part
 
 
 def _disputes(asked: AskedWindow) -> list[Dispute]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING
 
 from slowwave.consolidation.progress import Progress
@@ -39,7 +40,7 @@ class Inspected:
 
 
 def inspect(
-    file: MemoryFile, several: Sequence[KeptProposal], embedder: Embedder
+    file: MemoryFile, several: Sequence[KeptProposal], embedder: Embedder, progress: Progress
 ) -> list[Inspected]:
     """Look whether proposals still hold, as the night that makes them would.
 
@@ -55,13 +56,14 @@ def inspect(
         if (found := find_stale(kept.proposal, _sources(kept.proposal, memories))) is not None
     }
     standing = [kept.proposal for kept in several if kept.proposal.id not in stale]
-    check = _Check(file, [one for one in standing if not one.keeps_text], memories, embedder)
-    return [
-        Inspected(kept, stale[kept.proposal.id])
-        if kept.proposal.id in stale
-        else check.inspected(kept)
-        for kept in several
-    ]
+    writing = [one for one in standing if not one.keeps_text]
+    check = _Check(file, writing, memories, embedder, progress)
+    looked_at = []
+    for done, kept in enumerate(several, start=1):
+        outdated = stale.get(kept.proposal.id)
+        looked_at.append(check.inspected(kept) if outdated is None else Inspected(kept, outdated))
+        progress.stage("checking", done, len(several))
+    return looked_at
 
 
 def _sources(proposal: Proposal, memories: Mapping[str, Memory]) -> list[Memory]:
@@ -77,6 +79,7 @@ class _Check:
         writing: Sequence[Proposal],
         memories: Mapping[str, Memory],
         embedder: Embedder,
+        progress: Progress,
     ) -> None:
         """Take the proposals that write a text; all others hold as they are."""
         self._memories = memories
@@ -84,7 +87,7 @@ class _Check:
         known = [memories[one] for one in ids]
         self._source_vectors = TextVectors(known, read_vectors_of(file, embedder.name, ids))
         self._source_vectors.complete(embedder, lambda _: None, Progress())
-        self._drafts = _vectors_of([one.draft.text for one in writing], embedder)
+        self._drafts = _vectors_of([one.draft.text for one in writing], embedder, progress)
         if writing:
             # Before anything is applied.
             made, kept = self._drafts[writing[0].draft.text], self._sources_of(writing[0])[0].vector
@@ -116,11 +119,15 @@ class _Check:
         ]
 
 
-def _vectors_of(texts: Sequence[str], embedder: Embedder) -> dict[str, NDArray[np.float32]]:
+def _vectors_of(
+    texts: Sequence[str], embedder: Embedder, progress: Progress
+) -> dict[str, NDArray[np.float32]]:
     """Return the vector of each text, each embedded once."""
     several = list(dict.fromkeys(texts))
     return {
         several[at]: vector
-        for positions, vectors in encode_portions(embedder, several, lambda *_: None)
+        for positions, vectors in encode_portions(
+            embedder, several, partial(progress.stage, "embedding")
+        )
         for at, vector in zip(positions, vectors, strict=True)
     }
