@@ -49,7 +49,7 @@ class CoveredMerges:
                 into.setdefault(survivor, []).append(row)
         for survivor, leaving in into.items():
             for part in _parts(leaving, thresholds.MOST_SOURCES - 1):
-                yield planner.merge(survivor, part)
+                yield from planner.merge(survivor, part)
 
     def _near(self) -> dict[int, list[int]]:
         """Return the open rows near each open row, the nearest first, as many as are looked at."""

@@ -19,7 +19,7 @@ def propose_merges(
         leaving = [row for row in others if planner.may_leave(row)]
         if leaving:
             planner.used.update(leaving)
-            yield planner.proposal(
+            yield from planner.propose(
                 "merge",
                 planner.ids([survivor, *leaving]),
                 planner.ids(leaving),

@@ -44,8 +44,7 @@ def plan_tenant(view: TenantView, options: PlanOptions) -> Plan:
         *syntheses.propose(),
         *CoveredMerges(planner, topic_groups).propose(),
     ]
-    unique = {one.id: one for one in found if one.operation in options.only}
-    wanted = [one for key, one in unique.items() if key not in options.remembered]
+    wanted = list({one.id: one for one in found if one.operation in options.only}.values())
     # A model is shown the same, whatever is left out.
     windows = Windows(planner, topic_groups, rules.groups, _leaving_for_certain(wanted))
     proposals = tuple(one for one in wanted if one.id not in options.excluded)

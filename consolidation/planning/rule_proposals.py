@@ -110,7 +110,7 @@ class RuleProposals:
         planner.ruled.update(group)
         planner.used.update(voicing)
         reason = f"{len(told)} memories of {len(sessions)} sessions demand the same"
-        yield planner.proposal("extract", found.ids, found.leaving, reason, draft=found.draft)
+        yield from planner.propose("extract", found.ids, found.leaving, reason, draft=found.draft)
 
     def _count_plain(self, rows: Sequence[int]) -> int:
         texts = [self._view.memories[row] for row in rows]
@@ -185,7 +185,9 @@ class RuleProposals:
             ids = [rule_id, *voices]
             reason = f"{len(voices)} more memories voice the rule"
             draft = Draft((Claim(rule.content, tuple(sorted(ids))),))
-            yield planner.proposal("extract", ids, leaving, reason, survivor=rule_id, draft=draft)
+            yield from planner.propose(
+                "extract", ids, leaving, reason, survivor=rule_id, draft=draft
+            )
 
     def _is_new(self, row: int) -> bool:
         """Whether a voice is open, and no model was shown it and left it out of the rule."""

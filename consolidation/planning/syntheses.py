@@ -6,8 +6,11 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
+from msgspec import Struct
+from msgspec.json import Decoder
+
 from slowwave.consolidation import thresholds
-from slowwave.consolidation.proposals import Draft, Proposal, Source, Undecided
+from slowwave.consolidation.proposals import Claim, Draft, Proposal, Source, Undecided
 from slowwave.store.records import Memory
 
 from .composition import (
@@ -20,6 +23,18 @@ from .composition import (
 from .tenant_planner import TenantPlanner, most_common
 from .topic_groups import TopicGroups
 from .topics import shared_topics
+
+
+class _Composed(Struct, array_like=True):
+    """A composition by the places of its sources in the order of time."""
+
+    # Each claim with the sources that it cites.
+    claims: list[tuple[str, list[int]]]
+    # Per source of which no sentence was kept, those that tell its sentences.
+    told_by: list[tuple[int, list[int]]]
+
+
+_COMPOSED = Decoder(_Composed)
 
 
 class Syntheses:
@@ -76,19 +91,17 @@ class Syntheses:
             if self._is_decided(rows):
                 planner.used.update(rows)
                 return
-            composed = compose_synthesis(
-                self._view.sources(planner.ids(rows)), planner.find_covering
-            )
+            composed = self._compose(rows)
             written = list(self._propose_synthesis(rows, composed))
             yield from written
             if written:
                 return
-            merges = list(self._propose_merges(rows, composed))
-            yield from merges
-            if not merges:
+            yield from self._propose_merges(rows, composed)
+            staying = [row for row in rows if planner.is_open(row)]
+            if len(staying) == len(rows):
                 self._left.append(rows)
                 return
-            rows = [row for row in rows if planner.is_open(row)]
+            rows = staying
 
     def _propose_merges(self, rows: list[int], composed: Composition) -> Iterator[Proposal]:
         """Merge memories into the one that tells all that they say."""
@@ -100,7 +113,7 @@ class Syntheses:
             if len(tellers) == 1 and planner.may_stand_for(tellers[0], row):
                 into.setdefault(tellers[0], []).append(row)
         for survivor, leaving in into.items():
-            yield planner.merge(survivor, leaving)
+            yield from planner.merge(survivor, leaving)
 
     def _without_opponents(self, rows: list[int]) -> list[int]:
         """Return the rows without those that stand against each other."""
@@ -145,7 +158,7 @@ class Syntheses:
         for derived, rows in known.items():
             ids = planner.ids(rows)
             reason = f"{len(ids)} of the same matter, told already"
-            yield planner.proposal("merge", [derived, *ids], ids, reason, survivor=derived)
+            yield from planner.propose("merge", [derived, *ids], ids, reason, survivor=derived)
 
     def _covers(self, derived: Memory, source: Source) -> bool:
         (derived_source,) = self._view.sources([derived.id])
@@ -188,7 +201,7 @@ class Syntheses:
         if not _adds_little(quoted, derived_source, leaving):
             planner.used.difference_update(rows)
             return
-        yield planner.proposal(
+        yield from planner.propose(
             "synthesize",
             [derived.id, *ids],
             planner.leaving(rows),
@@ -197,6 +210,29 @@ class Syntheses:
             draft=quoted,
             topics=shared_topics(view, rows),
         )
+
+    def _compose(self, rows: list[int]) -> Composition:
+        """Compose what some rows tell, in order of time; what an earlier night composed stands."""
+        planner, view = self._planner, self._view
+        ids, memories = planner.ids(rows), [view.memories[row] for row in rows]
+
+        def work_out() -> _Composed:
+            places = {one: at for at, one in enumerate(ids)}
+            made = compose_synthesis(view.sources(ids), planner.find_covering)
+            return _Composed(
+                [(one.text, [places[id_] for id_ in one.sources]) for one in made.draft.claims],
+                sorted(
+                    (places[one], sorted(places[id_] for id_ in by))
+                    for one, by in made.told_by.items()
+                ),
+            )
+
+        # A sentence that speaks of a day has that in front.
+        said = [f"{one.content_hash} {one.observed_at}" for one in memories]
+        found = view.cache.get_or_compute("composition", said, _COMPOSED, work_out)
+        claims = (Claim(text, tuple(sorted(ids[at] for at in by))) for text, by in found.claims)
+        told_by = {ids[one]: frozenset(ids[at] for at in by) for one, by in found.told_by}
+        return Composition(Draft(tuple(claims)), told_by)
 
     def _is_decided(self, rows: list[int]) -> bool:
         """Whether a synthesis of these rows was decided before: it is not composed again."""
@@ -216,7 +252,7 @@ class Syntheses:
         if topics and len(staying) > 1:
             planner.used.update(rows)
             reason = f"{len(rows)} memories share {', '.join(topics)}"
-            yield planner.proposal(
+            yield from planner.propose(
                 "synthesize",
                 ids,
                 leaving,

@@ -198,10 +198,10 @@ class TenantPlanner:
         )
 
     def is_decided(self, operation: Operation, ids: Sequence[str]) -> bool:
-        """Whether what would be proposed was decided before: it need not be written out again."""
+        """Whether what would be proposed was decided before, or waits: it is not written again."""
         return self._key(operation, ids) in self.options.remembered
 
-    def proposal(
+    def propose(
         self,
         operation: Operation,
         ids: Sequence[str],
@@ -210,11 +210,14 @@ class TenantPlanner:
         survivor: str | None = None,
         draft: Draft | None = None,
         topics: tuple[str, ...] = (),
-    ) -> Proposal:
-        """Make a proposal of memories, observed or derived, of which some are to be superseded.
+    ) -> Iterator[Proposal]:
+        """Yield a proposal of memories, observed or derived, of which some are to be superseded.
 
-        A merge needs no draft: the survivor stays, word for word.
+        What was decided before is not proposed again. A merge needs no draft: the survivor stays,
+        word for word.
         """
+        if self.is_decided(operation, ids):
+            return
         sources = self.view.sources(sorted(ids))
         lowest, mean = similarities(sources)
         if draft is None:
@@ -224,7 +227,7 @@ class TenantPlanner:
             draft = Draft((Claim(staying, tuple(one.id for one in sources)),))
         hashes = tuple(self.view.memory(one.id).content_hash for one in sources)
         rows = [row for row in map(self.view.row, ids) if row is not None]
-        return Proposal(
+        yield Proposal(
             id=self._key(operation, ids),
             operation=operation,
             tenant=self.view.tenant,
@@ -240,12 +243,12 @@ class TenantPlanner:
             waits=operation in _WAITING and self.options.model_key is not None,
         )
 
-    def merge(self, survivor: int, leaving: Sequence[int]) -> Proposal:
+    def merge(self, survivor: int, leaving: Sequence[int]) -> Iterator[Proposal]:
         """Propose that some rows leave for one that says all that they say."""
         self.used.update(leaving)
         ids = self.ids([survivor, *leaving])
         reason = f"{len(ids)} memories, of which one says all that the others say"
-        return self.proposal("merge", ids, ids[1:], reason, survivor=ids[0])
+        yield from self.propose("merge", ids, ids[1:], reason, survivor=ids[0])
 
     def _key(self, operation: Operation, ids: Sequence[str]) -> str:
         hashes = tuple(self.view.memory(one).content_hash for one in sorted(ids))

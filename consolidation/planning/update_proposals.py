@@ -50,7 +50,7 @@ class UpdateProposals:
         if decided:
             return
         memories = [view.memory(one) for stage in ids for one in stage]
-        yield planner.proposal(
+        yield from planner.propose(
             "update",
             everyone,
             [memory.id for memory in memories if planner.may_be_replaced(memory)],
