@@ -19,7 +19,7 @@ from slowwave.consolidation.thresholds import ENTAILED_WITH_A_MODEL
 from slowwave.consolidation.verification.content_words import likelihood_of_support
 from slowwave.consolidation.verification.verify import find_invented
 
-from .candidates import LONGEST, SHORTEST, Candidate, Evidence, TurnedDown
+from .candidates import LONGEST, SHORTEST, Candidate, Citation, TurnedDown
 from .parts import Part, Said
 
 if TYPE_CHECKING:
@@ -42,13 +42,13 @@ def checked(stated: StatedMemory, part: Part) -> Candidate | TurnedDown:
     Raises `EmbedderError` if the packaged network is damaged.
     """
     content = _BLANKS.sub(" ", stated.content).strip()
-    evidence = tuple(_found(stated.quotes, part))
-    why = _out_of_form(stated, content) or _unsupported(content, evidence)
+    citations = tuple(_found(stated.quotes, part))
+    why = _out_of_form(stated, content) or _unsupported(content, citations)
     if why is not None:
         return TurnedDown(content, why)
     tags = tuple(dict.fromkeys(one.strip() for one in stated.tags if one.strip()))[:_MOST_TAGS]
     subject = stated.subject.strip()
-    return Candidate(content, stated.kind, stated.importance, tags, evidence, subject)
+    return Candidate(content, stated.kind, stated.importance, tags, citations, subject)
 
 
 def _out_of_form(stated: StatedMemory, content: str) -> str | None:
@@ -61,7 +61,7 @@ def _out_of_form(stated: StatedMemory, content: str) -> str | None:
     return None
 
 
-def _found(quotes: Sequence[str], part: Part) -> Iterator[Evidence]:
+def _found(quotes: Sequence[str], part: Part) -> Iterator[Citation]:
     """Yield the messages in which words stand that are quoted."""
     plain = [(one, _plain(one.message.text)) for one in part.new]
     quoted = {quote: _plain(quote).strip(" .\"'") for quote in quotes}
@@ -72,33 +72,33 @@ def _found(quotes: Sequence[str], part: Part) -> Iterator[Evidence]:
             if len(words) >= _SHORTEST_QUOTE and words in text
         )
         if own:
-            yield Evidence(one, own)
+            yield Citation(one, own)
 
 
 def _plain(text: str) -> str:
     return _BLANKS.sub(" ", text.translate(_SPELLINGS)).strip().lower()
 
 
-def _unsupported(content: str, evidence: Sequence[Evidence]) -> str | None:
+def _unsupported(content: str, citations: Sequence[Citation]) -> str | None:
     """Return what of a text is not said by the messages that are quoted; None if all is."""
-    if not evidence:
+    if not citations:
         return "it quotes nothing that was said"
-    sources = [_source(number, one) for number, one in enumerate(evidence)]
+    sources = [_source(number, one) for number, one in enumerate(citations)]
     ids = tuple(one.id for one in sources)
     claims = tuple(Claim(sentence, ids) for sentence in read(content).sentences)
     faults = find_invented(Draft(claims), sources)
     hard = [one.why for one in faults if not one.soft]
     if hard:
         return "; ".join(hard)
-    tellers = [one.text for one in sources]
+    premises = [one.text for one in sources]
     for fault in faults:
         said = content if fault.claim is None else claims[fault.claim].text
-        if likelihood_of_support(said, tellers) < ENTAILED_WITH_A_MODEL:
+        if likelihood_of_support(said, premises) < ENTAILED_WITH_A_MODEL:
             return fault.why
     return None
 
 
-def _source(number: int, one: Evidence) -> Source:
+def _source(number: int, one: Citation) -> Source:
     """Return a message as what a claim may cite: what was said, and who wants it so."""
     message = one.said.message
     text = _near_quotes(message.text, one.quotes)

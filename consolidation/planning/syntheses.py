@@ -93,9 +93,9 @@ class Syntheses:
         row_of = {planner.id(row): row for row in rows}
         into: dict[int, list[int]] = {}
         for row in filter(planner.may_leave, rows):
-            tellers = [row_of[one] for one in composed.told_by.get(planner.id(row), ())]
-            if len(tellers) == 1 and planner.may_stand_for(tellers[0], row):
-                into.setdefault(tellers[0], []).append(row)
+            covering = [row_of[one] for one in composed.covered_by.get(planner.id(row), ())]
+            if len(covering) == 1 and planner.may_stand_for(covering[0], row):
+                into.setdefault(covering[0], []).append(row)
         for survivor, leaving in into.items():
             yield planner.merge(survivor, leaving)
 
@@ -135,9 +135,9 @@ class Syntheses:
         known: dict[str, list[int]] = {}
         for row in filter(planner.may_leave, fresh):
             source = self._view.source(row)
-            teller = next((one for one in derived_memories if self._covers(one, source)), None)
-            if teller is not None and not self._was_taken_out(teller.id, row):
-                known.setdefault(teller.id, []).append(row)
+            covering = next((one for one in derived_memories if self._covers(one, source)), None)
+            if covering is not None and not self._was_taken_out(covering.id, row):
+                known.setdefault(covering.id, []).append(row)
                 planner.used.add(row)
         for derived, rows in known.items():
             ids = planner.ids(rows)
@@ -206,7 +206,7 @@ class Syntheses:
         leaving = planner.leaving(rows)
         if not is_shorter(composed.draft, view.sources(leaving)):
             return
-        staying = set(ids) - composed.told_by.keys()
+        staying = set(ids) - composed.covered_by.keys()
         topics = shared_topics(view, rows)
         if topics and len(staying) > 1:
             planner.used.update(rows)

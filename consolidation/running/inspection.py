@@ -54,8 +54,8 @@ def inspect(
         for kept in several
         if (found := find_stale(kept.proposal, _sources(kept.proposal, memories))) is not None
     }
-    standing = [kept.proposal for kept in several if kept.proposal.id not in stale]
-    check = _Check(file, [one for one in standing if not one.keeps_text], memories, embedder)
+    valid = [kept.proposal for kept in several if kept.proposal.id not in stale]
+    check = _Check(file, [one for one in valid if not one.keeps_text], memories, embedder)
     return [
         Inspected(kept, stale[kept.proposal.id])
         if kept.proposal.id in stale
