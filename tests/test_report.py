@@ -15,9 +15,9 @@ from rich.console import Console, RenderableType
 from test_cli import Cli, cli
 from test_plan import FACTS, PORT, TWINS
 
-from slowwave.cli.reports.blocks import ProposalBlock, joined
-from slowwave.cli.reports.leftovers import conflicts_as_json, conflicts_as_text
-from slowwave.cli.reports.night_report import as_json, as_text
+from slowwave.cli.results.blocks import ProposalBlock, joined
+from slowwave.cli.results.leftovers import conflicts_as_json, conflicts_as_text
+from slowwave.cli.results.night_report import as_json, as_text
 from slowwave.cli.terminal.memory_texts import MemoryTexts
 from slowwave.consolidation.model.calls import Endpoint
 from slowwave.consolidation.model.writer import ModelWriter

@@ -24,7 +24,7 @@ from slowwave.cli.arguments.option_rules import ASKING, refuse_missing
 from slowwave.cli.arguments.settings import ConfigOption, FileArgument, JsonOption, QuietOption
 from slowwave.cli.arguments.writers import make_recordings, make_writer
 from slowwave.cli.files.foreign import refuse_foreign
-from slowwave.cli.reports.problems import tell_problems
+from slowwave.cli.results.problems import tell_problems
 from slowwave.cli.terminal.exits import Code
 from slowwave.cli.terminal.memory_texts import counted
 from slowwave.cli.terminal.output import Output, clean

@@ -32,12 +32,12 @@ from slowwave.cli.arguments.settings import (
 )
 from slowwave.cli.arguments.writers import operations_of
 from slowwave.cli.files.databases import FORMATS_OF_DATABASES, format_in_database
-from slowwave.cli.reports.fleet_report import (
+from slowwave.cli.results.fleet_report import (
     account_as_json,
     account_as_text,
     write_metrics,
 )
-from slowwave.cli.reports.textfile import refuse_unwritable_metrics
+from slowwave.cli.results.textfile import refuse_unwritable_metrics
 from slowwave.cli.terminal.exits import Code
 from slowwave.cli.terminal.output import Output, clean
 from slowwave.cli.terminal.progress import shown_progress

@@ -31,8 +31,8 @@ from slowwave.cli.arguments.settings import (
 )
 from slowwave.cli.arguments.writers import make_recordings, make_writer
 from slowwave.cli.files.foreign import refuse_foreign
-from slowwave.cli.reports.ingest_report import as_json, as_text
-from slowwave.cli.reports.problems import tell_problems
+from slowwave.cli.results.ingest_report import as_json, as_text
+from slowwave.cli.results.problems import tell_problems
 from slowwave.cli.terminal.exits import Code
 from slowwave.cli.terminal.output import Output
 from slowwave.cli.terminal.progress import shown_progress

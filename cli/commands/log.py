@@ -11,7 +11,7 @@ import typer
 
 from slowwave.cli.arguments.settings import ConfigOption, FileArgument, JsonOption, QuietOption
 from slowwave.cli.files.foreign import FormatOption, StateOption, place_of
-from slowwave.cli.reports.blocks import LEGEND, ProposalBlock, joined
+from slowwave.cli.results.blocks import LEGEND, ProposalBlock, joined
 from slowwave.cli.terminal.memory_texts import (
     MemoryTexts,
     ShownMemory,

@@ -37,8 +37,8 @@ from slowwave.cli.files.foreign import FormatOption, StateOption, place_of
 from slowwave.cli.nights.gates import Gates
 from slowwave.cli.nights.night import Night
 from slowwave.cli.nights.watch import Watch
-from slowwave.cli.reports.recall_guard import guard_of
-from slowwave.cli.reports.textfile import refuse_unwritable_metrics
+from slowwave.cli.results.recall_guard import guard_of
+from slowwave.cli.results.textfile import refuse_unwritable_metrics
 from slowwave.cli.reviewing.interactive import refuse_to_ask
 from slowwave.cli.terminal.exits import Code
 from slowwave.cli.terminal.log_lines import LogFormat, log_lines

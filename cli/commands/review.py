@@ -11,8 +11,8 @@ import typer
 
 from slowwave.cli.arguments.settings import ConfigOption, FileArgument, JsonOption, QuietOption
 from slowwave.cli.files.foreign import FormatOption, Place, StateOption, place_of
-from slowwave.cli.reports.blocks import LEGEND, joined
-from slowwave.cli.reports.waiting import (
+from slowwave.cli.results.blocks import LEGEND, joined
+from slowwave.cli.results.waiting import (
     decided_as_json,
     decided_as_text,
     exit_code,

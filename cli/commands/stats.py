@@ -13,7 +13,7 @@ from slowwave.cli.arguments.settings import (
     TenantsOption,
 )
 from slowwave.cli.files.foreign import FormatOption, StateOption, place_of
-from slowwave.cli.reports.taken_up import since
+from slowwave.cli.results.taken_up import since
 from slowwave.cli.terminal.memory_texts import counted
 from slowwave.cli.terminal.output import Output, clean
 

@@ -8,7 +8,7 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from slowwave.cli.reports.night_report import remarks
+from slowwave.cli.results.night_report import remarks
 from slowwave.cli.terminal.memory_texts import (
     MemoryTexts,
     ShownMemory,

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from slowwave.cli.reports.waiting import decided_as_text, exit_code
+from slowwave.cli.results.waiting import decided_as_text, exit_code
 from slowwave.cli.terminal.editor import edited
 from slowwave.cli.terminal.exits import Code
 from slowwave.cli.terminal.memory_texts import ShownMemory, counted, day_of, in_time
