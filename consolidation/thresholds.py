@@ -60,8 +60,8 @@ EXTRACT_SESSIONS = 2
 # The most sources of one proposal: what a person can check against a draft at a glance.
 MOST_SOURCES = 12
 
-# The most evidence of one rule; more of it would not make the rule any surer.
-MOST_EVIDENCE = 24
+# The most support of one rule; more of it would not make the rule any surer.
+MOST_SUPPORT = 24
 
 # The share of all their content words that two voices of a rule must have in common before a
 # guard's conflict between them counts: the same sentence but for a word or two.
@@ -202,7 +202,7 @@ SHARED_MATTER = 2
 COMMON_WORD = 60
 
 # How likely the network must find it that a sentence is told, and how near the words of both must
-# lie in the mean (cosine of the packaged model's states), each word with the nearest of the teller.
+# lie in the mean (cosine of the packaged model's states), each word with the premise's nearest.
 # The same where both have a value in common that few facts share by chance, unless the other limits
 # it (if, until, almost); and, strictly, where both begin with one word or name one person, of whose
 # life the network alone takes for told what is merely about the same. Chosen on the nights, on two

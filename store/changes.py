@@ -58,12 +58,12 @@ def read_changes(file: MemoryFile, run_id: str) -> list[TextChange]:
         row["key"]: row["state"]
         for row in file.rows("SELECT key, state FROM proposals WHERE run_id = ?", [run_id])
     }
-    told = (
+    with_states = (
         replace(one, state=states.get(one.proposal, one.state))
         for one in changes
         if one is not None
     )
-    return sorted(told, key=lambda one: (one.observed_at, one.memory, one.proposal))
+    return sorted(with_states, key=lambda one: (one.observed_at, one.memory, one.proposal))
 
 
 def _change(

@@ -207,10 +207,10 @@ def close_parts_read_elsewhere(file: MemoryFile, run_id: str, tenant: str) -> No
         [tenant],
     )
     for row in list(rows):
-        waits_no_more(file, run_id, row["id"])
+        end_waiting(file, run_id, row["id"])
 
 
-def waits_no_more(file: MemoryFile, run_id: str, waiting_id: str) -> None:
+def end_waiting(file: MemoryFile, run_id: str, waiting_id: str) -> None:
     """Note that what waited was read, or is not to be, within the transaction of the caller."""
     if current_row(file, _WAITING, {"id": waiting_id}) is not None:
         update_row(file, run_id, "", _WAITING, {"id": waiting_id}, {"state": "read"})

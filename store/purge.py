@@ -30,7 +30,7 @@ OPTION = "purge"
 _PROPOSAL = "purge"
 
 # What it says stands in the lineage of the memory that replaced it, and goes on standing there.
-# To be the evidence of a rule is not enough: a rule is undone without its evidence, edges and all.
+# To support a rule is not enough: a rule is undone without its support, edges and all.
 _TEXT_STAYS = (
     "EXISTS (SELECT 1 FROM synthesized_from WHERE source_id = m.id "
     "AND derived_id = m.superseded_by AND operation <> 'extract') "

@@ -115,7 +115,7 @@ def test_a_sentence_that_does_not_say_plainly_who_acts_is_doubtful() -> None:
 
 
 @pytest.mark.parametrize(
-    ("said", "teller", "kind"),
+    ("said", "premise", "kind"),
     [
         ("The kiln is fired at 1240 °C.", "The kiln is fired at night.", "value"),
         ("Helvi fires the kiln at night.", "The kiln is fired at night.", "name"),
@@ -125,8 +125,8 @@ def test_a_sentence_that_does_not_say_plainly_who_acts_is_doubtful() -> None:
         ("The kiln is fired at night.", "If Ann agrees, the kiln is fired at night.", "scope"),
     ],
 )
-def test_what_no_network_may_overrule_is_named(said: str, teller: str, kind: str) -> None:
-    gap = find_gap(read(said), read(teller))
+def test_what_no_network_may_overrule_is_named(said: str, premise: str, kind: str) -> None:
+    gap = find_gap(read(said), read(premise))
     assert gap is not None
     assert gap.kind == kind
     assert coverage_guards.WHY[gap.kind].format(gap.said)
@@ -153,10 +153,10 @@ def test_a_value_that_few_facts_share_is_an_anchor_and_a_month_is_none() -> None
 
 def test_clauses_that_deny_something_else_are_left_out() -> None:
     said = read("The api runs on port 80.")
-    teller = coverage_guards.without_other_denials(
+    premise = coverage_guards.without_other_denials(
         read("The api runs on port 80, not on 8080."), said
     )
-    assert "8080" not in teller.text
+    assert "8080" not in premise.text
     denied = read("The api does not run on port 80.")
     assert coverage_guards.without_other_denials(denied, said) is denied
 

@@ -178,14 +178,14 @@ def test_a_sentence_is_left_out_for_what_tells_the_one_that_tells_it() -> None:
         "The kiosk in the lobby prints visitor badges.",
         "The kiosk in the lobby prints visitor badges on yellow paper.",
     )
-    tellers = {poor.text: middle.text, middle.text: rich.text}
+    covers = {poor.text: middle.text, middle.text: rich.text}
 
-    def teller(said: Reading, kept: Sequence[Reading]) -> int | None:
-        return next((at for at, one in enumerate(kept) if one.text == tellers.get(said.text)), None)
+    def find_covering(said: Reading, kept: Sequence[Reading]) -> int | None:
+        return next((at for at, one in enumerate(kept) if one.text == covers.get(said.text)), None)
 
-    composed = compose_synthesis(given_sources, teller)
+    composed = compose_synthesis(given_sources, find_covering)
     assert [claim.text for claim in composed.draft.claims] == [rich.text]
-    assert composed.told_by == dict.fromkeys((poor.id, middle.id), frozenset({rich.id}))
+    assert composed.covered_by == dict.fromkeys((poor.id, middle.id), frozenset({rich.id}))
 
 
 def rule_drafts(given_sources: Sequence[Source]) -> list[Draft]:
@@ -230,5 +230,5 @@ def test_what_was_said_of_yesterday_on_two_days_is_two_things() -> None:
     first, second = sources("The disk was full yesterday.", "Yesterday the disk was full.")
     later = replace(second, observed_at="2026-03-09T09:00:00+00:00")
     assert first.observed_at[:10] != later.observed_at[:10]
-    assert compose_synthesis([first, later]).told_by == {}
+    assert compose_synthesis([first, later]).covered_by == {}
     assert not already_says(first, later)

@@ -25,14 +25,14 @@ def coverage() -> Coverage:
     return Coverage()
 
 
-def gap(coverage: Coverage, said: str, teller: str) -> str | None:
+def gap(coverage: Coverage, said: str, premise: str) -> str | None:
     """Return the kind of what one text lacks of another."""
-    found = coverage.gap(read(said), read(teller))
+    found = coverage.gap(read(said), read(premise))
     return None if found is None else found.kind
 
 
 @pytest.mark.parametrize(
-    ("said", "teller"),
+    ("said", "premise"),
     [
         ("Helvi settles the invoices on the 3rd at 10:00, from the shared account.", PLAIN),
         ("The invoices are settled on the 3rd at 10:00 and cost 12 euros.", PLAIN),
@@ -42,9 +42,9 @@ def gap(coverage: Coverage, said: str, teller: str) -> str | None:
     ],
 )
 def test_a_sentence_is_not_told_where_a_value_or_a_detail_is_missing(
-    coverage: Coverage, said: str, teller: str
+    coverage: Coverage, said: str, premise: str
 ) -> None:
-    assert gap(coverage, said, teller) is not None
+    assert gap(coverage, said, premise) is not None
 
 
 def test_a_missing_value_is_named(coverage: Coverage) -> None:
@@ -60,7 +60,7 @@ def test_a_missing_name_is_named(coverage: Coverage) -> None:
 
 
 @pytest.mark.parametrize(
-    ("said", "teller"),
+    ("said", "premise"),
     [
         ("The import retries after 5 minutes.", "The import does not retry after 5 minutes."),
         ("The import does not retry after 5 minutes.", "The import retries after 5 minutes."),
@@ -68,9 +68,9 @@ def test_a_missing_name_is_named(coverage: Coverage) -> None:
     ],
 )
 def test_no_denial_tells_what_it_denies_nor_is_told_by_it(
-    coverage: Coverage, said: str, teller: str
+    coverage: Coverage, said: str, premise: str
 ) -> None:
-    assert gap(coverage, said, teller) == "denial"
+    assert gap(coverage, said, premise) == "denial"
 
 
 def test_what_a_teller_denies_besides_does_not_matter(coverage: Coverage) -> None:
@@ -80,7 +80,7 @@ def test_what_a_teller_denies_besides_does_not_matter(coverage: Coverage) -> Non
 
 
 @pytest.mark.parametrize(
-    ("said", "teller"),
+    ("said", "premise"),
     [
         ("Evan paints the fence for Sam at 10:00.", "Sam paints the fence for Evan at 10:00."),
         ("Evan paid Sam 40 euros.", "Sam got 40 euros, which Evan had lent him."),
@@ -89,13 +89,13 @@ def test_what_a_teller_denies_besides_does_not_matter(coverage: Coverage) -> Non
     ],
 )
 def test_who_could_have_changed_places_with_another_is_never_told_in_other_words(
-    coverage: Coverage, said: str, teller: str
+    coverage: Coverage, said: str, premise: str
 ) -> None:
-    assert gap(coverage, said, teller) is not None
+    assert gap(coverage, said, premise) is not None
 
 
 @pytest.mark.parametrize(
-    ("said", "teller"),
+    ("said", "premise"),
     [
         (PLAIN, "Only Helvi settles the invoices on the 3rd at 10:00."),
         (PLAIN, "Unless it is a holiday, Helvi settles the invoices on the 3rd at 10:00."),
@@ -105,14 +105,14 @@ def test_who_could_have_changed_places_with_another_is_never_told_in_other_words
     ],
 )
 def test_what_limits_or_doubts_tells_no_more_than_that(
-    coverage: Coverage, said: str, teller: str
+    coverage: Coverage, said: str, premise: str
 ) -> None:
-    assert gap(coverage, said, teller) is not None
-    assert gap(coverage, teller, said) is not None
+    assert gap(coverage, said, premise) is not None
+    assert gap(coverage, premise, said) is not None
 
 
 @pytest.mark.parametrize(
-    ("said", "teller", "is_told"),
+    ("said", "premise", "is_told"),
     [
         (
             "Volunteers get a key to the boathouse in the first week.",
@@ -134,9 +134,9 @@ def test_what_limits_or_doubts_tells_no_more_than_that(
     ],
 )
 def test_what_is_so_in_some_case_only_does_not_tell_that_it_is_so(
-    coverage: Coverage, said: str, teller: str, is_told: bool
+    coverage: Coverage, said: str, premise: str, is_told: bool
 ) -> None:
-    assert (gap(coverage, said, teller) is None) == is_told
+    assert (gap(coverage, said, premise) is None) == is_told
 
 
 def test_what_says_that_something_changed_does_not_tell_what_was_so(coverage: Coverage) -> None:
@@ -161,15 +161,17 @@ def test_what_is_said_in_another_language_is_told_by_no_other_words(
 
 
 @pytest.mark.parametrize(
-    ("said", "teller"),
+    ("said", "premise"),
     [
         ("Run `make test` before a push at 10:00.", "Run `make lint` before a push at 10:00."),
         ("Run `make test` before a push at 10:00.", "Run the tests before a push at 10:00."),
         ("Set `RETRIES=3` in the worker.", "Set `RETRIES=5` in the worker."),
     ],
 )
-def test_code_must_stand_in_the_teller_as_it_is(coverage: Coverage, said: str, teller: str) -> None:
-    assert gap(coverage, said, teller) == "value"
+def test_code_must_stand_in_the_premise_as_it_is(
+    coverage: Coverage, said: str, premise: str
+) -> None:
+    assert gap(coverage, said, premise) == "value"
 
 
 @pytest.mark.parametrize(
@@ -187,7 +189,7 @@ def test_other_words_with_the_same_values_are_told_in_both_directions(
 
 
 @pytest.mark.parametrize(
-    ("said", "teller"),
+    ("said", "premise"),
     [
         (
             "The nightly backup must be checked every Monday.",
@@ -200,10 +202,10 @@ def test_other_words_with_the_same_values_are_told_in_both_directions(
     ],
 )
 def test_the_network_finds_told_what_is_said_in_another_mood_and_in_other_words(
-    coverage: Coverage, said: str, teller: str
+    coverage: Coverage, said: str, premise: str
 ) -> None:
-    assert gap(coverage, said, teller) is None
-    assert gap(coverage, teller, said) is not None
+    assert gap(coverage, said, premise) is None
+    assert gap(coverage, premise, said) is not None
 
 
 def test_what_is_so_on_one_day_does_not_tell_what_is_so_every_day(coverage: Coverage) -> None:
@@ -274,7 +276,7 @@ def test_what_only_two_sentences_together_say_is_not_told(coverage: Coverage) ->
     assert coverage.find_covering(read(whole), [read(part) for part in parts]) is None
     composed = compose_synthesis(sources(whole, *parts), coverage.find_covering)
     assert whole in composed.draft.text
-    assert "m1" not in composed.told_by
+    assert "m1" not in composed.covered_by
 
 
 @given(st.one_of(st.sampled_from(WORDINGS), st.text(min_size=1)))

@@ -41,7 +41,7 @@ def network(training: Any) -> Any:
 def test_the_packaged_network_computes_as_the_one_that_was_trained(
     training: Any, network: Any
 ) -> None:
-    pairs = [training.Pair(said, teller, True, "") for said, teller in PAIRS]
+    pairs = [training.Pair(said, premise, True, "") for said, premise in PAIRS]
     with torch.no_grad():
         likely = network(*training.batch_of(pairs, training.pieces_of(pairs))).exp()
     assert Entailment().likelihoods(PAIRS) == pytest.approx(likely.tolist(), abs=1e-4)
@@ -55,8 +55,8 @@ def test_the_graph_can_be_made_anew_from_what_was_trained(training: Any, network
 def test_a_sentence_is_told_rather_by_one_that_says_more_than_by_one_that_says_less() -> None:
     plain = "The hallway heater turns itself off when a window is open."
     more = "When a window is open, the heater in the hallway goes off, which saves a lot of gas."
-    told, lost = Entailment().likelihoods([(plain, more), (more, plain)])
-    assert told > 2 * lost
+    kept, lost = Entailment().likelihoods([(plain, more), (more, plain)])
+    assert kept > 2 * lost
 
 
 def test_pairs_asked_at_once_or_one_by_one_are_told_alike() -> None:

@@ -522,7 +522,7 @@ def test_the_newer_of_two_values_replaces_the_older(old: str, new: str) -> None:
     found = found_in(old, new)
     assert found.conflicts == ()
     (replacement,) = found.replacements
-    assert [[one.memory.id for one in stage.told] for stage in replacement.stages] == [
+    assert [[one.memory.id for one in stage.memories] for stage in replacement.stages] == [
         ["new"],
         ["old"],
     ]

@@ -37,8 +37,8 @@ class Pair(Struct, frozen=True):
         return any(_tells(coverage, one, other) for one, other in (texts, texts[::-1]))
 
 
-def _tells(coverage: Coverage, teller: str, said: str) -> bool:
-    kept = [read(one) for one in read(teller).sentences]
+def _tells(coverage: Coverage, premise: str, said: str) -> bool:
+    kept = [read(one) for one in read(premise).sentences]
     return all(coverage.find_covering(read(one), kept) is not None for one in read(said).sentences)
 
 

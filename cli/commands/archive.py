@@ -1,4 +1,4 @@
-"""slowwave archive: what is active no more, searched and brought back."""
+"""slowwave archive: what is no longer active, searched and brought back."""
 
 from __future__ import annotations
 

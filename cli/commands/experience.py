@@ -171,8 +171,8 @@ def _add(file: Path, source: Path, tenant: str, output: Output) -> None:
             known = {one.id for one in read_memories(opened, list(memories))}
             new = [one for key, one in memories.items() if key not in known]
             add_memories(opened, new)
-    told = {"command": "experience", "file": str(file), "action": "add"}
-    output.result(told | {"added": [one.id for one in new], "known": len(traces) - len(new)})
+    result = {"command": "experience", "file": str(file), "action": "add"}
+    output.result(result | {"added": [one.id for one in new], "known": len(traces) - len(new)})
     output.show(
         clean(f"{file}: {counted(len(new), 'trace', 'traces')} taken in, ")
         + f"{len(traces) - len(new)} known already."
@@ -222,8 +222,8 @@ def _as_json(one: Compressed) -> dict[str, Any]:
 def _lines(one: Compressed) -> list[str]:
     traces = counted(len(one.task.attempts), "trace", "traces")
     learned = one.learned
-    told = learned is not None and bool(learned.decisions)
-    ratio = f", {learned.ratio:g} times shorter" if learned is not None and told else ""
+    has_decisions = learned is not None and bool(learned.decisions)
+    ratio = f", {learned.ratio:g} times shorter" if learned is not None and has_decisions else ""
     lines = [f"{one.task.name}: {traces}{ratio}, {one.state}" + (f": {one.why}" if one.why else "")]
     if one.tokens:
         lines.append(f"  ? the model would be asked, some {one.tokens:,} tokens (--ask asks it)")

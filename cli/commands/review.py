@@ -181,8 +181,8 @@ def _carry_out(
         decided = carry_out_chosen(place, choice, words, embedder, progress)
     pages = write_after_change(wiki, place)
     action = "approve" if words is None else "edit"
-    told = decided_as_json("review", place.named, decided) | {"action": action}
-    output.result(told | pages.as_json())
+    result = decided_as_json("review", place.named, decided) | {"action": action}
+    output.result(result | pages.as_json())
     output.show(decided_as_text(place.named, decided))
     raise typer.Exit(pages.tell(output, exit_code(decided)))
 

@@ -170,8 +170,8 @@ def _change(
 
 
 def _as_json(entry: SharedEntry) -> dict[str, Any]:
-    told = asdict(entry)
-    return {"fact" if entry.of_a_fact else "name": told.pop("subject"), **told}
+    fields = asdict(entry)
+    return {"fact" if entry.of_a_fact else "name": fields.pop("subject"), **fields}
 
 
 def _line(entry: SharedEntry) -> str:

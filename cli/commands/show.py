@@ -49,9 +49,9 @@ def show(
         names = [name for name, _ in entities_of(opened, found.id)]
         vectors = [model for model, of, _ in vectors_of(opened, found.id)]
     output = Output(json, quiet)
-    told = asdict(found) | {"entities": names, "vectors": vectors}
-    output.result({"command": "show", "file": str(file), "memory": told})
-    output.show("\n".join([clean(found.id), clean(found.content), "", *_lines(told)]))
+    fields = asdict(found) | {"entities": names, "vectors": vectors}
+    output.result({"command": "show", "file": str(file), "memory": fields})
+    output.show("\n".join([clean(found.id), clean(found.content), "", *_lines(fields)]))
 
 
 def _read(opened: MemoryFile, prefix: str, named: Path) -> Memory:
@@ -73,9 +73,9 @@ def _read(opened: MemoryFile, prefix: str, named: Path) -> Memory:
         ) from None
 
 
-def _lines(told: dict[str, Any]) -> Iterator[str]:
+def _lines(fields: dict[str, Any]) -> Iterator[str]:
     """Yield each property that says something on a line."""
-    for name, value in told.items():
+    for name, value in fields.items():
         if name not in _APART and value not in (None, (), [], {}):
             shown = ", ".join(map(str, value)) if isinstance(value, (list, tuple)) else value
             yield clean(f"{name:<14} {shown}")

@@ -41,7 +41,7 @@ def suspicious(texts: Mapping[str, str]) -> dict[str, str]:
 def hit_as_json(hit: Hit) -> dict[str, Any]:
     """Return what was found of a question."""
     memory = hit.memory
-    told: dict[str, Any] = {
+    answer: dict[str, Any] = {
         "id": memory.id,
         "content": memory.content,
         "kind": memory.kind,
@@ -57,8 +57,8 @@ def hit_as_json(hit: Hit) -> dict[str, Any]:
         "perhaps_later": None if hit.perhaps_later is None else hit.perhaps_later.id,
     }
     if hit.key.id != memory.id:
-        told["found_by"] = hit.key.content
-    return told | mark(memory.content)
+        answer["found_by"] = hit.key.content
+    return answer | mark(memory.content)
 
 
 def waiting_as_result(waiting: WaitingProposal) -> Result:

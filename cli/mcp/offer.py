@@ -125,7 +125,7 @@ def _telling_errors(tool: Callable[Parameters, dict[str, Any]]) -> Callable[Para
     """Let the errors of a tool reach the agent as sentences; a defect shows no traceback there."""
 
     @functools.wraps(tool)
-    def told(*args: Parameters.args, **kwargs: Parameters.kwargs) -> Any:
+    def with_readable_errors(*args: Parameters.args, **kwargs: Parameters.kwargs) -> Any:
         try:
             return tool(*args, **kwargs)
         except (StoreError, ConsolidationError) as error:
@@ -137,7 +137,7 @@ def _telling_errors(tool: Callable[Parameters, dict[str, Any]]) -> Callable[Para
                 sys.stderr.write(without_secrets(traceback.format_exc()))
             return _refusal(describe_defect(error))
 
-    return told
+    return with_readable_errors
 
 
 def _refusal(said: str) -> CallToolResult:

@@ -106,7 +106,7 @@ class Tools:
     def trace(self, memory_id: MemoryId) -> dict[str, Any]:
         """Show where a memory came from, and what was made from it, to every depth."""
         traced = self._memory.trace(memory_id)
-        told = trace_as_json(traced.memory, traced.claims, traced.sources, traced.derived)
+        answer = trace_as_json(traced.memory, traced.claims, traced.sources, traced.derived)
         others = [
             one
             for lineage in (traced.sources, traced.derived)
@@ -114,7 +114,7 @@ class Tools:
             for one in step
         ]
         texts = {one.id: one.content for one in (traced.memory, *others)}
-        return told | {"tries_to_command": suspicious(texts)}
+        return answer | {"tries_to_command": suspicious(texts)}
 
     def memory_stats(self) -> dict[str, Any]:
         """Count memories by status and layer, with their tokens, and tell of the last run."""
@@ -265,7 +265,7 @@ class Tools:
         shown = page.of(results)
         ids = {one for result in shown for one in result.proposal.sources}
         memories = MemoryTexts(self._file).memories(ids)
-        texts = {one: told.content for one, told in memories.items()}
+        texts = {one: memory.content for one, memory in memories.items()}
         return {
             "in_all": len(results),
             "proposals": [proposal_as_json(one, texts) for one in shown],

@@ -81,18 +81,18 @@ class Night:
             code, found = self._on(files[0])
             self.output.result({"command": "maintain", **found})
             return code
-        told: list[dict[str, Any]] = []
+        results: list[dict[str, Any]] = []
         codes: list[int] = []
         try:
             for file in files:
-                codes.append(self._maintain_one(file, told))
+                codes.append(self._maintain_one(file, results))
                 if signals_of_this_command().asked:
                     break
         finally:
-            self.output.result({"command": "maintain", "files": told})
+            self.output.result({"command": "maintain", "files": results})
         return max(codes, key=lambda one: _WORSE_AND_WORSE.index(Code(one)))
 
-    def _maintain_one(self, file: Place, told: list[dict[str, Any]]) -> int:
+    def _maintain_one(self, file: Place, results: list[dict[str, Any]]) -> int:
         try:
             code, found = self._on(file)
         except (StoreError, ConsolidationError) as error:
@@ -100,7 +100,7 @@ class Night:
                 f"{file.named}: {without_secrets(error.message)}", error.hint, code_of(error)
             )
             return code_of(error)
-        told.append(found)
+        results.append(found)
         self.output.show("")
         return code
 
@@ -172,9 +172,9 @@ class Night:
                     found |= pages.as_json()
                 elif not self.output.quiet:
                     memory_texts = MemoryTexts(memory_file)
-                    told = outcome, place.named, self.dry_run, writer, memory_texts, self.verbose
+                    shown = outcome, place.named, self.dry_run, writer, memory_texts, self.verbose
                     self.output.show(
-                        *as_text(*told),
+                        *as_text(*shown),
                         *budget_as_text(full, place.budget()),
                         *guard_as_text(verdict),
                     )
@@ -261,7 +261,9 @@ class Night:
         from slowwave.consolidation.running.plan_file import write_plan
 
         ids = memories_of([one.proposal.sources for one in outcome.results])
-        texts = {one: told.content for one, told in MemoryTexts(memory_file).memories(ids).items()}
+        texts = {
+            one: memory.content for one, memory in MemoryTexts(memory_file).memories(ids).items()
+        }
         write_plan(path, outcome.results, texts, writer.model, writer.key)
         self.output.note(clean(f"The plan is written: {path}"))
 

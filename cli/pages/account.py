@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 # Results that agents read or will read, and the headings of the others.
-STANDING = ("applied", "planned")
+EFFECTIVE = ("applied", "planned")
 _RESULTS = {
     "pending": "What would stand then",
     "undone": "What stood until it was taken back",
@@ -49,14 +49,14 @@ class ShownProposal:
     approve: str | None = None
 
     @property
-    def stands(self) -> bool:
+    def is_effective(self) -> bool:
         """Whether its result is, or is going to be, what agents read."""
-        return self.state in STANDING
+        return self.state in EFFECTIVE
 
     @property
     def about_result(self) -> str:
         """What is said above its result."""
-        if self.stands:
+        if self.is_effective:
             return "Result"
         return _RESULTS.get(self.state, "What would have stood then")
 

@@ -23,7 +23,7 @@ from slowwave.store.errors import NotFound
 from slowwave.store.records import LAYERS
 
 from .account import (
-    STANDING,
+    EFFECTIVE,
     Account,
     Pair,
     Pairs,
@@ -261,7 +261,7 @@ def _planned(result: Result, memories: dict[str, ShownMemory]) -> ShownProposal:
         proposal.reason,
         result.why,
         tuple(
-            _said(each, memories, result.state in STANDING and each in proposal.leaving)
+            _said(each, memories, result.state in EFFECTIVE and each in proposal.leaving)
             for each in in_time(proposal.sources, memories)
             if not (proposal.keeps_text and each == proposal.survivor)
         ),
@@ -276,10 +276,10 @@ def _said(
     memory: str, memories: Mapping[str, ShownMemory], goes: bool, before: str | None = None
 ) -> ShownSource:
     """Return a memory as it was; what lineage alone remembers has no day."""
-    told = memories.get(memory)
-    if told is None:
+    shown = memories.get(memory)
+    if shown is None:
         return ShownSource(memory, "", before or _GONE, goes)
-    return ShownSource(memory, day_of(told.observed_at), before or told.content, goes)
+    return ShownSource(memory, day_of(shown.observed_at), before or shown.content, goes)
 
 
 def _wording(claims: Iterable[Signed]) -> tuple[str, ...]:

@@ -65,22 +65,22 @@ def draw_map(memory_file: Path, model: str, items: Sequence[ShownProposal]) -> M
     from slowwave.store.file import open_reading
     from slowwave.store.vectors import dimensions_of, is_sound, read_vectors_of, with_vectors
 
-    standing = [one for one in items if one.stands]
+    effective = [one for one in items if one.is_effective]
     with open_reading(memory_file) as file:
         models = dimensions_of(file)
         if not models:
             return None
         model = model if model in models else min(models)
         active = with_vectors(file, model)
-        touched = sorted({each for one in standing for each in _memories_of(one)})
+        touched = sorted({each for one in effective for each in _memories_of(one)})
         chosen = _sampled(touched, active)
         kept = read_vectors_of(file, model, chosen)
         blobs = {one: blob for one, _, blob in kept if is_sound(blob)}
     size = max(map(len, blobs.values()), default=0)
     places = _flat({one: blob for one, blob in blobs.items() if len(blob) == size})
     titles = _titles(memory_file, list(places))
-    dots = _dots(standing, places, titles, set(active))
-    return Map(dots, _threads(standing, places), len({*active, *touched}))
+    dots = _dots(effective, places, titles, set(active))
+    return Map(dots, _threads(effective, places), len({*active, *touched}))
 
 
 def _memories_of(item: ShownProposal) -> list[str]:
@@ -132,10 +132,10 @@ def _fitted(points: NDArray[np.float64]) -> list[tuple[float, float]]:
 
 
 def _titles(memory_file: Path, ids: Sequence[str]) -> dict[str, str]:
-    told = MemoryTexts(memory_file).memories(ids)
+    shown = MemoryTexts(memory_file).memories(ids)
     return {
         one: f"{day_of(memory.observed_at)}  {memory.content}".strip()
-        for one, memory in told.items()
+        for one, memory in shown.items()
     }
 
 

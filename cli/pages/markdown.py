@@ -96,7 +96,7 @@ def _proposal(item: ShownProposal) -> Iterator[str]:
     for said in item.sources:
         yield from _wrapped("- " if said.goes else "  ", _dated(said))
     if item.result:
-        yield from _wrapped("+ " if item.stands else "! ", item.result)
+        yield from _wrapped("+ " if item.is_effective else "! ", item.result)
     for wording in item.wording:
         yield from _wrapped("  ", wording)
 

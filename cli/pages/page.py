@@ -103,6 +103,10 @@ def _marked(item: ShownProposal) -> dict[str, Any]:
     """Return a proposal with its differences marked: what goes without a trace, what is new."""
     result = item.result or ""
     texts = [_lines(one.text) for one in item.sources]
-    marked, told = mark_differences(texts if result else [], _lines(result))
+    marked, result_spans = mark_differences(texts if result else [], _lines(result))
     spans = marked or [[] for _ in item.sources]
-    return {"item": item, "sources": list(zip(item.sources, spans, strict=True)), "result": told}
+    return {
+        "item": item,
+        "sources": list(zip(item.sources, spans, strict=True)),
+        "result": result_spans,
+    }

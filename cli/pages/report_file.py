@@ -1,4 +1,4 @@
-"""Where a report is written: whole or not at all, and over nothing but an earlier report."""
+"""How a report is written: whole or not at all, to a new file or over an earlier report."""
 
 from __future__ import annotations
 

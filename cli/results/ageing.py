@@ -64,7 +64,7 @@ def before_the_night(
     """Say what expired, or would, and how much is left of the rest; without texts a line each."""
     parts = []
     if outcome.expired is not None:
-        parts.append(_Phase("expire", outcome.expired, dry_run, file).told(memory_texts, verbose))
+        parts.append(_Phase("expire", outcome.expired, dry_run, file).lines(memory_texts, verbose))
     if outcome.scores is not None:
         parts.append(_scores(outcome.scores))
     return ["\n".join(map(clean, part)) for part in parts]
@@ -80,7 +80,7 @@ def after_the_night(
     """Say what was archived, or would be; without texts in a line."""
     if outcome.archived is None:
         return []
-    part = _Phase("archive", outcome.archived, dry_run, file).told(memory_texts, verbose)
+    part = _Phase("archive", outcome.archived, dry_run, file).lines(memory_texts, verbose)
     return ["\n".join(map(clean, part))]
 
 
@@ -93,7 +93,7 @@ class _Phase:
         self._dry_run = dry_run
         self._file = file
 
-    def told(self, memory_texts: MemoryTexts | None, verbose: bool) -> list[str]:
+    def lines(self, memory_texts: MemoryTexts | None, verbose: bool) -> list[str]:
         lines = [self._headline()]
         if memory_texts is not None:
             lines += self._memories(memory_texts, verbose)

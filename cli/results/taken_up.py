@@ -58,7 +58,9 @@ def since(queue: Queue) -> str:
 
 def _read(one: TakenUp, file: Path) -> Iterator[str]:
     named = shlex.quote(str(file))
-    became = [f"{one.states[state]} {told}" for state, told in _BECAME if one.states.get(state)]
+    became = [
+        f"{one.states[state]} {wording}" for state, wording in _BECAME if one.states.get(state)
+    ]
     calls = f" ({counted(one.usage.calls, 'call', 'calls')})" if one.usage.calls else ""
     came = f": {', '.join(became) or 'nothing to remember'}" if one.read else ""
     yield f"{_parts(one.read, 'was', 'were')} read{calls}{came}."

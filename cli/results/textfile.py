@@ -1,4 +1,4 @@
-"""A Prometheus textfile: written whole, and over nothing but an earlier one of slowwave's.
+"""A Prometheus textfile: written whole, to a new file or over an earlier one of slowwave's.
 
 See https://github.com/prometheus/node_exporter#textfile-collector.
 """

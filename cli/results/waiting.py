@@ -129,13 +129,13 @@ def decided_as_text(file: Path, decided: Decided) -> str:
     last = sorted(decided.results, key=lambda one: one.state != "applied")
     lines = [line for one in last for line in _result_lines(one)]
     states = Counter(one.state for one in decided.results)
-    told = ", ".join(f"{count} {state}" for state, count in sorted(states.items()))
+    counts = ", ".join(f"{count} {state}" for state, count in sorted(states.items()))
     if decided.run_id is None:
-        return "\n".join([*lines, f"{told}. Nothing was changed."])
+        return "\n".join([*lines, f"{counts}. Nothing was changed."])
     undo = f"slowwave undo {shlex.quote(str(file))}"
     done = [one for one in decided.results if one.state == "applied"]
     which = done[0].proposal.id[:8] if len(done) == 1 else decided.run_id
-    return "\n".join([*lines, clean(f"{told}. Take it back with: {undo} {which}")])
+    return "\n".join([*lines, clean(f"{counts}. Take it back with: {undo} {which}")])
 
 
 def _result_lines(result: Result) -> Iterator[str]:

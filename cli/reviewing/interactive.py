@@ -167,14 +167,14 @@ def _shown(waiting: WaitingProposal) -> Iterator[str]:
     proposal = waiting.kept.proposal
     texts = {one: memory.content for one, memory in waiting.memories.items()}
     result = texts[proposal.survivor or ""] if proposal.keeps_text else proposal.draft.text
-    told = {one.id: ShownMemory(one.content, one.observed_at) for one in waiting.memories.values()}
+    shown = {one.id: ShownMemory(one.content, one.observed_at) for one in waiting.memories.values()}
     yield ""
     yield clean(f"{proposal.operation} {proposal.id[:8]}: {proposal.reason}")
-    for one in in_time(proposal.sources, told):
+    for one in in_time(proposal.sources, shown):
         if one != proposal.survivor:
             mark = "-" if one in proposal.leaving else "*"
             text = _marked(texts[one], [result], "[-", "-]")
-            yield clean(f"  {mark} {day_of(told[one].observed_at)}  {text}")
+            yield clean(f"  {mark} {day_of(shown[one].observed_at)}  {text}")
     if waiting.decision.why:
         yield clean(f"  ! {waiting.decision.why}")
     others = [texts[one] for one in proposal.sources if one != proposal.survivor]

@@ -24,8 +24,8 @@ class Span:
 
 def mark_differences(sources: Sequence[str], result: str) -> tuple[list[list[Span]], list[Span]]:
     """Return each source with what the result lacks of it, and the result with what is new."""
-    told = _PIECES.findall(result)
-    words = [piece for piece in told if not piece.isspace()]
+    result_pieces = _PIECES.findall(result)
+    words = [piece for piece in result_pieces if not piece.isspace()]
     new = set(range(len(words)))
     marked = []
     for source in sources:
@@ -33,7 +33,7 @@ def mark_differences(sources: Sequence[str], result: str) -> tuple[list[list[Spa
         lacking, found = _compared([one for one in pieces if not one.isspace()], words)
         new -= found
         marked.append(_spans(pieces, lacking))
-    return marked, _spans(told, new if sources else set())
+    return marked, _spans(result_pieces, new if sources else set())
 
 
 def _compared(source: Sequence[str], result: Sequence[str]) -> tuple[set[int], set[int]]:

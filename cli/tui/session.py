@@ -115,10 +115,10 @@ class Session:
     def summary(self) -> str:
         """Say what was decided, and what waits still."""
         counts = Counter(step.state for step in self.steps)
-        told = [f"{number} {state}" for state, number in sorted(counts.items())]
+        parts = [f"{number} {state}" for state, number in sorted(counts.items())]
         left = sum(self.is_open(key) for key in self.queue)
-        told.append(counted(left, "proposal waits", "proposals wait") if left else "nothing waits")
-        return f"{', '.join(told)}."
+        parts.append(counted(left, "proposal waits", "proposals wait") if left else "nothing waits")
+        return f"{', '.join(parts)}."
 
     def _carry_out(self, key: str, words: str | None) -> Done:
         waiting = self.queue[key]

@@ -130,14 +130,14 @@ class _Pages:
 
     def _about(self, at: PageName, memory: Memory, names: Sequence[str]) -> str:
         day, tenant = memory.observed_at[:10], self._of.tenant
-        told = [
+        facts = [
             f"{memory.kind}, {memory.layer}, {memory.status}, of {day}",
             f"tenant {as_link(tenant, at.link_to(self._home))}",
         ]
         if memory.id in self._of.rule_ids:
-            told.append(f"[a rule, with its evidence]({at.link_to(name_of_rule(memory.id))})")
-        told += [as_link(name, at.link_to(name_of_entity(tenant, name))) for name in names]
-        return " · ".join(told)
+            facts.append(f"[a rule, with its evidence]({at.link_to(name_of_rule(memory.id))})")
+        facts += [as_link(name, at.link_to(name_of_entity(tenant, name))) for name in names]
+        return " · ".join(facts)
 
     def _claim(self, at: PageName, claim: KeptClaim) -> str:
         cited = [

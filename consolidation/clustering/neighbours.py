@@ -1,4 +1,4 @@
-"""Which vectors lie near each other: every pair above a similarity, once, and nothing else kept."""
+"""Which vectors lie near each other: every pair above a similarity, once."""
 
 from __future__ import annotations
 

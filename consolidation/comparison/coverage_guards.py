@@ -1,4 +1,4 @@
-"""What keeps one sentence from telling another, whatever their words mean.
+"""Why one sentence does not entail another, whatever the network says.
 
 What can be looked up, and no network may overrule: values, names, denials, changes, two persons who
 could have changed places, and what is meant to the letter.
@@ -66,30 +66,30 @@ WHY = {
 
 
 @lru_cache(maxsize=65_536)
-def find_gap(said: Reading, teller: Reading) -> Gap | None:
+def find_gap(said: Reading, premise: Reading) -> Gap | None:
     """Find what no network may overrule: values, names, denials, changes, persons, conflicts."""
-    if not (is_english(said) and is_english(teller)):
+    if not (is_english(said) and is_english(premise)):
         return Gap("language", said.text)
-    lost = _values_lost(said, teller) or _names_lost(said, teller)
+    lost = _values_lost(said, premise) or _names_lost(said, premise)
     if lost:
         return lost[0]
-    if "=" in said.signs or "=" in teller.signs:
+    if "=" in said.signs or "=" in premise.signs:
         # What is assigned is meant to the letter.
         return Gap("value", said.text)
     if not any(one.kind == "date" for one in said.values):
         # What is so on one day is not so on every day.
-        dates = [one.text for one in teller.values if one.kind == "date"]
+        dates = [one.text for one in premise.values if one.kind == "date"]
         if dates:
             return Gap("value", ", ".join(dates))
-    if _adds_a_case(said, teller):
+    if _adds_a_case(said, premise):
         # What is so in some case only is not said to be so.
-        return Gap("scope", teller.text)
-    against = _against(said, teller)
+        return Gap("scope", premise.text)
+    against = _against(said, premise)
     if against is not None:
         return against
     if len(said.stem_set) < thresholds.FEWEST_WORDS:
         return Gap("scope", said.text)
-    pivot = _pivot_word(said, teller)
+    pivot = _pivot_word(said, premise)
     return Gap("parties", pivot) if pivot is not None else None
 
 
@@ -104,27 +104,27 @@ def first_blocking_conflict(left: Reading, right: Reading) -> Objection | None:
     )
 
 
-def differ_in_a_thing(said: Reading, teller: Reading) -> bool:
+def differ_in_a_thing(said: Reading, premise: Reading) -> bool:
     """Whether one gives another value or number, or denies what the other says."""
-    gap = _against(said, teller)
+    gap = _against(said, premise)
     return gap is not None and gap.kind in ("value", "denial")
 
 
-def differ_in_a_word(said: Reading, teller: Reading) -> Gap | None:
+def differ_in_a_word(said: Reading, premise: Reading) -> Gap | None:
     """Find the one word in which two differ, or that it is only their order."""
-    if said.stem_set == teller.stem_set and said.value_keys == teller.value_keys:
+    if said.stem_set == premise.stem_set and said.value_keys == premise.value_keys:
         # All that differs is order and little words, which is for the guards to tell.
-        return Gap("order", teller.text)
-    here, there = said.stem_set - teller.stem_set, teller.stem_set - said.stem_set
+        return Gap("order", premise.text)
+    here, there = said.stem_set - premise.stem_set, premise.stem_set - said.stem_set
     if len(here) == len(there) == 1:
         # In one sentence "left" and "right" lie as near each other as any two words for one thing.
         return Gap("word", ", ".join(said.spelled(here)))
     return None
 
 
-def share_an_anchor(said: Reading, teller: Reading) -> bool:
+def share_an_anchor(said: Reading, premise: Reading) -> bool:
     """Whether both have a value that few facts share by chance: it carries the fact."""
-    return any(one.kind in _ANCHORS and teller.holds(one) for one in said.values)
+    return any(one.kind in _ANCHORS and premise.holds(one) for one in said.values)
 
 
 def limiting_phrases(reading: Reading) -> frozenset[str]:
@@ -132,11 +132,11 @@ def limiting_phrases(reading: Reading) -> frozenset[str]:
     return moods_of(reading) & _LIMITING
 
 
-def _adds_a_case(said: Reading, teller: Reading) -> bool:
+def _adds_a_case(said: Reading, premise: Reading) -> bool:
     """Whether a sentence is so in a case only that another says nothing of, in whichever words."""
-    if _CASE.search(teller.text) is None or _CASE.search(said.text):
+    if _CASE.search(premise.text) is None or _CASE.search(said.text):
         return False
-    clauses = teller.text.split(";")
+    clauses = premise.text.split(";")
     telling = max(clauses, key=lambda one: len(read(one).stem_set & said.stem_set))
     case = _CASE.search(telling)
     if case is None:
@@ -145,9 +145,9 @@ def _adds_a_case(said: Reading, teller: Reading) -> bool:
     return len(named - said.stem_set) > len(named) / 2
 
 
-def share_a_subject(said: Reading, teller: Reading) -> bool:
+def share_a_subject(said: Reading, premise: Reading) -> bool:
     """Whether both name one person or begin with one word: of that, much else may be said."""
-    return said.stems[:1] == teller.stems[:1] or not _parties(said, teller) <= {"user"}
+    return said.stems[:1] == premise.stems[:1] or not _parties(said, premise) <= {"user"}
 
 
 def without_other_denials(reading: Reading, said: Reading) -> Reading:
@@ -161,44 +161,44 @@ def without_other_denials(reading: Reading, said: Reading) -> Reading:
     return read(" ".join(one for one in _CLAUSE_END.split(reading.text) if not read(one).negators))
 
 
-def _against(said: Reading, teller: Reading) -> Gap | None:
+def _against(said: Reading, premise: Reading) -> Gap | None:
     """Find what keeps one sentence from telling another, whatever a network says."""
-    if _changes(teller) and not _changes(said):
-        return Gap("change", teller.text)
-    if _denies(said, teller):
-        return Gap("denial", ", ".join(said.negators or teller.negators))
-    more = _rivals(said, teller)
+    if _changes(premise) and not _changes(said):
+        return Gap("change", premise.text)
+    if _denies(said, premise):
+        return Gap("denial", ", ".join(said.negators or premise.negators))
+    more = _rivals(said, premise)
     if more:
         return Gap("value", ", ".join(sorted(more)))
-    parties = _parties(said, teller)
+    parties = _parties(said, premise)
     if len(parties) > 1:
         # Who does it for whom stands in verbs and prepositions that no list of words holds.
         return Gap("parties", ", ".join(sorted(parties)))
-    numbered = _otherwise_numbered(said, teller)
+    numbered = _otherwise_numbered(said, premise)
     if numbered:
         return Gap("value", ", ".join(numbered))
-    a_word = differ_in_a_word(said, teller)
+    a_word = differ_in_a_word(said, premise)
     if a_word is not None:
         return a_word
-    if _qualified(said.stems, teller.stems):
-        return Gap("scope", teller.text)
-    both = said.words & teller.words
-    found = (one for one in objections(said, teller) if _is_exact(one, both))
+    if _qualified(said.stems, premise.stems):
+        return Gap("scope", premise.text)
+    both = said.words & premise.words
+    found = (one for one in objections(said, premise) if _is_exact(one, both))
     return next((Gap("conflict", one.why) for one in found), None)
 
 
-def _pivot_word(said: Reading, teller: Reading) -> str | None:
+def _pivot_word(said: Reading, premise: Reading) -> str | None:
     """Find the one word on which it hangs who does what to whom.
 
     Its neighbours have changed sides: "a calls b" and "b calls a". Or it is all that a sentence
     has of its own, between words of both: "a depends on b" and "a is a prerequisite for b".
     """
     between = {(one, other): word for one, word, other in _threes(said.actors)}
-    for one, word, other in _threes(teller.actors):
+    for one, word, other in _threes(premise.actors):
         if between.get((other, one)) == word:
             return word
-    own = [word for word in said.stems if word not in teller.stem_set]
-    if len(own) != 1 or own[0] in (said.stems[0], said.stems[-1]) or share_an_anchor(said, teller):
+    own = [word for word in said.stems if word not in premise.stem_set]
+    if len(own) != 1 or own[0] in (said.stems[0], said.stems[-1]) or share_an_anchor(said, premise):
         return None
     return said.spelled(own)[0]
 
@@ -207,20 +207,20 @@ def _threes(words: Sequence[str]) -> Iterator[tuple[str, str, str]]:
     return zip(words, words[1:], words[2:], strict=False)
 
 
-def _denies(said: Reading, teller: Reading) -> bool:
+def _denies(said: Reading, premise: Reading) -> bool:
     """Whether one denies what the other says, or another thing.
 
     "Ask before a push" and "never push without asking" demand one thing.
     """
-    if bool(said.negators) == bool(teller.negators) and not _deny_others(said, teller):
+    if bool(said.negators) == bool(premise.negators) and not _deny_others(said, premise):
         return False
-    one, other = demand_of(said.text), demand_of(teller.text)
+    one, other = demand_of(said.text), demand_of(premise.text)
     return not (one.plain and other.plain and one.turned == other.turned)
 
 
-def _deny_others(said: Reading, teller: Reading) -> bool:
+def _deny_others(said: Reading, premise: Reading) -> bool:
     """Whether both deny, and nothing that both deny: "no ban on it", "it may not run"."""
-    return bool(said.negators) and said.denied.isdisjoint(teller.denied)
+    return bool(said.negators) and said.denied.isdisjoint(premise.denied)
 
 
 def _is_exact(one: Objection, both: frozenset[str]) -> bool:
@@ -235,21 +235,21 @@ def _changes(reading: Reading) -> bool:
     return any(cue.search(reading.said) for cue in (CUE, NO_MORE)) or "->" in reading.signs
 
 
-def _rivals(said: Reading, teller: Reading) -> set[str]:
-    """Find values of the teller that may stand in the place of one of the sentence's."""
+def _rivals(said: Reading, premise: Reading) -> set[str]:
+    """Find values of the premise that may stand in the place of one of the sentence's."""
     measures = {one.measure for one in said.values if one.kind not in _SEVERAL}
-    return {one.text for one in teller.values if one.measure in measures and not said.holds(one)}
+    return {one.text for one in premise.values if one.measure in measures and not said.holds(one)}
 
 
-def _parties(said: Reading, teller: Reading) -> frozenset[str]:
+def _parties(said: Reading, premise: Reading) -> frozenset[str]:
     """Find who may be the one who acts, or the other one; a name may open one of the sentences."""
-    persons = (said.persons - _opening_words(said)) | (teller.persons - _opening_words(teller))
-    return (persons | {"user"}) & said.words & teller.words
+    persons = (said.persons - _opening_words(said)) | (premise.persons - _opening_words(premise))
+    return (persons | {"user"}) & said.words & premise.words
 
 
-def _otherwise_numbered(said: Reading, teller: Reading) -> list[str]:
+def _otherwise_numbered(said: Reading, premise: Reading) -> list[str]:
     """Find names with another number behind them."""
-    here, there = _numbered(said), _numbered(teller)
+    here, there = _numbered(said), _numbered(premise)
     return sorted(one for one in here.keys() & there.keys() if here[one] != there[one])
 
 
@@ -264,23 +264,23 @@ def _numbered(reading: Reading) -> dict[str, set[str]]:
     return found
 
 
-def _qualified(said: Sequence[str], teller: Sequence[str]) -> bool:
-    """Whether a teller has the same words with others among them: "API access", "API write access".
+def _qualified(said: Sequence[str], premise: Sequence[str]) -> bool:
+    """Whether a premise has the same words and others among them: "API access", "API write access".
 
     Words before or behind them add a clause or an announcement; words among them limit.
     """
-    if len(said) < 2 or len(teller) <= len(said) or set(said) - set(teller):
+    if len(said) < 2 or len(premise) <= len(said) or set(said) - set(premise):
         return False
-    places = [teller.index(word) for word in said]
+    places = [premise.index(word) for word in said]
     return places == sorted(places) and places[-1] - places[0] >= len(said)
 
 
-def _values_lost(said: Reading, teller: Reading) -> list[Gap]:
-    return [Gap("value", one.text) for one in said.values if not teller.holds(one)]
+def _values_lost(said: Reading, premise: Reading) -> list[Gap]:
+    return [Gap("value", one.text) for one in said.values if not premise.holds(one)]
 
 
-def _names_lost(said: Reading, teller: Reading) -> list[Gap]:
-    lost = dict.fromkeys(one for one in said.names if not teller.mentions(one))
+def _names_lost(said: Reading, premise: Reading) -> list[Gap]:
+    lost = dict.fromkeys(one for one in said.names if not premise.mentions(one))
     words = _opening_words(said) if lost else frozenset()
     return [Gap("name", one) for one in lost if one not in words]
 

@@ -3,7 +3,7 @@
 It is the packaged model with both sentences in front of it, one behind the other, and with a little
 added to each of its matrices, trained on texts of our own (LoRA: Hu et al. 2021). Each piece of the
 one says how likely it is that the other does not say it, and each piece of the other how likely it
-is that it limits or denies what the one says. A sentence is told if none of that is so (a
+is that it limits or denies what the one says. A sentence is entailed if none of that is so (a
 noisy-or). `python model/train_entailment.py` trains it and makes `entailment.onnx`.
 """
 
@@ -66,15 +66,15 @@ def _computed(pairs: list[Pair]) -> list[float]:
     encoded = tokenizer.encode_batch(texts)
     pieces = {text: one.ids for text, one in zip(texts, encoded, strict=True)}
     # Without the mark that opens a text, the second goes on where the first ends.
-    both = [(pieces[said], pieces[teller][1:]) for said, teller in pairs]
+    both = [(pieces[said], pieces[premise][1:]) for said, premise in pairs]
     found = np.empty(len(pairs), dtype=np.float32)
-    for batch in batches([len(said) + len(teller) for said, teller in both]):
+    for batch in batches([len(said) + len(premise) for said, premise in both]):
         shape = len(batch), max(len(both[at][0]) + len(both[at][1]) for at in batch)
         ids, kinds = np.zeros((2, *shape), dtype=np.int64)
         mask = np.zeros(shape, dtype=np.int32)
-        for row, (said, teller) in enumerate(both[at] for at in batch):
-            end = len(said) + len(teller)
-            ids[row, :end] = said + teller
+        for row, (said, premise) in enumerate(both[at] for at in batch):
+            end = len(said) + len(premise)
+            ids[row, :end] = said + premise
             kinds[row, len(said) : end] = 1
             mask[row, :end] = 1
         fed = {"ids": ids, "kinds": kinds, "mask": mask}

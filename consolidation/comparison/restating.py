@@ -24,7 +24,7 @@ from slowwave.consolidation.thresholds import ENTAILED_DEMAND, FEWEST_WORDS
 from .coverage_guards import differ_in_a_word
 from .mood import moods_of, permission
 
-# How likely it is that what the first of two texts says is told by the second.
+# How likely it is that what the first of two texts says is entailed by the second.
 Likelihood = Callable[[str, str], float]
 
 # What stands behind these is not what stands before them.
@@ -46,11 +46,11 @@ def find_restating(rule: str, texts: Sequence[str], likelihood: Likelihood) -> l
     """
     found: list[int] = []
     open_to = list(range(len(texts)))
-    tellers = [rule]
-    for teller in tellers:
-        again = [at for at in open_to if restates(teller, texts[at], likelihood)]
+    premises = [rule]
+    for premise in premises:
+        again = [at for at in open_to if restates(premise, texts[at], likelihood)]
         found += again
-        tellers += [texts[at] for at in again]
+        premises += [texts[at] for at in again]
         open_to = [at for at in open_to if at not in again]
     return sorted(found)
 
@@ -89,15 +89,15 @@ def may_restate(rule: str, text: str) -> bool:
 
 
 def _is_entailed(rule: str, text: str, likelihood: Likelihood) -> bool:
-    """Whether a rule has a text's words in their order, or the network finds the text told by it.
+    """Whether a rule has a text's words in their order, or entails it, as the network finds.
 
     Of two that differ in one word, or in nothing but their order, it knows too little.
     """
-    said, teller = demand_of(text).whole, demand_of(rule).whole
-    if said.stems == teller.stems:
+    said, premise = demand_of(text).whole, demand_of(rule).whole
+    if said.stems == premise.stems:
         return True
-    told = len(said.stem_set) >= FEWEST_WORDS and differ_in_a_word(said, teller) is None
-    return told and likelihood(text, rule) >= ENTAILED_DEMAND
+    entailed = len(said.stem_set) >= FEWEST_WORDS and differ_in_a_word(said, premise) is None
+    return entailed and likelihood(text, rule) >= ENTAILED_DEMAND
 
 
 def _holds(rule: Demand, text: Demand) -> bool:

@@ -146,8 +146,8 @@ def reversed_words(left: Reading, right: Reading) -> Iterator[Objection]:
         return
     order, other = _in_common(left.actors, right.actors)
     if order != other:
-        told, otherwise = " ".join(left.spelled(order)), " ".join(right.spelled(other))
-        yield Objection("role", told, otherwise, doubtful=not _two_exchanged(order, other))
+        one_way, otherwise = " ".join(left.spelled(order)), " ".join(right.spelled(other))
+        yield Objection("role", one_way, otherwise, doubtful=not _two_exchanged(order, other))
 
 
 @cached_per_text

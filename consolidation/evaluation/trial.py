@@ -229,11 +229,11 @@ class _Remembering:
 
 
 def is_stale(hit: Hit, question: RecallQuestion) -> bool:
-    """Whether a hit hands an old value over as what is so, and nothing of what replaced it."""
-    told = {hit.memory.id, *hit.sources}
-    tells_it = not told.isdisjoint(question.stale_ids)
+    """Whether a hit gives an old value as the present one, without what replaced it."""
+    covered = {hit.memory.id, *hit.sources}
+    tells_it = not covered.isdisjoint(question.stale_ids)
     as_so = hit.later is None and hit.perhaps_later is None
-    return tells_it and as_so and told.isdisjoint(question.evidence_ids)
+    return tells_it and as_so and covered.isdisjoint(question.evidence_ids)
 
 
 def _active(index: RecallIndex, now: str) -> list[Memory]:

@@ -26,8 +26,8 @@ from .traces import TaskTrace, Worked
 COMPRESSOR = "experience/1"
 MOST_DECISIONS = 10
 MOST_CONTEXTS = 4
-# So much of a text is told: its first sentences, as many as fit; the rest stays with the trace.
-MOST_TOLD = 300
+# So much of a text is kept: its first sentences, as many as fit; the rest stays with the trace.
+MOST_KEPT = 300
 
 
 @dataclass(frozen=True)
@@ -121,9 +121,9 @@ def compress(task: Task) -> Learned:
         for outcome, text in _outcomes(attempt.trace)
     ]
     prompts = [
-        (None, told, one.memory.id)
+        (None, prompt, one.memory.id)
         for one in task.attempts
-        if (told := _told(one.trace.prompt)) is not None
+        if (prompt := _beginning_of(one.trace.prompt)) is not None
     ]
     decisions = [
         LearnedDecision(outcome, claim) for outcome, claim in _united(said) if outcome is not None
@@ -142,31 +142,31 @@ def _outcomes(trace: TaskTrace) -> Iterator[tuple[Worked, str]]:
     if not known and trace.outcome is not None and trace.feedback:
         known = [(trace.outcome, trace.feedback)]
     for outcome, text in known:
-        told = _told(text)
-        if told is not None:
-            yield outcome, told
+        beginning = _beginning_of(text)
+        if beginning is not None:
+            yield outcome, beginning
 
 
-def _told(text: str) -> str | None:
-    """Return the beginning of a text in whole sentences; None of one that is not told in such."""
-    # Of a long one no more is read than could be told.
-    beginning = text[: 4 * MOST_TOLD]
-    if not _may_be_told(beginning):
+def _beginning_of(text: str) -> str | None:
+    """Return the beginning of a text in whole sentences; None of one that is no prose."""
+    # Of a long one no more is read than could be kept.
+    beginning = text[: 4 * MOST_KEPT]
+    if not _is_prose(beginning):
         return None
     line = " ".join(beginning.split())
-    if len(line) <= MOST_TOLD:
+    if len(line) <= MOST_KEPT:
         return line
-    told = ""
+    fitting = ""
     for sentence in read(line).sentences:
-        longer = f"{told} {sentence}".strip()
-        if len(longer) > MOST_TOLD or longer not in line:
+        longer = f"{fitting} {sentence}".strip()
+        if len(longer) > MOST_KEPT or longer not in line:
             break
-        told = longer
-    return told or None
+        fitting = longer
+    return fitting or None
 
 
-def _may_be_told(text: str) -> bool:
-    """Whether a text is told in sentences: not what is meant to the letter, nor what commands."""
+def _is_prose(text: str) -> bool:
+    """Whether a text consists of sentences: not what is meant to the letter, nor what commands."""
     return not density_of(text).is_dense and not commands(text)
 
 
@@ -202,5 +202,5 @@ def facts_of(task: Task) -> tuple[str, ...]:
 
 
 def told_to_a_model(trace: TaskTrace) -> str:
-    """Return what a model may be shown of a trace: what is told in sentences."""
-    return "\n".join(f"{what}: {text}" for what, text in trace.parts() if _may_be_told(text))
+    """Return what a model may be shown of a trace: what consists of sentences."""
+    return "\n".join(f"{what}: {text}" for what, text in trace.parts() if _is_prose(text))

@@ -120,17 +120,17 @@ def _due(file: MemoryFile, tenants: Sequence[str]) -> _Due:
                 attempts.append(Attempt(memory, trace_of(memory)))
             except ValidationError:
                 unreadable.append(memory.id)
-        standing = {}
+        compressed = {}
         for memory in read_derived(file, tenant):
             said = memory.metadata.get("experience")
             if isinstance(said, dict):
                 earlier[tenant, str(said.get("task"))] = memory
                 traces = said.get("traces")
                 ids = frozenset(map(str, traces)) if isinstance(traces, list) else frozenset()
-                standing[str(said.get("task"))] = (ids, said.get("compressor"))
+                compressed[str(said.get("task"))] = (ids, said.get("compressor"))
         for task in tasks_of(attempts, tenant):
             ids = frozenset(one.memory.id for one in task.attempts)
-            if standing.get(task.name) != (ids, COMPRESSOR) and task.key not in remembered:
+            if compressed.get(task.name) != (ids, COMPRESSOR) and task.key not in remembered:
                 due.append(task)
     return _Due(tuple(due), earlier, tuple(unreadable))
 

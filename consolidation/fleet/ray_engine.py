@@ -42,8 +42,8 @@ class RayEngine:
             return
         self._connect(ray)
         try:
-            told = replace(job, owner=_OwnerOnRay.begin(ray, job, self._workers))
-            rows = self._rows(told, waiting)
+            with_owner = replace(job, owner=_OwnerOnRay.begin(ray, job, self._workers))
+            rows = self._rows(with_owner, waiting)
             while (row := _next(rows, interruption)) is not None:
                 yield _receipt_of(row)
         finally:

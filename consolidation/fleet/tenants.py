@@ -41,11 +41,11 @@ def night_of_tenant(
         with mirror.held(now):
             used = worker.in_place(item, mirror.state, now, options)
             mirror.settle(now)
-            told = used
+            receipt = used
             if used.runs:  # settling may have taken back what was stale
                 marks = worker.idle_marks(mirror.state, now, options)
-                told = receipt_of(item, mirror.state, used.became, used.why, None, marks)
-            return replace(told, version=mirror.lease.version)
+                receipt = receipt_of(item, mirror.state, used.became, used.why, None, marks)
+            return replace(receipt, version=mirror.lease.version)
     except NotFound:
         return Receipt(item.key, "gone", "there is no such tenant any more")
     except StoreError as error:

@@ -18,7 +18,7 @@ SHORTEST, LONGEST = 10, 500
 
 
 @dataclass(frozen=True)
-class Evidence:
+class Citation:
     """A message, and the words of it that a memory rests on."""
 
     said: Said
@@ -33,18 +33,18 @@ class Candidate:
     kind: str
     importance: int
     tags: tuple[str, ...]
-    evidence: tuple[Evidence, ...]
+    citations: tuple[Citation, ...]
     subject: str = ""
 
     def messages(self, part: Part, model: str | None) -> list[KeptMessage]:
         """Return the messages that it rests on, as the file keeps them, each once."""
-        by_chain: dict[str, list[Evidence]] = {}
-        for one in self.evidence:
+        by_chain: dict[str, list[Citation]] = {}
+        for one in self.citations:
             by_chain.setdefault(one.said.chain, []).append(one)
         return [_kept(several, part, model) for several in by_chain.values()]
 
 
-def _kept(several: Sequence[Evidence], part: Part, model: str | None) -> KeptMessage:
+def _kept(several: Sequence[Citation], part: Part, model: str | None) -> KeptMessage:
     said, message = several[0].said, several[0].said.message
     # Of a long message the pieces that the words stand in.
     texts = dict.fromkeys(one.said.message.text for one in several)
@@ -83,9 +83,9 @@ class PartRead:
     usage: Usage = field(default_factory=Usage)
 
 
-def latest_moment(evidence: Iterable[Evidence]) -> str | None:
+def latest_moment(citations: Iterable[Citation]) -> str | None:
     """Return when the last of some messages was said; None where none of them says."""
-    times = [one.said.message.said_at for one in evidence]
+    times = [one.said.message.said_at for one in citations]
     return max((one for one in times if one is not None), default=None)
 
 

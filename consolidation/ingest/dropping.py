@@ -17,10 +17,10 @@ from slowwave.store.intake import (
     DROPPED,
     Tries,
     WaitingPart,
+    end_waiting,
     keep_read,
     read_tries,
     read_waiting_messages,
-    waits_no_more,
 )
 from slowwave.store.ledger import end_run
 from slowwave.store.memories import count_memories
@@ -95,7 +95,7 @@ def _drop(file: MemoryFile, chosen: Dropped, now: datetime) -> Dropped:
         with file.transaction():
             for one in chosen.parts:
                 keep_read(file, run_id, one.row.tenant, one.part.chains)
-                waits_no_more(file, run_id, one.row.id)
+                end_waiting(file, run_id, one.row.id)
         counts = count_memories(file, tenants, count_tokens)
         report = run_report(counts, counts, (), Usage()) | {DROPPED: len(rows)}
         end_run(file, run_id, timestamp(now), "done", None, report)

@@ -20,7 +20,7 @@ from slowwave.consolidation.text.reading import Reading, read
 from slowwave.consolidation.text.statements import Statement
 from slowwave.consolidation.text.tokens import is_content, is_verb
 
-from .candidates import LONGEST, SHORTEST, Candidate, Evidence, PartRead
+from .candidates import LONGEST, SHORTEST, Candidate, Citation, PartRead
 from .conversation_question import within_limits
 from .parts import Part, Said
 
@@ -147,14 +147,14 @@ def _candidates(said: Said) -> Iterator[Candidate]:
     before = ""
     for sentence in _sentences(said.message.text):
         bare = _LEAD.sub("", sentence).strip()
-        told = bare
+        fact = bare
         if _points_back(bare):
-            told = f"{before} {bare}" if before else ""
-        kind = _kind_of(bare, said) if told else None
+            fact = f"{before} {bare}" if before else ""
+        kind = _kind_of(bare, said) if fact else None
         before = "" if "?" in bare else bare
-        if kind is not None and SHORTEST <= len(told) <= LONGEST:
-            content = _as_said(told, said)
-            yield Candidate(content, kind.kind, kind.importance, (), (Evidence(said, (told,)),))
+        if kind is not None and SHORTEST <= len(fact) <= LONGEST:
+            content = _as_said(fact, said)
+            yield Candidate(content, kind.kind, kind.importance, (), (Citation(said, (fact,)),))
 
 
 def _sentences(text: str) -> Iterator[str]:
@@ -238,11 +238,11 @@ def _states(sentence: str, reading: Reading) -> bool:
     return bool(Statement(sentence).verbs)
 
 
-def _as_said(told: str, said: Said) -> str:
+def _as_said(fact: str, said: Said) -> str:
     """Return a text that can stand by itself: one in the first person with who says it."""
-    text = told[0].upper() + told[1:]
+    text = fact[0].upper() + fact[1:]
     text = text if text[-1] in ".!" else f"{text}."
-    if not _FIRST_PERSON.search(told):
+    if not _FIRST_PERSON.search(fact):
         return text
     who = said.message.speaker or ("User" if said.message.role == "user" else "Assistant")
     return f"{who} said: {text}"

@@ -6,8 +6,8 @@ short transaction, and no lock that an agent waits for is held while a model thi
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
@@ -65,8 +65,8 @@ def ingest(
 ) -> Ingested:
     """Take memories from conversations, or say what that would do.
 
-    What waits in the file for a model is read first, if there is one; without conversations by
-    whoever reads. Raises `StoreError`, `EmbedderError` or `ModelError` if nothing was changed.
+    What waits in the file for a model is read first, if there is one, or if there are no
+    conversations. Raises `StoreError`, `EmbedderError` or `ModelError` if nothing was changed.
     """
     progress, interruption = progress or Progress(), interruption or Interruption()
     if dry_run:
@@ -247,7 +247,8 @@ def _carry_out(
         interrupted=interrupted,
         broken_off=broken_off,
     )
-    with _as_far_as_it_can_be(), interruption.limited():
+    # What was stored stands all the same.
+    with suppress(OutOfTime, StoreError), interruption.limited():
         run.end(outcome.verdict, None, outcome.report)
     return outcome
 
@@ -268,15 +269,6 @@ def _settle(
     done.remembered += done.last
     done.last = ()
     done.taken_up += read.part.waiting is not None
-
-
-@contextmanager
-def _as_far_as_it_can_be() -> Iterator[None]:
-    """Run a block that writes down how a run ended: what was stored stands all the same."""
-    try:
-        yield
-    except (OutOfTime, StoreError):
-        return
 
 
 def _unread(read: PartRead) -> Unread:

@@ -1,4 +1,4 @@
-"""What is remembered already, beside what is new: told again, corrected, or neither."""
+"""What is remembered already, beside what is new: said again, corrected, or neither."""
 
 from __future__ import annotations
 
@@ -35,12 +35,12 @@ _NEAREST = 16
 
 
 @dataclass(frozen=True, eq=False)
-class Standing:
-    """How a new text stands to what is remembered. `vector`: float32, shape (d,), unit length."""
+class Relation:
+    """How a new text relates to what is remembered. `vector`: float32, shape (d,), unit length."""
 
     vector: NDArray[np.float32]
     # The memory that says it already.
-    told_by: Memory | None = None
+    covered_by: Memory | None = None
     # The ids of memories that say otherwise.
     corrects: tuple[str, ...] = ()
 
@@ -78,8 +78,8 @@ class KnownMemories:
         near = self._nearest(vector, SHOWN_SIMILARITY, _MOST_SHOWN)
         return [memory.content for _, memory in near]
 
-    def standing_of(self, new: Memory) -> Standing:
-        """Return how a text that is not there yet stands to those that are.
+    def relation_of(self, new: Memory) -> Relation:
+        """Return how a text that is not there yet relates to those that are.
 
         Raises `EmbedderError`.
         """
@@ -92,11 +92,11 @@ class KnownMemories:
                 continue
             objection = gravest_objection(read(memory.content), said)
             if self._tells(memory, said, objection, similarity):
-                return Standing(vector, memory)
+                return Relation(vector, memory)
             if objection is not None and objection.certain:
                 corrects.append(memory.id)
         corrects += _replaced(new, [memory for _, memory in near])
-        return Standing(vector, corrects=tuple(dict.fromkeys(corrects)))
+        return Relation(vector, corrects=tuple(dict.fromkeys(corrects)))
 
     def add(self, memory: Memory, vector: NDArray[np.float32]) -> None:
         """Take in what the run has stored."""
@@ -141,6 +141,6 @@ def _replaced(new: Memory, others: Sequence[Memory]) -> list[str]:
         return []
     dated = [dated_memory(one) for one in (*others, new)]
     found = find_updates(dated, lambda memory: memory.id != new.id)
-    told = [[one.memory.id for one in replacement.told] for replacement in found.replacements]
-    told += [list(conflict.sources) for conflict in found.conflicts]
-    return [one for group in told if new.id in group for one in group if one != new.id]
+    groups = [[one.memory.id for one in replacement.memories] for replacement in found.replacements]
+    groups += [list(conflict.sources) for conflict in found.conflicts]
+    return [one for group in groups if new.id in group for one in group if one != new.id]

@@ -1,4 +1,4 @@
-"""What was read of one part, written to the file or only told: memories, and what waits."""
+"""What was read of one part, written to the file or only reported: memories, and what waits."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from slowwave.store.intake import (
     KeptMessage,
     WaitingPart,
     close_parts_read_elsewhere,
+    end_waiting,
     keep_messages_of,
     keep_read,
     queue,
     read_messages_of,
-    waits_no_more,
 )
 from slowwave.store.jsonl import DEFAULTS
 from slowwave.store.ledger import Decision, keep_decision
@@ -27,7 +27,7 @@ from slowwave.store.proposal_changes import ProposalChanges
 from slowwave.store.records import Memory, content_hash, json_text, new_id, timestamp
 from slowwave.store.vectors import to_blob
 
-from .candidates import Candidate, Evidence, PartRead, latest_moment, with_day
+from .candidates import Candidate, Citation, PartRead, latest_moment, with_day
 from .known import KnownMemories
 from .outcome import Remembered
 from .parts import Part
@@ -46,7 +46,7 @@ _HIGHEST = 5
 class _Move:
     """What is to be done with one text."""
 
-    told: Remembered
+    outcome: Remembered
     # The new memory, or the one that says it already as it is to be.
     memory: Memory
     vector: NDArray[np.float32] | None
@@ -75,7 +75,7 @@ class Settling:
     def decide(self, file: MemoryFile, read: PartRead) -> list[Remembered]:
         """Return what would become of what was read; what is new counts as known from now on."""
         moves = [self._move(file, one, read.part, is_written=False) for one in read.candidates]
-        return [*(one.told for one in moves), *self._others(read)]
+        return [*(one.outcome for one in moves), *self._others(read)]
 
     def write(self, file: MemoryFile, run_id: str, read: PartRead) -> list[Remembered]:
         """Write what was read, within the transaction of the caller, and return what became of it.
@@ -90,7 +90,7 @@ class Settling:
             found.append(self._write_raw(file, run_id, read, one) if one.state == "raw" else one)
         keep_read(file, run_id, self._tenant, read.part.chains)
         if read.part.waiting is not None:
-            waits_no_more(file, run_id, read.part.waiting)
+            end_waiting(file, run_id, read.part.waiting)
         close_parts_read_elsewhere(file, run_id, self._tenant)
         written = [
             replace(one, proposal=self._key(one.content, one.messages, one.state)) for one in found
@@ -118,24 +118,24 @@ class Settling:
         is_written: whether what the run has stored by now stands in the file.
         """
         memory = self._new_memory(one, part)
-        standing = self._known.standing_of(memory)
+        relation = self._known.relation_of(memory)
         messages = tuple(one.messages(part, self._model))
-        teller = _as_it_is(file, standing.told_by) if is_written else standing.told_by
-        if teller is not None:
-            behind = read_messages_of(file, [teller.id]).get(teller.id, [])
+        known = _as_it_is(file, relation.covered_by) if is_written else relation.covered_by
+        if known is not None:
+            behind = read_messages_of(file, [known.id]).get(known.id, [])
             is_new = not {one.chain for one in messages} <= {one.chain for one in behind}
-            return self._told(memory, teller, messages, part, is_new)
-        if standing.corrects:
-            metadata = memory.metadata | {"corrects": list(standing.corrects)}
+            return self._counted_again(memory, known, messages, part, is_new)
+        if relation.corrects:
+            metadata = memory.metadata | {"corrects": list(relation.corrects)}
             memory = replace(memory, metadata=metadata)
-        self._known.add(memory, standing.vector)
-        told = _remembered("stored", memory, part, messages, corrects=standing.corrects)
-        return _Move(told, memory, standing.vector)
+        self._known.add(memory, relation.vector)
+        outcome = _remembered("stored", memory, part, messages, corrects=relation.corrects)
+        return _Move(outcome, memory, relation.vector)
 
-    def _told(
+    def _counted_again(
         self,
         memory: Memory,
-        teller: Memory,
+        known: Memory,
         messages: tuple[KeptMessage, ...],
         part: Part,
         is_new: bool,
@@ -144,23 +144,23 @@ class Settling:
 
         is_new: whether messages say so that it was not taken from; else nothing changes.
         """
-        why = f"memory {teller.id} says it already"
+        why = f"memory {known.id} says it already"
         columns: dict[str, Any] = {}
         if is_new:
-            ends = teller.expires_at, memory.expires_at
+            ends = known.expires_at, memory.expires_at
             end = None if None in ends else max(one for one in ends if one is not None)
-            wanted = {"importance": min(_HIGHEST, teller.importance + 1), "expires_at": end}
-            columns = {one: to for one, to in wanted.items() if getattr(teller, one) != to}
-        changed = replace(teller, **columns)
+            wanted = {"importance": min(_HIGHEST, known.importance + 1), "expires_at": end}
+            columns = {one: to for one, to in wanted.items() if getattr(known, one) != to}
+        changed = replace(known, **columns)
         if columns:
             columns["updated_at"] = timestamp(self._now)
         self._known.change(changed)
-        told = _remembered("told", changed, part, messages, why=why)
-        return _Move(replace(told, content=memory.content), changed, None, columns)
+        outcome = _remembered("told", changed, part, messages, why=why)
+        return _Move(replace(outcome, content=memory.content), changed, None, columns)
 
     def _carry_out(self, file: MemoryFile, run_id: str, move: _Move) -> Remembered:
-        told, memory = move.told, move.memory
-        key = self._key(told.content, told.messages, told.state)
+        outcome, memory = move.outcome, move.memory
+        key = self._key(outcome.content, outcome.messages, outcome.state)
         changes = ProposalChanges(file, run_id, key, timestamp(self._now))
         if move.vector is None:
             changes.update_memory(memory.id, move.columns or {})
@@ -168,15 +168,15 @@ class Settling:
             blob = to_blob(move.vector)
             names = names_in(memory.content)
             changes.insert_memory(memory, self._embedding_model, blob, names)
-        keep_messages_of(file, run_id, key, memory.id, told.messages)
-        return told
+        keep_messages_of(file, run_id, key, memory.id, outcome.messages)
+        return outcome
 
     def _write_raw(
         self, file: MemoryFile, run_id: str, read: PartRead, one: Remembered
     ) -> Remembered:
         """Keep an answer that nobody can read, where no agent takes it for a memory."""
-        evidence = tuple(Evidence(said, ()) for said in read.part.new)
-        candidate = Candidate(one.content, "context", 1, (RAW_TAG,), evidence)
+        citations = tuple(Citation(said, ()) for said in read.part.new)
+        candidate = Candidate(one.content, "context", 1, (RAW_TAG,), citations)
         memory = replace(
             self._new_memory(candidate, read.part),
             content=one.content,
@@ -196,7 +196,7 @@ class Settling:
         for one in read.turned_down:
             yield Remembered("rejected", one.content, name, why=one.why)
         if read.raw is not None:
-            candidate = Candidate("", "", 1, (), tuple(Evidence(one, ()) for one in read.part.new))
+            candidate = Candidate("", "", 1, (), tuple(Citation(one, ()) for one in read.part.new))
             messages = tuple(candidate.messages(read.part, self._model))
             yield Remembered(
                 "raw", read.raw, name, tags=(RAW_TAG,), why=read.why, messages=messages
@@ -204,7 +204,7 @@ class Settling:
 
     def _new_memory(self, one: Candidate, part: Part) -> Memory:
         options, now = part.options, timestamp(self._now)
-        said_at = latest_moment(one.evidence)
+        said_at = latest_moment(one.citations)
         observed_at = said_at or now
         content = with_day(one.content, said_at)
         days = options.days.get(one.kind)
@@ -242,7 +242,7 @@ class Settling:
         return hashlib.sha256(json_text(parts).encode()).hexdigest()[:32]
 
     def _decision(self, run_id: str, one: Remembered) -> Decision:
-        is_told = one.state == "told"
+        is_known = one.state == "told"
         places = ", ".join(str(message.place) for message in one.messages)
         said = f"said in {one.conversation}" + (f", message {places}" if places else "")
         return Decision(
@@ -250,12 +250,12 @@ class Settling:
             key=one.proposal or "",
             operation="ingest",
             tenant=self._tenant,
-            sources=(one.memory,) if is_told and one.memory else (),
-            survivor=one.memory if is_told else None,
-            derived=None if is_told else one.memory,
+            sources=(one.memory,) if is_known and one.memory else (),
+            survivor=one.memory if is_known else None,
+            derived=None if is_known else one.memory,
             state="rejected" if one.state == "rejected" else "applied",
             draft=one.content,
-            reason=f"{said}: a memory says it already" if is_told else said,
+            reason=f"{said}: a memory says it already" if is_known else said,
             why=one.why,
             numbers={"corrects": list(one.corrects)} if one.corrects else {},
             decided_at=timestamp(self._now),

@@ -22,7 +22,7 @@ from .candidates import (
     LONGEST,
     SHORTEST,
     Candidate,
-    Evidence,
+    Citation,
     TurnedDown,
     latest_moment,
     with_day,
@@ -50,14 +50,14 @@ def checked(stated: StatedMemory, part: Part) -> Candidate | TurnedDown:
 
     Raises `EmbedderError` if the packaged network is damaged.
     """
-    evidence = tuple(_found(stated.quotes, part))
-    content = with_day(_BLANKS.sub(" ", stated.content).strip(), latest_moment(evidence))
-    why = _out_of_form(stated, content) or _unsupported(content, evidence)
+    citations = tuple(_found(stated.quotes, part))
+    content = with_day(_BLANKS.sub(" ", stated.content).strip(), latest_moment(citations))
+    why = _out_of_form(stated, content) or _unsupported(content, citations)
     if why is not None:
         return TurnedDown(content, why)
     tags = tuple(dict.fromkeys(one.strip() for one in stated.tags if one.strip()))[:_MOST_TAGS]
     subject = stated.subject.strip()
-    return Candidate(content, stated.kind, stated.importance, tags, evidence, subject)
+    return Candidate(content, stated.kind, stated.importance, tags, citations, subject)
 
 
 def _out_of_form(stated: StatedMemory, content: str) -> str | None:
@@ -70,7 +70,7 @@ def _out_of_form(stated: StatedMemory, content: str) -> str | None:
     return None
 
 
-def _found(quotes: Sequence[str], part: Part) -> Iterator[Evidence]:
+def _found(quotes: Sequence[str], part: Part) -> Iterator[Citation]:
     """Yield the messages in which words stand that are quoted."""
     plain = [(one, _plain(one.message.text)) for one in part.new]
     quoted = {quote: _plain(quote).strip(" .\"'") for quote in quotes}
@@ -81,18 +81,18 @@ def _found(quotes: Sequence[str], part: Part) -> Iterator[Evidence]:
             if len(words) >= _SHORTEST_QUOTE and words in text
         )
         if own:
-            yield Evidence(one, own)
+            yield Citation(one, own)
 
 
 def _plain(text: str) -> str:
     return _BLANKS.sub(" ", text.translate(_SPELLINGS)).strip().lower()
 
 
-def _unsupported(content: str, evidence: Sequence[Evidence]) -> str | None:
+def _unsupported(content: str, citations: Sequence[Citation]) -> str | None:
     """Return what of a text is not said by the messages that are quoted; None if all is."""
-    if not evidence:
+    if not citations:
         return "it quotes nothing that was said"
-    sources = [_source(number, one) for number, one in enumerate(evidence)]
+    sources = [_source(number, one) for number, one in enumerate(citations)]
     ids = tuple(one.id for one in sources)
     claims = tuple(Claim(sentence, ids) for sentence in read(content).sentences)
     faults = find_invented(Draft(claims), sources)
@@ -106,7 +106,7 @@ def _unsupported(content: str, evidence: Sequence[Evidence]) -> str | None:
     return None
 
 
-def _source(number: int, one: Evidence) -> Source:
+def _source(number: int, one: Citation) -> Source:
     """Return a message as what a claim may cite: what was said, and who wants it so."""
     message = one.said.message
     text = _near_quotes(message.text, one.quotes)

@@ -1,4 +1,4 @@
-"""What the error of a call means: may it pass, would another style help, is all refused."""
+"""What the error of a call means: another try, another request style, or refused for good."""
 
 from __future__ import annotations
 

@@ -287,11 +287,11 @@ class ServedModel:
         if known is not None:
             return known
         try:
-            told = float(self._litellm.completion_cost(completion_response=response))
+            cost = float(self._litellm.completion_cost(completion_response=response))
         except Exception as error:  # noqa: BLE001 - litellm raises a bare Exception for "no price"
             del error
             return None
-        return told if math.isfinite(told) and told >= 0 else None
+        return cost if math.isfinite(cost) and cost >= 0 else None
 
     def _said_by(self, error: Exception) -> str:
         """Return what an error says, without keys, on one line."""

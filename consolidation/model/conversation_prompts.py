@@ -67,14 +67,14 @@ def ask_about_conversation(
     known: memories that are there already. most: how many are wanted at the most. instructions: the
     user's own.
     """
-    told = [f"At most {most} memories."]
+    parts = [f"At most {most} memories."]
     if known:
-        told.append(fenced("memories", [json_line(one) for one in known]))
-    told.append(fenced("conversation", [_line(one) for one in messages]))
+        parts.append(fenced("memories", [json_line(one) for one in known]))
+    parts.append(fenced("conversation", [_line(one) for one in messages]))
     system = f"{instructions.strip()}\n\n{CONVERSATION}" if instructions.strip() else CONVERSATION
     asked = [
         {"role": "system", "content": system},
-        {"role": "user", "content": "\n".join(told)},
+        {"role": "user", "content": "\n".join(parts)},
     ]
     prompt = _TOKENS_AROUND + sum(count_tokens(one["content"]) for one in asked)
     return asked, Estimate(prompt, _TOKENS_A_MEMORY * min(most, max(1, len(messages))))

@@ -172,7 +172,7 @@ def _completed(
     said_so = [one.text for one in sound]
     claims: list[Claim] = list(sound)
     kept: list[Reading] = [read(one.text) for one in sound]
-    tellers: dict[str, int] = {}
+    covering: dict[str, int] = {}
     open_ones = [one for one in sources if one.id in open_ids]
     said = [(one, sentence) for one in open_ones for sentence in read(one.text).sentences]
     for source, sentence in sorted(said, key=lambda one: -len(one[1])):
@@ -185,8 +185,8 @@ def _completed(
             place = len(claims)
             claims.append(Claim(with_date(source, with_full_stop(sentence)), (source.id,)))
             kept.append(reading)
-        tellers.setdefault(source.id, place)
+        covering.setdefault(source.id, place)
     cited = {one for claim in claims for one in claim.sources}
     for place, claim in enumerate(claims):
-        telling = (one for one in tellers if one not in cited and tellers[one] == place)
+        telling = (one for one in covering if one not in cited and covering[one] == place)
         yield replace(claim, sources=(*claim.sources, *telling))

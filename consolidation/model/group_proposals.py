@@ -23,7 +23,7 @@ from slowwave.consolidation.proposals import (
 )
 from slowwave.consolidation.text import cues
 from slowwave.consolidation.text.reading import read
-from slowwave.consolidation.thresholds import EXTRACT_SESSIONS, EXTRACT_SOURCES, MOST_EVIDENCE
+from slowwave.consolidation.thresholds import EXTRACT_SESSIONS, EXTRACT_SOURCES, MOST_SUPPORT
 
 from .suggestion import Group, Suggestion, Unannounced, Unusable
 
@@ -54,8 +54,8 @@ class Suggestions:
             raise Unusable(f"it names an id that was not given: {unknown[0]}")
         if len(group.ids) < _FEWEST:
             raise Unusable("it is a group of one")
-        if len(group.ids) > MOST_EVIDENCE:
-            raise Unusable(f"it has more than {MOST_EVIDENCE} ids")
+        if len(group.ids) > MOST_SUPPORT:
+            raise Unusable(f"it has more than {MOST_SUPPORT} ids")
         if not self._taken.isdisjoint(group.ids):
             raise Unusable("one of its ids is in another group already")
         return self.taken(self._makers[group.kind](group, verifier))

@@ -1,4 +1,4 @@
-"""litellm, loaded so that it tells nobody anything, follows nobody, and keeps quiet."""
+"""litellm, loaded without telemetry, without redirects and without log lines."""
 
 from __future__ import annotations
 

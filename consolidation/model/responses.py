@@ -34,9 +34,9 @@ def why_unusable(choice: Any, content: str) -> str | None:
 
 
 def _refusal(message: Any) -> str:
-    told = getattr(message, "refusal", None)
-    told = told or (getattr(message, "provider_specific_fields", None) or {}).get("refusal")
-    return str(told or "").strip()
+    refusal = getattr(message, "refusal", None)
+    refusal = refusal or (getattr(message, "provider_specific_fields", None) or {}).get("refusal")
+    return str(refusal or "").strip()
 
 
 def retry_after(error: BaseException | None) -> float | None:
@@ -54,8 +54,8 @@ def retry_after(error: BaseException | None) -> float | None:
     return max(0.0, (moment - datetime.now(UTC)).total_seconds())
 
 
-def token_count_of(told: Any, expected: int) -> int:
+def token_count_of(reported: Any, expected: int) -> int:
     """Return the tokens that a server tells, or those expected where it tells none that can be."""
-    if not isinstance(told, int) or told <= 0:
+    if not isinstance(reported, int) or reported <= 0:
         return expected
-    return min(told, _MOST_TOKENS)
+    return min(reported, _MOST_TOKENS)

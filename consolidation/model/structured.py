@@ -1,4 +1,4 @@
-"""How a server wants to be asked, and for a form of answer in its own spelling."""
+"""How a server is asked for structured output: the request style, and the schema it takes."""
 
 from __future__ import annotations
 

@@ -81,8 +81,8 @@ class ModelWriter:
     def key(self) -> str:
         """The hash of the model, of its checker if that is another, and of its instructions."""
         checker = "" if self.checker == self.model else f"\n{self.checker}"
-        told = f"{self._endpoint.model}{checker}\n{prompts.INSTRUCTIONS}"
-        return hashlib.sha256(told.encode()).hexdigest()
+        identity = f"{self._endpoint.model}{checker}\n{prompts.INSTRUCTIONS}"
+        return hashlib.sha256(identity.encode()).hexdigest()
 
     def make_ready(self) -> None:
         """Load litellm, unless all answers come from a recording.

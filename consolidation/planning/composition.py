@@ -41,7 +41,7 @@ class _Unit:
 
 
 # Finds one of some sentences that says all that another says, by its place; None if none does.
-Teller = Callable[[Reading, Sequence[Reading]], "int | None"]
+FindCovering = Callable[[Reading, Sequence[Reading]], "int | None"]
 
 
 def in_the_same_words(said: Reading, kept: Sequence[Reading]) -> int | None:
@@ -51,42 +51,44 @@ def in_the_same_words(said: Reading, kept: Sequence[Reading]) -> int | None:
 
 @dataclass(frozen=True)
 class Composition:
-    """A draft, and which sources are left out of it since others tell all that they say."""
+    """A draft, and which sources are left out of it since others say all that they say."""
 
     draft: Draft
-    # Per source of which no sentence was kept, the ids of the sources that tell its sentences.
-    told_by: Mapping[str, frozenset[str]]
+    # Per source of which no sentence was kept, the ids of the sources that cover its sentences.
+    covered_by: Mapping[str, frozenset[str]]
 
 
-def compose_synthesis(sources: Sequence[Source], teller: Teller = in_the_same_words) -> Composition:
+def compose_synthesis(
+    sources: Sequence[Source], find_covering: FindCovering = in_the_same_words
+) -> Composition:
     """Write a text that tells all that the sources tell, in order of time.
 
     A sentence is left out only if kept ones tell all of it, so that nothing of a source is lost.
     The richest are kept first.
     """
-    kept, told = _chosen(sources, [], teller)
+    kept, covered = _chosen(sources, [], find_covering)
     staying = {unit.source.id for unit in kept}
-    told_by: dict[str, set[str]] = {}
-    for unit, by in told:
+    covered_by: dict[str, set[str]] = {}
+    for unit, by in covered:
         if unit.source.id not in staying:
-            told_by.setdefault(unit.source.id, set()).add(by.source.id)
+            covered_by.setdefault(unit.source.id, set()).add(by.source.id)
     return Composition(
-        Draft(tuple(_claim(unit, told) for unit in kept)),
-        {one: frozenset(by) for one, by in told_by.items()},
+        Draft(tuple(_claim(unit, covered) for unit in kept)),
+        {one: frozenset(by) for one, by in covered_by.items()},
     )
 
 
 def compose_growth(
-    derived: Source, sources: Sequence[Source], teller: Teller = in_the_same_words
+    derived: Source, sources: Sequence[Source], find_covering: FindCovering = in_the_same_words
 ) -> Draft:
     """Write a derived memory's text again, word for word, and behind it what the sources add."""
     derived_units = _units_of_derived(derived)
-    added, told = _chosen(sources, derived_units, teller)
+    added, covered = _chosen(sources, derived_units, find_covering)
     kept = [
-        Claim(sentence, _citing(unit, told))
+        Claim(sentence, _citing(unit, covered))
         for sentence, unit in zip(read(derived.text).sentences, derived_units, strict=True)
     ]
-    return Draft((*kept, *(_claim(unit, told) for unit in added)))
+    return Draft((*kept, *(_claim(unit, covered) for unit in added)))
 
 
 def is_shorter(draft: Draft, leaving: Sequence[Source]) -> bool:
@@ -129,10 +131,13 @@ def compose_next_update(
     return Draft((*compose_update(stages).claims, Claim(before, cited)))
 
 
-def already_says(derived: Source, source: Source, teller: Teller = in_the_same_words) -> bool:
+def already_says(
+    derived: Source, source: Source, find_covering: FindCovering = in_the_same_words
+) -> bool:
     """Whether one memory tells all that another tells."""
     derived_units = _units_of_derived(derived)
-    return all(_said_by(unit, derived_units, teller) is not None for unit in _units(source))
+    units = _units(source)
+    return all(_covering(unit, derived_units, find_covering) is not None for unit in units)
 
 
 def richness(source: Source) -> int:
@@ -146,29 +151,29 @@ def sorted_by_time(sources: Sequence[Source]) -> list[Source]:
 
 
 def _chosen(
-    sources: Sequence[Source], derived_units: Sequence[_Unit], teller: Teller
+    sources: Sequence[Source], derived_units: Sequence[_Unit], find_covering: FindCovering
 ) -> tuple[list[_Unit], list[tuple[_Unit, _Unit]]]:
-    """Choose the sentences to keep besides those that stand; say who tells what is left out."""
+    """Choose the sentences to keep besides those that stand; say what covers the rest."""
     units = [unit for source in sorted_by_time(sources) for unit in _units(source)]
     places = {unit: at for at, unit in enumerate(units)}
     kept: list[_Unit] = []
-    # What tells one that tells it tells it, too: whom each sentence is left out for.
-    teller_of = {unit: unit for unit in derived_units}
+    # Each sentence that is left out, with the kept one that covers it, directly or through others.
+    covering_of = {unit: unit for unit in derived_units}
     for unit in sorted(units, key=lambda one: (-one.richness, len(one.reading.text), places[one])):
-        by = _said_by(unit, list(teller_of), teller)
+        by = _covering(unit, list(covering_of), find_covering)
         if by is None:
             kept.append(unit)
-        teller_of[unit] = unit if by is None else teller_of[by]
-    told = [(unit, by) for unit, by in teller_of.items() if unit is not by]
-    return sorted(kept, key=places.__getitem__), told
+        covering_of[unit] = unit if by is None else covering_of[by]
+    covered = [(unit, by) for unit, by in covering_of.items() if unit is not by]
+    return sorted(kept, key=places.__getitem__), covered
 
 
-def _said_by(unit: _Unit, kept: Sequence[_Unit], teller: Teller) -> _Unit | None:
-    """Find who tells a sentence; "it broke yesterday" is told on its own day alone."""
+def _covering(unit: _Unit, kept: Sequence[_Unit], find_covering: FindCovering) -> _Unit | None:
+    """Find what covers a sentence; only its own day covers "it broke yesterday"."""
     day = unit.source.observed_at[:10]
     if unit.reading.deictic:
         kept = [one for one in kept if one.source.observed_at[:10] == day]
-    at = teller(unit.reading, [one.reading for one in kept])
+    at = find_covering(unit.reading, [one.reading for one in kept])
     return None if at is None else kept[at]
 
 
@@ -198,14 +203,14 @@ def _units_of_derived(derived: Source) -> list[_Unit]:
     return units
 
 
-def _claim(unit: _Unit, told: Sequence[tuple[_Unit, _Unit]]) -> Claim:
-    return Claim(with_date(unit.source, with_full_stop(unit.reading.text)), _citing(unit, told))
+def _claim(unit: _Unit, covered: Sequence[tuple[_Unit, _Unit]]) -> Claim:
+    return Claim(with_date(unit.source, with_full_stop(unit.reading.text)), _citing(unit, covered))
 
 
-def _citing(unit: _Unit, told: Sequence[tuple[_Unit, _Unit]]) -> tuple[str, ...]:
+def _citing(unit: _Unit, covered: Sequence[tuple[_Unit, _Unit]]) -> tuple[str, ...]:
     """Return who says a sentence, and who would only have said it again."""
     return tuple(
-        sorted({unit.source.id} | {other.source.id for other, teller in told if teller is unit})
+        sorted({unit.source.id} | {other.source.id for other, by in covered if by is unit})
     )
 
 

@@ -41,8 +41,8 @@ def current_conflicts(path: Path, chosen: Sequence[str], now: str) -> list[Confl
                 edges=tuple(read_edges(file, tenant)),
                 too_long=too_long,
             )
-            told = dated_memories(view, view.is_fresh)
-            seen = find_updates(told, lambda memory: not memory.protected).conflicts
+            dated = dated_memories(view, view.is_fresh)
+            seen = find_updates(dated, lambda memory: not memory.protected).conflicts
             found += [*seen, *_named(view, read_disputes(file, tenant), seen)]
     return found
 

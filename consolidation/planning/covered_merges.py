@@ -42,8 +42,8 @@ class CoveredMerges:
         into: dict[int, list[int]] = {}
         survivor_of: dict[int, int] = {}
         for row in self._richest_first(near):
-            tellers = [one for one in near[row] if one in survivor_of]
-            survivor = self._survivor(row, tellers, survivor_of) if planner.may_leave(row) else row
+            covering = [one for one in near[row] if one in survivor_of]
+            survivor = self._survivor(row, covering, survivor_of) if planner.may_leave(row) else row
             survivor_of[row] = survivor
             if survivor != row:
                 into.setdefault(survivor, []).append(row)
@@ -87,27 +87,27 @@ class CoveredMerges:
 
         return sorted(near, key=order)
 
-    def _survivor(self, row: int, tellers: Sequence[int], survivor_of: Mapping[int, int]) -> int:
+    def _survivor(self, row: int, covering: Sequence[int], survivor_of: Mapping[int, int]) -> int:
         """Find what a memory leaves for: where one that tells it went; itself if none does."""
-        for one in tellers:
+        for one in covering:
             if self._may_cover(survivor_of[one], row) and self._covers(one, row):
                 return survivor_of[one]
         return row
 
-    def _may_cover(self, teller: int, row: int) -> bool:
+    def _may_cover(self, covering: int, row: int) -> bool:
         """Whether nothing but their words can keep one memory from telling another."""
-        one, other = self._planner.id(teller), self._planner.id(row)
+        one, other = self._planner.id(covering), self._planner.id(row)
         against = one in self._topic_groups.opponents.get(other, ())
-        return not against and self._planner.may_stand_for(teller, row)
+        return not against and self._planner.may_stand_for(covering, row)
 
-    def _covers(self, teller: int, row: int) -> bool:
+    def _covers(self, covering: int, row: int) -> bool:
         view = self._view
         return view.cache.get_or_compute(
             "covers",
-            [view.memories[one].content_hash for one in (teller, row)],
+            [view.memories[one].content_hash for one in (covering, row)],
             _COVERS,
             lambda: already_says(
-                view.source(teller), view.source(row), self._planner.find_covering
+                view.source(covering), view.source(row), self._planner.find_covering
             ),
         )
 

@@ -43,7 +43,7 @@ class RuleProposals:
     """The rules that a tenant's memories voice.
 
     What only says again what a rule says is superseded by it; what has a case, a reason or a
-    condition of its own stays, as evidence.
+    condition of its own stays, as its support.
     """
 
     def __init__(self, planner: TenantPlanner) -> None:
@@ -56,11 +56,11 @@ class RuleProposals:
         planner, view = self._planner, self._view
         for group in self.groups:
             rules = Counter(
-                view.evidence[one] for one in planner.ids(group) if one in view.evidence
+                view.supported_rule[one] for one in planner.ids(group) if one in view.supported_rule
             )
             if rules:
                 planner.ruled.update(group)
-                yield from self._more_evidence(most_common(rules)[0], group)
+                yield from self._more_support(most_common(rules)[0], group)
             else:
                 yield from self._rule(group)
 
@@ -97,19 +97,19 @@ class RuleProposals:
     def _rule(self, group: list[int]) -> Iterator[Proposal]:
         planner = self._planner
         voicing = [row for row in group if planner.is_open(row)]
-        told = sorted({*voicing, *self._merged_into(voicing, group)})
-        sessions = {self._session(row) for row in told}
+        supporting = sorted({*voicing, *self._merged_into(voicing, group)})
+        sessions = {self._session(row) for row in supporting}
         if len(voicing) < 2 or len(sessions) < thresholds.EXTRACT_SESSIONS:
             return
-        if self._count_plain(told) < thresholds.EXTRACT_SOURCES:
+        if self._count_plain(supporting) < thresholds.EXTRACT_SOURCES:
             return
-        resting = (self._resting(draft.claims[0], voicing) for draft in self._drafts(told))
+        resting = (self._resting(draft.claims[0], voicing) for draft in self._drafts(supporting))
         found = next((one for one in resting if self._is_sound(one)), None)
         if found is None:
             return
         planner.ruled.update(group)
         planner.used.update(voicing)
-        reason = f"{len(told)} memories of {len(sessions)} sessions demand the same"
+        reason = f"{len(supporting)} memories of {len(sessions)} sessions demand the same"
         yield from planner.propose("extract", found.ids, found.leaving, reason, draft=found.draft)
 
     def _count_plain(self, rows: Sequence[int]) -> int:
@@ -141,7 +141,7 @@ class RuleProposals:
         leaving = self._restating(rule.text, voicing)
         supporting = [row for row in voicing if planner.id(row) in rule.sources]
         staying = [row for row in supporting if planner.id(row) not in leaving]
-        room = max(0, thresholds.MOST_EVIDENCE - len(leaving))
+        room = max(0, thresholds.MOST_SUPPORT - len(leaving))
         ids = sorted({*leaving, *planner.ids(self._most_central(staying, room))})
         return _Found(ids, leaving, Draft((Claim(rule.text, tuple(ids)),)))
 
@@ -169,7 +169,7 @@ class RuleProposals:
             if row in planner.used or successor is not None:
                 yield row
 
-    def _more_evidence(self, rule_id: str, group: list[int]) -> Iterator[Proposal]:
+    def _more_support(self, rule_id: str, group: list[int]) -> Iterator[Proposal]:
         """Propose that a rule takes in what says no more, and rests on voices of new sessions."""
         planner, view = self._planner, self._view
         waiting = planner.in_time([row for row in group if self._is_new(row)])
@@ -178,7 +178,7 @@ class RuleProposals:
         rule = view.memory(rule_id)
         leaving = self._restating(rule.content, waiting)
         staying = [row for row in waiting if planner.id(row) not in leaving]
-        voicing = self._voicing(rule.content, self._evidence_of[rule_id], staying)
+        voicing = self._voicing(rule.content, self._support_of[rule_id], staying)
         if leaving or voicing:
             voices = [*leaving, *planner.ids(voicing)]
             planner.used.update(row for row in waiting if planner.id(row) in voices)
@@ -223,15 +223,15 @@ class RuleProposals:
             row
             for row in waiting
             if self._session(row) not in sessions and supports(rule, self._view.source(row))
-        ][: max(0, thresholds.MOST_EVIDENCE - len(known))]
+        ][: max(0, thresholds.MOST_SUPPORT - len(known))]
 
     @cached_property
-    def _evidence_of(self) -> dict[str, list[int]]:
+    def _support_of(self) -> dict[str, list[int]]:
         """The rows that each rule rests on."""
         rows: dict[str, list[int]] = {}
         for row, memory in enumerate(self._view.memories):
-            if memory.id in self._view.evidence:
-                rows.setdefault(self._view.evidence[memory.id], []).append(row)
+            if memory.id in self._view.supported_rule:
+                rows.setdefault(self._view.supported_rule[memory.id], []).append(row)
         return rows
 
     def _session(self, row: int) -> str:

@@ -31,7 +31,7 @@ class _Composed(Struct, array_like=True):
     # Each claim with the sources that it cites.
     claims: list[tuple[str, list[int]]]
     # Per source of which no sentence was kept, those that tell its sentences.
-    told_by: list[tuple[int, list[int]]]
+    covered_by: list[tuple[int, list[int]]]
 
 
 _COMPOSED = Decoder(_Composed)
@@ -109,9 +109,9 @@ class Syntheses:
         row_of = {planner.id(row): row for row in rows}
         into: dict[int, list[int]] = {}
         for row in filter(planner.may_leave, rows):
-            tellers = [row_of[one] for one in composed.told_by.get(planner.id(row), ())]
-            if len(tellers) == 1 and planner.may_stand_for(tellers[0], row):
-                into.setdefault(tellers[0], []).append(row)
+            covering = [row_of[one] for one in composed.covered_by.get(planner.id(row), ())]
+            if len(covering) == 1 and planner.may_stand_for(covering[0], row):
+                into.setdefault(covering[0], []).append(row)
         for survivor, leaving in into.items():
             yield from planner.merge(survivor, leaving)
 
@@ -151,9 +151,9 @@ class Syntheses:
         known: dict[str, list[int]] = {}
         for row in filter(planner.may_leave, fresh):
             source = self._view.source(row)
-            teller = next((one for one in derived_memories if self._covers(one, source)), None)
-            if teller is not None and not self._was_taken_out(teller.id, row):
-                known.setdefault(teller.id, []).append(row)
+            covering = next((one for one in derived_memories if self._covers(one, source)), None)
+            if covering is not None and not self._was_taken_out(covering.id, row):
+                known.setdefault(covering.id, []).append(row)
                 planner.used.add(row)
         for derived, rows in known.items():
             ids = planner.ids(rows)
@@ -223,7 +223,7 @@ class Syntheses:
                 [(one.text, [places[id_] for id_ in one.sources]) for one in made.draft.claims],
                 sorted(
                     (places[one], sorted(places[id_] for id_ in by))
-                    for one, by in made.told_by.items()
+                    for one, by in made.covered_by.items()
                 ),
             )
 
@@ -231,8 +231,8 @@ class Syntheses:
         said = [f"{one.content_hash} {one.observed_at}" for one in memories]
         found = view.cache.get_or_compute("composition", said, _COMPOSED, work_out)
         claims = (Claim(text, tuple(sorted(ids[at] for at in by))) for text, by in found.claims)
-        told_by = {ids[one]: frozenset(ids[at] for at in by) for one, by in found.told_by}
-        return Composition(Draft(tuple(claims)), told_by)
+        covered_by = {ids[one]: frozenset(ids[at] for at in by) for one, by in found.covered_by}
+        return Composition(Draft(tuple(claims)), covered_by)
 
     def _is_decided(self, rows: list[int]) -> bool:
         """Whether a synthesis of these rows was decided before: it is not composed again."""
@@ -247,7 +247,7 @@ class Syntheses:
         leaving = planner.leaving(rows)
         if not is_shorter(composed.draft, view.sources(leaving)):
             return
-        staying = set(ids) - composed.told_by.keys()
+        staying = set(ids) - composed.covered_by.keys()
         topics = shared_topics(view, rows)
         if topics and len(staying) > 1:
             planner.used.update(rows)

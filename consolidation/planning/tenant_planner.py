@@ -78,7 +78,7 @@ class TenantPlanner:
 
     def may_be_replaced(self, memory: Memory) -> bool:
         """Whether a memory, observed or derived, may be superseded."""
-        if memory.id in self.view.evidence:
+        if memory.id in self.view.supported_rule:
             return False
         return self.options.include_protected or not memory.protected
 
@@ -156,14 +156,14 @@ class TenantPlanner:
         )
         return found[0] if found else None
 
-    def likelihood(self, said: str, teller: str) -> float:
+    def likelihood(self, said: str, premise: str) -> float:
         """Return how likely it is that one text says all that another says.
 
         What was found in an earlier night is not looked for again.
         """
-        hashes = [content_hash(text) for text in (said, teller)]
+        hashes = [content_hash(text) for text in (said, premise)]
         return self.view.cache.get_or_compute(
-            "likelihood", hashes, _LIKELIHOOD, lambda: self._coverage.likelihood(said, teller)
+            "likelihood", hashes, _LIKELIHOOD, lambda: self._coverage.likelihood(said, premise)
         )
 
     def look_alikes(self, rows: Sequence[int]) -> list[tuple[int, int]]:

@@ -44,14 +44,14 @@ class TopicGroups:
     def found(self) -> Updates:
         """What replaces what, and what stands against each other, as far as texts tell."""
         planner, view = self._planner, self._planner.view
-        told = dated_memories(
+        dated = dated_memories(
             view,
             lambda row: planner.is_open(row) and row not in planner.ruled,
             lambda memory: view.features(memory).sentences,
         )
         # Of two memories that were compared in an earlier night it is known.
         earlier = view.cache.last("search", view.tenant, _SEARCH) or NOTHING
-        found = find_updates(told, planner.may_be_replaced, earlier)
+        found = find_updates(dated, planner.may_be_replaced, earlier)
         view.cache.note("search", view.tenant, found.search)
         return found
 

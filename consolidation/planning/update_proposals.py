@@ -31,8 +31,10 @@ class UpdateProposals:
 
     def _update(self, replacement: Replacement) -> Iterator[Proposal]:
         planner, view = self._planner, self._view
-        derived_ids = [one.memory.id for one in replacement.told if one.memory.id in view.updates]
-        oldest = {one.memory.id for one in replacement.stages[-1].told}
+        derived_ids = [
+            one.memory.id for one in replacement.memories if one.memory.id in view.updates
+        ]
+        oldest = {one.memory.id for one in replacement.stages[-1].memories}
         # What was said before it has no place in a text that stands in order of time.
         if len(derived_ids) > 1 or not oldest.issuperset(derived_ids):
             return
@@ -71,11 +73,11 @@ class UpdateProposals:
 
     def _widened(self, stages: Sequence[StatedValue]) -> list[list[str]]:
         """Return the ids of each value's memories, with other wordings that lie near them."""
-        taken = {one.memory.id for stage in stages for one in stage.told}
+        taken = {one.memory.id for stage in stages for one in stage.memories}
         room = thresholds.MOST_SOURCES - len(taken)
         widened = []
         for number, stage in enumerate(stages):
-            after = stages[number + 1].told[-1].moment if number + 1 < len(stages) else ("", "")
+            after = stages[number + 1].memories[-1].moment if number + 1 < len(stages) else ("", "")
             until = stages[number - 1].start if number else None
             more = [
                 memory_id
@@ -84,7 +86,7 @@ class UpdateProposals:
             ][: max(0, room)]
             taken.update(more)
             room -= len(more)
-            widened.append([*(one.memory.id for one in stage.told), *more])
+            widened.append([*(one.memory.id for one in stage.memories), *more])
         return widened
 
     def _wordings(
@@ -92,7 +94,7 @@ class UpdateProposals:
     ) -> Iterator[str]:
         """Yield open memories of the same groups that say nothing else, from `after` until then."""
         view, topic_groups = self._view, self._topic_groups
-        rows = (view.row(one.memory.id) for one in stage.told)
+        rows = (view.row(one.memory.id) for one in stage.memories)
         groups = {topic_groups.group_of[row] for row in rows if row in topic_groups.group_of}
         for number in sorted(groups):
             for row in filter(self._planner.is_open, topic_groups.groups[number]):

@@ -128,10 +128,10 @@ def _candidates(index: RecallIndex, wish: Wish, now: str) -> Iterable[tuple[Memo
     found = {hit.memory.id: (hit.memory, _age(hit)) for hit in hits}
     if wish.as_of is None and wish.filter.layer in (None, "core"):
         core = (one for one in index.memories if one.layer == "core" and one.status == "active")
-        standing = (one for one in core if not one.expired(now))
+        current = (one for one in core if not one.expired(now))
         found |= {
             one.id: (one, "")
-            for one in standing
+            for one in current
             if one.id not in found and wish.filter.lets_through(one)
         }
     return found.values()

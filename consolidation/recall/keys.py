@@ -32,7 +32,7 @@ def current_holders(memories: Sequence[Memory], edges: Iterable[Edge], now: str)
 
     def holder(place: int) -> int:
         # Depth first: what replaced a memory, and what replaced that, before what else it was
-        # made into (it may be evidence of a rule, too).
+        # made into (it may support a rule, too).
         waiting, seen = [place], {place}
         while waiting:
             memory = memories[waiting.pop()]

@@ -95,13 +95,13 @@ def _later_of(memories: Sequence[Memory], disputes: Iterable[Dispute]) -> Iterat
 def _rivals(memories: Sequence[Memory]) -> Iterator[tuple[str, str]]:
     """Yield pairs of which rules find that they give one thing two values, the earlier first."""
     dated = [one for one in memories if one.observed_at != UNDATED]
-    told = [dated_memory(one, one.generation == 0) for one in dated]
-    found = find_updates(told, lambda _: True)
+    stated = [dated_memory(one, one.generation == 0) for one in dated]
+    found = find_updates(stated, lambda _: True)
     yield from (conflict.sources for conflict in found.conflicts)
     for replacement in found.replacements:
         for at, stage in enumerate(replacement.stages[1:]):
-            newer = replacement.stages[at].told[-1]
-            yield from ((one.memory.id, newer.memory.id) for one in stage.told)
+            newer = replacement.stages[at].memories[-1]
+            yield from ((one.memory.id, newer.memory.id) for one in stage.memories)
 
 
 def _disputed(memories: Sequence[Memory], disputes: Iterable[Dispute]) -> Iterator[tuple[str, str]]:

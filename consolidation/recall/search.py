@@ -1,4 +1,4 @@
-"""A question to hits: vectors and words, fused, and what the user wishes of their order.
+"""A question to hits: vectors and words, fused, in the order that the user wishes.
 
 A *key* is a text that is searched, its *holder* the memory that it leads to, which is handed over;
 both are places in `index.memories`, which every array here has in its first dimension.

@@ -146,7 +146,7 @@ def _merge(
 def _support(
     changes: ProposalChanges, run: RunContext, written: VerifiedProposal, sources: Sequence[Memory]
 ) -> Result:
-    """Add evidence to a rule, and supersede what says no more than it; its text does not change."""
+    """Add support to a rule, and supersede what says no more than it; its text does not change."""
     proposal = written.proposal
     rule, others = _split_survivor(proposal, sources)
     changes.update_memory(rule.id, _grown(rule, others, run.now))

@@ -55,8 +55,8 @@ def inspect(
         for kept in several
         if (found := find_stale(kept.proposal, _sources(kept.proposal, memories))) is not None
     }
-    standing = [kept.proposal for kept in several if kept.proposal.id not in stale]
-    writing = [one for one in standing if not one.keeps_text]
+    valid = [kept.proposal for kept in several if kept.proposal.id not in stale]
+    writing = [one for one in valid if not one.keeps_text]
     check = _Check(file, writing, memories, embedder, progress)
     looked_at = []
     for done, kept in enumerate(several, start=1):

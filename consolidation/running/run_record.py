@@ -40,7 +40,7 @@ def recorded_run(
     options: Mapping[str, Any],
     report_so_far: Callable[[], Mapping[str, Any]],
 ) -> Iterator[None]:
-    """Begin a run in a file that is open for writing; whoever asked for it ends it.
+    """Begin a run in a file that is open for writing; the caller ends it.
 
     Where the block raises, the run is written down as failed, or as interrupted, with the report of
     what was done by then.

@@ -1,4 +1,4 @@
-"""Proposals that wait and cannot be applied any more: set aside, and nobody is asked again."""
+"""Proposals that wait for review and can no longer be applied: set aside, so nobody is asked."""
 
 from __future__ import annotations
 

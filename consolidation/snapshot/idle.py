@@ -1,4 +1,4 @@
-"""What a night leaves to the next: what it found out, and its word that nothing is left to do.
+"""What a night leaves to the next: what it found out, and whether anything is left to do.
 
 A tenant in which nothing has changed since a run found nothing to do is at rest: a later run gives
 the same report, and reads no memory but to count tokens. Triggers count what changes that a plan

@@ -140,7 +140,7 @@ class TenantView:
         return frozenset(memory.id for memory in self.derived if memory.id in made)
 
     @cached_property
-    def evidence(self) -> dict[str, str]:
+    def supported_rule(self) -> dict[str, str]:
         """Per memory that an active rule rests on, the id of that rule."""
         return self._ancestors({"extract"}, "core")
 
@@ -162,7 +162,7 @@ class TenantView:
             and memory.id not in self.kept_as_is
             and memory.layer == "working"
             and memory.id not in self.derived_from
-            and memory.id not in self.evidence
+            and memory.id not in self.supported_rule
         )
 
     def reading(self, row: int) -> Reading:

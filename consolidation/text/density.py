@@ -96,8 +96,8 @@ class Density(Struct, frozen=True, array_like=True):
             "numbers": self.numbers,
             "lines that are no sentences": self.lines,
         }
-        told = sorted((one for one in shares.items() if one[1]), key=lambda one: -one[1])
-        named = ", ".join(f"{name} {share:.0%}" for name, share in told)
+        present = sorted((one for one in shares.items() if one[1]), key=lambda one: -one[1])
+        named = ", ".join(f"{name} {share:.0%}" for name, share in present)
         return f"{self.score:g} of {DENSE:g}: {named or 'sentences'}"
 
 

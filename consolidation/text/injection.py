@@ -204,10 +204,10 @@ def obeyed(draft: Sequence[Statement], sources: Sequence[Statement]) -> Iterator
             continue
         for order in orders:
             obeys = share_covered(statement.keys, order.keys, {}) >= OBEYED_THINGS
-            told = any(
+            reported = any(
                 share_covered(statement.keys, one.context, {}) >= OBEYED_THINGS for one in plain
             )
-            if statement.keys and obeys and not told:
+            if statement.keys and obeys and not reported:
                 yield f"tells as a fact what a source only orders to say: {statement.text}"
 
 

@@ -176,12 +176,12 @@ def _things(reading: Reading, verbs: Container[int]) -> Iterator[Thing]:
     for value in reading.measures:
         for at in range(value.start, value.end):
             values_at.setdefault(at, []).append(value)
-    told: set[int] = set()
+    counted: set[int] = set()
     for token in reading.tokens:
         values = values_at.get(token.start, [])
         for value in values:
-            if value.start not in told:
-                told.add(value.start)
+            if value.start not in counted:
+                counted.add(value.start)
                 yield from (_as_thing(one, token) for one in values if one.start == value.start)
         if not values and token.lower not in _NO_THINGS:
             for part in stems_of(token.bare):

@@ -76,8 +76,8 @@ def _is_finite(clause: Sequence[Token], at: int) -> bool:
     if not head:
         # "And offers a discount", "retries it"; an instruction.
         leads = after is not None and not is_content(after.bare)
-        told = not at and token.lower in lexicon.IMPERATIVES and after is not None
-        return told or (leads and (_ends_as_verb(token) or at > 0))
+        commands = not at and token.lower in lexicon.IMPERATIVES and after is not None
+        return commands or (leads and (_ends_as_verb(token) or at > 0))
     before = next((one for one in reversed(clause[:at]) if not _between(one)), clause[0])
     named = is_content(before.bare) or before.lower in lexicon.ANNOUNCING
     placed = head[0].lower in lexicon.PLACING | {"only"}

@@ -50,8 +50,8 @@ def compare(old: Frame, new: Frame) -> ValueChange | None:
 
     The two sentences alone decide, so that the answer holds however many memories come.
     """
-    told = old.reported and new.reported
-    if not (old.state or old.cued or told) or old.adds or not (new.news or told):
+    reported = old.reported and new.reported
+    if not (old.state or old.cued or reported) or old.adds or not (new.news or reported):
         return None
     slot = slot_of(old, new)
     if slot is None or about_two_things(old, new, slot) or narrowed(old, new, slot):
@@ -118,9 +118,9 @@ def _plain(old: Frame, new: Frame, slot: Slot) -> bool:
     whole = here >= (PLAIN_MATTER if the_one else WHOLE_TOPIC)
     if bool(before - after) and bool(after - before) and not whole:
         return False
-    standing = slot.kind not in MEASURED or (_predicated(old, slot) and _predicated(new, slot))
+    is_predicated = slot.kind not in MEASURED or (_predicated(old, slot) and _predicated(new, slot))
     enough = min(here, there) >= PLAIN_MATTER or (whole and there >= CUED_MATTER)
-    return enough and standing and _alike(old, new, slot)
+    return enough and is_predicated and _alike(old, new, slot)
 
 
 def _quoted(frame: Frame) -> frozenset[Key]:

@@ -1,4 +1,4 @@
-"""A sentence as what it is about, and what it says of it: for telling old values from new ones."""
+"""A sentence as what it is about and what it says of that, to tell old values from new ones."""
 
 from __future__ import annotations
 
@@ -226,8 +226,8 @@ class Frame:
         cue = cues.CUE.search(self.reading.said)
         end = cue.start() if cue is not None else len(self.reading.said)
         tokens = (one for one in self.reading.tokens if one.start < end)
-        told = [one for one in tokens if stem(one.bare) not in cues.TELLING_NOTHING]
-        found = self._modifiers_among([one for one in told if not is_past_form(one)])
+        saying = [one for one in tokens if stem(one.bare) not in cues.TELLING_NOTHING]
+        found = self._modifiers_among([one for one in saying if not is_past_form(one)])
         return {head: words for head, words in found.items() if head[0] != "="}
 
     def _modifiers_among(self, tokens: Sequence[Token]) -> dict[str, frozenset[str]]:

@@ -43,8 +43,8 @@ _WHOSE = frozenset({"of", "for", "at"})
 def has_one_value(old: Frame, new: Frame, slot: Slot) -> bool:
     """Whether both identify one value of one thing: "the port of Orlo is 8080", "Orlo port: 8443".
 
-    The thing is known by name; or whoever says "the current version", or gives a higher version,
-    tells that the value changes. A length, a weight and a date do not.
+    Either the thing is known by name, or the text says that the value changes: by "the current
+    version", or by a higher version. A length, a weight and a date do not change.
     """
     if slot.kind in cues.DAYS - {"weekday"} or slot.kind in ("path", "place", "word", "phrase"):
         return False

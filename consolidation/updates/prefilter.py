@@ -42,8 +42,8 @@ _THERE = min(PLAIN_MATTER, CUED_MATTER) / _MOST
 
 def worth_comparing(old: SentenceFeatures, new: SentenceFeatures) -> bool:
     """Whether a later sentence may give something another value than an earlier one."""
-    told = REPORTED in old.marks and REPORTED in new.marks
-    if ADDS in old.marks or not (told or (WAS in old.marks and NEWS in new.marks)):
+    reported = REPORTED in old.marks and REPORTED in new.marks
+    if ADDS in old.marks or not (reported or (WAS in old.marks and NEWS in new.marks)):
         return False
     ended = _may_name_the_ended(old, new)
     renamed = bool(old.names - new.names and new.names - old.names)

@@ -54,7 +54,7 @@ def find_updates(
     staged = [(part, _stages(part)) for part in _parts(replaced)]
     replacements = [_replacement(part, stages) for part, stages in staged if stages is not None]
     # The first and the third value of three in a row are no conflict once the second is known.
-    places = {one: place for place, made in enumerate(replacements) for one in made.told}
+    places = {one: place for place, made in enumerate(replacements) for one in made.memories}
     conflicts = [
         _conflict(pair, why)
         for pair, why in left
@@ -89,7 +89,7 @@ def _value_pairs(everyone: Iterable[DatedMemory], searched: Search) -> list[Valu
     What was observed goes on telling which values a thing had, whatever became of it: else what
     one night sees to be torn the next one would call plain.
     """
-    told = {one.key: one for one in everyone if one.open or one.observed}
+    known = {one.key: one for one in everyone if one.open or one.observed}
     return [
         ValuePair(
             old,
@@ -98,7 +98,7 @@ def _value_pairs(everyone: Iterable[DatedMemory], searched: Search) -> list[Valu
             old.sentences[here.at].topic_terms & new.sentences[there.at].topic_terms,
         )
         for here, there, change in searched.pairs
-        if (old := told.get(here.key)) is not None and (new := told.get(there.key)) is not None
+        if (old := known.get(here.key)) is not None and (new := known.get(there.key)) is not None
     ]
 
 
@@ -174,12 +174,12 @@ class StatedValue:
     """One value, and the memories that give it, earliest first."""
 
     keys: frozenset[Key]
-    told: tuple[DatedMemory, ...]
+    memories: tuple[DatedMemory, ...]
 
     @property
     def start(self) -> tuple[str, str]:
         """When it was first said."""
-        return self.told[0].moment
+        return self.memories[0].moment
 
 
 @dataclass(frozen=True)
@@ -191,9 +191,9 @@ class Replacement:
     stages: tuple[StatedValue, ...]
 
     @property
-    def told(self) -> Iterable[DatedMemory]:
+    def memories(self) -> Iterable[DatedMemory]:
         """The memories that give any of the values."""
-        return (one for stage in self.stages for one in stage.told)
+        return (one for stage in self.stages for one in stage.memories)
 
 
 def grouped(conflicts: Sequence[Conflict]) -> list[list[Conflict]]:
@@ -217,7 +217,7 @@ class Updates:
 def _replacement(part: Sequence[ValuePair], stages: Sequence[StatedValue]) -> Replacement:
     spelled = {pair.old: pair.change.old for pair in part}
     spelled |= {pair.new: pair.change.new for pair in part}
-    values = tuple(min((spelled[one] for one in stage.told), key=len) for stage in stages)
+    values = tuple(min((spelled[one] for one in stage.memories), key=len) for stage in stages)
     return Replacement(part[0].change.kind, values, tuple(stages))
 
 
@@ -269,7 +269,7 @@ def _stages(pairs: Sequence[ValuePair]) -> list[StatedValue] | None:
             stages.append(StatedValue(keys[one], (one,)))
         else:
             stages.remove(same)
-            stages.append(StatedValue(same.keys & keys[one], (*same.told, one)))
+            stages.append(StatedValue(same.keys & keys[one], (*same.memories, one)))
     stages.sort(key=lambda stage: stage.start, reverse=True)
-    ordered = all(before.told[-1].moment < after.start for after, before in pairwise(stages))
+    ordered = all(before.memories[-1].moment < after.start for after, before in pairwise(stages))
     return stages if ordered and len(stages) > 1 and all(keys.values()) else None

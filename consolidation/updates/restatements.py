@@ -1,4 +1,4 @@
-"""Who else tells a value: whether the earlier one of a pair was told again after the later one."""
+"""Whether the earlier value of a pair was said again after the later one."""
 
 from __future__ import annotations
 

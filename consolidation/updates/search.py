@@ -41,13 +41,13 @@ class SentencePair(NamedTuple):
 class _Placed(NamedTuple):
     """A sentence in the order of time."""
 
-    told: DatedMemory
+    memory: DatedMemory
     at: int
     sentence: SentenceFeatures
 
     @property
     def spot(self) -> Spot:
-        return Spot(self.told.key, self.at)
+        return Spot(self.memory.key, self.at)
 
 
 class Search(Struct, frozen=True, array_like=True):
@@ -69,9 +69,9 @@ def search(everyone: Iterable[DatedMemory], earlier: Search = NOTHING) -> Search
     The answer is that of a search from nothing.
     """
     placed = [
-        _Placed(told, at, sentence)
-        for told in sorted(everyone, key=lambda one: one.moment)
-        for at, sentence in enumerate(told.sentences)
+        _Placed(memory, at, sentence)
+        for memory in sorted(everyone, key=lambda one: one.moment)
+        for at, sentence in enumerate(memory.sentences)
     ]
     leads = [one.sentence.leads for one in placed]
     common = _common(placed, leads)
@@ -80,7 +80,7 @@ def search(everyone: Iterable[DatedMemory], earlier: Search = NOTHING) -> Search
     fresh = [
         place
         for place, one in enumerate(placed)
-        if one.told.key not in earlier.searched or not revived.isdisjoint(leads[place])
+        if one.memory.key not in earlier.searched or not revived.isdisjoint(leads[place])
     ]
     places = {one.spot: place for place, one in enumerate(placed)}
     pairs = {
@@ -92,7 +92,7 @@ def search(everyone: Iterable[DatedMemory], earlier: Search = NOTHING) -> Search
     }
     pairs.update(_compared(placed, leads, fresh, common))
     return Search(
-        frozenset(one.told.key for one in placed),
+        frozenset(one.memory.key for one in placed),
         common,
         tuple(pairs[place] for place in sorted(pairs)),
     )
@@ -103,7 +103,7 @@ def _common(placed: Sequence[_Placed], leads: Sequence[frozenset[str]]) -> froze
 
     Of what was observed alone: what a run derives must not change what the next one finds.
     """
-    observed = (words for one, words in zip(placed, leads, strict=True) if one.told.observed)
+    observed = (words for one, words in zip(placed, leads, strict=True) if one.memory.observed)
     counts = Counter(chain.from_iterable(observed))
     return frozenset(word for word, count in counts.items() if count > COMMON_WORD)
 
@@ -122,7 +122,7 @@ def _compared(
     ]
     for earlier, later in _side_by_side(worth, len(placed)):
         old, new = placed[earlier], placed[later]
-        change = compare(old.told.frames[old.at], new.told.frames[new.at])
+        change = compare(old.memory.frames[old.at], new.memory.frames[new.at])
         if change is not None:
             yield (later, earlier), SentencePair(old.spot, new.spot, change)
 
@@ -154,12 +154,12 @@ def _neighbours(
         done.add(place)
         words = leads[place] & wanted
         near = set().union(*(observed.get(word, ()) for word in words))
-        if placed[place].told.observed:
+        if placed[place].memory.observed:
             near.update(*(derived.get(word, ()) for word in words))
         for other in sorted(near - done):
             earlier, later = min(place, other), max(place, other)
-            of_two = placed[place].told is not placed[other].told
-            if of_two and placed[later].told.observed:
+            of_two = placed[place].memory is not placed[other].memory
+            if of_two and placed[later].memory.observed:
                 yield earlier, later
 
 
@@ -170,5 +170,5 @@ def _postings(
     postings: tuple[dict[str, list[int]], dict[str, list[int]]] = ({}, {})
     for place, one in enumerate(placed):
         for word in leads[place] & wanted:
-            postings[not one.told.observed].setdefault(word, []).append(place)
+            postings[not one.memory.observed].setdefault(word, []).append(place)
     return postings

@@ -321,12 +321,12 @@ def _phrase_slot(old: Frame, new: Frame) -> Slot | None:
     said, says = left[start : len(left) - behind], right[start : len(right) - behind]
     before = old.reading.tokens[:start]
     led = bool(before) and before[-1].lower in BEFORE_A_THING
-    told = {old.term_of(token) for token in before} & old.topic_terms
+    topics = {old.term_of(token) for token in before} & old.topic_terms
     ones = [
         0 < len(words) <= MOST_PHRASE_WORDS and all(map(_is_one_word, words))
         for words in (said, says)
     ]
-    if new.cued or not led or len(told) < SHARED_MATTER or not told & SINGLE or not all(ones):
+    if new.cued or not led or len(topics) < SHARED_MATTER or not topics & SINGLE or not all(ones):
         return None
     old_words, new_words = (
         frozenset(frame.term_of(token) for token in frame.reading.tokens if token.lower in words)

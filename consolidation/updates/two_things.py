@@ -1,4 +1,4 @@
-"""What tells that two sentences are about two things, or the later one about a part alone."""
+"""Signs that two sentences are about two things, or the later one about a part only."""
 
 from __future__ import annotations
 

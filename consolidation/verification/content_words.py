@@ -2,7 +2,7 @@
 
 A word that none of them has is a fault, with one exception: where it takes the place of a word that
 the claim has not ("reached" for "grew"), and the network of `entailment.py` finds the statement
-told all the same. What is only added never passes: "any important customer" for "any customer".
+entailed all the same. What is only added never passes: "any important customer" for "any customer".
 """
 
 from __future__ import annotations
@@ -112,20 +112,20 @@ def _is_elsewhere(new: Sequence[Thing], everything: frozenset[str]) -> bool:
 
 
 def _is_entailed(stated: ClaimStatement, replacing: bool) -> bool:
-    """Whether the network finds a statement told by one of its sources, or by all together."""
+    """Whether the network finds a statement entailed by one of its sources, or by all together."""
     if not is_english(stated.statement.reading):
         return False
     least = TOLD_IN_OTHER_WORDS if replacing else TOLD_IN_MORE_WORDS
     return likelihood_of_support(stated.statement.text, stated.texts) >= least
 
 
-def likelihood_of_support(said: str, tellers: Sequence[str]) -> float:
+def likelihood_of_support(said: str, premises: Sequence[str]) -> float:
     """Return how likely the network finds it that some texts, one or all together, say it.
 
     Raises `EmbedderError` if the packaged model is damaged.
     """
-    together = [*tellers, " ".join(tellers)]
-    return max(_network().likelihoods((said, teller) for teller in together))
+    together = [*premises, " ".join(premises)]
+    return max(_network().likelihoods((said, premise) for premise in together))
 
 
 @cache

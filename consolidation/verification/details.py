@@ -1,4 +1,4 @@
-"""Values and names of a text that stand in none of some others.
+"""Values and names of a text that are missing from some other texts.
 
 In this spelling or another; a name is no word that only opens a sentence.
 """

@@ -96,8 +96,8 @@ def _places(readings: Sequence[Reading]) -> dict[str, set[_Place]]:
 def _fits_better_exchanged(
     one: str, other: str, here: Mapping[str, set[_Place]], there: Mapping[str, set[_Place]]
 ) -> bool:
-    def fit(standing: str, cited: str) -> int:
-        return sum(near not in (one, other) for _, near in here[standing] & there[cited])
+    def fit(word: str, cited: str) -> int:
+        return sum(near not in (one, other) for _, near in here[word] & there[cited])
 
     if not (fit(one, other) and fit(other, one)):
         return False

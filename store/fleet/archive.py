@@ -199,7 +199,7 @@ class ReceiptWriter:
             if len(self._waiting) >= PORTION:
                 self._write(self._waiting)
 
-    def end(self, now: datetime, complete: bool, **told: Any) -> None:
+    def end(self, now: datetime, complete: bool, **fields: Any) -> None:
         """Write what is left, and that this was all. Raises `StoreError`."""
         for some in (self._unchanged, self._waiting):
             if some:
@@ -210,7 +210,7 @@ class ReceiptWriter:
             "ended": timestamp(now),
             "shard": f"{self._shard.number}/{self._shard.of}",
         }
-        self._objects.write(f"{self.name}/{_END}", json_text(said | told).encode())
+        self._objects.write(f"{self.name}/{_END}", json_text(said | fields).encode())
 
     def _write(self, receipts: list[Receipt]) -> None:
         import pyarrow as pa

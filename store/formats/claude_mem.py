@@ -48,8 +48,8 @@ class ClaudeMem(SqliteFormat):
             "FROM observations ORDER BY id"
         ):
             number, session, project, milliseconds, title, facts, narrative = row
-            told = _texts(facts) or [one for one in (narrative or title,) if one]
-            for at, text in enumerate(told):
+            texts = _texts(facts) or [one for one in (narrative or title,) if one]
+            for at, text in enumerate(texts):
                 moment = timestamp(datetime.fromtimestamp(milliseconds / 1000, UTC))
                 yield Record(f"{number}-{at}", project or "default", text, moment, session)
 

@@ -78,8 +78,8 @@ def _faults_of_adding(
         successor = Successor("n", None, stands_for={"m": None})
         change = Change({record.key: "m"}, [put], taking_over=[successor])
         written = _written(format, copy, change)
-        told = {one.key: one.text for one in _read(format, copy)}
-        if told.get(written.keys["n"]) != _TEXT or record.text in _texts_gained(records, told):
+        texts = {one.key: one.text for one in _read(format, copy)}
+        if texts.get(written.keys["n"]) != _TEXT or record.text in _texts_gained(records, texts):
             yield "a text that was put in an entry's place is not read, or the entry still is"
         back = _new(record, written.images["m"])
         _written(format, copy, Change({written.keys["n"]: "n"}, [back]))
@@ -115,9 +115,9 @@ def _faults_of_refusing(format: Format, path: Path, records: list[Record]) -> It
             yield "it takes a text though it says that it takes none"
 
 
-def _texts_gained(records: list[Record], told: dict[str, str]) -> list[str]:
+def _texts_gained(records: list[Record], after: dict[str, str]) -> list[str]:
     """Return the texts that are there as often as before; one of them should be fewer."""
-    texts = list(told.values())
+    texts = list(after.values())
     before = [one.text for one in records]
     return [text for text in set(texts) if texts.count(text) >= before.count(text) > 0]
 

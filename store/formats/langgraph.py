@@ -74,8 +74,8 @@ class LangGraph(SqliteFormat):
                 f"ORDER BY store.created_at {order} LIMIT ?",
                 [LONGEST_SAMPLE, 2 * SAMPLES_AT_EITHER_END],
             ).fetchall()
-            told = [(indexed(json.loads(value), field), vector) for value, field, vector in rows]
-            found |= {text: vector for text, vector in told if text is not None}
+            fields = [(indexed(json.loads(value), field), vector) for value, field, vector in rows]
+            found |= {text: vector for text, vector in fields if text is not None}
         return list(found.items())
 
     def texts_to_embed(self, db: sqlite3.Connection, new: New) -> list[str]:

@@ -47,23 +47,23 @@ def keep_images(file: MemoryFile, images: Mapping[str, Image]) -> None:
     Not of memories that an undo deleted, since they do not come back; and the first image counts:
     a killed run may have taken a part of the entry away.
     """
-    standing = read_standing(file)
+    own_marks = read_own_marks(file)
     kept = {
-        memory: image | ({"own": standing[memory]} if memory in standing else {})
+        memory: image | ({"own": own_marks[memory]} if memory in own_marks else {})
         for memory, image in images.items()
     }
     _write(file, kept, "WHERE json_type(image, '$.standing') IS NOT NULL")
 
 
-def keep_standing(file: MemoryFile, own: Mapping[str, Image | None]) -> None:
+def keep_own_marks(file: MemoryFile, own: Mapping[str, Image | None]) -> None:
     """Keep how entries stood before they took marks over, within the caller's transaction."""
     rows = {memory: {"standing": one} for memory, one in own.items() if one is not None}
     _write(file, rows, "")
 
 
-def drop_standing(file: MemoryFile, own: Mapping[str, Image | None]) -> None:
+def drop_own_marks(file: MemoryFile, own: Mapping[str, Image | None]) -> None:
     """Forget it of those that gave everything back, within the caller's transaction."""
-    drop_images(file, read_standing(file).keys() & {one for one, had in own.items() if not had})
+    drop_images(file, read_own_marks(file).keys() & {one for one, had in own.items() if not had})
 
 
 def _write(file: MemoryFile, images: Mapping[str, Image], where: str) -> None:
@@ -87,7 +87,7 @@ def read_images(file: MemoryFile) -> dict[str, Image]:
     return {memory: json.loads(image) for memory, image in rows.fetchall()}
 
 
-def read_standing(file: MemoryFile) -> dict[str, Image]:
+def read_own_marks(file: MemoryFile) -> dict[str, Image]:
     """Return how memories stood that took marks over, before they did."""
     rows = file.db.conn.execute(
         "SELECT memory_id, image -> '$.standing' FROM images "

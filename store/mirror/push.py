@@ -14,9 +14,9 @@ from slowwave.store.undo.undo import take_back_proposal
 
 from .links import (
     drop_images,
-    drop_standing,
+    drop_own_marks,
     keep_images,
-    keep_standing,
+    keep_own_marks,
     link,
     read_images,
     read_links,
@@ -32,11 +32,11 @@ def due(file: MemoryFile, records: Sequence[Record]) -> Change:
     there = {one.key: one for one in records}
     active = {one.id: one for one in read_memories(file, status="active")}
     # Of two memories that are one entry, such as a rule and the one that voices it, one is enough.
-    standing = {key for memory, key in links.items() if memory in active}
+    linked = {key for memory, key in links.items() if memory in active}
     retire = {
         key: memory
         for memory, key in links.items()
-        if memory not in active and key in there and key not in standing
+        if memory not in active and key in there and key not in linked
     }
     changed = {
         memory: key
@@ -126,15 +126,15 @@ def keep_what_leaves(file: MemoryFile, change: Change, written: Written) -> None
     staying = {one.memory for one in change.put}
     leaving = {one: image for one, image in written.images.items() if one not in staying}
     keep_images(file, leaving)
-    keep_standing(file, written.own)
+    keep_own_marks(file, written.own)
 
 
 def keep_what_was_written(file: MemoryFile, change: Change, written: Written) -> None:
     """Say which entries memories are now, once the other file is written."""
     unlink(file, change.retire.values())
     drop_images(file, written.keys)
-    drop_standing(file, written.own)
-    keep_standing(file, written.own)
+    drop_own_marks(file, written.own)
+    keep_own_marks(file, written.own)
     rename(file, written.renamed)
     link(file, written.keys)
 

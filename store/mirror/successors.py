@@ -8,7 +8,7 @@ from collections.abc import Collection, Mapping
 from slowwave.store.file import MemoryFile
 from slowwave.store.formats.base import Image, Successor
 
-from .links import read_images, read_standing
+from .links import read_images, read_own_marks
 
 
 def successors(
@@ -22,7 +22,7 @@ def successors(
 
     leaving, coming, changed: the memories whose entries leave, come, and get another text.
     """
-    standing = read_standing(file)
+    own_marks = read_own_marks(file)
     kept: dict[str, Image | None] = dict(read_images(file))
     gone = kept.keys() - links.keys() - set(coming)
     stands_for: dict[str, dict[str, Image | None]] = defaultdict(dict)
@@ -30,12 +30,12 @@ def successors(
         file, gone | set(leaving), links.keys() | set(coming)
     ).items():
         stands_for[successor][one] = None if one in leaving else kept[one]
-    concerned = stands_for.keys() | standing.keys() | set(changed)
+    concerned = stands_for.keys() | own_marks.keys() | set(changed)
     return [
         Successor(
             one,
             links.get(one),
-            standing[one] if one in standing else (kept.get(one) or {}).get("own"),
+            own_marks[one] if one in own_marks else (kept.get(one) or {}).get("own"),
             stands_for[one],
         )
         for one in sorted(concerned & (links.keys() | set(coming)) - set(leaving))

@@ -44,12 +44,12 @@ class UserMemories(WholeRows):
 
     tenants_are = "A tenant is a user, by the user_id."
     id, id_type = "memory_id", "text"
-    told = "coalesce(updated_at, created_at)"
+    said_at = "coalesce(updated_at, created_at)"
 
     def record_of(self, key: str, row: Row) -> Record:
         """Date it by its last change, since that is when its text was told."""
-        told = _moment_of(row["updated_at"] or row["created_at"])
-        return Record(key, self._tenant, row["memory"], told)
+        said_at = _moment_of(row["updated_at"] or row["created_at"])
+        return Record(key, self._tenant, row["memory"], said_at)
 
     def text_of(self, row: Row) -> str:
         """Return the string that the JSON is."""

@@ -47,7 +47,7 @@ class Namespace(OpenTenant):
             'AND expires_at IS NULL ORDER BY key COLLATE "C"',
             [self._tenant],
         )
-        told = [(name, text_of(value), created) for name, value, created in rows]
+        texts = [(name, text_of(value), created) for name, value, created in rows]
         return [
             Record(
                 key_of(self._tenant, name, text),
@@ -55,7 +55,7 @@ class Namespace(OpenTenant):
                 text,
                 None if created is None else moment_of(created.isoformat()),
             )
-            for name, text, created in told
+            for name, text, created in texts
             if text is not None
         ]
 
@@ -76,8 +76,8 @@ class Namespace(OpenTenant):
                 f"ORDER BY s.created_at {order}, key LIMIT %s",
                 [self._tenant, LONGEST_SAMPLE, 2 * SAMPLES_AT_EITHER_END],
             ).fetchall()
-            told = [(indexed(json.loads(value), field), vector) for value, field, vector in rows]
-            found |= {text: as_bytes(vector) for text, vector in told if text is not None}
+            fields = [(indexed(json.loads(value), field), vector) for value, field, vector in rows]
+            found |= {text: as_bytes(vector) for text, vector in fields if text is not None}
         return list(found.items())
 
     def texts_to_embed(self, new: New) -> list[str]:

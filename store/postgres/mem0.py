@@ -68,14 +68,14 @@ class Collection(WholeRows):
 
     tenants_are = "A tenant is one of user_id=NAME, agent_id=NAME and run_id=NAME."
     id, id_type = "id", "uuid"
-    told = "coalesce(payload ->> 'updated_at', payload ->> 'created_at')"
+    said_at = "coalesce(payload ->> 'updated_at', payload ->> 'created_at')"
     unread = ("vector",)
 
     def record_of(self, key: str, row: Row) -> Record:
         """Date it by its last change, since that is when its text was told."""
         payload = row["payload"]
-        told = moment_of(payload.get("updated_at") or payload.get("created_at"))
-        return Record(key, _scope_of(payload), payload["data"], told)
+        said_at = moment_of(payload.get("updated_at") or payload.get("created_at"))
+        return Record(key, _scope_of(payload), payload["data"], said_at)
 
     def text_of(self, row: Row) -> str:
         """Return what the payload says."""
@@ -135,7 +135,8 @@ class Collection(WholeRows):
             rows = self._conn.execute(
                 f"SELECT payload ->> 'data', vector::text FROM {self._table.name} "
                 f"WHERE {_IS_A_MEMORY} AND {_TENANT} = %s AND vector IS NOT NULL "
-                f"AND length(payload ->> 'data') <= %s ORDER BY {self.told} {order}, id LIMIT %s",
+                f"AND length(payload ->> 'data') <= %s "
+                f"ORDER BY {self.said_at} {order}, id LIMIT %s",
                 [self._tenant, LONGEST_SAMPLE, SAMPLES_AT_EITHER_END],
             ).fetchall()
             found |= {text: as_bytes(vector) for text, vector in rows}

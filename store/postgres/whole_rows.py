@@ -29,7 +29,7 @@ class WholeRows(OpenTenant):
     id: ClassVar[str]
     id_type: ClassVar[str]
     # SQL: by when what a row says was told the rows are put in order.
-    told: ClassVar[str]
+    said_at: ClassVar[str]
     # What of a row is not needed to read it.
     unread: ClassVar[tuple[str, ...]] = ()
 
@@ -62,7 +62,7 @@ class WholeRows(OpenTenant):
         """Add a row like those in whose place it comes."""
         replaced = self._rows(
             f"WHERE {self.id} = ANY(%s::{self.id_type}[]) "
-            f"ORDER BY {self.told} NULLS FIRST, {self.id}",
+            f"ORDER BY {self.said_at} NULLS FIRST, {self.id}",
             [[place_of(key)[1] for key in new.replaces]],
             without=self.unread,
         )

@@ -84,10 +84,10 @@ def find_undoable_since(file: MemoryFile, which: str) -> Undoable:
         raise NotFound(f"There is no run '{which}' in {file.path}.", _hint(which))
     runs = read_runs(file)
     later = runs[[one.id for one in runs].index(first.id) :]
-    standing = [one for one in later if one.outcome != "undone" and not _is_purge(one)]
-    if not standing:
+    in_effect = [one for one in later if one.outcome != "undone" and not _is_purge(one)]
+    if not in_effect:
         raise StoreError(f"What runs did since {first.id} is taken back already.")
-    return _of_runs(file, standing)
+    return _of_runs(file, in_effect)
 
 
 def _of_runs(file: MemoryFile, runs: list[Run]) -> Undoable:
