@@ -18,7 +18,7 @@ from test_plan import FACTS, PORT, TWINS
 from slowwave.cli.results.blocks import ProposalBlock, joined
 from slowwave.cli.results.leftovers import conflicts_as_json, conflicts_as_text
 from slowwave.cli.results.night_report import as_json, as_text
-from slowwave.cli.terminal.memory_texts import MemoryTexts
+from slowwave.cli.terminal.memory_texts import MemoryTexts, ShownMemory, in_time
 from slowwave.consolidation.model.calls import Endpoint
 from slowwave.consolidation.model.writer import ModelWriter
 from slowwave.consolidation.planning import plan as planner
@@ -467,3 +467,18 @@ def test_on_a_terminal_the_words_that_differ_are_marked_and_in_a_pipe_the_text_i
     marked = {(shown.plain[one.start : one.end], one.style) for one in shown.spans if one.style}
     assert ("noon", "underline") in marked
     assert ("12:00", "bold") in marked or ("12", "bold") in marked
+
+
+class _LookedUp(dict[str, ShownMemory]):
+    """Memories that are to be looked up, and not gone through."""
+
+    def items(self) -> Any:
+        raise AssertionError("all memories are gone through to put three in order")
+
+    __iter__ = keys = values = items
+
+
+def test_memories_are_put_in_order_without_going_through_all_others() -> None:
+    several = {"b": "2026-02-02", "a": "2026-02-02", "c": "2026-01-01"}
+    known = _LookedUp({one: ShownMemory(one, day) for one, day in several.items()})
+    assert in_time(["a", "b", "c", "gone"], known) == ["gone", "c", "a", "b"]

@@ -103,8 +103,12 @@ def author_of(claim: Signed) -> str:
 
 def in_time(ids: Iterable[str], memories: dict[str, ShownMemory]) -> list[str]:
     """Return ids in the order in which the memories were observed."""
-    known = {one: memory.observed_at for one, memory in memories.items()}
-    return sorted(set(ids), key=lambda one: (known.get(one, ""), one))
+
+    def moment(memory_id: str) -> str:
+        memory = memories.get(memory_id)
+        return "" if memory is None else memory.observed_at
+
+    return sorted(set(ids), key=lambda one: (moment(one), one))
 
 
 def counted(count: int, one: str, more: str) -> str:
