@@ -213,7 +213,7 @@ def test_a_kill_while_a_text_grows_is_not_taken_for_a_deletion(
     name: str, tmp_path: Path, cli: Cli, rounds: Callable[[int, int], int]
 ) -> None:
     # One of each kind of file; the pull that finds it out is the same for all.
-    if not rounds(0, 1) and name not in ("markdown", "claude-code", "langgraph, vectors"):
+    if not rounds(0, 1) and name != "langgraph, vectors":
         pytest.skip("in make test-long")
     path, first = grown(cli, name, tmp_path)
     kept = tmp_path / "kept"

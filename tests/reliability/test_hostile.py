@@ -200,7 +200,7 @@ def test_a_model_that_nobody_knows_is_named_without_codes(
     # Halves of surrogate pairs, which an agent can write with SQL of its own, come by the way.
     odd = json.dumps([HALF])
     execute(hostile, "UPDATE memories SET tags = ?, metadata = json_object('a', json(?))", odd, odd)
-    for code in CODES[:: rounds(8, 1)]:
+    for code in CODES[:: rounds(20, 1)]:
         named = ("maintain", hostile, "--consolidate", "--model", code)
         assert cli(*named).code == 1
         assert json.loads(cli(*named, "--json").err)["code"] == 1
