@@ -18,14 +18,18 @@ _OF_MAINTAIN = " OR ".join(
 _IS_INGEST = "(json_extract(options, '$.ingest') IS NOT NULL)"
 
 
-def last_run(file: MemoryFile) -> str | None:
+def last_run(file: MemoryFile, tenants: Sequence[str]) -> str | None:
     """Return when the last run of 'maintain' that changed something began; None without one.
 
-    One that failed, or was broken off, is not counted: the next is to do its work.
+    One that failed, or was broken off, is not counted: the next is to do its work. Nor is one that
+    was for some of the tenants only: the others were left out.
     """
     found = file.value(
         "SELECT max(started_at) FROM runs WHERE outcome IN ('done', 'partial', 'undone') "
-        f"AND ({_OF_MAINTAIN})"
+        f"AND ({_OF_MAINTAIN}) AND (coalesce(json_array_length(options, '$.tenant'), 0) = 0 "
+        "OR NOT EXISTS (SELECT 1 FROM json_each(?) WHERE value NOT IN "
+        "(SELECT value FROM json_each(options, '$.tenant'))))",
+        [json_text(tenants)],
     )
     return None if found is None else str(found)
 

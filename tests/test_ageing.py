@@ -527,6 +527,19 @@ def test_a_night_that_an_agent_ran_counts_as_the_last_run(
     assert gate["name"] == "min_interval"
 
 
+def test_a_night_of_one_tenant_does_not_keep_that_of_all_from_beginning(
+    memory_file: Path, cli: Cli, embedder: SentenceEmbedder
+) -> None:
+    twice = ["The office cat is called Pip.", "The office cat is called Pip."]
+    fill(memory_file, [{"content": one, "tenant": of} for of in ("a", "b") for one in twice])
+    with AgentMemory(memory_file, "a", embedder=embedder) as memory:
+        memory.consolidate()
+    gated = (memory_file, "--consolidate", "--min-interval", "12h")
+    assert said_by_gate(cli, *gated, "--tenant", "a") is not None
+    assert said_by_gate(cli, *gated) is None
+    assert said_by_gate(cli, *gated, "--tenant", "a") is not None
+
+
 def test_too_soon_after_the_last_run_nothing_is_done_and_the_numbers_are_said(
     memory_file: Path, cli: Cli
 ) -> None:

@@ -55,14 +55,13 @@ class Gates:
         from slowwave.store.memories import consolidated_tenants
 
         with open_reading(file) as opened:
+            meant = consolidated_tenants(opened, tenants)
             if self.min_interval is not None:
-                closed = self._too_soon(self.min_interval, last_run(opened), now)
+                closed = self._too_soon(self.min_interval, last_run(opened, meant), now)
                 if closed is not None:
                     return closed
             if self.min_new is not None:
-                return self._too_few(
-                    self.min_new, count_new(opened, consolidated_tenants(opened, tenants))
-                )
+                return self._too_few(self.min_new, count_new(opened, meant))
         return None
 
     @staticmethod

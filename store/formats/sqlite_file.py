@@ -10,6 +10,7 @@ import sqlite3
 from abc import abstractmethod
 from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
@@ -134,7 +135,12 @@ class _OpenSqlite(OpenDatabase):
         self._db = db
         self._path = path
         self._place = _place(path)
-        self.records = list(format.read(db))
+
+    # Not all who open a database want its memories.
+    @cached_property
+    def records(self) -> list[Record]:  # type: ignore[override]  # read once, and then an attribute
+        """The memories, as they are when the first is asked for."""
+        return list(self._format.read(self._db))
 
     def prepare(self, change: Change) -> Written:
         """Do it within the transaction."""
