@@ -120,7 +120,7 @@ def _refuse_wrong_usage(
 
 
 def _show(place: Place, choice: Choice, action: Action, output: Output) -> None:
-    from slowwave.consolidation.running.queue import read_queue
+    from slowwave.consolidation.running.review_queue import read_queue
     from slowwave.store.file import open_reading
 
     with place.reading() as memory_file:

@@ -18,7 +18,7 @@ from .blocks import ProposalBlock
 if TYPE_CHECKING:
     from slowwave.consolidation.proposals import Proposal, Result
     from slowwave.consolidation.running.decide import Decided
-    from slowwave.consolidation.running.queue import WaitingProposal
+    from slowwave.consolidation.running.review_queue import WaitingProposal
     from slowwave.consolidation.running.set_aside import SetAside
 
 

@@ -24,7 +24,7 @@ from .deciding import Choice, carry_out_chosen, decline
 if TYPE_CHECKING:
     from slowwave.cli.files.foreign import Place
     from slowwave.consolidation.running.decide import Decided
-    from slowwave.consolidation.running.queue import WaitingProposal
+    from slowwave.consolidation.running.review_queue import WaitingProposal
     from slowwave.consolidation.vectors.embedder import Embedder
 
 _HELP = """y - apply it
@@ -146,7 +146,7 @@ def _these(ids: Sequence[str]) -> Choice:
 
 def _waiting(place: Place) -> list[WaitingProposal]:
     """Return what waits and can still be applied."""
-    from slowwave.consolidation.running.queue import read_queue
+    from slowwave.consolidation.running.review_queue import read_queue
     from slowwave.store.file import open_reading
 
     with place.reading() as memory_file, open_reading(memory_file) as opened:

@@ -17,7 +17,7 @@ from slowwave.cli.terminal.output import clean, shortened
 from .values import compare_values, find_guarded
 
 if TYPE_CHECKING:
-    from slowwave.consolidation.running.queue import WaitingProposal
+    from slowwave.consolidation.running.review_queue import WaitingProposal
     from slowwave.store.records import Memory
 
 GOES, NEW, GUARDED, HEADING = "underline", "bold", "reverse", "bold"
