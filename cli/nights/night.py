@@ -30,7 +30,7 @@ from .watch import Watch
 
 if TYPE_CHECKING:
     from slowwave.cli.files.foreign import Place
-    from slowwave.consolidation.evaluation.guarded_night import RecallGuard, Verdict
+    from slowwave.consolidation.evaluation.guarded_night import GuardedNight, RecallGuard
     from slowwave.consolidation.model.recording import Recordings
     from slowwave.consolidation.options import CycleOptions
     from slowwave.consolidation.progress import Progress
@@ -135,12 +135,12 @@ class Night:
             signals.open()
             with shown_progress(self.output.quiet) as progress:
                 options = self._options_for(place)
-                verdict = self._verdict(memory_file, options, writer, progress)
-                if verdict is not None:
-                    options = verdict.options
+                guarded = self._guarded(memory_file, options, writer, progress)
+                if guarded is not None:
+                    options = guarded.options
                 outcome = self._maintained(memory_file, options, writer, progress)
-                if verdict is not None:
-                    outcome = replace(outcome, usage=outcome.usage + verdict.usage)
+                if guarded is not None:
+                    outcome = replace(outcome, usage=outcome.usage + guarded.usage)
             signals.close()
             unwritten: StoreError | None = None
             unreported: StoreError | None = None
@@ -168,7 +168,7 @@ class Night:
                 if self.output.json:
                     found = as_json(outcome, str(place.named), self.dry_run, writer)
                     found["ways"] = ways_as_json(outcome, MemoryTexts(memory_file))
-                    found |= budget_as_json(full, place.budget()) | guard_as_json(verdict)
+                    found |= budget_as_json(full, place.budget()) | guard_as_json(guarded)
                     found |= pages.as_json()
                 elif not self.output.quiet:
                     memory_texts = MemoryTexts(memory_file)
@@ -176,7 +176,7 @@ class Night:
                     self.output.show(
                         *as_text(*shown),
                         *budget_as_text(full, place.budget()),
-                        *guard_as_text(verdict),
+                        *guard_as_text(guarded),
                     )
         code = signals.code or _code(outcome, self.dry_run and self.tells_work)
         if unreported is not None:
@@ -221,9 +221,9 @@ class Night:
         self.output.note(clean(f"{place.named} gets merges only, and no new texts. {why}"))
         return self.options.without_new_texts()
 
-    def _verdict(
+    def _guarded(
         self, memory_file: Path, options: CycleOptions, writer: Writer, progress: Progress
-    ) -> Verdict | None:
+    ) -> GuardedNight | None:
         """Try the night on copies first, if recall is to be guarded."""
         if self.guard is None or not options.consolidate:
             return None
@@ -295,8 +295,6 @@ def _waiting(memory_file: Path) -> int:
 
 
 def _code(outcome: Outcome, tells_work: bool) -> Code:
-    from slowwave.consolidation.running.outcome import verdict
-
     if tells_work:
         return Code.WORK_TO_DO if outcome.is_work else Code.DONE
     return {
@@ -304,7 +302,7 @@ def _code(outcome: Outcome, tells_work: bool) -> Code:
         "partial": Code.PARTLY,
         "failed": Code.FAILED,
         "interrupted": Code.INTERRUPTED,
-    }[verdict(outcome)]
+    }[outcome.verdict]
 
 
 def _what_went_wrong(file: Path, outcome: Outcome) -> tuple[str, str]:

@@ -30,7 +30,7 @@ from .apply import RunContext, apply_written
 from .batches import apply_together, batches
 from .inspection import Inspected, inspect
 from .kept_proposal import KeptProposal
-from .run_record import RunRecord, run_report
+from .run_record import RunRecord, Verdict, run_report
 
 if TYPE_CHECKING:
     from slowwave.store.records import Memory
@@ -152,8 +152,8 @@ def _applied(
             # What was applied stays applied, and is reported; the others wait as before.
             left = ready[len(results) :]
             results += [Result(each.kept.proposal, "failed", error.message) for each in left]
-        outcome = "done" if all(one.state == "applied" for one in results) else "partial"
-        run.end(file, outcome, report())
+        verdict: Verdict = "done" if all(one.state == "applied" for one in results) else "partial"
+        run.end(file, verdict, report())
     return Decided(run.run_id, tuple(results))
 
 

@@ -16,7 +16,7 @@ from slowwave.store.journal import journaled_memories
 from slowwave.store.memories import Counts, count_memories
 from slowwave.store.records import new_id
 
-from .run_record import RunRecord
+from .run_record import RunRecord, Verdict
 
 
 @dataclass(frozen=True)
@@ -77,11 +77,11 @@ def treat_in_portions(
             raise failure
         after = count_memories(file, tenants, count_tokens)
         kept_report = {"before": asdict(before), "after": asdict(after), **work.report(done)}
-        outcome = "interrupted" if interrupted else "partial" if failure else "done"
+        verdict: Verdict = "interrupted" if interrupted else "partial" if failure else "done"
         end_is_kept = True
         try:
             with interruption.limited():
-                run.end(file, outcome, kept_report)
+                run.end(file, verdict, kept_report)
         except (OutOfTime, FileHeld):
             end_is_kept = False
     why = "the run was interrupted" if interrupted else failure.message if failure else None

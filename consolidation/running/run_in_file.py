@@ -18,7 +18,7 @@ from slowwave.store.vectors import keep_vectors
 
 from .apply import RunContext
 from .preflight import Preflight
-from .run_record import RunRecord
+from .run_record import RunRecord, Verdict
 
 # How many memories' names are written by one transaction: a moment's work.
 _PORTION = 500
@@ -105,11 +105,11 @@ class RunInFile:
         self.end("interrupted", None, {})
         return self._begun
 
-    def end(self, outcome: str, plan: str | None, report: dict[str, Any]) -> None:
+    def end(self, verdict: Verdict, plan: str | None, report: dict[str, Any]) -> None:
         """Write down how the run ended, if it wrote anything."""
         if self._begun:
             with self.writing() as file:
-                self._record.end(file, outcome, report, plan)
+                self._record.end(file, verdict, report, plan)
 
     @contextmanager
     def writing(self) -> Iterator[MemoryFile]:

@@ -8,13 +8,16 @@ from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from datetime import datetime
 from importlib.metadata import version
-from typing import Any
+from typing import Any, Literal
 
 from slowwave.consolidation.proposals import Usage
 from slowwave.store.file import MemoryFile
 from slowwave.store.ledger import begin_run, end_run
 from slowwave.store.memories import Counts
 from slowwave.store.records import timestamp
+
+# How a run ended, in a word, as the ledger keeps it.
+Verdict = Literal["done", "partial", "failed", "interrupted"]
 
 
 def run_report(
@@ -44,10 +47,10 @@ class RunRecord:
         begin_run(file, self.run_id, timestamp(self.now), version("slowwave"), dict(options))
 
     def end(
-        self, file: MemoryFile, outcome: str, report: Mapping[str, Any], plan: str | None = None
+        self, file: MemoryFile, verdict: Verdict, report: Mapping[str, Any], plan: str | None = None
     ) -> None:
         """Write down how the run ended; plan is the digest of what it had planned, if it had."""
-        end_run(file, self.run_id, timestamp(self.now), outcome, plan, dict(report))
+        end_run(file, self.run_id, timestamp(self.now), verdict, plan, dict(report))
 
     @contextmanager
     def begun(
@@ -65,6 +68,6 @@ class RunRecord:
         try:
             yield
         except BaseException as error:
-            outcome = "interrupted" if isinstance(error, KeyboardInterrupt) else "failed"
-            self.end(file, outcome, report_so_far())
+            is_asked = isinstance(error, KeyboardInterrupt)
+            self.end(file, "interrupted" if is_asked else "failed", report_so_far())
             raise
