@@ -17,8 +17,8 @@ from test_plan import FACTS, PORT, TWINS
 
 from slowwave.cli.results.blocks import ProposalBlock, joined
 from slowwave.cli.results.leftovers import conflicts_as_json, conflicts_as_text
+from slowwave.cli.results.memory_texts import MemoryTexts, ShownMemory, in_time
 from slowwave.cli.results.night_report import as_json, as_text
-from slowwave.cli.terminal.memory_texts import MemoryTexts, ShownMemory, in_time
 from slowwave.consolidation.model.calls import Endpoint
 from slowwave.consolidation.model.writer import ModelWriter
 from slowwave.consolidation.planning import plan as planner

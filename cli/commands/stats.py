@@ -14,8 +14,8 @@ from slowwave.cli.arguments.settings import (
 )
 from slowwave.cli.files.foreign import FormatOption, StateOption, place_of
 from slowwave.cli.results.taken_up import since
-from slowwave.cli.terminal.memory_texts import counted
 from slowwave.cli.terminal.output import Output, clean
+from slowwave.cli.terminal.wording import counted
 
 from .log import outcome_now
 

@@ -11,15 +11,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from slowwave.cli.pages.report_file import write_report
+from slowwave.cli.results.memory_texts import MemoryTexts, memories_of
 from slowwave.cli.results.night_report import as_json, as_text, budget_as_json, budget_as_text
 from slowwave.cli.results.problems import tell_problems
 from slowwave.cli.results.recall_guard import guard_as_json, guard_as_text
 from slowwave.cli.results.ways import ways_as_json
 from slowwave.cli.terminal.exits import Code, code_of
-from slowwave.cli.terminal.memory_texts import MemoryTexts, counted, memories_of
 from slowwave.cli.terminal.output import Output, clean
 from slowwave.cli.terminal.progress import shown_progress
 from slowwave.cli.terminal.signals import signals_of_this_command
+from slowwave.cli.terminal.wording import counted
 from slowwave.cli.wiki.writing import write_after_run
 from slowwave.consolidation.errors import ConsolidationError
 from slowwave.consolidation.runtime.redaction import without_secrets

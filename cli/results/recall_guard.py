@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from slowwave.cli.terminal.memory_texts import counted
 from slowwave.cli.terminal.output import clean
+from slowwave.cli.terminal.wording import counted
 
 if TYPE_CHECKING:
     from slowwave.consolidation.evaluation.guarded_night import GuardedNight, RecallGuard

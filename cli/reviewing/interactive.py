@@ -11,12 +11,13 @@ from typing import TYPE_CHECKING
 
 import typer
 
+from slowwave.cli.results.memory_texts import ShownMemory, in_time
 from slowwave.cli.results.waiting import decided_as_text, exit_code
 from slowwave.cli.terminal.editor import edited
 from slowwave.cli.terminal.exits import Code
-from slowwave.cli.terminal.memory_texts import ShownMemory, counted, day_of, in_time
 from slowwave.cli.terminal.output import Output, clean
 from slowwave.cli.terminal.signals import signals_of_this_command
+from slowwave.cli.terminal.wording import counted, day_of
 from slowwave.store.errors import StoreError
 
 from .deciding import Choice, carry_out_chosen, decline
