@@ -11,8 +11,8 @@ import typer
 
 from slowwave.cli.arguments.settings import ConfigOption, FileArgument, JsonOption, QuietOption
 from slowwave.cli.files.foreign import FormatOption, StateOption, place_of
-from slowwave.cli.results.blocks import LEGEND, ProposalBlock, joined
-from slowwave.cli.results.memory_texts import MemoryTexts, ShownMemory, dated, in_time, memories_of
+from slowwave.cli.results.blocks import LEGEND, ProposalBlock, joined, result_of, source_lines
+from slowwave.cli.results.memory_texts import MemoryTexts, ShownMemory, memories_of
 from slowwave.cli.terminal.output import Output, clean
 from slowwave.cli.terminal.wording import counted
 from slowwave.consolidation.running.kept_proposal import KEPT, kept_of
@@ -202,19 +202,13 @@ def _block(
     waits = one.state == "pending" and KEPT in one.numbers
     if waits:
         gone = set(kept_of(one.numbers, one.key).proposal.leaving)
-    stands = one.draft
-    if one.operation == "merge":
-        stands = dated(memories.get(one.survivor or ""))
+    stands = result_of(one.survivor, memories) if one.operation == "merge" else one.draft
     return ProposalBlock(
         one.operation,
         one.key,
         one.state,
         f"{one.reason}{_tokens(one, changes, memories)}",
-        [
-            (each in gone, dated(memories.get(each)))
-            for each in in_time(one.sources, memories)
-            if each != one.survivor
-        ],
+        source_lines(one.sources, one.survivor, gone, memories),
         one.why,
         # What was not applied, or was taken back, does not stand.
         stands if waits or one.state == "applied" else None,

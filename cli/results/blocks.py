@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -13,9 +13,12 @@ from slowwave.cli.terminal.output import clean
 from slowwave.cli.terminal.wording import counted
 
 from .authors import Signed, author_of
+from .memory_texts import ShownMemory, dated, in_time
 
 if TYPE_CHECKING:
     from rich.text import Text
+
+    from slowwave.consolidation.proposals import Proposal
 
 LEGEND = "Marks: - goes, * stays as it is, = is the result."
 # On a terminal: words of what goes that do not stand then, and words that stand then alone.
@@ -66,6 +69,53 @@ class ProposalBlock:
             return [], []
         going = [said.rpartition(_BEHIND_THE_DAY)[2] for goes, said in self.sources if goes]
         return mark_differences(going, clean(self.result))
+
+
+def proposal_block(
+    proposal: Proposal,
+    state: str,
+    why: str | None,
+    memories: dict[str, ShownMemory],
+    numbers: str = "",
+    is_done: bool = True,
+) -> ProposalBlock:
+    """Return a proposal as a report shows it.
+
+    numbers: what follows its reason. is_done: whether what leaves is gone, or would go; if it is
+    not, and `why` says so, nothing stands in the end.
+    """
+    stands = result_of(proposal.survivor, memories) if proposal.keeps_text else proposal.draft.text
+    return ProposalBlock(
+        proposal.operation,
+        proposal.id,
+        state,
+        f"{proposal.reason}{numbers}",
+        source_lines(
+            proposal.sources, proposal.survivor, proposal.leaving if is_done else (), memories
+        ),
+        why,
+        stands if is_done or not why else None,
+        () if proposal.keeps_text else proposal.draft.claims,
+    )
+
+
+def source_lines(
+    sources: Sequence[str],
+    survivor: str | None,
+    going: Collection[str],
+    memories: dict[str, ShownMemory],
+) -> list[tuple[bool, str]]:
+    """Return of each source but the survivor, in time, whether it goes, and what it says."""
+    return [
+        (one in going, dated(memories.get(one)))
+        for one in in_time(sources, memories)
+        if one != survivor
+    ]
+
+
+def result_of(survivor: str | None, memories: dict[str, ShownMemory]) -> str:
+    """Return what stands where a memory stays as it is."""
+    return dated(memories.get(survivor or ""))
 
 
 def joined(lines: Iterable[str | Text]) -> Text:

@@ -14,7 +14,7 @@ from slowwave.cli.terminal.wording import counted, shortened_for_stdout
 from slowwave.consolidation.thresholds import MOST_CHARACTERS
 
 from .ageing import after_the_night, aged_as_json, before_the_night
-from .blocks import LEGEND, ProposalBlock, joined
+from .blocks import LEGEND, ProposalBlock, joined, proposal_block
 from .leftovers import (
     MOST_SHOWN,
     conflicts_as_json,
@@ -23,7 +23,7 @@ from .leftovers import (
     undecided_as_json,
     undecided_as_text,
 )
-from .memory_texts import MemoryTexts, ShownMemory, dated, in_time, memories_of
+from .memory_texts import MemoryTexts, ShownMemory, memories_of
 from .purge_report import leaving_as_text, purged_as_json, purged_as_text, staying_as_text
 from .questions_report import question_as_json, questions_as_text
 from .taken_up import taken_up_as_json, taken_up_as_text
@@ -232,23 +232,8 @@ def _block(result: Result, memories: dict[str, ShownMemory]) -> ProposalBlock:
         numbers = f"; {worth.tokens_before:,} -> {worth.tokens_after:,} tokens"
     if worth is not None and worth.trust is not None:
         numbers += f", trust {worth.trust:g}"
-    survivor = proposal.survivor
-    done = result.state in ("planned", "applied", "pending")
-    stands = dated(memories.get(survivor or "")) if proposal.keeps_text else proposal.draft.text
-    return ProposalBlock(
-        proposal.operation,
-        proposal.id,
-        result.state,
-        f"{proposal.reason}{numbers}",
-        [
-            (done and one in proposal.leaving, dated(memories.get(one)))
-            for one in in_time(proposal.sources, memories)
-            if one != survivor
-        ],
-        result.why,
-        stands if done or not result.why else None,
-        () if proposal.keeps_text else proposal.draft.claims,
-    )
+    is_done = result.state in ("planned", "applied", "pending")
+    return proposal_block(proposal, result.state, result.why, memories, numbers, is_done)
 
 
 def _unconsidered(plan: Plan) -> list[str]:

@@ -13,11 +13,11 @@ from slowwave.cli.terminal.exits import Code
 from slowwave.cli.terminal.output import clean
 from slowwave.cli.terminal.wording import counted
 
-from .blocks import ProposalBlock
-from .memory_texts import ShownMemory, dated, in_time
+from .blocks import ProposalBlock, proposal_block
+from .memory_texts import ShownMemory, in_time
 
 if TYPE_CHECKING:
-    from slowwave.consolidation.proposals import Proposal, Result
+    from slowwave.consolidation.proposals import Result
     from slowwave.consolidation.running.decide import Decided
     from slowwave.consolidation.running.review_queue import WaitingProposal
     from slowwave.consolidation.running.set_aside import SetAside
@@ -75,28 +75,6 @@ def waiting_details(waiting: WaitingProposal, memories: dict[str, ShownMemory]) 
     if not proposal.keeps_text:
         for claim in proposal.draft.claims:
             yield clean(f"    '{claim.text}' from {', '.join(claim.sources)}")
-
-
-def proposal_block(
-    proposal: Proposal, state: str, why: str | None, memories: dict[str, ShownMemory]
-) -> ProposalBlock:
-    """Return a proposal as a report shows it: what would go, and the result."""
-    survivor = proposal.survivor
-    stands = dated(memories.get(survivor or "")) if proposal.keeps_text else proposal.draft.text
-    return ProposalBlock(
-        proposal.operation,
-        proposal.id,
-        state,
-        proposal.reason,
-        [
-            (one in proposal.leaving, dated(memories.get(one)))
-            for one in in_time(proposal.sources, memories)
-            if one != survivor
-        ],
-        why,
-        stands,
-        () if proposal.keeps_text else proposal.draft.claims,
-    )
 
 
 def decided_as_json(command: str, file: Path, decided: Decided) -> dict[str, Any]:
