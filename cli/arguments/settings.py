@@ -9,13 +9,20 @@ from __future__ import annotations
 import os
 import tomllib
 from pathlib import Path
-from typing import Annotated, Any, NoReturn
+from typing import Any, NoReturn
 
 import typer
 from typer.core import TyperArgument, TyperCommand, TyperOption
 
-from slowwave.store.errors import StoreError
 from slowwave.store.postgres.url import DatabaseUrl, is_database_url
+
+from .database_urls import (
+    as_spelled,
+    database_named,
+    named_by,
+    take_database,
+    without_passwords,
+)
 
 CONFIG_NAME = "slowwave.toml"
 # What TOML has to say for each type of an option; a text for all others.
@@ -28,9 +35,7 @@ _TYPES: dict[object, tuple[str, tuple[type, ...]]] = {
 _WITH_COMMAS = frozenset({"only"})
 # Under which a command knows the config file that it has read.
 _READ = "slowwave.config"
-# Under which it knows the URLs of databases on its command line, by what they are as paths.
-_URLS = "slowwave.urls"
-_FILE_VARIABLE = "SLOWWAVE_FILE"
+FILE_VARIABLE = "SLOWWAVE_FILE"
 
 
 class ConfiguredCommand(TyperCommand):
@@ -51,15 +56,10 @@ class ConfiguredCommand(TyperCommand):
                 option.show_envvar = True
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Take passwords out of databases' URLs where a name is meant: any of those may be shown.
-
-        A text, such as a memory's, is what was said.
-        """
-        spelled: dict[str, str] = {}
-        shown = [_without_password(one, spelled) for one in args]
-        ctx.meta[_URLS] = {str(Path(one)): url for one, url in spelled.items()}
+        """Take passwords out of databases' URLs where a name is meant: it may be shown."""
+        shown, spelled = without_passwords(ctx, args)
         rest = super().parse_args(ctx, shown)
-        ctx.params = {name: _as_spelled(one, spelled) for name, one in ctx.params.items()}
+        ctx.params = {name: as_spelled(one, spelled) for name, one in ctx.params.items()}
         return rest
 
     def make_parser(self, ctx: Any) -> Any:
@@ -74,78 +74,30 @@ class ConfiguredCommand(TyperCommand):
         return parser
 
 
-def _without_password(argument: str, spelled: dict[str, str]) -> str:
-    """Return an argument as it may be shown, and keep how it was spelled."""
-    option, is_assigned, value = argument.partition("=")
-    if not (option.startswith("--") and is_assigned):
-        option, is_assigned, value = "", "", argument
-    # A URL has no spaces; a text may begin with one.
-    if not is_database_url(value) or len(value.split()) > 1:
-        return argument
-    try:
-        shown = str(DatabaseUrl.parse(value))
-    except StoreError:
-        shown = "postgresql://***"
-    spelled[shown] = value
-    return f"{option}{is_assigned}{shown}"
-
-
-def _as_spelled(value: Any, spelled: dict[str, str]) -> Any:
-    """Return a text, or several, as they were spelled."""
-    if isinstance(value, list | tuple):
-        return type(value)(_as_spelled(one, spelled) for one in value)
-    return spelled.get(value, value) if isinstance(value, str) else value
-
-
-def _database(text: str) -> DatabaseUrl:
-    try:
-        return DatabaseUrl.parse(text)
-    except StoreError as error:
-        raise typer.BadParameter(f"{error.message} {error.hint}") from error
-
-
 def _no_label(ctx: object) -> str:
     """Return nothing to show of a type."""
     return ""
 
 
-def _file(context: typer.Context, value: Path | None) -> Path | None:
+def beside_file(context: typer.Context, value: Path | None) -> Path | None:
     """Take the config file next to the memory file, unless --config names one."""
-    if value is None or isinstance(named := _named_by(context, value), DatabaseUrl):
+    if value is None or isinstance(named := named_by(context, value), DatabaseUrl):
         return None if value is None else named
     _beside(context, named)
     return named
 
 
-def _files(context: typer.Context, values: list[Path] | None) -> list[Path] | None:
+def beside_files(context: typer.Context, values: list[Path] | None) -> list[Path] | None:
+    """Take the config file next to the first of several files, unless --config names one."""
     source = context.get_parameter_source("files")
-    variable = os.environ.get(_FILE_VARIABLE, "")
+    variable = os.environ.get(FILE_VARIABLE, "")
     if source is not None and source.name == "ENVIRONMENT" and is_database_url(variable):
         # Not several paths with colons in between.
-        return [_taken(context, _database(variable))]
-    named = [_named_by(context, one) for one in values or ()]
+        return [take_database(context, variable)]
+    named = [named_by(context, one) for one in values or ()]
     if named and not isinstance(named[0], DatabaseUrl):
         _beside(context, named[0])
     return named or None
-
-
-def _named_by(context: typer.Context, value: Path) -> Path:
-    """Return what a name stands for: as a path a database's URL has lost slashes."""
-    url = database_named(context, str(value))
-    return value if url is None else _taken(context, url)
-
-
-def database_named(context: typer.Context, name: str) -> DatabaseUrl | None:
-    """Return the database that a value of a command stands for; None for what is no URL."""
-    spelled = context.meta[_URLS].get(str(Path(name)))
-    return None if spelled is None else _database(spelled)
-
-
-def _taken(context: typer.Context, url: DatabaseUrl) -> DatabaseUrl:
-    """Return a URL where a command takes other agents' files."""
-    if all(one.name != "format" for one in context.command.params):
-        raise typer.BadParameter("This command takes a file, and no database.")
-    return url
 
 
 def _beside(context: typer.Context, value: Path) -> None:
@@ -172,7 +124,8 @@ def _is_there(path: Path) -> bool:
         return False  # nor can the memory file in that folder be read, and that is said
 
 
-def _named(context: typer.Context, value: Path | None) -> Path | None:
+def read_named(context: typer.Context, value: Path | None) -> Path | None:
+    """Take the config file that --config names."""
     if value is not None:
         context.meta["config"] = value
         _take(context, value)
@@ -276,57 +229,6 @@ def _read(path: Path) -> dict[str, Any]:
         )
     return values
 
-
-FileArgument = Annotated[
-    Path,
-    typer.Argument(
-        metavar="FILE",
-        help="The memory file.",
-        is_eager=True,
-        callback=_file,
-        show_default=False,
-        readable=False,  # whether it can be read is for the store to say, with its own code
-    ),
-]
-FilesArgument = Annotated[
-    list[Path] | None,
-    typer.Argument(
-        metavar="FILE",
-        help="The memory file, or several.",
-        envvar=_FILE_VARIABLE,
-        is_eager=True,
-        callback=_files,
-        show_default=False,
-        readable=False,
-    ),
-]
-TenantsOption = Annotated[
-    list[str] | None, typer.Option(metavar="NAME", help="Only this tenant; again for more.")
-]
-EmbedderOption = Annotated[
-    str,
-    typer.Option(metavar="NAME|PATH", help="A sentence-transformers model on this machine."),
-]
-IncludeProtectedOption = Annotated[
-    bool,
-    typer.Option(
-        "--include-protected", help="Let human, pinned and core memories be superseded, too."
-    ),
-]
-ConfigOption = Annotated[
-    Path | None,
-    typer.Option(
-        "--config",
-        metavar="PATH",
-        is_eager=True,
-        callback=_named,
-        help=f"Options as TOML; without it {CONFIG_NAME} beside FILE, if there is one.",
-    ),
-]
-JsonOption = Annotated[bool, typer.Option("--json", help="Write one JSON object to stdout.")]
-QuietOption = Annotated[
-    bool, typer.Option("--quiet", "-q", help="Write nothing but errors (and JSON with --json).")
-]
 
 # What slowwave.toml may hold: the names of all options but the one that names the file itself, and
 # those that are said of one call only (what undo takes back, and whether it only rehearses).

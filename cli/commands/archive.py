@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from slowwave.cli.arguments.settings import (
+from slowwave.cli.arguments.options import (
     ConfigOption,
     EmbedderOption,
     FileArgument,
     JsonOption,
+    LimitOption,
     QuietOption,
     TenantsOption,
 )
@@ -38,7 +39,7 @@ def archive(
             metavar="QUERY|MEMORY", help="What is asked; with restore an id, or the start of it."
         ),
     ],
-    limit: Annotated[int, typer.Option(metavar="N", min=1, help="At most so many.")] = 10,
+    limit: LimitOption = 10,
     tenant: TenantsOption = None,
     embedder: EmbedderOption = DEFAULT_MODEL,
     format: FormatOption = None,

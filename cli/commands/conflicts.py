@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 
-from slowwave.cli.arguments.settings import (
+from slowwave.cli.arguments.options import (
     ConfigOption,
     FileArgument,
     JsonOption,

@@ -16,12 +16,14 @@ from slowwave.cli.arguments.model_options import (
     MaxCostOption,
     ModelOption,
 )
-from slowwave.cli.arguments.settings import (
+from slowwave.cli.arguments.options import (
+    ALL_OPERATIONS,
     ConfigOption,
     EmbedderOption,
     FileArgument,
     IncludeProtectedOption,
     JsonOption,
+    OnlyOption,
     QuietOption,
     TenantsOption,
 )
@@ -31,7 +33,6 @@ from slowwave.cli.terminal.output import Output
 from slowwave.cli.terminal.progress import shown_progress
 from slowwave.cli.terminal.signals import signals_of_this_command
 from slowwave.cli.terminal.wording import counted
-from slowwave.consolidation.proposals import OPERATIONS
 from slowwave.consolidation.vectors.embedder import DEFAULT_MODEL, SentenceEmbedder
 
 if TYPE_CHECKING:
@@ -53,9 +54,7 @@ def eval_(
         bool,
         typer.Option("--self", help="Let each memory be asked for by its own rarest words."),
     ] = False,
-    only: Annotated[
-        str, typer.Option(metavar="OPERATIONS", help=f"Some of {','.join(OPERATIONS)}.")
-    ] = ",".join(OPERATIONS),
+    only: OnlyOption = ALL_OPERATIONS,
     tenant: TenantsOption = None,
     include_protected: IncludeProtectedOption = False,
     embedder: EmbedderOption = DEFAULT_MODEL,

@@ -21,13 +21,14 @@ from slowwave.cli.arguments.model_options import (
     ReplayOption,
 )
 from slowwave.cli.arguments.option_rules import ASKING, refuse_missing
-from slowwave.cli.arguments.settings import (
+from slowwave.cli.arguments.options import (
     ConfigOption,
+    EmbedderOption,
     FileArgument,
     JsonOption,
     QuietOption,
-    is_on_command_line,
 )
+from slowwave.cli.arguments.settings import is_on_command_line
 from slowwave.cli.arguments.writers import make_recordings, make_writer
 from slowwave.cli.files.foreign import refuse_foreign
 from slowwave.cli.results.problems import tell_problems
@@ -99,10 +100,7 @@ def experience(
     max_tokens: MaxTokensOption = None,
     max_cost: MaxCostOption = None,
     max_time: MaxTimeOption = None,
-    embedder: Annotated[
-        str,
-        typer.Option(metavar="NAME|PATH", help="A sentence-transformers model on this machine."),
-    ] = DEFAULT_MODEL,
+    embedder: EmbedderOption = DEFAULT_MODEL,
     wiki: WikiOption = None,
     config: ConfigOption = None,
     json: JsonOption = False,

@@ -9,13 +9,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from slowwave.cli.arguments.settings import (
-    ConfigOption,
-    FileArgument,
-    JsonOption,
-    QuietOption,
-    is_on_command_line,
-)
+from slowwave.cli.arguments.options import ConfigOption, FileArgument, JsonOption, QuietOption
+from slowwave.cli.arguments.settings import is_on_command_line
 from slowwave.cli.files.foreign import FormatOption, Place, StateOption, place_of
 from slowwave.cli.terminal.exits import Code
 from slowwave.cli.terminal.output import Output, clean, harmless_json, writing_to_stdout

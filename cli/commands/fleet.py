@@ -22,14 +22,17 @@ from slowwave.cli.arguments.model_options import (
     MaxTimeOption,
     ModelOption,
 )
-from slowwave.cli.arguments.settings import (
+from slowwave.cli.arguments.options import (
+    ALL_OPERATIONS,
     ConfigOption,
+    ConsolidateOption,
+    EmbedderOption,
     IncludeProtectedOption,
     JsonOption,
+    OnlyOption,
     QuietOption,
-    beside_source,
-    is_on_command_line,
 )
+from slowwave.cli.arguments.settings import beside_source, is_on_command_line
 from slowwave.cli.arguments.writers import operations_of
 from slowwave.cli.files.databases import FORMATS_OF_DATABASES, format_in_database
 from slowwave.cli.results.fleet_report import (
@@ -43,7 +46,6 @@ from slowwave.cli.terminal.output import Output, clean
 from slowwave.cli.terminal.progress import shown_progress
 from slowwave.cli.terminal.signals import signals_of_this_command
 from slowwave.consolidation.options import CycleOptions, Review
-from slowwave.consolidation.proposals import OPERATIONS
 from slowwave.consolidation.vectors.embedder import DEFAULT_MODEL
 
 from .fleet_worker import prepare_worker, settings_of_workers, utc_now, writer_of
@@ -82,10 +84,7 @@ def fleet_maintain(
             show_default=False,
         ),
     ],
-    consolidate: Annotated[
-        bool,
-        typer.Option("--consolidate", help="Merge, synthesize and extract: the dream cycle."),
-    ] = False,
+    consolidate: ConsolidateOption = False,
     dry_run: Annotated[
         bool,
         typer.Option("--dry-run", help="Say what would be done; nothing is written anywhere."),
@@ -128,13 +127,8 @@ def fleet_maintain(
         ),
     ] = None,
     metrics: MetricsOption = None,
-    only: Annotated[
-        str, typer.Option(metavar="OPERATIONS", help=f"Some of {','.join(OPERATIONS)}.")
-    ] = ",".join(OPERATIONS),
-    embedder: Annotated[
-        str,
-        typer.Option(metavar="NAME|PATH", help="A sentence-transformers model on this machine."),
-    ] = DEFAULT_MODEL,
+    only: OnlyOption = ALL_OPERATIONS,
+    embedder: EmbedderOption = DEFAULT_MODEL,
     model: ModelOption = None,
     api_base: ApiBaseOption = None,
     checker: CheckerOption = None,

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from slowwave.cli.arguments.settings import ConfigOption, JsonOption, QuietOption
+from slowwave.cli.arguments.options import ConfigOption, JsonOption, QuietOption
 from slowwave.cli.terminal.output import Output, clean
 
 

@@ -21,14 +21,14 @@ from slowwave.cli.arguments.model_options import (
     RecordOption,
     ReplayOption,
 )
-from slowwave.cli.arguments.settings import (
+from slowwave.cli.arguments.options import (
     ConfigOption,
     EmbedderOption,
     FileArgument,
     JsonOption,
     QuietOption,
-    source_of,
 )
+from slowwave.cli.arguments.settings import source_of
 from slowwave.cli.arguments.writers import make_recordings, make_writer
 from slowwave.cli.files.foreign import refuse_foreign
 from slowwave.cli.results.ingest_report import as_json, as_text

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from slowwave.cli.arguments.settings import ConfigOption, FileArgument, JsonOption, QuietOption
+from slowwave.cli.arguments.options import ConfigOption, FileArgument, JsonOption, QuietOption
 from slowwave.cli.terminal.output import Output, clean
 
 

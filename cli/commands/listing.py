@@ -7,17 +7,18 @@ from typing import Annotated, Literal
 
 import typer
 
-from slowwave.cli.arguments.settings import (
+from slowwave.cli.arguments.options import (
     ConfigOption,
     FileArgument,
     JsonOption,
+    KindOption,
+    LayerOption,
     QuietOption,
     TenantsOption,
 )
 from slowwave.cli.files.foreign import FormatOption, StateOption, place_of
 from slowwave.cli.terminal.output import Output, clean
 from slowwave.cli.terminal.wording import counted, day_of, shortened_for_stdout
-from slowwave.store.records import Kind, Layer
 
 _Status = Literal["active", "superseded", "archived", "expired", "any"]
 
@@ -25,8 +26,8 @@ _Status = Literal["active", "superseded", "archived", "expired", "any"]
 def list_(
     file: FileArgument,
     status: Annotated[_Status, typer.Option(help="In which state.")] = "active",
-    layer: Annotated[Layer | None, typer.Option(help="How settled.")] = None,
-    kind: Annotated[Kind | None, typer.Option(help="Of what kind.")] = None,
+    layer: LayerOption = None,
+    kind: KindOption = None,
     tenant: TenantsOption = None,
     contains: Annotated[
         str | None,

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from slowwave.cli.arguments.settings import ConfigOption, FileArgument, JsonOption, QuietOption
+from slowwave.cli.arguments.options import ConfigOption, FileArgument, JsonOption, QuietOption
 from slowwave.cli.files.foreign import FormatOption, StateOption, place_of
 from slowwave.cli.results.blocks import LEGEND, ProposalBlock, joined, result_of, source_lines
 from slowwave.cli.results.memory_texts import MemoryTexts, ShownMemory, memories_of

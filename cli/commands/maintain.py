@@ -21,17 +21,19 @@ from slowwave.cli.arguments.model_options import (
     RecordOption,
     ReplayOption,
 )
-from slowwave.cli.arguments.settings import (
+from slowwave.cli.arguments.options import (
+    ALL_OPERATIONS,
     ConfigOption,
+    ConsolidateOption,
     EmbedderOption,
     FilesArgument,
     IncludeProtectedOption,
     JsonOption,
+    OnlyOption,
     QuietOption,
     TenantsOption,
-    is_on_command_line,
-    source_of,
 )
+from slowwave.cli.arguments.settings import is_on_command_line, source_of
 from slowwave.cli.arguments.writers import make_recordings, make_writer, operations_of
 from slowwave.cli.files.foreign import FormatOption, StateOption, place_of
 from slowwave.cli.nights.gates import Gates
@@ -45,7 +47,6 @@ from slowwave.cli.terminal.log_lines import LogFormat, log_lines
 from slowwave.cli.terminal.output import Output
 from slowwave.cli.wiki.writing import WikiOption, write_after_change
 from slowwave.consolidation.options import CycleOptions, Review
-from slowwave.consolidation.proposals import OPERATIONS
 from slowwave.consolidation.vectors.embedder import DEFAULT_MODEL, SentenceEmbedder
 from slowwave.store.purge import KEPT_DAYS
 
@@ -61,10 +62,7 @@ from .maintain_usage import (
 def maintain(
     context: typer.Context,
     files: FilesArgument = None,
-    consolidate: Annotated[
-        bool,
-        typer.Option("--consolidate", help="Merge, synthesize and extract: the dream cycle."),
-    ] = False,
+    consolidate: ConsolidateOption = False,
     all_phases: Annotated[
         bool,
         typer.Option(
@@ -147,9 +145,7 @@ def maintain(
             "out what a person leaves in it.",
         ),
     ] = None,
-    only: Annotated[
-        str, typer.Option(metavar="OPERATIONS", help=f"Some of {','.join(OPERATIONS)}.")
-    ] = ",".join(OPERATIONS),
+    only: OnlyOption = ALL_OPERATIONS,
     tenant: TenantsOption = None,
     embedder: EmbedderOption = DEFAULT_MODEL,
     model: ModelOption = None,

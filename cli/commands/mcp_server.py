@@ -15,13 +15,14 @@ from slowwave.cli.arguments.model_options import (
     ConcurrencyOption,
     MaxCostOption,
 )
-from slowwave.cli.arguments.settings import (
+from slowwave.cli.arguments.options import (
     ConfigOption,
+    EmbedderOption,
     FileArgument,
     JsonOption,
     QuietOption,
-    is_on_command_line,
 )
+from slowwave.cli.arguments.settings import is_on_command_line
 from slowwave.cli.arguments.writers import make_writer
 from slowwave.cli.files.foreign import refuse_foreign
 from slowwave.cli.terminal.output import Output, clean
@@ -75,10 +76,7 @@ def mcp(
             "others see a command line.",
         ),
     ] = None,
-    embedder: Annotated[
-        str,
-        typer.Option(metavar="NAME|PATH", help="A sentence-transformers model on this machine."),
-    ] = DEFAULT_MODEL,
+    embedder: EmbedderOption = DEFAULT_MODEL,
     model: Annotated[
         str | None,
         typer.Option(

@@ -11,21 +11,23 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from slowwave.cli.arguments.moments import end_of, start_of
-from slowwave.cli.arguments.settings import (
+from slowwave.cli.arguments.options import (
     ConfigOption,
     EmbedderOption,
     FileArgument,
     JsonOption,
+    KindOption,
+    LayerOption,
+    LimitOption,
     QuietOption,
     TenantsOption,
-    is_on_command_line,
 )
+from slowwave.cli.arguments.settings import is_on_command_line
 from slowwave.cli.files.foreign import FormatOption, StateOption, place_of
 from slowwave.cli.terminal.output import Output, clean
 from slowwave.cli.terminal.progress import shown_progress
 from slowwave.cli.terminal.wording import counted, day_of, shortened_for_stdout
 from slowwave.consolidation.vectors.embedder import DEFAULT_MODEL, SentenceEmbedder
-from slowwave.store.records import Kind, Layer
 
 if TYPE_CHECKING:
     from slowwave.consolidation.recall.block import ContextBlock
@@ -42,10 +44,10 @@ def recall(
     context: typer.Context,
     file: FileArgument,
     query: Annotated[str, typer.Argument(metavar="QUERY", help="What is asked.")],
-    limit: Annotated[int, typer.Option(metavar="N", min=1, help="At most so many.")] = 10,
+    limit: LimitOption = 10,
     tenant: TenantsOption = None,
-    kind: Annotated[Kind | None, typer.Option(help="Of what kind.")] = None,
-    layer: Annotated[Layer | None, typer.Option(help="How settled.")] = None,
+    kind: KindOption = None,
+    layer: LayerOption = None,
     tag: Annotated[
         list[str] | None, typer.Option(metavar="WORD", help="With this tag; again for another.")
     ] = None,

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
-import typer
-
-from slowwave.cli.arguments.settings import ConfigOption, FileArgument, JsonOption, QuietOption
+from slowwave.cli.arguments.options import (
+    ConfigOption,
+    FileArgument,
+    JsonOption,
+    MemoryArgument,
+    QuietOption,
+)
 from slowwave.cli.files.foreign import FormatOption, StateOption, place_of
 from slowwave.cli.terminal.output import Output, clean
 
@@ -18,7 +22,7 @@ if TYPE_CHECKING:
 
 def restore(
     file: FileArgument,
-    memory: Annotated[str, typer.Argument(metavar="MEMORY", help="Its id, or the start of it.")],
+    memory: MemoryArgument,
     format: FormatOption = None,
     state: StateOption = None,
     config: ConfigOption = None,

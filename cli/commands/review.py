@@ -9,7 +9,13 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from slowwave.cli.arguments.settings import ConfigOption, FileArgument, JsonOption, QuietOption
+from slowwave.cli.arguments.options import (
+    ConfigOption,
+    EmbedderOption,
+    FileArgument,
+    JsonOption,
+    QuietOption,
+)
 from slowwave.cli.files.foreign import FormatOption, Place, StateOption, place_of
 from slowwave.cli.results.blocks import LEGEND, joined
 from slowwave.cli.results.memory_texts import MemoryTexts
@@ -67,10 +73,7 @@ def review(
             "--tui", help="Decide at a screen, with keys or the mouse; it comes with slowwave[tui]."
         ),
     ] = False,
-    embedder: Annotated[
-        str,
-        typer.Option(metavar="NAME|PATH", help="A sentence-transformers model on this machine."),
-    ] = DEFAULT_MODEL,
+    embedder: EmbedderOption = DEFAULT_MODEL,
     wiki: WikiOption = None,
     format: FormatOption = None,
     state: StateOption = None,

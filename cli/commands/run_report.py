@@ -8,7 +8,13 @@ from typing import Annotated
 
 import typer
 
-from slowwave.cli.arguments.settings import ConfigOption, FileArgument, JsonOption, QuietOption
+from slowwave.cli.arguments.options import (
+    ConfigOption,
+    FileArgument,
+    HtmlOption,
+    JsonOption,
+    QuietOption,
+)
 from slowwave.cli.files.foreign import FormatOption, StateOption, place_of
 from slowwave.cli.pages.report_file import STDOUT, refuse_unwritable, write_report
 from slowwave.cli.terminal.output import Output, clean
@@ -22,10 +28,7 @@ def report(
             metavar="[RUN]", help="Its id, or the start of it; by default the last one."
         ),
     ] = None,
-    html: Annotated[
-        Path | None,
-        typer.Option("--html", metavar="PATH", help="As a page for a browser; - for stdout."),
-    ] = None,
+    html: HtmlOption = None,
     md: Annotated[
         Path | None,
         typer.Option(

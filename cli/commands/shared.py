@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from slowwave.cli.arguments.moments import end_of
-from slowwave.cli.arguments.settings import ConfigOption, FileArgument, JsonOption, QuietOption
+from slowwave.cli.arguments.options import ConfigOption, FileArgument, JsonOption, QuietOption
 from slowwave.cli.files.foreign import refuse_foreign
 from slowwave.cli.terminal.output import Output, clean
 

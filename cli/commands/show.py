@@ -5,11 +5,15 @@ from __future__ import annotations
 import shlex
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
-import typer
-
-from slowwave.cli.arguments.settings import ConfigOption, FileArgument, JsonOption, QuietOption
+from slowwave.cli.arguments.options import (
+    ConfigOption,
+    FileArgument,
+    JsonOption,
+    MemoryArgument,
+    QuietOption,
+)
 from slowwave.cli.files.foreign import FormatOption, StateOption, place_of
 from slowwave.cli.terminal.output import Output, clean
 from slowwave.store.errors import NotFound
@@ -26,7 +30,7 @@ _APART = ("content", "content_hash", "id")
 
 def show(
     file: FileArgument,
-    memory: Annotated[str, typer.Argument(metavar="MEMORY", help="Its id, or the start of it.")],
+    memory: MemoryArgument,
     format: FormatOption = None,
     state: StateOption = None,
     config: ConfigOption = None,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
-from slowwave.cli.arguments.settings import (
+from slowwave.cli.arguments.options import (
     ConfigOption,
     FileArgument,
     JsonOption,

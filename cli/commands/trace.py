@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from slowwave.cli.arguments.settings import ConfigOption, FileArgument, JsonOption, QuietOption
+from slowwave.cli.arguments.options import (
+    ConfigOption,
+    FileArgument,
+    HtmlOption,
+    JsonOption,
+    MemoryArgument,
+    QuietOption,
+)
 from slowwave.cli.files.foreign import FormatOption, StateOption, place_of
 from slowwave.cli.pages.branches import Branch, trees_of
 from slowwave.cli.pages.lineage_json import trace_as_json
@@ -32,17 +38,14 @@ _MOST_SHOWN = 20_000
 
 def trace(
     file: FileArgument,
-    memory: Annotated[str, typer.Argument(metavar="MEMORY", help="Its id, or the start of it.")],
+    memory: MemoryArgument,
     dot: Annotated[
         bool, typer.Option("--dot", help="As a graph for Graphviz: ... --dot | dot -Tsvg")
     ] = False,
     mermaid: Annotated[
         bool, typer.Option("--mermaid", help="As a graph for Mermaid, which a comment may hold.")
     ] = False,
-    html: Annotated[
-        Path | None,
-        typer.Option("--html", metavar="PATH", help="As a page for a browser; - for stdout."),
-    ] = None,
+    html: HtmlOption = None,
     format: FormatOption = None,
     state: StateOption = None,
     config: ConfigOption = None,
