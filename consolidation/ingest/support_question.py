@@ -51,8 +51,12 @@ class SupportQuestion(Question[PartRead]):
 
     def handle_failure(self, state: State, why: str, verifier: Verifier) -> Steps[PartRead]:
         """Yield that the part waits: the first answer is kept, and is not paid for again."""
-        waits = "skipped" if state == "skipped" else "failed"
-        yield PartRead(self._read.part, waits, why=why, usage=self._read.usage)
+        yield PartRead(
+            self._read.part,
+            "skipped" if state == "skipped" else "failed",
+            why=why,
+            usage=self._read.usage,
+        )
 
     def charge(self, used: Usage) -> None:
         """Note what was used for it."""
