@@ -30,6 +30,7 @@ from test_cli import Cli, Ended, cli
 
 from slowwave.store.conversations.registry import read_conversations
 from slowwave.store.file import create_file, maintenance_lock
+from slowwave.store.records import UNDATED
 
 __all__ = ["cli"]  # a fixture of test_cli, asked for by name
 
@@ -393,6 +394,8 @@ def test_a_day_is_written_where_it_was_said_and_never_twice_or_guessed(
     server.responder = remembering(stated(said, said))
     undated = cli("ingest", memory_file, talk(tmp_path, said), *asking(server))
     assert states(undated) == [("stored", said)]
+    # Nobody knows which day that is, so no later text is to name one.
+    assert [row["observed_at"] for row in rows(memory_file, "SELECT * FROM memories")] == [UNDATED]
     for number, spelled in enumerate((said, f"[2026-03-10] {said}")):
         path = tmp_path / f"{number}.db"
         create_file(path)

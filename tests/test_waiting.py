@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -56,6 +57,19 @@ def test_what_waits_is_listed_with_where_it_stands_and_how_it_begins(
     told = cli("ingest", memory_file, "--waiting").out
     assert f"--drop {first['id'][:12]}" in told
     assert "no model was asked yet: the budget of 0 calls" in told
+
+
+def test_parts_of_one_conversation_wait_in_their_order(
+    memory_file: Path, tmp_path: Path, cli: Cli
+) -> None:
+    said = [{"role": "user", "content": f"My locker {n} is in hall {n}."} for n in range(24 * 5)]
+    (tmp_path / "long.json").write_text(json.dumps(said))
+    with model_server() as nobody:
+        cli("ingest", memory_file, tmp_path / "long.json", *asking(nobody),
+            "--max-calls", 0, "--whole")  # fmt: skip
+    first = [one["messages"][0] for one in waiting(cli, memory_file)]
+    assert first == sorted(first)
+    assert len(first) == 5
 
 
 @pytest.mark.parametrize("by", ["id", "start", "name", "all"])
