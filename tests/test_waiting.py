@@ -67,6 +67,9 @@ def test_parts_of_one_conversation_wait_in_their_order(
     with model_server() as nobody:
         cli("ingest", memory_file, tmp_path / "long.json", *asking(nobody),
             "--max-calls", 0, "--whole")  # fmt: skip
+        told = cli("ingest", memory_file, tmp_path / "long.json", "--model", "openai/scripted",
+                   "--api-base", nobody.base, "--max-calls", 0, "--whole", "--again")  # fmt: skip
+    assert "120 messages, 0 read, 120 not read yet." in told.out
     first = [one["messages"][0] for one in waiting(cli, memory_file)]
     assert first == sorted(first)
     assert len(first) == 5
