@@ -267,6 +267,27 @@ def test_a_guarded_night_reads_what_waits_once_and_takes_nothing_of_it_back(
     assert cli("check", memory_file).code == 0
 
 
+def test_what_was_read_before_a_guarded_night_is_not_blamed_on_its_proposals(
+    memory_file: Path, tmp_path: Path, cli: Cli, server: ModelServer
+) -> None:
+    locker = {"id": "old", "content": "The lockers of the staff are painted green somewhere."}
+    twins = "The wiki is backed up at night.", "The wiki is backed up at night"
+    fill(memory_file, [locker, *twins])
+    said = [f"My locker {n} is in hall {n}." for n in range(1, 11)]
+    talk = [{"role": "user", "content": one} for one in said]
+    (tmp_path / "talk.json").write_text(json.dumps(talk))
+    let_wait(cli, memory_file, tmp_path / "talk.json", options=("--whole",))
+    asked = {"id": "q", "question": "In which hall is my locker?", "evidence_ids": ["old"]}
+    (tmp_path / "questions.jsonl").write_text(json.dumps(asked))
+    server.responder = remembering(*({**LYON, "content": one, "quotes": [one]} for one in said))
+    done = maintain(cli, memory_file, *asking(server), "--guard", tmp_path / "questions.jsonl")
+    assert done.code == 0, done.err
+    assert done.json["conversations"]["memories"]["stored"] == 10
+    # The question's evidence is not among the first ten any more, and the twins are merged.
+    assert done.json["guard"]["recall@10"]["before"] == 0
+    assert done.json["after"]["active"] == 12
+
+
 def test_a_guarded_dry_run_reads_nothing_that_waits_from_the_file(
     memory_file: Path, chat: Path, cli: Cli, server: ModelServer
 ) -> None:
