@@ -62,7 +62,7 @@ class Tries:
 
 
 @dataclass(frozen=True)
-class Queue:
+class Backlog:
     """How many parts wait, since when the first of them does, and how often it was tried."""
 
     parts: int = 0
@@ -177,7 +177,7 @@ def read_tries(file: MemoryFile) -> dict[str, Tries]:
     return {row.pop("id"): Tries(**row | {"why": row["why"] or ""}) for row in rows}
 
 
-def read_queue(file: MemoryFile, tenants: Sequence[str] = ()) -> Queue:
+def read_backlog(file: MemoryFile, tenants: Sequence[str] = ()) -> Backlog:
     """Return how many parts wait, of the tenants named or of all, and for how long."""
     rows = list(
         file.rows(
@@ -187,10 +187,10 @@ def read_queue(file: MemoryFile, tenants: Sequence[str] = ()) -> Queue:
         )
     )
     if not rows:
-        return Queue()
+        return Backlog()
     tries = read_tries(file)
     most = max(tries[one["id"]].count if one["id"] in tries else 0 for one in rows)
-    return Queue(len(rows), min(one["queued_at"] for one in rows), most)
+    return Backlog(len(rows), min(one["queued_at"] for one in rows), most)
 
 
 def close_parts_read_elsewhere(file: MemoryFile, run_id: str, tenant: str) -> None:

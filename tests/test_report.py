@@ -17,8 +17,8 @@ from test_plan import FACTS, PORT, TWINS
 
 from slowwave.cli.results.blocks import ProposalBlock, joined
 from slowwave.cli.results.leftovers import conflicts_as_json, conflicts_as_text
+from slowwave.cli.results.memory_texts import MemoryTexts, ShownMemory, in_time
 from slowwave.cli.results.night_report import as_json, as_text
-from slowwave.cli.terminal.memory_texts import MemoryTexts, ShownMemory, in_time
 from slowwave.consolidation.model.calls import Endpoint
 from slowwave.consolidation.model.writer import ModelWriter
 from slowwave.consolidation.planning import plan as planner
@@ -38,7 +38,7 @@ from slowwave.consolidation.proposals import (
     Undecided,
     Usage,
 )
-from slowwave.consolidation.running.outcome import Outcome, verdict
+from slowwave.consolidation.running.outcome import Outcome
 from slowwave.consolidation.text.token_count import count_tokens
 from slowwave.consolidation.thresholds import WINDOW_TOKENS
 from slowwave.consolidation.vectors.embedder import SentenceEmbedder
@@ -443,7 +443,7 @@ def test_each_memory_in_conflict_is_shown_once_with_its_text_and_date(memory_fil
 def test_a_run_is_partial_only_where_a_person_should_look(
     results: list[Result], expected: str
 ) -> None:
-    assert verdict(an_outcome(results)) == expected
+    assert an_outcome(results).verdict == expected
 
 
 def test_on_a_terminal_the_words_that_differ_are_marked_and_in_a_pipe_the_text_is_as_it_is(

@@ -9,8 +9,8 @@ import typer
 
 from slowwave.cli.arguments.settings import ConfigOption, FileArgument, JsonOption, QuietOption
 from slowwave.cli.files.foreign import FormatOption, StateOption, place_of
-from slowwave.cli.terminal.memory_texts import day_of
 from slowwave.cli.terminal.output import Output, clean
+from slowwave.cli.terminal.wording import day_of
 
 from .log import headline
 

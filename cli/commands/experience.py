@@ -32,10 +32,10 @@ from slowwave.cli.arguments.writers import make_recordings, make_writer
 from slowwave.cli.files.foreign import refuse_foreign
 from slowwave.cli.results.problems import tell_problems
 from slowwave.cli.terminal.exits import Code
-from slowwave.cli.terminal.memory_texts import counted
 from slowwave.cli.terminal.output import Output, clean
 from slowwave.cli.terminal.progress import shown_progress
 from slowwave.cli.terminal.signals import signals_of_this_command
+from slowwave.cli.terminal.wording import counted
 from slowwave.cli.wiki.writing import WikiOfRun, WikiOption, write_after_run
 from slowwave.consolidation.thresholds import LEAST_COMPRESSION
 from slowwave.consolidation.vectors.embedder import DEFAULT_MODEL, SentenceEmbedder

@@ -8,8 +8,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from slowwave.cli.terminal.memory_texts import counted, day_of
 from slowwave.cli.terminal.output import Output, clean, shortened
+from slowwave.cli.terminal.wording import counted, day_of
 
 if TYPE_CHECKING:
     from slowwave.consolidation.ingest.dropping import Dropped, Waiting

@@ -15,8 +15,8 @@ from slowwave.cli.arguments.settings import (
     TenantsOption,
 )
 from slowwave.cli.files.foreign import FormatOption, StateOption, place_of
-from slowwave.cli.terminal.memory_texts import counted, day_of, shortened_for_stdout
 from slowwave.cli.terminal.output import Output, clean
+from slowwave.cli.terminal.wording import counted, day_of, shortened_for_stdout
 from slowwave.store.records import Kind, Layer
 
 _Status = Literal["active", "superseded", "archived", "expired", "any"]

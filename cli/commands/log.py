@@ -12,15 +12,9 @@ import typer
 from slowwave.cli.arguments.settings import ConfigOption, FileArgument, JsonOption, QuietOption
 from slowwave.cli.files.foreign import FormatOption, StateOption, place_of
 from slowwave.cli.results.blocks import LEGEND, ProposalBlock, joined
-from slowwave.cli.terminal.memory_texts import (
-    MemoryTexts,
-    ShownMemory,
-    counted,
-    dated,
-    in_time,
-    memories_of,
-)
+from slowwave.cli.results.memory_texts import MemoryTexts, ShownMemory, dated, in_time, memories_of
 from slowwave.cli.terminal.output import Output, clean
+from slowwave.cli.terminal.wording import counted
 from slowwave.consolidation.running.kept_proposal import KEPT, kept_of
 from slowwave.consolidation.text.token_count import count_tokens
 from slowwave.store.ageing import PHASE, STATUS_AFTER

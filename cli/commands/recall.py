@@ -21,9 +21,9 @@ from slowwave.cli.arguments.settings import (
     is_on_command_line,
 )
 from slowwave.cli.files.foreign import FormatOption, StateOption, place_of
-from slowwave.cli.terminal.memory_texts import counted, day_of, shortened_for_stdout
 from slowwave.cli.terminal.output import Output, clean
 from slowwave.cli.terminal.progress import shown_progress
+from slowwave.cli.terminal.wording import counted, day_of, shortened_for_stdout
 from slowwave.consolidation.vectors.embedder import DEFAULT_MODEL, SentenceEmbedder
 from slowwave.store.records import Kind, Layer
 

@@ -12,6 +12,7 @@ import typer
 from slowwave.cli.arguments.settings import ConfigOption, FileArgument, JsonOption, QuietOption
 from slowwave.cli.files.foreign import FormatOption, Place, StateOption, place_of
 from slowwave.cli.results.blocks import LEGEND, joined
+from slowwave.cli.results.memory_texts import MemoryTexts
 from slowwave.cli.results.waiting import (
     decided_as_json,
     decided_as_text,
@@ -23,9 +24,9 @@ from slowwave.cli.results.waiting import (
 from slowwave.cli.reviewing.deciding import Choice, carry_out_chosen, chosen_of, decline
 from slowwave.cli.terminal.editor import edited
 from slowwave.cli.terminal.exits import Code
-from slowwave.cli.terminal.memory_texts import MemoryTexts, counted
 from slowwave.cli.terminal.output import Output, clean
 from slowwave.cli.terminal.progress import shown_progress
+from slowwave.cli.terminal.wording import counted
 from slowwave.cli.wiki.writing import WikiOption, write_after_change
 from slowwave.consolidation.proposals import Operation
 from slowwave.consolidation.vectors.embedder import DEFAULT_MODEL, SentenceEmbedder
@@ -120,7 +121,7 @@ def _refuse_wrong_usage(
 
 
 def _show(place: Place, choice: Choice, action: Action, output: Output) -> None:
-    from slowwave.consolidation.running.queue import read_queue
+    from slowwave.consolidation.running.review_queue import read_queue
     from slowwave.store.file import open_reading
 
     with place.reading() as memory_file:

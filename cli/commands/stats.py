@@ -14,8 +14,8 @@ from slowwave.cli.arguments.settings import (
 )
 from slowwave.cli.files.foreign import FormatOption, StateOption, place_of
 from slowwave.cli.results.taken_up import since
-from slowwave.cli.terminal.memory_texts import counted
 from slowwave.cli.terminal.output import Output, clean
+from slowwave.cli.terminal.wording import counted
 
 from .log import outcome_now
 
@@ -45,7 +45,7 @@ def stats(
     """
     from slowwave.consolidation.text.token_count import count_tokens
     from slowwave.store.file import open_reading
-    from slowwave.store.intake import read_queue
+    from slowwave.store.intake import read_backlog
     from slowwave.store.ledger import count_states, read_runs
     from slowwave.store.memories import chosen_tenants, count_by_status, count_memories
 
@@ -57,7 +57,7 @@ def stats(
         by_status = count_by_status(opened, tenants)
         counts = count_memories(opened, tenants, count_tokens)
         states = count_states(opened)
-        queue = read_queue(opened, tenant or ())
+        backlog = read_backlog(opened, tenant or ())
         runs = [
             _run(one, states.get(one.id, {}))
             for one in read_runs(opened)
@@ -72,17 +72,17 @@ def stats(
             "tenants": tenants,
             "active": asdict(counts),
             "by_status": by_status,
-            "conversations_waiting": queue.parts,
-            "conversations_waiting_since": queue.since,
+            "conversations_waiting": backlog.parts,
+            "conversations_waiting_since": backlog.since,
             "runs": runs,
         }
     )
     of = "1 tenant" if len(tenants) == 1 else f"{len(tenants):,} tenants"
     held = f"{counts.active:,} active memories, {counts.tokens:,} tokens, {of}."
     output.show(clean(f"{file}: {held}"))
-    if queue.parts:
-        waits = counted(queue.parts, "conversation part waits", "conversation parts wait")
-        output.show(f"{waits} for a model {since(queue)}.")
+    if backlog.parts:
+        waits = counted(backlog.parts, "conversation part waits", "conversation parts wait")
+        output.show(f"{waits} for a model {since(backlog)}.")
     if by_status:
         output.show("", _by_status(by_status))
     if runs:

@@ -13,9 +13,10 @@ from slowwave.cli.files.foreign import FormatOption, StateOption, place_of
 from slowwave.cli.pages.branches import Branch, trees_of
 from slowwave.cli.pages.lineage_json import trace_as_json
 from slowwave.cli.pages.report_file import STDOUT, refuse_unwritable, write_report
+from slowwave.cli.results.authors import author_of
 from slowwave.cli.results.ingest_report import message_as_json, message_as_text
-from slowwave.cli.terminal.memory_texts import author_of, shortened_for_stdout
 from slowwave.cli.terminal.output import Output, clean
+from slowwave.cli.terminal.wording import shortened_for_stdout
 
 if TYPE_CHECKING:
     from rich.tree import Tree

@@ -14,8 +14,8 @@ import typer
 from slowwave.cli.arguments.settings import ConfigOption, FileArgument, JsonOption, QuietOption
 from slowwave.cli.files.foreign import FormatOption, StateOption, place_of
 from slowwave.cli.terminal.exits import Code
-from slowwave.cli.terminal.memory_texts import counted
 from slowwave.cli.terminal.output import Output, clean
+from slowwave.cli.terminal.wording import counted
 from slowwave.cli.wiki.writing import WikiOption, write_after_change
 from slowwave.store.errors import StoreError
 from slowwave.store.intake import DROPPED

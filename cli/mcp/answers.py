@@ -9,7 +9,7 @@ from typing import Any
 from slowwave.consolidation.planning.savings import savings_of
 from slowwave.consolidation.proposals import Result
 from slowwave.consolidation.recall.hit import Hit
-from slowwave.consolidation.running.queue import WaitingProposal
+from slowwave.consolidation.running.review_queue import WaitingProposal
 from slowwave.consolidation.text.injection import commands
 from slowwave.store.feedback import LEAST_TRUST, Judged
 from slowwave.store.ledger import Decision, Run

@@ -16,8 +16,8 @@ from pydantic import Field
 
 from slowwave.cli.arguments.moments import end_of, start_of
 from slowwave.cli.pages.lineage_json import trace_as_json
+from slowwave.cli.results.memory_texts import MemoryTexts
 from slowwave.cli.results.taken_up import taken_up_as_json
-from slowwave.cli.terminal.memory_texts import MemoryTexts
 from slowwave.consolidation.agent import AgentMemory
 from slowwave.consolidation.errors import ConsolidationError
 from slowwave.consolidation.proposals import Result

@@ -11,15 +11,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from slowwave.cli.pages.report_file import write_report
+from slowwave.cli.results.memory_texts import MemoryTexts, memories_of
 from slowwave.cli.results.night_report import as_json, as_text, budget_as_json, budget_as_text
 from slowwave.cli.results.problems import tell_problems
 from slowwave.cli.results.recall_guard import guard_as_json, guard_as_text
 from slowwave.cli.results.ways import ways_as_json
 from slowwave.cli.terminal.exits import Code, code_of
-from slowwave.cli.terminal.memory_texts import MemoryTexts, counted, memories_of
 from slowwave.cli.terminal.output import Output, clean
 from slowwave.cli.terminal.progress import shown_progress
 from slowwave.cli.terminal.signals import signals_of_this_command
+from slowwave.cli.terminal.wording import counted
 from slowwave.cli.wiki.writing import write_after_run
 from slowwave.consolidation.errors import ConsolidationError
 from slowwave.consolidation.runtime.redaction import without_secrets
@@ -30,7 +31,7 @@ from .watch import Watch
 
 if TYPE_CHECKING:
     from slowwave.cli.files.foreign import Place
-    from slowwave.consolidation.evaluation.guarded_night import RecallGuard, Verdict
+    from slowwave.consolidation.evaluation.guarded_night import GuardedNight, RecallGuard
     from slowwave.consolidation.model.recording import Recordings
     from slowwave.consolidation.options import CycleOptions
     from slowwave.consolidation.progress import Progress
@@ -135,12 +136,12 @@ class Night:
             signals.open()
             with shown_progress(self.output.quiet) as progress:
                 options = self._options_for(place)
-                verdict = self._verdict(memory_file, options, writer, progress)
-                if verdict is not None:
-                    options = verdict.options
+                guarded = self._guarded(memory_file, options, writer, progress)
+                if guarded is not None:
+                    options = guarded.options
                 outcome = self._maintained(memory_file, options, writer, progress)
-                if verdict is not None:
-                    outcome = replace(outcome, usage=outcome.usage + verdict.usage)
+                if guarded is not None:
+                    outcome = replace(outcome, usage=outcome.usage + guarded.usage)
             signals.close()
             unwritten: StoreError | None = None
             unreported: StoreError | None = None
@@ -168,7 +169,7 @@ class Night:
                 if self.output.json:
                     found = as_json(outcome, str(place.named), self.dry_run, writer)
                     found["ways"] = ways_as_json(outcome, MemoryTexts(memory_file))
-                    found |= budget_as_json(full, place.budget()) | guard_as_json(verdict)
+                    found |= budget_as_json(full, place.budget()) | guard_as_json(guarded)
                     found |= pages.as_json()
                 elif not self.output.quiet:
                     memory_texts = MemoryTexts(memory_file)
@@ -176,7 +177,7 @@ class Night:
                     self.output.show(
                         *as_text(*shown),
                         *budget_as_text(full, place.budget()),
-                        *guard_as_text(verdict),
+                        *guard_as_text(guarded),
                     )
         code = signals.code or _code(outcome, self.dry_run and self.tells_work)
         if unreported is not None:
@@ -221,9 +222,9 @@ class Night:
         self.output.note(clean(f"{place.named} gets merges only, and no new texts. {why}"))
         return self.options.without_new_texts()
 
-    def _verdict(
+    def _guarded(
         self, memory_file: Path, options: CycleOptions, writer: Writer, progress: Progress
-    ) -> Verdict | None:
+    ) -> GuardedNight | None:
         """Try the night on copies first, if recall is to be guarded."""
         if self.guard is None or not options.consolidate:
             return None
@@ -295,8 +296,6 @@ def _waiting(memory_file: Path) -> int:
 
 
 def _code(outcome: Outcome, tells_work: bool) -> Code:
-    from slowwave.consolidation.running.outcome import verdict
-
     if tells_work:
         return Code.WORK_TO_DO if outcome.is_work else Code.DONE
     return {
@@ -304,7 +303,7 @@ def _code(outcome: Outcome, tells_work: bool) -> Code:
         "partial": Code.PARTLY,
         "failed": Code.FAILED,
         "interrupted": Code.INTERRUPTED,
-    }[verdict(outcome)]
+    }[outcome.verdict]
 
 
 def _what_went_wrong(file: Path, outcome: Outcome) -> tuple[str, str]:

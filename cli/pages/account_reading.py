@@ -8,17 +8,10 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from slowwave.cli.results.authors import Signed, author_of
+from slowwave.cli.results.memory_texts import MemoryTexts, ShownMemory, in_time, memories_of
 from slowwave.cli.results.night_report import remarks
-from slowwave.cli.terminal.memory_texts import (
-    MemoryTexts,
-    ShownMemory,
-    Signed,
-    author_of,
-    counted,
-    day_of,
-    in_time,
-    memories_of,
-)
+from slowwave.cli.terminal.wording import counted, day_of
 from slowwave.store.errors import NotFound
 from slowwave.store.records import LAYERS
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from slowwave.cli.terminal.memory_texts import author_of
+from slowwave.cli.results.authors import author_of
 
 from .branches import Branch
 from .page import render

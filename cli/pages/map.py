@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from slowwave.cli.terminal.memory_texts import MemoryTexts, day_of
+from slowwave.cli.results.memory_texts import MemoryTexts
+from slowwave.cli.terminal.wording import day_of
 
 from .account import ShownProposal
 

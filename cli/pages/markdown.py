@@ -10,8 +10,8 @@ import re
 import textwrap
 from collections.abc import Iterable, Iterator, Sequence
 
-from slowwave.cli.terminal.memory_texts import counted
 from slowwave.cli.terminal.output import clean
+from slowwave.cli.terminal.wording import counted
 
 from .account import Account, Pairs, ShownProposal, ShownSource
 from .report_file import MARK

@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from slowwave.cli.terminal.differences import mark_differences
-from slowwave.cli.terminal.memory_texts import counted
 from slowwave.cli.terminal.output import clean, shortened
+from slowwave.cli.terminal.wording import counted
 from slowwave.store.records import LAYERS
 
 from .account import Account, ShownProposal

@@ -9,8 +9,10 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from slowwave.cli.terminal.memory_texts import MemoryTexts, counted, dated
 from slowwave.cli.terminal.output import clean
+from slowwave.cli.terminal.wording import counted
+
+from .memory_texts import MemoryTexts, dated
 
 if TYPE_CHECKING:
     from slowwave.consolidation.ageing.choosing import LeavingMemory

@@ -9,8 +9,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from slowwave.cli.terminal.differences import Span, mark_differences
-from slowwave.cli.terminal.memory_texts import Signed, author_of, counted
 from slowwave.cli.terminal.output import clean
+from slowwave.cli.terminal.wording import counted
+
+from .authors import Signed, author_of
 
 if TYPE_CHECKING:
     from rich.text import Text

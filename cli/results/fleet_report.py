@@ -6,8 +6,8 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from slowwave.cli.terminal.memory_texts import counted
 from slowwave.cli.terminal.output import clean
+from slowwave.cli.terminal.wording import counted
 
 from .textfile import PREFIX, write_textfile
 

@@ -8,8 +8,8 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from slowwave.cli.terminal.memory_texts import counted
 from slowwave.cli.terminal.output import clean, shortened
+from slowwave.cli.terminal.wording import counted
 
 if TYPE_CHECKING:
     from slowwave.consolidation.ingest.outcome import Ingested, Remembered

@@ -6,17 +6,11 @@ from collections.abc import Iterator, Sequence
 from itertools import chain, islice, zip_longest
 from typing import TYPE_CHECKING, Any
 
-from slowwave.cli.terminal.memory_texts import (
-    MemoryTexts,
-    counted,
-    dated,
-    in_time,
-    memories_of,
-    said,
-    shortened_for_stdout,
-)
 from slowwave.cli.terminal.output import clean
+from slowwave.cli.terminal.wording import counted, shortened_for_stdout
 from slowwave.consolidation.proposals import group_numbers
+
+from .memory_texts import MemoryTexts, dated, in_time, memories_of, said
 
 if TYPE_CHECKING:
     from slowwave.consolidation.proposals import Conflict, Refusal, Undecided

@@ -9,16 +9,8 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from slowwave.cli.terminal.memory_texts import (
-    MemoryTexts,
-    ShownMemory,
-    counted,
-    dated,
-    in_time,
-    memories_of,
-    shortened_for_stdout,
-)
 from slowwave.cli.terminal.output import clean
+from slowwave.cli.terminal.wording import counted, shortened_for_stdout
 from slowwave.consolidation.thresholds import MOST_CHARACTERS
 
 from .ageing import after_the_night, aged_as_json, before_the_night
@@ -31,6 +23,7 @@ from .leftovers import (
     undecided_as_json,
     undecided_as_text,
 )
+from .memory_texts import MemoryTexts, ShownMemory, dated, in_time, memories_of
 from .purge_report import leaving_as_text, purged_as_json, purged_as_text, staying_as_text
 from .questions_report import question_as_json, questions_as_text
 from .taken_up import taken_up_as_json, taken_up_as_text

@@ -5,8 +5,10 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
-from slowwave.cli.terminal.memory_texts import MemoryTexts, counted, dated
 from slowwave.cli.terminal.output import clean
+from slowwave.cli.terminal.wording import counted
+
+from .memory_texts import MemoryTexts, dated
 
 if TYPE_CHECKING:
     from slowwave.consolidation.running.purge import Purged

@@ -6,8 +6,8 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from slowwave.cli.terminal.memory_texts import counted
 from slowwave.cli.terminal.output import clean
+from slowwave.cli.terminal.wording import counted
 
 if TYPE_CHECKING:
     from slowwave.consolidation.proposals import AskedWindow

@@ -8,12 +8,12 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from slowwave.cli.terminal.memory_texts import counted, day_of
 from slowwave.cli.terminal.output import clean
+from slowwave.cli.terminal.wording import counted, day_of
 
 if TYPE_CHECKING:
     from slowwave.consolidation.running.taken_up import TakenUp
-    from slowwave.store.intake import Queue
+    from slowwave.store.intake import Backlog
 
 _BECAME = (
     ("stored", "stored"),
@@ -27,8 +27,8 @@ def taken_up_as_json(one: TakenUp) -> dict[str, Any]:
     """Return it as format 1, the same keys where nobody read anything; it counts parts."""
     return {
         "waiting": one.waiting,
-        "waiting_since": one.queue.since,
-        "tries": one.queue.tries,
+        "waiting_since": one.backlog.since,
+        "tries": one.backlog.tries,
         "runs": list(one.runs),
         "read": one.read,
         "unread": one.unread,
@@ -46,14 +46,14 @@ def taken_up_as_text(one: TakenUp, file: Path) -> list[str]:
         return []
     then = "a real run reads that first" if one.is_due else "with --model a night reads that first"
     waits = _parts(one.waiting, "waits", "wait")
-    return [f"{waits} for a model {since(one.queue)}: {then}."]
+    return [f"{waits} for a model {since(one.backlog)}: {then}."]
 
 
-def since(queue: Queue) -> str:
+def since(backlog: Backlog) -> str:
     """Return in words since when something waits, and how often a model was asked about it."""
-    tried = counted(queue.tries, "try", "tries") if queue.tries else ""
-    up_to = "up to " if queue.parts > 1 and queue.tries else ""
-    return f"since {day_of(queue.since or '')}{tried and f', after {up_to}{tried}'}"
+    tried = counted(backlog.tries, "try", "tries") if backlog.tries else ""
+    up_to = "up to " if backlog.parts > 1 and backlog.tries else ""
+    return f"since {day_of(backlog.since or '')}{tried and f', after {up_to}{tried}'}"
 
 
 def _read(one: TakenUp, file: Path) -> Iterator[str]:
@@ -65,7 +65,7 @@ def _read(one: TakenUp, file: Path) -> Iterator[str]:
     came = f": {', '.join(became) or 'nothing to remember'}" if one.read else ""
     yield f"{_parts(one.read, 'was', 'were')} read{calls}{came}."
     if one.unread:
-        on = f"{_parts(one.unread, 'waits', 'wait')} on {since(one.queue)}"
+        on = f"{_parts(one.unread, 'waits', 'wait')} on {since(one.backlog)}"
         yield f"  ! {on}: {one.why}"
         yield f"  List or throw away what waits: slowwave ingest {named} --waiting"
     for run in one.runs if one.read else ():

@@ -10,15 +10,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from slowwave.cli.terminal.exits import Code
-from slowwave.cli.terminal.memory_texts import ShownMemory, counted, dated, in_time
 from slowwave.cli.terminal.output import clean
+from slowwave.cli.terminal.wording import counted
 
 from .blocks import ProposalBlock
+from .memory_texts import ShownMemory, dated, in_time
 
 if TYPE_CHECKING:
     from slowwave.consolidation.proposals import Proposal, Result
     from slowwave.consolidation.running.decide import Decided
-    from slowwave.consolidation.running.queue import WaitingProposal
+    from slowwave.consolidation.running.review_queue import WaitingProposal
     from slowwave.consolidation.running.set_aside import SetAside
 
 

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from slowwave.cli.terminal.memory_texts import MemoryTexts, counted
 from slowwave.cli.terminal.output import clean
+from slowwave.cli.terminal.wording import counted
+
+from .memory_texts import MemoryTexts
 
 if TYPE_CHECKING:
     from slowwave.consolidation.proposals import Dense

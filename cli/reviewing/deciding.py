@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from slowwave.consolidation.progress import Progress
     from slowwave.consolidation.running.decide import Decided
     from slowwave.consolidation.running.kept_proposal import KeptProposal
-    from slowwave.consolidation.running.queue import WaitingProposal
+    from slowwave.consolidation.running.review_queue import WaitingProposal
     from slowwave.consolidation.vectors.embedder import Embedder
     from slowwave.store.file import MemoryFile
 
@@ -98,7 +98,7 @@ def _worded(opened: MemoryFile, waiting: WaitingProposal, words: str | None) -> 
 
 def chosen_of(opened: MemoryFile, choice: Choice) -> list[WaitingProposal]:
     """Return what is chosen of what waits. Raises `StoreError` if that is nothing."""
-    from slowwave.consolidation.running.queue import read_queue
+    from slowwave.consolidation.running.review_queue import read_queue
 
     chosen = choice.of(read_queue(opened))
     if not chosen:

@@ -11,12 +11,13 @@ from typing import TYPE_CHECKING
 
 import typer
 
+from slowwave.cli.results.memory_texts import ShownMemory, in_time
 from slowwave.cli.results.waiting import decided_as_text, exit_code
 from slowwave.cli.terminal.editor import edited
 from slowwave.cli.terminal.exits import Code
-from slowwave.cli.terminal.memory_texts import ShownMemory, counted, day_of, in_time
 from slowwave.cli.terminal.output import Output, clean
 from slowwave.cli.terminal.signals import signals_of_this_command
+from slowwave.cli.terminal.wording import counted, day_of
 from slowwave.store.errors import StoreError
 
 from .deciding import Choice, carry_out_chosen, decline
@@ -24,7 +25,7 @@ from .deciding import Choice, carry_out_chosen, decline
 if TYPE_CHECKING:
     from slowwave.cli.files.foreign import Place
     from slowwave.consolidation.running.decide import Decided
-    from slowwave.consolidation.running.queue import WaitingProposal
+    from slowwave.consolidation.running.review_queue import WaitingProposal
     from slowwave.consolidation.vectors.embedder import Embedder
 
 _HELP = """y - apply it
@@ -146,7 +147,7 @@ def _these(ids: Sequence[str]) -> Choice:
 
 def _waiting(place: Place) -> list[WaitingProposal]:
     """Return what waits and can still be applied."""
-    from slowwave.consolidation.running.queue import read_queue
+    from slowwave.consolidation.running.review_queue import read_queue
     from slowwave.store.file import open_reading
 
     with place.reading() as memory_file, open_reading(memory_file) as opened:

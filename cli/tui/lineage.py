@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from textual.widgets.tree import TreeNode
 
     from slowwave.cli.files.foreign import Place
-    from slowwave.consolidation.running.queue import WaitingProposal
+    from slowwave.consolidation.running.review_queue import WaitingProposal
 
 _DEPTH = 12
 _MOST_SAID = 200

@@ -9,8 +9,8 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Literal
 
 from slowwave.cli.reviewing.deciding import Choice, carry_out_chosen, decline
-from slowwave.cli.terminal.memory_texts import counted
-from slowwave.consolidation.running.queue import WaitingProposal, read_queue, seen_again
+from slowwave.cli.terminal.wording import counted
+from slowwave.consolidation.running.review_queue import WaitingProposal, read_queue, seen_again
 from slowwave.store.errors import NotFound
 
 if TYPE_CHECKING:

@@ -10,14 +10,15 @@ from typing import TYPE_CHECKING
 
 from rich.text import Text
 
+from slowwave.cli.results.authors import author_of
 from slowwave.cli.terminal.differences import Span, mark_differences
-from slowwave.cli.terminal.memory_texts import author_of, day_of
 from slowwave.cli.terminal.output import clean, shortened
+from slowwave.cli.terminal.wording import day_of
 
 from .values import compare_values, find_guarded
 
 if TYPE_CHECKING:
-    from slowwave.consolidation.running.queue import WaitingProposal
+    from slowwave.consolidation.running.review_queue import WaitingProposal
     from slowwave.store.records import Memory
 
 GOES, NEW, GUARDED, HEADING = "underline", "bold", "reverse", "bold"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
-from slowwave.cli.terminal.memory_texts import counted
+from slowwave.cli.terminal.wording import counted
 from slowwave.store.records import json_text
 
 from .names import (

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from slowwave.cli.terminal.exits import Code
-from slowwave.cli.terminal.memory_texts import counted
 from slowwave.cli.terminal.output import clean
 from slowwave.cli.terminal.signals import signals_of_this_command
+from slowwave.cli.terminal.wording import counted
 from slowwave.store.errors import StoreError
 
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ from datetime import datetime
 from pathlib import Path
 
 from slowwave.consolidation.running.decide import Decided, carry_out
-from slowwave.consolidation.running.queue import WaitingProposal, read_queue, with_sources
+from slowwave.consolidation.running.review_queue import WaitingProposal, read_queue, with_sources
 from slowwave.consolidation.vectors.embedder import Embedder
 from slowwave.store.check import refuse_damaged
 from slowwave.store.errors import StoreError

@@ -30,7 +30,7 @@ from slowwave.consolidation.recall.search import Wish, search
 from slowwave.consolidation.running.decide import Decided
 from slowwave.consolidation.running.decline import declined
 from slowwave.consolidation.running.outcome import Outcome
-from slowwave.consolidation.running.queue import WaitingProposal
+from slowwave.consolidation.running.review_queue import WaitingProposal
 from slowwave.consolidation.text.token_count import count_tokens
 from slowwave.consolidation.vectors.embedder import Embedder, SentenceEmbedder
 from slowwave.consolidation.writing.writer import BuiltInWriter, Writer

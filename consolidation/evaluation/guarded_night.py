@@ -37,7 +37,7 @@ class RecallGuard:
 
 
 @dataclass(frozen=True)
-class Verdict:
+class GuardedNight:
     """What a guard found: how far recall of ten falls, and what had to be left out for that."""
 
     excluded: tuple[Proposal, ...]
@@ -64,7 +64,7 @@ def tried_first(
     keeps_answers: bool,
     progress: Progress,
     interruption: Interruption,
-) -> Verdict:
+) -> GuardedNight:
     """Try a night on copies of a file, and say what of it may be done.
 
     writer: the one of the night that follows, so that its budget is of all together.
@@ -77,12 +77,11 @@ def tried_first(
     # What waits for a person is measured as if it were approved: otherwise nothing would be
     # measured.
     at_once = replace(options, review="never")
-    verdict = let_through(trials, at_once, writer, guard.limit, interruption)
-    verdict = replace(verdict, options=replace(verdict.options, review=options.review))
-    if keeps_answers and verdict.answers:
+    night = let_through(trials, at_once, writer, guard.limit, interruption)
+    if keeps_answers and night.answers:
         with open_writing(path) as file:
-            keep_answers(file, verdict.answers, timestamp(now))
-    return verdict
+            keep_answers(file, night.answers, timestamp(now))
+    return replace(night, options=replace(night.options, review=options.review))
 
 
 def refuse_unanswerable(path: Path, trials: Trials) -> None:
@@ -104,7 +103,7 @@ def let_through(
     writer: Writer,
     limit: float,
     interruption: Interruption,
-) -> Verdict:
+) -> GuardedNight:
     """Try the night on copies until recall@10 falls by no more than `limit`.
 
     Each time, what is to blame for the questions that lost is left out; after `_ROUNDS` times,
@@ -130,7 +129,7 @@ def let_through(
         used += trial.outcome.usage
         guarded = _recall(trial.after.by_text)
         tried += 1
-    return Verdict(
+    return GuardedNight(
         tuple(excluded.values()),
         before,
         unguarded,

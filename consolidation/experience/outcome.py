@@ -6,6 +6,7 @@ from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from slowwave.consolidation.proposals import Usage
+from slowwave.consolidation.running.run_record import Verdict
 from slowwave.store.errors import StoreError
 
 from .compression import Learned, Task
@@ -48,7 +49,7 @@ class Compression:
         return sum((one.usage for one in self.tasks), start=Usage())
 
     @property
-    def verdict(self) -> Literal["done", "partial", "failed", "interrupted"]:
+    def verdict(self) -> Verdict:
         """Return in a word how it ended."""
         if self.interrupted:
             return "interrupted"

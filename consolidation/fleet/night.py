@@ -19,7 +19,7 @@ from slowwave.consolidation.model.writer import ModelWriter
 from slowwave.consolidation.options import CycleOptions
 from slowwave.consolidation.progress import Progress
 from slowwave.consolidation.running.night_inputs import NightInputs
-from slowwave.consolidation.running.outcome import Outcome, verdict
+from slowwave.consolidation.running.outcome import Outcome
 from slowwave.consolidation.running.survey import Surveyor
 from slowwave.consolidation.runtime.interruption import Interruption
 from slowwave.consolidation.runtime.redaction import without_secrets
@@ -179,7 +179,7 @@ def _give_back(writer: Writer) -> None:
 
 def _told(outcome: Outcome) -> tuple[Became, str | None]:
     """Return what became of a file, and why where something went wrong."""
-    became = _AS_A_WORD[verdict(outcome)]
+    became = _AS_A_WORD[outcome.verdict]
     if became == "done" and not outcome.changed:
         return "nothing", None
     if became == "done":

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from slowwave.consolidation.proposals import Usage
 from slowwave.consolidation.running.preflight import Preflight
-from slowwave.consolidation.running.run_record import recorded_run, run_report
+from slowwave.consolidation.running.run_record import RunRecord, run_report
 from slowwave.consolidation.text.token_count import count_tokens
 from slowwave.store.errors import Ambiguous, NotFound
 from slowwave.store.file import MemoryFile, maintenance_lock, open_reading, open_writing
@@ -22,9 +22,8 @@ from slowwave.store.intake import (
     read_tries,
     read_waiting_messages,
 )
-from slowwave.store.ledger import end_run
 from slowwave.store.memories import count_memories
-from slowwave.store.records import new_id, timestamp
+from slowwave.store.records import new_id
 
 from .options import IngestOptions
 from .parts import Part
@@ -86,20 +85,20 @@ def drop_waiting(
 def _drop(file: MemoryFile, chosen: Dropped, now: datetime) -> Dropped:
     if not chosen.parts:
         return chosen
-    run_id = new_id()
+    run = RunRecord(new_id(), now)
     rows = [one.row for one in chosen.parts]
     named = list(dict.fromkeys(one.conversation for one in rows))
     tenants = sorted({one.tenant for one in rows})
     options = {DROPPED: named, "tenant": tenants}
-    with recorded_run(file, run_id, now, options, dict):
+    with run.begun(file, options):
         with file.transaction():
             for one in chosen.parts:
-                keep_read(file, run_id, one.row.tenant, one.part.chains)
-                end_waiting(file, run_id, one.row.id)
+                keep_read(file, run.run_id, one.row.tenant, one.part.chains)
+                end_waiting(file, run.run_id, one.row.id)
         counts = count_memories(file, tenants, count_tokens)
         report = run_report(counts, counts, (), Usage()) | {DROPPED: len(rows)}
-        end_run(file, run_id, timestamp(now), "done", None, report)
-    return Dropped(chosen.parts, chosen.left, run_id)
+        run.end(file, "done", report)
+    return Dropped(chosen.parts, chosen.left, run.run_id)
 
 
 def _choose(file: MemoryFile, which: Sequence[str], tenants: Sequence[str]) -> Dropped:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from slowwave.consolidation.proposals import Usage
-from slowwave.consolidation.running.run_record import run_report
+from slowwave.consolidation.running.run_record import Verdict, run_report
 from slowwave.store.errors import StoreError
 from slowwave.store.intake import UNREAD, KeptMessage
 from slowwave.store.memories import Counts
@@ -84,7 +84,7 @@ class Ingested:
         return report | ({UNREAD: unread} if unread else {})
 
     @property
-    def verdict(self) -> Literal["done", "partial", "failed", "interrupted"]:
+    def verdict(self) -> Verdict:
         """Return in a word how it ended; failed if all that waited waits on, and that was all."""
         if self.interrupted:
             return "interrupted"

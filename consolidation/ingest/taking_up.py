@@ -14,7 +14,7 @@ from slowwave.consolidation.running.taken_up import TakenUp
 from slowwave.consolidation.runtime.interruption import Interruption
 from slowwave.store.errors import StoreError
 from slowwave.store.file import open_reading
-from slowwave.store.intake import count_waiting, read_queue
+from slowwave.store.intake import count_waiting, read_backlog
 from slowwave.store.memories import consolidated_tenants, tenants
 
 from .options import IngestOptions
@@ -33,7 +33,7 @@ def take_up(night: NightInputs, preflight: Preflight, interruption: Interruption
     with open_reading(night.path) as file:
         waiting = count_waiting(file, chosen)
         if night.writer.model is None or not waiting:
-            return TakenUp(read_queue(file, chosen))
+            return TakenUp(read_backlog(file, chosen))
         known = set(tenants(file)).intersection(chosen)
         counted = consolidated_tenants(file, sorted(known)) if known or not chosen else []
     taking = _Taking()
@@ -59,8 +59,8 @@ def take_up(night: NightInputs, preflight: Preflight, interruption: Interruption
             break
         interruption.open()
     with interruption.limited(), open_reading(night.path) as file:
-        left = read_queue(file, chosen)
-    return replace(taking.taken_up(), queue=left)
+        left = read_backlog(file, chosen)
+    return replace(taking.taken_up(), backlog=left)
 
 
 def _ingested(

@@ -11,6 +11,7 @@ from slowwave.consolidation import thresholds
 from slowwave.consolidation.proposals import Proposal
 
 from .composition import already_says, richness
+from .merges import propose_covered
 from .tenant_planner import TenantPlanner
 from .topic_groups import TopicGroups
 
@@ -49,7 +50,7 @@ class CoveredMerges:
                 into.setdefault(survivor, []).append(row)
         for survivor, leaving in into.items():
             for part in _parts(leaving, thresholds.MOST_SOURCES - 1):
-                yield from planner.merge(survivor, part)
+                yield from propose_covered(planner, survivor, part)
 
     def _near(self) -> dict[int, list[int]]:
         """Return the open rows near each open row, the nearest first, as many as are looked at."""
@@ -107,7 +108,7 @@ class CoveredMerges:
             [view.memories[one].content_hash for one in (covering, row)],
             _COVERS,
             lambda: already_says(
-                view.source(covering), view.source(row), self._planner.find_covering
+                view.source(covering), view.source(row), self._planner.coverage.find_covering
             ),
         )
 

@@ -15,10 +15,9 @@ from slowwave.consolidation.snapshot.tenant_view import TenantView
 from slowwave.store.records import Memory
 
 from .covered_merges import CoveredMerges
-from .merges import propose_merges
+from .merges import by_rank, propose_same
 from .near_pairs import near_pairs, refusals
 from .rule_proposals import RuleProposals
-from .same_groups import by_rank
 from .syntheses import Syntheses
 from .tenant_planner import TenantPlanner
 from .topic_groups import TopicGroups
@@ -38,7 +37,7 @@ def plan_tenant(view: TenantView, options: PlanOptions) -> Plan:
     syntheses = Syntheses(planner, topic_groups)
     rules = RuleProposals(planner)
     found = [
-        *propose_merges(planner, pairs, rank),
+        *propose_same(planner, pairs, rank),
         *rules.propose(),
         *UpdateProposals(planner, topic_groups).propose(),
         *syntheses.propose(),

@@ -131,7 +131,7 @@ class RuleProposals:
             "voices",
             [*hashes, near.hexdigest()],
             _VOICES,
-            lambda: choose_voices(sources, self._planner.likelihood),
+            lambda: choose_voices(sources, self._planner.coverage.likelihood),
         )
         return (as_rule(sources[at], [sources[one] for one in more]) for at, more in voices)
 
@@ -206,7 +206,7 @@ class RuleProposals:
             "restating",
             [content_hash(rule), *(memories[row].content_hash for row in able)],
             _PLACES,
-            lambda: find_restating(rule, texts, planner.likelihood),
+            lambda: find_restating(rule, texts, planner.coverage.likelihood),
         )
         return planner.ids([able[at] for at in found])
 

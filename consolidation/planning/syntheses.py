@@ -20,7 +20,9 @@ from .composition import (
     compose_synthesis,
     is_shorter,
 )
-from .tenant_planner import TenantPlanner, most_common
+from .estimates import estimate_undecided
+from .merges import propose_covered
+from .tenant_planner import TenantPlanner, most_common, similarities
 from .topic_groups import TopicGroups
 from .topics import shared_topics
 
@@ -78,7 +80,15 @@ class Syntheses:
         for rows in self._left:
             still = [row for row in rows if self._planner.is_open(row)]
             if len(still) > 1:
-                yield self._planner.undecided(still)
+                yield self._undecided(still)
+
+    def _undecided(self, rows: Sequence[int]) -> Undecided:
+        """Return which memories look like one thing, and what the first lacks of the second."""
+        ids = self._planner.ids(rows)
+        sources = self._view.sources(ids)
+        _, mean = similarities(sources)
+        missing = self._planner.coverage.missing(sources[0], sources[1])
+        return Undecided(tuple(ids), self._view.tenant, mean, missing, estimate_undecided(sources))
 
     def _propose_for_group(self, rows: list[int]) -> Iterator[Proposal]:
         """Propose what tells some rows once: a memory of which others say no more, or a new one.
@@ -113,7 +123,7 @@ class Syntheses:
             if len(covering) == 1 and planner.may_stand_for(covering[0], row):
                 into.setdefault(covering[0], []).append(row)
         for survivor, leaving in into.items():
-            yield from planner.merge(survivor, leaving)
+            yield from propose_covered(planner, survivor, leaving)
 
     def _without_opponents(self, rows: list[int]) -> list[int]:
         """Return the rows without those that stand against each other."""
@@ -123,7 +133,7 @@ class Syntheses:
 
     def _without_look_alikes(self, rows: list[int]) -> list[int]:
         """Return the rows without those that look like others and differ from them in one thing."""
-        pairs = self._planner.look_alikes(rows)
+        pairs = self._planner.coverage.look_alikes(rows)
         while pairs:
             ((most, _),) = Counter(row for pair in pairs for row in pair).most_common(1)
             pairs = [pair for pair in pairs if most not in pair]
@@ -162,7 +172,7 @@ class Syntheses:
 
     def _covers(self, derived: Memory, source: Source) -> bool:
         (derived_source,) = self._view.sources([derived.id])
-        return already_says(derived_source, source, self._planner.find_covering)
+        return already_says(derived_source, source, self._planner.coverage.find_covering)
 
     def _was_taken_out(self, survivor: str, row: int) -> bool:
         """Whether someone took a memory out again of the one that it would be merged into."""
@@ -188,7 +198,7 @@ class Syntheses:
         # What is told already takes no room; otherwise a second night would find some.
         (derived_source,) = self._view.sources([derived.id])
         sources = self._view.sources(self._planner.ids(joining))
-        grown = compose_growth(derived_source, sources, self._planner.find_covering)
+        grown = compose_growth(derived_source, sources, self._planner.coverage.find_covering)
         return len(grown.claims) <= thresholds.MOST_CLAIMS
 
     def _propose_growth(self, derived: Memory, rows: list[int]) -> Iterator[Proposal]:
@@ -196,7 +206,7 @@ class Syntheses:
         planner, view = self._planner, self._view
         ids = planner.ids(rows)
         derived_source, sources = view.sources([derived.id])[0], view.sources(ids)
-        quoted = compose_growth(derived_source, sources, planner.find_covering)
+        quoted = compose_growth(derived_source, sources, planner.coverage.find_covering)
         leaving = view.sources(planner.leaving(rows))
         if not _adds_little(quoted, derived_source, leaving):
             planner.used.difference_update(rows)
@@ -218,7 +228,7 @@ class Syntheses:
 
         def work_out() -> _Composed:
             places = {one: at for at, one in enumerate(ids)}
-            made = compose_synthesis(view.sources(ids), planner.find_covering)
+            made = compose_synthesis(view.sources(ids), planner.coverage.find_covering)
             return _Composed(
                 [(one.text, [places[id_] for id_ in one.sources]) for one in made.draft.claims],
                 sorted(

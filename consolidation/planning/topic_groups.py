@@ -2,19 +2,26 @@
 
 from __future__ import annotations
 
-from functools import cached_property
+import hashlib
+from collections.abc import Iterator, Sequence
+from functools import cached_property, partial
 from itertools import permutations
 
 from msgspec.json import Decoder
 
-from slowwave.consolidation import thresholds
+from slowwave.consolidation.clustering.groups import find_groups, split_group
 from slowwave.consolidation.comparison.coverage_guards import first_blocking_conflict
+from slowwave.consolidation.snapshot.tenant_view import TenantView
+from slowwave.consolidation.text.reading import Reading
+from slowwave.consolidation.thresholds import SYNTHESIZE_SIMILARITY
 from slowwave.consolidation.updates.replacements import Updates, find_updates
 from slowwave.consolidation.updates.search import NOTHING, Search
 
 from .dated_memories import dated_memories
 from .tenant_planner import TenantPlanner
 
+# The members of each part of a group, by their places in it.
+_PARTS = Decoder(list[list[int]])
 _SEARCH = Decoder(Search)
 
 
@@ -33,7 +40,7 @@ class TopicGroups:
         """Groups of rows about one thing, rules aside."""
         planner = self._planner
         rows = [row for row in planner.readable if row not in planner.ruled]
-        return list(planner.groups(rows, thresholds.SYNTHESIZE_SIMILARITY, first_blocking_conflict))
+        return list(_groups_of(planner.view, rows))
 
     @cached_property
     def group_of(self) -> dict[int | None, int]:
@@ -63,3 +70,38 @@ class TopicGroups:
             for one, other in permutations(conflict.sources):
                 opponents.setdefault(one, set()).add(other)
         return opponents
+
+
+def _groups_of(view: TenantView, rows: Sequence[int]) -> Iterator[list[int]]:
+    """Yield groups of rows about one thing, those with one text side by side."""
+    import numpy as np
+
+    chosen = np.zeros(len(view.rows_of), dtype=bool)
+    chosen[view.text_of[list(rows)]] = True
+    near = view.neighbours
+    near = near.chosen(chosen[near.left] & chosen[near.right])
+    for group in find_groups(view.text_vectors, near, SYNTHESIZE_SIMILARITY):
+        for part in _split(view, group):
+            yield sorted(row for text in part for row in view.rows_of[text])
+
+
+def _split(view: TenantView, group: list[int]) -> Iterator[list[int]]:
+    """Split a group of texts where a guard finds a conflict."""
+    firsts = [view.rows_of[text][0] for text in group]
+    vectors = view.text_vectors[group]
+
+    def work_out() -> list[list[int]]:
+        readings = [view.reading(row) for row in firsts]
+        return split_group(
+            vectors @ vectors.T, SYNTHESIZE_SIMILARITY, partial(_in_conflict, readings)
+        )
+
+    # How texts are split depends on where they lie, too.
+    hashes = [view.memories[row].content_hash for row in firsts]
+    hashes.append(hashlib.sha256(vectors.tobytes()).hexdigest())
+    for part in view.cache.get_or_compute("split", hashes, _PARTS, work_out):
+        yield [group[at] for at in part]
+
+
+def _in_conflict(readings: Sequence[Reading], one: int, other: int) -> bool:
+    return first_blocking_conflict(readings[one], readings[other]) is not None

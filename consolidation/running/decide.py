@@ -21,7 +21,7 @@ from slowwave.consolidation.vectors.embedder import Embedder
 from slowwave.store.entities import read_entities
 from slowwave.store.errors import StoreError
 from slowwave.store.file import MemoryFile
-from slowwave.store.ledger import DECIDED, Decision, decide_waiting, end_run, let_wait
+from slowwave.store.ledger import DECIDED, Decision, decide_waiting, let_wait
 from slowwave.store.memories import Counts, consolidated_tenants, count_memories
 from slowwave.store.records import new_id, timestamp
 from slowwave.store.undo.undo import undo_proposal_within
@@ -30,7 +30,7 @@ from .apply import RunContext, apply_written
 from .batches import apply_together, batches
 from .inspection import Inspected, inspect
 from .kept_proposal import KeptProposal
-from .run_record import recorded_run, run_report
+from .run_record import RunRecord, Verdict, run_report
 
 if TYPE_CHECKING:
     from slowwave.store.records import Memory
@@ -123,7 +123,7 @@ def _applied(
     way: str,
     progress: Progress,
 ) -> Decided:
-    run_id = new_id()
+    run = RunRecord(new_id(), now)
     before = _counts(file)
     tenants = sorted({one.written.proposal.tenant for one in ready})
     results: list[Result] = []
@@ -131,11 +131,11 @@ def _applied(
     def report() -> dict[str, Any]:
         return run_report(before, _counts(file), (one.state for one in results), Usage())
 
-    with recorded_run(file, run_id, now, {"tenant": tenants, DECIDED: way}, report):
+    with run.begun(file, {"tenant": tenants, DECIDED: way}, report):
         names = {tenant: read_entities(file, tenant) for tenant in tenants}
 
         def context(kept: KeptProposal) -> RunContext:
-            return RunContext(run_id, now, kept.model, kept.model_key, embedding_model)
+            return RunContext(run.run_id, now, kept.model, kept.model_key, embedding_model)
 
         def apply(part: Sequence[Inspected]) -> list[Result]:
             with file.transaction():
@@ -152,9 +152,9 @@ def _applied(
             # What was applied stays applied, and is reported; the others wait as before.
             left = ready[len(results) :]
             results += [Result(each.kept.proposal, "failed", error.message) for each in left]
-        outcome = "done" if all(one.state == "applied" for one in results) else "partial"
-        end_run(file, run_id, timestamp(now), outcome, None, report())
-    return Decided(run_id, tuple(results))
+        verdict: Verdict = "done" if all(one.state == "applied" for one in results) else "partial"
+        run.end(file, verdict, report())
+    return Decided(run.run_id, tuple(results))
 
 
 def _apply_or_report(

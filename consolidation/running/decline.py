@@ -9,12 +9,11 @@ from typing import Any
 
 from slowwave.consolidation.proposals import Result
 from slowwave.store.file import maintenance_lock, open_writing
-from slowwave.store.ledger import end_run
-from slowwave.store.records import new_id, timestamp
+from slowwave.store.records import new_id
 
 from .apply import RunContext, record
 from .outcome import Outcome
-from .run_record import recorded_run
+from .run_record import RunRecord
 
 
 def declined(
@@ -30,14 +29,14 @@ def declined(
     No memory is changed. Raises `StoreError`.
     """
     context = RunContext(new_id(), now, None, None, embedding_model)
+    run = RunRecord(context.run_id, now)
     unchanged = Outcome(planned.plan, (result,), planned.before, planned.before, planned.usage)
     with (
         maintenance_lock(path),
         open_writing(path) as file,
-        recorded_run(file, context.run_id, now, options, dict),
+        run.begun(file, options),
     ):
         with file.transaction():
             record(file, context, result)
-        digest = planned.plan.digest
-        end_run(file, context.run_id, timestamp(now), "done", digest, unchanged.report)
+        run.end(file, "done", unchanged.report, planned.plan.digest)
     return context.run_id

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from datetime import datetime
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -14,9 +13,10 @@ from slowwave.consolidation.text.token_count import count_tokens
 from slowwave.store.errors import FileHeld, StoreError
 from slowwave.store.file import MemoryFile, open_reading, open_writing
 from slowwave.store.journal import journaled_memories
-from slowwave.store.ledger import begin_run, end_run
 from slowwave.store.memories import Counts, count_memories
-from slowwave.store.records import new_id, timestamp
+from slowwave.store.records import new_id
+
+from .run_record import RunRecord, Verdict
 
 
 @dataclass(frozen=True)
@@ -58,34 +58,34 @@ def treat_in_portions(
     What stands in the way after the first of them is in the result. Raises `StoreError` if none was
     treated.
     """
-    run_id, at = new_id(), timestamp(now)
+    run = RunRecord(new_id(), now)
     failure: StoreError | None = None
     with open_writing(path) as file:
         before = count_memories(file, tenants, count_tokens)
         with interruption.limited():
-            begin_run(file, run_id, at, version("slowwave"), dict(options))
+            run.begin(file, options)
         try:
-            interrupted = _treat_all(file, run_id, work, interruption)
+            interrupted = _treat_all(file, run.run_id, work, interruption)
         except KeyboardInterrupt:
             interruption.close()
             interrupted = True
         except StoreError as error:
             interrupted, failure = False, error
-        done = journaled_memories(file, run_id)
+        done = journaled_memories(file, run.run_id)
         if failure is not None and not done:
-            end_run(file, run_id, at, "failed", None, {})
+            run.end(file, "failed", {})
             raise failure
         after = count_memories(file, tenants, count_tokens)
         kept_report = {"before": asdict(before), "after": asdict(after), **work.report(done)}
-        outcome = "interrupted" if interrupted else "partial" if failure else "done"
+        verdict: Verdict = "interrupted" if interrupted else "partial" if failure else "done"
         end_is_kept = True
         try:
             with interruption.limited():
-                end_run(file, run_id, at, outcome, None, kept_report)
+                run.end(file, verdict, kept_report)
         except (OutOfTime, FileHeld):
             end_is_kept = False
     why = "the run was interrupted" if interrupted else failure.message if failure else None
-    return PortionsRun(run_id, done, why, interrupted, end_is_kept)
+    return PortionsRun(run.run_id, done, why, interrupted, end_is_kept)
 
 
 def count_now(path: Path, tenants: Sequence[str]) -> Counts:

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 from slowwave.consolidation.ageing.decay import LayerScores
 from slowwave.consolidation.errors import ConsolidationError
@@ -18,7 +18,7 @@ from slowwave.store.memories import Counts, consolidated_tenants, count_memories
 
 from .age import Aged
 from .purge import Purged
-from .run_record import run_report
+from .run_record import Verdict, run_report
 from .set_aside import SetAside
 from .taken_up import TakenUp
 
@@ -90,29 +90,30 @@ class Outcome:
         some = self.purged.ids or any(one.leaving for one in self.aged)
         return not self.plan.is_empty or bool(some) or self.taken_up.is_due
 
+    @property
+    def verdict(self) -> Verdict:
+        """In a word, how the run ended.
 
-def verdict(outcome: Outcome) -> Literal["done", "partial", "failed", "interrupted"]:
-    """Return in a word how a run ended.
-
-    A failed or skipped proposal makes it partial, and failed if nothing was applied. What a writer
-    declined, what was stale, and a model's draft that did not pass the check did not go wrong. A
-    purge, like the phases of ageing and conversations taken up, is partial at the worst: one that
-    did nothing was an error, and a conversation that nobody could read waits on.
-    """
-    if outcome.interrupted:
-        return "interrupted"
-    states = outcome.states + Counter(one.state for one in outcome.asked)
-    wrong = states["failed"] + states["skipped"] + _wrongly_rejected(outcome)
-    beside = outcome.purged.why or outcome.taken_up.went_wrong or any(a.why for a in outcome.aged)
-    if not wrong and (beside or outcome.broken_off):
-        return "partial"
-    if not wrong:
-        return "done"
-    left = any(one.leaving for one in outcome.aged)
-    done = states["applied"] or states["rejected"] or outcome.purged.ids or left
-    done = done or outcome.taken_up.read
-    broken = states["failed"] and not done
-    return "failed" if broken else "partial"
+        A failed or skipped proposal makes it partial, and failed if nothing was applied. What a
+        writer declined, what was stale, and a model's draft that did not pass the check did not go
+        wrong. A purge, like the phases of ageing and conversations taken up, is partial at the
+        worst: one that did nothing was an error, and a conversation that nobody could read waits
+        on.
+        """
+        if self.interrupted:
+            return "interrupted"
+        states = self.states + Counter(one.state for one in self.asked)
+        wrong = states["failed"] + states["skipped"] + _wrongly_rejected(self)
+        beside = self.purged.why or self.taken_up.went_wrong or any(a.why for a in self.aged)
+        if not wrong and (beside or self.broken_off):
+            return "partial"
+        if not wrong:
+            return "done"
+        left = any(one.leaving for one in self.aged)
+        done = states["applied"] or states["rejected"] or self.purged.ids or left
+        done = done or self.taken_up.read
+        broken = states["failed"] and not done
+        return "failed" if broken else "partial"
 
 
 def _wrongly_rejected(outcome: Outcome) -> int:

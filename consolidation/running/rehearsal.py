@@ -12,7 +12,7 @@ from slowwave.consolidation.proposals import AskedWindow, Proposal, Usage, Verif
 from slowwave.consolidation.runtime.interruption import InterruptedEarly, Interruption
 from slowwave.consolidation.runtime.threads import run_in_thread
 from slowwave.store.file import open_reading
-from slowwave.store.intake import read_queue
+from slowwave.store.intake import read_backlog
 
 from .age import Aged
 from .age_plan import AgePlan
@@ -112,8 +112,8 @@ def _asked_only(
 def _waiting(night: NightInputs) -> TakenUp:
     """Return how many conversations wait: a dry run reads none of them."""
     with open_reading(night.path) as file:
-        queue = read_queue(file, night.options.tenants)
-    return TakenUp(queue, is_due=bool(queue.parts) and night.writer.model is not None)
+        backlog = read_backlog(file, night.options.tenants)
+    return TakenUp(backlog, is_due=bool(backlog.parts) and night.writer.model is not None)
 
 
 def _aged(

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import datetime
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -13,12 +12,13 @@ from slowwave.consolidation.vectors.embedder import Embedder
 from slowwave.consolidation.writing.writer import Writer
 from slowwave.store.entities import forget_found, keep_entities, keep_scans
 from slowwave.store.file import Identity, MemoryFile, open_reading, open_writing
-from slowwave.store.ledger import Decision, begin_run, end_run, has_run, read_decision
-from slowwave.store.records import new_id, timestamp
+from slowwave.store.ledger import Decision, has_run, read_decision
+from slowwave.store.records import new_id
 from slowwave.store.vectors import keep_vectors
 
 from .apply import RunContext
 from .preflight import Preflight
+from .run_record import RunRecord, Verdict
 
 # How many memories' names are written by one transaction: a moment's work.
 _PORTION = 500
@@ -55,6 +55,7 @@ class RunInFile:
             model_key=writer.key,
             embedding_model=embedder.name,
         )
+        self._record = RunRecord(self.context.run_id, now)
 
     @property
     def run_id(self) -> str | None:
@@ -104,12 +105,11 @@ class RunInFile:
         self.end("interrupted", None, {})
         return self._begun
 
-    def end(self, outcome: str, plan: str | None, report: dict[str, Any]) -> None:
+    def end(self, verdict: Verdict, plan: str | None, report: dict[str, Any]) -> None:
         """Write down how the run ended, if it wrote anything."""
         if self._begun:
-            now = timestamp(self.context.now)
             with self.writing() as file:
-                end_run(file, self.context.run_id, now, outcome, plan, report)
+                self._record.end(file, verdict, report, plan)
 
     @contextmanager
     def writing(self) -> Iterator[MemoryFile]:
@@ -118,9 +118,8 @@ class RunInFile:
         with open_writing(self.path, self._file) as file:
             self._file = file.identity
             if not self._begun:
-                now = timestamp(self.context.now)
                 options = {**self._options, **self.preflight.as_option()}
                 # Before it is true: if this is interrupted, the file is asked.
                 self._begun = True
-                begin_run(file, self.context.run_id, now, version("slowwave"), options)
+                self._record.begin(file, options)
             yield file

@@ -5,16 +5,19 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from datetime import datetime
 from importlib.metadata import version
-from typing import Any
+from typing import Any, Literal
 
 from slowwave.consolidation.proposals import Usage
 from slowwave.store.file import MemoryFile
 from slowwave.store.ledger import begin_run, end_run
 from slowwave.store.memories import Counts
 from slowwave.store.records import timestamp
+
+# How a run ended, in a word, as the ledger keeps it.
+Verdict = Literal["done", "partial", "failed", "interrupted"]
 
 
 def run_report(
@@ -32,24 +35,39 @@ def run_report(
     }
 
 
-@contextmanager
-def recorded_run(
-    file: MemoryFile,
-    run_id: str,
-    now: datetime,
-    options: Mapping[str, Any],
-    report_so_far: Callable[[], Mapping[str, Any]],
-) -> Iterator[None]:
-    """Begin a run in a file that is open for writing; the caller ends it.
+@dataclass(frozen=True)
+class RunRecord:
+    """The row of one run in the ledger of a file that is open for writing."""
 
-    Where the block raises, the run is written down as failed, or as interrupted, with the report of
-    what was done by then.
-    """
-    at = timestamp(now)
-    begin_run(file, run_id, at, version("slowwave"), dict(options))
-    try:
-        yield
-    except BaseException as error:
-        outcome = "interrupted" if isinstance(error, KeyboardInterrupt) else "failed"
-        end_run(file, run_id, at, outcome, None, dict(report_so_far()))
-        raise
+    run_id: str
+    now: datetime
+
+    def begin(self, file: MemoryFile, options: Mapping[str, Any]) -> None:
+        """Write down that the run has begun, and with which options."""
+        begin_run(file, self.run_id, timestamp(self.now), version("slowwave"), dict(options))
+
+    def end(
+        self, file: MemoryFile, verdict: Verdict, report: Mapping[str, Any], plan: str | None = None
+    ) -> None:
+        """Write down how the run ended; plan is the digest of what it had planned, if it had."""
+        end_run(file, self.run_id, timestamp(self.now), verdict, plan, dict(report))
+
+    @contextmanager
+    def begun(
+        self,
+        file: MemoryFile,
+        options: Mapping[str, Any],
+        report_so_far: Callable[[], Mapping[str, Any]] = dict,
+    ) -> Iterator[None]:
+        """Begin the run for a block that ends it.
+
+        Where the block raises, the run is written down as failed, or as interrupted, with the
+        report of what was done by then.
+        """
+        self.begin(file, options)
+        try:
+            yield
+        except BaseException as error:
+            is_asked = isinstance(error, KeyboardInterrupt)
+            self.end(file, "interrupted" if is_asked else "failed", report_so_far())
+            raise

@@ -6,14 +6,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from slowwave.store.errors import UnusableFile
 from slowwave.store.file import MemoryFile, open_reading, open_writing
-from slowwave.store.ledger import Decision, decide_waiting, read_waiting
-from slowwave.store.memories import read_memories
+from slowwave.store.ledger import decide_waiting
 
-from .apply import find_stale
-from .kept_proposal import KeptProposal, kept_of
 from .preflight import Preflight
+from .review_queue import read_outdated
 
 
 @dataclass(frozen=True)
@@ -53,25 +50,4 @@ def set_aside_outdated(
 
 
 def _outdated(file: MemoryFile, tenants: Sequence[str]) -> tuple[SetAside, ...]:
-    decisions = (one for one in read_waiting(file) if not tenants or one.tenant in tenants)
-    waiting = [kept for one in decisions if (kept := _readable(one)) is not None]
-    memories = {one.id: one for one in read_memories(file, _sources(waiting))}
-    found = []
-    for kept in waiting:
-        proposal = kept.proposal
-        known = [memories[one] for one in proposal.sources if one in memories]
-        if (stale := find_stale(proposal, known)) is not None:
-            found.append(SetAside(proposal.id, stale.why or ""))
-    return tuple(found)
-
-
-def _readable(decision: Decision) -> KeptProposal | None:
-    """Return what is kept; None if it is damaged, which is for the review to say."""
-    try:
-        return kept_of(decision.numbers, decision.key)
-    except UnusableFile:
-        return None
-
-
-def _sources(waiting: Sequence[KeptProposal]) -> list[str]:
-    return sorted({one for kept in waiting for one in kept.proposal.sources})
+    return tuple(SetAside(one.id, one.stale or "") for one in read_outdated(file, tenants))

@@ -22,7 +22,7 @@ from .age_plan import AgePlan
 from .execute import Executed, carry_out_plan
 from .in_portions import count_now
 from .night_inputs import NightInputs
-from .outcome import Outcome, verdict
+from .outcome import Outcome
 from .preflight import Preflight
 from .purge import Purged, carry_out_purge
 from .run_in_file import RunInFile
@@ -139,7 +139,7 @@ class Stages:
             )
         try:
             with self._interruption.limited():
-                self._run.end(verdict(outcome), survey.plan.digest, outcome.report)
+                self._run.end(outcome.verdict, survey.plan.digest, outcome.report)
         except (OutOfTime, StoreError):
             # What was applied stays applied, and is reported.
             outcome = replace(outcome, end_is_kept=False)

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 from slowwave.consolidation.proposals import Usage
 from slowwave.store.errors import StoreError
-from slowwave.store.intake import Queue
+from slowwave.store.intake import Backlog
 from slowwave.store.memories import Counts
 
 
@@ -18,7 +18,7 @@ class TakenUp:
     """
 
     # What waits now; where nobody read any, what waits all the same.
-    queue: Queue = field(default_factory=Queue)
+    backlog: Backlog = field(default_factory=Backlog)
     # Whether a dry run stands before a real one that reads them.
     is_due: bool = False
     runs: tuple[str, ...] = ()
@@ -39,7 +39,7 @@ class TakenUp:
     @property
     def waiting(self) -> int:
         """How many wait now."""
-        return self.queue.parts
+        return self.backlog.parts
 
     @property
     def went_wrong(self) -> bool:

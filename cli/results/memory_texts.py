@@ -2,23 +2,16 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
 
-from slowwave.consolidation.proposals import BY_PERSON
+from slowwave.cli.terminal.wording import day_of, shortened_for_stdout
 from slowwave.store.errors import StoreError
 from slowwave.store.file import open_reading
 from slowwave.store.lineage import kept_texts
 from slowwave.store.memories import read_memories
-from slowwave.store.records import UNDATED
 
-from .output import clean, shortened
-
-# So many characters of a text are enough to know which memory it is.
-MOST_SAID = 200
 _GONE = "(no longer in the file)"
 
 
@@ -64,41 +57,9 @@ def said(memory: ShownMemory | None) -> str:
     return shortened_for_stdout(memory.content)
 
 
-def shortened_for_stdout(text: str, most: int = MOST_SAID) -> str:
-    """Return a text on one line: on a terminal the beginning, in a pipe or a file all of it."""
-    return shortened(text, most) if sys.stdout.isatty() else clean(text)
-
-
 def dated(memory: ShownMemory | None) -> str:
     """Return the beginning of what a memory says, and when that was observed."""
     return _GONE if memory is None else f"{day_of(memory.observed_at)}  {said(memory)}".strip()
-
-
-def day_of(observed_at: str) -> str:
-    """Return the day of a time; nothing where nobody says when it was."""
-    return "" if observed_at == UNDATED else clean(observed_at[:10])
-
-
-class Signed(Protocol):
-    """A statement with who worded it, and who gave a second opinion on it."""
-
-    @property
-    def written_by(self) -> str | None:
-        """The model that worded it; None where a source says it word for word."""
-
-    @property
-    def checked_by(self) -> str | None:
-        """The model that gave a second opinion on it."""
-
-
-def author_of(claim: Signed) -> str:
-    """Return who worded a statement, and who confirmed it."""
-    if claim.written_by is None:
-        return "word for word from its sources"
-    if claim.written_by == BY_PERSON:
-        return "worded by a person, checked word by word"
-    also = "" if claim.checked_by is None else f" and by {claim.checked_by}"
-    return f"worded by {claim.written_by}, checked word by word{also}"
 
 
 def in_time(ids: Iterable[str], memories: dict[str, ShownMemory]) -> list[str]:
@@ -109,11 +70,6 @@ def in_time(ids: Iterable[str], memories: dict[str, ShownMemory]) -> list[str]:
         return "" if memory is None else memory.observed_at
 
     return sorted(set(ids), key=lambda one: (moment(one), one))
-
-
-def counted(count: int, one: str, more: str) -> str:
-    """Return a number with its noun."""
-    return f"{count:,} {one if count == 1 else more}"
 
 
 def memories_of(several: Sequence[Sequence[str]]) -> set[str]:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 
+from slowwave.store.errors import UnusableFile
 from slowwave.store.file import MemoryFile
 from slowwave.store.ledger import Decision, read_reviewed, read_waiting
 from slowwave.store.memories import read_memories
@@ -50,15 +52,36 @@ def read_queue(opened: MemoryFile, decided: bool = False) -> list[WaitingProposa
 
 def with_sources(opened: MemoryFile, decisions: Iterable[Decision]) -> list[WaitingProposal]:
     """Return what waits, or waited, whole, in the order in which it can be applied."""
-    kept = [(one, kept_of(one.numbers, one.key)) for one in decisions]
-    memories = _sources_of(opened, (one for _, one in kept))
-    queue = [_waiting(decision, one, memories) for decision, one in kept]
+    queue = _with_sources(opened, [(one, kept_of(one.numbers, one.key)) for one in decisions])
     return sorted(queue, key=lambda one: (one.decision.run_id, one.kept.place))
+
+
+def read_outdated(opened: MemoryFile, tenants: Sequence[str]) -> list[WaitingProposal]:
+    """Return what waits although its sources have changed, in the order of runs and ids.
+
+    tenants: whose; () means all. What is damaged is left out: that is for the review to say.
+    """
+    decisions = (one for one in read_waiting(opened) if not tenants or one.tenant in tenants)
+    queue = _with_sources(opened, list(_readable(decisions)))
+    return [one for one in queue if one.stale is not None]
+
+
+def _readable(decisions: Iterable[Decision]) -> Iterator[tuple[Decision, KeptProposal]]:
+    for one in decisions:
+        with suppress(UnusableFile):
+            yield one, kept_of(one.numbers, one.key)
 
 
 def seen_again(opened: MemoryFile, waiting: WaitingProposal) -> WaitingProposal:
     """Return what waits with its sources as they are now. Raises `StoreError`."""
     return _waiting(waiting.decision, waiting.kept, _sources_of(opened, [waiting.kept]))
+
+
+def _with_sources(
+    opened: MemoryFile, several: Sequence[tuple[Decision, KeptProposal]]
+) -> list[WaitingProposal]:
+    memories = _sources_of(opened, (kept for _, kept in several))
+    return [_waiting(decision, kept, memories) for decision, kept in several]
 
 
 def _sources_of(opened: MemoryFile, several: Iterable[KeptProposal]) -> dict[str, Memory]:
