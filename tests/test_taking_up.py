@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 from mcp import Client
-from mcp_client import ask, over_a_pipe
+from mcp_client import ask, in_this_process
 from model_server import (
     SILENT,
     Asked,
@@ -364,7 +364,7 @@ def test_an_agents_own_night_takes_up_what_waits_and_says_so(
         return shown["conversations"], (await ask(client, "consolidate_run"))["conversations"]
 
     model = ("--model", "openai/scripted", "--api-base", server.base)
-    shown, done = over_a_pipe(conversation, memory_file, "--allow-writes", *model)
+    shown, done = in_this_process(conversation, memory_file, "--allow-writes", *model)
     assert (shown["waiting"], shown["read"], done["waiting"], done["read"]) == (1, 0, 0, 1)
 
 
