@@ -7,10 +7,12 @@ import signal
 import sys
 from collections.abc import Callable
 from contextlib import suppress
+from functools import cache
 from importlib.metadata import version
-from typing import Annotated, NoReturn
+from typing import Annotated, Any, NoReturn
 
 import typer
+from typer.main import get_command
 
 from .arguments.settings import ConfiguredCommand, config_of
 from .commands import (
@@ -186,7 +188,10 @@ def _run(arguments: list[str]) -> int:
     escape_what_stdout_cannot_spell()
     try:
         _refuse_undecodable(arguments)
-        return int(app(arguments or ["--help"], prog_name="slowwave", standalone_mode=False) or 0)
+        commands = _commands()
+        return int(
+            commands(arguments or ["--help"], prog_name="slowwave", standalone_mode=False) or 0
+        )
     except typer.TyperException as error:
         output.error(*_message_and_hint(error), Code.USAGE)
         return Code.USAGE
@@ -198,6 +203,12 @@ def _run(arguments: list[str]) -> int:
         return Code.OUTPUT
     except (typer.Abort, KeyboardInterrupt):
         return Code.INTERRUPTED
+
+
+@cache
+def _commands() -> Callable[..., Any]:
+    """Build the commands from their signatures, once for all that a process runs."""
+    return get_command(app)
 
 
 def _wants_json(arguments: list[str]) -> bool:

@@ -15,7 +15,7 @@ from .connection import connected, explained, moved, patiently
 from .errors import StoreError, UnusableFile
 from .lock import maintenance_lock as maintenance_lock
 from .migrate import apply_steps, try_on_copy
-from .schema import APPLICATION_ID, migrations, newest_version
+from .schema import APPLICATION_ID, is_older, newest_version, steps_had
 from .sidecar import create_beside as create_beside
 from .sidecar import put_in_place, size_of
 from .sidecar import remove_file as remove_file
@@ -129,7 +129,7 @@ def open_as_it_is(path: Path) -> Iterator[MemoryFile]:
 def migration_due(path: Path) -> bool:
     """Whether the file has an older schema. Raises `UnusableFile`."""
     with open_as_it_is(path) as file:
-        return migrations().pending(file.db) != []
+        return is_older(file.db)
 
 
 @contextmanager
@@ -139,7 +139,7 @@ def open_reading(path: Path) -> Iterator[MemoryFile]:
     Raises `UnusableFile`. One consistent picture of the file is read throughout.
     """
     with open_as_it_is(path) as file:
-        if migrations().pending(file.db):
+        if is_older(file.db):
             raise UnusableFile(
                 f"{path} has schema version {schema_version(file)}; "
                 f"this slowwave reads version {newest_version()}.",
@@ -157,14 +157,14 @@ def open_writing(path: Path, same_as: Identity | None = None) -> Iterator[Memory
     with _opened(path, "rw") as file:
         if same_as not in (None, file.identity):
             raise moved(path)
-        is_older = migrations().pending(file.db) != []
-        if is_older:
+        is_due = is_older(file.db)
+        if is_due:
             try_on_copy(path, file.db)
         file.db.conn.execute("COMMIT")  # it only read
         # What was committed outlasts a loss of power. SQLite may be built for less; and without a
         # log, FULL does not sync the folder that the journal was deleted from, and it may be back.
         file.db.conn.execute("PRAGMA synchronous = EXTRA")
-        if is_older:
+        if is_due:
             _bring_up_to_date(file)
         yield file
 
@@ -191,7 +191,7 @@ def _bring_up_to_date(file: MemoryFile) -> None:
     file.db.conn.execute("PRAGMA foreign_keys = OFF")
     with file.transaction():
         # Unless another process has done so since.
-        if migrations().pending(file.db):
+        if is_older(file.db):
             apply_steps(file.db)
     file.db.conn.execute("PRAGMA foreign_keys = ON")
 
@@ -211,7 +211,7 @@ def fold_log(path: Path) -> None:
 
 def schema_version(file: MemoryFile) -> int:
     """Return how many migrations the file has had."""
-    return len(migrations().applied(file.db))
+    return len(steps_had(file.db))
 
 
 @contextmanager

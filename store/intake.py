@@ -140,11 +140,11 @@ def queue(file: MemoryFile, run_id: str, waiting: WaitingPart) -> None:
 
 
 def read_waiting_messages(file: MemoryFile, tenants: Sequence[str] = ()) -> list[WaitingPart]:
-    """Return what waits, in the tenants named or in all, oldest first. Raises `UnusableFile`."""
+    """Return what waits, in the tenants named or in all, as it came. Raises `UnusableFile`."""
     rows = file.rows(
         f"SELECT id, tenant, conversation, content, why, queued_at FROM {_WAITING} "
         "WHERE state = 'waiting' AND (?1 = '[]' OR tenant IN (SELECT value FROM json_each(?1))) "
-        "ORDER BY queued_at, id",
+        "ORDER BY queued_at, rowid",
         [json_text(list(tenants))],
     )
     return [

@@ -39,7 +39,8 @@ def _plain(value: dict[str, Any]) -> dict[str, Any]:
 # What is said may hold anything, as it may in the file; what things are called may not.
 _Text = str
 _Name = Annotated[str, Field(min_length=1), AfterValidator(_without_nul)]
-_Time = Annotated[str, AfterValidator(_in_utc)]
+# ISO 8601, brought to UTC.
+Moment = Annotated[str, AfterValidator(_in_utc)]
 _Count = Annotated[int, Field(ge=0, lt=2**63)]
 _Numbers = Annotated[list[float], Field(min_length=1)]
 
@@ -59,7 +60,7 @@ class _EdgeFields(_Fields):
     run_id: _Text
     source_hash: _Text
     source_content: _Text | None = None
-    created_at: _Time
+    created_at: Moment
 
 
 class ImportLine(_Fields):
@@ -78,9 +79,9 @@ class ImportLine(_Fields):
     session: _Text | None = None
     tags: list[_Text] = []
     metadata: Annotated[dict[str, Any], AfterValidator(_plain)] = {}
-    observed_at: _Time | None = None
-    created_at: _Time | None = None
-    expires_at: _Time | None = None
+    observed_at: Moment | None = None
+    created_at: Moment | None = None
+    expires_at: Moment | None = None
     entities: list[_Name] = []
     embedding: _Numbers | None = None
     embedding_model: _Name | None = None
@@ -88,10 +89,10 @@ class ImportLine(_Fields):
     status: Status = "active"
     generation: _Count = 0
     access_count: _Count = 0
-    updated_at: _Time | None = None
-    accessed_at: _Time | None = None
+    updated_at: Moment | None = None
+    accessed_at: Moment | None = None
     superseded_by: _Name | None = None
-    superseded_at: _Time | None = None
+    superseded_at: Moment | None = None
     more_embeddings: list[_Vector] = []
     synthesized_from: list[_EdgeFields] = []
 

@@ -182,10 +182,11 @@ def read_runs(file: MemoryFile, after: str = "") -> list[Run]:
     return [_run(row) for row in rows]
 
 
-def count_states(file: MemoryFile) -> dict[str, dict[str, int]]:
-    """Count the proposals of each run by what became of them."""
+def count_states(file: MemoryFile, after: str = "") -> dict[str, dict[str, int]]:
+    """Count the proposals of each run by what became of them; `after` is as in `read_runs`."""
     counts: dict[str, dict[str, int]] = {}
-    for row in file.rows("SELECT run_id, state, count(*) AS n FROM proposals GROUP BY 1, 2"):
+    sql = "SELECT run_id, state, count(*) AS n FROM proposals WHERE run_id > ? GROUP BY 1, 2"
+    for row in file.rows(sql, [after]):
         counts.setdefault(row["run_id"], {})[row["state"]] = row["n"]
     return counts
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from .connection import connected, explained
 from .errors import StoreError, UnusableFile
-from .schema import migrations, newest_version
+from .schema import migrations, newest_version, steps_had
 from .sidecar import create_beside, remove_file
 
 if TYPE_CHECKING:
@@ -23,9 +23,8 @@ _PAGES = 5_000
 
 def apply_steps(db: Database) -> None:
     """Take the steps that the file has not had, within the transaction of the caller."""
-    steps = migrations()
-    steps.apply(db)
-    db.conn.execute(f"PRAGMA user_version = {len(steps.applied(db)):d}")
+    migrations().apply(db)
+    db.conn.execute(f"PRAGMA user_version = {len(steps_had(db)):d}")
 
 
 def try_on_copy(path: Path, db: Database) -> None:

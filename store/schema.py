@@ -636,6 +636,11 @@ STEPS = (
 )
 
 
+# The table by which sqlite-utils knows which steps a file has had, and what it calls ours there.
+_RECORD = "_sqlite_migrations"
+_STEP_SET = "slowwave"
+
+
 def newest_version() -> int:
     """Return the version of a file that has had every step."""
     return len(STEPS)
@@ -646,11 +651,27 @@ def step_names() -> set[str]:
     return {step.__name__ for step in STEPS}
 
 
+def steps_had(db: Database) -> set[str]:
+    """Return the names of the steps that a file has had.
+
+    By two queries: each opening of a file asks, and `Migrations.applied` reads the whole schema.
+    """
+    if db.conn.execute("SELECT 1 FROM sqlite_schema WHERE name = ?", [_RECORD]).fetchone() is None:
+        return set()
+    had = db.conn.execute(f"SELECT name FROM {_RECORD} WHERE migration_set = ?", [_STEP_SET])
+    return {name for (name,) in had}
+
+
+def is_older(db: Database) -> bool:
+    """Whether a file has not had every step."""
+    return not step_names() <= steps_had(db)
+
+
 def migrations() -> Migrations:
-    """Return the steps as a set that knows which of them a file has had."""
+    """Return the steps as a set that takes those which a file has not had."""
     from sqlite_utils import Migrations
 
-    steps = Migrations("slowwave")
+    steps = Migrations(_STEP_SET)
     for step in STEPS:
         steps()(step)
     return steps

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from .errors import UnusableFile
-from .schema import APPLICATION_ID, migrations, step_names
+from .schema import APPLICATION_ID, step_names, steps_had
 from .sidecar import sidecar_path, size_of
 
 if TYPE_CHECKING:
@@ -103,8 +103,7 @@ def refuse_what_is_not_ours(db: Database, path: Path) -> None:
             f"{path} is a SQLite database, but not a memory file of slowwave.",
             "Bring its memories over as JSON lines with 'slowwave import'.",
         )
-    known = step_names()
-    applied = {step.name for step in migrations().applied(db)}
+    known, applied = step_names(), steps_had(db)
     version = db.conn.execute("PRAGMA user_version").fetchone()[0]
     if applied - known or version > len(known):
         raise UnusableFile(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import subprocess
 import sys
@@ -109,3 +110,16 @@ def process(code: str, *arguments: object) -> Iterator[subprocess.Popen[str]]:
             yield one
         finally:
             one.kill()
+
+
+def until_closed(terminal: int) -> list[bytes]:
+    """Return what a terminal is sent until the other end is closed."""
+    parts = []
+    while True:
+        try:
+            part = os.read(terminal, 65_536)
+        except OSError:  # the other end is closed
+            return parts
+        if not part:
+            return parts
+        parts.append(part)

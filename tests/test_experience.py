@@ -100,7 +100,7 @@ def test_a_line_that_is_no_trace_stops_all_of_them(
     source = memory_file.with_name("traces.jsonl")
     source.write_text(f'{{"prompt": "fine"}}\n{line}\n', "utf-8")
     ended = cli("experience", memory_file, "add", source)
-    assert (ended.code, said in ended.err) == (1, True), ended.err
+    assert (ended.code, said in ended.err, "Line 2" in ended.err) == (1, True, True), ended.err
     assert rows(memory_file, "SELECT * FROM memories") == []
 
 

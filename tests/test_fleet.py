@@ -38,7 +38,8 @@ from test_cli import Cli, cli, damage, foreign
 from test_model_writer import near_pairs
 
 from slowwave.cli.app import FLEET_COMMANDS
-from slowwave.cli.commands.fleet_worker import writer_of
+from slowwave.cli.commands.fleet_worker import utc_now, writer_of
+from slowwave.consolidation.cycle import run_cycle
 from slowwave.consolidation.errors import ConsolidationError
 from slowwave.consolidation.fleet import room
 from slowwave.consolidation.fleet.budget_owners import OwnerInFile, OwnerInMemory
@@ -47,6 +48,9 @@ from slowwave.consolidation.fleet.night import Worker
 from slowwave.consolidation.fleet.shares import falls_to, share_of
 from slowwave.consolidation.model.portions import Portion
 from slowwave.consolidation.model.usage_limits import UsageLimits
+from slowwave.consolidation.options import CycleOptions
+from slowwave.consolidation.vectors.embedder import SentenceEmbedder
+from slowwave.consolidation.writing.writer import BuiltInWriter
 from slowwave.store.errors import StoreError
 from slowwave.store.file import maintenance_lock
 from slowwave.store.fleet.archive import Archive, Shard
@@ -139,6 +143,28 @@ def test_workers_of_which_none_comes_to_anything_end_the_night(
     (tmp_path / "driver").write_text(str(os.getpid()))
     with pytest.raises(ConsolidationError, match="end as soon as they begin"):
         nightly(tmp_path / "agents", deadly_writer(tmp_path, 99), workers=2)
+
+
+def test_a_fleet_opens_a_file_once_more_than_its_night_by_itself(fleet: list[Path]) -> None:
+    opened: list[str] = []
+    counting = True
+
+    def count(event: str, arguments: tuple[object, ...]) -> None:
+        if counting and event == "sqlite3.connect":
+            opened.append(str(arguments[0]))
+
+    sys.addaudithook(count)  # there is no way to take one away again
+    told_orders = orders(folder_of(fleet), built_in)
+    try:
+        # With something to do, and at rest.
+        for _ in range(2):
+            run_cycle(fleet[0], CycleOptions(), SentenceEmbedder(), BuiltInWriter(), utc_now())
+            alone = len(opened)
+            Worker(told_orders).night(Item(fleet[2].relative_to(folder_of(fleet)).as_posix(), None))
+            assert len(opened) - alone == alone + 1 > 1
+            opened.clear()
+    finally:
+        counting = False
 
 
 def test_a_night_can_be_undone_file_by_file(fleet: list[Path], cli: Cli) -> None:

@@ -12,6 +12,7 @@ from contextlib import suppress
 from pathlib import Path
 
 import pytest
+from builders import until_closed
 from nights import picture, rows
 from readme import SMOKE
 from test_cli import Cli, cli
@@ -43,7 +44,7 @@ def at_a_terminal(path: Path, answers: str, **environment: str) -> tuple[int, st
         ) as process:
             os.close(theirs)
             os.write(ours, answers.encode())
-            shown = b"".join(_until_closed(ours))
+            shown = b"".join(until_closed(ours))
         return process.returncode, shown.decode().replace("\r\n", "\n")
     finally:
         os.close(ours)
@@ -55,18 +56,6 @@ def _interrupt(process: subprocess.Popen[bytes]) -> None:
         process.send_signal(signal.SIGINT)
         with suppress(subprocess.TimeoutExpired):
             process.wait(1)
-
-
-def _until_closed(terminal: int) -> list[bytes]:
-    parts = []
-    while True:
-        try:
-            part = os.read(terminal, 65_536)
-        except OSError:  # the other end is closed
-            return parts
-        if not part:
-            return parts
-        parts.append(part)
 
 
 def test_what_gets_a_yes_is_applied_and_what_gets_a_no_is_declined(smoke: Path) -> None:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import socket
 import subprocess
 import sys
 from pathlib import Path
@@ -10,7 +12,17 @@ from typing import Any
 
 import pytest
 from mcp import Client, MCPError
-from mcp_client import PATIENCE_S, SLOWWAVE, TESTS, ask, over_a_pipe, over_http, refusal, serving
+from mcp_client import (
+    PATIENCE_S,
+    SLOWWAVE,
+    TESTS,
+    ask,
+    in_this_process,
+    over_a_pipe,
+    over_http,
+    refusal,
+    serving,
+)
 from model_server import ModelServer, model_server, oracle, refuses
 from nights import execute, fill, of_one_thing, picture, rows, told
 from test_cli import Cli, cli
@@ -38,18 +50,6 @@ def filled(memory_file: Path) -> Path:
     return memory_file
 
 
-def start_and_end(*arguments: object, **environment: str) -> subprocess.CompletedProcess[str]:
-    """Start a server that nobody talks to."""
-    return subprocess.run(
-        [sys.executable, *SLOWWAVE, "mcp", *map(str, arguments)],
-        input="",
-        capture_output=True,
-        text=True,
-        check=False,
-        env={"PATH": "", **environment},
-    )
-
-
 async def hints(client: Client) -> dict[str, tuple[bool, bool, bool]]:
     listed = (await client.list_tools()).tools
     assert all(tool.input_schema["type"] == "object" and tool.description for tool in listed)
@@ -73,13 +73,13 @@ def test_without_leave_to_write_only_what_reads_is_offered(filled: Path) -> None
         await ask(client, "consolidate_pending")
         return await refusal(client, "remember", text="Plants need light.")
 
-    assert "remember" in over_a_pipe(conversation, filled)
+    assert "remember" in in_this_process(conversation, filled)
     assert picture(filled) == before
     assert rows(filled, "SELECT * FROM runs") == []
 
 
 def test_with_leave_to_write_each_tool_says_what_it_does(filled: Path) -> None:
-    offered = over_a_pipe(hints, filled, "--allow-writes")
+    offered = in_this_process(hints, filled, "--allow-writes")
     assert offered.keys() == READING | WRITING
     assert not any(offered[one][0] for one in WRITING)
     takes_away = {one for one, (_, destroys, _) in offered.items() if destroys}
@@ -105,7 +105,7 @@ def test_an_agent_recalls_what_it_remembered(memory_file: Path) -> None:
         assert "Ines waters the plants." in block["text"]
         return (await ask(client, "memory_stats"))["active"]["active"]
 
-    assert over_a_pipe(conversation, memory_file, "--allow-writes") == 2
+    assert in_this_process(conversation, memory_file, "--allow-writes") == 2
     (made,) = rows(memory_file, "SELECT * FROM memories WHERE session = 's-1'")
     assert (made["tenant"], made["origin"], made["tags"]) == ("default", "agent", '["office"]')
 
@@ -183,7 +183,7 @@ def test_what_waits_for_review_is_listed_and_decided_without_a_survey(
         again = await ask(client, "consolidate_pending")
         assert (again["surveyed"], again["proposals"]) == (False, [joined])
 
-    over_a_pipe(conversation, filled, "--allow-writes")
+    in_this_process(conversation, filled, "--allow-writes")
     (twins,) = rows(filled, "SELECT why FROM proposals WHERE state = 'declined'")
     assert twins["why"] == "They are two."
 
@@ -203,7 +203,7 @@ def test_what_waits_and_is_stale_is_told_and_not_carried_out(filled: Path, cli: 
         answer = await ask(client, "consolidate_apply", proposal_id=stale["id"])
         assert (answer["run"], answer["proposals"][0]["state"]) == (None, "stale")
 
-    over_a_pipe(conversation, filled, "--allow-writes")
+    in_this_process(conversation, filled, "--allow-writes")
 
 
 def test_an_agent_is_not_shown_what_waits_of_another_tenant(filled: Path, cli: Cli) -> None:
@@ -215,7 +215,7 @@ def test_an_agent_is_not_shown_what_waits_of_another_tenant(filled: Path, cli: C
         assert (await ask(client, "consolidate_pending"))["in_all"] == 0
         assert "stale" in await refusal(client, "consolidate_apply", proposal_id=waiting)
 
-    over_a_pipe(conversation, filled, "--tenant", "other", "--allow-writes")
+    in_this_process(conversation, filled, "--tenant", "other", "--allow-writes")
     assert len(cli("review", filled, "--json").json["proposals"]) == 2
 
 
@@ -236,7 +236,7 @@ def test_a_client_hears_how_far_a_survey_and_a_run_are(filled: Path) -> None:
             assert heard[0][1] == "reading the file"
             assert heard == sorted(heard, key=lambda one: one[0])
 
-    over_a_pipe(conversation, filled, "--allow-writes")
+    in_this_process(conversation, filled, "--allow-writes")
 
 
 def test_a_run_is_shown_carried_out_traced_and_taken_back(filled: Path) -> None:
@@ -256,7 +256,7 @@ def test_a_run_is_shown_carried_out_traced_and_taken_back(filled: Path) -> None:
         taken = await ask(client, "undo", run_or_proposal=done["run"])
         assert sorted(taken["undone"]) == sorted(one["id"] for one in done["proposals"])
 
-    over_a_pipe(conversation, filled, "--allow-writes")
+    in_this_process(conversation, filled, "--allow-writes")
     assert picture(filled, ["memories"]) == before
 
 
@@ -277,7 +277,7 @@ def test_a_memory_that_a_run_made_and_that_misleads_is_undone(filled: Path) -> N
         assert "was undone" in answers[-1]["said"]
         assert "no memory" in await refusal(client, "trace", memory_id=hit["id"])
 
-    over_a_pipe(conversation, filled, "--allow-writes")
+    in_this_process(conversation, filled, "--allow-writes")
     active = rows(filled, "SELECT id FROM memories WHERE status = 'active' AND id LIKE 'oncall-%'")
     assert len(active) == len(of_one_thing())
 
@@ -295,7 +295,7 @@ def test_errors_are_sentences_with_what_can_be_done(filled: Path) -> None:
             await refusal(client, "remember", content="Plants need light."),
         ]
 
-    said = over_a_pipe(conversation, filled, "--allow-writes")
+    said = in_this_process(conversation, filled, "--allow-writes")
     assert "There is no memory 'nobody'" in said[0]
     assert "slowwave list" in said[0]
     assert "not 'yesterday'" in said[1]
@@ -317,7 +317,7 @@ def test_a_file_that_goes_away_is_an_error_of_the_call_and_not_of_the_server(fil
         away.rename(filled)
         assert (await ask(client, "recall", query="pager"))["hits"]
 
-    over_a_pipe(conversation, filled)
+    in_this_process(conversation, filled)
 
 
 def test_a_memory_that_commands_its_reader_is_marked_and_in_no_block(memory_file: Path) -> None:
@@ -335,7 +335,7 @@ def test_a_memory_that_commands_its_reader_is_marked_and_in_no_block(memory_file
         assert traced["tries_to_command"] == {made["id"]: ORDER}
         assert made["id"] in (await ask(client, "consolidate_pending"))["tries_to_command"]
 
-    over_a_pipe(conversation, memory_file, "--allow-writes")
+    in_this_process(conversation, memory_file, "--allow-writes")
 
 
 def test_an_agent_sees_and_changes_one_tenant_alone(filled: Path, cli: Cli) -> None:
@@ -355,7 +355,7 @@ def test_an_agent_sees_and_changes_one_tenant_alone(filled: Path, cli: Cli) -> N
         report = await client.read_resource("slowwave://report/last")
         assert "other-" not in report.contents[0].text
 
-    over_a_pipe(conversation, filled, "--allow-writes")
+    in_this_process(conversation, filled, "--allow-writes")
     assert picture(filled, ["memories"]) == before
 
 
@@ -406,12 +406,16 @@ def test_a_server_that_is_killed_while_it_writes_leaves_a_whole_file(
     assert cli("maintain", filled, "--consolidate", "--json").json["proposals"] == []
 
 
-def test_a_file_that_is_not_there_is_made_only_where_writing_is_allowed(tmp_path: Path) -> None:
+def test_a_file_that_is_not_there_is_made_only_where_writing_is_allowed(
+    tmp_path: Path, cli: Cli
+) -> None:
     path = tmp_path / "memory.db"
-    ended = start_and_end(path)
-    assert (ended.returncode, ended.stdout) == (10, "")
-    assert "There is no file" in ended.stderr
-    assert start_and_end(path, "--allow-writes").returncode == 0
+    ended = cli("mcp", path)
+    assert (ended.code, ended.out) == (10, "")
+    assert "There is no file" in ended.err
+    command = [sys.executable, *SLOWWAVE, "mcp", str(path), "--allow-writes"]
+    nobody_talks = subprocess.run(command, input=b"", env={"PATH": ""}, check=False)
+    assert nobody_talks.returncode == 0
     assert rows(path, "SELECT count(*) AS n FROM memories") == [{"n": 0}]
 
 
@@ -425,11 +429,11 @@ def test_a_file_that_is_not_there_is_made_only_where_writing_is_allowed(tmp_path
     ],
 )
 def test_a_door_that_would_stand_open_is_wrong_usage(
-    arguments: list[str], said: str, memory_file: Path
+    arguments: list[str], said: str, memory_file: Path, cli: Cli
 ) -> None:
-    ended = start_and_end(memory_file, *arguments)
-    assert (ended.returncode, ended.stdout) == (2, "")
-    assert said in ended.stderr
+    ended = cli("mcp", memory_file, *arguments)
+    assert (ended.code, ended.out) == (2, "")
+    assert said in ended.err
 
 
 def test_without_the_package_the_command_says_how_to_install_it(memory_file: Path) -> None:
@@ -467,11 +471,11 @@ def test_between_calls_the_file_is_not_open(filled: Path) -> None:
         await ask(client, "recall", query="pager")
         await ask(client, "consolidate_run")
         await ask(client, "remember", text="Plants need light.")
-        opened = Path(f"/proc/{process.pid}/fd").iterdir()
-        return [str(one) for one in opened if filled.name in str(one.readlink())]
+        # That of the listing itself is closed by the time when they are looked at.
+        opened = map(os.path.realpath, Path("/proc/self/fd").iterdir())
+        return [one for one in opened if str(filled) in one]
 
-    with serving(filled, "--allow-writes") as (address, process):
-        assert over_http(conversation, address) == []
+    assert in_this_process(conversation, filled, "--allow-writes") == []
 
 
 def test_a_page_that_gives_loopback_another_name_is_turned_away(filled: Path) -> None:
@@ -506,12 +510,11 @@ def test_with_a_token_each_request_must_bring_it(way: str, filled: Path) -> None
         assert over_http(hints, local, TOKEN).keys() == READING
 
 
-def test_a_port_that_another_program_has_is_told(filled: Path) -> None:
-    with serving(filled) as (address, _):
-        port = address.split(":")[-1].split("/")[0]
-        ended = start_and_end(filled, "--http", port)
-    assert ended.returncode == 1
-    assert "Cannot listen at 127.0.0.1" in ended.stderr
+def test_a_port_that_another_program_has_is_told(filled: Path, cli: Cli) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as another:
+        ended = cli("mcp", filled, "--http", another.getsockname()[1])
+    assert ended.code == 1
+    assert "Cannot listen at 127.0.0.1" in ended.err
 
 
 def model_of(server: ModelServer, *more: object) -> tuple[object, ...]:
@@ -539,7 +542,7 @@ def test_with_a_model_the_night_asks_it_and_says_what_that_took(memory_file: Pat
 
     before = picture(memory_file, ["memories"])
     with model_server() as server:
-        done = over_a_pipe(conversation, memory_file, "--allow-writes", *model_of(server))
+        done = in_this_process(conversation, memory_file, "--allow-writes", *model_of(server))
     assert done["model"]["name"] == "openai/scripted"
     assert any(one["state"] == "applied" for one in done["proposals"])
     assert picture(memory_file, ["memories"]) == before
@@ -553,17 +556,19 @@ def test_a_night_of_the_server_keeps_to_its_budget(memory_file: Path) -> None:
 
     with model_server() as server:
         arguments = (memory_file, "--allow-writes", *model_of(server, "--max-calls", 0))
-        done = over_a_pipe(conversation, *arguments)
+        done = in_this_process(conversation, *arguments)
         assert (done["model"]["calls"], server.asked) == (0, [])
 
 
-def test_a_model_goes_with_leave_to_write_and_a_budget_with_a_model(memory_file: Path) -> None:
-    ended = start_and_end(memory_file, "--model", "openai/scripted")
-    assert (ended.returncode, ended.stdout) == (2, "")
-    assert "--model goes with --allow-writes" in ended.stderr
-    ended = start_and_end(memory_file, "--allow-writes", "--max-cost", "1")
-    assert ended.returncode == 2
-    assert "--max-cost goes with --model" in ended.stderr
+def test_a_model_goes_with_leave_to_write_and_a_budget_with_a_model(
+    memory_file: Path, cli: Cli
+) -> None:
+    ended = cli("mcp", memory_file, "--model", "openai/scripted")
+    assert (ended.code, ended.out) == (2, "")
+    assert "--model goes with --allow-writes" in ended.err
+    ended = cli("mcp", memory_file, "--allow-writes", "--max-cost", "1")
+    assert ended.code == 2
+    assert "--max-cost goes with --model" in ended.err
     # A config file for nights does not keep a server that only reads from starting.
     (memory_file.parent / "slowwave.toml").write_text('model = "openai/scripted"\nmax_calls = 9\n')
-    assert start_and_end(memory_file).returncode == 0
+    assert in_this_process(hints, memory_file).keys() == READING

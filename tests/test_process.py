@@ -9,16 +9,17 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 
-import night as fixture
 import pytest
 from nights import fill, night, of_one_thing, picture, rows, told
+from reliability.processes import small_night
 from test_plan import TWINS
 
 from slowwave.consolidation.vectors.embedder import SentenceEmbedder
 from slowwave.store.check import check_file
-from slowwave.store.file import create_file, open_reading
+from slowwave.store.file import open_reading
 
 SLOWWAVE = [sys.executable, "-m", "slowwave.cli"]
 
@@ -41,30 +42,23 @@ def wait_until_applying(path: Path, process: subprocess.Popen[str]) -> None:
 
 
 @pytest.fixture(scope="module")
-def thousand(tmp_path_factory: pytest.TempPathFactory, embedder: SentenceEmbedder) -> Path:
-    """Provide a file of 1,000 memories that have their vectors and nothing else done."""
+def day(
+    tmp_path_factory: pytest.TempPathFactory,
+    embedder: SentenceEmbedder,
+    rounds: Callable[[int, int], int],
+) -> Path:
+    """Provide a file of many memories that have their vectors and nothing else done."""
     path = tmp_path_factory.mktemp("kills") / "memory.db"
-    create_file(path)
-    with path.with_name("lines.jsonl").open("w") as stream:
-        stream.write("\n".join(fixture.lines(fixture.load())))
-    subprocess.run(
-        [*SLOWWAVE, "import", str(path), str(path.with_name("lines.jsonl"))],
-        check=True,
-        capture_output=True,
-    )
-    night(path, embedder, only=frozenset())
-    return path
+    return small_night(path, rounds(400, 1_000), embedder)
 
 
 def test_a_kill_at_any_moment_leaves_a_whole_file_and_the_next_run_finishes(
-    thousand: Path, tmp_path: Path, embedder: SentenceEmbedder
+    day: Path, tmp_path: Path, embedder: SentenceEmbedder
 ) -> None:
     chance = random.Random(7)  # noqa: S311 - moments, not secrets
-    texts = {
-        row["id"]: row["content"] for row in rows(thousand, "SELECT id, content FROM memories")
-    }
+    texts = {row["id"]: row["content"] for row in rows(day, "SELECT id, content FROM memories")}
     path = tmp_path / "memory.db"
-    path.write_bytes(thousand.read_bytes())
+    path.write_bytes(day.read_bytes())
     survived = []
     for _ in range(4):
         process = start("maintain", path, "--consolidate", "--quiet")
@@ -80,7 +74,7 @@ def test_a_kill_at_any_moment_leaves_a_whole_file_and_the_next_run_finishes(
     assert survived[0] > 0
     night(path, embedder)
     untouched = tmp_path / "untouched.db"
-    untouched.write_bytes(thousand.read_bytes())
+    untouched.write_bytes(day.read_bytes())
     night(untouched, embedder)
     contents = "SELECT content, status, layer FROM memories ORDER BY content, status"
     assert rows(path, contents) == rows(untouched, contents)
@@ -89,10 +83,10 @@ def test_a_kill_at_any_moment_leaves_a_whole_file_and_the_next_run_finishes(
 
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
 def test_a_signal_ends_the_run_with_its_code_and_a_report(
-    number: signal.Signals, code: int, thousand: Path, tmp_path: Path
+    number: signal.Signals, code: int, day: Path, tmp_path: Path
 ) -> None:
     path = tmp_path / "memory.db"
-    path.write_bytes(thousand.read_bytes())
+    path.write_bytes(day.read_bytes())
     process = start("maintain", path, "--consolidate", "--json")
     wait_until_applying(path, process)
     os.kill(process.pid, number)
@@ -105,8 +99,8 @@ def test_a_signal_ends_the_run_with_its_code_and_a_report(
         assert check_file(file).problems == ()
 
 
-def test_a_reader_that_goes_away_ends_an_export_quietly(thousand: Path) -> None:
-    process = start("export", thousand)
+def test_a_reader_that_goes_away_ends_an_export_quietly(day: Path) -> None:
+    process = start("export", day)
     assert process.stdout is not None
     assert process.stderr is not None
     with process.stdout, process.stderr:

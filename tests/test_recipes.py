@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 from mcp import Client
-from mcp_client import over_a_pipe
+from mcp_client import in_this_process
 from nights import fill, told
 from test_plan import TWINS
 from typer.main import get_command
@@ -126,7 +126,7 @@ def test_a_client_that_is_told_so_has_the_tools_of_the_page(config: str, tmp_pat
             for one in (await client.list_tools()).tools
         ]
 
-    assert over_a_pipe(conversation, tmp_path / Path(path).name, *options) == tools
+    assert in_this_process(conversation, tmp_path / Path(path).name, *options) == tools
 
 
 def test_the_program_of_the_page_runs(memory_file: Path, programs: Path) -> None:

@@ -14,8 +14,18 @@ from typing import Any
 
 import pytest
 from mcp import Client
-from mcp_client import ask, over_a_pipe
-from model_server import SILENT, Asked, ModelServer, Reply, model_server, oracle, refuses, says
+from mcp_client import ask, in_this_process
+from model_server import (
+    SILENT,
+    Asked,
+    ModelServer,
+    Reply,
+    model_server,
+    opinions,
+    oracle,
+    refuses,
+    says,
+)
 from nights import execute, fill, picture, rows
 from test_cli import Cli, cli
 from test_ingest import COFFEE, EVERY_TABLE, LYON, asking, batch, chat, contents
@@ -47,7 +57,9 @@ def remembering(*memories: dict[str, object]) -> Any:
     """Answer about conversations with memories, and about a night honestly."""
 
     def responder(asked: Asked) -> Reply:
-        return batch(*memories) if is_about_a_conversation(asked) else oracle(asked)
+        if is_about_a_conversation(asked):
+            return batch(*memories)
+        return says(opinions(asked)) if asked.items else oracle(asked)
 
     return responder
 
@@ -138,6 +150,8 @@ def test_of_a_session_to_distill_that_waits_in_parts_three_memories_are_kept_in_
     assert ended.json["waiting"] == 2
 
     def two_of_each(asked: Asked) -> Reply:
+        if asked.items:
+            return says(opinions(asked))
         shown = [one for one in said if one in str(asked.messages)]
         some = shown[-2:]
         return batch(*({**LYON, "content": one.replace("My", "User's"), "quotes": [one]}
@@ -145,7 +159,7 @@ def test_of_a_session_to_distill_that_waits_in_parts_three_memories_are_kept_in_
 
     server.responder = two_of_each
     cli("ingest", memory_file, *asking(server))
-    assert len(server.asked) == 2
+    assert sum(is_about_a_conversation(one) for one in server.asked) == 2
     assert len(contents(memory_file)) == 3
 
 
@@ -202,7 +216,7 @@ def test_a_report_and_metrics_say_what_was_taken_up(
     server.responder = remembering(LYON)
     maintain(cli, memory_file, *asking(server), "--metrics-file", tmp_path / "m.prom",
              "--report", tmp_path / "night.md")  # fmt: skip
-    said = "1 conversation part was read (1 call): 1 stored."
+    said = "1 conversation part was read (2 calls): 1 stored."
     assert said in (tmp_path / "night.md").read_text()
     parts = metrics(tmp_path / "m.prom")["slowwave_conversation_parts"]
     assert parts == {("read",): 1, ("waiting",): 0}
@@ -232,11 +246,11 @@ def test_conversations_and_the_night_share_one_budget(
     fill(memory_file, ["The wiki is backed up at night.", "The backup of the wiki is at night."])
     let_wait(cli, memory_file, chat, chat.with_name("other.txt"))
     server.responder = remembering(LYON)
-    ended = maintain(cli, memory_file, *asking(server), "--max-calls", 1, "--concurrency", 1)
-    assert (ended.code, len(server.asked)) == (3, 1)
+    ended = maintain(cli, memory_file, *asking(server), "--max-calls", 2, "--concurrency", 1)
+    assert (ended.code, len(server.asked)) == (3, 2)
     told = ended.json["conversations"]
     assert (told["read"], told["unread"], told["waiting"]) == (1, 1, 1)
-    assert "budget of 1 calls" in told["why"]
+    assert "budget of 2 calls" in told["why"]
     assert {one["state"] for one in ended.json["questions"]} <= {"skipped"}
 
 
@@ -335,7 +349,7 @@ def test_a_fleet_takes_up_what_waits_and_lets_no_file_rest_that_has_something_wa
     assert failed.code == 3
     server.responder = remembering(LYON)
     ended = cli(*fleet, *asking(server))
-    assert (ended.code, '"calls": 1' in ended.out) == (0, True)
+    assert (ended.code, '"calls": 2' in ended.out) == (0, True)
     assert LYON["content"] in contents(path)
 
 
@@ -350,7 +364,7 @@ def test_an_agents_own_night_takes_up_what_waits_and_says_so(
         return shown["conversations"], (await ask(client, "consolidate_run"))["conversations"]
 
     model = ("--model", "openai/scripted", "--api-base", server.base)
-    shown, done = over_a_pipe(conversation, memory_file, "--allow-writes", *model)
+    shown, done = in_this_process(conversation, memory_file, "--allow-writes", *model)
     assert (shown["waiting"], shown["read"], done["waiting"], done["read"]) == (1, 0, 0, 1)
 
 

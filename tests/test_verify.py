@@ -20,7 +20,12 @@ from slowwave.consolidation.text.reading import read
 from slowwave.consolidation.thresholds import EXTRACT_SOURCES
 from slowwave.consolidation.verification.details import lost_details
 from slowwave.consolidation.verification.faults import Fault
-from slowwave.consolidation.verification.verify import find_distance, find_faults, find_loss
+from slowwave.consolidation.verification.verify import (
+    find_distance,
+    find_faults,
+    find_invented,
+    find_loss,
+)
 
 FACTS = night.load().facts
 LABELLED = sorted((Path(night.__file__).parent / "quality").glob("drafts-tuned*.toml"))
@@ -650,3 +655,25 @@ def test_a_value_in_a_spelling_that_leaves_less_open_is_not_lost(said: str, draf
 )
 def test_another_value_is_no_other_spelling(said: str, draft: str) -> None:
     assert list(lost_details(read(said), [read(draft)])) != []
+
+
+@pytest.mark.parametrize(
+    ("said", "memory"),
+    [
+        (
+            (
+                "I'd rather do the intercoder check with a stranger.",
+                "Nils does it, from my course.",
+            ),
+            "Nils from the course does the intercoder check.",
+        ),
+        (("35 for the weekend, 22 for one day.",), "Festival prices: 35 for the weekend."),
+    ],
+)
+def test_what_rules_guess_of_a_memory_is_left_to_a_second_opinion(
+    said: Sequence[str], memory: str
+) -> None:
+    shown = sources(*said)
+    faults = find_invented(Draft((Claim(memory, tuple(one.id for one in shown)),)), shown)
+    assert [one for one in faults if one.is_guess]
+    assert all(one.soft for one in faults)

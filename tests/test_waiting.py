@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -56,6 +57,22 @@ def test_what_waits_is_listed_with_where_it_stands_and_how_it_begins(
     told = cli("ingest", memory_file, "--waiting").out
     assert f"--drop {first['id'][:12]}" in told
     assert "no model was asked yet: the budget of 0 calls" in told
+
+
+def test_parts_of_one_conversation_wait_in_their_order(
+    memory_file: Path, tmp_path: Path, cli: Cli
+) -> None:
+    said = [{"role": "user", "content": f"My locker {n} is in hall {n}."} for n in range(24 * 5)]
+    (tmp_path / "long.json").write_text(json.dumps(said))
+    with model_server() as nobody:
+        cli("ingest", memory_file, tmp_path / "long.json", *asking(nobody),
+            "--max-calls", 0, "--whole")  # fmt: skip
+        told = cli("ingest", memory_file, tmp_path / "long.json", "--model", "openai/scripted",
+                   "--api-base", nobody.base, "--max-calls", 0, "--whole", "--again")  # fmt: skip
+    assert "120 messages, 0 read, 120 not read yet." in told.out
+    first = [one["messages"][0] for one in waiting(cli, memory_file)]
+    assert first == sorted(first)
+    assert len(first) == 5
 
 
 @pytest.mark.parametrize("by", ["id", "start", "name", "all"])
@@ -248,6 +265,27 @@ def test_a_guarded_night_reads_what_waits_once_and_takes_nothing_of_it_back(
     assert done.json["guard"]["calls"] == done.json["model"]["calls"] == len(server.asked)
     assert {str(LYON["content"]), str(COFFEE["content"])} <= set(contents(memory_file))
     assert cli("check", memory_file).code == 0
+
+
+def test_what_was_read_before_a_guarded_night_is_not_blamed_on_its_proposals(
+    memory_file: Path, tmp_path: Path, cli: Cli, server: ModelServer
+) -> None:
+    locker = {"id": "old", "content": "The lockers of the staff are painted green somewhere."}
+    twins = "The wiki is backed up at night.", "The wiki is backed up at night"
+    fill(memory_file, [locker, *twins])
+    said = [f"My locker {n} is in hall {n}." for n in range(1, 11)]
+    talk = [{"role": "user", "content": one} for one in said]
+    (tmp_path / "talk.json").write_text(json.dumps(talk))
+    let_wait(cli, memory_file, tmp_path / "talk.json", options=("--whole",))
+    asked = {"id": "q", "question": "In which hall is my locker?", "evidence_ids": ["old"]}
+    (tmp_path / "questions.jsonl").write_text(json.dumps(asked))
+    server.responder = remembering(*({**LYON, "content": one, "quotes": [one]} for one in said))
+    done = maintain(cli, memory_file, *asking(server), "--guard", tmp_path / "questions.jsonl")
+    assert done.code == 0, done.err
+    assert done.json["conversations"]["memories"]["stored"] == 10
+    # The question's evidence is not among the first ten any more, and the twins are merged.
+    assert done.json["guard"]["recall@10"]["before"] == 0
+    assert done.json["after"]["active"] == 12
 
 
 def test_a_guarded_dry_run_reads_nothing_that_waits_from_the_file(

@@ -13,6 +13,7 @@ import typer
 
 from slowwave.cli.arguments.model_options import (
     ApiBaseOption,
+    CheckerOption,
     ConcurrencyOption,
     MaxCallsOption,
     MaxCostOption,
@@ -180,6 +181,7 @@ def ingest(
         ),
     ] = None,
     api_base: ApiBaseOption = None,
+    checker: CheckerOption = None,
     record: RecordOption = None,
     replay: ReplayOption = None,
     concurrency: ConcurrencyOption = 4,
@@ -194,8 +196,9 @@ def ingest(
 ) -> None:
     """Take memories from conversations; nothing that was read is read twice.
 
-    With a model, each memory must stand in the words that it quotes; without one, sentences that
-    state facts, preferences or instructions are kept. What a model could not read waits in FILE.
+    With a model, the messages that a memory quotes must say it, and a second opinion must agree;
+    without one, sentences that state facts, preferences or instructions are kept. What a model
+    could not read waits in FILE.
     """
     refuse_databases(file, conversations or ())
     refuse_foreign(file)
@@ -212,7 +215,7 @@ def ingest(
         watch = None  # it may stand in a config file for other calls
     limits = (max_calls, max_tokens, max_cost, max_time)
     recordings = make_recordings(record, replay, dry_run and not ask)
-    writer_of = partial(make_writer, model, api_base, None, concurrency, limits, recordings)
+    writer_of = partial(make_writer, model, api_base, checker, concurrency, limits, recordings)
     most = max_facts or (MAX_FACTS_DISTILLED if distill else MAX_FACTS)
     options = IngestOptions(
         tenant=tenant,

@@ -15,6 +15,7 @@ from slowwave.store.validate import is_database
 # What makes no sense without one of some others.
 _NEEDS: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("api_base", ("model",)),
+    ("checker", ASKING),
     ("record", ASKING),
     ("ask", ASKING),
     ("ask", ("dry_run",)),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterator
+from collections.abc import Iterator, Set
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -96,7 +96,8 @@ def message_as_text(one: KeptMessage) -> str:
 def as_text(outcome: Ingested, file: Path, dry_run: bool, writer: Writer) -> list[str]:
     """Return an outcome for people, line by line."""
     lines = ["Dry run: nothing was written."] if dry_run else []
-    lines += map(_said_of, outcome.cuts)
+    unread = {chain for one in outcome.unread for chain in one.part.chains}
+    lines += [_said_of(one, unread) for one in outcome.cuts]
     if outcome.taken_up:
         lines.append(f"{counted(outcome.taken_up, 'part', 'parts')} that waited for a model read.")
     for one in outcome.remembered:
@@ -124,10 +125,12 @@ def _conversation(one: Cut) -> dict[str, Any]:
     }
 
 
-def _said_of(one: Cut) -> str:
+def _said_of(one: Cut, unread: Set[str]) -> str:
     conversation = one.conversation
-    new = len({chain for part in one.parts for chain in part.chains})
-    said = [f"{new} read"]
+    new = {chain for part in one.parts for chain in part.chains}
+    said = [f"{len(new - unread)} read"]
+    if new & unread:
+        said.append(f"{len(new & unread)} not read yet")
     if one.known:
         said.append(f"{one.known} known")
     if one.left:

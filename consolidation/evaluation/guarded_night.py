@@ -20,7 +20,7 @@ from slowwave.store.records import timestamp
 
 from .measures import MANY, Measures, mean
 from .questions import RecallQuestion
-from .trial import Trial, Trials
+from .trial import Searched, Trial, Trials
 
 # So often proposals are left out before all are: each time is a night on a copy.
 _ROUNDS = 5
@@ -107,16 +107,22 @@ def let_through(
     """Try the night on copies until recall@10 falls by no more than `limit`.
 
     Each time, what is to blame for the questions that lost is left out; after `_ROUNDS` times,
-    everything is.
+    everything is. Where a model first reads conversations that wait, recall is compared with what
+    it is after that: new memories are no fault of the night's proposals.
     """
-    before = _recall(trials.before.by_text)
     excluded: dict[str, Proposal] = {}
     trial = trials.night(options, writer, interruption)
     used = trial.outcome.usage
+    compared = trials.before
+    if trial.outcome.taken_up.read:
+        only_read = trials.night(replace(options, approved=frozenset()), writer, interruption)
+        used += only_read.outcome.usage
+        compared = only_read.after
+    before = _recall(compared.by_text)
     unguarded = guarded = _recall(trial.after.by_text)
     tried = 1
     while before - guarded > limit and _applied(trial):
-        blamed = list(_blamed(trials, trial)) if tried < _ROUNDS else []
+        blamed = list(_blamed(trials.questions, compared, trial)) if tried < _ROUNDS else []
         excluded |= {one.id: one for one in blamed or _applied(trial)}
         options = replace(options, excluded=frozenset(excluded))
         trial = trials.night(options, writer, interruption)
@@ -144,17 +150,19 @@ def _applied(trial: Trial) -> list[Proposal]:
     return [one.proposal for one in trial.outcome.results if one.state == "applied"]
 
 
-def _blamed(trials: Trials, trial: Trial) -> Iterator[Proposal]:
+def _blamed(
+    questions: Sequence[RecallQuestion], before: Searched, trial: Trial
+) -> Iterator[Proposal]:
     """Yield what took a question's evidence away, or else what came before it in the hits."""
-    for at, question in enumerate(trials.questions):
-        if trial.after.by_text[at].recall_at_10 >= trials.before.by_text[at].recall_at_10:
+    for at, question in enumerate(questions):
+        if trial.after.by_text[at].recall_at_10 >= before.by_text[at].recall_at_10:
             continue
         evidence = set(question.evidence_ids)
         took = [one for one in _applied(trial) if evidence & set(one.leaving)]
         if took:
             yield from took
             continue
-        known = {hit.memory.id for hit in trials.before.hits[at][:MANY]}
+        known = {hit.memory.id for hit in before.hits[at][:MANY]}
         new = [hit for hit in trial.after.hits[at][:MANY] if hit.memory.id not in known]
         made_of = {source for hit in new for source in (hit.memory.id, *hit.sources)}
         yield from (one for one in _applied(trial) if made_of & set(one.sources))

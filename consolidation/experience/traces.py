@@ -10,6 +10,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_valida
 
 from slowwave.store.errors import InvalidLine
 from slowwave.store.exchange import new_memory
+from slowwave.store.jsonl import Moment
 from slowwave.store.memories import RAW_EXPERIENCE
 from slowwave.store.records import Memory, json_text
 
@@ -38,7 +39,7 @@ class TaskTrace(_Part):
     outcome: Worked | None = None
     steps: list[Step] = []
     session: str | None = None
-    observed_at: str | None = None
+    observed_at: Moment | None = None
 
     @field_validator("steps", mode="before")
     @classmethod

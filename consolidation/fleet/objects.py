@@ -17,7 +17,7 @@ from slowwave.store.ledger import KeptAnswer, keep_answers, read_answers
 from slowwave.store.records import timestamp
 
 from .fleet_job import FleetJob, Item
-from .receipt_from_file import fleet_runs
+from .receipt_from_file import run_ids
 from .working_folders import COPY, answers_left, working_folder, working_root
 
 if TYPE_CHECKING:
@@ -83,7 +83,7 @@ def _carry_over(path: Path, answers: Sequence[KeptAnswer], now: datetime) -> Non
 def _runs(path: Path) -> set[str]:
     """Return the runs in a file; none in one that cannot be read, which the night says."""
     try:
-        return {run.id for run in fleet_runs(path, None)}
+        return run_ids(path)
     except StoreError:
         return set()
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,7 @@ from slowwave.consolidation.running.outcome import Outcome
 from slowwave.consolidation.snapshot.idle import IdleMarks
 from slowwave.consolidation.text.token_count import count_tokens
 from slowwave.store.errors import StoreError
-from slowwave.store.file import open_reading
+from slowwave.store.file import MemoryFile, open_reading
 from slowwave.store.fleet.disk import version_of
 from slowwave.store.fleet.receipt import Became, Receipt
 from slowwave.store.ledger import Run, count_states, read_runs
@@ -23,6 +24,8 @@ from .fleet_job import OPTION, Item
 _LOOKS = 3
 # Of which a run's report says how many there were.
 _COUNTED = ("active", "tokens")
+# Memories and tokens; None where nobody knows.
+Counted = tuple[int | None, int | None]
 
 
 def receipt_of(
@@ -38,14 +41,13 @@ def receipt_of(
     outcome: gives the counts of a file in which no run was.
     """
     try:
-        runs = fleet_runs(path, item.last_run)
-        version, until = _at_rest(path, marks)
-        states = _states_of(path, runs)
-        before, after = _counts(path, runs, outcome)
+        found = _look(path, item.last_run, marks)
     except (StoreError, OSError) as error:
         why = why or getattr(error, "message", str(error))
         became = became if became in ("held", "unusable", "interrupted") else "unusable"
         return Receipt(item.key, became, why, last_run=item.last_run)
+    runs, states, until = found.runs, found.states, found.until
+    before, after = _counts(found, outcome)
     if runs and became == "nothing":
         became = "done"  # by a worker that did not come to say so
     usage = usage_of(runs)
@@ -53,7 +55,7 @@ def receipt_of(
         item.key,
         became,
         why,
-        version=version,
+        version=found.version,
         basis=None if until is None else marks.key,
         until=None if until is None else until[0],
         runs=tuple(run.id for run in runs),
@@ -70,11 +72,10 @@ def receipt_of(
     )
 
 
-def fleet_runs(path: Path, after: str | None) -> list[Run]:
-    """Return the runs of fleets in a file that came after one, oldest first."""
+def run_ids(path: Path) -> set[str]:
+    """Return the ids of the runs of fleets in a file. Raises `StoreError`."""
     with open_reading(path) as file:
-        runs = read_runs(file, after or "")
-    return sorted((run for run in runs if OPTION in run.options), key=lambda run: run.id)
+        return {run.id for run in _fleet_runs(file, None)}
 
 
 def usage_of(runs: Sequence[Run]) -> dict[str, Any]:
@@ -94,42 +95,65 @@ def usage_of(runs: Sequence[Run]) -> dict[str, Any]:
     }
 
 
-def _at_rest(path: Path, marks: IdleMarks) -> tuple[str, tuple[str | None] | None]:
-    """Return the version of a file, and until when it rests; None if it does not.
+@dataclass(frozen=True)
+class _Look:
+    """What stands in a file at one moment."""
 
-    Both are of one moment: what an agent writes meanwhile is for the next night.
+    version: str
+    # Of fleets, after the latest one that a receipt speaks of; oldest first.
+    runs: list[Run]
+    # Of their proposals.
+    states: Counter[str]
+    # Until when it rests, alone in a tuple; None if it does not.
+    until: tuple[str | None] | None
+    # How many memories and tokens there are, where a run was and did not come to say so.
+    counted: Counted
+
+
+def _look(path: Path, after: str | None, marks: IdleMarks) -> _Look:
+    """Open a file once for all that its receipt says.
+
+    All of it is of one moment: what an agent writes meanwhile is for the next night. A file that
+    is written to under each look does not rest. Raises `StoreError` and OSError.
     """
     for _ in range(_LOOKS):
         version = version_of(path)
-        until = marks.until()
+        with open_reading(path) as file:
+            runs = _fleet_runs(file, after)
+            found = _Look(
+                version, runs, _states(file, runs, after), marks.until(file), _counted(file, runs)
+            )
         if version_of(path) == version:
-            return version, until
-    return version, None
+            return found
+    return replace(found, until=None)
 
 
-def _states_of(path: Path, runs: Sequence[Run]) -> Counter[str]:
-    if not runs:
-        return Counter()
-    with open_reading(path) as file:
-        states = count_states(file)
+def _fleet_runs(file: MemoryFile, after: str | None) -> list[Run]:
+    """Return the runs of fleets in a file that came after one, oldest first."""
+    runs = read_runs(file, after or "")
+    return sorted((run for run in runs if OPTION in run.options), key=lambda run: run.id)
+
+
+def _states(file: MemoryFile, runs: Sequence[Run], after: str | None) -> Counter[str]:
+    states = count_states(file, after or "") if runs else {}
     return sum((Counter(states.get(run.id, {})) for run in runs), start=Counter())
 
 
-Counted = tuple[int | None, int | None]
+def _counted(file: MemoryFile, runs: Sequence[Run]) -> Counted:
+    if not runs or None not in _reported(runs[-1], "after"):
+        return None, None
+    counted = count_memories(file, consolidated_tenants(file, ()), count_tokens)
+    return counted.active, counted.tokens
 
 
-def _counts(path: Path, runs: Sequence[Run], outcome: Outcome | None) -> tuple[Counted, Counted]:
+def _counts(found: _Look, outcome: Outcome | None) -> tuple[Counted, Counted]:
     """Return memories and tokens before the first of the runs, and after the last."""
-    if not runs:
+    if not found.runs:
         counts = None if outcome is None else outcome.before
         same = (None, None) if counts is None else (counts.active, counts.tokens)
         return same, same
-    after = _reported(runs[-1], "after")
-    if None in after:
-        with open_reading(path) as file:
-            counted = count_memories(file, consolidated_tenants(file, ()), count_tokens)
-        after = counted.active, counted.tokens
-    return _reported(runs[0], "before"), after
+    after = _reported(found.runs[-1], "after")
+    return _reported(found.runs[0], "before"), found.counted if None in after else after
 
 
 def _reported(run: Run, when: str) -> Counted:

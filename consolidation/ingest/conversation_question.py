@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 from slowwave.consolidation.model.answer_forms import ANSWER_FORMS, AnswerForm, MemoriesAnswer
 from slowwave.consolidation.model.conversation_prompts import ShownMessage, ask_about_conversation
+from slowwave.consolidation.model.model_pair import Models
 from slowwave.consolidation.model.parsing import UnreadableAnswer, parse_answer
 from slowwave.consolidation.model.question import Question, Steps
 from slowwave.consolidation.proposals import State, Usage
@@ -15,8 +16,10 @@ from slowwave.consolidation.writing.verifier import Verifier
 from .candidates import Candidate, PartRead, TurnedDown
 from .options import IngestOptions
 from .parts import Part
-from .support import checked, shown_as
+from .support import Doubted, checked, shown_as
+from .support_question import SupportQuestion, without
 
+_UNCHECKED = "nobody gives a second opinion"
 _FENCE = re.compile(r"^```\w*\s*|\s*```$")
 
 
@@ -25,8 +28,8 @@ class ConversationQuestion(Question[PartRead]):
 
     form: AnswerForm = "memories"
 
-    def __init__(self, model: str, part: Part, known: Sequence[str]) -> None:
-        """Take the part, and the memories that are there already."""
+    def __init__(self, models: Models, part: Part, known: Sequence[str]) -> None:
+        """Take who is asked, the part, and the memories that are there already."""
         shown = [
             ShownMessage(
                 shown_as(one), (one.message.said_at or "")[:10], one.message.text, not one.is_new
@@ -36,7 +39,8 @@ class ConversationQuestion(Question[PartRead]):
         messages, estimate = ask_about_conversation(
             shown, known, part.options.max_facts, part.options.instructions
         )
-        super().__init__(model, messages, estimate)
+        super().__init__(models.writer, messages, estimate)
+        self._checker = models.checker
         self._part = part
         self._usage = Usage()
 
@@ -51,11 +55,26 @@ class ConversationQuestion(Question[PartRead]):
             else:
                 yield from self._ask_for_form(text, str(error), verifier)
             return
-        found = [checked(one, self._part) for one in stated]
-        candidates = [one for one in found if isinstance(one, Candidate)]
+        yield from self._without_doubts([checked(one, self._part) for one in stated])
+
+    def _without_doubts(self, found: Sequence[Candidate | Doubted | TurnedDown]) -> Steps[PartRead]:
+        """Yield what is to be remembered, or the question for a second opinion on it."""
         refused = [one for one in found if isinstance(one, TurnedDown)]
+        doubted = [one for one in found if isinstance(one, Doubted)]
+        candidates = [
+            one.candidate if isinstance(one, Doubted) else one
+            for one in found
+            if not isinstance(one, TurnedDown)
+        ]
         kept, too_many = within_limits(candidates, self._part.options)
-        yield PartRead(self._part, "read", kept, (*refused, *too_many), usage=self._usage)
+        doubts = [one for one in doubted if one.candidate in kept]
+        read = PartRead(self._part, "read", kept, (*refused, *too_many), usage=self._usage)
+        if not doubts:
+            yield read
+        elif self._checker is None:
+            yield without(read, {id(one.candidate): f"{one.why} ({_UNCHECKED})" for one in doubts})
+        else:
+            yield SupportQuestion(self._checker, read, doubts)
 
     def handle_failure(self, state: State, why: str, verifier: Verifier) -> Steps[PartRead]:
         """Yield that the part could not be read."""

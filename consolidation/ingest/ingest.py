@@ -168,8 +168,8 @@ def _rehearsed(
     done = Progressing()
     if model is not None and not options.ask:
         for part in intake.parts:
-            estimate = reader.question(part, model.model or "").estimate
-            done.unread.append(Unread(part, "planned", None, estimate.total))
+            tokens = reader.estimate(part, model)
+            done.unread.append(Unread(part, "planned", None, tokens))
         return _outcome(intake, done, intake.before, None)
     settling = Settling(
         intake.known, options.tenant, embedder.name, None if model is None else model.model, now

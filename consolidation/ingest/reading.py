@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from slowwave.consolidation.model.model_pair import Models
 from slowwave.consolidation.model.writer import ModelWriter
+from slowwave.consolidation.planning.estimates import estimate_opinions
 from slowwave.consolidation.vectors.embedder import Embedder
 from slowwave.consolidation.writing.answer_store import AnswerStore
 from slowwave.consolidation.writing.verifier import Verifier
@@ -37,15 +39,25 @@ class Reader:
             found = _in_order(parts, self._asked(self.writer, parts, answers))
         yield from _distilled(found, parts)
 
-    def question(self, part: Part, model: str) -> ConversationQuestion:
+    def question(self, part: Part, writer: ModelWriter) -> ConversationQuestion:
         """Return what a model is asked about a part."""
         about = " ".join(one.message.text for one in part.new)[:_ABOUT]
-        return ConversationQuestion(model, part, self.known.near(about))
+        models = Models(writer.model or "", writer.checker)
+        return ConversationQuestion(models, part, self.known.near(about))
+
+    def estimate(self, part: Part, writer: ModelWriter) -> int:
+        """Estimate the tokens of asking about a part, and for the second opinion on it."""
+        question = self.question(part, writer)
+        if writer.checker is None:
+            return question.estimate.total
+        shown = question.messages[-1]["content"]
+        most = min(part.options.max_facts, len(part.new))
+        return question.estimate.total + estimate_opinions(shown, most).total
 
     def _asked(
         self, writer: ModelWriter, parts: Sequence[Part], answers: AnswerStore
     ) -> Iterator[PartRead]:
-        questions = (self.question(one, writer.model or "") for one in parts)
+        questions = (self.question(one, writer) for one in parts)
         verifier = Verifier(lambda text: self.embedder.encode([text])[0], {})
         for some in writer.ask(questions, verifier, answers):
             yield from some

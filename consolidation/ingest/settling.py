@@ -9,6 +9,7 @@ from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 from slowwave.consolidation.snapshot.entities import names_in
+from slowwave.consolidation.text.reading import read
 from slowwave.store.file import MemoryFile
 from slowwave.store.intake import (
     KeptMessage,
@@ -24,7 +25,7 @@ from slowwave.store.jsonl import DEFAULTS
 from slowwave.store.ledger import Decision, keep_decision
 from slowwave.store.memories import read_memories
 from slowwave.store.proposal_changes import ProposalChanges
-from slowwave.store.records import Memory, content_hash, json_text, new_id, timestamp
+from slowwave.store.records import UNDATED, Memory, content_hash, json_text, new_id, timestamp
 from slowwave.store.vectors import to_blob
 
 from .candidates import Candidate, Citation, PartRead, latest_moment, with_day
@@ -205,7 +206,6 @@ class Settling:
     def _new_memory(self, one: Candidate, part: Part) -> Memory:
         options, now = part.options, timestamp(self._now)
         said_at = latest_moment(one.citations)
-        observed_at = said_at or now
         content = with_day(one.content, said_at)
         days = options.days.get(one.kind)
         expires_at = None if days is None else timestamp(self._now + timedelta(days=days))
@@ -227,7 +227,7 @@ class Settling:
             metadata={"subject": one.subject} if one.subject else {},
             content_hash=content_hash(content),
             access_count=0,
-            observed_at=observed_at,
+            observed_at=said_at or _moment_without_one(content, now),
             created_at=now,
             updated_at=now,
             accessed_at=None,
@@ -260,6 +260,11 @@ class Settling:
             numbers={"corrects": list(one.corrects)} if one.corrects else {},
             decided_at=timestamp(self._now),
         )
+
+
+def _moment_without_one(content: str, now: str) -> str:
+    """Return when a text counts as said of which nobody knows that: of "yesterday" never."""
+    return UNDATED if read(content).deictic else now
 
 
 def _as_it_is(file: MemoryFile, memory: Memory | None) -> Memory | None:

@@ -1,21 +1,29 @@
 """Whether what a model wants to remember is said by the messages that it quotes.
 
-The same check as of any draft, but that a memory may leave out what it likes, and that no network
-clears a new word: it took "likes long summaries" for said by "I like short summaries" (0.92), and
-no second opinion is asked here. Values, names, denials and who does what must be as they were said.
+The same check as of any draft, but that a memory may leave out what it likes. Values, names,
+denials and who does what must be as they were said. What is not word for word is left to a second
+opinion: a memory may be put together wrongly from the very words of one message ("Marit approves
+changes" of "Marit is on leave, so Farid approves changes"), and no rule sees all of that. Nor does
+the network clear a new word: it took "likes long summaries" for said by "I like short summaries".
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from slowwave.consolidation.model.answer_forms import StatedMemory
+from slowwave.consolidation.model.prompts import SentenceToJudge
 from slowwave.consolidation.proposals import Claim, Draft, Source
 from slowwave.consolidation.text.injection import commands
 from slowwave.consolidation.text.reading import read
-from slowwave.consolidation.verification.content_words import words_beyond
+from slowwave.consolidation.verification.content_words import (
+    is_verbatim,
+    without_days,
+    words_beyond,
+)
 from slowwave.consolidation.verification.verify import find_invented
 
 from .candidates import (
@@ -45,19 +53,53 @@ _MOST_TAGS = 5
 _JOINING = re.compile(r"[_/.-]")
 
 
-def checked(stated: StatedMemory, part: Part) -> Candidate | TurnedDown:
-    """Return what a model wants to remember as a candidate, or why it is none.
+@dataclass(frozen=True)
+class Doubted:
+    """What is to be remembered if a second opinion is that the messages say it."""
+
+    candidate: Candidate
+    item: SentenceToJudge
+    why: str
+
+
+def checked(stated: StatedMemory, part: Part) -> Candidate | Doubted | TurnedDown:
+    """Return what a model wants to remember as a candidate, or why it is none or in doubt.
 
     Raises `EmbedderError` if the packaged network is damaged.
     """
     citations = tuple(_found(stated.quotes, part))
     content = with_day(_BLANKS.sub(" ", stated.content).strip(), latest_moment(citations))
-    why = _out_of_form(stated, content) or _unsupported(content, citations)
-    if why is not None:
+    if not citations:
+        return TurnedDown(content, "it quotes nothing that was said")
+    sources = [_source(number, one) for number, one in enumerate(citations)]
+    ids = tuple(one.id for one in sources)
+    draft = Draft(tuple(Claim(sentence, ids) for sentence in read(content).sentences))
+    faults = find_invented(draft, sources)
+    hard = "; ".join(one.why for one in faults if not one.soft)
+    if why := _out_of_form(stated, content) or hard:
         return TurnedDown(content, why)
     tags = tuple(dict.fromkeys(one.strip() for one in stated.tags if one.strip()))[:_MOST_TAGS]
-    subject = stated.subject.strip()
-    return Candidate(content, stated.kind, stated.importance, tags, citations, subject)
+    candidate = Candidate(
+        content, stated.kind, stated.importance, tags, citations, stated.subject.strip()
+    )
+    said = tuple(_as_said(one) for one in citations)
+    if is_verbatim(content, said):
+        return candidate
+    item = SentenceToJudge(without_days(content), said, _new_words(content, said))
+    return Doubted(candidate, item, _doubt(item, [one.why for one in faults]))
+
+
+def _new_words(content: str, texts: Sequence[str]) -> tuple[str, ...]:
+    # "customs_queue" says customs and queue, too.
+    return words_beyond(content, [*texts, *(_JOINING.sub(" ", one) for one in texts)])
+
+
+def _doubt(item: SentenceToJudge, faults: Sequence[str]) -> str:
+    if faults:
+        return "; ".join(faults)
+    if item.words:
+        return f"says '{item.words[0]}', which no message that it quotes says"
+    return "no message that it quotes says it in these words"
 
 
 def _out_of_form(stated: StatedMemory, content: str) -> str | None:
@@ -88,33 +130,20 @@ def _plain(text: str) -> str:
     return _BLANKS.sub(" ", text.translate(_SPELLINGS)).strip().lower()
 
 
-def _unsupported(content: str, citations: Sequence[Citation]) -> str | None:
-    """Return what of a text is not said by the messages that are quoted; None if all is."""
-    if not citations:
-        return "it quotes nothing that was said"
-    sources = [_source(number, one) for number, one in enumerate(citations)]
-    ids = tuple(one.id for one in sources)
-    claims = tuple(Claim(sentence, ids) for sentence in read(content).sentences)
-    faults = find_invented(Draft(claims), sources)
-    if faults:
-        return "; ".join(one.why for one in faults)
-    texts = [one.text for one in sources]
-    # "customs_queue" says customs and queue, too.
-    new = words_beyond(content, [*texts, *(_JOINING.sub(" ", one) for one in texts)])
-    if new:
-        return f"says '{new[0]}', which no message that it quotes says"
-    return None
-
-
 def _source(number: int, one: Citation) -> Source:
     """Return a message as what a claim may cite: what was said, and who wants it so."""
     message = one.said.message
     text = _near_quotes(message.text, one.quotes)
     if message.speaker:
-        text = f"{message.speaker}: {text}"
+        text = _as_said(one)
     if message.role == "user" and any(read(each).normative for each in read(text).sentences):
         text = f"{text}\nThe user wants it so."
     return Source(f"m{number}", text, message.said_at or "", _no_vector())
+
+
+def _as_said(one: Citation) -> str:
+    """Return a message with who says it, as a second opinion is to know."""
+    return f"{shown_as(one.said)}: {_near_quotes(one.said.message.text, one.quotes)}"
 
 
 def _near_quotes(text: str, quotes: Sequence[str]) -> str:

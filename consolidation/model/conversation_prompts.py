@@ -33,10 +33,10 @@ requests of the moment, code, what anyone knows, what the assistant merely propo
 is worth it: then {"memories":[],"reasoning":"..."}.
 
 content: one fact, preference or instruction that can be understood by itself, 10 to 500 \
-characters. Say "User" for the user, or the name of who speaks. Keep to the words of the messages, \
-sentence by sentence: a program checks that every word but the smallest, and every number, date, \
-name, path and denial, stands in what you quote, joined as it is there. Write no day in front: the \
-program adds it where one is needed.
+characters. Say "User" for the user, or the name of who speaks. Keep near the words of the \
+messages: a program checks that every number, date, name, path and denial stands in what you \
+quote, and a second reader that the messages you quote say all of it, of the same persons and \
+things, with the same conditions. Write no day in front: the program adds it where one is needed.
 kind: instruction (how things are to be done, always), preference (what somebody likes), fact \
 (what is so), context (what is so for a while).
 importance: 1 (hardly matters) to 5 (must never be forgotten).

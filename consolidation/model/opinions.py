@@ -52,20 +52,27 @@ def faults_after_opinions(
     opinions: each with the number of a doubt, from 1. Where other words are to say the same, a
     network must not find that out of the question.
     """
-    by_number = {one.n: one for one in opinions}
+    objections = objections_to([one.item for one in doubts], opinions)
     faults, restating = [], []
-    for number, doubt in enumerate(doubts, start=1):
-        objection = _objection(doubt.item, by_number.get(number))
+    for doubt, objection in zip(doubts, objections, strict=True):
         item, fault = doubt.item, doubt.fault
         if objection is None and isinstance(item, SentenceToJudge) and item.words:
-            objection = (
-                None if verifier.may_entail(item.by, item.said) else "it is out of the question"
-            )
+            is_possible = verifier.may_entail(item.by, item.said)
+            objection = None if is_possible else "it is out of the question"
         if doubt.is_of_a_voice:
             restating += [fault.source] if objection is None and fault.source else []
         elif objection is not None:
             faults.append(Fault(f"{fault.why} ({objection})", fault.claim, fault.source))
     return faults, restating
+
+
+def objections_to(items: Sequence[Item], opinions: Sequence[StatedOpinion]) -> list[str | None]:
+    """Return why the opinions do not clear each of some items; None where they do.
+
+    opinions: each with the number of an item, from 1.
+    """
+    by_number = {one.n: one for one in opinions}
+    return [_objection(item, by_number.get(number)) for number, item in enumerate(items, start=1)]
 
 
 def _voices(suggestion: Suggestion) -> Iterator[Doubt]:

@@ -29,7 +29,7 @@ from slowwave.consolidation.proposals import (
     Undecided,
 )
 from slowwave.store.cache import forget_cached, keep_cached
-from slowwave.store.file import open_reading, open_writing
+from slowwave.store.file import MemoryFile, open_reading, open_writing
 from slowwave.store.idle import keep_idle_report, read_idle_report, rests_until
 from slowwave.store.intake import count_waiting
 from slowwave.store.memories import consolidated_tenants
@@ -85,19 +85,18 @@ class IdleMarks:
         """What all that it says depends on, besides the file: options, model, our own rules."""
         return self._key
 
-    def until(self) -> tuple[str | None] | None:
+    def until(self, file: MemoryFile) -> tuple[str | None] | None:
         """Return until when all tenants of the file are at rest, alone in a tuple.
 
         None if one is not, or a conversation waits for the model; until None: as long as nothing
-        changes. Raises `StoreError`.
+        changes.
         """
-        with open_reading(self._path) as file:
-            if self._asks_a_model and count_waiting(file):
-                return None
-            rests = [
-                rests_until(file, tenant, self._key, self._now)
-                for tenant in consolidated_tenants(file, ())
-            ]
+        if self._asks_a_model and count_waiting(file):
+            return None
+        rests = [
+            rests_until(file, tenant, self._key, self._now)
+            for tenant in consolidated_tenants(file, ())
+        ]
         ends = [rest[0] for rest in rests if rest is not None]
         if len(ends) < len(rests):
             return None

@@ -16,6 +16,8 @@ from slowwave.consolidation.text.values import Value
 
 from .parties import titled
 
+# How a name is told that is missing.
+NAME = "the name "
 # Behind these "the two" acts, and is no number of anything.
 _ACTING = re.compile(r" (?:are|were|have|had|will|would|can|could|may|might|must|should|do|did)\b")
 # The words that say by what something is counted, by the norm of the unit.
@@ -77,7 +79,7 @@ def missing_details(
             yield f"the {value.kind} {value.text}"
     for name in _names(reading):
         if not any(other.mentions(name) or _glues(name, reading, other) for other in others):
-            yield f"the name {name}"
+            yield f"{NAME}{name}"
     for unit in _rates(reading):
         if all(_COUNTED_BY[unit].isdisjoint(other.words) for other in others):
             yield f"the rate by {unit}"
@@ -150,6 +152,19 @@ def _only_opens(token: Token) -> bool:
     formed = is_past_form(token) or word.endswith(("ly", "er", "ing"))
     common = word in _COMMON_OPENERS
     return (formed or common) and simplemma.lemmatize(word, "en").islower()
+
+
+def may_be_no_name(name: str, reading: Reading) -> bool:
+    """Whether what looks like a name is a word of English where a sentence begins."""
+    import simplemma
+
+    tokens = [one for one in reading.tokens if one.bare == name and one.capitalised]
+    return (
+        bool(tokens)
+        and all(one.starts_sentence for one in tokens)
+        and simplemma.is_known(name, "en")
+        and simplemma.lemmatize(name, "en").islower()
+    )
 
 
 def _rates(reading: Reading) -> set[str]:

@@ -22,3 +22,5 @@ class Fault:
     # Whether it is about a denial or a mood that a source has and the draft has not, which may be
     # put otherwise: "no pears" and "leaves pears out".
     is_mark: bool = False
+    # Whether it is a guess of rules: which words belong together, and whether one is a name.
+    is_guess: bool = False

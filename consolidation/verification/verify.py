@@ -10,6 +10,7 @@ pass is not written to the file, whoever wrote it.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from slowwave.consolidation.comparison.guards import certain_conflict
@@ -23,7 +24,7 @@ from .alignment import Alignment, ClaimStatement
 from .closed_classes import new_closed_words, singled_out
 from .content_words import is_hard, new_words, without_days
 from .days import find_misdated
-from .details import lost_details, missing_details
+from .details import NAME, lost_details, may_be_no_name, missing_details
 from .faults import Fault
 from .joints import find_blended, find_other_addressees
 from .parties import find_out_of_order, find_role_changes
@@ -63,7 +64,8 @@ def find_faults(draft: Draft, sources: Sequence[Source], operation: Operation) -
 def find_invented(draft: Draft, sources: Sequence[Source]) -> list[Fault]:
     """Return what a draft says that its sources do not; it may leave out what it likes.
 
-    Of what a conversation is remembered by: the rest of it stays where it is.
+    Of what a conversation is remembered by: the rest of it stays where it is. What hangs on how
+    its words were taken apart is soft: who sees whole messages reads that better.
     """
     known = {source.id: source for source in sources}
     faults = list(_structure(draft, known))
@@ -71,7 +73,7 @@ def find_invented(draft: Draft, sources: Sequence[Source]) -> list[Fault]:
         return faults
     alignment = _aligned(draft, sources)
     faults += [*_said_by_none(draft, known, alignment), *_obeyed(alignment)]
-    return list(dict.fromkeys(faults))
+    return [replace(one, soft=one.soft or one.is_guess) for one in dict.fromkeys(faults)]
 
 
 def find_distance(
@@ -119,11 +121,10 @@ def _said_by_none(
     """Find what claims say that no source cited for them does."""
     for at, claim in enumerate(draft.claims):
         cited = [known[one] for one in claim.sources]
-        yield from (Fault(why, at) for why in _invented(claim, cited))
+        yield from _invented(claim, at, cited)
     for stated in _changed(alignment):
         yield from _new_words(alignment, stated)
-        for why, words in _misjoined(stated):
-            yield Fault(why, stated.claim, words=words)
+        yield from _misjoined(stated)
         yield from (Fault(why, stated.claim) for why in _turned_or_denied(alignment, stated))
 
 
@@ -144,14 +145,16 @@ def _structure(draft: Draft, known: Mapping[str, Source]) -> Iterator[Fault]:
                 yield Fault(f"a claim cites an id that was not given: {cited}", claim=at)
 
 
-def _invented(claim: Claim, cited: Sequence[Source]) -> Iterator[str]:
+def _invented(claim: Claim, at: int, cited: Sequence[Source]) -> Iterator[Fault]:
     """Find the days, values and names of a claim that no source gives."""
-    yield from find_misdated(claim, cited)
+    yield from (Fault(why, at) for why in find_misdated(claim, cited))
     # On what day a source was said may be part of the claim.
     days = [read(source.observed_at[:10]) for source in cited]
     readings = [read(without_days(source.text)) for source in cited]
-    for invented in missing_details(read(without_days(claim.text)), [*readings, *days]):
-        yield f"invents {invented}"
+    reading = read(without_days(claim.text))
+    for invented in missing_details(reading, [*readings, *days]):
+        is_guess = may_be_no_name(invented.removeprefix(NAME), reading)
+        yield Fault(f"invents {invented}", at, is_guess=is_guess)
 
 
 def _new_words(alignment: Alignment, stated: ClaimStatement) -> Iterator[Fault]:
@@ -159,21 +162,22 @@ def _new_words(alignment: Alignment, stated: ClaimStatement) -> Iterator[Fault]:
     found = new_words(stated, alignment.spare_in_sources(stated), alignment.known)
     for token in {one.text: one for one in found}.values():
         why = f"says '{token.text}', which no source that it cites says: {stated.statement.text}"
-        yield Fault(why, stated.claim, soft=not is_hard(token, stated), words=(token.text,))
+        is_guess = may_be_no_name(token.bare, stated.statement.reading)
+        soft = not is_hard(token, stated)
+        yield Fault(why, stated.claim, soft=soft, words=(token.text,), is_guess=is_guess)
 
 
-def _misjoined(stated: ClaimStatement) -> Iterator[tuple[str, tuple[str, ...]]]:
-    """Say what a statement limits, joins or addresses as no source cited for it does."""
-    said = stated.statement.text
+def _misjoined(stated: ClaimStatement) -> Iterator[Fault]:
+    """Find what a statement limits, joins or addresses as no source cited for it does."""
+    said, at = stated.statement.text, stated.claim
     for word in new_closed_words(stated):
-        yield f"says '{word}' where no source that it cites does: {said}", (word,)
+        yield Fault(f"says '{word}' where no source that it cites does: {said}", at, words=(word,))
     for one, other in find_blended(stated):
-        yield (
-            f"joins '{one}' and '{other}', which no source that it cites does: {said}",
-            (one, other),
-        )
+        why = f"joins '{one}' and '{other}', which no source that it cites does: {said}"
+        yield Fault(why, at, words=(one, other), is_guess=True)
     for one, other in find_other_addressees(stated):
-        yield f"names '{one}' where its sources name '{other}': {said}", (one,)
+        why = f"names '{one}' where its sources name '{other}': {said}"
+        yield Fault(why, at, words=(one,), is_guess=True)
 
 
 def _turned_or_denied(alignment: Alignment, stated: ClaimStatement) -> Iterator[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 from pathlib import Path
 
 from slowwave.store.errors import StoreError
@@ -16,7 +17,7 @@ _OF_A_NETWORK = re.compile(
 )
 # What runs in the process of a user, and mounts what lies on the same machine.
 _OF_THIS_MACHINE = re.compile(r"fuse\.(?:fuse-overlayfs|ntfs(?:-3g)?|exfat|gocryptfs|encfs)")
-_MOUNTS = Path("/proc/self/mountinfo")
+_MOUNTINFO = Path("/proc/self/mountinfo")
 # Where SQLite's file format says how the file is written, and what says so of a log.
 _WRITE_VERSION, _LOG = 18, 2
 
@@ -40,7 +41,7 @@ def refuse_shared_log(path: Path) -> None:
     On Linux: elsewhere nobody says what a folder lies on. Not while a connection of this process
     to the file is open, as `refuse_what_is_no_database` says.
     """
-    system = file_system_of(path.resolve(), _mounts())
+    system = file_system_of(path.resolve(), _mountinfo())
     if system is None or not is_of_a_network(system):
         return
     try:
@@ -56,22 +57,29 @@ def refuse_shared_log(path: Path) -> None:
         )
 
 
-def file_system_of(path: Path, mounts: str) -> str | None:
+def file_system_of(path: Path, mountinfo: str) -> str | None:
     """Return the kind of file system that a path lies on, by the lines of `mountinfo`.
 
     See https://man7.org/linux/man-pages/man5/proc_pid_mountinfo.5.html.
     """
-    found, longest = None, -1
-    for line in mounts.splitlines():
+    mounts = _mounts(mountinfo)
+    folders = (str(one) for one in (path, *path.parents))
+    return next((mounts[one] for one in folders if one in mounts), None)
+
+
+@lru_cache(maxsize=1)  # of a machine: it is asked of each file, and rarely changes
+def _mounts(mountinfo: str) -> dict[str, str]:
+    """Return what kind of file system is mounted on each folder."""
+    mounts = {}
+    for line in mountinfo.splitlines():
         place, _, behind = line.partition(" - ")
         fields = place.split()
         if len(fields) < 5 or not behind:
             continue
-        point = Path(re.sub(r"\\([0-7]{3})", lambda code: chr(int(code[1], 8)), fields[4]))
+        point = re.sub(r"\\([0-7]{3})", lambda code: chr(int(code[1], 8)), fields[4])
         # Of two on one place the later lies above.
-        if path.is_relative_to(point) and len(point.parts) >= longest:
-            found, longest = behind.split()[0], len(point.parts)
-    return found
+        mounts[point] = behind.split()[0]
+    return mounts
 
 
 def is_of_a_network(system: str) -> bool:
@@ -79,8 +87,8 @@ def is_of_a_network(system: str) -> bool:
     return bool(_OF_A_NETWORK.fullmatch(system)) and not _OF_THIS_MACHINE.fullmatch(system)
 
 
-def _mounts() -> str:
+def _mountinfo() -> str:
     try:
-        return _MOUNTS.read_text("utf-8", errors="surrogateescape")
+        return _MOUNTINFO.read_text("utf-8", errors="surrogateescape")
     except OSError:
         return ""

@@ -31,8 +31,8 @@ QUICK = [
     ("import into a new file", "wal"),
 ]
 NIGHTS = [("night", "wal"), ("night", "delete")]
-# How many touches of a slow command are tried in the long run; 40 of the others.
-MANY = {"large night": 10, "night": 50, "old file": 30}
+# How many touches of a slow command are tried in the long run; 16 of the others.
+MANY = {"large night": 6, "night": 24, "old file": 12}
 
 
 References = Callable[[str, str], Reference]
@@ -122,7 +122,7 @@ def test_a_kill_at_any_touch_of_the_disk_leaves_a_whole_file_and_the_next_run_fi
     chance = random.Random(1)  # noqa: S311 - moments, not secrets
     tries = []
     for reference in chosen:
-        count = rounds(2, MANY.get(reference.scene.name, 40))
+        count = rounds(2, MANY.get(reference.scene.name, 16))
         for at in some(reference.ended.touches, count, chance):
             tries.append(killed(reference, chance.choice(("kill", "tear")), at))
     at_once(tries)
@@ -136,7 +136,7 @@ def test_a_kill_at_any_moment_leaves_a_whole_file_and_the_next_run_finishes(
     tries = []
     for name, mode in NIGHTS[: rounds(1, 2)]:
         reference = references(name, mode)
-        moments = [chance.uniform(0, reference.ended.seconds) for _ in range(rounds(3, 60))]
+        moments = [chance.uniform(0, reference.ended.seconds) for _ in range(rounds(3, 30))]
         tries += [killed_after(reference, moment) for moment in moments]
     at_once(tries)
     figures.add("kills survived", len(tries))

@@ -102,15 +102,22 @@ def everywhere(code: str, number: int) -> list[dict[str, Any]]:
     ]
 
 
-@pytest.fixture
-def hostile(tmp_path: Path, embedder: SentenceEmbedder) -> Path:
-    """Provide a memory file with a name like an escape code that holds every code everywhere."""
-    path = tmp_path / "mem\x1b]0;x\x07[red]\u202e.db"
+@pytest.fixture(scope="module")
+def every_code(tmp_path_factory: pytest.TempPathFactory, embedder: SentenceEmbedder) -> Path:
+    """Provide a memory file that holds every code everywhere, and its vectors."""
+    path = tmp_path_factory.mktemp("codes") / "memory.db"
     create_file(path)
     fill(path, [one for at, code in enumerate(CODES) for one in everywhere(code, at)])
     fill(path, told([f"{text} {CODES[0]}" for text in of_one_thing()], "oncall"))
-    night(path, embedder, only=frozenset())  # the vectors: a command would load the model
+    night(path, embedder, only=frozenset())
+    execute(path, "PRAGMA wal_checkpoint(TRUNCATE)")
     return path
+
+
+@pytest.fixture
+def hostile(every_code: Path, tmp_path: Path) -> Path:
+    """Provide a copy of it with a name like an escape code."""
+    return copy_of(every_code, tmp_path / "mem\x1b]0;x\x07[red]\u202e.db")
 
 
 def test_no_command_sends_a_control_code_or_fails_for_what_memories_hold(

@@ -21,10 +21,13 @@ from figures import Figures
 from model_server import Asked, Reply, model_server
 from nights import execute, fill, night, rows, told
 from reliability.processes import is_whole, small_night, start
+from test_cli import Cli, cli
 from test_model_fallbacks import KEY, SHORT, same, stubborn
 
 from slowwave.consolidation.vectors.embedder import SentenceEmbedder
 from slowwave.store.file import create_file
+
+__all__ = ["cli"]  # a fixture of test_cli, asked for by name
 
 Rounds = Callable[[int, int], int]
 MODES = ("wal", "delete")
@@ -194,13 +197,18 @@ def settled(path: Path, embedder: SentenceEmbedder) -> None:
 @pytest.mark.usefixtures("chosen_mode")
 @pytest.mark.parametrize("mode", MODES)
 def test_agents_write_all_through_a_run_and_nothing_of_theirs_fails_or_is_lost(
-    mode: str, tmp_path: Path, embedder: SentenceEmbedder, rounds: Rounds, figures: Figures
+    mode: str,
+    tmp_path: Path,
+    cli: Cli,
+    embedder: SentenceEmbedder,
+    rounds: Rounds,
+    figures: Figures,
 ) -> None:
     path = shared_night(tmp_path / "memory.db", rounds(150, 400), mode)
     with agents_at_work(path, figures):
         for _ in range(rounds(1, 2)):
-            code, err = ends("maintain", path, "--consolidate", "--json")
-            assert code == 0, err
+            ended = cli("maintain", path, "--consolidate", "--json")
+            assert ended.code == 0, ended.err
     assert is_whole(path)
     settled(path, embedder)
 
@@ -208,7 +216,12 @@ def test_agents_write_all_through_a_run_and_nothing_of_theirs_fails_or_is_lost(
 @pytest.mark.usefixtures("chosen_mode")
 @pytest.mark.parametrize("mode", MODES)
 def test_agents_write_beside_undo_restore_and_import_and_nothing_of_theirs_is_lost(
-    mode: str, tmp_path: Path, embedder: SentenceEmbedder, rounds: Rounds, figures: Figures
+    mode: str,
+    tmp_path: Path,
+    cli: Cli,
+    embedder: SentenceEmbedder,
+    rounds: Rounds,
+    figures: Figures,
 ) -> None:
     path = shared_night(tmp_path / "memory.db", rounds(150, 400), mode)
     lines = tmp_path / "more.jsonl"
@@ -219,9 +232,9 @@ def test_agents_write_beside_undo_restore_and_import_and_nothing_of_theirs_is_lo
         one = rows(path, "SELECT id FROM memories WHERE status = 'superseded'")[0]["id"]
         commands = (["restore", path, one], ["import", path, lines], ["undo", path, run])
         for command in commands:
-            code, err = ends(*command, "--json")
+            ended = cli(*command, "--json")
             # What an agent changed since stands in the way of an undo, and stays.
-            assert code in ((0, 1) if command[0] == "undo" else (0,)), err
+            assert ended.code in ((0, 1) if command[0] == "undo" else (0,)), ended.err
     assert is_whole(path)
 
 
@@ -257,7 +270,7 @@ def test_what_an_agent_changes_while_a_model_thinks_is_stale_and_taken_up_by_the
 @pytest.mark.usefixtures("chosen_mode")
 @pytest.mark.parametrize("mode", MODES)
 def test_the_write_lock_is_never_held_for_longer_than_a_moment(
-    mode: str, tmp_path: Path, rounds: Rounds, figures: Figures
+    mode: str, tmp_path: Path, cli: Cli, rounds: Rounds, figures: Figures
 ) -> None:
     path = tmp_path / "memory.db"
     create_file(path)
@@ -273,8 +286,8 @@ def test_the_write_lock_is_never_held_for_longer_than_a_moment(
         if command[0] == "undo":
             command.append(rows(path, "SELECT id FROM runs")[-1]["id"])
         with other(PROBE, path) as probe:
-            code, err = ends(*command, "--quiet")
-            assert code == 0, err
+            ended = cli(*command, "--quiet")
+            assert ended.code == 0, ended.err
         figures.reach(f"{name} ({mode})", probe()["longest"] * 1000)
         # Generous: the machine may be busy. What is promised is a fifth of it.
         assert probe()["longest"] < 5.0
@@ -284,13 +297,6 @@ def test_the_write_lock_is_never_held_for_longer_than_a_moment(
 def ready(tmp_path_factory: pytest.TempPathFactory, embedder: SentenceEmbedder) -> Path:
     """Provide a file that needs no vectors any more."""
     return small_night(tmp_path_factory.mktemp("ready") / "memory.db", 60, embedder)
-
-
-def ends(*command: object) -> tuple[int, str]:
-    """Run a command and give its code and what it said on stderr."""
-    process = start(*command)
-    _, err = process.communicate()
-    return process.returncode, err
 
 
 HOLDER = """
@@ -304,7 +310,7 @@ with maintenance_lock(Path(sys.argv[1])):
 
 
 def test_beside_a_run_a_second_one_says_so_and_what_changes_no_run_goes_on(
-    ready: Path, tmp_path: Path
+    ready: Path, tmp_path: Path, cli: Cli
 ) -> None:
     path = Path(shutil.copyfile(ready, tmp_path / "memory.db"))
     memory = rows(path, "SELECT id FROM memories LIMIT 1")[0]["id"]
@@ -318,21 +324,21 @@ def test_beside_a_run_a_second_one_says_so_and_what_changes_no_run_goes_on(
             ["undo", path, "0"],
             ["restore", path, memory],
         ):
-            code, err = ends(*command)
-            assert code == 11, (command, err)
-            assert "Another maintenance run holds" in err
+            ended = cli(*command)
+            assert ended.code == 11, (command, ended.err)
+            assert "Another maintenance run holds" in ended.err
         for command in (
             ["maintain", path, "--consolidate", "--dry-run", "--only", "merge"],
             ["check", path],
             ["export", path],
             ["add", path, "The kiln is cold."],
         ):
-            code, err = ends(*command)
-            assert code == 0, (command, err)
+            ended = cli(*command)
+            assert ended.code == 0, (command, ended.err)
 
 
 def test_the_lock_of_a_killed_process_and_a_lock_file_that_remains_block_nobody(
-    ready: Path, tmp_path: Path
+    ready: Path, tmp_path: Path, cli: Cli
 ) -> None:
     path = Path(shutil.copyfile(ready, tmp_path / "memory.db"))
     with process(HOLDER, path) as holder:
@@ -341,5 +347,5 @@ def test_the_lock_of_a_killed_process_and_a_lock_file_that_remains_block_nobody(
         lock = tmp_path / "memory.db.maintenance.lock"
         assert lock.exists()
         lock.chmod(0o444)
-        code, err = ends("maintain", path, "--consolidate", "--only", "merge", "--quiet")
-        assert (code, err) == (0, "")
+        ended = cli("maintain", path, "--consolidate", "--only", "merge", "--quiet")
+        assert (ended.code, ended.err) == (0, "")
