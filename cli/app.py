@@ -25,7 +25,8 @@ from .commands import (
     evaluation,
     experience,
     export,
-    fleet,
+    fleet_maintain,
+    fleet_report,
     formats,
     importing,
     ingest,
@@ -100,8 +101,8 @@ for name, command in COMMANDS.items():
     )
 
 FLEET_COMMANDS: dict[str, Callable[..., None]] = {
-    "maintain": fleet.fleet_maintain,
-    "report": fleet.fleet_report,
+    "maintain": fleet_maintain.fleet_maintain,
+    "report": fleet_report.fleet_report,
 }
 fleet_app = typer.Typer(
     name="fleet",

@@ -14,6 +14,9 @@ ModelOption = Annotated[
 ApiBaseOption = Annotated[
     str | None, typer.Option(metavar="URL", help="Where the model is served.")
 ]
+AskOption = Annotated[
+    bool, typer.Option("--ask", help="With --dry-run: ask the model all the same.")
+]
 CheckerOption = Annotated[
     str | None,
     typer.Option(

@@ -11,6 +11,7 @@ import typer
 
 from slowwave.cli.arguments.model_options import (
     ApiBaseOption,
+    AskOption,
     ConcurrencyOption,
     MaxCallsOption,
     MaxCostOption,
@@ -88,9 +89,7 @@ def experience(
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="With compress: show it; the file is only read.")
     ] = False,
-    ask: Annotated[
-        bool, typer.Option("--ask", help="With --dry-run: ask the model all the same.")
-    ] = False,
+    ask: AskOption = False,
     model: ModelOption = None,
     api_base: ApiBaseOption = None,
     record: RecordOption = None,

@@ -13,6 +13,7 @@ import typer
 
 from slowwave.cli.arguments.model_options import (
     ApiBaseOption,
+    AskOption,
     CheckerOption,
     ConcurrencyOption,
     MaxCallsOption,
@@ -170,9 +171,7 @@ def ingest(
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Show what it would do; the file is only read.")
     ] = False,
-    ask: Annotated[
-        bool, typer.Option("--ask", help="With --dry-run: ask the model all the same.")
-    ] = False,
+    ask: AskOption = False,
     embedder: EmbedderOption = DEFAULT_MODEL,
     model: Annotated[
         str | None,

@@ -1,4 +1,4 @@
-"""slowwave fleet: one night for each of many memory files, and what became of them."""
+"""slowwave fleet maintain: one night for each of many memory files."""
 
 from __future__ import annotations
 
@@ -27,6 +27,7 @@ from slowwave.cli.arguments.options import (
     ConfigOption,
     ConsolidateOption,
     EmbedderOption,
+    FleetMetricsOption,
     IncludeProtectedOption,
     JsonOption,
     OnlyOption,
@@ -60,15 +61,6 @@ EngineName = Literal["local", "ray"]
 _ASKING = ("concurrency", "max_calls", "max_tokens", "max_cost", "max_time")
 _SOURCES = "A folder is searched for *.db; a list has the path of a memory file on each line."
 _SHARD = re.compile(r"(\d+)/(\d+)")
-
-MetricsOption = Annotated[
-    Path | None,
-    typer.Option(
-        "--metrics",
-        metavar="PATH",
-        help="Write the totals as a Prometheus textfile, for node_exporter's textfile collector.",
-    ),
-]
 
 
 def fleet_maintain(
@@ -126,7 +118,7 @@ def fleet_maintain(
             help="The folder or bucket of the receipts; by default .slowwave-receipts in SOURCE.",
         ),
     ] = None,
-    metrics: MetricsOption = None,
+    metrics: FleetMetricsOption = None,
     only: OnlyOption = ALL_OPERATIONS,
     embedder: EmbedderOption = DEFAULT_MODEL,
     model: ModelOption = None,
@@ -219,37 +211,6 @@ def fleet_maintain(
             totals = fleet.night(began, progress, signals_of_this_command())
     _tell(output, totals, found.named, None if dry_run else where, shard, engine, metrics)
     raise typer.Exit(signals_of_this_command().code or _code(totals))
-
-
-def fleet_report(
-    receipts: Annotated[
-        str,
-        typer.Argument(
-            metavar="RECEIPTS", help="The folder or bucket of the receipts.", show_default=False
-        ),
-    ],
-    metrics: MetricsOption = None,
-    config: ConfigOption = None,
-    json: JsonOption = False,
-    quiet: QuietOption = False,
-) -> None:
-    """Tell the last night of a fleet from its receipts: totals, what failed and why, the largest.
-
-    Of a night in shards all are added up, and what is missing of them is said.
-    """
-    from slowwave.consolidation.fleet.last_night import last_night
-    from slowwave.store.fleet.archive import Archive
-
-    output = Output(json, quiet)
-    if metrics is not None:
-        refuse_unwritable_metrics(metrics)
-    totals, shards = last_night(Archive(receipts))
-    output.result(
-        {"command": "fleet report", "receipts": receipts, **account_as_json(totals, shards)}
-    )
-    output.show(*account_as_text(totals, receipts, shards))
-    if metrics is not None:
-        write_metrics(metrics, totals)
 
 
 def _format_of_database(
