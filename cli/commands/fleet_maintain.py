@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import re
 import sys
-from collections.abc import Collection
 from contextlib import nullcontext, redirect_stdout
 from datetime import UTC, datetime, timedelta
 from functools import partial
@@ -159,7 +158,7 @@ def fleet_maintain(
         raise typer.BadParameter("Say what is to be done: --consolidate.")
     output = Output(json, quiet)
     if model is None:
-        _tell_what_is_idle(context, output)
+        _tell_what_has_no_effect(context, output)
         for one in ("api_base", "checker"):
             if is_on_command_line(context, one):
                 raise typer.BadParameter(f"--{one.replace('_', '-')} goes with --model.")
@@ -310,9 +309,8 @@ def _shard_of(text: str) -> Shard:
     return Shard(number, of)
 
 
-def _tell_what_is_idle(context: typer.Context, output: Output) -> None:
-    idle: Collection[str] = [one for one in _ASKING if is_on_command_line(context, one)]
-    for one in idle:
+def _tell_what_has_no_effect(context: typer.Context, output: Output) -> None:
+    for one in filter(partial(is_on_command_line, context), _ASKING):
         output.note(f"--{one.replace('_', '-')} has no effect without --model.")
 
 

@@ -51,7 +51,7 @@ from slowwave.consolidation.vectors.embedder import DEFAULT_MODEL, SentenceEmbed
 from slowwave.store.purge import KEPT_DAYS
 
 from .maintain_usage import (
-    idle_options,
+    options_without_effect,
     phases_of,
     refuse_report,
     refuse_unasked_guard,
@@ -274,7 +274,7 @@ def maintain(
         refuse_to_ask(given, len(files), log_format)
         review = "always"  # until the person has answered
     output = Output(json, quiet)
-    for said in idle_options(context, given):
+    for said in options_without_effect(context, given):
         output.note(said)
 
     limits = (max_calls, max_tokens, max_cost, max_time)

@@ -26,7 +26,7 @@ _NEEDS_DRY_RUN = ("ask", "exit_code")
 # one of that name.
 _OTHER_NAMES = {"all_phases": "--all", "max_active": "--limit"}
 # What has no effect without one of some others: it may stand in a config file for other runs.
-_IDLE_WITHOUT: dict[str, tuple[str, ...]] = {
+_NO_EFFECT_WITHOUT: dict[str, tuple[str, ...]] = {
     **dict.fromkeys(("concurrency", "max_calls", "max_tokens", "max_cost", "max_time"), ASKING),
     "keep_backups": ("backup",),
     "retain": ("expire",),
@@ -63,9 +63,9 @@ def refuse_unasked_guard(given: Set[str]) -> None:
         raise typer.BadParameter("In a dry run --guard goes with --ask: what is measured is asked.")
 
 
-def idle_options(context: typer.Context, given: Set[str]) -> Iterator[str]:
+def options_without_effect(context: typer.Context, given: Set[str]) -> Iterator[str]:
     """Yield what to say of options that have no effect without others."""
-    for one, others in _IDLE_WITHOUT.items():
+    for one, others in _NO_EFFECT_WITHOUT.items():
         if is_on_command_line(context, one) and given.isdisjoint(others):
             yield f"{_spelled(one)} has no effect without {_any_of(others)}."
 
