@@ -39,6 +39,9 @@ _MOST_SHOWN = 20_000
 def trace(
     file: FileArgument,
     memory: MemoryArgument,
+    tree: Annotated[
+        bool, typer.Option("--tree", help="As a tree on the terminal; the default.")
+    ] = False,
     dot: Annotated[
         bool, typer.Option("--dot", help="As a graph for Graphviz: ... --dot | dot -Tsvg")
     ] = False,
@@ -56,8 +59,10 @@ def trace(
 
     To every depth, with the words of what is no longer in the file.
     """
-    if sum((dot, mermaid, json, html is not None)) > 1:
-        raise typer.BadParameter("Only one of --dot, --mermaid, --html and --json can be said.")
+    if sum((tree, dot, mermaid, json, html is not None)) > 1:
+        raise typer.BadParameter(
+            "Only one of --tree, --dot, --mermaid, --html and --json can be said."
+        )
     if html is not None:
         refuse_unwritable(html)
     from slowwave.store.file import open_reading
