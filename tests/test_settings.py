@@ -97,7 +97,7 @@ def options() -> dict[str, TyperOption]:
 # said of one call.
 OF_ONE_CALL = {"since_run", "rehearse", "since", "until", "as_of", "self_"} | {
     *("allow_writes", "http", "host", "token"),
-    *("html", "md", "dot", "mermaid", "wiki_folder"),
+    *("html", "md", "tree", "dot", "mermaid", "wiki_folder"),
     *("human", "seniority"),
     *("operation", "everything", "reason", "text", "plan_out", "interactive", "tui"),
     *("waiting", "drop"),
