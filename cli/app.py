@@ -14,7 +14,7 @@ from typing import Annotated, Any, NoReturn
 import typer
 from typer.main import get_command
 
-from .arguments.settings import ConfiguredCommand, config_of
+from .arguments.settings import ConfiguredCommand, place_of_refused
 from .commands import (
     add,
     apply,
@@ -223,8 +223,8 @@ def _message_and_hint(error: typer.TyperException) -> tuple[str, str]:
     """Return what is wrong with the usage, and where to read about it."""
     context: typer.Context | None = getattr(error, "ctx", None)
     command = "slowwave" if context is None else context.command_path
-    config = config_of(error)
-    where = "" if config is None else f"{config}: "
+    place = place_of_refused(error)
+    where = "" if place is None else f"{place}: "
     # Words of a library that say nothing to a user.
     said = error.format_message().replace("Value error, ", "")
     return shortened(f"{where}{said}", _MOST_SAID), f"See '{command} --help'."

@@ -446,3 +446,10 @@ def test_a_dry_run_is_refused_where_nothing_would_be_dry(memory_file: Path, cli:
     ended = cli("experience", memory_file, "add", TRACES, "--dry-run")
     assert (ended.code, "--dry-run goes with compress" in ended.err) == (2, True)
     assert rows(memory_file, "SELECT id FROM memories") == []
+
+
+def test_in_a_file_without_a_memory_there_is_nothing_to_compress(
+    memory_file: Path, cli: Cli
+) -> None:
+    ended = cli("experience", memory_file, "compress")
+    assert (ended.code, ended.err) == (0, "")

@@ -894,6 +894,25 @@ def _wait_for(path: Path, content: str) -> None:
     pytest.fail(f"nobody stored: {content}")
 
 
+def test_half_a_surrogate_pair_cuts_no_sentence(
+    memory_file: Path, tmp_path: Path, cli: Cli
+) -> None:
+    path = tmp_path / "half.jsonl"
+    path.write_text('{"role": "user", "content": "I live in \\ud800 Bern and work as a baker."}\n')
+    ended = cli("ingest", memory_file, path)
+    assert contents(memory_file) == ["User said: I live in \ufffd Bern and work as a baker."]
+    assert ended.code == 0
+
+
+def test_a_file_in_which_nobody_speaks_is_named(
+    memory_file: Path, tmp_path: Path, cli: Cli
+) -> None:
+    path = tmp_path / "tools.jsonl"
+    path.write_text('{"role": "system", "content": "a b"}\n{"role": "tool", "content": "c"}\n')
+    ended = cli("ingest", memory_file, path)
+    assert (ended.code, f"{path}: no message of a user" in ended.err) == (0, True)
+
+
 def test_a_format_of_conversations_that_there_is_none_of_is_wrong_usage(
     memory_file: Path, chat: Path, cli: Cli
 ) -> None:

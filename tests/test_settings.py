@@ -78,6 +78,57 @@ def test_a_config_that_makes_no_sense_ends_with_2(
     assert sentence in ended.err
 
 
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        ("only", '"foo"'),
+        ("max_active", "0"),
+        ("max_active", "true"),
+        ("min_interval", '"12x"'),
+        ("report", '"x.pdf"'),
+    ],
+)
+def test_a_value_of_the_config_that_is_refused_is_told_with_file_and_key(
+    key: str, value: str, memory_file: Path, cli: Cli
+) -> None:
+    path = memory_file.with_name("slowwave.toml")
+    path.write_text(f"{key} = {value}\n")
+    ended = cli("maintain", memory_file, "--all")
+    assert (ended.code, str(path) in ended.err, key in ended.err) == (2, True, True), ended.err
+    # Not where the command line says something else that is refused.
+    path.write_text("only = 'merge'\n")
+    said = cli("maintain", memory_file, "--consolidate", "--min-new", "0").err
+    assert str(path) not in said
+
+
+@pytest.mark.parametrize("kind", ["a link that leads nowhere", "a folder"])
+def test_a_config_that_cannot_be_read_is_not_taken_for_none(
+    kind: str, memory_file: Path, cli: Cli
+) -> None:
+    path = memory_file.with_name("slowwave.toml")
+    if kind == "a folder":
+        path.mkdir()
+    else:
+        path.symlink_to("nowhere.toml")
+    ended = cli("maintain", memory_file, "--all")
+    assert (ended.code, "cannot be read" in ended.err) == (2, True)
+
+
+def test_a_config_for_runs_with_a_model_does_for_those_without_one(
+    memory_file: Path, cli: Cli
+) -> None:
+    memory_file.with_name("slowwave.toml").write_text("checker = 'none'\nrecord = 'a.jsonl'\n")
+    assert cli("maintain", memory_file, "--consolidate").code == 0
+    assert cli("maintain", memory_file, "--consolidate", "--checker", "none").code == 2
+
+
+def test_the_kill_switch_holds_for_a_fleet_too(memory_file: Path, cli: Cli) -> None:
+    memory_file.with_name("slowwave.toml").write_text("enabled = false\n")
+    ended = cli("fleet", "maintain", memory_file.parent, "--consolidate", "--json")
+    assert (ended.code, ended.json["gate"]["name"]) == (0, "enabled")
+    assert sorted(one.name for one in memory_file.parent.glob(".slowwave*")) == []
+
+
 def test_a_config_that_is_named_must_be_there(memory_file: Path, cli: Cli) -> None:
     ended = cli("log", memory_file, "--config", memory_file.with_name("none.toml"))
     assert ended.code == 2

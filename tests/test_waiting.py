@@ -56,6 +56,8 @@ def test_what_waits_is_listed_with_where_it_stands_and_how_it_begins(
     assert [one["id"] for one in waiting(cli, memory_file, "--tenant", "ines")] == [second["id"]]
     told = cli("ingest", memory_file, "--waiting").out
     assert f"--drop {first['id'][:12]}" in told
+    # A command for each tenant of which something waits.
+    assert f"ingest {memory_file} --model NAME; slowwave ingest {memory_file} --tenant ines" in told
     assert "no model was asked yet: the budget of 0 calls" in told
 
 

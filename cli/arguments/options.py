@@ -75,6 +75,13 @@ HtmlOption = Annotated[
     Path | None,
     typer.Option("--html", metavar="PATH", help="As a page for a browser; - for stdout."),
 ]
+EnabledOption = Annotated[
+    bool,
+    typer.Option(
+        "--enabled/--no-enabled",
+        help="The kill switch: with enabled = false in slowwave.toml nothing is done.",
+    ),
+]
 ConsolidateOption = Annotated[
     bool,
     typer.Option("--consolidate", help="Merge, synthesize and extract: the dream cycle."),

@@ -7,6 +7,7 @@ named by --config or lies beside the memory file; 4. the default.
 from __future__ import annotations
 
 import os
+import re
 import tomllib
 from pathlib import Path
 from typing import Any, NoReturn
@@ -61,6 +62,14 @@ class ConfiguredCommand(TyperCommand):
         rest = super().parse_args(ctx, shown)
         ctx.params = {name: as_spelled(one, spelled) for name, one in ctx.params.items()}
         return rest
+
+    def invoke(self, ctx: Any) -> Any:
+        """Say of what a command refuses itself which command that was, as of all other usage."""
+        try:
+            return super().invoke(ctx)
+        except typer.BadParameter as error:
+            error.ctx = error.ctx or ctx
+            raise
 
     def make_parser(self, ctx: Any) -> Any:
         """Add a --no-... for what the environment or a config file switches on."""
@@ -118,10 +127,9 @@ def beside_source(context: typer.Context, value: str) -> str:
 
 
 def _is_there(path: Path) -> bool:
-    try:
-        return path.is_file()
-    except PermissionError:
-        return False  # nor can the memory file in that folder be read, and that is said
+    """Whether a config file is there, and be it one that cannot be read: that is said then."""
+    # In a folder that may not be looked into the memory file cannot be read either: that is said.
+    return os.path.lexists(path)
 
 
 def read_named(context: typer.Context, value: Path | None) -> Path | None:
@@ -172,22 +180,45 @@ def _refuse_other_types(values: list[Any], option: TyperOption, path: Path) -> N
     what, types = _TYPES.get(option.type_descriptor.annotation, ("a text in quotes", (str,)))
     for value in values:
         if type(value) not in types:
-            raise _wrong(path, f"{option.name} is {value!r}, but takes {what}.")
+            spelled = str(value).lower() if isinstance(value, bool) else repr(value)
+            raise _wrong(path, f"{option.name} is {spelled}, but takes {what}.")
 
 
 def _wrong(path: Path, what: str) -> typer.BadParameter:
     return typer.BadParameter(what, param_hint=f"'{path}'")
 
 
-def config_of(error: typer.TyperException) -> Path | None:
-    """Return the config file that holds a value that is refused; None if it came from elsewhere."""
+def place_of_refused(error: typer.TyperException) -> str | None:
+    """Return where in a config file a value stands that is refused; None if it came from elsewhere.
+
+    A command that refuses values itself names the option, or the value.
+    """
     context: typer.Context | None = getattr(error, "ctx", None)
-    parameter = getattr(error, "param", None)
-    if context is None or parameter is None:
+    read: Path | None = None if context is None else context.meta.get(_READ)
+    if context is None or read is None:
         return None
-    source = context.get_parameter_source(parameter.name)
-    read: Path | None = context.meta.get(_READ)
-    return read if source is not None and source.name == "DEFAULT_MAP" else None
+    parameter = getattr(error, "param", None)
+    suspects = context.command.params if parameter is None else [parameter]
+    said = error.format_message()
+    keys = [
+        one.name
+        for one in suspects
+        if _is_of_config(context, one.name) and (parameter or _is_named(one, context, said))
+    ]
+    return f"{read}, {', '.join(keys)}" if keys else None
+
+
+def _is_of_config(context: typer.Context, name: str) -> bool:
+    source = context.get_parameter_source(name)
+    return source is not None and source.name == "DEFAULT_MAP"
+
+
+def _is_named(parameter: Any, context: typer.Context, said: str) -> bool:
+    """Whether a sentence names an option or its value."""
+    value = context.params.get(parameter.name)
+    values = value if isinstance(value, list | tuple) else [value]
+    named = [*parameter.opts, *(f"'{one}'" for one in values)]
+    return any(re.search(rf"(?<![\w-]){re.escape(one)}(?![\w-])", said) for one in named)
 
 
 def is_on_command_line(context: typer.Context, name: str) -> bool:

@@ -7,15 +7,25 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from slowwave.cli.terminal.output import Output
 from slowwave.store.errors import StoreError
 
 if TYPE_CHECKING:
     from slowwave.store.conversations.messages import Conversation
 
 
-def read_files(paths: Sequence[Path], format: str | None) -> list[Conversation]:
-    """Return the conversations in files, each named by its file. Raises `StoreError`."""
-    return [one for path in paths for one in read_file(path, format)]
+def read_files(paths: Sequence[Path], format: str | None, output: Output) -> list[Conversation]:
+    """Return the conversations in files, each named by its file; those without are noted.
+
+    Raises `StoreError`.
+    """
+    found = []
+    for path in paths:
+        conversations = read_file(path, format)
+        if not conversations:
+            output.note(f"{path}: no message of a user or an assistant is in it.")
+        found += conversations
+    return found
 
 
 def read_file(path: Path, format: str | None) -> list[Conversation]:

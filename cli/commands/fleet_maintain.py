@@ -26,6 +26,7 @@ from slowwave.cli.arguments.options import (
     ConfigOption,
     ConsolidateOption,
     EmbedderOption,
+    EnabledOption,
     FleetMetricsOption,
     IncludeProtectedOption,
     JsonOption,
@@ -33,8 +34,10 @@ from slowwave.cli.arguments.options import (
     QuietOption,
 )
 from slowwave.cli.arguments.settings import beside_source, is_on_command_line
+from slowwave.cli.arguments.settings import source_of as option_source
 from slowwave.cli.arguments.writers import operations_of
 from slowwave.cli.files.databases import FORMATS_OF_DATABASES, format_in_database
+from slowwave.cli.nights.gates import Gates
 from slowwave.cli.results.fleet_report import (
     account_as_json,
     account_as_text,
@@ -137,6 +140,7 @@ def fleet_maintain(
     max_cost: MaxCostOption = None,
     max_time: MaxTimeOption = None,
     include_protected: IncludeProtectedOption = False,
+    enabled: EnabledOption = True,
     review: Annotated[
         Review,
         typer.Option(
@@ -157,6 +161,11 @@ def fleet_maintain(
     if not consolidate:
         raise typer.BadParameter("Say what is to be done: --consolidate.")
     output = Output(json, quiet)
+    closed = Gates(None if enabled else option_source(context, "enabled")).switch()
+    if closed is not None:
+        output.show(clean(f"{source}: nothing was done: {closed.why}."))
+        output.result({"command": "fleet maintain", "gate": closed.as_json()})
+        return
     if model is None:
         _tell_what_has_no_effect(context, output)
         for one in ("api_base", "checker"):

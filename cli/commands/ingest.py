@@ -236,7 +236,7 @@ def ingest(
     )  # fmt: skip
     if watch is not None:
         watch_logs(watch, interval, from_format, sitting.on, sitting.output)
-    raise typer.Exit(sitting.on(read_files(conversations or [], from_format)))
+    raise typer.Exit(sitting.on(read_files(conversations or [], from_format, output)))
 
 
 @dataclass(frozen=True)
@@ -266,7 +266,7 @@ class _Sitting:
             | as_json(outcome, writer)
             | pages.as_json()
         )
-        self.output.show(*as_text(outcome, self.file, self.dry_run, writer))
+        self.output.show(*as_text(outcome, self.file, self.options.tenant, self.dry_run, writer))
         code: int = (
             signals.code
             or {
@@ -299,8 +299,8 @@ class _Sitting:
         """Report on stderr what went wrong, and return the exit code."""
         failed = len([one for one in outcome.unread if one.state != "planned"])
         in_short = (
-            f"{self.file}: {failed} parts of conversations wait for a model, "
-            f"{len(outcome.of('raw'))} answers could not be read."
+            f"{self.file}: parts of conversations that wait for a model: {failed}, "
+            f"answers that could not be read: {len(outcome.of('raw'))}."
         )
         return tell_problems(
             self.output, code, writer, self.recordings, outcome.broken_off, in_short

@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from slowwave.cli.results.ingest_report import reading_what_waits
 from slowwave.cli.terminal.output import Output, clean, shortened
 from slowwave.cli.terminal.wording import counted, day_of
 
@@ -34,7 +35,8 @@ def show_waiting(file: Path, tenants: Sequence[str], output: Output) -> None:
         return
     lines = [line for one in waiting for line in _lines(one)]
     count = counted(len(waiting), "part waits", "parts wait")
-    lines.append(f"{count} for a model: slowwave ingest {named} --model NAME")
+    commands = dict.fromkeys(reading_what_waits(file, one.row.tenant) for one in waiting)
+    lines.append(f"{count} for a model: {'; '.join(commands)}")
     lines.append(f"Throw one away: slowwave ingest {named} --drop {waiting[0].row.id[:_SHORT]}")
     output.show("\n".join(map(clean, lines)))
 
@@ -62,6 +64,9 @@ def throw_away(
 def _told(dropped: Dropped, file: Path, dry_run: bool) -> Iterator[str]:
     if dry_run:
         yield "Dry run: nothing was written."
+    if not dropped.parts:
+        yield f"{file}: nothing waits for a model."
+        return
     for one in dropped.parts:
         yield from _lines(one)
     count = counted(len(dropped.parts), "part", "parts")

@@ -26,6 +26,7 @@ from slowwave.cli.arguments.options import (
     ConfigOption,
     ConsolidateOption,
     EmbedderOption,
+    EnabledOption,
     FilesArgument,
     IncludeProtectedOption,
     JsonOption,
@@ -106,13 +107,7 @@ def maintain(
             help=f"Delete what was superseded more than {KEPT_DAYS} days ago and nothing needs.",
         ),
     ] = False,
-    enabled: Annotated[
-        bool,
-        typer.Option(
-            "--enabled/--no-enabled",
-            help="The kill switch: with enabled = false in slowwave.toml nothing is done.",
-        ),
-    ] = True,
+    enabled: EnabledOption = True,
     min_interval: Annotated[
         str | None,
         typer.Option(

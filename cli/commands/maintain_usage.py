@@ -15,10 +15,13 @@ from slowwave.cli.pages.report_form import is_page
 # What makes no sense without one of some others.
 _NEEDS: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("api_base", ("model",)),
-    ("checker", ASKING),
-    ("record", ASKING),
     ("ask", ASKING),
     ("plan_out", ("dry_run",)),
+)
+# The same, but a config file for other runs may have them.
+_NEEDS_WHERE_SAID: tuple[tuple[str, tuple[str, ...]], ...] = (
+    ("checker", ASKING),
+    ("record", ASKING),
 )
 # The same, but a config file for dry runs may have them together with --no-dry-run.
 _NEEDS_DRY_RUN = ("ask", "exit_code")
@@ -50,6 +53,7 @@ def refuse_what_lacks(context: typer.Context, given: Set[str]) -> None:
     """Refuse an option that makes no sense without another one."""
     needs = [
         *_NEEDS,
+        *(one for one in _NEEDS_WHERE_SAID if is_on_command_line(context, one[0])),
         *((one, ("dry_run",)) for one in _NEEDS_DRY_RUN if is_on_command_line(context, one)),
     ]
     for one, others in needs:

@@ -93,7 +93,13 @@ def message_as_text(one: KeptMessage) -> str:
     return f"{one.conversation}, message {one.place}, {who}{when}: {said}"
 
 
-def as_text(outcome: Ingested, file: Path, dry_run: bool, writer: Writer) -> list[str]:
+def reading_what_waits(file: Path, tenant: str) -> str:
+    """Return the command by which a model reads what waits of a tenant."""
+    named = "" if tenant == "default" else f" --tenant {shlex.quote(tenant)}"
+    return f"slowwave ingest {shlex.quote(str(file))}{named} --model NAME"
+
+
+def as_text(outcome: Ingested, file: Path, tenant: str, dry_run: bool, writer: Writer) -> list[str]:
     """Return an outcome for people, line by line."""
     lines = ["Dry run: nothing was written."] if dry_run else []
     unread = {chain for one in outcome.unread for chain in one.part.chains}
@@ -106,7 +112,7 @@ def as_text(outcome: Ingested, file: Path, dry_run: bool, writer: Writer) -> lis
     lines.append(_summary(outcome, writer, dry_run))
     if outcome.waiting and not any(one.state == "failed" for one in outcome.unread):
         wait = counted(outcome.waiting, "part waits", "parts wait")
-        lines.append(f"{wait} for a model: slowwave ingest {shlex.quote(str(file))} --model NAME")
+        lines.append(f"{wait} for a model: {reading_what_waits(file, tenant)}")
     if outcome.run_id is not None and any(one.state != "rejected" for one in outcome.remembered):
         lines.append(f"Take it back: slowwave undo {shlex.quote(str(file))} {outcome.run_id}")
     return list(map(clean, lines))
@@ -150,7 +156,7 @@ def _memory(one: Remembered) -> Iterator[str]:
     if one.state in ("rejected", "raw"):
         yield f"    {'turned down' if one.state == 'rejected' else 'kept as it is'}: {one.why}"
     elif one.state == "told":
-        yield f"    {one.why}; its importance is {one.importance} now"
+        yield f"    {one.why}; its importance is {one.importance}"
     for message in one.messages if one.state in ("stored", "told") else ():
         yield f"    {shortened(message_as_text(message), _MOST_SHOWN)}"
 

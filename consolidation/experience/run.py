@@ -32,6 +32,7 @@ from slowwave.store.memories import (
     count_memories,
     read_derived,
     read_raw_experiences,
+    tenants,
 )
 from slowwave.store.records import Memory
 from slowwave.store.vectors import to_blob
@@ -113,7 +114,7 @@ def _due(file: MemoryFile, tenants: Sequence[str]) -> _Due:
     earlier: dict[tuple[str, str], Memory] = {}
     unreadable: list[str] = []
     remembered = remembered_keys(file)
-    for tenant in consolidated_tenants(file, tenants):
+    for tenant in _chosen(file, tenants):
         attempts = []
         for memory in read_raw_experiences(file, tenant):
             try:
@@ -133,6 +134,11 @@ def _due(file: MemoryFile, tenants: Sequence[str]) -> _Due:
             if compressed.get(task.name) != (ids, COMPRESSOR) and task.key not in remembered:
                 due.append(task)
     return _Due(tuple(due), earlier, tuple(unreadable))
+
+
+def _chosen(file: MemoryFile, chosen: Sequence[str]) -> list[str]:
+    """Return the tenants whose traces are meant; in a file without a memory none, and no error."""
+    return consolidated_tenants(file, chosen) if tenants(file) else []
 
 
 def _rehearsed(
@@ -271,5 +277,5 @@ class _CarryingOut:
 
     def _count(self) -> Counts:
         with open_reading(self._run.path) as file:
-            tenants = consolidated_tenants(file, self._options.tenants)
+            tenants = _chosen(file, self._options.tenants)
             return count_memories(file, tenants, count_tokens)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import codecs
+import re
 
 from slowwave.store.errors import NotFound
 
@@ -13,6 +14,8 @@ from .codex import CodexLog
 from .messages import Conversation, ConversationFormat, NoContent, UnreadableConversation
 from .openai_messages import OpenAIMessages
 from .plain_text import PlainText
+
+_HALF_PAIR = re.compile("[\ud800-\udfff]")
 
 # In the order in which they are tried: what is told apart more surely comes first.
 FORMATS: tuple[ConversationFormat, ...] = (
@@ -73,7 +76,7 @@ def _sound(conversation: Conversation) -> Conversation:
     from dataclasses import replace
 
     def clean(text: str) -> str:
-        return text.encode(errors="replace").decode()
+        return _HALF_PAIR.sub("\ufffd", text)
 
     messages = tuple(
         replace(one, text=clean(one.text), speaker=one.speaker and clean(one.speaker))
