@@ -7,7 +7,7 @@ import secrets
 import shutil
 import sqlite3
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,6 +16,12 @@ from typing import Any
 
 import psycopg
 import pytest
+
+from slowwave.store.formats.base import New
+from slowwave.store.formats.lent_model import LentModel
+from slowwave.store.postgres.connection import connected, transaction
+from slowwave.store.postgres.format import PostgresFormat
+from slowwave.store.postgres.url import DatabaseUrl
 
 SCHEMA = Path(__file__).parent / "formats" / "langgraph-postgres.sql"
 # As PostgresStore.put spells it.
@@ -123,6 +129,31 @@ class Database:
     def tell(self, tenant: str, *texts: str, embed: Embed | None = None) -> None:
         for number, text in enumerate(texts):
             self.put(tenant, f"m{number}", {"content": text}, embed)
+
+
+class Heard:
+    """A connection that keeps what it was asked."""
+
+    def __init__(self, conn: psycopg.Connection[tuple[Any, ...]]) -> None:
+        self._conn = conn
+        self.asked: list[str] = []
+
+    def execute(self, sql: str, *values: Any) -> Any:
+        self.asked.append(sql)
+        return self._conn.execute(sql, *values)
+
+
+def looks_at_vectors(
+    format: PostgresFormat, url: str, model: LentModel, texts: Sequence[str]
+) -> int:
+    """Put texts in one push, and return how often sample vectors were read for that."""
+    named = DatabaseUrl.parse(url)
+    with connected(named) as conn, transaction(conn, writes=True):
+        heard = Heard(conn)
+        tenant = format.rows(heard, named, format.table(conn, named), model)  # type: ignore[arg-type]  # all that is asked of it
+        for text in texts:
+            tenant.put(New(text, str(named.tenant), text))
+        return sum(" LIMIT " in sql and "vector" in sql and "::text" in sql for sql in heard.asked)
 
 
 @pytest.fixture(scope="session")

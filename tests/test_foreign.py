@@ -351,6 +351,35 @@ def killed(at: int, command: list[str]) -> subprocess.CompletedProcess[str]:
     )
 
 
+def test_an_approval_that_is_killed_is_written_into_the_file_by_the_next_one(
+    sample: tuple[str, Path], cli: Cli, rounds: Callable[[int, int], int]
+) -> None:
+    name, path = sample
+    if name != "markdown" and rounds(1, 0):
+        pytest.skip("in make test-long")
+    cli("maintain", path, "--consolidate", "--format", name, "--review", "always")
+    waiting = {one: one.read_bytes() for one in path.parent.iterdir() if one.is_file()}
+    command = ["review", str(path), "approve", "--all", "--json"]
+    steps = int(killed(0, command).stderr.split()[-1])
+    after = path.read_bytes()
+    assert after != waiting[path]
+    for at in chosen_steps(steps, rounds):
+        for one in path.parent.glob("*.slowwave.db*"):
+            one.unlink()
+        for one, content in waiting.items():
+            one.write_bytes(content)
+        assert killed(at, command).returncode == 9
+        assert path.read_bytes() in (waiting[path], after)
+        # Where all had been approved, nothing waits any more: 1.
+        assert cli(*command).code in (0, 1)
+        assert path.read_bytes() == after
+        (run,) = (
+            one for one in cli("log", path, "--json").json["runs"] if "applied" in one["states"]
+        )
+        assert cli("undo", path, run["id"]).code == 0
+        assert path.read_bytes() == waiting[path]
+
+
 @pytest.mark.parametrize("deleted", [None, KEY[1], SHORT])
 def test_a_proposal_of_which_the_agent_deletes_a_source_meanwhile_is_stale(
     tmp_path: Path, cli: Cli, deleted: str | None

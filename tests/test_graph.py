@@ -68,8 +68,17 @@ def test_a_memory_without_lineage_is_a_graph_of_one(memory_file: Path, cli: Cli)
 
 
 def test_a_graph_comes_in_one_form_at_a_time(made: Path, cli: Cli) -> None:
-    for others in (("--dot", "--mermaid"), ("--dot", "--json"), ("--html", "-", "--json")):
+    several = ("--dot", "--mermaid"), ("--dot", "--json"), ("--html", "-", "--json")
+    with_tree = ("--tree", "--dot"), ("--tree", "--json"), ("--tree", "--html", "-")
+    for others in (*several, *with_tree):
         assert cli("trace", made, "oncall-00", *others).code == 2
+
+
+def test_without_a_form_a_lineage_is_shown_as_a_tree(made: Path, cli: Cli) -> None:
+    memory, sources = derived(made)
+    tree = cli("trace", made, memory, "--tree").out
+    assert all(one in tree for one in (memory, *sources))
+    assert tree == cli("trace", made, memory).out
 
 
 @pytest.mark.skipif(DOT is None, reason="no graphviz on this machine")

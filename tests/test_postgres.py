@@ -17,13 +17,14 @@ from typing import Any
 
 import psycopg
 import pytest
-from databases import Database, Server, database, empty_database, server
+from databases import Database, Server, database, empty_database, looks_at_vectors, server
 from nights import more_of_it, of_one_thing, rows
 from nights import night as a_night
 from test_cli import Cli, cli
 
 from slowwave.consolidation.vectors.embedder import SentenceEmbedder
 from slowwave.store.errors import FileHeld, StoreError
+from slowwave.store.formats.lent_model import LentModel
 from slowwave.store.postgres.langgraph import PostgresStore
 from slowwave.store.postgres.leases import Lease
 from slowwave.store.postgres.mirror import TenantMirror
@@ -88,6 +89,76 @@ def test_a_dry_run_says_the_same_twice_and_leaves_nothing_in_the_database(
     assert filled.store() == before
     assert filled.rows("SELECT to_regclass('slowwave_mirrors')") == [(None,)]
     assert [one["id"] for one in night(cli, filled.of(RAVI))["proposals"]] == planned
+
+
+# The table of mirrors as it was when LangGraph's memories were all that lay in it.
+EARLIER = """
+CREATE TABLE newer AS TABLE slowwave_mirrors;
+DROP TABLE slowwave_mirrors;
+CREATE TABLE slowwave_mirrors (
+    tenant text PRIMARY KEY, mirror bytea, version bigint NOT NULL DEFAULT 0,
+    leased_until timestamptz, lease_owner text
+);
+INSERT INTO slowwave_mirrors SELECT tenant, mirror, version, leased_until, lease_owner FROM newer;
+DROP TABLE newer
+"""
+
+
+def test_an_earlier_table_of_mirrors_is_brought_up_to_date_by_a_night(
+    filled: Database, cli: Cli
+) -> None:
+    before = filled.store()
+    done = night(cli, filled.of(RAVI))
+    after, mirrors = filled.store(), filled.mirrors()
+    filled.execute(EARLIER)
+    for reading in (("log", filled.of(RAVI)), (*NIGHT, filled.of(RAVI), "--dry-run")):
+        ended = cli(*reading)
+        assert ended.code == 10
+        assert "was made by an earlier slowwave" in ended.err
+        assert "slowwave maintain URL --format langgraph" in ended.err
+    assert night(cli, filled.of(RAVI))["proposals"] == []
+    assert (filled.store(), filled.mirrors()) == (after, mirrors)
+    assert filled.rows("SELECT source FROM slowwave_mirrors") == [("public.store",)]
+    assert cli("undo", filled.of(RAVI), done["run"]).code == 0
+    assert filled.store() == before
+
+
+def test_a_fleet_takes_the_tenants_of_an_earlier_table_of_mirrors(
+    filled: Database, cli: Cli, tmp_path: Path
+) -> None:
+    fleet = ("fleet", "maintain", filled.url, "--consolidate", "--format", "langgraph", "--json")
+    options = ("--workers", 1, "--receipts", tmp_path)
+    cli(*fleet, *options)
+    after, mirrors = filled.store(), filled.mirrors()
+    filled.execute(EARLIER)
+    assert cli(*fleet, *options).json["became"] == {"nothing": 2}
+    assert (filled.store(), filled.mirrors()) == (after, mirrors)
+
+
+def test_an_earlier_table_of_mirrors_without_the_store_that_they_are_of_is_refused(
+    filled: Database, cli: Cli
+) -> None:
+    night(cli, filled.of(RAVI))
+    filled.execute(EARLIER)
+    filled.execute("DROP TABLE store CASCADE")
+    filled.execute((Path(__file__).parent / "formats" / "mem0-postgres.sql").read_text("utf-8"))
+    payload = {"user_id": "ann", "data": "Ann likes rye.", "created_at": "2026-03-01T00:00:00Z"}
+    vector = str([0.0] * 384)
+    mem0 = "INSERT INTO mem0 VALUES (gen_random_uuid(), %s, %s)"
+    filled.execute(mem0, vector, json.dumps(payload))
+    command = ("maintain", filled.of("user_id=ann"), "--consolidate", "--format", "mem0")
+    ended = cli(*command)
+    assert ended.code == 10
+    assert "DROP TABLE slowwave_mirrors" in ended.err
+
+
+def test_the_vectors_of_a_store_are_looked_at_once_for_all_texts_of_a_push(
+    database: Database, embedder: SentenceEmbedder
+) -> None:
+    database.tell(RAVI, *TWINS, embed=embedder.encode)
+    model = LentModel(embedder.name, embedder.encode)
+    # The oldest, and the latest.
+    assert looks_at_vectors(PostgresStore(), database.of(RAVI), model, of_one_thing()) == 2
 
 
 def test_a_new_text_has_the_vectors_that_the_package_computes_of_it(

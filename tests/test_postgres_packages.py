@@ -10,12 +10,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from databases import Database, Embed, empty_database, server
+from databases import Database, Embed, empty_database, looks_at_vectors, server
 from nights import more_of_it, of_one_thing
 from test_cli import Cli, cli
 
 from slowwave.cli.files.databases import FORMATS_OF_DATABASES
 from slowwave.consolidation.vectors.embedder import SentenceEmbedder
+from slowwave.store.formats.lent_model import LentModel
+from slowwave.store.postgres.mem0 import Mem0
 from slowwave.store.postgres.registry import database_formats
 
 __all__ = ["cli", "empty_database", "server"]  # fixtures, asked for by name
@@ -138,6 +140,15 @@ def test_a_night_of_a_user_merges_rests_and_gives_every_row_back(
     assert (package.rows(), package.database.mirrors()) == (after, mirrors)
     assert cli("undo", package.of("ravi"), done["run"]).code == 0
     assert package.rows() == before
+
+
+def test_the_vectors_of_mem0_are_looked_at_once_for_all_texts_of_a_push(
+    mem0: Package, embedder: SentenceEmbedder
+) -> None:
+    mem0.tell("ravi", *TWINS)
+    model = LentModel(embedder.name, embedder.encode)
+    # The oldest, and the latest.
+    assert looks_at_vectors(Mem0(), mem0.of("ravi"), model, of_one_thing()) == 2
 
 
 def test_a_text_that_is_added_grows_in_its_row_and_goes_night_by_night(

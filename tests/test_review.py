@@ -483,6 +483,23 @@ def test_what_another_approval_took_its_source_from_is_stale(waiting: Path, cli:
     assert (ended.code, "is superseded since" in ended.out) == (1, True)
 
 
+def test_of_two_that_want_one_memory_the_second_is_told_which_one_came_first(
+    waiting: Path, cli: Cli
+) -> None:
+    cli("add", waiting, "The backup of the wiki now runs at 04:30 every night.")
+    (later,) = reviewed_night(cli, waiting, "always", "--json").json["proposals"]
+    ended = cli("review", waiting, "approve", "--all", "--json")
+    assert ended.code == 3
+    outcomes = {one["id"][:8]: (one["state"], one["why"]) for one in ended.json["proposals"]}
+    why = f"memory smoke-05 went into update {UPDATE}, which came first"
+    assert outcomes[UPDATE][0] == "applied"
+    assert outcomes[later["id"][:8]] == ("stale", why)
+    assert why in cli("log", waiting, ended.json["run"]).out
+    # What is left of it is proposed anew.
+    (anew,) = reviewed_night(cli, waiting, "never", "--json").json["proposals"]
+    assert (anew["state"], "04:30" in anew["draft"]) == ("applied", True)
+
+
 def test_what_waits_goes_along_with_an_export(waiting: Path, tmp_path: Path, cli: Cli) -> None:
     lines = tmp_path / "all.jsonl"
     lines.write_text(cli("export", waiting, "--all").out)

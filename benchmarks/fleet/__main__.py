@@ -4,8 +4,9 @@
 
 Each way begins with a copy of the same files. What a way came to is kept in the folder, so that
 one that was ended goes on with the ways that are left. Ends with 1 if something is not as it
-should be, each said in a sentence. The cost of a file is no reason: it stands beside what was
-wished for. Needs `slowwave[fleet]`, moto, and ray for what is done on Ray.
+should be, each said in a sentence. What a fleet adds to a file's night is no reason: it stands
+beside what was wished for, measured by `--only "overhead,overhead in a bucket"`. Needs
+`slowwave[fleet]`, moto, and ray for what is done on Ray.
 """
 
 from __future__ import annotations
@@ -21,13 +22,17 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from . import kills, money, nights, uploads
+from . import kills, money, nights, overhead, uploads
 from .commands import Failed
 from .files import make_files
 from .trial import Found, Trial
 
 _FOLDER = Path("build/bench-fleet")
-# "serially" first: the others are compared with it.
+_BY_THEMSELVES: Mapping[str, Callable[[Trial], Found]] = {
+    "overhead": overhead.in_place,
+    "overhead in a bucket": overhead.in_bucket,
+}
+# "serially" comes first if any other is compared with it.
 WAYS: Mapping[str, Callable[[Trial], Found]] = {
     "serially": nights.serially,
     "one worker": nights.one_worker,
@@ -41,6 +46,7 @@ WAYS: Mapping[str, Callable[[Trial], Found]] = {
     "uploads": uploads.between,
     "money": money.of_processes,
     "money on Ray": money.on_ray,
+    **_BY_THEMSELVES,
 }
 
 
@@ -56,12 +62,10 @@ def main() -> None:
     _say(f"{chosen.files} files of {chosen.memories} memories in {folder}, {os.cpu_count()} cores.")
     wanted = chosen.only.split(",") if chosen.only else list(WAYS)
     found: dict[str, Found] = {}
-    for way in dict.fromkeys(["serially", *wanted]):
+    compared = set(wanted) - {*_BY_THEMSELVES}
+    for way in dict.fromkeys([*(["serially"] if compared else []), *wanted]):
         found[way] = _kept(trial, way) or _come_to(trial, way)
         _tell(way, found[way])
-    for way, first, rest, most in nights.overheads(found):
-        more = f"{first} ms a file more than serially on the first night, {rest} at rest"
-        _say(f"{way}: {more}; wished for: {most} at the most.")
     wrong = [way for way, one in found.items() if one.faults]
     _say(f"NOT as it should be: {', '.join(wrong)}." if wrong else "All is as it should be.")
     sys.exit(bool(wrong))

@@ -2,19 +2,14 @@
 
 from __future__ import annotations
 
-import shutil
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 
 from .bucket import bucket
 from .commands import Took, measured, measured_together
 from .files import applied_in, differences, faults_in, paths_in
 from .trial import RECEIPTS, Found, Trial, became, command, smallest, two_shards
-
-# So many files tell what a command takes to begin, with its workers and their model.
-_FEW = 2
 
 
 def serially(trial: Trial) -> Found:
@@ -25,9 +20,7 @@ def serially(trial: Trial) -> Found:
         maintain = ["maintain", *map(str, paths_in(place)), "--consolidate", "--quiet"]
         nights.append([measured(maintain)])
     trial.expect(applied_in(place))
-    at_rest = [[measured(maintain)] for _ in range(trial.repeats)]
-    begun = [[measured([*maintain[: 1 + _FEW], *maintain[-2:]])] for _ in range(trial.repeats)]
-    return Found(_costs(trial, nights) | _rest(trial, at_rest, begun))
+    return Found(_costs(trial, nights))
 
 
 def one_worker(trial: Trial) -> Found:
@@ -66,12 +59,9 @@ def in_bucket(trial: Trial) -> Found:
         for method in ("GET", "PUT"):
             if count := there.count(method):
                 found.append(f"the second night sent {count} {method} for memory files")
-        at_rest = _looks(trial, [command(there.address, "--workers", "1")])
-        few = f"{there.address}/agent-00000[0-{_FEW - 1}].db"
-        begun = _looks(trial, [command(few, "--workers", "1")])
         place = there.copied_to(trial.folder / "bucket", [one.name for one in paths])
         found += _compared(trial, place, receipts)
-    return Found(_figures(trial, nights, second, at_rest, begun), found)
+    return Found(_figures(trial, nights, second), found)
 
 
 def _in_folder(trial: Trial, name: str, options: list[str] | None) -> Found:
@@ -80,36 +70,14 @@ def _in_folder(trial: Trial, name: str, options: list[str] | None) -> Found:
     for _ in range(trial.repeats):
         place = trial.copy(name)
         nights.append(measured_together(_commands(place, options)))
-    night = _commands(place, options)
-    second = measured_together(night)
+    second = measured_together(_commands(place, options))
     faults = _second_night(trial, second)
-    at_rest = _looks(trial, night)
-    begun = _looks(trial, _commands(few_of(place), options))
     faults += _compared(trial, place, str(place / RECEIPTS))
-    return Found(_figures(trial, nights, second, at_rest, begun), faults)
+    return Found(_figures(trial, nights, second), faults)
 
 
 def _commands(place: Path, options: list[str] | None) -> list[list[str]]:
     return two_shards(place) if options is None else [command(place, *options)]
-
-
-def few_of(place: Path) -> Path:
-    """Copy some files to a folder beside."""
-    few = place.with_name(f"{place.name}-few")
-    shutil.rmtree(few, ignore_errors=True)
-    few.mkdir()
-    for path in paths_in(place)[:_FEW]:
-        shutil.copy(path, few)
-    return few
-
-
-def _looks(trial: Trial, night: Sequence[Sequence[str]]) -> list[list[Took]]:
-    """Have files looked at once more by who has no receipts: nothing is to be done in any."""
-    found = []
-    for _ in range(trial.repeats):
-        with TemporaryDirectory(dir=trial.folder) as receipts:
-            found.append(measured_together([[*one, "--receipts", receipts] for one in night]))
-    return found
 
 
 def _second_night(trial: Trial, second: Sequence[Took]) -> list[str]:
@@ -126,26 +94,11 @@ def _figures(
     trial: Trial,
     nights: Sequence[Sequence[Took]],
     second: Sequence[Took],
-    at_rest: Sequence[Sequence[Took]],
-    begun: Sequence[Sequence[Took]],
 ) -> dict[str, Any]:
-    return (
-        _costs(trial, nights)
-        | _rest(trial, at_rest, begun)
-        | {
-            "second night, processor s": round(second[0].processor, 1),
-            "second night, ms a file": _ms(trial, second[0]),
-        }
-    )
-
-
-def _rest(
-    trial: Trial, at_rest: Sequence[Sequence[Took]], begun: Sequence[Sequence[Took]]
-) -> dict[str, Any]:
-    """Return what looking at a file costs in which nothing is to be done, without the start."""
-    all_of_them, start = smallest(at_rest).processor, smallest(begun).processor
-    each = (all_of_them - start) / max(1, trial.count - _FEW)
-    return {"start, processor s": round(start, 1), "ms a file at rest": round(1000 * each, 1)}
+    return _costs(trial, nights) | {
+        "second night, processor s": round(second[0].processor, 1),
+        "second night, ms a file": _ms(trial, second[0]),
+    }
 
 
 def _costs(trial: Trial, nights: Sequence[Sequence[Took]]) -> dict[str, Any]:
@@ -160,25 +113,3 @@ def _costs(trial: Trial, nights: Sequence[Sequence[Took]]) -> dict[str, Any]:
 
 def _ms(trial: Trial, took: Took) -> float:
     return round(1000 * took.processor / trial.count, 1)
-
-
-def overheads(found: dict[str, Found]) -> Iterator[tuple[str, float, float, int]]:
-    """Yield of each way what a file costs more than serially, in ms, and the most wished for.
-
-    On the first night, with the start; and at rest, without it, which is what a file's receipt,
-    listing and copying cost.
-    """
-    base = found.get("serially")
-    for way, most in WISHED.items():
-        if base is None or way not in found:
-            continue
-        figures = found[way].figures
-        first, rest = (
-            round(figures[name] - base.figures[name], 1)
-            for name in ("ms a file", "ms a file at rest")
-        )
-        yield way, first, rest, most
-
-
-# The most that was wished for, in ms a file.
-WISHED = {"one worker": 15, "two processes": 15, "two shards": 15, "a bucket": 25}

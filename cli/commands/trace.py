@@ -39,6 +39,9 @@ _MOST_SHOWN = 20_000
 def trace(
     file: FileArgument,
     memory: MemoryArgument,
+    tree: Annotated[
+        bool, typer.Option("--tree", help="As a tree on the terminal; the default.")
+    ] = False,
     dot: Annotated[
         bool, typer.Option("--dot", help="As a graph for Graphviz: ... --dot | dot -Tsvg")
     ] = False,
@@ -56,8 +59,10 @@ def trace(
 
     To every depth, with the words of what is no longer in the file.
     """
-    if sum((dot, mermaid, json, html is not None)) > 1:
-        raise typer.BadParameter("Only one of --dot, --mermaid, --html and --json can be said.")
+    if sum((tree, dot, mermaid, json, html is not None)) > 1:
+        raise typer.BadParameter(
+            "Only one of --tree, --dot, --mermaid, --html and --json can be said."
+        )
     if html is not None:
         refuse_unwritable(html)
     from slowwave.store.file import open_reading
@@ -111,14 +116,14 @@ def trace(
     layer = None if isinstance(found, Ancestor) else found.layer
     said = shortened_for_stdout(found.content, _MOST_SHOWN)
     shown = ", ".join(filter(None, (layer, found.status)))
-    tree = Tree(Text(f"{clean(found.id)} ({shown}) {said}"))
-    _show_tree(tree, claims)
-    _say(tree, found.id, messages)
-    _grow(tree, sources, "made from")
-    _grow(tree, derived, "made into")
+    root = Tree(Text(f"{clean(found.id)} ({shown}) {said}"))
+    _show_tree(root, claims)
+    _say(root, found.id, messages)
+    _grow(root, sources, "made from")
+    _grow(root, derived, "made into")
     if not sources.steps and not derived.steps and not messages:
-        tree.add(Text("nothing was made from it, and it was made from nothing"))
-    output.show(tree)
+        root.add(Text("nothing was made from it, and it was made from nothing"))
+    output.show(root)
 
 
 def _show_tree(tree: Tree, claims: Sequence[KeptClaim]) -> None:

@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Annotated, TypeVar
 
 import typer
 
+from slowwave.store.errors import StoreError
+
 from .databases import mirror_of_tenant
 
 if TYPE_CHECKING:
@@ -90,10 +92,16 @@ class Place:
         """Do something to the memory file, and return what comes of it.
 
         With another agent's file it is rehearsed first, to see whether that file can hold it.
+        Raises `StoreError`; what a killed command left to be written is written even then.
         """
         if self.mirror is None:
             return _changed(self.named, do)
-        self.rehearse(do)
+        try:
+            self.rehearse(do)
+        except StoreError:
+            if self.mirror.outlives_a_failed_write and self.mirror.state.exists():
+                self.write_back()
+            raise
         with self.brought_up_to_date() as memory_file:
             done = _changed(memory_file, do)
             self.write_back()

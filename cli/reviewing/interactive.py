@@ -16,6 +16,7 @@ from slowwave.cli.results.waiting import decided_as_text, exit_code
 from slowwave.cli.terminal.editor import edited
 from slowwave.cli.terminal.exits import Code
 from slowwave.cli.terminal.output import Output, clean
+from slowwave.cli.terminal.progress import shown_progress
 from slowwave.cli.terminal.signals import signals_of_this_command
 from slowwave.cli.terminal.wording import counted, day_of
 from slowwave.store.errors import StoreError
@@ -108,7 +109,7 @@ class _Answers:
             words = edited(waiting.kept.proposal.draft.text)
             if not words:
                 return False
-            decided = carry_out_chosen(self.place, _these([waiting.id]), words, self.embedder)
+            decided = self._carried_out([waiting.id], words)
         except StoreError as error:
             self.output.show(clean(error.message), clean(error.hint))
             return False
@@ -120,12 +121,16 @@ class _Answers:
         if self.no:
             decline(self.place, _these(self.no), None)
         if self.yes:
-            decided = carry_out_chosen(self.place, _these(self.yes), None, self.embedder)
+            decided = self._carried_out(self.yes, None)
             self._tell(decided)
             self.codes.append(exit_code(decided))
         if self.no:
             self.output.show(f"{counted(len(self.no), 'proposal', 'proposals')} declined.")
         self.yes, self.no = [], []
+
+    def _carried_out(self, ids: Sequence[str], words: str | None) -> Decided:
+        with shown_progress(self.output.quiet) as progress:
+            return carry_out_chosen(self.place, _these(ids), words, self.embedder, progress)
 
     def _tell(self, decided: Decided) -> None:
         self.output.show(decided_as_text(self.place.named, decided))

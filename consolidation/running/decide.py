@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections import ChainMap
+from collections.abc import Mapping, MutableMapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
@@ -12,6 +13,7 @@ from slowwave.consolidation.proposals import (
     BY_PERSON,
     Claim,
     Draft,
+    Proposal,
     Result,
     Usage,
     VerifiedProposal,
@@ -26,7 +28,7 @@ from slowwave.store.memories import Counts, consolidated_tenants, count_memories
 from slowwave.store.records import new_id, timestamp
 from slowwave.store.undo.undo import undo_proposal_within
 
-from .apply import RunContext, apply_written
+from .apply import RunContext, apply_written, record
 from .batches import apply_together, batches
 from .inspection import Inspected, inspect
 from .kept_proposal import KeptProposal
@@ -137,9 +139,16 @@ def _applied(
         def context(kept: KeptProposal) -> RunContext:
             return RunContext(run.run_id, now, kept.model, kept.model_key, embedding_model)
 
+        taken: dict[str, Proposal] = {}
+
         def apply(part: Sequence[Inspected]) -> list[Result]:
+            by_now = ChainMap({}, taken)  # nothing of a part that is rolled back
             with file.transaction():
-                return [_apply_or_report(file, context(one.kept), one, names) for one in part]
+                done = [
+                    _apply_or_report(file, context(one.kept), one, names, by_now) for one in part
+                ]
+            taken.update(by_now.maps[0])
+            return done
 
         try:
             for part in batches(ready, lambda one: one.kept.proposal):
@@ -162,15 +171,34 @@ def _apply_or_report(
     run: RunContext,
     ready: Inspected,
     names: Mapping[str, Mapping[str, Sequence[str]]],
+    taken: MutableMapping[str, Proposal],
 ) -> Result:
+    """Apply a proposal, or say why not. taken: what changed its memories before; added to."""
     written = ready.written
     if written.state != "planned":
         return _as_result(written)
     proposal = written.proposal
+    earlier = next(((one, taken[one]) for one in proposal.sources if one in taken), None)
+    if earlier is not None:
+        result = Result(proposal, "stale", _came_first(*earlier))
+        record(file, run, result)
+        return result
     result = apply_written(file, run, written, ready.vector, names[proposal.tenant])
     if result.state == "applied":
         decide_waiting(file, proposal.id, "approved", timestamp(run.now))
+        taken.update(dict.fromkeys(_changed_by(proposal), proposal))
     return result
+
+
+def _changed_by(proposal: Proposal) -> tuple[str, ...]:
+    """Return the memories that are not what they were once a proposal is applied."""
+    if proposal.keeps_text or proposal.survivor is None:
+        return proposal.leaving
+    return (*proposal.leaving, proposal.survivor)
+
+
+def _came_first(memory_id: str, earlier: Proposal) -> str:
+    return f"memory {memory_id} went into {earlier.operation} {earlier.id[:8]}, which came first"
 
 
 def _as_result(written: VerifiedProposal) -> Result:

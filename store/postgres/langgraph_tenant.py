@@ -22,7 +22,7 @@ from slowwave.store.formats.langmem import (
     vector_of,
 )
 from slowwave.store.formats.lent_model import LONGEST_SAMPLE, SAMPLES_AT_EITHER_END
-from slowwave.store.formats.rows import Leaving, refuse_other_vectors
+from slowwave.store.formats.rows import Leaving
 
 from .pgvector import as_bytes, as_literal
 from .table import refuse_other_vector_types
@@ -87,13 +87,12 @@ class Namespace(OpenTenant):
 
     def put(self, new: New) -> str:
         """Add a value like those in whose place it comes, and as late as the latest of them."""
-        samples = self.samples()
-        refuse_other_vectors(self._model, samples)
+        model = self.vector_model
         value, created = self._value_like(new)
         name = f"{OURS}{uuid.uuid4()}"
         self._insert(name, spelled(value), created, created)
-        for field in () if samples is None else self._fields():
-            vector = as_literal(vector_of(value, field, self._model))
+        for field in () if model is None else self._fields():
+            vector = as_literal(vector_of(value, field, model))
             self._insert_vector([name, field, vector, created, created])
         return key_of(self._tenant, name, new.text)
 
@@ -107,13 +106,12 @@ class Namespace(OpenTenant):
         value, _ = self._value_like(new)
         had: Image = {field: vector for field, vector, *_ in self._vectors_of(name)}
         known = former or {}
-        if had.keys() - known.keys():
-            # Looked at before the row is changed, whose vector may be one of its samples.
-            refuse_other_vectors(self._model, self.samples())
+        # Not asked for where no vector is to be made: an undo needs no model.
+        model = self.vector_model if had.keys() - known.keys() else None
         here = [self._tenant, name]
         self._conn.execute(f"UPDATE store SET value = %s::jsonb {_HERE}", [spelled(value), *here])
         for field in had:
-            vector = known.get(field) or as_literal(vector_of(value, field, self._model))
+            vector = known.get(field) or as_literal(vector_of(value, field, model))
             self._conn.execute(
                 f"UPDATE store_vectors SET embedding = %s {_HERE} AND field_name = %s",
                 [vector, *here, field],

@@ -15,9 +15,10 @@ from hashlib import sha256
 from threading import Event, Thread
 from typing import TYPE_CHECKING, Any
 
-from slowwave.store.errors import FileHeld, StoreError
+from slowwave.store.errors import FileHeld, StoreError, UnusableFile
 
 from .connection import connected
+from .table import columns_of, full_name
 from .url import DatabaseUrl
 
 if TYPE_CHECKING:
@@ -52,6 +53,14 @@ CREATE TABLE {TABLE} (
 )
 """
 
+# As it was made when LangGraph's memories were all that lay in it. %s: the table that has them.
+_BRING_UP_TO_DATE = f"""
+ALTER TABLE {TABLE} ADD COLUMN source text;
+UPDATE {TABLE} SET source = %s;
+ALTER TABLE {TABLE} ALTER COLUMN source SET NOT NULL;
+ALTER TABLE {TABLE} DROP CONSTRAINT {TABLE}_pkey, ADD PRIMARY KEY (source, tenant)
+"""
+
 
 class Lease:
     """The right of a run to write what became of a tenant."""
@@ -74,7 +83,7 @@ class Lease:
         """
         with connected(self._url) as conn:
             self._source = self._format.table(conn, self._url).name
-            make_table(conn)
+            _make_table(conn)
             self._take(conn)
         ended = Event()
         renewing = Thread(target=self._renew_until, args=(ended,), daemon=True)
@@ -153,19 +162,28 @@ class Lease:
             )
 
 
-def make_table(conn: Connection[tuple[Any, ...]]) -> None:
-    """Make the table if it is not there."""
-    if has_table(conn):
+def _make_table(conn: Connection[tuple[Any, ...]]) -> None:
+    """Make the table if it is not there, and bring an older one up to date."""
+    if "source" in columns_of(conn, TABLE):
         return
     with conn.transaction():
         conn.execute("SELECT pg_advisory_xact_lock(%s)", [_MAKING])
-        if not has_table(conn):
+        # Unless another program has done so since.
+        if not (there := columns_of(conn, TABLE)):
             conn.execute(_CREATE)
+        elif "source" not in there:
+            _bring_up_to_date(conn)
 
 
-def has_table(conn: Connection[tuple[Any, ...]]) -> bool:
-    """Whether the table is there."""
-    return conn.execute("SELECT to_regclass(%s)", [TABLE]).fetchone() != (None,)
+def _bring_up_to_date(conn: Connection[tuple[Any, ...]]) -> None:
+    if not columns_of(conn, "store"):
+        raise UnusableFile(
+            f"The table {TABLE} was made by an earlier slowwave, for LangGraph's table store, "
+            "which is not there.",
+            f"If nobody needs what stands in it: DROP TABLE {TABLE}",
+        )
+    for statement in _BRING_UP_TO_DATE.split(";"):
+        conn.execute(statement, [full_name(conn, "store")] if "%s" in statement else None)
 
 
 def mirror_version(conn: Connection[tuple[Any, ...]], source: str, tenant: str) -> int:
@@ -177,17 +195,28 @@ def mirror_version(conn: Connection[tuple[Any, ...]], source: str, tenant: str) 
 
 
 def mirror_versions(conn: Connection[tuple[Any, ...]], source: str) -> dict[str, int]:
-    """Return how often the mirror of each tenant of a table was changed."""
-    if not has_table(conn):
+    """Return how often the mirror of each tenant of a table was changed.
+
+    None is told of an older table: its tenants count as changed.
+    """
+    if "source" not in columns_of(conn, TABLE):
         return {}
     rows = conn.execute(f"SELECT tenant, version FROM {TABLE} WHERE source = %s", [source])
     return dict(rows.fetchall())
 
 
 def read_mirror(conn: Connection[tuple[Any, ...]], source: str, tenant: str) -> bytes | None:
-    """Return the mirror of a tenant; None before its first night."""
-    if not has_table(conn):
+    """Return the mirror of a tenant; None before its first night.
+
+    Raises `UnusableFile` if the table is an older one.
+    """
+    if not (there := columns_of(conn, TABLE)):
         return None
+    if "source" not in there:
+        raise UnusableFile(
+            f"The table {TABLE} was made by an earlier slowwave.",
+            "A night brings it up to date: slowwave maintain URL --format langgraph --consolidate",
+        )
     row = conn.execute(
         f"SELECT mirror FROM {TABLE} WHERE source = %s AND tenant = %s", [source, tenant]
     ).fetchone()

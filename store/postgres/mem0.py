@@ -15,10 +15,9 @@ from hashlib import md5
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
 
-from slowwave.store.formats.base import Image, New, Record, Unreadable
+from slowwave.store.formats.base import Image, New, Record
 from slowwave.store.formats.langmem import moment_of, place_of
 from slowwave.store.formats.lent_model import LONGEST_SAMPLE, SAMPLES_AT_EITHER_END
-from slowwave.store.formats.rows import refuse_other_vectors
 
 from .format import PostgresFormat
 from .pgvector import as_bytes, as_literal
@@ -147,10 +146,9 @@ class Collection(WholeRows):
         return [new.text]
 
     def _vector(self, text: str) -> str:
-        refuse_other_vectors(self._model, self.samples())
-        if self._model is None:
-            raise Unreadable("A new text would need a vector, and there is no model to make it.")
-        return as_literal(self._model.vector(text))
+        model = self.vector_model
+        assert model is not None  # noqa: S101 - each row has a vector
+        return as_literal(model.vector(text))
 
 
 class Mem0(PostgresFormat):

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Sequence
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from slowwave.store.errors import NotFound, StoreError
 from slowwave.store.formats.base import Change, Record, Written
 from slowwave.store.formats.database import OpenDatabase
 from slowwave.store.formats.lent_model import LentModel
-from slowwave.store.formats.rows import changed
+from slowwave.store.formats.rows import changed, refuse_other_vectors
 
 from .leases import Lease, mirror_version, read_mirror
 from .table import MemoryTable
@@ -46,6 +47,17 @@ class OpenTenant(OpenDatabase):
                 f"There are no memories of a tenant '{self._tenant}' in {url.of(None)}.",
                 self.tenants_are,
             )
+
+    @cached_property
+    def vector_model(self) -> LentModel | None:
+        """What makes vectors for new texts; None if they need none.
+
+        The vectors that are there are looked at once, before the first row is written. Raises
+        `Unreadable` if they are not of the model that is lent.
+        """
+        samples = self.samples()
+        refuse_other_vectors(self._model, samples)
+        return None if samples is None else self._model
 
     @abstractmethod
     def read(self) -> list[Record]:

@@ -69,6 +69,7 @@ class Reference:
         self.rows_after = _by_id(self.path)
         self.texts_after = told(self.path)
         self.journaled = _journaled(self.path)
+        self.waiting = _waiting(self.before)
 
     def find_harm(self, path: Path) -> None:
         """Compare a file that a run was broken off in with what it was and was to become."""
@@ -80,15 +81,18 @@ class Reference:
             assert now == self.rows_before  # the schema comes first
             return
         find_problems(path)
-        if not self._is_night:
+        if not self._has_portions:
             assert told(path) in (told(self.before), self.texts_after)
             return
         for memory_id, row in self.rows_before.items():
             assert now[memory_id] in (row, self.rows_after[memory_id])
         new = {row for memory_id, row in now.items() if memory_id not in self.rows_before}
         assert new <= set(self.rows_after.values())
-        # Each proposal is there with all its rows, or not at all.
-        assert _journaled(path).items() <= self.journaled.items()
+        # Each proposal is there with all its rows, or not at all; of those that waited, the others
+        # wait still.
+        applied = _journaled(path)
+        assert applied.items() <= self.journaled.items()
+        assert _waiting(path) == self.waiting - applied.keys()
         self._take_back(path)
 
     def find_unfinished(self, path: Path) -> None:
@@ -112,6 +116,11 @@ class Reference:
     def _is_night(self) -> bool:
         return "--consolidate" in self.scene.command
 
+    @property
+    def _has_portions(self) -> bool:
+        """Whether the command has more than one transaction, each with whole proposals."""
+        return self._is_night or "approve" in self.scene.command
+
     def _take_back(self, path: Path) -> None:
         """Undo whatever stands, in a copy: the memories are to the bit what they were."""
         copy = path.with_name("undone.db")
@@ -126,6 +135,7 @@ class Reference:
         if _version(copy) == _version(self.before):
             assert picture(copy) == picture(self.before)
         assert _by_id(copy) == self.rows_before
+        assert _waiting(copy) == self.waiting
         for one in path.parent.glob("undone.db*"):
             one.unlink()
 
@@ -165,16 +175,27 @@ def _journaled(path: Path) -> dict[str, int]:
     return {row["key"]: row["n"] for row in counted}
 
 
+def _waiting(path: Path) -> set[str]:
+    """Return the keys of the proposals that wait for a person; none where there is no file."""
+    if not path.exists():
+        return set()
+    return {row["key"] for row in rows(path, "SELECT key FROM proposals WHERE state = 'pending'")}
+
+
 def few_memories() -> list[str]:
     """Return lines with merges, an update and a synthesis: the smoke fixture."""
     lines = [json.loads(line) for line in SMOKE.read_text("utf-8").splitlines()]
     return [json.dumps({"id": f"m-{number}", **line}) for number, line in enumerate(lines)]
 
 
-def more_memories() -> list[str]:
-    """Return some 70 lines of the night fixture: syntheses, rules and updates, too."""
+def more_memories(times: int = 1) -> list[str]:
+    """Return some 70 lines of the night fixture, or so many times that.
+
+    There are syntheses, rules and updates, too.
+    """
     night = fixture.load("office")
-    parts = (night.facts[:5], night.rules[:1], night.updates[:3], night.singles[:4])
+    sizes = ((night.facts, 5), (night.rules, 1), (night.updates, 3), (night.singles, 4))
+    parts = [groups[: times * size] for groups, size in sizes]
     chosen = {one["id"] for part in parts for one in part}
     return few_memories() + fixture.lines_of(one for one in night.told if one.group in chosen)
 
@@ -218,6 +239,8 @@ NAMES = (
     "old file",
     "undo",
     "restore",
+    "approve",
+    "decline",
     "import",
     "import into a new file",
     "init",
@@ -241,6 +264,12 @@ def scene(name: str, folder: Path, mode: str) -> Scene:
             return Scene(
                 name, before, (name, "{file}", rows(path, f"SELECT id FROM {of}")[0]["id"])
             )
+        case "approve" | "decline":
+            # What waits has more sources than one transaction takes, several times over.
+            path = filled(before, more_memories(5), mode) / "memory.db"
+            held = Scene(name, before, (*MAINTAIN, "--review", "always"))
+            assert held.run(path).code == 0
+            return Scene(name, before, ("review", "{file}", name, "--all", "--json", "--quiet"))
         case "import":
             filled(before, [], mode)
         case _:

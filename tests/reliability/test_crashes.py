@@ -28,6 +28,7 @@ QUICK = [
     ("night", "wal"),
     ("old file", "delete"),
     ("undo", "wal"),
+    ("approve", "wal"),
     ("import into a new file", "wal"),
 ]
 NIGHTS = [("night", "wal"), ("night", "delete")]
