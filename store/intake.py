@@ -127,7 +127,7 @@ def read_messages_of(file: MemoryFile, ids: Sequence[str]) -> dict[str, list[Kep
     return found
 
 
-def queue(file: MemoryFile, run_id: str, waiting: WaitingPart) -> None:
+def keep_waiting(file: MemoryFile, run_id: str, waiting: WaitingPart) -> None:
     """Let messages wait, journaled, within the transaction of the caller; those that do stay."""
     key = {"id": waiting.id}
     before = current_row(file, _WAITING, key)

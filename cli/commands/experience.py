@@ -33,7 +33,7 @@ from slowwave.cli.arguments.settings import is_on_command_line
 from slowwave.cli.arguments.writers import make_recordings, make_writer
 from slowwave.cli.files.foreign import refuse_foreign
 from slowwave.cli.results.problems import tell_problems
-from slowwave.cli.terminal.exits import Code
+from slowwave.cli.terminal.exits import OF_VERDICT
 from slowwave.cli.terminal.output import Output, clean
 from slowwave.cli.terminal.progress import shown_progress
 from slowwave.cli.terminal.signals import signals_of_this_command
@@ -55,12 +55,6 @@ _NEEDS: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("ask", ASKING),
     ("ask", ("dry_run",)),
 )
-_CODES = {
-    "done": Code.DONE,
-    "partial": Code.PARTLY,
-    "failed": Code.FAILED,
-    "interrupted": Code.INTERRUPTED,
-}
 
 
 def experience(
@@ -143,7 +137,7 @@ def experience(
     signals.close()
     pages = write_after_run(None if dry_run else wiki, file, file)
     _tell(file, done, dry_run, output, pages)
-    code: int = signals.code or _CODES[done.verdict]
+    code: int = signals.code or OF_VERDICT[done.verdict]
     wrong = sum(one.state in ("failed", "skipped") for one in done.tasks)
     in_short = clean(f"{file}: the traces of {counted(wrong, 'task', 'tasks')} wait for a model.")
     code = tell_problems(output, code, writer, recordings, done.broken_off, in_short)

@@ -35,7 +35,7 @@ from slowwave.cli.arguments.writers import make_recordings, make_writer
 from slowwave.cli.files.foreign import refuse_foreign
 from slowwave.cli.results.ingest_report import as_json, as_text
 from slowwave.cli.results.problems import tell_problems
-from slowwave.cli.terminal.exits import Code
+from slowwave.cli.terminal.exits import OF_VERDICT, Code
 from slowwave.cli.terminal.output import Output
 from slowwave.cli.terminal.progress import shown_progress
 from slowwave.cli.terminal.signals import signals_of_this_command
@@ -267,16 +267,9 @@ class _Sitting:
             | pages.as_json()
         )
         self.output.show(*as_text(outcome, self.file, self.options.tenant, self.dry_run, writer))
-        code: int = (
-            signals.code
-            or {
-                "done": Code.DONE,
-                "partial": Code.PARTLY,
-                # A part waits: whoever asks about the file is to hear of that, each time.
-                "failed": Code.PARTLY,
-                "interrupted": Code.INTERRUPTED,
-            }[outcome.verdict]
-        )
+        # Where it failed a part waits: whoever asks about the file is to hear of that, each time.
+        came_to = Code.PARTLY if outcome.verdict == "failed" else OF_VERDICT[outcome.verdict]
+        code: int = signals.code or came_to
         return pages.tell(self.output, self._with_problems(outcome, writer, code))
 
     def _ingested(self, conversations: Sequence[Conversation], writer: Writer) -> Ingested:

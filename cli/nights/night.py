@@ -16,7 +16,7 @@ from slowwave.cli.results.night_report import as_json, as_text, budget_as_json, 
 from slowwave.cli.results.problems import tell_problems
 from slowwave.cli.results.recall_guard import guard_as_json, guard_as_text
 from slowwave.cli.results.ways import ways_as_json
-from slowwave.cli.terminal.exits import Code, code_of
+from slowwave.cli.terminal.exits import OF_VERDICT, Code, code_of
 from slowwave.cli.terminal.output import Output, clean
 from slowwave.cli.terminal.progress import shown_progress
 from slowwave.cli.terminal.signals import signals_of_this_command
@@ -298,12 +298,7 @@ def _waiting(memory_file: Path) -> int:
 def _code(outcome: Outcome, tells_work: bool) -> Code:
     if tells_work:
         return Code.WORK_TO_DO if outcome.is_work else Code.DONE
-    return {
-        "done": Code.DONE,
-        "partial": Code.PARTLY,
-        "failed": Code.FAILED,
-        "interrupted": Code.INTERRUPTED,
-    }[outcome.verdict]
+    return OF_VERDICT[outcome.verdict]
 
 
 def _what_went_wrong(file: Path, outcome: Outcome) -> tuple[str, str]:

@@ -40,6 +40,13 @@ class Code(IntEnum):
     TERMINATED = 143
 
 
+# By how a run ended, in a word.
+OF_VERDICT = {
+    "done": Code.DONE,
+    "partial": Code.PARTLY,
+    "failed": Code.FAILED,
+    "interrupted": Code.INTERRUPTED,
+}
 MEANINGS = {
     Code.DONE: "done, or nothing to do",
     Code.FAILED: "failed; nothing was changed",

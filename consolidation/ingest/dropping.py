@@ -27,7 +27,7 @@ from slowwave.store.records import new_id
 
 from .options import IngestOptions
 from .parts import Part
-from .queue import waiting_part
+from .waiting_parts import waiting_part
 
 # Names all that waits.
 EVERYTHING = "all"

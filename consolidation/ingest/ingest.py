@@ -35,9 +35,9 @@ from .known import KnownMemories
 from .options import IngestOptions
 from .outcome import Ingested, Progressing, Unread
 from .parts import Cut, Part, chains_of, cut
-from .queue import waiting_parts
 from .reading import Reader
 from .settling import Settling
+from .waiting_parts import waiting_parts
 
 
 @dataclass(frozen=True)
@@ -134,10 +134,10 @@ def _look(
     """Read what the file knows of the conversations, and what it remembers."""
     tenant = options.tenant
     waiting = read_waiting_messages(file, [tenant])
-    queued = waiting_parts(
+    taken_up = waiting_parts(
         waiting if takes_up else (), options, lambda chains: read_chains(file, tenant, chains)
     )
-    taken = {chain for part in queued for chain in part.chains}
+    taken = {chain for part in taken_up for chain in part.chains}
     cuts: list[Cut] = []
     for number, conversation in enumerate(conversations):
         chains = chains_of(conversation.messages)
@@ -145,11 +145,11 @@ def _look(
         cuts.append(cut(conversation, read, options, number))
         # Of two that have messages in common, those are read once.
         taken |= {chain for part in cuts[-1].parts for chain in part.chains}
-    parts = (*queued, *(part for one in cuts for part in one.parts))
+    parts = (*taken_up, *(part for one in cuts for part in one.parts))
     memories = active_memories(file, tenant, timestamp(now)) if parts else []
     kept = list(read_vectors(file, embedder.name, tenant)) if parts else []
     before = _count(file, options)
-    left = len(waiting) - len(queued) if not takes_up else 0
+    left = len(waiting) - len(taken_up) if not takes_up else 0
     return _Intake(
         tuple(cuts), parts, KnownMemories(memories, kept, embedder, progress), before, left
     )

@@ -79,7 +79,7 @@ class Ingested:
             self.before, self.after, (one.state for one in self.remembered), self.usage
         )
         unread = [
-            {"id": one.part.queue_id, "state": one.state, "why": one.why} for one in self.unread
+            {"id": one.part.waiting_id, "state": one.state, "why": one.why} for one in self.unread
         ]
         return report | ({UNREAD: unread} if unread else {})
 

@@ -62,7 +62,7 @@ class Part:
         return tuple(dict.fromkeys(one.chain for one in self.new))
 
     @property
-    def queue_id(self) -> str:
+    def waiting_id(self) -> str:
         """The id under which it waits: the one that it has, or a hash of what is to be read."""
         if self.waiting is not None:
             return self.waiting

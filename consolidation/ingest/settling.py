@@ -18,7 +18,7 @@ from slowwave.store.intake import (
     end_waiting,
     keep_messages_of,
     keep_read,
-    queue,
+    keep_waiting,
     read_messages_of,
 )
 from slowwave.store.jsonl import DEFAULTS
@@ -32,7 +32,7 @@ from .candidates import Candidate, Citation, PartRead, latest_moment, with_day
 from .known import KnownMemories
 from .outcome import Remembered
 from .parts import Part
-from .queue import as_waiting
+from .waiting_parts import as_waiting
 
 if TYPE_CHECKING:
     import numpy as np
@@ -104,14 +104,14 @@ class Settling:
         """Keep a part that no model has read, within the transaction of the caller."""
         part = read.part
         waiting = WaitingPart(
-            part.queue_id,
+            part.waiting_id,
             self._tenant,
             part.conversation,
             as_waiting(part),
             read.why or "",
             timestamp(self._now),
         )
-        queue(file, run_id, waiting)
+        keep_waiting(file, run_id, waiting)
 
     def _move(self, file: MemoryFile, one: Candidate, part: Part, is_written: bool) -> _Move:
         """Decide what becomes of a candidate.
