@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import gc
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -98,12 +98,14 @@ def long_only(request: pytest.FixtureRequest) -> None:
         pytest.skip("in make test-long")
 
 
-@pytest.fixture(autouse=True)
-def _no_settings_of_the_machine(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Keep the options of whoever runs the tests out of them."""
-    for name in list(os.environ):
-        if name.startswith("SLOWWAVE_"):
-            monkeypatch.delenv(name)
+@pytest.fixture(autouse=True, scope="session")
+def _no_settings_of_the_machine() -> Iterator[None]:
+    """Keep the options of whoever runs the tests out of them, and of what they share."""
+    with pytest.MonkeyPatch.context() as patch:
+        for name in list(os.environ):
+            if name.startswith("SLOWWAVE_"):
+                patch.delenv(name)
+        yield
 
 
 @pytest.fixture(scope="session")

@@ -7,9 +7,11 @@ import shlex
 import stat
 from html.parser import HTMLParser
 from pathlib import Path
+from typing import Any
 
 import pytest
 from browser import CHROMIUM, browser
+from builders import copy_of
 from nights import execute, fill, night, of_one_thing, rows, told
 from test_cli import Cli, cli
 from test_plan import TWINS
@@ -18,6 +20,7 @@ from slowwave.cli.pages import account_reading as accounts
 from slowwave.cli.pages import map as maps
 from slowwave.cli.terminal.differences import mark_differences
 from slowwave.consolidation.vectors.embedder import SentenceEmbedder
+from slowwave.store.file import create_file
 
 __all__ = ["cli"]  # a fixture of test_cli, asked for by name
 
@@ -47,23 +50,45 @@ class Tags(HTMLParser):
         self.found.append((tag, dict(attrs)))
 
 
+def night_on(path: Path, memories: list[dict[str, Any]], embedder: SentenceEmbedder) -> Path:
+    """Make a file and let one night pass. It is for copies: nobody has it open."""
+    create_file(path)
+    fill(path, memories)
+    night(path, embedder)
+    execute(path, "PRAGMA wal_checkpoint(TRUNCATE)")
+    return path
+
+
+@pytest.fixture(scope="module")
+def one_night(tmp_path_factory: pytest.TempPathFactory, embedder: SentenceEmbedder) -> Path:
+    memories = [*told(TWINS, "twin"), *told(of_one_thing(), "oncall")]
+    return night_on(tmp_path_factory.mktemp("one") / "memory.db", memories, embedder)
+
+
 @pytest.fixture
-def after_a_night(memory_file: Path, embedder: SentenceEmbedder) -> Path:
+def after_a_night(one_night: Path, tmp_path: Path) -> Path:
     """Provide a file after one night."""
-    fill(memory_file, [*told(TWINS, "twin"), *told(of_one_thing(), "oncall")])
-    night(memory_file, embedder)
-    return memory_file
+    return copy_of(one_night, tmp_path / "memory.db")
+
+
+@pytest.fixture(scope="module")
+def hostile_night(tmp_path_factory: pytest.TempPathFactory, embedder: SentenceEmbedder) -> Path:
+    memories = [
+        one
+        for number, odd in enumerate(HOSTILE)
+        for one in told(
+            [f"Note {number} of the gateway says {odd}"] * 2, f"<b>{number}", session=f"{number}"
+        )
+    ]
+    path = night_on(tmp_path_factory.mktemp("hostile") / "memory.db", memories, embedder)
+    assert len(rows(path, "SELECT 1 FROM proposals WHERE state = 'applied'")) >= 8
+    return path
 
 
 @pytest.fixture
-def hostile(memory_file: Path, embedder: SentenceEmbedder) -> Path:
+def hostile(hostile_night: Path, tmp_path: Path) -> Path:
     """Provide a file after a night on texts that would be more than text."""
-    for number, odd in enumerate(HOSTILE):
-        texts = [f"Note {number} of the gateway says {odd}"] * 2
-        fill(memory_file, told(texts, f"<b>{number}", session=f"{number}"))
-    night(memory_file, embedder)
-    assert len(rows(memory_file, "SELECT 1 FROM proposals WHERE state = 'applied'")) >= 8
-    return memory_file
+    return copy_of(hostile_night, tmp_path / "memory.db")
 
 
 # ----------------------------------------------------------------- what stands in it

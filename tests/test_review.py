@@ -15,13 +15,14 @@ from typing import Any
 
 import numpy as np
 import pytest
-from builders import until_closed
+from builders import copy_of, until_closed
 from nights import execute, fill, picture, rows, told
 from numpy.typing import NDArray
 from readme import ANSWERS, RETOLD, ROOT, SMOKE
 from test_cli import Cli, cli
 from test_foreign import FORMATS
 
+from slowwave.cli.app import run
 from slowwave.consolidation.running.decide import Decided, carry_out
 from slowwave.consolidation.running.review_queue import read_queue
 from slowwave.consolidation.vectors.embedder import Embedder, SentenceEmbedder
@@ -29,6 +30,7 @@ from slowwave.store.file import maintenance_lock, open_writing
 
 __all__ = ["cli"]  # a fixture of test_cli, asked for by name
 
+NIGHT_OF = ("maintain", "--consolidate", "--review", "always")
 MERGE, SYNTHESIS, UPDATE = "b6bc5f13", "2e5115cd", "4760c82b"
 # What says all that the three memories of the synthesis say, in one sentence.
 IN_ONE = (
@@ -44,11 +46,20 @@ def smoke(memory_file: Path, cli: Cli) -> Path:
     return memory_file
 
 
-@pytest.fixture
-def waiting(smoke: Path, cli: Cli) -> Path:
+@pytest.fixture(scope="module")
+def after_a_night(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Provide them after a night in which everything waits: a merge, a synthesis, an update."""
-    assert reviewed_night(cli, smoke).code == 0
-    return smoke
+    path = tmp_path_factory.mktemp("waiting") / "memory.db"
+    for command in (["init", path], ["import", path, SMOKE], [*NIGHT_OF, path]):
+        assert run([str(one) for one in command]) == 0
+    execute(path, "PRAGMA wal_checkpoint(TRUNCATE)")
+    return path
+
+
+@pytest.fixture
+def waiting(after_a_night: Path, tmp_path: Path) -> Path:
+    """Provide a copy of it."""
+    return copy_of(after_a_night, tmp_path / "memory.db")
 
 
 def reviewed_night(cli: Cli, path: Path, review: str = "always", *more: object) -> Any:
