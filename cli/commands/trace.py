@@ -112,14 +112,14 @@ def trace(
     layer = None if isinstance(found, Ancestor) else found.layer
     said = shortened_for_stdout(found.content, _MOST_SHOWN)
     shown = ", ".join(filter(None, (layer, found.status)))
-    tree = Tree(Text(f"{clean(found.id)} ({shown}) {said}"))
-    _show_tree(tree, claims)
-    _say(tree, found.id, messages)
-    _grow(tree, sources, "made from")
-    _grow(tree, derived, "made into")
+    root = Tree(Text(f"{clean(found.id)} ({shown}) {said}"))
+    _show_tree(root, claims)
+    _say(root, found.id, messages)
+    _grow(root, sources, "made from")
+    _grow(root, derived, "made into")
     if not sources.steps and not derived.steps and not messages:
-        tree.add(Text("nothing was made from it, and it was made from nothing"))
-    output.show(tree)
+        root.add(Text("nothing was made from it, and it was made from nothing"))
+    output.show(root)
 
 
 def _show_tree(tree: Tree, claims: Sequence[KeptClaim]) -> None:
