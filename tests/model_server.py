@@ -31,6 +31,7 @@ MOST_REQUESTS = 200
 MOST_BYTES = 1_000_000
 # How long a silent answer keeps a thread at the most, and a connection may say nothing.
 MOST_SECONDS = 60.0
+_LOADING = threading.Lock()
 # Whose tokens are counted.
 COUNTED_AS = "gpt-4o-mini"
 # From this share of the shorter one's words on two memories tell one thing to the honest one.
@@ -194,8 +195,9 @@ def count_messages(messages: Sequence[Mapping[str, str]]) -> int:
 def _litellm() -> Any:
     # Else it fetches a price list.
     os.environ["LITELLM_LOCAL_MODEL_COST_MAP"] = "True"
-    import litellm
-
+    # Each request has a thread, and two that import it at once may each see half of it.
+    with _LOADING:
+        import litellm
     return litellm
 
 

@@ -6,10 +6,14 @@ import logging
 import warnings
 from collections.abc import Iterator
 from functools import partialmethod
+from threading import Lock
 from typing import Any
 
 # Their logs show whole requests, with the headers that hold the key.
 _LOGGERS = ("LiteLLM", "LiteLLM Router", "LiteLLM Proxy", "openai", "httpx", "httpcore")
+
+
+_LOADING = Lock()
 
 
 def load_litellm() -> Any:
@@ -17,16 +21,18 @@ def load_litellm() -> Any:
 
     What it reads from the environment at its import is set by `cli/terminal/interpreter.py`.
     """
-    import litellm
+    # Two threads that import it at once may each see half of it.
+    with _LOADING:
+        import litellm
 
-    litellm.suppress_debug_info = True
-    litellm.telemetry = False
-    for name in _LOGGERS:
-        logging.getLogger(name).disabled = True
-    # They quote answers that are not of the form that was expected.
-    warnings.filterwarnings("ignore", category=UserWarning, module=r"pydantic|litellm")
-    if litellm.client_session is None:
-        _follow_no_redirects(litellm)
+        litellm.suppress_debug_info = True
+        litellm.telemetry = False
+        for name in _LOGGERS:
+            logging.getLogger(name).disabled = True
+        # They quote answers that are not of the form that was expected.
+        warnings.filterwarnings("ignore", category=UserWarning, module=r"pydantic|litellm")
+        if litellm.client_session is None:
+            _follow_no_redirects(litellm)
     return litellm
 
 
