@@ -72,9 +72,10 @@ def test_what_gets_a_yes_is_applied_and_what_gets_a_no_is_declined(smoke: Path) 
     assert len(rows(smoke, "SELECT id FROM runs")) == 2
 
 
-def test_carrying_out_what_was_said_tells_how_far_it_is(smoke: Path) -> None:
+def test_the_night_and_carrying_out_what_was_said_tell_how_far_they_are(smoke: Path) -> None:
     code, shown = at_a_terminal(smoke, "y\ny\ny\n", TERM="xterm")
     assert code == 0, shown
+    assert "comparing texts" in shown[: shown.index("(1/3) Apply")]
     last = shown[shown.index("(3/3) Apply") :]
     assert "checking drafts" in last
     assert "writing to the file" in last

@@ -316,6 +316,7 @@ def maintain(
             min_new,
         ),
         Watch(None if dry_run else metrics_file),
+        shows_progress=not quiet,
     )
     places = [
         place_of(file, format, state, writes=not dry_run, embedder=night.embedder) for file in files

@@ -72,6 +72,8 @@ class Night:
     gates: Gates = field(default_factory=Gates)
     # What is told to those who watch.
     watch: Watch = field(default_factory=lambda: Watch(None))
+    # Whether a terminal sees how far it is: also where questions come in place of a report.
+    shows_progress: bool = True
 
     def on(self, files: Sequence[Place]) -> int:
         """Maintain the files, one after the other, and give the worst of their exit codes.
@@ -134,7 +136,7 @@ class Night:
             self.output.note(clean(remark))
         with place.reading() if self.dry_run else place.brought_up_to_date() as memory_file:
             signals.open()
-            with shown_progress(self.output.quiet) as progress:
+            with shown_progress(not self.shows_progress) as progress:
                 options = self._options_for(place)
                 guarded = self._guarded(memory_file, options, writer, progress)
                 if guarded is not None:
