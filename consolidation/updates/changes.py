@@ -17,7 +17,7 @@ from slowwave.consolidation.thresholds import (
 from .frames import Frame, Key
 from .one_value import both_name_the_one, has_one_value, identifying, is_manifold, is_one_of_many
 from .slots import Slot, names_the_one, slot_of
-from .subjects import common_matter, share_of, subjects_of
+from .subjects import common_matter, names_a_thing, share_of, subjects_of
 from .two_things import about_two_things, narrowed
 
 # What a thing has one of at a time. A date or a name may be one of many.
@@ -76,6 +76,9 @@ def _certain(old: Frame, new: Frame, slot: Slot) -> bool:
     common = common_matter(old, new, shared)
     if common >= SHARED_MATTER and old.of_user and new.of_user:
         return True
+    if not names_a_thing(shared):
+        # "A lost badge costs the employee 15 euros", "dentist visits at work are no longer paid".
+        return False
     return common > 0 and (not before or share_of(before, shared) >= TURNED_TOPIC)
 
 

@@ -52,9 +52,14 @@ def _is_price(frame: Frame, slot: Slot) -> bool:
 
 def common_matter(old: Frame, new: Frame, shared: frozenset[str]) -> int:
     """Count what both are about, the user among it; an attribute alone is no thing."""
-    things = any(term[0] not in "=@" for term in shared) or len(shared) >= SHARED_MATTER
+    things = names_a_thing(shared) or len(shared) >= SHARED_MATTER
     users = old.of_user and new.of_user
     return len(shared) + users if things or users else 0
+
+
+def names_a_thing(terms: frozenset[str]) -> bool:
+    """Whether one of some terms is a word, and no mere attribute: a price, a job."""
+    return any(term[0] not in "=@" for term in terms)
 
 
 def shared_names(old: Frame, new: Frame) -> bool:
