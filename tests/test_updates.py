@@ -224,6 +224,26 @@ def test_all_wordings_of_both_values_go_with_them(
     assert active(memory_file) == [made["content"]]
 
 
+def test_what_ends_takes_nothing_of_another_thing_along(
+    memory_file: Path, embedder: SentenceEmbedder
+) -> None:
+    # Both cost and both are at work, which is no thing that they are about.
+    badge = [
+        "User said whoever loses a badge pays 15 euros for the new one.",
+        "A fee of 15 euros is charged for a lost badge.",
+        "Replacing a lost badge costs the employee 15 euros.",
+    ]
+    dentist = [
+        "Visits to the dentist during working hours count as paid time.",
+        "Dentist visits in working hours are no longer paid; people have to make up the time.",
+    ]
+    fill(memory_file, told([*badge, *dentist], "office"))
+    night(memory_file, embedder, only=frozenset({"update"}))
+    stands = active(memory_file)
+    assert set(badge) <= set(stands)
+    assert any("no longer paid" in one and "count as paid" in one for one in stands)
+
+
 def test_an_update_is_undone_to_the_bit_and_not_proposed_again(
     memory_file: Path, embedder: SentenceEmbedder
 ) -> None:

@@ -677,3 +677,18 @@ def test_what_rules_guess_of_a_memory_is_left_to_a_second_opinion(
     faults = find_invented(Draft((Claim(memory, tuple(one.id for one in shown)),)), shown)
     assert [one for one in faults if one.is_guess]
     assert all(one.soft for one in faults)
+
+
+@pytest.mark.parametrize(
+    ("said", "memory"),
+    [
+        ("Passed deploys go to Ines.", "Failed deploys go to Ines."),
+        ("Deploy on Mondays.", "Never deploy on Mondays."),
+        ("Ines is paged at night.", "Marta is paged at night."),
+    ],
+)
+def test_an_opposite_a_denial_or_a_name_at_the_start_of_a_sentence_is_no_guess(
+    said: str, memory: str
+) -> None:
+    faults = find_invented(Draft((Claim(memory, ("m1",)),)), sources(said))
+    assert any(not one.soft for one in faults), faults

@@ -69,15 +69,18 @@ def checked(stated: StatedMemory, part: Part) -> Candidate | Doubted | TurnedDow
     """
     citations = tuple(_found(stated.quotes, part))
     content = with_day(_BLANKS.sub(" ", stated.content).strip(), latest_moment(citations))
-    if not citations:
-        return TurnedDown(content, "it quotes nothing that was said")
+    why = _out_of_form(stated, content)
+    if why is None and not citations:
+        why = "it quotes nothing that was said"
+    if why is not None:
+        return TurnedDown(content, why)
     sources = [_source(number, one) for number, one in enumerate(citations)]
     ids = tuple(one.id for one in sources)
     draft = Draft(tuple(Claim(sentence, ids) for sentence in read(content).sentences))
     faults = find_invented(draft, sources)
     hard = "; ".join(one.why for one in faults if not one.soft)
-    if why := _out_of_form(stated, content) or hard:
-        return TurnedDown(content, why)
+    if hard:
+        return TurnedDown(content, hard)
     tags = tuple(dict.fromkeys(one.strip() for one in stated.tags if one.strip()))[:_MOST_TAGS]
     candidate = Candidate(
         content, stated.kind, stated.importance, tags, citations, stated.subject.strip()
@@ -133,9 +136,7 @@ def _plain(text: str) -> str:
 def _source(number: int, one: Citation) -> Source:
     """Return a message as what a claim may cite: what was said, and who wants it so."""
     message = one.said.message
-    text = _near_quotes(message.text, one.quotes)
-    if message.speaker:
-        text = _as_said(one)
+    text = _as_said(one) if message.speaker else _near_quotes(message.text, one.quotes)
     if message.role == "user" and any(read(each).normative for each in read(text).sentences):
         text = f"{text}\nThe user wants it so."
     return Source(f"m{number}", text, message.said_at or "", _no_vector())

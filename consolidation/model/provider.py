@@ -11,8 +11,6 @@ from typing import Any
 
 # Their logs show whole requests, with the headers that hold the key.
 _LOGGERS = ("LiteLLM", "LiteLLM Router", "LiteLLM Proxy", "openai", "httpx", "httpcore")
-
-
 _LOADING = Lock()
 
 

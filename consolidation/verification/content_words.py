@@ -76,11 +76,16 @@ def new_words(stated: ClaimStatement, spare: int, everything: frozenset[str]) ->
 
 
 def is_hard(token: Token, stated: ClaimStatement) -> bool:
-    """Whether nothing clears a new word: a name, how much or often, a denial, an opposite.
+    """Whether nothing clears a new word: a name, or what `turns` what is said."""
+    return token.bare in stated.statement.reading.names or turns(token, stated)
+
+
+def turns(token: Token, stated: ClaimStatement) -> bool:
+    """Whether a new word says how much or often, a denial, or an opposite.
 
     "Failed" stands for no "passed".
     """
-    if token.bare in stated.statement.reading.names or token.text in new_closed_words(stated):
+    if token.text in new_closed_words(stated):
         return True
     if token.bare in lexicon.DENIALS:
         return not any(one.reading.negators or one.reading.denials for one in stated.cited)

@@ -22,7 +22,7 @@ from slowwave.consolidation.thresholds import DRAFT_SIMILARITY
 
 from .alignment import Alignment, ClaimStatement
 from .closed_classes import new_closed_words, singled_out
-from .content_words import is_hard, new_words, without_days
+from .content_words import is_hard, new_words, turns, without_days
 from .days import find_misdated
 from .details import NAME, lost_details, may_be_no_name, missing_details
 from .faults import Fault
@@ -162,7 +162,7 @@ def _new_words(alignment: Alignment, stated: ClaimStatement) -> Iterator[Fault]:
     found = new_words(stated, alignment.spare_in_sources(stated), alignment.known)
     for token in {one.text: one for one in found}.values():
         why = f"says '{token.text}', which no source that it cites says: {stated.statement.text}"
-        is_guess = may_be_no_name(token.bare, stated.statement.reading)
+        is_guess = not turns(token, stated) and may_be_no_name(token.bare, stated.statement.reading)
         soft = not is_hard(token, stated)
         yield Fault(why, stated.claim, soft=soft, words=(token.text,), is_guess=is_guess)
 
