@@ -92,22 +92,14 @@ class UpdateProposals:
     def _wordings(
         self, stage: StatedValue, after: tuple[str, str], until: tuple[str, str] | None
     ) -> Iterator[str]:
-        """Yield open memories near these that say nothing else, from `after` until then.
-
-        A group may hang together by a chain, and a value be a word that many texts have ("paid"):
-        so each must be near what gives the value itself.
-        """
+        """Yield open memories of the same groups that say nothing else, from `after` until then."""
         view, topic_groups = self._view, self._topic_groups
-        rows = [row for one in stage.memories if (row := view.row(one.memory.id)) is not None]
+        rows = (view.row(one.memory.id) for one in stage.memories)
         groups = {topic_groups.group_of[row] for row in rows if row in topic_groups.group_of}
         for number in sorted(groups):
             for row in filter(self._planner.is_open, topic_groups.groups[number]):
                 memory = view.memories[row]
                 one = DatedMemory(memory, view.features(memory).sentences, open=True)
                 fits = after < one.moment and (until is None or one.moment < until)
-                if fits and one.states_nothing_else(stage.keys) and self._is_near(row, rows):
+                if fits and one.states_nothing_else(stage.keys):
                     yield one.memory.id
-
-    def _is_near(self, row: int, rows: Sequence[int]) -> bool:
-        similarities = self._view.vectors(rows) @ self._view.vectors([row])[0]
-        return float(similarities.max()) >= thresholds.SYNTHESIZE_SIMILARITY

@@ -76,8 +76,9 @@ def _certain(old: Frame, new: Frame, slot: Slot) -> bool:
     common = common_matter(old, new, shared)
     if common >= SHARED_MATTER and old.of_user and new.of_user:
         return True
-    if not names_a_thing(shared):
-        # "A lost badge costs the employee 15 euros", "dentist visits at work are no longer paid".
+    if slot.kind == "word" and not names_a_thing(shared):
+        # "A lost badge costs the employee 15 euros", "dentist visits at work are no longer paid":
+        # no name or number that ended ties the two together.
         return False
     return common > 0 and (not before or share_of(before, shared) >= TURNED_TOPIC)
 
