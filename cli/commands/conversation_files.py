@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from slowwave.cli.terminal.output import Output
+from slowwave.cli.terminal.output import Output, clean
 from slowwave.store.errors import StoreError
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ def read_files(paths: Sequence[Path], format: str | None, output: Output) -> lis
     for path in paths:
         conversations = read_file(path, format)
         if not conversations:
-            output.note(f"{path}: no message of a user or an assistant is in it.")
+            output.note(clean(f"{path}: no message of a user or an assistant is in it."))
         found += conversations
     return found
 
