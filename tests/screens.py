@@ -18,7 +18,7 @@ from pathlib import Path
 from textual.events import Paste
 
 from slowwave.cli.files.foreign import Place
-from slowwave.cli.reviewing.deciding import Choice
+from slowwave.cli.reviewing.chosen_proposals import Choice
 from slowwave.cli.tui.screen import ReviewScreen
 from slowwave.cli.tui.session import Session
 from slowwave.consolidation.vectors.embedder import Embedder, SentenceEmbedder

@@ -23,7 +23,7 @@ from test_cli import Cli, cli
 from test_foreign import FORMATS
 
 from slowwave.cli.app import run
-from slowwave.consolidation.running.decide import Decided, carry_out
+from slowwave.consolidation.running.approval import Decided, carry_out
 from slowwave.consolidation.running.review_queue import read_queue
 from slowwave.consolidation.vectors.embedder import Embedder, SentenceEmbedder
 from slowwave.store.file import maintenance_lock, open_writing

@@ -20,7 +20,7 @@ from test_cli import Cli, cli
 from test_review import IN_ONE, MERGE, SYNTHESIS, UPDATE, active, states
 
 from slowwave.cli.files.foreign import Place
-from slowwave.cli.reviewing.deciding import Choice
+from slowwave.cli.reviewing.chosen_proposals import Choice
 from slowwave.cli.tui.session import Session
 from slowwave.consolidation.vectors.embedder import SentenceEmbedder
 from slowwave.store.file import maintenance_lock

@@ -44,7 +44,7 @@ def apply(
     quiet: QuietOption = False,
 ) -> None:
     """Carry out what is left in a plan; nothing of a proposal whose sources have changed since."""
-    from slowwave.consolidation.running.decide import Decided, carry_out
+    from slowwave.consolidation.running.approval import Decided, carry_out
     from slowwave.consolidation.running.plan_file import read_plan
 
     several = read_plan(plan)

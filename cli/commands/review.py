@@ -27,7 +27,7 @@ from slowwave.cli.results.waiting import (
     waiting_block,
     waiting_details,
 )
-from slowwave.cli.reviewing.deciding import Choice, carry_out_chosen, chosen_of, decline
+from slowwave.cli.reviewing.chosen_proposals import Choice, carry_out_chosen, chosen_of, decline
 from slowwave.cli.terminal.editor import edited
 from slowwave.cli.terminal.exits import Code
 from slowwave.cli.terminal.output import Output, clean

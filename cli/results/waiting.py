@@ -18,7 +18,7 @@ from .memory_texts import ShownMemory, in_time
 
 if TYPE_CHECKING:
     from slowwave.consolidation.proposals import Result
-    from slowwave.consolidation.running.decide import Decided
+    from slowwave.consolidation.running.approval import Decided
     from slowwave.consolidation.running.review_queue import WaitingProposal
     from slowwave.consolidation.running.set_aside import SetAside
 

@@ -21,11 +21,11 @@ from slowwave.cli.terminal.signals import signals_of_this_command
 from slowwave.cli.terminal.wording import counted, day_of
 from slowwave.store.errors import StoreError
 
-from .deciding import Choice, carry_out_chosen, decline
+from .chosen_proposals import Choice, carry_out_chosen, decline
 
 if TYPE_CHECKING:
     from slowwave.cli.files.foreign import Place
-    from slowwave.consolidation.running.decide import Decided
+    from slowwave.consolidation.running.approval import Decided
     from slowwave.consolidation.running.review_queue import WaitingProposal
     from slowwave.consolidation.vectors.embedder import Embedder
 

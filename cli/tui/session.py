@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Literal
 
-from slowwave.cli.reviewing.deciding import Choice, carry_out_chosen, decline
+from slowwave.cli.reviewing.chosen_proposals import Choice, carry_out_chosen, decline
 from slowwave.cli.terminal.wording import counted
 from slowwave.consolidation.running.review_queue import WaitingProposal, read_queue, seen_again
 from slowwave.store.errors import NotFound
@@ -103,7 +103,7 @@ class Session:
         step = self.steps[-1]
 
         def take_back(opened: MemoryFile) -> None:
-            from slowwave.consolidation.running.decide import let_wait_again
+            from slowwave.consolidation.running.approval import let_wait_again
 
             let_wait_again(opened, step.waiting.decision, step.run_id, self.clock())
 

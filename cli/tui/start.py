@@ -10,7 +10,7 @@ import typer
 
 if TYPE_CHECKING:
     from slowwave.cli.files.foreign import Place
-    from slowwave.cli.reviewing.deciding import Choice
+    from slowwave.cli.reviewing.chosen_proposals import Choice
     from slowwave.consolidation.vectors.embedder import Embedder
 
 _MISSING = (

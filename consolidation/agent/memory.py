@@ -27,8 +27,8 @@ from slowwave.consolidation.recall.block import (
 from slowwave.consolidation.recall.filter import Filter
 from slowwave.consolidation.recall.hit import Hit
 from slowwave.consolidation.recall.search import Wish, search
-from slowwave.consolidation.running.decide import Decided
-from slowwave.consolidation.running.decline import declined
+from slowwave.consolidation.running.approval import Decided
+from slowwave.consolidation.running.decline_planned import declined
 from slowwave.consolidation.running.outcome import Outcome
 from slowwave.consolidation.running.review_queue import WaitingProposal
 from slowwave.consolidation.text.token_count import count_tokens
@@ -63,7 +63,7 @@ from slowwave.store.memories import (
 from slowwave.store.records import LAYERS, Kind, Memory, timestamp
 from slowwave.store.undo.undoable import find_undoable
 
-from .deciding import approve_waiting, decline_waiting, not_planned, read_waiting_of
+from .approve_or_decline import approve_waiting, decline_waiting, not_planned, read_waiting_of
 from .found import Stats, Trace
 from .fresh_index import FreshIndex
 

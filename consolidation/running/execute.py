@@ -26,8 +26,8 @@ from slowwave.store.shown_to_model import Dispute, keep_asked, keep_disputes
 
 from .apply import apply_written, record
 from .batches import apply_together, batches
+from .held_for_review import Reviewing
 from .kept_proposal import KeptProposal, as_kept
-from .review import Reviewing
 from .run_in_file import RunInFile
 from .survey import Survey, Surveyor
 

@@ -16,10 +16,10 @@ from slowwave.store.intake import read_backlog
 
 from .age import Aged
 from .age_plan import AgePlan
+from .held_for_review import Reviewing
 from .night_inputs import NightInputs
 from .outcome import Outcome
 from .purge import NOTHING, Purged
-from .review import Reviewing
 from .set_aside import find_outdated
 from .survey import Survey, Surveyor
 from .taken_up import TakenUp

@@ -1,4 +1,4 @@
-"""What a person decides about proposals that wait: which are meant, and having it done."""
+"""Which of the proposals that wait a person means, and having those approved or declined."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from slowwave.store.errors import Ambiguous, NotFound, StoreError
 if TYPE_CHECKING:
     from slowwave.cli.files.foreign import Place
     from slowwave.consolidation.progress import Progress
-    from slowwave.consolidation.running.decide import Decided
+    from slowwave.consolidation.running.approval import Decided
     from slowwave.consolidation.running.kept_proposal import KeptProposal
     from slowwave.consolidation.running.review_queue import WaitingProposal
     from slowwave.consolidation.vectors.embedder import Embedder
@@ -74,7 +74,7 @@ def carry_out_chosen(
     progress: Progress | None = None,
 ) -> Decided:
     """Apply what is chosen, with a person's words if there are any. Raises `StoreError`."""
-    from slowwave.consolidation.running.decide import carry_out
+    from slowwave.consolidation.running.approval import carry_out
 
     now = datetime.now(UTC)
     way = "approve" if words is None else "edit"
@@ -87,7 +87,7 @@ def carry_out_chosen(
 
 
 def _worded(opened: MemoryFile, waiting: WaitingProposal, words: str | None) -> KeptProposal:
-    from slowwave.consolidation.running.decide import reworded
+    from slowwave.consolidation.running.approval import reworded
     from slowwave.store.memories import read_memories
 
     if words is None:

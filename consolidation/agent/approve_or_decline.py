@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 from pathlib import Path
 
-from slowwave.consolidation.running.decide import Decided, carry_out
+from slowwave.consolidation.running.approval import Decided, carry_out
 from slowwave.consolidation.running.review_queue import WaitingProposal, read_queue, with_sources
 from slowwave.consolidation.vectors.embedder import Embedder
 from slowwave.store.check import refuse_damaged
