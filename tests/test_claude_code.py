@@ -12,7 +12,7 @@ from test_cli import Cli, cli
 from test_foreign import FORMATS, chosen_steps, killed
 
 from slowwave.consolidation.vectors.embedder import SentenceEmbedder
-from slowwave.store.formats.registry import format_named, recognised
+from slowwave.store.formats.known_formats import format_named, recognised
 from slowwave.store.mirror.mirror import Mirror
 from slowwave.store.proposal_changes import ProposalChanges
 from slowwave.store.records import timestamp

@@ -19,7 +19,7 @@ from test_cli import Cli, cli
 from test_model_fallbacks import KEY, SHORT, same, stubborn
 
 from slowwave.store.file import create_file
-from slowwave.store.formats.registry import own_formats, recognised
+from slowwave.store.formats.known_formats import own_formats, recognised
 
 __all__ = ["cli"]  # a fixture of test_cli, asked for by name
 

@@ -12,7 +12,7 @@ from test_foreign import FORMATS
 from slowwave.store.formats.base import New
 from slowwave.store.formats.conformance import faults
 from slowwave.store.formats.document import Block, Document, Entry
-from slowwave.store.formats.registry import format_named
+from slowwave.store.formats.known_formats import format_named
 from slowwave.store.formats.text_file import TextFormat
 
 FILES = {

@@ -28,7 +28,7 @@ from model_server import (
 from nights import execute, fill, picture, rows
 from test_cli import Cli, Ended, cli
 
-from slowwave.store.conversations.registry import read_conversations
+from slowwave.store.conversations.conversation_formats import read_conversations
 from slowwave.store.file import create_file, maintenance_lock
 from slowwave.store.records import UNDATED
 

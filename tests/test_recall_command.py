@@ -11,7 +11,7 @@ from nights import fill, night, picture, told
 from test_cli import Cli, cli
 
 from slowwave.consolidation.vectors.embedder import SentenceEmbedder
-from slowwave.store.formats.registry import recognised
+from slowwave.store.formats.known_formats import recognised
 
 __all__ = ["cli"]  # a fixture of test_cli, asked for by name
 

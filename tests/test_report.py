@@ -16,7 +16,7 @@ from test_cli import Cli, cli
 from test_plan import FACTS, PORT, TWINS
 
 from slowwave.cli.results.blocks import ProposalBlock, joined
-from slowwave.cli.results.leftovers import conflicts_as_json, conflicts_as_text
+from slowwave.cli.results.left_as_it_is import conflicts_as_json, conflicts_as_text
 from slowwave.cli.results.memory_texts import MemoryTexts, ShownMemory, in_time
 from slowwave.cli.results.night_report import as_json, as_text
 from slowwave.consolidation.model.calls import Endpoint

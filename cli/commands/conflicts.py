@@ -12,7 +12,7 @@ from slowwave.cli.arguments.options import (
     TenantsOption,
 )
 from slowwave.cli.files.foreign import FormatOption, StateOption, place_of
-from slowwave.cli.results.leftovers import conflicts_as_json, conflicts_as_text
+from slowwave.cli.results.left_as_it_is import conflicts_as_json, conflicts_as_text
 from slowwave.cli.results.memory_texts import MemoryTexts
 from slowwave.cli.terminal.output import Output, clean
 

@@ -30,7 +30,7 @@ def read_files(paths: Sequence[Path], format: str | None, output: Output) -> lis
 
 def read_file(path: Path, format: str | None) -> list[Conversation]:
     """Return the conversations in one file; "-" is stdin. Raises `StoreError`."""
-    from slowwave.store.conversations.registry import read_conversations
+    from slowwave.store.conversations.conversation_formats import read_conversations
 
     try:
         raw = sys.stdin.buffer.read() if str(path) == "-" else path.read_bytes()

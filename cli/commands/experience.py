@@ -35,17 +35,17 @@ from slowwave.cli.files.foreign import refuse_foreign
 from slowwave.cli.results.problems import tell_problems
 from slowwave.cli.terminal.exits import OF_VERDICT
 from slowwave.cli.terminal.output import Output, clean
-from slowwave.cli.terminal.progress import shown_progress
+from slowwave.cli.terminal.progress_bars import shown_progress
 from slowwave.cli.terminal.signals import signals_of_this_command
 from slowwave.cli.terminal.wording import counted
 from slowwave.cli.wiki.writing import WikiOfRun, WikiOption, write_after_run
 from slowwave.consolidation.thresholds import LEAST_COMPRESSION
 from slowwave.consolidation.vectors.embedder import DEFAULT_MODEL, SentenceEmbedder
 
-from .importing import reading
+from .import_ import reading
 
 if TYPE_CHECKING:
-    from slowwave.consolidation.experience.outcome import Compressed, Compression
+    from slowwave.consolidation.experience.experience_outcome import Compressed, Compression
 
 Action = Literal["add", "compress"]
 # What makes no sense without one of some others.

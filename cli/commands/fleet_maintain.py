@@ -46,7 +46,7 @@ from slowwave.cli.results.fleet_report import (
 from slowwave.cli.results.textfile import refuse_unwritable_metrics
 from slowwave.cli.terminal.exits import Code
 from slowwave.cli.terminal.output import Output, clean
-from slowwave.cli.terminal.progress import shown_progress
+from slowwave.cli.terminal.progress_bars import shown_progress
 from slowwave.cli.terminal.signals import signals_of_this_command
 from slowwave.consolidation.options import CycleOptions, Review
 from slowwave.consolidation.vectors.embedder import DEFAULT_MODEL

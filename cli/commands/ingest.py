@@ -37,7 +37,7 @@ from slowwave.cli.results.ingest_report import as_json, as_text
 from slowwave.cli.results.problems import tell_problems
 from slowwave.cli.terminal.exits import OF_VERDICT, Code
 from slowwave.cli.terminal.output import Output
-from slowwave.cli.terminal.progress import shown_progress
+from slowwave.cli.terminal.progress_bars import shown_progress
 from slowwave.cli.terminal.signals import signals_of_this_command
 from slowwave.cli.wiki.writing import WikiOption, write_after_run
 from slowwave.consolidation.ingest.options import (
@@ -56,7 +56,7 @@ from .ingest_waiting import show_waiting, throw_away
 from .watching import watch_logs
 
 if TYPE_CHECKING:
-    from slowwave.consolidation.ingest.outcome import Ingested
+    from slowwave.consolidation.ingest.ingest_outcome import Ingested
     from slowwave.consolidation.model.recording import Recordings
     from slowwave.consolidation.writing.writer import Writer
     from slowwave.store.conversations.messages import Conversation

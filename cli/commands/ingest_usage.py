@@ -55,7 +55,7 @@ def refuse_what_does_not_go(context: typer.Context, has_conversations: bool) -> 
 
 
 def _refuse_unknown_format(name: str | None) -> None:
-    from slowwave.store.conversations.registry import FORMATS
+    from slowwave.store.conversations.conversation_formats import FORMATS
 
     known = [one.name for one in FORMATS]
     if name is not None and name not in known:

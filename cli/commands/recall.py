@@ -25,7 +25,7 @@ from slowwave.cli.arguments.options import (
 from slowwave.cli.arguments.settings import is_on_command_line
 from slowwave.cli.files.foreign import FormatOption, StateOption, place_of
 from slowwave.cli.terminal.output import Output, clean
-from slowwave.cli.terminal.progress import shown_progress
+from slowwave.cli.terminal.progress_bars import shown_progress
 from slowwave.cli.terminal.wording import counted, day_of, shortened_for_stdout
 from slowwave.consolidation.vectors.embedder import DEFAULT_MODEL, SentenceEmbedder
 

@@ -31,7 +31,7 @@ from slowwave.cli.reviewing.chosen_proposals import Choice, carry_out_chosen, ch
 from slowwave.cli.terminal.editor import edited
 from slowwave.cli.terminal.exits import Code
 from slowwave.cli.terminal.output import Output, clean
-from slowwave.cli.terminal.progress import shown_progress
+from slowwave.cli.terminal.progress_bars import shown_progress
 from slowwave.cli.terminal.wording import counted
 from slowwave.cli.wiki.writing import WikiOption, write_after_change
 from slowwave.consolidation.proposals import Operation

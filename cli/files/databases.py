@@ -47,7 +47,7 @@ def mirror_of_tenant(
 
 def format_in_database(name: str) -> PostgresFormat:
     """Return a format of memories in a database. Raises wrong usage if there is none of a name."""
-    from slowwave.store.postgres.registry import database_formats
+    from slowwave.store.postgres.database_formats import database_formats
 
     found = database_formats().get(name)
     if found is None:
@@ -60,7 +60,7 @@ def format_in_database(name: str) -> PostgresFormat:
 def _format_there(url: DatabaseUrl) -> PostgresFormat:
     """Return the format whose tables a database has; of several the one that has a mirror."""
     from slowwave.store.formats.base import Unreadable
-    from slowwave.store.postgres.registry import database_formats
+    from slowwave.store.postgres.database_formats import database_formats
     from slowwave.store.postgres.tenants import has_mirror
 
     found = [one for one in (kind() for kind in database_formats().values()) if one.recognises(url)]

@@ -160,7 +160,7 @@ def _changed(memory_file: Path, do: Callable[[MemoryFile], Done]) -> Done:
 
 def refuse_foreign(file: Path) -> None:
     """Refuse another agent's file where only one of slowwave's own makes sense."""
-    from slowwave.store.formats.registry import recognised
+    from slowwave.store.formats.known_formats import recognised
     from slowwave.store.validate import is_of_another_program
 
     if is_of_another_program(file) and (found := recognised(file)):
@@ -189,7 +189,7 @@ def place_of(
 
 
 def _place_of(file: Path, format: str | None, state: Path | None, writes: bool) -> Place:
-    from slowwave.store.formats.registry import format_named, recognised
+    from slowwave.store.formats.known_formats import format_named, recognised
     from slowwave.store.mirror.mirror import Mirror, mirrored_format, state_beside
     from slowwave.store.postgres.url import DatabaseUrl
     from slowwave.store.validate import is_of_another_program
@@ -229,7 +229,7 @@ def _place_of(file: Path, format: str | None, state: Path | None, writes: bool) 
 
 def refuse_another_format(named: ForeignFormat, file: Path) -> None:
     """Refuse a format that is named for a file which looks like another one, and not like it."""
-    from slowwave.store.formats.registry import recognised
+    from slowwave.store.formats.known_formats import recognised
 
     others = recognised(file)
     if others and not named.recognises(file):

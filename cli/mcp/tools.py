@@ -37,7 +37,7 @@ from .answers import (
     suspicious,
     waiting_as_result,
 )
-from .progress import told_progress
+from .told_progress import told_progress
 
 Query = Annotated[str, Field(min_length=1, description="What is asked, in plain words.")]
 MemoryId = Annotated[

@@ -51,8 +51,8 @@ class Gates:
     def closed(self, file: Path, tenants: Sequence[str], now: datetime) -> ClosedGate | None:
         """Return the first gate that is closed; None if all are open. Raises `StoreError`."""
         from slowwave.store.file import open_reading
-        from slowwave.store.gates import count_new, last_run
         from slowwave.store.memories import consolidated_tenants
+        from slowwave.store.since_last_run import count_new, last_run
 
         with open_reading(file) as opened:
             meant = consolidated_tenants(opened, tenants)

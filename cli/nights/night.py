@@ -15,10 +15,10 @@ from slowwave.cli.results.memory_texts import MemoryTexts, memories_of
 from slowwave.cli.results.night_report import as_json, as_text, budget_as_json, budget_as_text
 from slowwave.cli.results.problems import tell_problems
 from slowwave.cli.results.recall_guard import guard_as_json, guard_as_text
-from slowwave.cli.results.ways import ways_as_json
+from slowwave.cli.results.routes import routes_as_json
 from slowwave.cli.terminal.exits import OF_VERDICT, Code, code_of
 from slowwave.cli.terminal.output import Output, clean
-from slowwave.cli.terminal.progress import shown_progress
+from slowwave.cli.terminal.progress_bars import shown_progress
 from slowwave.cli.terminal.signals import signals_of_this_command
 from slowwave.cli.terminal.wording import counted
 from slowwave.cli.wiki.writing import write_after_run
@@ -170,7 +170,7 @@ class Night:
                 pages = write_after_run(wiki_folder, memory_file, place.named)
                 if self.output.json:
                     found = as_json(outcome, str(place.named), self.dry_run, writer)
-                    found["ways"] = ways_as_json(outcome, MemoryTexts(memory_file))
+                    found["ways"] = routes_as_json(outcome, MemoryTexts(memory_file))
                     found |= budget_as_json(full, place.budget()) | guard_as_json(guarded)
                     found |= pages.as_json()
                 elif not self.output.quiet:

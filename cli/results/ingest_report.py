@@ -12,7 +12,7 @@ from slowwave.cli.terminal.output import clean, shortened
 from slowwave.cli.terminal.wording import counted
 
 if TYPE_CHECKING:
-    from slowwave.consolidation.ingest.outcome import Ingested, Remembered
+    from slowwave.consolidation.ingest.ingest_outcome import Ingested, Remembered
     from slowwave.consolidation.ingest.parts import Cut
     from slowwave.consolidation.writing.writer import Writer
     from slowwave.store.intake import KeptMessage

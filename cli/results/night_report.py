@@ -15,7 +15,7 @@ from slowwave.consolidation.thresholds import MOST_CHARACTERS
 
 from .ageing import after_the_night, aged_as_json, before_the_night
 from .blocks import LEGEND, ProposalBlock, joined, proposal_block
-from .leftovers import (
+from .left_as_it_is import (
     MOST_SHOWN,
     conflicts_as_json,
     conflicts_as_text,
@@ -26,9 +26,9 @@ from .leftovers import (
 from .memory_texts import MemoryTexts, ShownMemory, memories_of
 from .purge_report import leaving_as_text, purged_as_json, purged_as_text, staying_as_text
 from .questions_report import question_as_json, questions_as_text
+from .routes import dense_as_text
 from .taken_up import taken_up_as_json, taken_up_as_text
 from .waiting import set_aside_as_text
-from .ways import dense_as_text
 
 if TYPE_CHECKING:
     from rich.console import RenderableType

@@ -66,7 +66,7 @@ def gravest_objection(left: Reading, right: Reading) -> Objection | None:
     return conflict or first
 
 
-def strict_conflict(left: Reading, right: Reading) -> Objection | None:
+def certain_conflict_or_denial(left: Reading, right: Reading) -> Objection | None:
     """Return a certain conflict, or a denial between texts that have most other words in common."""
     alike = _share_in_both(left, right) >= thresholds.ALIKE_TEXTS
     conflicts = (one for one in objections(left, right) if one.conflict)

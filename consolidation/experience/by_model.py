@@ -26,7 +26,7 @@ from .compression import (
     facts_of,
     told_to_a_model,
 )
-from .outcome import Compressed, ExperienceState
+from .experience_outcome import Compressed, ExperienceState
 from .traces import Worked
 
 # Expected of an answer.

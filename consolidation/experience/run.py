@@ -39,7 +39,7 @@ from slowwave.store.vectors import to_blob
 
 from .by_model import ExperienceQuestion, shown_to_a_model
 from .compression import COMPRESSOR, Attempt, Learned, Task, compress, facts_of, tasks_of
-from .outcome import Compressed, Compression, judged
+from .experience_outcome import Compressed, Compression, judged
 from .storing import Storing
 from .traces import trace_of
 

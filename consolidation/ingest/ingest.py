@@ -31,9 +31,9 @@ from slowwave.store.records import timestamp
 from slowwave.store.vectors import read_vectors
 
 from .candidates import PartRead
+from .ingest_outcome import Ingested, Progressing, Unread
 from .known import KnownMemories
 from .options import IngestOptions
-from .outcome import Ingested, Progressing, Unread
 from .parts import Cut, Part, chains_of, cut
 from .reading import Reader
 from .settling import Settling

@@ -29,8 +29,8 @@ from slowwave.store.records import UNDATED, Memory, content_hash, json_text, new
 from slowwave.store.vectors import to_blob
 
 from .candidates import Candidate, Citation, PartRead, latest_moment, with_day
+from .ingest_outcome import Remembered
 from .known import KnownMemories
-from .outcome import Remembered
 from .parts import Part
 from .waiting_parts import as_waiting
 

@@ -20,7 +20,7 @@ from slowwave.store.memories import consolidated_tenants, tenants
 from .options import IngestOptions
 
 if TYPE_CHECKING:
-    from .outcome import Ingested
+    from .ingest_outcome import Ingested
 
 
 def take_up(night: NightInputs, preflight: Preflight, interruption: Interruption) -> TakenUp:

@@ -2,7 +2,7 @@
 
 Each content word of a claim stands in a source that it cites (`content_words.py`), and what
 closed classes of words say does so, too (`closed_classes.py`, `stance.py`, `marks.py`). What a
-claim joins is joined there (`joints.py`), who does what to whom is the same (`parties.py`,
+claim joins is joined there (`joined_words.py`), who does what to whom is the same (`parties.py`,
 `swapped_words.py`), and values and names agree both ways (`details.py`). A draft that does not
 pass is not written to the file, whoever wrote it.
 """
@@ -26,7 +26,7 @@ from .content_words import is_hard, new_words, turns, without_days
 from .days import find_misdated
 from .details import NAME, lost_details, may_be_no_name, missing_details
 from .faults import Fault
-from .joints import find_blended, find_other_addressees
+from .joined_words import find_blended, find_other_addressees
 from .parties import find_out_of_order, find_role_changes
 from .rule_support import find_unsupported
 from .stance import affirmed, denials_lost, denied_otherwise, moods_lost, on_whose_word

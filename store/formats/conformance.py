@@ -13,7 +13,7 @@ from slowwave.store.errors import FileHeld
 from slowwave.store.validate import is_database
 
 from .base import Change, Format, Image, New, Record, Successor, Written
-from .registry import recognised
+from .known_formats import recognised
 
 _TEXT = "The tuba of the brass band hangs in the third shed"
 

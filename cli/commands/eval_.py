@@ -30,7 +30,7 @@ from slowwave.cli.arguments.options import (
 from slowwave.cli.arguments.writers import make_recordings, make_writer, operations_of
 from slowwave.cli.files.foreign import FormatOption, StateOption, place_of
 from slowwave.cli.terminal.output import Output
-from slowwave.cli.terminal.progress import shown_progress
+from slowwave.cli.terminal.progress_bars import shown_progress
 from slowwave.cli.terminal.signals import signals_of_this_command
 from slowwave.cli.terminal.wording import counted
 from slowwave.consolidation.vectors.embedder import DEFAULT_MODEL, SentenceEmbedder

@@ -20,7 +20,7 @@ from slowwave.consolidation.thresholds import ONE_MATTER
 
 from .alignment import ClaimStatement, carrying
 
-# Between two words that are two things said one after the other: no joint.
+# Between two words that are two things said one after the other: not joined.
 _APART = re.compile(r"[,;:()]|\band\b|\bor\b|\bbut\b")
 _RELATIVE = re.compile(r", (?:which|who|as|because|since) ")
 # Between a thing and its name, or its owner: "the flag new_pricing", "Technicians of Pallas Print".

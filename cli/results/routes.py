@@ -1,4 +1,4 @@
-"""Which way each memory goes: kept to the letter, or to a model; and why."""
+"""Which route each memory takes: kept to the letter, or to a model; and why."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 _MOST_SHOWN = 5
 
 
-def ways_as_json(outcome: Outcome, memory_texts: MemoryTexts) -> list[dict[str, Any]]:
-    """Return the way of each dense memory, and of each that a model is shown."""
+def routes_as_json(outcome: Outcome, memory_texts: MemoryTexts) -> list[dict[str, Any]]:
+    """Return the route of each dense memory, and of each that a model is shown."""
     from slowwave.consolidation.text.density import density_of
     from slowwave.consolidation.text.key_facts import digest_of
 
@@ -29,19 +29,19 @@ def ways_as_json(outcome: Outcome, memory_texts: MemoryTexts) -> list[dict[str, 
         text = texts[one.memory].content if one.memory in texts else ""
         digest = digest_of(text)
         kept.append(
-            _way("extractive", one.memory, one.tenant, one.score, one.why)
+            _route("extractive", one.memory, one.tenant, one.score, one.why)
             | {"key_facts": digest.facts, "anchors": digest.anchors}
         )
     asked = []
     for memory, tenant in shown.items():
         if memory in texts:
             density = density_of(texts[memory].content)
-            asked.append(_way("model", memory, tenant, density.score, density.why))
+            asked.append(_route("model", memory, tenant, density.score, density.why))
     return kept + asked
 
 
-def _way(way: str, memory: str, tenant: str, score: float, why: str) -> dict[str, Any]:
-    return {"memory": memory, "tenant": tenant, "way": way, "density": score, "why": why}
+def _route(route: str, memory: str, tenant: str, score: float, why: str) -> dict[str, Any]:
+    return {"memory": memory, "tenant": tenant, "way": route, "density": score, "why": why}
 
 
 def dense_as_text(dense: tuple[Dense, ...]) -> str:

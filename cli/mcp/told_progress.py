@@ -13,7 +13,7 @@ from anyio import from_thread
 from anyio.lowlevel import current_token
 from mcp.server.mcpserver import Context
 
-from slowwave.cli.terminal.progress import STAGES
+from slowwave.cli.terminal.progress_bars import STAGES
 from slowwave.consolidation.progress import Progress
 
 # How often a client hears that it goes on: many give up after a minute of silence.

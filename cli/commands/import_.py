@@ -17,7 +17,7 @@ import typer
 from slowwave.cli.arguments.options import ConfigOption, FileArgument, JsonOption, QuietOption
 from slowwave.cli.files.foreign import refuse_another_format, refuse_foreign
 from slowwave.cli.terminal.output import Output, clean
-from slowwave.cli.terminal.progress import shown_progress
+from slowwave.cli.terminal.progress_bars import shown_progress
 from slowwave.store.errors import StoreError
 
 # So much of what comes through a pipe is kept in memory, the rest on the disk.
@@ -100,7 +100,7 @@ def reading(source: Path) -> Iterator[Iterator[bytes]]:
 @contextmanager
 def _lines_from(source: Path, format: str, output: Output) -> Iterator[Iterator[bytes]]:
     """Provide the memories of another agent's file as lines."""
-    from slowwave.store.formats.registry import format_named
+    from slowwave.store.formats.known_formats import format_named
     from slowwave.store.mirror.pull import line_of
 
     named = format_named(format)
