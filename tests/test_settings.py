@@ -117,7 +117,8 @@ def test_a_config_that_cannot_be_read_is_not_taken_for_none(
 def test_a_config_for_runs_with_a_model_does_for_those_without_one(
     memory_file: Path, cli: Cli
 ) -> None:
-    memory_file.with_name("slowwave.toml").write_text("checker = 'none'\nrecord = 'a.jsonl'\n")
+    record = memory_file.with_name("record.jsonl")
+    memory_file.with_name("slowwave.toml").write_text(f"checker = 'none'\nrecord = '{record}'\n")
     assert cli("maintain", memory_file, "--consolidate").code == 0
     assert cli("maintain", memory_file, "--consolidate", "--checker", "none").code == 2
 
