@@ -11,7 +11,7 @@ from pathlib import Path
 
 from slowwave.store.file import maintenance_lock
 
-from .ingest.taking_up import take_up
+from .ingest.read_waiting_parts import read_waiting_parts
 from .options import CycleOptions
 from .progress import Progress
 from .running.night_inputs import NightInputs
@@ -53,7 +53,9 @@ def run_cycle(
         try:
             stages.bring_up_to_date()
             stages.expire()
-            stages.take_up(lambda preflight: take_up(night, preflight, interruption))
+            stages.read_waiting(
+                lambda preflight: read_waiting_parts(night, preflight, interruption)
+            )
             survey = stages.survey()
             executed = stages.carry_out(survey)
         except EndedEarly as early:

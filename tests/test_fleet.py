@@ -44,8 +44,8 @@ from slowwave.consolidation.errors import ConsolidationError
 from slowwave.consolidation.fleet import room
 from slowwave.consolidation.fleet.budget_owners import OwnerInFile, OwnerInMemory
 from slowwave.consolidation.fleet.fleet_job import FleetJob, Item
-from slowwave.consolidation.fleet.night import Worker
 from slowwave.consolidation.fleet.shares import falls_to, share_of
+from slowwave.consolidation.fleet.worker import Worker
 from slowwave.consolidation.model.portions import Portion
 from slowwave.consolidation.model.usage_limits import UsageLimits
 from slowwave.consolidation.options import CycleOptions

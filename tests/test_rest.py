@@ -23,7 +23,7 @@ from slowwave.cli.app import run
 from slowwave.consolidation.errors import EmbedderError
 from slowwave.consolidation.options import CycleOptions
 from slowwave.consolidation.progress import Progress
-from slowwave.consolidation.running import save_findings as settling
+from slowwave.consolidation.running import save_findings
 from slowwave.consolidation.running.night_inputs import NightInputs
 from slowwave.consolidation.running.outcome import Outcome
 from slowwave.consolidation.running.survey import Surveyor
@@ -239,7 +239,7 @@ def test_a_tenant_with_work_left_does_not_rest(settled: Path, embedder: Sentence
 def test_in_a_large_file_in_which_little_is_new_the_second_look_is_left_to_the_next_night(
     settled: Path, embedder: SentenceEmbedder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(settling, "_SHORT", 0)
+    monkeypatch.setattr(save_findings, "_SHORT", 0)
     fill(settled, [memory(pool()[0], 500, embedder)])
     assert night(settled, embedder).states["applied"] == 1
     assert standing(settled) == []

@@ -12,7 +12,7 @@ from model_server import ModelServer, model_server, refuses
 from nights import fill, picture, rows
 from test_cli import Cli, cli
 from test_ingest import COFFEE, EVERY_TABLE, LYON, asking, chat, contents
-from test_taking_up import OTHER, is_about_a_conversation, let_wait, maintain, remembering
+from test_read_waiting_parts import OTHER, is_about_a_conversation, let_wait, maintain, remembering
 
 from slowwave.store.file import maintenance_lock
 

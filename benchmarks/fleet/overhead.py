@@ -29,7 +29,7 @@ from slowwave.cli.terminal.interpreter import tune_interpreter
 from slowwave.consolidation.cycle import run_cycle
 from slowwave.consolidation.fleet.fleet import Fleet
 from slowwave.consolidation.fleet.fleet_job import OPTION, FleetJob, Item
-from slowwave.consolidation.fleet.night import Worker
+from slowwave.consolidation.fleet.worker import Worker
 from slowwave.consolidation.model.usage_limits import UsageLimits
 from slowwave.consolidation.options import CycleOptions
 from slowwave.consolidation.progress import Progress

@@ -14,9 +14,9 @@ from slowwave.consolidation.errors import ConsolidationError
 from slowwave.consolidation.runtime.interruption import Interruption
 from slowwave.store.fleet.receipt import Receipt
 
-from .crew import Prepare, WorkerAnswer, answered, begun
 from .fleet_job import FleetJob, Item
-from .night import Worker
+from .worker import Worker
+from .worker_process import Prepare, WorkerAnswer, begin_worker, night_by
 
 # How often a file is tried by a worker of its own, once a worker has ended that may have had it.
 _TRIES_ALONE = 3
@@ -158,7 +158,7 @@ _worker: Worker | None = None
 
 def _begin(job: FleetJob, prepare: Prepare) -> None:
     global _worker
-    _worker = begun(job, prepare)
+    _worker = begin_worker(job, prepare)
     Thread(target=_end_with_the_parent, daemon=True).start()
 
 
@@ -172,4 +172,4 @@ def _end_with_the_parent() -> None:
 
 def _night(item: Item) -> WorkerAnswer:
     assert _worker is not None  # noqa: S101 - _begin has set it
-    return answered(_worker, item)
+    return night_by(_worker, item)

@@ -21,7 +21,7 @@ from .receipt_from_file import run_ids
 from .working_folders import COPY, answers_left, working_folder, working_root
 
 if TYPE_CHECKING:
-    from .night import Worker
+    from .worker import Worker
 
 # How often an object is taken that others put meanwhile.
 TRIES = 3

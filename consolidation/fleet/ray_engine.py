@@ -15,8 +15,8 @@ from slowwave.consolidation.runtime.interruption import Interruption
 from slowwave.store.fleet.receipt import Receipt
 
 from .budget_owners import OwnerInMemory
-from .crew import Prepare, answered, begun
 from .fleet_job import FleetJob, Item
+from .worker_process import Prepare, begin_worker, night_by
 
 # Files of one task at the most: what the end of a worker has done once more.
 _AT_ONCE = 8
@@ -113,10 +113,10 @@ class _Nights:
     """An actor: a row with an item to a row with its receipt."""
 
     def __init__(self, job: FleetJob, prepare: Prepare) -> None:
-        self._worker = begun(job, prepare)
+        self._worker = begin_worker(job, prepare)
 
     def __call__(self, row: dict[str, Any]) -> dict[str, Any]:
-        answer = answered(self._worker, Item(**row))
+        answer = night_by(self._worker, Item(**row))
         receipt = answer.receipt or Receipt(row["key"], "failed")
         message, hint = answer.refusal
         return {

@@ -18,7 +18,7 @@ from .fleet_job import FleetJob, Item
 from .receipt_from_file import receipt_of
 
 if TYPE_CHECKING:
-    from .night import Worker
+    from .worker import Worker
 
 
 def night_of_tenant(

@@ -36,7 +36,7 @@ from .known import KnownMemories
 from .options import IngestOptions
 from .parts import Cut, Part, chains_of, cut
 from .reading import Reader
-from .settling import Settling
+from .remembering import Remembering
 from .waiting_parts import waiting_parts
 
 
@@ -171,13 +171,13 @@ def _rehearsed(
             tokens = reader.estimate(part, model)
             done.unread.append(Unread(part, "planned", None, tokens))
         return _outcome(intake, done, intake.before, None)
-    settling = Settling(
+    remembering = Remembering(
         intake.known, options.tenant, embedder.name, None if model is None else model.model, now
     )
     for read in reader.read(intake.parts, FileAnswerStore(file)):
         done.usage += read.usage
         if read.state == "read":
-            done.remembered += settling.decide(file, read)
+            done.remembered += remembering.decide(file, read)
         else:
             done.unread.append(_unread(read))
     return _outcome(intake, done, _expected(intake.before, done), None)
@@ -210,7 +210,7 @@ def _carry_out(
     done = Progressing()
     interrupted = False
     broken_off: StoreError | None = None
-    settling = Settling(
+    remembering = Remembering(
         intake.known, options.tenant, embedder.name, None if model is None else model.model, now
     )
     reader = Reader(model, embedder, intake.known)
@@ -219,7 +219,7 @@ def _carry_out(
             run.keep_vectors(intake.known.computed)
         with run.writing() as file:
             for number, read in enumerate(reader.read(intake.parts, FileAnswerStore(file, now)), 1):
-                _settle(file, run, settling, read, done)
+                _settle(file, run, remembering, read, done)
                 progress.stage("reading", number, len(intake.parts))
         interruption.close()
     except KeyboardInterrupt:
@@ -254,18 +254,18 @@ def _carry_out(
 
 
 def _settle(
-    file: MemoryFile, run: RunInFile, settling: Settling, read: PartRead, done: Progressing
+    file: MemoryFile, run: RunInFile, remembering: Remembering, read: PartRead, done: Progressing
 ) -> None:
     """Write what came of a part, in one transaction."""
     run_id = run.context.run_id
     done.usage += read.usage
     if read.state != "read":
         with file.transaction():
-            settling.let_wait(file, run_id, read)
+            remembering.let_wait(file, run_id, read)
         done.unread.append(_unread(read))
         return
     with file.transaction():
-        done.last = settling.write(file, run_id, read)
+        done.last = remembering.write(file, run_id, read)
     done.remembered += done.last
     done.last = ()
     done.taken_up += read.part.waiting is not None

@@ -84,7 +84,7 @@ class Stages:
                 raise EndedEarly(self._so_far())
             self._scores = self._age_plan.scores()
 
-    def take_up(self, reader: Callable[[Preflight], TakenUp]) -> None:
+    def read_waiting(self, reader: Callable[[Preflight], TakenUp]) -> None:
         """Have the conversations read that wait for a model."""
         if not self._night.options.consolidate:
             return

@@ -10,7 +10,7 @@ from slowwave.consolidation.runtime.threads import use_cores
 from slowwave.store.fleet.receipt import Receipt
 
 from .fleet_job import FleetJob, Item
-from .night import Worker
+from .worker import Worker
 
 # Makes the settings of a worker's process; can be pickled.
 Prepare = Callable[[], None]
@@ -30,14 +30,14 @@ class WorkerAnswer:
         return self.receipt
 
 
-def begun(job: FleetJob, prepare: Prepare) -> Worker:
+def begin_worker(job: FleetJob, prepare: Prepare) -> Worker:
     """Begin a worker that is one of several on its machine: with one thread."""
     prepare()
     use_cores(1)
     return Worker(job)
 
 
-def answered(worker: Worker, item: Item) -> WorkerAnswer:
+def night_by(worker: Worker, item: Item) -> WorkerAnswer:
     """Do a night, and return what can go to another process."""
     try:
         return WorkerAnswer(worker.night(item))

@@ -55,7 +55,7 @@ class _Move:
     columns: dict[str, Any] | None = None
 
 
-class Settling:
+class Remembering:
     """Decides what becomes of what was read, and writes it."""
 
     def __init__(

@@ -23,7 +23,9 @@ if TYPE_CHECKING:
     from .ingest_outcome import Ingested
 
 
-def take_up(night: NightInputs, preflight: Preflight, interruption: Interruption) -> TakenUp:
+def read_waiting_parts(
+    night: NightInputs, preflight: Preflight, interruption: Interruption
+) -> TakenUp:
     """Read what waits for a model in the tenants of a night, if there is one; else count it.
 
     For a caller that keeps other runs from the file. The writer's budget is of this and the night
