@@ -1,9 +1,8 @@
-"""What runs did and decided: runs, proposals, and the answers that models gave."""
+"""The ledger: what runs did and decided, as rows of `runs` and `proposals`."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import astuple, dataclass
+from dataclasses import dataclass
 from typing import Any
 
 from .errors import StoreError
@@ -50,20 +49,6 @@ class Decision:
     why: str | None
     numbers: dict[str, Any]
     decided_at: str
-
-
-@dataclass(frozen=True)
-class Answer:
-    """What a model answered, and what it took."""
-
-    answer: str
-    prompt_tokens: int
-    completion_tokens: int
-    cost_usd: float | None
-
-
-# The key of a question, the model that was asked, and what it answered.
-KeptAnswer = tuple[str, str, Answer]
 
 
 def begin_run(
@@ -227,33 +212,6 @@ def find_applied(file: MemoryFile, prefix: str) -> Decision:
         if row["state"] == "applied":
             return _decision(row)
     raise StoreError(f"Proposal {prefix} is not applied: its state is {rows[0]['state']}.")
-
-
-def read_answer(file: MemoryFile, key: str) -> Answer | None:
-    """Return the kept answer to a question, or None."""
-    rows = file.rows(
-        "SELECT answer, prompt_tokens, completion_tokens, cost_usd FROM answers WHERE key = ?",
-        [key],
-    )
-    return next((Answer(**row) for row in rows), None)
-
-
-def read_answers(file: MemoryFile) -> list[KeptAnswer]:
-    """Return all that models answered, as `keep_answers` takes it."""
-    rows = file.db.conn.execute(
-        "SELECT key, model, answer, prompt_tokens, completion_tokens, cost_usd FROM answers "
-        "ORDER BY key"
-    )
-    return [(key, model, Answer(*answer)) for key, model, *answer in rows]
-
-
-def keep_answers(file: MemoryFile, answers: Sequence[KeptAnswer], now: str) -> None:
-    """Keep what a model answered, in one transaction."""
-    with file.transaction():
-        file.db.conn.executemany(
-            "INSERT OR REPLACE INTO answers VALUES (?, ?, ?, ?, ?, ?, ?)",
-            [(key, model, *astuple(answer), now) for key, model, answer in answers],
-        )
 
 
 def _run(row: dict[str, Any]) -> Run:

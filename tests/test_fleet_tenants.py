@@ -18,7 +18,7 @@ from test_cli import Cli, cli
 from slowwave.store.fleet.archive import Archive
 from slowwave.store.fleet.receipt import Receipt
 from slowwave.store.postgres.langgraph import PostgresStore
-from slowwave.store.postgres.leases import Lease
+from slowwave.store.postgres.lease import Lease
 from slowwave.store.postgres.url import DatabaseUrl
 
 __all__ = ["cli", "database", "empty_database", "server"]  # fixtures, asked for by name

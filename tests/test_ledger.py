@@ -14,19 +14,17 @@ from slowwave.store.errors import Ambiguous, NotFound, StoreError
 from slowwave.store.file import open_reading, open_writing
 from slowwave.store.ledger import (
     REMEMBERED,
-    Answer,
     Decision,
     begin_run,
     end_run,
     find_applied,
-    keep_answers,
     keep_decision,
-    read_answer,
     read_decisions,
     read_run,
     read_runs,
     remembered_keys,
 )
+from slowwave.store.model_answers import Answer, keep_answers, read_answer
 from slowwave.store.records import timestamp
 
 

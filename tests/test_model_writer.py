@@ -68,7 +68,7 @@ from slowwave.consolidation.running.outcome import Outcome
 from slowwave.consolidation.text.reading import read
 from slowwave.consolidation.vectors.embedder import SentenceEmbedder
 from slowwave.store.file import open_writing
-from slowwave.store.ledger import Answer
+from slowwave.store.model_answers import Answer
 from slowwave.store.records import timestamp
 from slowwave.store.undo.undo import undo_runs
 

@@ -26,7 +26,7 @@ from slowwave.consolidation.vectors.embedder import SentenceEmbedder
 from slowwave.store.errors import FileHeld, StoreError
 from slowwave.store.formats.lent_model import LentModel
 from slowwave.store.postgres.langgraph import PostgresStore
-from slowwave.store.postgres.leases import Lease
+from slowwave.store.postgres.lease import Lease
 from slowwave.store.postgres.mirror import TenantMirror
 from slowwave.store.postgres.url import DatabaseUrl
 
@@ -322,7 +322,7 @@ def test_a_lease_that_ran_out_is_taken_over_and_what_it_was_for_is_not_written(
 def test_a_lease_is_renewed_as_long_as_the_night_goes_on(
     filled: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("slowwave.store.postgres.leases.LEASE_S", 0.6)
+    monkeypatch.setattr("slowwave.store.postgres.lease.LEASE_S", 0.6)
     ours, other = (Lease(DatabaseUrl.parse(filled.of(RAVI)), PostgresStore()) for _ in "12")
     with ours.held():
         (began,) = filled.rows("SELECT leased_until FROM slowwave_mirrors")

@@ -24,7 +24,7 @@ from slowwave.consolidation.model.interface import Call
 from slowwave.consolidation.model.parsing import parse_answer
 from slowwave.consolidation.model.prompts import Messages
 from slowwave.consolidation.model.writer import ModelWriter
-from slowwave.store.ledger import Answer
+from slowwave.store.model_answers import Answer
 from slowwave.store.records import json_text
 
 from .bench import Json

@@ -14,7 +14,7 @@ from slowwave.consolidation.model.calls import TIMEOUT_S, Endpoint
 from slowwave.consolidation.model.interface import Call
 from slowwave.consolidation.model.prompts import Messages
 from slowwave.consolidation.model.writer import ModelWriter
-from slowwave.store.ledger import Answer
+from slowwave.store.model_answers import Answer
 
 from .bench import Json
 

@@ -12,7 +12,7 @@ from slowwave.consolidation.vectors.embedder import Embedder
 from slowwave.consolidation.writing.verifier import Verifier
 from slowwave.consolidation.writing.writer import Writer
 from slowwave.store.exchange import new_memory
-from slowwave.store.ledger import Answer, KeptAnswer
+from slowwave.store.model_answers import Answer, KeptAnswer
 
 NOON = datetime(2026, 1, 5, 12, 0, tzinfo=UTC)
 

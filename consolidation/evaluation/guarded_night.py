@@ -15,7 +15,7 @@ from slowwave.consolidation.runtime.interruption import Interruption
 from slowwave.consolidation.vectors.embedder import Embedder
 from slowwave.consolidation.writing.writer import Writer
 from slowwave.store.file import open_writing
-from slowwave.store.ledger import KeptAnswer, keep_answers
+from slowwave.store.model_answers import KeptAnswer, keep_answers
 from slowwave.store.records import timestamp
 
 from .measures import MANY, Measures, mean

@@ -23,9 +23,9 @@ from slowwave.consolidation.vectors.embedder import Embedder
 from slowwave.consolidation.writing.writer import Writer
 from slowwave.store.backup import copy_whole
 from slowwave.store.file import bring_up_to_date, open_as_it_is, open_reading, open_writing
-from slowwave.store.ledger import KeptAnswer, keep_answers, read_answers
 from slowwave.store.lineage import kept_texts
 from slowwave.store.memories import chosen_tenants
+from slowwave.store.model_answers import KeptAnswer, keep_answers, read_answers
 from slowwave.store.records import Memory, timestamp
 
 from .kept_facts import keeps_facts

@@ -13,7 +13,7 @@ from slowwave.store.errors import StoreError
 from slowwave.store.file import fold_log, open_writing
 from slowwave.store.fleet.object_store import Changed, Gone, Objects
 from slowwave.store.fleet.receipt import Receipt
-from slowwave.store.ledger import KeptAnswer, keep_answers, read_answers
+from slowwave.store.model_answers import KeptAnswer, keep_answers, read_answers
 from slowwave.store.records import timestamp
 
 from .fleet_job import FleetJob, Item

@@ -15,7 +15,7 @@ import filelock
 
 from slowwave.store.errors import StoreError
 from slowwave.store.file import open_writing
-from slowwave.store.ledger import KeptAnswer, read_answers
+from slowwave.store.model_answers import KeptAnswer, read_answers
 
 # What the copy of an object is called in its folder.
 COPY = "memory.db"

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from slowwave.consolidation.errors import ModelError
 from slowwave.consolidation.proposals import Usage
 from slowwave.consolidation.runtime.redaction import without_secrets
-from slowwave.store.ledger import Answer
+from slowwave.store.model_answers import Answer
 
 from .call_errors import is_beyond_style, may_pass, refuses_all
 from .interface import Call, CallFailed, ModelRefuses

@@ -17,7 +17,7 @@ from typing import Generic
 
 from slowwave.consolidation.proposals import Usage
 from slowwave.consolidation.runtime.threads import start_in_thread
-from slowwave.store.ledger import Answer
+from slowwave.store.model_answers import Answer
 
 from .interface import Call, CallFailed, Model, ModelRefuses
 from .question import Made, Question

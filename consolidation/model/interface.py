@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Protocol
 
-from slowwave.store.ledger import Answer
+from slowwave.store.model_answers import Answer
 
 from .answer_forms import AnswerForm
 from .prompts import Messages

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from slowwave.store.ledger import Answer
+from slowwave.store.model_answers import Answer
 
 from .answer_forms import AnswerForm
 from .interface import Call, Model

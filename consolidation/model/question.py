@@ -13,7 +13,7 @@ from slowwave.consolidation.proposals import State, Usage
 from slowwave.consolidation.text.token_count import count_tokens
 from slowwave.consolidation.writing.answer_store import AnswerStore
 from slowwave.consolidation.writing.verifier import Verifier
-from slowwave.store.ledger import Answer, KeptAnswer
+from slowwave.store.model_answers import Answer, KeptAnswer
 from slowwave.store.records import json_text
 
 from . import prompts

@@ -21,7 +21,7 @@ from typing import Any
 from pydantic import BaseModel, Field, ValidationError
 
 from slowwave.consolidation.errors import RecordingError
-from slowwave.store.ledger import Answer
+from slowwave.store.model_answers import Answer
 from slowwave.store.records import json_text
 
 from .interface import Call, CallFailed, Model

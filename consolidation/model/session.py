@@ -10,7 +10,7 @@ from slowwave.consolidation.proposals import State, Usage
 from slowwave.consolidation.writing.answer_store import AnswerStore
 from slowwave.consolidation.writing.verifier import Verifier
 from slowwave.consolidation.writing.writer import TOGETHER
-from slowwave.store.ledger import Answer
+from slowwave.store.model_answers import Answer
 
 from .dispatcher import Dispatcher
 from .interface import CallFailed, Model

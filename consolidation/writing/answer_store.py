@@ -7,7 +7,7 @@ from datetime import datetime
 from typing import Protocol
 
 from slowwave.store.file import MemoryFile
-from slowwave.store.ledger import Answer, KeptAnswer, keep_answers, read_answer
+from slowwave.store.model_answers import Answer, KeptAnswer, keep_answers, read_answer
 from slowwave.store.records import timestamp
 
 

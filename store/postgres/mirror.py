@@ -22,7 +22,7 @@ from slowwave.store.mirror.push import (
 )
 
 from .format import PostgresFormat
-from .leases import Lease
+from .lease import Lease
 from .tenant import OpenTenant
 from .url import DatabaseUrl
 

@@ -13,7 +13,8 @@ from slowwave.store.formats.database import OpenDatabase
 from slowwave.store.formats.lent_model import LentModel
 from slowwave.store.formats.rows import changed, refuse_other_vectors
 
-from .leases import Lease, mirror_version, read_mirror
+from .lease import Lease
+from .mirror_table import mirror_version, read_mirror
 from .table import MemoryTable
 from .url import DatabaseUrl
 

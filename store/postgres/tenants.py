@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from .connection import connected, transaction
 from .format import PostgresFormat
-from .leases import mirror_versions, read_mirror
+from .mirror_table import mirror_versions, read_mirror
 from .url import DatabaseUrl
 
 

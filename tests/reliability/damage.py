@@ -18,7 +18,7 @@ from test_plan import TWINS
 from slowwave.consolidation.vectors.embedder import DEFAULT_MODEL, Embedder
 from slowwave.store.exchange import import_lines
 from slowwave.store.file import create_file, open_writing
-from slowwave.store.ledger import Answer, keep_answers
+from slowwave.store.model_answers import Answer, keep_answers
 
 PAGE = 4096
 # A part of what an agent of the night's fixture told: enough for every operation.

@@ -1,4 +1,4 @@
-"""The table of mirrors: each tenant's mirror as bytes, and which run has the tenant leased.
+"""Which run has a tenant leased, and may write its mirror.
 
 A lease is a time in a row, and no lock: while a night runs nothing is held in the database, and of
 a run that was killed the lease runs out.
@@ -15,10 +15,10 @@ from hashlib import sha256
 from threading import Event, Thread
 from typing import TYPE_CHECKING, Any
 
-from slowwave.store.errors import FileHeld, StoreError, UnusableFile
+from slowwave.store.errors import FileHeld, StoreError
 
 from .connection import connected
-from .table import columns_of, full_name
+from .mirror_table import TABLE, make_table
 from .url import DatabaseUrl
 
 if TYPE_CHECKING:
@@ -26,40 +26,13 @@ if TYPE_CHECKING:
 
     from .format import PostgresFormat
 
-TABLE = "slowwave_mirrors"
 # For how long a tenant is leased at a time, and after how much of that the lease is renewed.
 LEASE_S = 60.0
 _RENEWED_AFTER = 1 / 3
-# Several programs may find it missing at once; any number that nobody else takes.
-_MAKING = 5_103_017
 
 # The next end of a lease, and whose it is.
 _THEN = "clock_timestamp() + make_interval(secs => %s)"
 _OURS = "source = %s AND tenant = %s AND lease_owner = %s"
-
-_CREATE = f"""
-CREATE TABLE {TABLE} (
-    -- one row a tenant: the table that has its memories, and whose of those the mirror has
-    source text NOT NULL,
-    tenant text NOT NULL,
-    -- the memory file; NULL until the first night has ended
-    mirror bytea,
-    -- rises with each change of the mirror
-    version bigint NOT NULL DEFAULT 0,
-    -- until when a run has it, and which; NULL: none
-    leased_until timestamptz,
-    lease_owner text,
-    PRIMARY KEY (source, tenant)
-)
-"""
-
-# As it was made when LangGraph's memories were all that lay in it. %s: the table that has them.
-_BRING_UP_TO_DATE = f"""
-ALTER TABLE {TABLE} ADD COLUMN source text;
-UPDATE {TABLE} SET source = %s;
-ALTER TABLE {TABLE} ALTER COLUMN source SET NOT NULL;
-ALTER TABLE {TABLE} DROP CONSTRAINT {TABLE}_pkey, ADD PRIMARY KEY (source, tenant)
-"""
 
 
 class Lease:
@@ -83,7 +56,7 @@ class Lease:
         """
         with connected(self._url) as conn:
             self._source = self._format.table(conn, self._url).name
-            _make_table(conn)
+            make_table(conn)
             self._take(conn)
         ended = Event()
         renewing = Thread(target=self._renew_until, args=(ended,), daemon=True)
@@ -160,64 +133,3 @@ class Lease:
                 f"UPDATE {TABLE} SET mirror = %s, version = version + 1 WHERE {_OURS}",
                 [mirror, *self._ours],
             )
-
-
-def _make_table(conn: Connection[tuple[Any, ...]]) -> None:
-    """Make the table if it is not there, and bring an older one up to date."""
-    if "source" in columns_of(conn, TABLE):
-        return
-    with conn.transaction():
-        conn.execute("SELECT pg_advisory_xact_lock(%s)", [_MAKING])
-        # Unless another program has done so since.
-        if not (there := columns_of(conn, TABLE)):
-            conn.execute(_CREATE)
-        elif "source" not in there:
-            _bring_up_to_date(conn)
-
-
-def _bring_up_to_date(conn: Connection[tuple[Any, ...]]) -> None:
-    if not columns_of(conn, "store"):
-        raise UnusableFile(
-            f"The table {TABLE} was made by an earlier slowwave, for LangGraph's table store, "
-            "which is not there.",
-            f"If nobody needs what stands in it: DROP TABLE {TABLE}",
-        )
-    for statement in _BRING_UP_TO_DATE.split(";"):
-        conn.execute(statement, [full_name(conn, "store")] if "%s" in statement else None)
-
-
-def mirror_version(conn: Connection[tuple[Any, ...]], source: str, tenant: str) -> int:
-    """Return how often a tenant's mirror was changed."""
-    row = conn.execute(
-        f"SELECT version FROM {TABLE} WHERE source = %s AND tenant = %s", [source, tenant]
-    ).fetchone()
-    return 0 if row is None else int(row[0])
-
-
-def mirror_versions(conn: Connection[tuple[Any, ...]], source: str) -> dict[str, int]:
-    """Return how often the mirror of each tenant of a table was changed.
-
-    None is told of an older table: its tenants count as changed.
-    """
-    if "source" not in columns_of(conn, TABLE):
-        return {}
-    rows = conn.execute(f"SELECT tenant, version FROM {TABLE} WHERE source = %s", [source])
-    return dict(rows.fetchall())
-
-
-def read_mirror(conn: Connection[tuple[Any, ...]], source: str, tenant: str) -> bytes | None:
-    """Return the mirror of a tenant; None before its first night.
-
-    Raises `UnusableFile` if the table is an older one.
-    """
-    if not (there := columns_of(conn, TABLE)):
-        return None
-    if "source" not in there:
-        raise UnusableFile(
-            f"The table {TABLE} was made by an earlier slowwave.",
-            "A night brings it up to date: slowwave maintain URL --format langgraph --consolidate",
-        )
-    row = conn.execute(
-        f"SELECT mirror FROM {TABLE} WHERE source = %s AND tenant = %s", [source, tenant]
-    ).fetchone()
-    return None if row is None else row[0]

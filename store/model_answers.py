@@ -1,0 +1,49 @@
+"""The answers that models gave, kept in the file: nothing is paid for twice."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import astuple, dataclass
+
+from .file import MemoryFile
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What a model answered, and what it took."""
+
+    answer: str
+    prompt_tokens: int
+    completion_tokens: int
+    cost_usd: float | None
+
+
+# The key of a question, the model that was asked, and what it answered.
+KeptAnswer = tuple[str, str, Answer]
+
+
+def read_answer(file: MemoryFile, key: str) -> Answer | None:
+    """Return the kept answer to a question, or None."""
+    rows = file.rows(
+        "SELECT answer, prompt_tokens, completion_tokens, cost_usd FROM answers WHERE key = ?",
+        [key],
+    )
+    return next((Answer(**row) for row in rows), None)
+
+
+def read_answers(file: MemoryFile) -> list[KeptAnswer]:
+    """Return all that models answered, as `keep_answers` takes it."""
+    rows = file.db.conn.execute(
+        "SELECT key, model, answer, prompt_tokens, completion_tokens, cost_usd FROM answers "
+        "ORDER BY key"
+    )
+    return [(key, model, Answer(*answer)) for key, model, *answer in rows]
+
+
+def keep_answers(file: MemoryFile, answers: Sequence[KeptAnswer], now: str) -> None:
+    """Keep what a model answered, in one transaction."""
+    with file.transaction():
+        file.db.conn.executemany(
+            "INSERT OR REPLACE INTO answers VALUES (?, ?, ?, ?, ?, ?, ?)",
+            [(key, model, *astuple(answer), now) for key, model, answer in answers],
+        )
