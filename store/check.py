@@ -13,7 +13,7 @@ from .file import MemoryFile, schema_version
 from .memories import SELECT
 from .records import SAVE, Memory, content_hash, from_row, kept_claims, kept_list, kept_object
 from .rows import Columns, decoded
-from .schema import fresh_parts, parts_of
+from .schema_of_file import fresh_parts, parts_of
 from .shared_facts import snapshot
 from .shared_log import SHARED_TENANT, broken_log, has_log, read_log
 from .vectors import from_blob, is_sound

@@ -15,7 +15,8 @@ from .connection import connected, explained, moved, patiently
 from .errors import StoreError, UnusableFile
 from .lock import maintenance_lock as maintenance_lock
 from .migrate import apply_steps, try_on_copy
-from .schema import APPLICATION_ID, is_older, newest_version, steps_had
+from .schema import APPLICATION_ID
+from .schema_of_file import is_older, newest_version, steps_had
 from .sidecar import create_beside as create_beside
 from .sidecar import put_in_place, size_of
 from .sidecar import remove_file as remove_file

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from .connection import connected, explained
 from .errors import StoreError, UnusableFile
-from .schema import migrations, newest_version, steps_had
+from .schema_of_file import migrations, newest_version, steps_had
 from .sidecar import create_beside, remove_file
 
 if TYPE_CHECKING:

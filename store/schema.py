@@ -1,4 +1,4 @@
-"""The tables of a memory file, as migrations from version 1 on."""
+"""The tables of a memory file, as the steps that make them from version 1 on."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from sqlite_utils import Database, Migrations
+    from sqlite_utils import Database
 
 # "slww" in ASCII: `PRAGMA application_id` tells our files from other SQLite files.
 APPLICATION_ID = 0x736C7777
@@ -634,72 +634,6 @@ STEPS = (
     version_8,
     version_9,
 )
-
-
-# The table by which sqlite-utils knows which steps a file has had, and what it calls ours there.
-_RECORD = "_sqlite_migrations"
-_STEP_SET = "slowwave"
-
-
-def newest_version() -> int:
-    """Return the version of a file that has had every step."""
-    return len(STEPS)
-
-
-def step_names() -> set[str]:
-    """Return the names by which a file knows the steps that it has had."""
-    return {step.__name__ for step in STEPS}
-
-
-def steps_had(db: Database) -> set[str]:
-    """Return the names of the steps that a file has had.
-
-    By two queries: each opening of a file asks, and `Migrations.applied` reads the whole schema.
-    """
-    if db.conn.execute("SELECT 1 FROM sqlite_schema WHERE name = ?", [_RECORD]).fetchone() is None:
-        return set()
-    had = db.conn.execute(f"SELECT name FROM {_RECORD} WHERE migration_set = ?", [_STEP_SET])
-    return {name for (name,) in had}
-
-
-def is_older(db: Database) -> bool:
-    """Whether a file has not had every step."""
-    return not step_names() <= steps_had(db)
-
-
-def migrations() -> Migrations:
-    """Return the steps as a set that takes those which a file has not had."""
-    from sqlite_utils import Migrations
-
-    steps = Migrations(_STEP_SET)
-    for step in STEPS:
-        steps()(step)
-    return steps
-
-
-def parts_of(db: Database) -> dict[str, set[str]]:
-    """Return each table, index and trigger, with the columns of the tables."""
-    parts: dict[str, set[str]] = {}
-    for part, column in db.conn.execute(
-        "SELECT part.type || ' ' || part.name, info.name FROM sqlite_schema AS part "
-        # Not the virtual ones: an agent's may need a module that is not here.
-        "LEFT JOIN pragma_table_info(iif(part.sql LIKE 'CREATE TABLE%', part.name, '')) AS info"
-    ):
-        parts.setdefault(part, set()).add(column or "")
-    return parts
-
-
-def fresh_parts() -> dict[str, set[str]]:
-    """Return what `parts_of` gives for a new file."""
-    from sqlite_utils import Database
-
-    db = Database(memory=True, execute_plugins=False)
-    try:
-        for step in STEPS:
-            step(db)
-        return parts_of(db)
-    finally:
-        db.conn.close()
 
 
 def _statements(script: str) -> list[str]:

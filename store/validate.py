@@ -6,7 +6,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from .errors import UnusableFile
-from .schema import APPLICATION_ID, step_names, steps_had
+from .schema import APPLICATION_ID
+from .schema_of_file import step_names, steps_had
 from .sidecar import sidecar_path, size_of
 
 if TYPE_CHECKING:

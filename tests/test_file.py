@@ -28,7 +28,7 @@ from slowwave.consolidation.running.preflight import Preflight
 from slowwave.consolidation.running.run_in_file import RunInFile
 from slowwave.consolidation.vectors.embedder import SentenceEmbedder
 from slowwave.consolidation.writing.writer import BuiltInWriter
-from slowwave.store import connection, schema
+from slowwave.store import connection, schema, schema_of_file
 from slowwave.store.check import check_file
 from slowwave.store.errors import FileHeld, StoreError, UnusableFile
 from slowwave.store.file import (
@@ -80,7 +80,7 @@ def refused(opened: Opener, path: Path) -> UnusableFile:
 
 def with_steps(monkeypatch: pytest.MonkeyPatch, *steps: Callable[..., None]) -> None:
     """Make this slowwave one that knows these steps of the schema."""
-    monkeypatch.setattr(schema, "STEPS", steps)
+    monkeypatch.setattr(schema_of_file, "STEPS", steps)
 
 
 def test_a_new_file_is_whole_and_says_whose_it_is(memory_file: Path) -> None:
@@ -89,14 +89,14 @@ def test_a_new_file_is_whole_and_says_whose_it_is(memory_file: Path) -> None:
         assert (health.problems, health.memories, health.schema_version) == (
             (),
             0,
-            len(schema.STEPS),
+            len(schema_of_file.STEPS),
         )
     with closing(sqlite3.connect(memory_file)) as db:
         said = [
             db.execute(f"PRAGMA {name}").fetchone()[0]
             for name in ("application_id", "user_version", "journal_mode")
         ]
-    assert said == [schema.APPLICATION_ID, len(schema.STEPS), "wal"]
+    assert said == [schema.APPLICATION_ID, len(schema_of_file.STEPS), "wal"]
 
 
 def test_a_new_file_leaves_nothing_beside_it(memory_file: Path) -> None:
@@ -144,7 +144,7 @@ def test_what_could_not_be_made_whole_does_not_stay(
     def broken(db: object) -> None:
         raise reason
 
-    with_steps(monkeypatch, *schema.STEPS, broken)
+    with_steps(monkeypatch, *schema_of_file.STEPS, broken)
     with pytest.raises(reason):
         create_file(tmp_path / "memory.db")
     assert list(tmp_path.iterdir()) == []
@@ -491,7 +491,7 @@ def test_a_file_of_a_newer_schema_is_refused_with_both_versions(
     execute(memory_file, "PRAGMA user_version = 99")
     error = refused(opened, memory_file)
     assert "version 99" in error.message
-    assert f"up to {len(schema.STEPS)}" in error.message
+    assert f"up to {len(schema_of_file.STEPS)}" in error.message
     assert "newer slowwave" in error.hint
 
 
@@ -503,7 +503,7 @@ def test_a_migration_that_nobody_here_knows_makes_a_newer_schema(
         memory_file,
         "INSERT INTO _sqlite_migrations (migration_set, name) VALUES ('slowwave', 'version_99')",
     )
-    newer = len(schema.STEPS) + 1
+    newer = len(schema_of_file.STEPS) + 1
     assert f"version {newer}" in refused(opened, memory_file).message
 
 
@@ -513,7 +513,7 @@ def test_migrations_of_another_program_in_the_file_are_its_own_affair(memory_fil
         "INSERT INTO _sqlite_migrations (migration_set, name) VALUES ('agent', 'version_9')",
     )
     with open_reading(memory_file) as file:
-        assert schema_version(file) == len(schema.STEPS)
+        assert schema_version(file) == len(schema_of_file.STEPS)
 
 
 def test_a_file_of_an_older_schema_is_read_once_it_was_brought_up_to_date(
@@ -524,13 +524,13 @@ def test_a_file_of_an_older_schema_is_read_once_it_was_brought_up_to_date(
     def version_next(db: object) -> None:
         db.conn.execute("ALTER TABLE memories ADD COLUMN colour TEXT")  # type: ignore[attr-defined]
 
-    before = len(schema.STEPS)
-    with_steps(monkeypatch, *schema.STEPS, version_next)
+    before = len(schema_of_file.STEPS)
+    with_steps(monkeypatch, *schema_of_file.STEPS, version_next)
     assert f"version {before}" in refused(open_reading, memory_file).message
     with open_writing(memory_file):
         pass
     with open_reading(memory_file) as file:
-        assert schema_version(file) == len(schema.STEPS)
+        assert schema_version(file) == len(schema_of_file.STEPS)
     assert rows(memory_file, "SELECT id, colour FROM memories") == [{"id": "m-1", "colour": None}]
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from slowwave.store.schema import fresh_parts
+from slowwave.store.schema_of_file import fresh_parts
 
 ROOT = Path(__file__).parents[1]
 FOLDERS = ("cli", "consolidation", "store")

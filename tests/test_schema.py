@@ -17,7 +17,7 @@ from builders import all_memories, changing, process
 from figures import Figures
 from nights import execute, picture, rows
 
-from slowwave.store import schema
+from slowwave.store import schema_of_file
 from slowwave.store.check import check_file
 from slowwave.store.errors import StoreError, UnusableFile
 from slowwave.store.file import create_file, open_reading, open_writing, schema_version
@@ -438,23 +438,23 @@ def test_migrations_are_on_record(memory_file: Path) -> None:
     recorded = rows(memory_file, "SELECT migration_set, name FROM _sqlite_migrations")
     assert recorded == [
         {"migration_set": "slowwave", "name": f"version_{number}"}
-        for number in range(1, len(schema.STEPS) + 1)
+        for number in range(1, len(schema_of_file.STEPS) + 1)
     ]
     with open_reading(memory_file) as file:
-        assert schema_version(file) == len(schema.STEPS)
+        assert schema_version(file) == len(schema_of_file.STEPS)
 
 
 def test_applying_the_migrations_again_changes_nothing(memory_file: Path) -> None:
     execute(memory_file, "INSERT INTO memories (id, content) VALUES ('m-1', 'x')")
     before = (picture(memory_file), rows(memory_file, "SELECT * FROM sqlite_schema"))
     with open_writing(memory_file) as file:
-        schema.migrations().apply(file.db)
-        assert schema_version(file) == len(schema.STEPS)
+        schema_of_file.migrations().apply(file.db)
+        assert schema_version(file) == len(schema_of_file.STEPS)
     assert (picture(memory_file), rows(memory_file, "SELECT * FROM sqlite_schema")) == before
 
 
 def with_steps(monkeypatch: pytest.MonkeyPatch, *steps: Callable[[Any], None]) -> None:
-    monkeypatch.setattr(schema, "STEPS", (*schema.STEPS, *steps))
+    monkeypatch.setattr(schema_of_file, "STEPS", (*schema_of_file.STEPS, *steps))
 
 
 def version_next(db: Any) -> None:
@@ -468,9 +468,9 @@ def test_a_file_of_the_version_before_is_brought_up_to_date_with_its_rows(
     execute(memory_file, "INSERT INTO memories (id, content) VALUES ('m-1', 'x')")
     with_steps(monkeypatch, version_next)
     with open_writing(memory_file) as file:
-        assert schema_version(file) == len(schema.STEPS)
+        assert schema_version(file) == len(schema_of_file.STEPS)
     assert rows(memory_file, "SELECT id, colour FROM memories") == [{"id": "m-1", "colour": "blue"}]
-    assert rows(memory_file, "PRAGMA user_version") == [{"user_version": len(schema.STEPS)}]
+    assert rows(memory_file, "PRAGMA user_version") == [{"user_version": len(schema_of_file.STEPS)}]
     with open_reading(memory_file) as file:
         assert check_file(file).problems == ()
 
@@ -509,7 +509,7 @@ def test_a_migration_that_goes_wrong_on_a_copy_leaves_the_file_as_it_was_to_the_
     step, why = WRONG[wrong]
     with monkeypatch.context() as newer:
         with_steps(newer, version_next, step)
-        said = f"brought up .* {len(schema.STEPS)}: .*{why}"
+        said = f"brought up .* {len(schema_of_file.STEPS)}: .*{why}"
         with (
             pytest.raises(StoreError, match=said) as raised,
             open_writing(path),
@@ -544,7 +544,7 @@ def of_version(version: int, folder: Path) -> Path:
     return path
 
 
-VERSIONS = tuple(range(1, len(schema.STEPS) + 1))
+VERSIONS = tuple(range(1, len(schema_of_file.STEPS) + 1))
 # What an agent may lay beside the tables, on them and between them.
 AN_AGENTS_OWN = """
 CREATE TABLE mine (id INTEGER PRIMARY KEY, text TEXT);
@@ -584,14 +584,14 @@ def test_a_file_of_every_version_is_brought_up_to_date_and_keeps_every_row_and_a
     own = "SELECT type, name, tbl_name, sql FROM sqlite_schema WHERE name LIKE 'my%' ORDER BY name"
     had = rows(path, own)
     with open_writing(path) as file:
-        assert schema_version(file) == len(schema.STEPS)
+        assert schema_version(file) == len(schema_of_file.STEPS)
         assert file.value("PRAGMA foreign_keys") == 1
         assert check_file(file).problems == ()
     assert list(tmp_path.iterdir()) == [path]
     assert picture(path, tables) == before
     assert rows(path, own) == had
     assert rows(path, "PRAGMA foreign_key_list(notes)")[0]["table"] == "proposals"
-    assert rows(path, "PRAGMA user_version") == [{"user_version": len(schema.STEPS)}]
+    assert rows(path, "PRAGMA user_version") == [{"user_version": len(schema_of_file.STEPS)}]
     execute(path, "UPDATE synthesized_from SET operation = 'update'")
     execute(path, "UPDATE memories SET pinned = 1 WHERE id = (SELECT min(id) FROM memories)")
     assert len(rows(path, "SELECT * FROM mine")) == 1
@@ -600,7 +600,7 @@ def test_a_file_of_every_version_is_brought_up_to_date_and_keeps_every_row_and_a
 def test_the_kept_file_of_the_newest_version_has_the_tables_of_a_new_file(
     tmp_path: Path, memory_file: Path
 ) -> None:
-    path = of_version(len(schema.STEPS), tmp_path)
+    path = of_version(len(schema_of_file.STEPS), tmp_path)
     parts = (
         "SELECT type, name, sql FROM sqlite_schema WHERE name NOT LIKE 'sqlite_%' "
         "AND name NOT LIKE '%sqlite_migrations%' ORDER BY name"
@@ -665,7 +665,7 @@ def test_of_several_processes_that_bring_one_file_up_to_date_none_fails(tmp_path
         assert [one.wait(timeout=60) for one in several] == [0, 0, 0]
     assert picture(path, EVERY_TABLE) == before
     names = [row["name"] for row in rows(path, "SELECT name FROM _sqlite_migrations")]
-    assert names == sorted(step.__name__ for step in schema.STEPS)
+    assert names == sorted(step.__name__ for step in schema_of_file.STEPS)
 
 
 def test_a_process_that_is_killed_while_it_migrates_leaves_one_schema_or_the_other(
@@ -697,7 +697,7 @@ def test_a_process_that_is_killed_while_it_migrates_leaves_one_schema_or_the_oth
             assert check_file(file).problems == ()
         assert picture(path, EVERY_TABLE) == before
         figures.add("kills survived", 1)
-    assert set(outcomes) <= {1, len(schema.STEPS)}
+    assert set(outcomes) <= {1, len(schema_of_file.STEPS)}
 
 
 def test_the_script_is_split_where_statements_end(memory_file: Path) -> None:

@@ -27,7 +27,7 @@ from slowwave.store.exchange import export_lines, import_lines
 from slowwave.store.file import create_file, open_reading, open_writing
 from slowwave.store.lineage import trace_sources
 from slowwave.store.records import timestamp
-from slowwave.store.schema import newest_version
+from slowwave.store.schema_of_file import newest_version
 from slowwave.store.undo.undo import undo_runs
 
 __all__ = ["cli"]  # the fixture
