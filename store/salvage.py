@@ -1,88 +1,22 @@
-"""What can still be read of a damaged file, as lines that an import takes.
-
-SQLite itself reads, row by row: from the front and from the back of each table and of its
-indexes as far as it gets, and every row in between by its key. Nothing is written to the file;
-where its header is spoiled a private copy is mended instead.
-"""
+"""What can still be read of a damaged file, as lines that an import takes."""
 
 from __future__ import annotations
 
 import json
-import sqlite3
 from collections import Counter
-from collections.abc import Iterable, Iterator
-from contextlib import closing, contextmanager
+from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import date
-from itertools import islice
 from pathlib import Path
 from typing import Any
 
 from pydantic import ValidationError
 
+from .damaged_rows import EDGES, ENTITIES, MEMORIES, MENTIONS, VECTORS, Row, View, best_view
 from .errors import UnusableFile
 from .jsonl import parse_line
 from .records import COLUMNS, content_hash, json_text
-from .repair import readable_copies, with_sound_header
 from .vectors import is_sound, numbers_of
-
-# A row takes more bytes than this, so that a tree that leads in circles comes to an end.
-_LEAST_BYTES = 8
-
-Row = dict[str, Any]
-
-
-@dataclass(frozen=True)
-class _Table:
-    """A table, by what its rows are found, and the indexes that name them, with their columns."""
-
-    name: str
-    key: str
-    columns: str
-    ways: tuple[tuple[str, str], ...]
-
-
-_MEMORIES = _Table(
-    "memories",
-    "rowid",
-    ", ".join(COLUMNS),
-    (
-        ("NOT INDEXED", "rowid"),
-        ("INDEXED BY sqlite_autoindex_memories_1", "id"),
-        ("INDEXED BY memories_by_status", "tenant, status, layer"),
-        ("INDEXED BY memories_by_content", "content_hash"),
-    ),
-)
-_VECTORS = _Table(
-    "embeddings",
-    "rowid",
-    "memory_id, model, vector, content_hash",
-    (("NOT INDEXED", "rowid"), ("INDEXED BY sqlite_autoindex_embeddings_1", "memory_id, model")),
-)
-_ENTITIES = _Table(
-    "entities",
-    "rowid",
-    "id, name",
-    (("NOT INDEXED", "rowid"), ("INDEXED BY sqlite_autoindex_entities_1", "tenant, name")),
-)
-_MENTIONS = _Table(
-    "memory_entities",
-    "memory_id, entity_id",
-    "memory_id, entity_id",
-    (
-        ("NOT INDEXED", "memory_id, entity_id"),
-        ("INDEXED BY memory_entities_by_entity", "entity_id, memory_id"),
-    ),
-)
-_EDGES = _Table(
-    "synthesized_from",
-    "derived_id, source_id",
-    "derived_id, source_id, operation, run_id, source_hash, source_content, created_at",
-    (
-        ("NOT INDEXED", "derived_id, source_id"),
-        ("INDEXED BY synthesized_from_by_source", "source_id, derived_id"),
-    ),
-)
 
 
 @dataclass
@@ -101,106 +35,16 @@ class Salvaged:
 def salvage_lines(path: Path, everything: bool, count: Salvaged) -> Iterator[str]:
     """Yield a JSON line for each memory that can be read, and count. Raises `UnusableFile`."""
     try:
-        with _best_view(path) as view:
+        with best_view(path) as view:
             yield from _Salvager(view, everything, count).lines()
     except OSError as error:
         raise UnusableFile(f"Cannot read {path}: {error.strerror}.") from error
 
 
-@contextmanager
-def _best_view(path: Path) -> Iterator[_View]:
-    """Open the file, or the first mended copy of it in which memories can be read."""
-    if with_sound_header(path):
-        with _opened(path) as view:
-            if view.has_memories():
-                yield view
-                return
-    with readable_copies(path) as copies:
-        for copy in copies:
-            with _opened(copy) as view:
-                if view.has_memories():
-                    yield view
-                    return
-    raise UnusableFile(
-        f"{path} is damaged, and not one memory in it can be read.", "Restore it from a backup."
-    )
-
-
-@contextmanager
-def _opened(path: Path) -> Iterator[_View]:
-    uri = f"{path.absolute().as_uri()}?mode=ro"
-    with closing(sqlite3.connect(uri, uri=True, isolation_level=None)) as conn:
-        conn.text_factory = bytes
-        # Lets SQLite open what is shorter than its header says, and overlook what it can.
-        conn.execute("PRAGMA writable_schema = ON")
-        yield _View(conn, path.stat().st_size)
-
-
-class _View:
-    """Rows as far as SQLite can read them."""
-
-    def __init__(self, conn: sqlite3.Connection, size: int) -> None:
-        self._conn = conn
-        self._most_rows = size // _LEAST_BYTES + 1_000
-
-    def has_memories(self) -> bool:
-        """Whether at least one row of memories has an id and a text."""
-        return any(
-            self._row(_MEMORIES, key, "id, content") for key in islice(self._found(_MEMORIES), 50)
-        )
-
-    def keys(self, table: _Table) -> list[tuple[Any, ...]]:
-        """Return the keys of a table's rows, from wherever they are to be had, in order."""
-        found = self.known(table)
-        if table.key == "rowid" and found:
-            highest = max(key[0] for key in found if key[0] <= self._most_rows)
-            found.update((number,) for number in range(1, highest + 1))
-        return sorted(found, key=repr if table.key != "rowid" else None)
-
-    def known(self, table: _Table) -> set[tuple[Any, ...]]:
-        """Return the keys that the table or one of its indexes names."""
-        return set(self._found(table))
-
-    def row(self, table: _Table, key: tuple[Any, ...]) -> Row | None:
-        """Return a row, or the columns of it that can be read; None if there is none."""
-        whole = self._row(table, key, table.columns)
-        if whole is not None or not self._is_there(table, key):
-            return whole
-        parts = (self._row(table, key, column) for column in table.columns.split(", "))
-        return {name: value for part in parts if part for name, value in part.items()}
-
-    def _found(self, table: _Table) -> Iterator[tuple[Any, ...]]:
-        for way, columns in table.ways:
-            for direction in ("ASC", "DESC"):
-                order = ", ".join(f"{column} {direction}" for column in columns.split(", "))
-                yield from self._read(
-                    f"SELECT {table.key} FROM {table.name} {way} ORDER BY {order}"
-                )
-
-    def _is_there(self, table: _Table, key: tuple[Any, ...]) -> bool:
-        return self._row(table, key, table.key.split(", ")[0]) is not None
-
-    def _row(self, table: _Table, key: tuple[Any, ...], columns: str) -> Row | None:
-        # Texts were read as bytes, and bytes are equal to no text.
-        marks = ("CAST(? AS TEXT)" if isinstance(one, bytes) else "?" for one in key)
-        where = " AND ".join(map("{} = {}".format, table.key.split(", "), marks))
-        sql = f"SELECT {columns} FROM {table.name} NOT INDEXED WHERE {where}"
-        found = next(self._read(sql, key), None)
-        return None if found is None else dict(zip(columns.split(", "), found, strict=True))
-
-    def _read(self, sql: str, values: Iterable[Any] = ()) -> Iterator[tuple[Any, ...]]:
-        """Yield rows up to the first that cannot be read: what is missing is counted by the key."""
-        with closing(self._conn.cursor()) as cursor:
-            try:
-                yield from islice(cursor.execute(sql, tuple(values)), self._most_rows)
-            except (sqlite3.Error, MemoryError, OverflowError, UnicodeDecodeError):
-                return
-
-
 class _Salvager:
     """Puts together what belongs to a memory, and leaves out what an import would refuse."""
 
-    def __init__(self, view: _View, everything: bool, count: Salvaged) -> None:
+    def __init__(self, view: View, everything: bool, count: Salvaged) -> None:
         self._view = view
         self._everything = everything
         self._count = count
@@ -222,9 +66,9 @@ class _Salvager:
                 yield line
 
     def _find_memories(self) -> None:
-        known = self._view.known(_MEMORIES)
-        for key in self._view.keys(_MEMORIES):
-            row = self._view.row(_MEMORIES, key) or {}
+        known = self._view.known(MEMORIES)
+        for key in self._view.keys(MEMORIES):
+            row = self._view.row(MEMORIES, key) or {}
             memory_id = _text(row.get("id"))
             if memory_id and row.get("content") and _is_memory(row):
                 self._keys.setdefault(memory_id, key)
@@ -233,9 +77,9 @@ class _Salvager:
 
     def _find_vectors(self) -> None:
         sizes: dict[str, Counter[int]] = {}
-        known = self._view.known(_VECTORS)
-        for key in self._view.keys(_VECTORS):
-            row = self._view.row(_VECTORS, key) or {}
+        known = self._view.known(VECTORS)
+        for key in self._view.keys(VECTORS):
+            row = self._view.row(VECTORS, key) or {}
             self._count.loose += key in known and not row
             memory_id, model = _text(row.get("memory_id")), _text(row.get("model"))
             blob = row.get("vector", b"")
@@ -245,24 +89,24 @@ class _Salvager:
         self._dimensions = {model: count.most_common(1)[0][0] for model, count in sizes.items()}
 
     def _find_names(self) -> None:
-        rows = (self._view.row(_ENTITIES, key) for key in self._view.keys(_ENTITIES))
+        rows = (self._view.row(ENTITIES, key) for key in self._view.keys(ENTITIES))
         names = {row.get("id"): _text(row.get("name")) for row in rows if row}
-        for key in self._view.keys(_MENTIONS):
+        for key in self._view.keys(MENTIONS):
             name = names.get(key[1])
             self._count.loose += not name
             if name:
                 self._names.setdefault(_text(key[0]), []).append(name)
 
     def _find_edges(self) -> None:
-        for key in self._view.keys(_EDGES):
-            row = self._view.row(_EDGES, key)
+        for key in self._view.keys(EDGES):
+            row = self._view.row(EDGES, key)
             self._count.loose += not row
             if row:
                 edge = {name: _value(value) for name, value in row.items()}
                 self._edges.setdefault(str(edge.pop("derived_id")), []).append(edge)
 
     def _line(self, memory_id: str) -> str | None:
-        row = self._view.row(_MEMORIES, self._keys[memory_id]) or {}
+        row = self._view.row(MEMORIES, self._keys[memory_id]) or {}
         fields = {name: _value(value) for name, value in row.items() if value is not None}
         if not self._everything and fields.get("status", "active") != "active":
             return None
@@ -287,7 +131,7 @@ class _Salvager:
         return json_text(kept)
 
     def _belongings(self, memory_id: str, of: object) -> Row:
-        vectors = [self._view.row(_VECTORS, key) or {} for key in self._vectors.get(memory_id, ())]
+        vectors = [self._view.row(VECTORS, key) or {} for key in self._vectors.get(memory_id, ())]
         more = [
             {"model": model, "vector": numbers_of(row["vector"])}
             for row in vectors
@@ -307,7 +151,7 @@ class _Salvager:
     def _text_of(self, edge: Row) -> Any:
         """Return the text of a source whose own line is not written."""
         kept, source = edge.get("source_content"), self._keys.get(edge["source_id"])
-        row = source and self._view.row(_MEMORIES, source)
+        row = source and self._view.row(MEMORIES, source)
         if kept is not None or not row or row.get("status") == b"active":
             return kept
         return _value(row.get("content"))
