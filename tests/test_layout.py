@@ -37,6 +37,18 @@ def _within(name: str) -> bool:
     return any((ROOT / folder / name).exists() for folder in ("cli", "consolidation", "tests"))
 
 
+def test_every_module_that_a_row_of_the_layout_names_is_in_its_folder() -> None:
+    rows = re.findall(r"^\| `([a-z_/]+)/`(.*)$", LAYOUT, re.MULTILINE)
+    named = [(folder, name) for folder, row in rows for name in re.findall(r"`(\w+\.py)`", row)]
+    assert len(named) > 150
+    bases = ("", "cli", "consolidation")
+    assert [
+        f"{folder}/{name}"
+        for folder, name in named
+        if not any((ROOT / base / folder / name).exists() for base in bases)
+    ] == []
+
+
 @pytest.mark.parametrize("package", ["cli", "consolidation"])
 def test_every_folder_of_a_package_stands_in_the_layout(package: str) -> None:
     folders = {one.parent.name for one in (ROOT / package).glob("*/__init__.py")}
