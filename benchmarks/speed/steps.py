@@ -34,7 +34,7 @@ STAGES = {
     "updates": "slowwave.consolidation.updates.replacements:find_updates",
     "planning": "slowwave.consolidation.planning.plan:plan_tenant",
     "applying": "slowwave.consolidation.running.execute:carry_out_plan",
-    "settling": "slowwave.consolidation.running.save_findings:save_findings",
+    "findings": "slowwave.consolidation.running.save_findings:save_findings",
 }
 # Gives one vector after the other.
 VECTORS = "slowwave.store.vectors:read_vectors"
