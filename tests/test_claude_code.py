@@ -132,6 +132,7 @@ def test_a_file_that_has_the_name_by_now_stands_in_the_way(folder: Path, cli: Cl
     assert "Oulu" in (folder / name).read_text()
 
 
+@pytest.mark.usefixtures("long_only")
 def test_a_kill_at_any_step_loses_nothing_and_the_next_run_finishes(
     folder: Path, cli: Cli, rounds: Callable[[int, int], int]
 ) -> None:

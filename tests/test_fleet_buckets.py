@@ -185,6 +185,7 @@ def test_a_question_is_paid_once_though_the_object_is_put_meanwhile(
     assert (receipt.tries, receipt.calls) == (2, len(asked))
 
 
+@pytest.mark.usefixtures("long_only")
 def test_a_question_is_paid_once_though_the_worker_is_killed_before_the_object_is_put(
     bucket: Bucket, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -259,6 +259,7 @@ def test_reasons_that_the_agent_changed_since_are_left_as_they_are(folder: Path,
     assert {f"{name}.md" for name in FILES} < content(folder).keys()
 
 
+@pytest.mark.usefixtures("long_only")
 def test_a_kill_at_any_step_loses_no_reason(
     folder: Path, cli: Cli, rounds: Callable[[int, int], int]
 ) -> None:

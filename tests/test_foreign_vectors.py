@@ -300,6 +300,7 @@ def test_a_file_of_vectors_stands_the_trial_with_a_model_lent(
     assert list(faults(format, service)) == []
 
 
+@pytest.mark.usefixtures("long_only")
 def test_a_kill_at_any_step_leaves_a_whole_file_of_vectors_and_the_next_run_finishes(
     service: Path, cli: Cli, rounds: Callable[[int, int], int]
 ) -> None:

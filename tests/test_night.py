@@ -80,7 +80,7 @@ def ran(
 ) -> Iterator[Ran]:
     path = tmp_path_factory.mktemp("night") / "memory.db"
     whole = request.param == fixture.FLAVOURS[0]
-    known = every_nth(fixture.load(request.param), 1 if whole else rounds(2, 1))
+    known = every_nth(fixture.load(request.param), 1 if whole else rounds(4, 1))
     create_file(path)
     with open_writing(path) as file:
         import_lines(file, (line.encode() for line in fixture.lines(known)), fixture.FIRST_DAY)

@@ -52,6 +52,7 @@ def day(
     return small_night(path, rounds(400, 1_000), embedder)
 
 
+@pytest.mark.usefixtures("long_only")
 def test_a_kill_at_any_moment_leaves_a_whole_file_and_the_next_run_finishes(
     day: Path, tmp_path: Path, embedder: SentenceEmbedder
 ) -> None:

@@ -271,7 +271,7 @@ def test_of_many_memories_all_that_waits_can_be_approved_at_once(
     lines = tmp_path / "office.jsonl"
     make = [sys.executable, str(ROOT / "fixtures" / "night.py"), "office"]
     made = subprocess.run(make, capture_output=True, check=True).stdout.splitlines(keepends=True)
-    lines.write_bytes(b"".join(made[: rounds(300, len(made))]))
+    lines.write_bytes(b"".join(made[: rounds(100, len(made))]))
     cli("import", memory_file, lines)
     other = tmp_path / "other.db"
     shutil.copy(memory_file, other)

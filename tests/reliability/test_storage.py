@@ -181,7 +181,7 @@ def test_a_file_made_unreadable_in_the_midst_of_a_night_ends_it_in_a_sentence(
     chance = random.Random(7)  # noqa: S311 - moments
     most = reference.ended.touches
     told_so = 0
-    for at in sorted(chance.sample(range(1, most), rounds(4, 40))):
+    for at in sorted(chance.sample(range(1, most), rounds(1, 40))):
         path = reference.scene.copy(tmp_path / str(at))
         fault = Fault(str(path.parent), "unreadable", at, path=str(path))
         ended = reference.scene.run(path, fault, unprivileged=True)

@@ -134,6 +134,8 @@ ECHOES: dict[str, Callable[[Request], Response]] = {
         {"x-request-id": quote(everything(asked)), "set-cookie": f"a={quote(everything(asked))}"},
     ),
 }
+# An error, an answer that is no draft, and one that is.
+FEW_ECHOES = [ECHOES[name] for name in ("in an error", "in the answer", "in the other fields")]
 
 
 def held(path: Path, said: str) -> list[str]:
@@ -152,7 +154,7 @@ def test_a_server_that_repeats_every_key_puts_none_into_the_file_or_the_report(
     monkeypatch: pytest.MonkeyPatch,
     capfd: pytest.CaptureFixture[str],
 ) -> None:
-    if not how and rounds(0, 1) == 0:
+    if not (how and echo in FEW_ECHOES) and rounds(1, 0):
         pytest.skip("in make test-long")
     for name, value in (SECRETS | {"NO_PROXY": "127.0.0.1"}).items():
         monkeypatch.setenv(name, value)
