@@ -101,6 +101,31 @@ def test_a_value_of_the_config_that_is_refused_is_told_with_file_and_key(
     assert str(path) not in said
 
 
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        ("tenant", "nobody"),
+        ("format", "nosuch"),
+        ("guard", "off"),
+        ("guard", "none of them/questions.jsonl"),
+        ("wiki", "none of them/wiki"),
+    ],
+)
+def test_a_failure_over_a_value_of_the_config_is_told_with_file_and_key(
+    key: str, value: str, memory_file: Path, cli: Cli
+) -> None:
+    fill(memory_file, told(TWINS, "twin"))
+    path = memory_file.with_name("slowwave.toml")
+    path.write_text(f"{key} = '{value}'\n")
+    place = f"{path}, {key}: "
+    ended = cli("maintain", memory_file, "--consolidate")
+    assert (ended.code, ended.err.count(place)) == (3 if key == "wiki" else 1, 1), ended.err
+    assert place in json.loads(cli("maintain", memory_file, "--consolidate", "--json").err)["error"]
+    # Not where the command line names it.
+    said = cli("maintain", memory_file, "--consolidate", f"--{key}", value).err
+    assert (place in said, value in said) == (False, True)
+
+
 @pytest.mark.parametrize("kind", ["a link that leads nowhere", "a folder"])
 def test_a_config_that_cannot_be_read_is_not_taken_for_none(
     kind: str, memory_file: Path, cli: Cli
