@@ -15,7 +15,7 @@ from test_cli import Cli, cli
 from slowwave.consolidation.vectors.embedder import SentenceEmbedder
 from slowwave.store.errors import NotAllowed, StoreError
 from slowwave.store.file import create_file, open_writing
-from slowwave.store.shared_facts import WriteRequest, admit, publish, retract, snapshot
+from slowwave.store.shared_facts import WriteRequest, admit, dismiss, publish, retract, snapshot
 from slowwave.store.shared_log import read_log
 
 __all__ = ["cli"]  # a fixture of test_cli, asked for by name
@@ -112,6 +112,21 @@ def test_what_held_on_a_day_is_shown(org: Path, cli: Cli) -> None:
     assert held[0] == held[5] == held[6] == {}
     assert held[1] == held[2] == {"port": PORT}
     assert held[3] == held[4] == {"port": MOVED}
+
+
+def test_who_could_write_on_a_day_is_shown(org: Path, cli: Cli) -> None:
+    with open_writing(org) as file:
+        start = datetime.fromisoformat(read_log(file)[-1].at)
+        dismiss(file, WriteRequest("aino", (start + timedelta(days=2)).isoformat()), "coder")
+
+    def named(day: int) -> list[str]:
+        moment = (start + timedelta(days=day)).date()
+        found = cli("shared", org, "authors", "--as-of", moment, "--json").json["authors"]
+        return [one["name"] for one in found]
+
+    assert (named(-1), set(named(0)) - set(named(2))) == ([], {"coder"})
+    assert "aino" in named(2)
+    assert "nobody may write" in cli("shared", org, "authors", "--as-of", "2001-01-01").out
 
 
 def test_a_clock_that_was_set_back_rewrites_no_history(org: Path) -> None:

@@ -120,12 +120,13 @@ def _show(file: Path, action: Action, name: str | None, as_of: str | None, outpu
         facts = snapshot(entries)
         output.result(head | {"facts": [_as_json(one) for one in facts]})
         lines = [f"{one.subject} (version {one.version}): {one.content}" for one in facts]
-    output.show("\n".join(map(clean, lines)) or clean(f"{file}: {_none(name, as_of)}."))
+    output.show("\n".join(map(clean, lines)) or clean(f"{file}: {_none(action, name, as_of)}."))
 
 
-def _none(name: str | None, as_of: str | None) -> str:
+def _none(action: Action, name: str | None, as_of: str | None) -> str:
     """Say that the log has nothing of what was asked for."""
-    what = "nothing is shared" if name is None else f"there is nothing of '{name}'"
+    what = "nobody may write" if action == "authors" else "nothing is shared"
+    what = what if name is None else f"there is nothing of '{name}'"
     return what if as_of is None else f"{what} as of {as_of}"
 
 
