@@ -660,12 +660,13 @@ def test_with_verbose_a_purge_says_of_each_memory_why_it_stays(lived: Path, cli:
     assert "what purged says (purged)" in said
 
 
-def test_a_dry_run_names_what_a_purge_would_delete_and_says_that_it_is_for_good(
+def test_a_purge_and_its_dry_run_name_what_goes_and_say_that_it_is_for_good(
     lived: Path, cli: Cli
 ) -> None:
-    said = cli("maintain", lived, "--purge", "--dry-run").out
-    assert "A purge cannot be undone. These would go:" in said
-    assert "what purged says (purged)" in said
+    for options, went in ((["--dry-run"], "would go"), ([], "went")):
+        said = cli("maintain", lived, "--purge", *options).out
+        assert f"A purge cannot be undone. These {went}:\n" in said
+        assert "what purged says (purged)" in said
 
 
 # ---- a year, or the beginning of one ----
