@@ -780,6 +780,25 @@ def test_wrong_usage_is_told(
     assert sentence in ended.err
 
 
+def test_options_for_a_model_that_none_is_asked_by_are_told(
+    memory_file: Path, chat: Path, cli: Cli
+) -> None:
+    options = ("--instructions", "Keep names.", "--max-calls", 3, "--interval", 5)
+    ended = cli("ingest", memory_file, chat, "--dry-run", *options)
+    assert (ended.code, ended.err.splitlines()) == (
+        0,
+        [
+            "--max-calls has no effect without --model or --replay.",
+            "--instructions has no effect without --model or --replay.",
+            "--interval has no effect without --watch.",
+        ],
+    )
+    memory_file.with_name("slowwave.toml").write_text("max_calls = 3\ninstructions = 'Keep.'\n")
+    assert cli("ingest", memory_file, chat, "--dry-run").err == ""
+    ended = cli("experience", memory_file, "compress", "--max-time", 3)
+    assert ended.err == "--max-time has no effect without --model or --replay.\n"
+
+
 def test_a_file_that_another_run_holds_ends_with_11_and_one_that_is_none_with_10(
     memory_file: Path, chat: Path, cli: Cli
 ) -> None:

@@ -51,7 +51,7 @@ from slowwave.consolidation.vectors.embedder import DEFAULT_MODEL, SentenceEmbed
 from slowwave.store.records import Kind
 
 from .conversation_files import read_files
-from .ingest_usage import refuse_databases, refuse_what_does_not_go
+from .ingest_usage import options_without_effect, refuse_databases, refuse_what_does_not_go
 from .ingest_waiting import show_waiting, throw_away
 from .watching import watch_logs
 
@@ -203,6 +203,8 @@ def ingest(
     refuse_foreign(file)
     refuse_what_does_not_go(context, bool(conversations))
     output = Output(json, quiet)
+    for said in options_without_effect(context):
+        output.note(said)
     if waiting or drop:
         tenants = [] if source_of(context, "tenant") == "default" else [tenant]
         if drop:
