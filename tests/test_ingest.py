@@ -881,14 +881,16 @@ def test_a_night_goes_on_with_what_was_taken_in_and_lineage_leads_to_the_message
 
 
 def test_watched_logs_are_read_as_they_grow_each_from_where_it_was_left(
-    memory_file: Path, tmp_path: Path
+    memory_file: Path, tmp_path: Path, cli: Cli
 ) -> None:
     logs = tmp_path / "logs"
     (logs / "deep").mkdir(parents=True)
+    (logs / "A.txt").write_text("User: My bike is blue.\nAssistant: ok\n")
+    cli("ingest", memory_file, logs / "A.txt")
     (logs / "broken.json").write_text("{")
     (logs / "a.txt").write_text(CHAT)
     command = [sys.executable, "-m", "slowwave.cli", "ingest", str(memory_file), "--watch",
-               str(logs), "--interval", "0.1"]  # fmt: skip
+               str(logs), "--interval", "0.1", "--json"]  # fmt: skip
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as watching:
         try:
             _wait_for(memory_file, "User said: I prefer dark roast coffee.")
@@ -897,10 +899,12 @@ def test_watched_logs_are_read_as_they_grow_each_from_where_it_was_left(
             _wait_for(memory_file, "User said: I own a red Brompton.")
             _wait_for(memory_file, "User said: My locker is 417.")
             watching.send_signal(signal.SIGTERM)
-            _, err = watching.communicate(timeout=20)
+            out, err = watching.communicate(timeout=20)
         finally:
             watching.kill()
     assert watching.returncode == 143
+    # Of a log in which nothing is new, nothing is said.
+    assert (out.count(b'"command": "ingest"') >= 2, b'"run": null' in out) == (True, False)
     assert b"broken.json is left out" in err
     assert len(contents(memory_file)) == len(set(contents(memory_file)))
 

@@ -28,7 +28,7 @@ def watch_logs(
     folder: Path,
     interval_s: float,
     format: str | None,
-    read: Callable[[Sequence[Conversation]], int],
+    read: Callable[[Sequence[Conversation]], object],
     output: Output,
 ) -> NoReturn:
     """Read each log in a folder, and below, once it has been quiet for so long, until interrupted.
@@ -54,7 +54,7 @@ def watch_logs(
 def _is_read(
     path: Path,
     format: str | None,
-    read: Callable[[Sequence[Conversation]], int],
+    read: Callable[[Sequence[Conversation]], object],
     output: Output,
 ) -> bool:
     """Read a log, and say whether it need not be read again before it changes."""
