@@ -304,11 +304,20 @@ def test_a_log_that_was_tampered_with_is_believed_in_nothing(org: Path, cli: Cli
         "UPDATE shared_log SET author = 'coder', kind = 'agent', seniority = 1 "
         "WHERE operation = 'publish'",
     )
+    named = [one["name"] for one in cli("check", org, "--json").json["problems"]]
+    assert named == ["changed schema", "damaged log"]
     execute(org, trigger["sql"])
     for arguments in (["list"], ["publish", "port", MOVED, "--author", "coder"]):
         ended = cli("shared", org, *arguments)
         assert (ended.code, "entry 4" in ended.err) == (10, True)
     assert "damaged log" in cli("check", org).out
+    # As it is advised there: what holds is saved, and the damage is not.
+    assert "'slowwave export FILE', without --all" in ended.err
+    lines = org.with_name("lines.jsonl")
+    lines.write_text(cli("export", org).out)
+    saved = org.with_name("saved.db")
+    assert cli("import", saved, lines).code == cli("check", saved).code == 0
+    assert [one["content"] for one in active(saved)] == [PORT]
 
 
 def test_a_log_goes_into_another_file_with_everything_else(
