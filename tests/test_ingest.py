@@ -780,6 +780,12 @@ def test_wrong_usage_is_told(
     assert sentence in ended.err
 
 
+def test_an_ingest_of_nothing_where_nothing_waits_says_so(memory_file: Path, cli: Cli) -> None:
+    ended = cli("ingest", memory_file)
+    said = "There is no conversation to read, and none waits for a model.\n"
+    assert (ended.code, ended.out) == (0, said)
+
+
 def test_options_for_a_model_that_none_is_asked_by_are_told(
     memory_file: Path, chat: Path, cli: Cli
 ) -> None:

@@ -126,7 +126,10 @@ def test_who_could_write_on_a_day_is_shown(org: Path, cli: Cli) -> None:
 
     assert (named(-1), set(named(0)) - set(named(2))) == ([], {"coder"})
     assert "aino" in named(2)
-    assert "nobody may write" in cli("shared", org, "authors", "--as-of", "2001-01-01").out
+    none = cli("shared", org, "authors", "--as-of", "2001-01-01").out
+    assert none.endswith(": nobody may write as of 2001-01-01.\n")
+    admitted = cli("shared", org, "log", "aino").out
+    assert "admit aino, version 1: a human" in admitted
 
 
 def test_a_clock_that_was_set_back_rewrites_no_history(org: Path) -> None:

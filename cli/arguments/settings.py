@@ -227,11 +227,13 @@ def _is_of_config(context: typer.Context, name: str) -> bool:
 
 
 def _is_named(parameter: Any, context: typer.Context, said: str) -> bool:
-    """Whether a sentence names an option or its value."""
+    """Whether a sentence is about an option, the first one that it names, or names its value."""
     value = context.params.get(parameter.name)
     values = value if isinstance(value, list | tuple) else [value]
-    named = [*parameter.opts, *(f"'{one}'" for one in values)]
-    if any(re.search(rf"(?<![\w-]){re.escape(one)}(?![\w-])", said) for one in named):
+    first = re.search(r"(?<![\w-])--[a-z][\w-]*", said)
+    if first is not None and first[0] in parameter.opts:
+        return True
+    if any(f"'{one}'" in said for one in values):
         return True
     # A path stands in sentences as it is; no other word looks like one.
     paths = [str(one) for one in values if isinstance(one, Path) or _is_path(one)]
