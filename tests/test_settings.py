@@ -99,6 +99,10 @@ def test_a_value_of_the_config_that_is_refused_is_told_with_file_and_key(
     path.write_text("only = 'merge'\n")
     said = cli("maintain", memory_file, "--consolidate", "--min-new", "0").err
     assert str(path) not in said
+    # Nor where its value is a word of the sentence.
+    path.write_text("wiki = 'proposal'\n")
+    said = cli("undo", memory_file, "no-such-one").err
+    assert (" proposal " in said, str(path) in said) == (True, False)
     # Nor where an option is only one of those that there are.
     path.write_text("max_active = 20\n")
     said = cli("maintain", memory_file).err

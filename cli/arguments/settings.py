@@ -235,14 +235,14 @@ def _is_named(parameter: Any, context: typer.Context, said: str) -> bool:
         return True
     if any(f"'{one}'" in said for one in values):
         return True
-    # A path stands in sentences as it is; no other word looks like one.
-    paths = [str(one) for one in values if isinstance(one, Path) or _is_path(one)]
-    return any(re.search(rf"(?<!\S){re.escape(one)}(?=[\s:,]|\.?$)", said) for one in paths)
+    return any(_stands_in(str(one), said) for one in values if isinstance(one, str | Path))
 
 
-def _is_path(value: object) -> bool:
-    """Whether a value is spelled as no word is."""
-    return isinstance(value, str) and bool(re.search("[./]", value))
+def _stands_in(path: str, said: str) -> bool:
+    """Whether a path stands in a sentence as it is; one that is a plain word, where one must be."""
+    if re.search("[./]", path):
+        return re.search(rf"(?<!\S){re.escape(path)}(?=[\s:,]|\.?$)", said) is not None
+    return re.search(rf"Cannot [a-z ]+ {re.escape(path)}:", said) is not None
 
 
 def is_on_command_line(context: typer.Context, name: str) -> bool:
