@@ -666,7 +666,8 @@ def test_a_purge_and_its_dry_run_name_what_goes_and_say_that_it_is_for_good(
     for options, went in ((["--dry-run"], "would go"), ([], "went")):
         said = cli("maintain", lived, "--purge", *options).out
         assert f"A purge cannot be undone. These {went}:\n" in said
-        assert "what purged says (purged)" in said
+        # By its id.
+        assert "what purged says (purged)\n" in said
 
 
 # ---- a year, or the beginning of one ----

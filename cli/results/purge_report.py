@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from slowwave.cli.terminal.output import clean
 from slowwave.cli.terminal.wording import counted
 
-from .memory_texts import MemoryTexts, dated
+from .memory_texts import PURGED, MemoryTexts, dated
 
 if TYPE_CHECKING:
     from slowwave.consolidation.running.purge import Purged
@@ -60,7 +60,8 @@ def leaving_as_text(
     shown = purged.ids if verbose else purged.ids[:_SHOWN]
     texts = memory_texts.memories(shown)
     lines = [f"A purge cannot be undone. These {'would go' if dry_run else 'went'}:"]
-    lines += [clean(f"  {dated(texts.get(one))} ({one})") for one in shown]
+    # That they are purged is what the list is about.
+    lines += [clean(f"  {dated(texts.get(one)).removesuffix(PURGED)} ({one})") for one in shown]
     if len(shown) < len(purged.ids):
         lines.append(f"  and {len(purged.ids) - len(shown):,} more: --verbose names them")
     return ["\n".join(lines)]
