@@ -904,14 +904,18 @@ def test_watched_logs_are_read_as_they_grow_each_from_where_it_was_left(
             (logs / "deep" / "b.txt").write_text("User: My locker is 417.\nAssistant: ok\n")
             _wait_for(memory_file, "User said: I own a red Brompton.")
             _wait_for(memory_file, "User said: My locker is 417.")
+            logs.rename(tmp_path / "elsewhere")
+            assert watching.stderr is not None
+            said = [watching.stderr.readline(), watching.stderr.readline()]
             watching.send_signal(signal.SIGTERM)
-            out, err = watching.communicate(timeout=20)
+            out, _ = watching.communicate(timeout=20)
         finally:
             watching.kill()
     assert watching.returncode == 143
     # Of a log in which nothing is new, nothing is said.
     assert (out.count(b'"command": "ingest"') >= 2, b'"run": null' in out) == (True, False)
-    assert b"broken.json is left out" in err
+    assert b"broken.json is left out" in said[0]
+    assert said[1] == f"{logs} is gone: it is read when it is there again.\n".encode()
     assert len(contents(memory_file)) == len(set(contents(memory_file)))
 
 
