@@ -20,6 +20,7 @@ from .vectors import from_blob, is_sound
 
 # What SQLite says of a value that a column may not have: the pages themselves are sound.
 _VALUES = ("CHECK constraint failed", "NULL value in", "non-")
+_CHANGED = "changed schema"
 # Columns that keep JSON, but for those of memories.
 _JSON: dict[str, dict[str, Callable[[object, str, str], object]]] = {
     "runs": {"options": kept_object, "report": kept_object},
@@ -104,6 +105,8 @@ def check_file(file: MemoryFile) -> Health:
     if all(one.detail.startswith(_VALUES) for one in problems):
         problems += _schema(file) or _values(file)
     if problems:  # queries on damaged pages or missing tables would only repeat it
+        if all(one.name == _CHANGED for one in problems):
+            problems += _log_as_far_as_readable(file)
         return Health(schema_version(file), 0, 0, 0, tuple(problems))
     for name, sql in _QUERIES.items():
         problems += [Problem(name, row[0]) for row in file.db.conn.execute(sql)]
@@ -218,9 +221,9 @@ def _schema(file: MemoryFile) -> list[Problem]:
     for part, columns in fresh_parts().items():
         lost = columns - kept.get(part, set())
         if part not in kept:
-            problems.append(Problem("changed schema", f"{part} is gone"))
+            problems.append(Problem(_CHANGED, f"{part} is gone"))
         elif lost:
-            problems.append(Problem("changed schema", f"{part} has lost {', '.join(sorted(lost))}"))
+            problems.append(Problem(_CHANGED, f"{part} has lost {', '.join(sorted(lost))}"))
     return problems
 
 
@@ -249,11 +252,23 @@ def _texts(file: MemoryFile) -> list[Problem]:
     return problems
 
 
+def _log_as_far_as_readable(file: MemoryFile) -> list[Problem]:
+    """Check the log of shared knowledge where a part is gone, such as the trigger that keeps it."""
+    try:
+        return _log(file)
+    except sqlite3.DatabaseError:
+        return []  # it is a table of its own, or a column, that is gone: that was said
+
+
+def _log(file: MemoryFile) -> list[Problem]:
+    broken = broken_log(file)
+    return [] if broken is None else [Problem("damaged log", broken)]
+
+
 def _shared(file: MemoryFile) -> list[Problem]:
     """Check that the log of shared knowledge is what was written, and the memories what it says."""
-    broken = broken_log(file)
-    if broken is not None:
-        return [Problem("damaged log", broken)]
+    if damaged := _log(file):
+        return damaged
     if not has_log(file):
         return []
     facts = {one.memory_id: one.content for one in snapshot(read_log(file))}

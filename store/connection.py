@@ -121,13 +121,20 @@ def _explain(error: sqlite3.DatabaseError, path: Path) -> StoreError:
             )
         case ["READONLY", "DBMOVED"]:
             return moved(path)
-        case ["READONLY", "DIRECTORY" | "CANTINIT"]:
+        case ["READONLY", "DIRECTORY"]:
             return UnusableFile(
-                f"{path} cannot be used: its folder cannot be written.",
-                "SQLite must be able to lay its log beside it, to read as well.",
+                f"{path} cannot be written: its folder is closed to writing.",
+                "SQLite must be able to lay its log beside it. Check the folder's permissions.",
+            )
+        case ["READONLY", "CANTINIT"]:
+            return UnusableFile(
+                f"{path} cannot be used: its folder is closed to writing.",
+                "SQLite must be able to lay its log beside it, to read as well while it is in use.",
             )
         case ["READONLY" | "PERM", *_]:
-            return StoreError(f"{path} cannot be written.", "Check its permissions.")
+            return StoreError(
+                f"{path} cannot be written.", "Check its permissions, and those of its folder."
+            )
         case ["CONSTRAINT", "TRIGGER"]:
             return StoreError(
                 f"{path} refuses the change: {error}.", "A trigger that it holds says so."

@@ -9,10 +9,16 @@ from typing import Literal
 
 from .errors import UnusableFile
 from .file import MemoryFile
-from .records import SAVE, json_text
+from .records import json_text
 
 # The tenant whose memories are the facts that hold now.
 SHARED_TENANT = "shared"
+
+# The whole file, exported and imported, would have the same log.
+SAVE_WITHOUT_LOG = (
+    "Restore it from a backup. 'slowwave export FILE', without --all, saves the memories that are "
+    "active, and not the log."
+)
 
 SharedOperation = Literal["publish", "retract", "admit", "dismiss"]
 AuthorKind = Literal["human", "agent"]
@@ -59,7 +65,7 @@ def read_log(file: MemoryFile) -> list[SharedEntry]:
     """
     entries, broken = _read(file)
     if broken is not None:
-        raise UnusableFile(f"The file is damaged: {_describe(broken)}.", SAVE)
+        raise UnusableFile(f"The file is damaged: {_describe(broken)}.", SAVE_WITHOUT_LOG)
     return entries
 
 

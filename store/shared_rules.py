@@ -11,8 +11,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from .errors import NotAllowed, UnusableFile
-from .records import SAVE
-from .shared_log import AuthorKind, SharedEntry, SharedOperation
+from .shared_log import SAVE_WITHOUT_LOG, AuthorKind, SharedEntry, SharedOperation
 
 # An agent's seniority; a human is above all of them.
 LEAST_SENIORITY, MOST_SENIORITY = 1, 9
@@ -122,5 +121,6 @@ def _author(entry: SharedEntry) -> Author:
     except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
         pass
     raise UnusableFile(
-        f"The file is damaged: entry {entry.sequence} of shared knowledge names no author.", SAVE
+        f"The file is damaged: entry {entry.sequence} of shared knowledge names no author.",
+        SAVE_WITHOUT_LOG,
     )

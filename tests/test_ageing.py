@@ -185,6 +185,8 @@ def test_a_rule_takes_nothing_protected_unless_told_so_and_an_end_of_its_own_cou
         ("kind=fact,kind=context,keep=1d", "says kind twice"),
         ("keep=1 month", "no duration such as 12h"),
         ("keep=-1d", "no duration"),
+        ("keep=0d", "end every memory at once"),
+        ("tenant=ops,keep=0h", "end every memory of ops at once"),
         ("", "does not say keep"),
     ],
 )
@@ -198,6 +200,22 @@ def test_a_rule_that_is_none_is_refused_with_a_reason(
     ended = cli("maintain", memory_file, "--expire")
     assert (ended.code, said in ended.err, "slowwave.toml" in ended.err) == (2, True, True)
     assert memory_file.read_bytes() == before
+
+
+def test_a_rule_for_a_tenant_that_a_file_lacks_is_told(memory_file: Path, cli: Cli) -> None:
+    put(memory_file, stored("one", hours=1))
+    rules = ("--retain", "tenant=defualt,keep=1d", "--retain", "tenant=default,keep=forever")
+    ended = cli("maintain", memory_file, "--expire", *rules, "--json")
+    assert (ended.code, ended.json["expire"]["expired"]) == (0, [])
+    told = f"{memory_file} has no tenant 'defualt'; a rule is for it: tenant=defualt,keep=1d.\n"
+    assert ended.err == told
+    assert cli("maintain", memory_file, "--expire", *rules[2:]).err == ""
+
+
+def test_a_kind_may_be_kept_for_no_time_at_all(memory_file: Path, cli: Cli) -> None:
+    put(memory_file, stored("one", hours=1))
+    ended = cli("maintain", memory_file, "--expire", "--retain", "kind=fact,keep=0h", "--json")
+    assert [one["id"] for one in ended.json["expire"]["expired"]] == ["one"]
 
 
 def test_two_rules_about_the_same_are_refused_and_a_tenant_may_have_a_comma(
@@ -642,12 +660,14 @@ def test_with_verbose_a_purge_says_of_each_memory_why_it_stays(lived: Path, cli:
     assert "what purged says (purged)" in said
 
 
-def test_a_dry_run_names_what_a_purge_would_delete_and_says_that_it_is_for_good(
+def test_a_purge_and_its_dry_run_name_what_goes_and_say_that_it_is_for_good(
     lived: Path, cli: Cli
 ) -> None:
-    said = cli("maintain", lived, "--purge", "--dry-run").out
-    assert "A purge cannot be undone. These would go:" in said
-    assert "what purged says (purged)" in said
+    for options, went in ((["--dry-run"], "would go"), ([], "went")):
+        said = cli("maintain", lived, "--purge", *options).out
+        assert f"A purge cannot be undone. These {went}:\n" in said
+        # By its id.
+        assert "what purged says (purged)\n" in said
 
 
 # ---- a year, or the beginning of one ----

@@ -780,6 +780,31 @@ def test_wrong_usage_is_told(
     assert sentence in ended.err
 
 
+def test_an_ingest_of_nothing_where_nothing_waits_says_so(memory_file: Path, cli: Cli) -> None:
+    ended = cli("ingest", memory_file)
+    said = "There is no conversation to read, and none waits for a model.\n"
+    assert (ended.code, ended.out) == (0, said)
+
+
+def test_options_for_a_model_that_none_is_asked_by_are_told(
+    memory_file: Path, chat: Path, cli: Cli
+) -> None:
+    options = ("--instructions", "Keep names.", "--max-calls", 3, "--interval", 5)
+    ended = cli("ingest", memory_file, chat, "--dry-run", *options)
+    assert (ended.code, ended.err.splitlines()) == (
+        0,
+        [
+            "--max-calls has no effect without --model or --replay.",
+            "--instructions has no effect without --model or --replay.",
+            "--interval has no effect without --watch.",
+        ],
+    )
+    memory_file.with_name("slowwave.toml").write_text("max_calls = 3\ninstructions = 'Keep.'\n")
+    assert cli("ingest", memory_file, chat, "--dry-run").err == ""
+    ended = cli("experience", memory_file, "compress", "--max-time", 3)
+    assert ended.err == "--max-time has no effect without --model or --replay.\n"
+
+
 def test_a_file_that_another_run_holds_ends_with_11_and_one_that_is_none_with_10(
     memory_file: Path, chat: Path, cli: Cli
 ) -> None:
@@ -862,14 +887,16 @@ def test_a_night_goes_on_with_what_was_taken_in_and_lineage_leads_to_the_message
 
 
 def test_watched_logs_are_read_as_they_grow_each_from_where_it_was_left(
-    memory_file: Path, tmp_path: Path
+    memory_file: Path, tmp_path: Path, cli: Cli
 ) -> None:
     logs = tmp_path / "logs"
     (logs / "deep").mkdir(parents=True)
+    (logs / "A.txt").write_text("User: My bike is blue.\nAssistant: ok\n")
+    cli("ingest", memory_file, logs / "A.txt")
     (logs / "broken.json").write_text("{")
     (logs / "a.txt").write_text(CHAT)
     command = [sys.executable, "-m", "slowwave.cli", "ingest", str(memory_file), "--watch",
-               str(logs), "--interval", "0.1"]  # fmt: skip
+               str(logs), "--interval", "0.1", "--json"]  # fmt: skip
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as watching:
         try:
             _wait_for(memory_file, "User said: I prefer dark roast coffee.")
@@ -877,12 +904,18 @@ def test_watched_logs_are_read_as_they_grow_each_from_where_it_was_left(
             (logs / "deep" / "b.txt").write_text("User: My locker is 417.\nAssistant: ok\n")
             _wait_for(memory_file, "User said: I own a red Brompton.")
             _wait_for(memory_file, "User said: My locker is 417.")
+            logs.rename(tmp_path / "elsewhere")
+            assert watching.stderr is not None
+            said = [watching.stderr.readline(), watching.stderr.readline()]
             watching.send_signal(signal.SIGTERM)
-            _, err = watching.communicate(timeout=20)
+            out, _ = watching.communicate(timeout=20)
         finally:
             watching.kill()
     assert watching.returncode == 143
-    assert b"broken.json is left out" in err
+    # Of a log in which nothing is new, nothing is said.
+    assert (out.count(b'"command": "ingest"') >= 2, b'"run": null' in out) == (True, False)
+    assert b"broken.json is left out" in said[0]
+    assert said[1] == f"{logs} is gone: it is read when it is there again.\n".encode()
     assert len(contents(memory_file)) == len(set(contents(memory_file)))
 
 

@@ -6,7 +6,9 @@ In `make test` the first of the three is whole; of the others every second fact 
 from __future__ import annotations
 
 import collections
-from collections.abc import Callable, Iterator
+import json
+import random
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -14,6 +16,8 @@ import night as fixture
 import pytest
 from nights import AGENTS_TABLES, night, picture, rows
 
+from benchmarks.quality.known_answers import gold_of
+from benchmarks.quality.life import source_of_files
 from slowwave.consolidation.comparison.coverage import Coverage
 from slowwave.consolidation.comparison.restating import find_restating
 from slowwave.consolidation.running.outcome import Outcome
@@ -29,6 +33,9 @@ from slowwave.store.undo.undo import undo_runs
 assistant_only = pytest.mark.parametrize("ran", ["assistant"], indirect=True)
 # The night that a dry run goes before: one is enough.
 REHEARSED = fixture.FLAVOURS[-1]
+LIVES = Path(__file__).parent.parent / "fixtures" / "quality"
+# Of these a night joins nothing wrongly, whole: lives that rules were written by, and the nights.
+PARTED = ("life-fresh", "life-developed", *fixture.FLAVOURS)
 
 
 @dataclass(frozen=True)
@@ -274,3 +281,56 @@ def test_undo_gives_the_file_back_to_the_bit(ran: Ran) -> None:
     with open_writing(ran.path) as file:
         undo_runs(file, [ran.outcome.run_id], timestamp(fixture.FIRST_DAY))
     assert picture(ran.path) == ran.before
+
+
+@dataclass(frozen=True)
+class Parted:
+    """Memories, a line of an import each, with what each tells."""
+
+    line_of: Mapping[str, str]
+    group_of: Mapping[str, str]
+
+    def part(self, drawn: random.Random, share: float) -> list[str]:
+        """Return the lines of what is told of some of the groups, each with all its tellings."""
+        kept = {one for one in sorted(set(self.group_of.values())) if drawn.random() < share}
+        return [line for one, line in self.line_of.items() if self.group_of[one] in kept]
+
+
+def parted(name: str) -> Parted:
+    """Return a night or a life in its groups; what tells a thing of its own is one."""
+    if name in fixture.FLAVOURS:
+        known = fixture.load(name).told
+        lines = {json.loads(line)["id"]: line for line in fixture.lines_of(known)}
+        return Parted(lines, {one.id: one.id if one.role == "near" else one.group for one in known})
+    life = source_of_files(LIVES / f"{name}.jsonl", LIVES / f"{name}.gold.json")
+    lines = {json.loads(line)["id"]: line for line in life.lines}
+    gold = gold_of(life.gold, {one: json.loads(line)["content"] for one, line in lines.items()})
+    return Parted(lines, {one: gold.thing(one) for one in lines})
+
+
+def crossings(outcome: Outcome, group_of: Mapping[str, str]) -> list[tuple[str, ...]]:
+    """Return the sources of what was carried out with those of several groups, but for rules."""
+    return [
+        one.proposal.sources
+        for one in outcome.results
+        if one.state == "applied" and one.proposal.operation != "extract"
+        if len({group_of[source] for source in one.proposal.sources}) > 1
+    ]
+
+
+def test_of_a_random_part_of_what_is_known_nothing_is_joined_that_differs(
+    tmp_path: Path, embedder: SentenceEmbedder, rounds: Callable[[int, int], int]
+) -> None:
+    # What stands beside a memory, and how rare its words are, must not decide what it is joined to.
+    for number in range(rounds(2, 12)):
+        name = PARTED[number % len(PARTED)]
+        known, path = parted(name), tmp_path / f"{number}.db"
+        drawn = random.Random(f"{name} {number}")  # noqa: S311 - the same parts every time
+        lines = known.part(drawn, rounds(15, 50) / 100)
+        create_file(path)
+        with open_writing(path) as file:
+            import_lines(file, (line.encode() for line in lines), fixture.FIRST_DAY)
+        outcome = night(path, embedder)
+        assert crossings(outcome, known.group_of) == [], name
+        # If each memory told something else, what was joined would be found.
+        assert crossings(outcome, {one: one for one in known.group_of}) != []

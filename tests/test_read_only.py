@@ -64,15 +64,20 @@ def test_what_only_reads_works_in_a_folder_that_cannot_be_written(
     [
         *("maintain --consolidate", "maintain --expire", "maintain --limit 1", "maintain --purge"),
         *("maintain --all", "add Said.", "ingest CHAT", "experience compress"),
+        *("experience add TRACES", "shared admit ann --human --author ann"),
     ],
 )
 def test_what_writes_says_that_it_cannot(command: str, closed: Path) -> None:
     before = closed.read_bytes()
-    chat = Path(__file__).parent.parent / "fixtures" / "conversations" / "team-chat.txt"
-    name, *options = [str(chat) if one == "CHAT" else one for one in command.split()]
+    fixtures = Path(__file__).parent.parent / "fixtures"
+    paths = {"CHAT": "conversations/team-chat.txt", "TRACES": "experience.jsonl"}
+    words = [str(fixtures / paths[one]) if one in paths else one for one in command.split()]
+    name, *options = words
     ended = slowwave(name, closed, *options)
-    # A run has no lock there; what needs none finds that the file cannot be used.
-    assert ended.returncode == (10 if name == "add" else 1)
+    # A run has no lock there; what needs none finds that the file cannot be written.
+    needs_none = name in ("add", "shared") or "add" in options
+    assert ended.returncode == (10 if needs_none else 1)
+    assert ("its folder is closed to writing" in ended.stderr) is needs_none
     assert "cannot" in ended.stderr.casefold()
     assert "Traceback" not in ended.stderr
     assert closed.read_bytes() == before

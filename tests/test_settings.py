@@ -99,6 +99,39 @@ def test_a_value_of_the_config_that_is_refused_is_told_with_file_and_key(
     path.write_text("only = 'merge'\n")
     said = cli("maintain", memory_file, "--consolidate", "--min-new", "0").err
     assert str(path) not in said
+    # Nor where its value is a word of the sentence.
+    path.write_text("wiki = 'proposal'\n")
+    said = cli("undo", memory_file, "no-such-one").err
+    assert (" proposal " in said, str(path) in said) == (True, False)
+    # Nor where an option is only one of those that there are.
+    path.write_text("max_active = 20\n")
+    said = cli("maintain", memory_file).err
+    assert ("--limit" in said, str(path) in said) == (True, False)
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        ("tenant", "nobody"),
+        ("format", "nosuch"),
+        ("guard", "off"),
+        ("guard", "none of them/questions.jsonl"),
+        ("wiki", "none of them/wiki"),
+    ],
+)
+def test_a_failure_over_a_value_of_the_config_is_told_with_file_and_key(
+    key: str, value: str, memory_file: Path, cli: Cli
+) -> None:
+    fill(memory_file, told(TWINS, "twin"))
+    path = memory_file.with_name("slowwave.toml")
+    path.write_text(f"{key} = '{value}'\n")
+    place = f"{path}, {key}: "
+    ended = cli("maintain", memory_file, "--consolidate")
+    assert (ended.code, ended.err.count(place)) == (3 if key == "wiki" else 1, 1), ended.err
+    assert place in json.loads(cli("maintain", memory_file, "--consolidate", "--json").err)["error"]
+    # Not where the command line names it.
+    said = cli("maintain", memory_file, "--consolidate", f"--{key}", value).err
+    assert (place in said, value in said) == (False, True)
 
 
 @pytest.mark.parametrize("kind", ["a link that leads nowhere", "a folder"])

@@ -15,7 +15,7 @@ from test_cli import Cli, cli
 from slowwave.consolidation.vectors.embedder import SentenceEmbedder
 from slowwave.store.errors import NotAllowed, StoreError
 from slowwave.store.file import create_file, open_writing
-from slowwave.store.shared_facts import WriteRequest, admit, publish, retract, snapshot
+from slowwave.store.shared_facts import WriteRequest, admit, dismiss, publish, retract, snapshot
 from slowwave.store.shared_log import read_log
 
 __all__ = ["cli"]  # a fixture of test_cli, asked for by name
@@ -112,6 +112,24 @@ def test_what_held_on_a_day_is_shown(org: Path, cli: Cli) -> None:
     assert held[0] == held[5] == held[6] == {}
     assert held[1] == held[2] == {"port": PORT}
     assert held[3] == held[4] == {"port": MOVED}
+
+
+def test_who_could_write_on_a_day_is_shown(org: Path, cli: Cli) -> None:
+    with open_writing(org) as file:
+        start = datetime.fromisoformat(read_log(file)[-1].at)
+        dismiss(file, WriteRequest("aino", (start + timedelta(days=2)).isoformat()), "coder")
+
+    def named(day: int) -> list[str]:
+        moment = (start + timedelta(days=day)).date()
+        found = cli("shared", org, "authors", "--as-of", moment, "--json").json["authors"]
+        return [one["name"] for one in found]
+
+    assert (named(-1), set(named(0)) - set(named(2))) == ([], {"coder"})
+    assert "aino" in named(2)
+    none = cli("shared", org, "authors", "--as-of", "2001-01-01").out
+    assert none.endswith(": nobody may write as of 2001-01-01.\n")
+    admitted = cli("shared", org, "log", "aino").out
+    assert "admit aino, version 1: a human" in admitted
 
 
 def test_a_clock_that_was_set_back_rewrites_no_history(org: Path) -> None:
@@ -289,11 +307,20 @@ def test_a_log_that_was_tampered_with_is_believed_in_nothing(org: Path, cli: Cli
         "UPDATE shared_log SET author = 'coder', kind = 'agent', seniority = 1 "
         "WHERE operation = 'publish'",
     )
+    named = [one["name"] for one in cli("check", org, "--json").json["problems"]]
+    assert named == ["changed schema", "damaged log"]
     execute(org, trigger["sql"])
     for arguments in (["list"], ["publish", "port", MOVED, "--author", "coder"]):
         ended = cli("shared", org, *arguments)
         assert (ended.code, "entry 4" in ended.err) == (10, True)
     assert "damaged log" in cli("check", org).out
+    # As it is advised there: what holds is saved, and the damage is not.
+    assert "'slowwave export FILE', without --all" in ended.err
+    lines = org.with_name("lines.jsonl")
+    lines.write_text(cli("export", org).out)
+    saved = org.with_name("saved.db")
+    assert cli("import", saved, lines).code == cli("check", saved).code == 0
+    assert [one["content"] for one in active(saved)] == [PORT]
 
 
 def test_a_log_goes_into_another_file_with_everything_else(

@@ -14,6 +14,10 @@ from test_cli import Cli, cli
 from test_ingest import COFFEE, EVERY_TABLE, LYON, asking, chat, contents
 from test_read_waiting_parts import OTHER, is_about_a_conversation, let_wait, maintain, remembering
 
+from slowwave.consolidation.evaluation.trial import Trial, Trials
+from slowwave.consolidation.options import CycleOptions
+from slowwave.consolidation.runtime.interruption import Interruption
+from slowwave.consolidation.writing.writer import Writer
 from slowwave.store.file import maintenance_lock
 
 __all__ = ["chat", "cli"]  # fixtures of other modules, asked for by name
@@ -253,8 +257,18 @@ def test_tries_are_kept_by_an_export_of_everything(
 
 
 def test_a_guarded_night_reads_what_waits_once_and_takes_nothing_of_it_back(
-    memory_file: Path, chat: Path, cli: Cli, server: ModelServer
+    memory_file: Path, chat: Path, cli: Cli, server: ModelServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    tried: list[CycleOptions] = []
+    night = Trials.night
+
+    def counted(
+        trials: Trials, options: CycleOptions, writer: Writer, interruption: Interruption
+    ) -> Trial:
+        tried.append(options)
+        return night(trials, options, writer, interruption)
+
+    monkeypatch.setattr(Trials, "night", counted)
     fill(memory_file, ["The wiki is backed up at night.", "The wiki is backed up at night"])
     let_wait(cli, memory_file, chat)
     server.responder = remembering(LYON, COFFEE)
@@ -265,6 +279,8 @@ def test_a_guarded_night_reads_what_waits_once_and_takes_nothing_of_it_back(
     # Tried on a copy first: what was answered there is not asked again.
     assert sum(is_about_a_conversation(one) for one in server.asked) == 1
     assert done.json["guard"]["calls"] == done.json["model"]["calls"] == len(server.asked)
+    # Recall did not fall: nobody has to find out whose fault that would be.
+    assert len(tried) == 1
     assert {str(LYON["content"]), str(COFFEE["content"])} <= set(contents(memory_file))
     assert cli("check", memory_file).code == 0
 

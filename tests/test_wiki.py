@@ -272,6 +272,12 @@ def test_a_link_within_the_folder_is_not_followed(
     assert list(outside.iterdir()) == []
 
 
+def test_a_folder_that_is_to_lie_in_none_is_told(night: Path, tmp_path: Path, cli: Cli) -> None:
+    ended = cli("export", night, "--wiki", tmp_path / "none" / "wiki")
+    said = f"there is no folder {tmp_path / 'none'}.\nMake that first.\n"
+    assert (ended.code, ended.err.endswith(said)) == (1, True), ended.err
+
+
 def test_a_link_or_a_pipe_in_place_of_a_page_stays(night: Path, tmp_path: Path, cli: Cli) -> None:
     folder, secret = tmp_path / "wiki", tmp_path / "secret"
     secret.write_text("")

@@ -77,4 +77,10 @@ def _rule(text: str) -> Rule:
         raise typer.BadParameter(
             f"'{text}' is no rule: it does not say keep=..., for how long or {FOREVER}."
         )
-    return Rule(**given, keep=None if keep == FOREVER else duration_of(keep))
+    rule = Rule(**given, keep=None if keep == FOREVER else duration_of(keep))
+    if rule.keep == timedelta() and rule.kind is None and rule.layer is None:
+        whose = "memory" if rule.tenant is None else f"memory of {rule.tenant}"
+        raise typer.BadParameter(
+            f"'{text}' would end every {whose} at once: to keep them all, say {FOREVER}."
+        )
+    return rule

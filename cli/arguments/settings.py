@@ -9,12 +9,15 @@ from __future__ import annotations
 import os
 import re
 import tomllib
+from collections.abc import Iterable
+from functools import partial
 from pathlib import Path
 from typing import Any, NoReturn
 
 import typer
 from typer.core import TyperArgument, TyperCommand, TyperOption
 
+from slowwave.cli.terminal.output import PLACE_OF
 from slowwave.store.postgres.url import DatabaseUrl, is_database_url
 
 from .database_urls import (
@@ -64,12 +67,18 @@ class ConfiguredCommand(TyperCommand):
         return rest
 
     def invoke(self, ctx: Any) -> Any:
-        """Say of what a command refuses itself which command that was, as of all other usage."""
+        """Say of what a command refuses itself which command that was, as of all other usage.
+
+        While it runs, of an error about a value from a config file it can be said where it stands.
+        """
+        token = PLACE_OF.set(partial(_place_of_named, ctx, ctx.command.params))
         try:
             return super().invoke(ctx)
         except typer.BadParameter as error:
             error.ctx = error.ctx or ctx
             raise
+        finally:
+            PLACE_OF.reset(token)
 
     def make_parser(self, ctx: Any) -> Any:
         """Add a --no-... for what the environment or a config file switches on."""
@@ -194,18 +203,22 @@ def place_of_refused(error: typer.TyperException) -> str | None:
     A command that refuses values itself names the option, or the value.
     """
     context: typer.Context | None = getattr(error, "ctx", None)
-    read: Path | None = None if context is None else context.meta.get(_READ)
-    if context is None or read is None:
+    if context is None:
         return None
     parameter = getattr(error, "param", None)
-    suspects = context.command.params if parameter is None else [parameter]
-    said = error.format_message()
-    keys = [
-        one.name
-        for one in suspects
-        if _is_of_config(context, one.name) and (parameter or _is_named(one, context, said))
-    ]
-    return f"{read}, {', '.join(keys)}" if keys else None
+    if parameter is None:
+        return _place_of_named(context, context.command.params, error.format_message())
+    return _place_of(context, [parameter])
+
+
+def _place_of_named(context: typer.Context, suspects: Iterable[Any], said: str) -> str | None:
+    """Return where in a config file the options stand that a sentence names, or their values."""
+    return _place_of(context, [one for one in suspects if _is_named(one, context, said)])
+
+
+def _place_of(context: typer.Context, options: Iterable[Any]) -> str | None:
+    keys = [one.name for one in options if _is_of_config(context, one.name)]
+    return f"{context.meta[_READ]}, {', '.join(keys)}" if keys else None
 
 
 def _is_of_config(context: typer.Context, name: str) -> bool:
@@ -214,11 +227,22 @@ def _is_of_config(context: typer.Context, name: str) -> bool:
 
 
 def _is_named(parameter: Any, context: typer.Context, said: str) -> bool:
-    """Whether a sentence names an option or its value."""
+    """Whether a sentence is about an option, the first one that it names, or names its value."""
     value = context.params.get(parameter.name)
     values = value if isinstance(value, list | tuple) else [value]
-    named = [*parameter.opts, *(f"'{one}'" for one in values)]
-    return any(re.search(rf"(?<![\w-]){re.escape(one)}(?![\w-])", said) for one in named)
+    first = re.search(r"(?<![\w-])--[a-z][\w-]*", said)
+    if first is not None and first[0] in parameter.opts:
+        return True
+    if any(f"'{one}'" in said for one in values):
+        return True
+    return any(_stands_in(str(one), said) for one in values if isinstance(one, str | Path))
+
+
+def _stands_in(path: str, said: str) -> bool:
+    """Whether a path stands in a sentence as it is; one that is a plain word, where one must be."""
+    if re.search("[./]", path):
+        return re.search(rf"(?<!\S){re.escape(path)}(?=[\s:,]|\.?$)", said) is not None
+    return re.search(rf"Cannot [a-z ]+ {re.escape(path)}:", said) is not None
 
 
 def is_on_command_line(context: typer.Context, name: str) -> bool:

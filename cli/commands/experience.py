@@ -21,7 +21,13 @@ from slowwave.cli.arguments.model_options import (
     RecordOption,
     ReplayOption,
 )
-from slowwave.cli.arguments.option_rules import ASKING, refuse_missing
+from slowwave.cli.arguments.option_rules import (
+    ABOUT_ASKING,
+    ASKING,
+    given_in,
+    refuse_missing,
+    without_effect,
+)
 from slowwave.cli.arguments.options import (
     ConfigOption,
     EmbedderOption,
@@ -112,6 +118,8 @@ def experience(
         raise typer.BadParameter("--dry-run goes with compress.")
     refuse_missing(context, _NEEDS)
     output = Output(json, quiet)
+    for said in without_effect(context, given_in(context), ABOUT_ASKING):
+        output.note(said)
     if action == "add" and source is not None:
         _add(file, source, tenant, output)
         return

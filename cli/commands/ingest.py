@@ -51,7 +51,7 @@ from slowwave.consolidation.vectors.embedder import DEFAULT_MODEL, SentenceEmbed
 from slowwave.store.records import Kind
 
 from .conversation_files import read_files
-from .ingest_usage import refuse_databases, refuse_what_does_not_go
+from .ingest_usage import options_without_effect, refuse_databases, refuse_what_does_not_go
 from .ingest_waiting import show_waiting, throw_away
 from .watching import watch_logs
 
@@ -203,6 +203,8 @@ def ingest(
     refuse_foreign(file)
     refuse_what_does_not_go(context, bool(conversations))
     output = Output(json, quiet)
+    for said in options_without_effect(context):
+        output.note(said)
     if waiting or drop:
         tenants = [] if source_of(context, "tenant") == "default" else [tenant]
         if drop:
@@ -235,7 +237,7 @@ def ingest(
         None if dry_run else wiki, output,
     )  # fmt: skip
     if watch is not None:
-        watch_logs(watch, interval, from_format, sitting.on, sitting.output)
+        watch_logs(watch, interval, from_format, sitting.on_log, sitting.output)
     raise typer.Exit(sitting.on(read_files(conversations or [], from_format, output)))
 
 
@@ -256,10 +258,18 @@ class _Sitting:
 
     def on(self, conversations: Sequence[Conversation]) -> int:
         """Read conversations, tell what came of it, and give the exit code."""
-        writer, signals = self.writer(), signals_of_this_command()
-        signals.open()
+        writer = self.writer()
+        return self._told(self._ingested(conversations, writer), writer)
+
+    def on_log(self, conversations: Sequence[Conversation]) -> None:
+        """Read what stands in a log, and tell what came of it if anything there is new."""
+        writer = self.writer()
         outcome = self._ingested(conversations, writer)
-        signals.close()
+        if outcome.run_id is not None or outcome.unread:
+            self._told(outcome, writer)
+
+    def _told(self, outcome: Ingested, writer: Writer) -> int:
+        signals = signals_of_this_command()
         pages = write_after_run(self.wiki, self.file, self.file)
         self.output.result(
             {"command": "ingest", "file": str(self.file), "dry_run": self.dry_run}
@@ -275,8 +285,10 @@ class _Sitting:
     def _ingested(self, conversations: Sequence[Conversation], writer: Writer) -> Ingested:
         from slowwave.consolidation.ingest.ingest import ingest as run_ingest
 
+        signals = signals_of_this_command()
+        signals.open()
         with shown_progress(self.output.quiet) as progress:
-            return run_ingest(
+            outcome = run_ingest(
                 self.file,
                 conversations,
                 self.options,
@@ -285,8 +297,10 @@ class _Sitting:
                 datetime.now(UTC),
                 self.dry_run,
                 progress,
-                signals_of_this_command(),
+                signals,
             )
+        signals.close()
+        return outcome
 
     def _with_problems(self, outcome: Ingested, writer: Writer, code: int) -> int:
         """Report on stderr what went wrong, and return the exit code."""

@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import typer
 
-from slowwave.cli.arguments.option_rules import ASKING, refuse_missing
+from slowwave.cli.arguments.option_rules import (
+    ABOUT_ASKING,
+    ASKING,
+    given_in,
+    refuse_missing,
+    without_effect,
+)
 from slowwave.cli.arguments.settings import is_on_command_line
 from slowwave.store.validate import is_database
 
@@ -20,6 +26,7 @@ _NEEDS: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("ask", ASKING),
     ("ask", ("dry_run",)),
 )
+_NO_EFFECT_WITHOUT = {**ABOUT_ASKING, "instructions": ASKING, "interval": ("watch",)}
 # What is about conversations that wait already, and reads none.
 _OF_WHAT_WAITS = ("waiting", "drop")
 
@@ -52,6 +59,11 @@ def refuse_what_does_not_go(context: typer.Context, has_conversations: bool) -> 
             if other != one
         ]
         _refuse_beside(context, one, (*beside, *others))
+
+
+def options_without_effect(context: typer.Context) -> Iterator[str]:
+    """Return what to say of options that have no effect without others."""
+    return without_effect(context, given_in(context), _NO_EFFECT_WITHOUT)
 
 
 def _refuse_unknown_format(name: str | None) -> None:

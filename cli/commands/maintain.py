@@ -21,6 +21,7 @@ from slowwave.cli.arguments.model_options import (
     RecordOption,
     ReplayOption,
 )
+from slowwave.cli.arguments.option_rules import given_in
 from slowwave.cli.arguments.options import (
     ALL_OPERATIONS,
     ConfigOption,
@@ -250,7 +251,7 @@ def maintain(
         raise typer.BadParameter(
             "Say what is to be done: --consolidate, --expire, --decay, --limit N, --purge or --all."
         )
-    given = {name for name, value in context.params.items() if value not in (None, False)} | phases
+    given = given_in(context) | phases
     consolidate = "consolidate" in phases
     refuse_what_lacks(context, given)
     refuse_unasked_guard(given)

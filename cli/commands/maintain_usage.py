@@ -7,7 +7,13 @@ from pathlib import Path
 
 import typer
 
-from slowwave.cli.arguments.option_rules import ASKING
+from slowwave.cli.arguments.option_rules import (
+    ABOUT_ASKING,
+    ASKING,
+    any_of,
+    spelled,
+    without_effect,
+)
 from slowwave.cli.arguments.settings import is_on_command_line
 from slowwave.cli.pages.report_file import refuse_unwritable
 from slowwave.cli.pages.report_form import is_page
@@ -25,12 +31,9 @@ _NEEDS_WHERE_SAID: tuple[tuple[str, tuple[str, ...]], ...] = (
 )
 # The same, but a config file for dry runs may have them together with --no-dry-run.
 _NEEDS_DRY_RUN = ("ask", "exit_code")
-# Options with another name on the command line than in a config file, where other commands have
-# one of that name.
-_OTHER_NAMES = {"all_phases": "--all", "max_active": "--limit"}
 # What has no effect without one of some others: it may stand in a config file for other runs.
 _NO_EFFECT_WITHOUT: dict[str, tuple[str, ...]] = {
-    **dict.fromkeys(("concurrency", "max_calls", "max_tokens", "max_cost", "max_time"), ASKING),
+    **ABOUT_ASKING,
     "keep_backups": ("backup",),
     "retain": ("expire",),
     "guard": ("consolidate",),
@@ -58,7 +61,7 @@ def refuse_what_lacks(context: typer.Context, given: Set[str]) -> None:
     ]
     for one, others in needs:
         if one in given and given.isdisjoint(others):
-            raise typer.BadParameter(f"{_spelled(one)} goes with {_any_of(others)}.")
+            raise typer.BadParameter(f"{spelled(one)} goes with {any_of(others)}.")
 
 
 def refuse_unasked_guard(given: Set[str]) -> None:
@@ -68,10 +71,8 @@ def refuse_unasked_guard(given: Set[str]) -> None:
 
 
 def options_without_effect(context: typer.Context, given: Set[str]) -> Iterator[str]:
-    """Yield what to say of options that have no effect without others."""
-    for one, others in _NO_EFFECT_WITHOUT.items():
-        if is_on_command_line(context, one) and given.isdisjoint(others):
-            yield f"{_spelled(one)} has no effect without {_any_of(others)}."
+    """Return what to say of options that have no effect without others."""
+    return without_effect(context, given, _NO_EFFECT_WITHOUT)
 
 
 def refuse_report(report: Path | None, files: Sequence[Path]) -> None:
@@ -84,13 +85,3 @@ def refuse_report(report: Path | None, files: Sequence[Path]) -> None:
         )
     is_page(report)
     refuse_unwritable(report)
-
-
-def _spelled(option: str) -> str:
-    if option in _OTHER_NAMES:
-        return _OTHER_NAMES[option]
-    return f"--{option.replace('_', '-')}"
-
-
-def _any_of(options: Sequence[str]) -> str:
-    return " or ".join(map(_spelled, options))

@@ -66,7 +66,7 @@ def shared(
     _refuse_wrong_usage(action, name, text, author, human, seniority, as_of, reason)
     output = Output(json, quiet)
     if action in _READING:
-        _show(file, action, name, end_of(as_of, "--as-of"), output)
+        _show(file, action, name, as_of, output)
     else:
         _change(file, action, str(name), text, str(author), reason, human, seniority, output)
 
@@ -99,12 +99,13 @@ def _refuse_wrong_usage(
         raise typer.BadParameter("--reason goes with what is written to the log.")
 
 
-def _show(file: Path, action: Action, name: str | None, as_of: str | None, output: Output) -> None:
+def _show(file: Path, action: Action, name: str | None, day: str | None, output: Output) -> None:
     from slowwave.store.file import open_reading
     from slowwave.store.shared_facts import entries_until, snapshot
     from slowwave.store.shared_log import read_log
     from slowwave.store.shared_rules import authors_of
 
+    as_of = end_of(day, "--as-of")
     with open_reading(file) as opened:
         entries = entries_until(read_log(opened), as_of)
     head = {"command": "shared", "file": str(file), "action": action, "as_of": as_of}
@@ -120,13 +121,14 @@ def _show(file: Path, action: Action, name: str | None, as_of: str | None, outpu
         facts = snapshot(entries)
         output.result(head | {"facts": [_as_json(one) for one in facts]})
         lines = [f"{one.subject} (version {one.version}): {one.content}" for one in facts]
-    output.show("\n".join(map(clean, lines)) or clean(f"{file}: {_none(name, as_of)}."))
+    output.show("\n".join(map(clean, lines)) or clean(f"{file}: {_none(action, name, day)}."))
 
 
-def _none(name: str | None, as_of: str | None) -> str:
+def _none(action: Action, name: str | None, day: str | None) -> str:
     """Say that the log has nothing of what was asked for."""
-    what = "nothing is shared" if name is None else f"there is nothing of '{name}'"
-    return what if as_of is None else f"{what} as of {as_of}"
+    what = "nobody may write" if action == "authors" else "nothing is shared"
+    what = what if name is None else f"there is nothing of '{name}'"
+    return what if day is None else f"{what} as of {day}"
 
 
 def _change(
@@ -175,9 +177,13 @@ def _as_json(entry: SharedEntry) -> dict[str, Any]:
 
 
 def _line(entry: SharedEntry) -> str:
-    what = {"publish": f": {entry.content}", "admit": f": {entry.content}"}
+    from slowwave.store.shared_rules import authors_of
+
+    said = f": {entry.content}" if entry.operation == "publish" else ""
+    if entry.operation == "admit":
+        said = f": {authors_of([entry])[entry.subject].described()}"
     reason = f" ({entry.reason})" if entry.reason else ""
     return (
         f"{entry.sequence}  {entry.at[:16]}  {entry.author} {entry.operation} {entry.subject}, "
-        f"version {entry.version}{what.get(entry.operation, '')}{reason}"
+        f"version {entry.version}{said}{reason}"
     )

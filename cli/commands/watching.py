@@ -28,7 +28,7 @@ def watch_logs(
     folder: Path,
     interval_s: float,
     format: str | None,
-    read: Callable[[Sequence[Conversation]], int],
+    read: Callable[[Sequence[Conversation]], object],
     output: Output,
 ) -> NoReturn:
     """Read each log in a folder, and below, once it has been quiet for so long, until interrupted.
@@ -40,7 +40,12 @@ def watch_logs(
         raise typer.BadParameter(f"--watch takes a folder, and {folder} is none.")
     signals = signals_of_this_command()
     states: dict[Path, _State] = {}
+    is_there = True
     while True:
+        if folder.is_dir() != is_there:
+            is_there = not is_there
+            if not is_there:
+                output.note(clean(f"{folder} is gone: it is read when it is there again."))
         for path, state in _quiet(folder, interval_s):
             if states.get(path) != state and _is_read(path, format, read, output):
                 states[path] = state
@@ -54,7 +59,7 @@ def watch_logs(
 def _is_read(
     path: Path,
     format: str | None,
-    read: Callable[[Sequence[Conversation]], int],
+    read: Callable[[Sequence[Conversation]], object],
     output: Output,
 ) -> bool:
     """Read a log, and say whether it need not be read again before it changes."""

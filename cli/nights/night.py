@@ -31,6 +31,7 @@ from .watch import Watch
 
 if TYPE_CHECKING:
     from slowwave.cli.files.foreign import Place
+    from slowwave.consolidation.ageing.retention import Rule
     from slowwave.consolidation.evaluation.guarded_night import GuardedNight, RecallGuard
     from slowwave.consolidation.model.recording import Recordings
     from slowwave.consolidation.options import CycleOptions
@@ -135,6 +136,11 @@ class Night:
         if (remark := place.remark()) is not None:
             self.output.note(clean(remark))
         with place.reading() if self.dry_run else place.brought_up_to_date() as memory_file:
+            for rule in _rules_for_nobody(memory_file, self.options):
+                said = (
+                    f"{place.named} has no tenant '{rule.tenant}'; a rule is for it: {rule.text}."
+                )
+                self.output.note(clean(said))
             signals.open()
             with shown_progress(not self.shows_progress) as progress:
                 options = self._options_for(place)
@@ -295,6 +301,19 @@ def _waiting(memory_file: Path) -> int:
 
     with open_reading(memory_file) as file:
         return len(read_waiting(file))
+
+
+def _rules_for_nobody(memory_file: Path, options: CycleOptions) -> list[Rule]:
+    """Return the rules for tenants that a file does not have: mostly a slip of the pen."""
+    rules = [one for one in options.retention.rules if one.tenant is not None]
+    if not rules or not options.expire:
+        return []
+    from slowwave.store.file import open_reading
+    from slowwave.store.memories import tenants
+
+    with open_reading(memory_file) as file:
+        known = tenants(file)
+    return [one for one in rules if one.tenant not in known]
 
 
 def _code(outcome: Outcome, tells_work: bool) -> Code:

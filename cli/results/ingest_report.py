@@ -172,6 +172,8 @@ def _unread(outcome: Ingested) -> Iterator[str]:
 
 
 def _summary(outcome: Ingested, writer: Writer, dry_run: bool) -> str:
+    if not (outcome.cuts or outcome.taken_up or outcome.unread or outcome.waiting):
+        return "There is no conversation to read, and none waits for a model."
     counts = [
         f"{len(found)} {what}"
         for state, what in (

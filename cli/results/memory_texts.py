@@ -12,6 +12,7 @@ from slowwave.store.file import open_reading
 from slowwave.store.lineage import kept_texts
 from slowwave.store.memories import read_memories
 
+PURGED = " (purged)"
 _GONE = "(no longer in the file)"
 
 
@@ -47,7 +48,7 @@ class MemoryTexts:
                 left = kept_texts(file, [one for one in wanted if one not in there])
         except StoreError:
             return {}
-        return there | {one: ShownMemory(f"{text} (purged)", "") for one, text in left.items()}
+        return there | {one: ShownMemory(f"{text}{PURGED}", "") for one, text in left.items()}
 
 
 def said(memory: ShownMemory | None) -> str:

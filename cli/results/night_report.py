@@ -110,8 +110,7 @@ def as_text(
     parts += _unconsidered(plan)
     parts += after_the_night(outcome, dry_run, file, memory_texts, verbose)
     parts += _purge_and_backup(outcome, dry_run)
-    if dry_run:
-        parts += leaving_as_text(outcome.purged, memory_texts, verbose)
+    parts += leaving_as_text(outcome.purged, memory_texts, dry_run, verbose)
     if verbose:
         parts += staying_as_text(outcome.purged, memory_texts)
     if outcome.results or outcome.asked:

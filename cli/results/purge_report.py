@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any
 from slowwave.cli.terminal.output import clean
 from slowwave.cli.terminal.wording import counted
 
-from .memory_texts import MemoryTexts, dated
+from .memory_texts import PURGED, MemoryTexts, dated
 
 if TYPE_CHECKING:
     from slowwave.consolidation.running.purge import Purged
 
-# So many memories that would go are named without --verbose.
+# So many memories that go are named without --verbose.
 _SHOWN = 10
 # What keeps a memory from being purged.
 _NEEDED = {
@@ -51,14 +51,17 @@ def purged_as_text(purged: Purged, dry_run: bool) -> list[str]:
     return lines
 
 
-def leaving_as_text(purged: Purged, memory_texts: MemoryTexts, verbose: bool) -> list[str]:
-    """Name each memory that a dry run would purge: the first of them, or with `verbose` all."""
+def leaving_as_text(
+    purged: Purged, memory_texts: MemoryTexts, dry_run: bool, verbose: bool
+) -> list[str]:
+    """Name each memory that went, or would go: the first of them, or with `verbose` all."""
     if not purged.ids:
         return []
     shown = purged.ids if verbose else purged.ids[:_SHOWN]
     texts = memory_texts.memories(shown)
-    lines = ["A purge cannot be undone. These would go:"]
-    lines += [clean(f"  {dated(texts.get(one))} ({one})") for one in shown]
+    lines = [f"A purge cannot be undone. These {'would go' if dry_run else 'went'}:"]
+    # That they are purged is what the list is about.
+    lines += [clean(f"  {dated(texts.get(one)).removesuffix(PURGED)} ({one})") for one in shown]
     if len(shown) < len(purged.ids):
         lines.append(f"  and {len(purged.ids) - len(shown):,} more: --verbose names them")
     return ["\n".join(lines)]

@@ -114,6 +114,15 @@ def _spelled(error: UnicodeError) -> tuple[str, int]:
     return _json_escape(error.object[error.start : error.end]), error.end
 
 
+def _no_place(said: str) -> str | None:
+    """Return no place: no config file was read."""
+    return None
+
+
+# Where in a config file a value stands that a sentence names, while a command runs that read one.
+PLACE_OF: ContextVar[Callable[[str], str | None]] = ContextVar("place_of", default=_no_place)
+
+
 @dataclass(frozen=True)
 class Output:
     """Where a command's words go: the result alone to stdout, all else to stderr."""
@@ -149,6 +158,8 @@ class Output:
 
     def error(self, message: str, hint: str, code: int, obstacles: Sequence[Obstacle] = ()) -> None:
         """Write an error to stderr, as one JSON object with --json."""
+        place = PLACE_OF.get()(message)
+        message = message if place is None else f"{place}: {message}"
         if (log := log_lines()).wanted:
             log.write("error", "error", message=message, hint=hint, code=int(code))
             return

@@ -77,8 +77,14 @@ def _explained(folder: Path) -> Iterator[None]:
 @contextmanager
 def _opened(folder: Path, mode: int) -> Iterator[int]:
     """Open the folder, which may be a link itself: that is where the user said."""
-    with suppress(FileExistsError):
+    try:
         folder.mkdir(_folder_mode(mode))
+    except FileExistsError:
+        pass
+    except FileNotFoundError as error:
+        raise StoreError(
+            f"Cannot write into {folder}: there is no folder {folder.parent}.", "Make that first."
+        ) from error
     opened = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
     try:
         yield opened

@@ -107,19 +107,19 @@ def let_through(
     """Try the night on copies until recall@10 falls by no more than `limit`.
 
     Each time, what is to blame for the questions that lost is left out; after `_ROUNDS` times,
-    everything is. Where a model first reads conversations that wait, recall is compared with what
-    it is after that: new memories are no fault of the night's proposals.
+    everything is. Where a model first reads conversations that wait, and recall falls, it is
+    compared with what it is after that: new memories are no fault of the night's proposals.
     """
     excluded: dict[str, Proposal] = {}
     trial = trials.night(options, writer, interruption)
     used = trial.outcome.usage
     compared = trials.before
-    if trial.outcome.taken_up.read:
+    unguarded = guarded = _recall(trial.after.by_text)
+    if trial.outcome.taken_up.read and _recall(compared.by_text) - guarded > limit:
         only_read = trials.night(replace(options, approved=frozenset()), writer, interruption)
         used += only_read.outcome.usage
         compared = only_read.after
     before = _recall(compared.by_text)
-    unguarded = guarded = _recall(trial.after.by_text)
     tried = 1
     while before - guarded > limit and _applied(trial):
         blamed = list(_blamed(trials.questions, compared, trial)) if tried < _ROUNDS else []

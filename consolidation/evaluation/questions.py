@@ -44,7 +44,7 @@ def read_questions(path: Path) -> list[RecallQuestion]:
         text = path.read_text("utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
         why = error.strerror if isinstance(error, OSError) else "it is not UTF-8"
-        raise QuestionsError(f"The questions in {path} cannot be read: {why}.") from error
+        raise QuestionsError(f"The questions in '{path}' cannot be read: {why}.") from error
     # Not splitlines(): JSON lets a line separator stand in a text.
     lines = [(number, one) for number, one in enumerate(text.split("\n"), 1) if one.strip()]
     questions = [_question(path, number, line) for number, line in lines]
