@@ -335,12 +335,15 @@ def test_a_kill_at_any_step_leaves_a_whole_file_and_the_next_run_finishes(
         assert path.read_bytes() == fresh.read_bytes()
 
 
-def chosen_steps(steps: int, rounds: Callable[[int, int], int]) -> range:
-    """Return at which of so many steps to kill: every one in `make test-long`, else a late one.
+def chosen_steps(steps: int, rounds: Callable[[int, int], int]) -> list[int]:
+    """Return at which of so many steps to kill: a late one, in `make test-long` some twenty more.
 
     The last ones write the other file; the night before them is killed in tests/reliability.
     """
-    return range(max(1, steps - 6), 0, -steps) if rounds(1, 0) else range(steps, 0, -1)
+    if rounds(1, 0):
+        return [max(1, steps - 6)]
+    late = max(0, steps - 12)
+    return [*range(steps, late, -1), *range(late, 0, -max(1, late // 12))]
 
 
 def killed(at: int, command: list[str]) -> subprocess.CompletedProcess[str]:

@@ -686,7 +686,7 @@ def test_a_kill_before_or_after_any_statement_leaves_rows_and_mirror_that_fit(
     embedder: SentenceEmbedder,
     rounds: Callable[[int, int], int],
 ) -> None:
-    """A few of them, and with --long every third: in parts, which several processes share."""
+    """A few of them, and with --long every sixth: in parts, which several processes share."""
     if part and rounds(1, 0):
         pytest.skip("in make test-long")
     database.tell(RAVI, *of_one_thing(), *TWINS, embed=embedder.encode)
@@ -699,7 +699,7 @@ def test_a_kill_before_or_after_any_statement_leaves_rows_and_mirror_that_fit(
     assert database.fits_its_mirror(RAVI)
     # Before the commit.
     few = [steps - 5]
-    for at in few if rounds(1, 0) else range(1 + part, steps + 1, 3 * _PARTS):
+    for at in few if rounds(1, 0) else range(1 + part, steps + 1, 6 * _PARTS):
         database.execute("DROP TABLE IF EXISTS slowwave_mirrors")
         database.execute("DELETE FROM store")
         database.tell(RAVI, *of_one_thing(), *TWINS, embed=embedder.encode)

@@ -405,7 +405,7 @@ def a_history(path: Path, chance: Random, embedder: Embedder) -> None:
 def test_after_any_history_a_night_says_what_a_full_pass_says(
     tmp_path: Path, embedder: SentenceEmbedder, rounds: Callable[[int, int], int]
 ) -> None:
-    for seed in range(rounds(3, 40)):
+    for seed in range(rounds(3, 20)):
         path = tmp_path / f"{seed}.db"
         create_file(path)
         a_history(path, Random(seed), embedder)  # noqa: S311 - a history, not a secret

@@ -32,8 +32,8 @@ QUICK = [
     ("import into a new file", "wal"),
 ]
 NIGHTS = [("night", "wal"), ("night", "delete")]
-# How many touches of a slow command are tried in the long run; 16 of the others.
-MANY = {"large night": 6, "night": 24, "old file": 12}
+# How many touches of a slow command are tried in the long run; 8 of the others.
+MANY = {"large night": 6, "night": 20, "old file": 10}
 
 
 References = Callable[[str, str], Reference]
@@ -123,7 +123,7 @@ def test_a_kill_at_any_touch_of_the_disk_leaves_a_whole_file_and_the_next_run_fi
     chance = random.Random(1)  # noqa: S311 - moments, not secrets
     tries = []
     for reference in chosen:
-        count = rounds(2, MANY.get(reference.scene.name, 16))
+        count = rounds(2, MANY.get(reference.scene.name, 8))
         for at in some(reference.ended.touches, count, chance):
             tries.append(killed(reference, chance.choice(("kill", "tear")), at))
     at_once(tries)
@@ -137,7 +137,7 @@ def test_a_kill_at_any_moment_leaves_a_whole_file_and_the_next_run_finishes(
     tries = []
     for name, mode in NIGHTS[: rounds(1, 2)]:
         reference = references(name, mode)
-        moments = [chance.uniform(0, reference.ended.seconds) for _ in range(rounds(3, 30))]
+        moments = [chance.uniform(0, reference.ended.seconds) for _ in range(rounds(3, 16))]
         tries += [killed_after(reference, moment) for moment in moments]
     at_once(tries)
     figures.add("kills survived", len(tries))
@@ -149,7 +149,7 @@ def test_a_touch_of_the_disk_that_fails_ends_in_a_sentence_and_harms_nothing(
     chance = random.Random(3)  # noqa: S311 - moments, not secrets
     tries = []
     for reference in chosen:
-        for at in some(reference.ended.touches, rounds(1, 12), chance):
+        for at in some(reference.ended.touches, rounds(1, 6), chance):
             lasting = chance.random() < 0.5
             tries.append(failing(reference, chance.choice(("error", "full")), at, lasting))
     at_once(tries)

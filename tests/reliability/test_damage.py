@@ -159,7 +159,7 @@ def test_no_command_crashes_on_a_damaged_file_or_makes_it_worse(
         finally:
             commands.close()
 
-    total = rounds(12, 600)
+    total = rounds(12, 200)
     with ThreadPoolExecutor(2) as pool:
         found = [
             one

@@ -157,7 +157,7 @@ def test_whatever_happens_to_the_disk_the_next_run_ends_where_it_should(
     touches = other.night().touches
     after = other.content()
     assert after != before
-    for at in moments(touches, rounds(2, 60)):
+    for at in moments(touches, rounds(2, 10)):
         other.renew()
         ended = other.night(Fault(str(other.folder), what, at, lasting=what == "full"))
         if what in ("kill", "tear"):

@@ -133,7 +133,7 @@ def test_a_provider_that_fails_half_of_the_calls_costs_no_more_than_the_retries_
 ) -> None:
     agent.remember([*six_tenants(), *facts(3)])
     clean = agent.path.read_bytes()
-    for seed in range(rounds(1, 25)):
+    for seed in range(rounds(1, 10)):
         agent.path.write_bytes(clean)
         agent.server.forget()
         chance = random.Random(f"{seed} {concurrency}")  # noqa: S311 - failures, not secrets

@@ -141,7 +141,7 @@ def test_a_signal_at_any_moment_of_a_run_leaves_a_true_report_and_the_next_run_f
 ) -> None:
     chance = random.Random(11)  # noqa: S311 - moments, not secrets
     whole = 4.0
-    for turn in range(rounds(1, 16)):
+    for turn in range(rounds(1, 6)):
         shutil.copyfile(ready, path)
         number = SIGNALS[turn % 2]
         process = start("maintain", path, "--consolidate", "--json")
@@ -163,7 +163,7 @@ def test_a_signal_while_proposals_are_applied_one_after_the_other_leaves_a_true_
     limit: float,
 ) -> None:
     chance = random.Random(12)  # noqa: S311 - moments, not secrets
-    for turn in range(rounds(2, 60)):
+    for turn in range(rounds(2, 20)):
         shutil.copyfile(ready, path)
         number = SIGNALS[turn % 2]
         # Merges need no model at all: they follow each other within milliseconds.

@@ -79,7 +79,7 @@ def test_a_full_disk_ends_a_night_in_a_sentence_and_the_next_one_finishes(
     reference: Reference, mounted: Callable[[int], Path], rounds: Rounds, figures: Figures
 ) -> None:
     size = reference.before.stat().st_size // 1024
-    rooms = random.Random(6).sample(range(0, 700, 4), rounds(2, 40))  # noqa: S311 - sizes
+    rooms = random.Random(6).sample(range(0, 700, 4), rounds(2, 20))  # noqa: S311 - sizes
     failed = 0
     for room in rooms:
         folder = mounted(size + 8 + room)
@@ -103,7 +103,7 @@ def test_a_file_that_may_not_grow_ends_a_night_in_a_sentence_and_the_next_one_fi
     reference: Reference, tmp_path: Path, rounds: Rounds, figures: Figures
 ) -> None:
     size = reference.before.stat().st_size
-    for number in range(rounds(2, 30)):
+    for number in range(rounds(2, 15)):
         path = reference.scene.copy(tmp_path / str(number))
         ended = reference.scene.run(path, largest_file=size // 8 + number * size // 8)
         if ended.code:
@@ -181,7 +181,7 @@ def test_a_file_made_unreadable_in_the_midst_of_a_night_ends_it_in_a_sentence(
     chance = random.Random(7)  # noqa: S311 - moments
     most = reference.ended.touches
     told_so = 0
-    for at in sorted(chance.sample(range(1, most), rounds(1, 40))):
+    for at in sorted(chance.sample(range(1, most), rounds(1, 15))):
         path = reference.scene.copy(tmp_path / str(at))
         fault = Fault(str(path.parent), "unreadable", at, path=str(path))
         ended = reference.scene.run(path, fault, unprivileged=True)

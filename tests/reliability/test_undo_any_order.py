@@ -49,7 +49,7 @@ def test_in_any_history_undo_gives_back_to_the_bit_or_says_what_stands_in_the_wa
     rounds: Callable[[int, int], int],
     figures: Figures,
 ) -> None:
-    for seed in range(rounds(2, 80)):
+    for seed in range(rounds(2, 40)):
         path = tmp_path / f"{seed}.db"
         create_file(path)
         history = History(path, remembering, random.Random(seed))  # noqa: S311 - no secret
