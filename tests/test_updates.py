@@ -282,6 +282,9 @@ def test_an_export_brings_the_edges_of_an_update_along(
 # Old and new, where the newer one says that something changed.
 CHANGED = [
     ("User lives at Almgasse 14 in Leoben.", "User moved to Bahnhofstrasse 3 in Villach."),
+    ("Ann of the finance team lives in Thun.", "Ann of the finance team has moved to Bern."),
+    # The noun tells what the value is, whatever the verb.
+    ("The mail gateway listens on port 2525.", "The mail gateway now runs on port 2626."),
     (
         "User works at Nordlicht Optik as a bookkeeper.",
         "User left Nordlicht Optik and now works at Havelblick as a controller.",
@@ -499,6 +502,19 @@ ALIKE = [
     ("User has a meeting with Petra at 10:00.", "User has a meeting with Petra at 15:00."),
     ("User plays tennis.", "User now plays chess, too."),
     ("The report is sent to Henrik.", "The report is now also sent to Saskia."),
+    # Two things that are told of one: where it is and what it is called, who has it ...
+    (
+        "The novel begins in Trieste.",
+        'The novel is now called "The Ledger"; "of Trieste" was dropped from the title.',
+    ),
+    (
+        "The choir sings in Thun.",
+        'The choir is now called "Cantus"; "of Thun" was dropped from the name.',
+    ),
+    ("Ann of the finance team lives in Thun.", "Ann of the finance team now works in Bern."),
+    ("User works in Thun.", "User is now living in Thun."),
+    ("The archive is stored in Basel.", "The archive is now owned by a museum in Basel."),
+    ("The importer job runs at 3:00.", "The importer job is now due at 4:00."),
 ]
 
 # Where one is not sure, or only says what somebody told.

@@ -8,8 +8,9 @@ from itertools import takewhile
 
 from slowwave.consolidation.text import lexicon
 from slowwave.consolidation.text.tokens import is_content
+from slowwave.consolidation.text.verbs import verbs_of
 
-from .attributes import attribute_of
+from .attributes import SINGLE, attribute_of
 from .frames import Frame
 from .slots import Slot, stemmed
 from .subjects import COUNTING, KIN, shared_names, subjects_of
@@ -49,6 +50,8 @@ def about_two_things(old: Frame, new: Frame, slot: Slot) -> bool:
     """Whether something else than the value tells that they are about two things."""
     if _owned_otherwise(old, new) or _designates(old, slot) or _in_another_role(old, new):
         return True
+    if _tell_other_attributes(old, new, slot):
+        return True
     if any(
         value.kind in DESIGNATING and key not in slot.old_keys and key not in new.values
         for key, value in old.values.items()
@@ -67,6 +70,31 @@ def about_two_things(old: Frame, new: Frame, slot: Slot) -> bool:
         old.complements, new.complements, only_old, only_new
     )
     return of_phrases or _contrasting(old.modifiers, new.modifiers, only_old, only_new)
+
+
+def _tell_other_attributes(old: Frame, new: Frame, slot: Slot) -> bool:
+    """Whether each says another thing of it: where Ann lives, and where she now works.
+
+    Not where the later one says that just this changed: "moved" for "lives".
+    """
+    only_old = old.topic_terms - new.topic_terms - new.implied
+    only_new = new.topic_terms - old.topic_terms
+    told = {term for term in only_old if term[0] == "="}
+    if slot.kind == "word":
+        # The verb itself is no value: "the choir sings in Thun", "is now called Cantus".
+        told |= only_old & set(map(old.term_of, verbs_of(old.reading.tokens)))
+    if not told or SINGLE.isdisjoint(only_new):
+        return False
+    # In "listens on port 80" and "serves it on port 90" the noun tells what the value is.
+    noun = _noun_before(old, slot.old)
+    return noun is None or noun != _noun_before(new, slot.new)
+
+
+def _noun_before(frame: Frame, value: str) -> str | None:
+    """Return the word right in front of a value; None if it is no content word."""
+    start = frame.reading.said.find(value)
+    before = [token for token in frame.reading.tokens if token.start < start]
+    return frame.term_of(before[-1]) if before and is_content(before[-1].bare) else None
 
 
 def _owned_otherwise(old: Frame, new: Frame) -> bool:
