@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import cache
-from itertools import takewhile
+from itertools import dropwhile, takewhile
 
 from slowwave.consolidation.text import lexicon
 from slowwave.consolidation.text.tokens import is_content
@@ -50,7 +50,7 @@ def about_two_things(old: Frame, new: Frame, slot: Slot) -> bool:
     """Whether something else than the value tells that they are about two things."""
     if _owned_otherwise(old, new) or _designates(old, slot) or _in_another_role(old, new):
         return True
-    if _tell_other_attributes(old, new, slot):
+    if _tell_other_attributes(old, new, slot) or _tell_of_others(old, new, slot):
         return True
     if any(
         value.kind in DESIGNATING and key not in slot.old_keys and key not in new.values
@@ -95,6 +95,27 @@ def _noun_before(frame: Frame, value: str) -> str | None:
     start = frame.reading.said.find(value)
     before = [token for token in frame.reading.tokens if token.start < start]
     return frame.term_of(before[-1]) if before and is_content(before[-1].bare) else None
+
+
+def _tell_of_others(old: Frame, new: Frame, slot: Slot) -> bool:
+    """Whether nothing that one begins with stands in the other: "the door", "the shutters".
+
+    Not where the value itself stands there, but for words: "the cat" is no value of "the book".
+    """
+    if slot.ended or old.of_user or new.of_user:
+        return False
+    values = frozenset() if slot.kind == "word" else slot.old_words | slot.new_words
+    only_old = old.topic_terms - new.topic_terms - new.implied - values
+    only_new = new.topic_terms - old.topic_terms - values
+    first, then = _opening_terms(old), _opening_terms(new)
+    return bool(first and then) and first <= only_old and then <= only_new
+
+
+def _opening_terms(frame: Frame) -> set[str]:
+    """Return what the first words say, up to a little word behind them."""
+    after_article = dropwhile(lambda one: not is_content(one.bare), frame.reading.tokens)
+    opening = takewhile(lambda one: is_content(one.bare), after_article)
+    return set(map(frame.term_of, opening)) & frame.topic_terms
 
 
 def _owned_otherwise(old: Frame, new: Frame) -> bool:
