@@ -219,6 +219,8 @@ SAME = [
     ("Ann sends the minutes in days.", "In days, the minutes are sent by Ann."),
     ("The van climbs in second gear for hours.", "For hours, the van climbs in second gear."),
     ("It waits 900 microseconds.", "It waits 0.9 ms."),
+    # The Greek letter, and the micro sign.
+    ("It waits 900 \u03bcs.", "It waits 900 \u00b5s."),
     ("It waits five minutes.", "It waits 5 min."),
     ("A five-minute break.", "A 5-minute break."),
     ("The review is at 3pm.", "The review is at 15:00."),

@@ -5,8 +5,9 @@ from __future__ import annotations
 # What is measured, to the spellings of its units, each under the name that stands for it.
 _SPELLINGS = {
     "time": {
-        "ns": "ns nanosecond nanoseconds",
-        "µs": "µs microsecond microseconds",
+        "ns": "nanosecond nanoseconds",
+        # With the micro sign, and with the Greek letter that looks the same.
+        "µs": "\u00b5s \u03bcs microsecond microseconds",
         "ms": "ms millisecond milliseconds msec",
         "s": "s sec secs second seconds",
         "min": "min mins minute minutes",
