@@ -33,6 +33,22 @@ APART = {
         ("The file is Makefile.", "The file is makefile.", "Makefile", "makefile"),
         ("Set NODE_ENV=production.", "Set node_env=production.", "NODE_ENV", "node_env"),
     ],
+    "units": [
+        (
+            "`flyTo` takes its duration in milliseconds.",
+            "The duration of `flyTo` is given in seconds.",
+            "ms",
+            "s",
+        ),
+        ("The timeout (ms) is in the file.", "The file has the timeout, in s.", "ms", "s"),
+        ("The exporter counts in KB.", "The exporter's unit is bytes.", "KB", "B"),
+        ("All prices are in EUR.", "Prices are given in US dollars.", "EUR", "USD"),
+        ("Fees are paid in pounds.", "The fees are paid in euros.", "pound", "EUR"),
+        ("Feed is weighed in pounds.", "Feed is weighed in kilos.", "pound", "kg"),
+        ("It shows degrees Celsius.", "It shows degrees Fahrenheit.", "°C", "°F"),
+        ("It counts in seconds, not minutes.", "It counts in minutes.", "s", "min"),
+        ("The lock waits microseconds.", "The lock waits milliseconds.", "µs", "ms"),
+    ],
     "values": [
         ("Port 8080", "port 9090", "8080", "9090"),
         ("The api uses port `8080`.", "The api uses port 9090.", "8080", "9090"),
@@ -198,6 +214,13 @@ CASES = [(guard, *case) for guard, cases in APART.items() for case in cases]
 
 # The same statement twice: nothing in these is a conflict.
 SAME = [
+    ("Durations are given in ms.", "Durations are given in milliseconds."),
+    ("Within days Ann sends the minutes of the talk.", "Ann sends the minutes within days."),
+    ("Ann sends the minutes in days.", "In days, the minutes are sent by Ann."),
+    ("The van climbs in second gear for hours.", "For hours, the van climbs in second gear."),
+    ("It waits 900 microseconds.", "It waits 0.9 ms."),
+    # The Greek letter, and the micro sign.
+    ("It waits 900 \u03bcs.", "It waits 900 \u00b5s."),
     ("It waits five minutes.", "It waits 5 min."),
     ("A five-minute break.", "A 5-minute break."),
     ("The review is at 3pm.", "The review is at 15:00."),

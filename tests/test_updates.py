@@ -282,6 +282,17 @@ def test_an_export_brings_the_edges_of_an_update_along(
 # Old and new, where the newer one says that something changed.
 CHANGED = [
     ("User lives at Almgasse 14 in Leoben.", "User moved to Bahnhofstrasse 3 in Villach."),
+    ("Ann of the finance team lives in Thun.", "Ann of the finance team has moved to Bern."),
+    # The noun tells what the value is, whatever the verb.
+    ("The mail gateway listens on port 2525.", "The mail gateway now runs on port 2626."),
+    # What the one begins with stands further behind in the other, or is the value.
+    ("The mentor of the new trainees is Ann.", "Ben is now the mentor of the new trainees."),
+    ("The rent of the ferry office is 700 euros.", "The ferry office now costs 800 euros a month."),
+    (
+        "The gardener waters the roses of the abbey.",
+        "The sprinkler is now watering the roses of the abbey.",
+    ),
+    ("The shutters of the shop are painted green.", "The shutters of the shop are now white."),
     (
         "User works at Nordlicht Optik as a bookkeeper.",
         "User left Nordlicht Optik and now works at Havelblick as a controller.",
@@ -499,6 +510,30 @@ ALIKE = [
     ("User has a meeting with Petra at 10:00.", "User has a meeting with Petra at 15:00."),
     ("User plays tennis.", "User now plays chess, too."),
     ("The report is sent to Henrik.", "The report is now also sent to Saskia."),
+    # Two things that are told of one: where it is and what it is called, who has it ...
+    (
+        "The novel begins in Trieste.",
+        'The novel is now called "The Ledger"; "of Trieste" was dropped from the title.',
+    ),
+    (
+        "The choir sings in Thun.",
+        'The choir is now called "Cantus"; "of Thun" was dropped from the name.',
+    ),
+    ("Ann of the finance team lives in Thun.", "Ann of the finance team now works in Bern."),
+    ("User works in Thun.", "User is now living in Thun."),
+    ("The archive is stored in Basel.", "The archive is now owned by a museum in Basel."),
+    ("The importer job runs at 3:00.", "The importer job is now due at 4:00."),
+    # Two parts of one thing, or two that are in one place.
+    ("The shutters of the shop are painted green.", "The door of the shop is now painted white."),
+    ("The shutters of the shop cost 300 euros.", "The door of the shop now costs 500 euros."),
+    (
+        "The key of the ferry office is with Ann.",
+        "The logbook of the ferry office is now with Ben.",
+    ),
+    (
+        "Some chapters set in Trieste have place names as headings.",
+        'The novel is now called "The Ledger"; "of Trieste" was dropped from the title.',
+    ),
 ]
 
 # Where one is not sure, or only says what somebody told.

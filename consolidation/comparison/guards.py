@@ -128,6 +128,7 @@ def _in_other_words(left: Reading, right: Reading) -> bool:
 _GUARDS: tuple[Guard, ...] = (
     literals,
     value_guards.values,
+    value_guards.units,
     value_guards.signs,
     value_guards.spelled_by_case,
     value_guards.commas,

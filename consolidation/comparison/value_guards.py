@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from slowwave.consolidation.text.reading import Reading
 from slowwave.consolidation.text.values import Value
 
-from .objections import Objection
+from .objections import Objection, listed
 
 
 def values(left: Reading, right: Reading) -> Iterator[Objection]:
@@ -26,6 +26,16 @@ def values(left: Reading, right: Reading) -> Iterator[Objection]:
             ", ".join(value.text for value in there),
             conflict=bool(here and there) and not _shortened(here, there),
         )
+
+
+def units(left: Reading, right: Reading) -> Iterator[Objection]:
+    """Units without a number, of one kind: "given in milliseconds" and "given in seconds"."""
+    here, there = left.bare_units - right.bare_units, right.bare_units - left.bare_units
+    for dimension in sorted({of for of, _ in here} & {of for of, _ in there}):
+        one, other = (
+            listed(unit for of, unit in side if of == dimension) for side in (here, there)
+        )
+        yield Objection("unit", one, other)
 
 
 def _shortened(here: Sequence[Value], there: Sequence[Value]) -> bool:

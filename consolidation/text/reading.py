@@ -15,6 +15,7 @@ from typing import TypeVar
 
 from . import lexicon
 from .announcing import without_announcements
+from .bare_units import find_bare_units
 from .literals import Literal, around_literals, blank_literals, find_literals
 from .names import find_names, find_persons
 from .normalise import normalise
@@ -102,6 +103,11 @@ class Reading:
     def value_keys(self) -> frozenset[tuple[str, str]]:
         """The values as what they are compared by."""
         return frozenset(value.key for value in self.values)
+
+    @cached_property
+    def bare_units(self) -> frozenset[tuple[str, str]]:
+        """The units that stand without a number, each with what it measures."""
+        return find_bare_units(self.said, self.tokens, covered(self.stated), self.denied)
 
     @cached_property
     def tokens(self) -> tuple[Token, ...]:

@@ -5,6 +5,9 @@ from __future__ import annotations
 # What is measured, to the spellings of its units, each under the name that stands for it.
 _SPELLINGS = {
     "time": {
+        "ns": "nanosecond nanoseconds",
+        # With the micro sign, and with the Greek letter that looks the same.
+        "µs": "\u00b5s \u03bcs microsecond microseconds",
         "ms": "ms millisecond milliseconds msec",
         "s": "s sec secs second seconds",
         "min": "min mins minute minutes",
@@ -74,6 +77,13 @@ UNITS = {
     for name, spellings in names.items()
     for spelling in spellings.split()
 } | {"per cent": "%"}
+# What each measures, by its name; a pound is money or weight.
+DIMENSIONS = {
+    name: tuple(measured.split(" or "))
+    for measured, names in _SPELLINGS.items()
+    for name in names
+    if name
+}
 CURRENCIES = frozenset(_SPELLINGS["money"])
 # What may stand in front of a number: the sign of a currency, or its code.
 CURRENCY_SIGNS = "".join(one for one, name in UNITS.items() if name in CURRENCIES and len(one) == 1)
@@ -81,7 +91,8 @@ CURRENCY_CODES = tuple(name.lower() for name in _SPELLINGS["money"])
 # Units that are a multiple of another of the same system, exactly: the base, and how much of it one
 # is. Nothing is converted between systems: a mile is no number of metres that anybody wrote.
 IN_BASE = {
-    **{"ms": ("s", "0.001"), "min": ("s", "60"), "h": ("s", "3600"), "d": ("s", "86400")},
+    **{"ns": ("s", "1e-9"), "µs": ("s", "1e-6"), "ms": ("s", "0.001")},
+    **{"min": ("s", "60"), "h": ("s", "3600"), "d": ("s", "86400")},
     **{"wk": ("s", "604800"), "yr": ("mo", "12")},
     **{"KB": ("B", "1e3"), "MB": ("B", "1e6"), "GB": ("B", "1e9"), "TB": ("B", "1e12")},
     **{"KiB": ("B", "1024"), "MiB": ("B", "1048576"), "GiB": ("B", "1073741824")},

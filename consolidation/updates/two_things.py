@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import cache
-from itertools import takewhile
+from itertools import dropwhile, takewhile
 
 from slowwave.consolidation.text import lexicon
 from slowwave.consolidation.text.tokens import is_content
+from slowwave.consolidation.text.verbs import verbs_of
 
-from .attributes import attribute_of
+from .attributes import SINGLE, attribute_of
 from .frames import Frame
 from .slots import Slot, stemmed
 from .subjects import COUNTING, KIN, shared_names, subjects_of
@@ -49,6 +50,8 @@ def about_two_things(old: Frame, new: Frame, slot: Slot) -> bool:
     """Whether something else than the value tells that they are about two things."""
     if _owned_otherwise(old, new) or _designates(old, slot) or _in_another_role(old, new):
         return True
+    if _tell_other_attributes(old, new, slot) or _tell_of_others(old, new, slot):
+        return True
     if any(
         value.kind in DESIGNATING and key not in slot.old_keys and key not in new.values
         for key, value in old.values.items()
@@ -67,6 +70,52 @@ def about_two_things(old: Frame, new: Frame, slot: Slot) -> bool:
         old.complements, new.complements, only_old, only_new
     )
     return of_phrases or _contrasting(old.modifiers, new.modifiers, only_old, only_new)
+
+
+def _tell_other_attributes(old: Frame, new: Frame, slot: Slot) -> bool:
+    """Whether each says another thing of it: where Ann lives, and where she now works.
+
+    Not where the later one says that just this changed: "moved" for "lives".
+    """
+    only_old = old.topic_terms - new.topic_terms - new.implied
+    only_new = new.topic_terms - old.topic_terms
+    told = {term for term in only_old if term[0] == "="}
+    if slot.kind == "word":
+        # The verb itself is no value: "the choir sings in Thun", "is now called Cantus".
+        told |= only_old & set(map(old.term_of, verbs_of(old.reading.tokens)))
+    if not told or SINGLE.isdisjoint(only_new):
+        return False
+    # In "listens on port 80" and "serves it on port 90" the noun tells what the value is.
+    noun = _noun_before(old, slot.old)
+    return noun is None or noun != _noun_before(new, slot.new)
+
+
+def _noun_before(frame: Frame, value: str) -> str | None:
+    """Return the word right in front of a value; None if it is no content word."""
+    start = frame.reading.said.find(value)
+    before = [token for token in frame.reading.tokens if token.start < start]
+    return frame.term_of(before[-1]) if before and is_content(before[-1].bare) else None
+
+
+def _tell_of_others(old: Frame, new: Frame, slot: Slot) -> bool:
+    """Whether nothing that one begins with stands in the other: "the door", "the shutters".
+
+    Not where the value itself stands there, but for words: "the cat" is no value of "the book".
+    """
+    if slot.ended or old.of_user or new.of_user:
+        return False
+    values = frozenset() if slot.kind == "word" else slot.old_words | slot.new_words
+    only_old = old.topic_terms - new.topic_terms - new.implied - values
+    only_new = new.topic_terms - old.topic_terms - values
+    first, then = _opening_terms(old), _opening_terms(new)
+    return bool(first and then) and first <= only_old and then <= only_new
+
+
+def _opening_terms(frame: Frame) -> set[str]:
+    """Return what the first words say, up to a little word behind them."""
+    after_article = dropwhile(lambda one: not is_content(one.bare), frame.reading.tokens)
+    opening = takewhile(lambda one: is_content(one.bare), after_article)
+    return set(map(frame.term_of, opening)) & frame.topic_terms
 
 
 def _owned_otherwise(old: Frame, new: Frame) -> bool:
