@@ -182,6 +182,13 @@ def _unwind(history: History, figures: Figures) -> None:
         for row in rows(path, "SELECT * FROM proposals WHERE run_id = ? AND key = ?", owner, key)
         for memory in [row["survivor"], row["derived"], *_sources(row)]
     }
+    # And what a phase of ageing changed that a deleted memory keeps from being taken back.
+    sql = (
+        "SELECT json_extract(row_key, '$.id') id FROM journal WHERE table_name = 'memories' "
+        "AND run_id = ? AND run_id NOT IN (SELECT run_id FROM proposals)"
+    )
+    for standing_run in history.runs():
+        standing.update(row["id"] for row in rows(path, sql, standing_run))
     left = {row["id"]: row for row in rows(path, "SELECT * FROM memories")}
     assert left.keys() - standing == history.written.keys() - standing
     for memory in left.keys() - standing:
