@@ -75,6 +75,15 @@ class Outcome:
         return any(one is not None for one in (self.run_id, self.purged.run_id, archived))
 
     @property
+    def last_run(self) -> str | None:
+        """The last of the runs that the night was; None where it wrote nothing."""
+        runs = [self.purged.run_id]
+        runs += [one.run_id for one in (self.archived,) if one is not None]
+        runs += [self.run_id, *reversed(self.taken_up.runs)]
+        runs += [one.run_id for one in (self.expired,) if one is not None]
+        return next((one for one in runs if one is not None), None)
+
+    @property
     def aged(self) -> tuple[Aged, ...]:
         """What the phases did that were wanted and take memories out of the active ones."""
         return tuple(one for one in (self.expired, self.archived) if one is not None)
