@@ -660,6 +660,16 @@ def _check_report_of_all(page: str, night: dict[str, Any]) -> None:
     assert (drawn[0][0], drawn[-1][1]) == (str(before), str(after))
 
 
+def test_what_was_archived_is_told_as_no_conflict(
+    memory_file: Path, embedder: SentenceEmbedder
+) -> None:
+    for number, port in enumerate((8016, 9999)):
+        put(memory_file, stored(f"{number}", content=f"The depot service listens on port {port}."))
+    assert len(night(memory_file, embedder, dry_run=True).conflicts) == 1
+    assert not night(memory_file, embedder, dry_run=True, limit=1).conflicts
+    assert not night(memory_file, embedder, limit=1).conflicts
+
+
 def test_a_dry_run_lists_the_memories_and_why_and_changes_no_byte(lived: Path, cli: Cli) -> None:
     before = lived.read_bytes()
     said = cli("maintain", lived, "--all", "--limit", "4", "--dry-run", "--exit-code")

@@ -62,8 +62,11 @@ class Outcome:
 
     @property
     def conflicts(self) -> tuple[Conflict, ...]:
-        """What stands against each other, as rules or a model see it."""
-        return (*self.plan.conflicts, *(one for asked in self.asked for one in asked.conflicts))
+        """What stands against each other, as rules or a model see it, and stays active."""
+        found = (*self.plan.conflicts, *(one for asked in self.asked for one in asked.conflicts))
+        archived = self.archived.leaving if self.archived is not None else ()
+        gone = {one.id for one in archived}
+        return tuple(one for one in found if gone.isdisjoint(one.sources))
 
     @property
     def changed(self) -> bool:
