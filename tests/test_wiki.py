@@ -335,13 +335,21 @@ def test_a_run_writes_the_wiki_where_the_config_says(
     assert cli("export", memory_file).out.startswith('{"content"')
 
 
-def test_a_wiki_that_cannot_be_written_leaves_the_night_done(
+def test_a_wiki_that_cannot_be_is_refused_before_the_night_and_one_that_fails_leaves_it_done(
     memory_file: Path, tmp_path: Path, cli: Cli
 ) -> None:
     cli("import", memory_file, SMOKE)
     (tmp_path / "file").write_text("")
-    ended = cli("maintain", memory_file, "--consolidate", "--wiki", tmp_path / "file")
-    assert (ended.code, "Cannot write into" in ended.err) == (3, True)
+    night = ("maintain", memory_file, "--consolidate", "--quiet", "--wiki")
+    for refused in (tmp_path / "file", tmp_path / "none" / "wiki"):
+        ended = cli(*night, refused)
+        assert (ended.code, "Cannot write into" in ended.err) == (1, True)
+    assert rows(memory_file, "SELECT outcome FROM runs") == []
+    (tmp_path / "wiki").mkdir()
+    (tmp_path / "wiki" / "raw").write_text("in the way")
+    ended = cli(*night, tmp_path / "wiki")
+    assert (ended.code, ended.err.count("Error:")) == (3, 1)
+    assert "Cannot write into" in ended.err
     assert rows(memory_file, "SELECT outcome FROM runs") == [{"outcome": "done"}]
 
 
@@ -387,20 +395,23 @@ def test_whatever_changes_memories_writes_the_wiki_where_the_config_says(
 def test_a_wiki_that_cannot_be_written_leaves_every_other_command_done_and_ends_with_3(
     memory_file: Path, tmp_path: Path, cli: Cli
 ) -> None:
-    file, chat = tmp_path / "file", tmp_path / "chat.txt"
-    file.write_text("")
+    wiki, chat = tmp_path / "wiki", tmp_path / "chat.txt"
+    wiki.mkdir()
+    (wiki / "raw").write_text("in the way")
     chat.write_text("User: I own a red Brompton.\nAssistant: ok\n")
     cli("experience", memory_file, "add", ROOT / "fixtures" / "experience.jsonl")
     for command in (
         ["ingest", memory_file, chat],
         ["experience", memory_file, "compress"],
     ):
-        ended = cli(*command, "--wiki", file)
+        assert cli(*command, "--wiki", chat).code == 1  # and nothing was done
+        ended = cli(*command, "--wiki", wiki)
         assert (ended.code, "Cannot write into" in ended.err) == (3, True)
         assert "What was to be done before the pages is done." in ended.err
         (run_id,) = [one["id"] for one in rows(memory_file, "SELECT id FROM runs "
                      "WHERE outcome = 'done' ORDER BY id DESC LIMIT 1")]  # fmt: skip
-        assert cli("undo", memory_file, run_id, "--wiki", file).code == 3
+        assert cli("undo", memory_file, run_id, "--wiki", chat).code == 1
+        assert cli("undo", memory_file, run_id, "--wiki", wiki).code == 3
     assert rows(memory_file, "SELECT 1 FROM memories WHERE status = 'active'") == []
 
 

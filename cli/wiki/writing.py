@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -32,6 +33,27 @@ WikiOption = Annotated[
 _DONE = "What was to be done before the pages is done."
 # So many pages are named that stayed as they were.
 _MOST_NAMED = 5
+
+
+def refuse_unwritable_wiki(folder: Path | None) -> None:
+    """Refuse a folder that no wiki can be written to, before anything is done.
+
+    Raises `StoreError`.
+    """
+    if folder is None:
+        return
+    if folder.exists():
+        if not folder.is_dir():
+            raise StoreError(f"Cannot write into {folder}: it is no folder.", "Name another one.")
+        above = folder
+    else:
+        above = folder.absolute().parent
+    if not above.is_dir():
+        raise StoreError(
+            f"Cannot write into {folder}: there is no folder {above}.", "Make that first."
+        )
+    if not os.access(above, os.W_OK | os.X_OK):
+        raise StoreError(f"Cannot write into {folder}: nothing can be written in {above}.")
 
 
 def write_out(memory_file: Path, folder: Path, readers: Path) -> WrittenPages:
