@@ -447,7 +447,7 @@ def test_without_the_package_the_command_says_how_to_install_it(memory_file: Pat
         [sys.executable, "-c", code], capture_output=True, text=True, check=False
     )
     assert (ended.returncode, ended.stdout) == (2, "")
-    assert "pip install 'slowwave[mcp]'" in ended.stderr
+    assert "pip install -c constraints.txt '.[mcp]'" in ended.stderr
 
 
 def test_over_http_an_agent_does_what_it_does_over_a_pipe(filled: Path) -> None:
