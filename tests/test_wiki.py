@@ -303,6 +303,32 @@ def test_a_folder_that_cannot_be_written_is_said_in_a_sentence(
     assert (tmp_path / "file").read_text() == "mine"
 
 
+def test_a_folder_with_the_pages_of_another_file_is_refused_and_stays(
+    night: Path, tmp_path: Path, cli: Cli
+) -> None:
+    folder, other = tmp_path / "wiki", copy_of(night, tmp_path / "other: file.db")
+    cli("export", night, "--wiki", folder)
+    before = pages(folder)
+    for command in (["export"], ["maintain", "--consolidate"]):
+        ended = cli(*command, other, "--wiki", folder)
+        said = f"the pages there are of {night.name}, not of {other.name}"
+        assert (ended.code, said in ended.err) == (1, True), ended.err
+    assert pages(folder) == before
+    (folder / "index.md").unlink()
+    for _ in range(2):
+        assert cli("export", other, "--wiki", folder).code == 0
+
+
+def test_a_folder_that_may_not_be_written_is_said_without_an_advice_that_does_not_help(
+    night: Path, cli: Cli
+) -> None:
+    closed = Path("/sys")
+    if not closed.is_dir():
+        pytest.skip("this system has no folder that nobody may write in")
+    ended = cli("export", night, "--wiki", closed / "w")
+    assert (ended.code, "let this user write in it" in ended.err) == (1, True), ended.err
+
+
 def test_of_two_exports_into_one_folder_one_is_refused(
     night: Path, tmp_path: Path, cli: Cli
 ) -> None:

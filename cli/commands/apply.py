@@ -47,7 +47,7 @@ def apply(
     from slowwave.consolidation.running.approval import Decided, carry_out
     from slowwave.consolidation.running.plan_file import read_plan
 
-    refuse_unwritable_wiki(wiki)
+    refuse_unwritable_wiki(wiki, file)
     several = read_plan(plan)
     now, model = datetime.now(UTC), SentenceEmbedder(embedder)
 

@@ -129,7 +129,7 @@ def experience(
         _add(file, source, tenant, output)
         return
     if not dry_run:
-        refuse_unwritable_wiki(wiki)
+        refuse_unwritable_wiki(wiki, file)
     from slowwave.consolidation.experience.run import ExperienceOptions, compress_experiences
 
     limits = (max_calls, max_tokens, max_cost, max_time)

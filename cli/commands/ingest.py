@@ -213,7 +213,7 @@ def ingest(
             show_waiting(file, tenants, output)
         return
     if not dry_run:
-        refuse_unwritable_wiki(wiki)
+        refuse_unwritable_wiki(wiki, file)
     if conversations or dry_run:
         watch = None  # it may stand in a config file for other calls
     limits = (max_calls, max_tokens, max_cost, max_time)

@@ -261,7 +261,7 @@ def maintain(
             "--wiki works with one file only: name one, or run each by itself."
         )
     if not dry_run:
-        refuse_unwritable_wiki(wiki)
+        refuse_unwritable_wiki(wiki, files[0])
     if metrics_file is not None and not dry_run:
         refuse_unwritable_metrics(metrics_file)
     if plan_out is not None and len(files) > 1:

@@ -92,7 +92,7 @@ def review(
         raise typer.BadParameter("--tui goes with no action, and not with --json or --quiet.")
     writes = tui or action not in ("list", "show")
     if writes:
-        refuse_unwritable_wiki(wiki)
+        refuse_unwritable_wiki(wiki, file)
     output = Output(json, quiet)
     place = place_of(file, format, state, writes=writes)
     if tui:

@@ -64,7 +64,7 @@ def undo(
     if (which is None) == (since_run is None):
         raise typer.BadParameter("Name a run or a proposal, or say --since RUN.")
     if not rehearse:
-        refuse_unwritable_wiki(wiki)
+        refuse_unwritable_wiki(wiki, file)
     output = Output(json, quiet)
     place = place_of(file, format, state, writes=not rehearse)
 
