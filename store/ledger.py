@@ -120,6 +120,16 @@ def read_latest(file: MemoryFile, key: str) -> Decision | None:
     return next(map(_decision, rows), None)
 
 
+def read_latest_like(file: MemoryFile, prefix: str) -> list[Decision]:
+    """Return the latest decisions that count about proposals whose keys begin so."""
+    keys = file.rows(
+        "SELECT DISTINCT key FROM proposals WHERE key >= ? AND substr(key, 1, ?) = ? ORDER BY key",
+        [prefix, len(prefix), prefix],
+    )
+    found = [read_latest(file, row["key"]) for row in list(keys)]
+    return [one for one in found if one is not None]
+
+
 def read_reviewed(file: MemoryFile) -> list[Decision]:
     """Return what waited and does no more, in the order in which it was proposed.
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 from collections.abc import Callable
@@ -629,9 +630,13 @@ def test_what_is_to_be_done_has_to_be_said_and_a_limit_in_a_config_file_is_for_a
     assert cli("maintain", lived, "--limit", "0").code == 2
 
 
-def test_the_keys_are_the_same_in_a_dry_and_a_real_run(lived: Path, cli: Cli) -> None:
+def test_the_keys_are_the_same_in_a_dry_and_a_real_run(
+    lived: Path, cli: Cli, tmp_path: Path
+) -> None:
     arguments = ("maintain", lived, "--all", "--limit", "4", "--json")
-    dry, real = cli(*arguments, "--dry-run").json, cli(*arguments).json
+    page = tmp_path / "night.html"
+    dry, real = cli(*arguments, "--dry-run").json, cli(*arguments, "--report", page).json
+    _check_report_of_all(page.read_text("utf-8"), real)
     assert list(dry) == list(real)
     for phase in ("expire", "limit"):
         assert list(dry[phase]) == list(real[phase])
@@ -641,6 +646,28 @@ def test_the_keys_are_the_same_in_a_dry_and_a_real_run(lived: Path, cli: Cli) ->
     assert "none: limit" in texts
     run_id = real["limit"]["run"]
     assert f"{len(real['limit']['archived'])} memories archived." in cli("log", lived, run_id).out
+
+
+def _check_report_of_all(page: str, night: dict[str, Any]) -> None:
+    """Check that a page is about the whole night, and names what each phase took."""
+    before, after = night["before"]["active"], night["after"]["active"]
+    assert f'<p class="big">{before} → {after}</p>' in page
+    for one in ("Expired: ", "what scratch says", "Archived: ", "what old 3 says", "what purged"):
+        assert one in page
+    assert "Take all of it back" not in page
+    # Each run on the curve, the first with what there was and the last with what is left.
+    drawn = re.findall(r"<title>[-0-9]+: (\d+) -&gt; (\d+) memories</title>", page)
+    assert (drawn[0][0], drawn[-1][1]) == (str(before), str(after))
+
+
+def test_what_was_archived_is_told_as_no_conflict(
+    memory_file: Path, embedder: SentenceEmbedder
+) -> None:
+    for number, port in enumerate((8016, 9999)):
+        put(memory_file, stored(f"{number}", content=f"The depot service listens on port {port}."))
+    assert len(night(memory_file, embedder, dry_run=True).conflicts) == 1
+    assert not night(memory_file, embedder, dry_run=True, limit=1).conflicts
+    assert not night(memory_file, embedder, limit=1).conflicts
 
 
 def test_a_dry_run_lists_the_memories_and_why_and_changes_no_byte(lived: Path, cli: Cli) -> None:

@@ -134,16 +134,24 @@ def test_of_a_plan_one_proposal_is_carried_out_and_another_declined(
         for text in (*of_one_thing(), *TWINS, "The wiki listens on 81.", "The wiki listens on 81"):
             memory.add(text)
         one, other, *rest = (item.proposal for item in memory.consolidate(dry_run=True).results)
-        outcome = memory.apply(one.id)
+        outcome = memory.apply(one.id[:8])
         assert [(item.proposal.id, item.state) for item in outcome.results] == [(one.id, "applied")]
-        memory.decline(other.id, "They are two.")
+        memory.decline(other.id[:8], "They are two.")
         left = [item.proposal.id for item in memory.consolidate(dry_run=True).results]
         assert left == [item.id for item in rest]
-        for gone in (one.id, other.id, "none"):
-            with pytest.raises(StoreError, match="stale"):
+        memory.add("A new one, of which a night would compute the vector.")
+        runs = rows(tmp_path / "memory.db", "SELECT id FROM runs")
+        for gone, why in (
+            (one.id[:8], "decided already: it is applied"),
+            (other.id, "decided already: it is declined"),
+            ("0" * 8, "stale"),
+            ("none", "no proposal"),
+        ):
+            with pytest.raises(StoreError, match=why):
                 memory.apply(gone)
-            with pytest.raises(StoreError, match="stale"):
+            with pytest.raises(StoreError, match=why):
                 memory.decline(gone, "So.")
+        assert rows(tmp_path / "memory.db", "SELECT id FROM runs") == runs
         (declined,) = rows(
             tmp_path / "memory.db",
             "SELECT * FROM proposals WHERE derived IS NULL AND state = 'declined'",

@@ -52,10 +52,11 @@ from slowwave.consolidation.options import CycleOptions
 from slowwave.consolidation.vectors.embedder import SentenceEmbedder
 from slowwave.consolidation.writing.writer import BuiltInWriter
 from slowwave.store.errors import StoreError
-from slowwave.store.file import maintenance_lock
+from slowwave.store.file import create_file, maintenance_lock
 from slowwave.store.fleet.archive import Archive, Shard
 from slowwave.store.fleet.disk import file_system_of, is_of_a_network
 from slowwave.store.fleet.receipt import Known, Receipt
+from slowwave.store.fleet.sources import source_of
 
 __all__ = ["cli"]  # a fixture of test_cli, asked for by name
 
@@ -650,6 +651,24 @@ def test_receipts_are_read_back_no_further_than_a_night_of_all_shards(
         "cannot be read"
         not in cli("fleet", "maintain", folder_of(fleet), "--consolidate", "--workers", 1).err
     )
+
+
+def test_what_a_night_of_fewer_files_leaves_out_is_known_all_the_same(tmp_path: Path) -> None:
+    for name in ("a1.db", "a2.db"):
+        create_file(tmp_path / name)
+    (tmp_path / "list.txt").write_text("a2.db\na1.db\n")
+    archive = Archive(str(tmp_path / RECEIPTS))
+    named = (".", "a1.db", ".", "a2.db", "*1.db", "list.txt", "a1.db")
+    for night, source in enumerate(source_of(str(tmp_path / name)) for name in named):
+        keys = [one.key for one in source.listing()]
+        known, _ = archive.manifest(keys, source.marks_of_wider)
+        assert {known[key].last_run for key in keys if key in known} == (
+            {"the run"} if night else set()
+        )
+        writer = archive.begin(utc_now(), Shard())
+        for key in keys:
+            writer.add(Receipt(key, "nothing", last_run="the run"))
+        writer.end(utc_now(), True, source.mark)
 
 
 @pytest.mark.parametrize("command", FLEET_COMMANDS)

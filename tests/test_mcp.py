@@ -128,8 +128,9 @@ def test_of_a_cycle_one_proposal_is_approved_and_another_declined(filled: Path, 
         )
         assert declined["state"] == "declined"
         assert (await ask(client, "consolidate_pending"))["proposals"] == []
-        assert "stale" in await refusal(client, "consolidate_apply", proposal_id=twins["id"])
-        assert "stale" in await refusal(client, "consolidate_apply", proposal_id=joined["id"])
+        for one, state in ((twins, "declined"), (joined, "applied")):
+            said = await refusal(client, "consolidate_apply", proposal_id=one["id"])
+            assert f"was decided already: it is {state}." in said
         again = await ask(client, "consolidate_run")
         assert again["proposals"] == []
 
@@ -177,7 +178,8 @@ def test_what_waits_for_review_is_listed_and_decided_without_a_survey(
         )
         assert (declined["state"], declined["run"]) == ("declined", None)
         for one in (joined, twins):
-            assert "stale" in await refusal(client, "consolidate_apply", proposal_id=one["id"])
+            said = await refusal(client, "consolidate_apply", proposal_id=one["id"])
+            assert "decided already" in said
         assert (await ask(client, "consolidate_pending"))["surveyed"]
         await ask(client, "undo", run_or_proposal=joined["id"])
         again = await ask(client, "consolidate_pending")
@@ -303,7 +305,7 @@ def test_errors_are_sentences_with_what_can_be_done(filled: Path) -> None:
     assert "its text is blank" in said[3]
     assert "There is no run or proposal" in said[4]
     assert "There is no memory" in said[5]
-    assert "stale" in said[6]
+    assert "There is no proposal 'none'" in said[6]
     assert said[7] == "text: Field required."
     assert not any("Traceback" in one for one in said)
 
@@ -445,7 +447,7 @@ def test_without_the_package_the_command_says_how_to_install_it(memory_file: Pat
         [sys.executable, "-c", code], capture_output=True, text=True, check=False
     )
     assert (ended.returncode, ended.stdout) == (2, "")
-    assert "pip install 'slowwave[mcp]'" in ended.stderr
+    assert "pip install -c constraints.txt '.[mcp]'" in ended.stderr
 
 
 def test_over_http_an_agent_does_what_it_does_over_a_pipe(filled: Path) -> None:

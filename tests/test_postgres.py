@@ -580,7 +580,7 @@ def test_without_psycopg_it_is_said_what_to_install(
     monkeypatch.setitem(sys.modules, "psycopg", None)
     ended = cli("maintain", "postgresql://h/db#a", "--consolidate", "--dry-run")
     assert ended.code == 1
-    assert "pip install 'slowwave[postgres]'" in ended.err
+    assert "pip install -c constraints.txt '.[postgres]'" in ended.err
 
 
 def test_a_memory_that_is_a_url_or_begins_with_one_is_kept_as_it_was_said(

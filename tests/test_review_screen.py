@@ -347,4 +347,4 @@ def test_without_the_package_the_command_says_how_to_install_it(waiting: Path) -
         [sys.executable, "-c", code], capture_output=True, text=True, check=False
     )
     assert (ended.returncode, ended.stdout) == (2, "")
-    assert "pip install 'slowwave[tui]'" in ended.stderr
+    assert "pip install -c constraints.txt '.[tui]'" in ended.stderr

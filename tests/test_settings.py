@@ -51,6 +51,30 @@ def test_a_config_that_is_named_comes_before_the_one_beside_the_file(
     assert [one["tenant"] for one in exported if one["id"] == memory_id] == ["named"]
 
 
+def test_a_blank_path_is_refused_with_the_name_of_its_option_or_key(
+    memory_file: Path, tmp_path: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "here").mkdir()
+    monkeypatch.chdir(tmp_path / "here")
+    for named, command in (
+        ("--wiki", ["export", memory_file, "--wiki", ""]),
+        ("--wiki", ["maintain", memory_file, "--consolidate", "--wiki", " "]),
+        ("--embedder", ["maintain", memory_file, "--consolidate", "--embedder", ""]),
+        ("--receipts", ["fleet", "maintain", ".", "--consolidate", "--receipts", ""]),
+        ("FILE", ["init", ""]),
+        ("FILE", ["maintain", memory_file, "", "--consolidate"]),
+        ("RECEIPTS", ["fleet", "report", ""]),
+    ):
+        ended = cli(*command)
+        assert (ended.code, named in ended.err, "it is blank" in ended.err) == (2, True, True)
+    config = memory_file.with_name("slowwave.toml")
+    for key in ("embedder", "wiki"):
+        config.write_text(f'{key} = ""\n')
+        ended = cli("maintain", memory_file, "--consolidate")
+        assert (ended.code, f"{config}, {key}: " in ended.err) == (2, True), ended.err
+    assert list((tmp_path / "here").iterdir()) == []
+
+
 def test_the_memory_file_may_come_from_the_environment(
     memory_file: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -303,6 +303,32 @@ def test_a_folder_that_cannot_be_written_is_said_in_a_sentence(
     assert (tmp_path / "file").read_text() == "mine"
 
 
+def test_a_folder_with_the_pages_of_another_file_is_refused_and_stays(
+    night: Path, tmp_path: Path, cli: Cli
+) -> None:
+    folder, other = tmp_path / "wiki", copy_of(night, tmp_path / "other: file.db")
+    cli("export", night, "--wiki", folder)
+    before = pages(folder)
+    for command in (["export"], ["maintain", "--consolidate"]):
+        ended = cli(*command, other, "--wiki", folder)
+        said = f"the pages there are of {night.name}, not of {other.name}"
+        assert (ended.code, said in ended.err) == (1, True), ended.err
+    assert pages(folder) == before
+    (folder / "index.md").unlink()
+    for _ in range(2):
+        assert cli("export", other, "--wiki", folder).code == 0
+
+
+def test_a_folder_that_may_not_be_written_is_said_without_an_advice_that_does_not_help(
+    night: Path, cli: Cli
+) -> None:
+    closed = Path("/sys")
+    if not closed.is_dir():
+        pytest.skip("this system has no folder that nobody may write in")
+    ended = cli("export", night, "--wiki", closed / "w")
+    assert (ended.code, "let this user write in it" in ended.err) == (1, True), ended.err
+
+
 def test_of_two_exports_into_one_folder_one_is_refused(
     night: Path, tmp_path: Path, cli: Cli
 ) -> None:
@@ -335,13 +361,21 @@ def test_a_run_writes_the_wiki_where_the_config_says(
     assert cli("export", memory_file).out.startswith('{"content"')
 
 
-def test_a_wiki_that_cannot_be_written_leaves_the_night_done(
+def test_a_wiki_that_cannot_be_is_refused_before_the_night_and_one_that_fails_leaves_it_done(
     memory_file: Path, tmp_path: Path, cli: Cli
 ) -> None:
     cli("import", memory_file, SMOKE)
     (tmp_path / "file").write_text("")
-    ended = cli("maintain", memory_file, "--consolidate", "--wiki", tmp_path / "file")
-    assert (ended.code, "Cannot write into" in ended.err) == (3, True)
+    night = ("maintain", memory_file, "--consolidate", "--quiet", "--wiki")
+    for refused in (tmp_path / "file", tmp_path / "none" / "wiki"):
+        ended = cli(*night, refused)
+        assert (ended.code, "Cannot write into" in ended.err) == (1, True)
+    assert rows(memory_file, "SELECT outcome FROM runs") == []
+    (tmp_path / "wiki").mkdir()
+    (tmp_path / "wiki" / "raw").write_text("in the way")
+    ended = cli(*night, tmp_path / "wiki")
+    assert (ended.code, ended.err.count("Error:")) == (3, 1)
+    assert "Cannot write into" in ended.err
     assert rows(memory_file, "SELECT outcome FROM runs") == [{"outcome": "done"}]
 
 
@@ -387,20 +421,23 @@ def test_whatever_changes_memories_writes_the_wiki_where_the_config_says(
 def test_a_wiki_that_cannot_be_written_leaves_every_other_command_done_and_ends_with_3(
     memory_file: Path, tmp_path: Path, cli: Cli
 ) -> None:
-    file, chat = tmp_path / "file", tmp_path / "chat.txt"
-    file.write_text("")
+    wiki, chat = tmp_path / "wiki", tmp_path / "chat.txt"
+    wiki.mkdir()
+    (wiki / "raw").write_text("in the way")
     chat.write_text("User: I own a red Brompton.\nAssistant: ok\n")
     cli("experience", memory_file, "add", ROOT / "fixtures" / "experience.jsonl")
     for command in (
         ["ingest", memory_file, chat],
         ["experience", memory_file, "compress"],
     ):
-        ended = cli(*command, "--wiki", file)
+        assert cli(*command, "--wiki", chat).code == 1  # and nothing was done
+        ended = cli(*command, "--wiki", wiki)
         assert (ended.code, "Cannot write into" in ended.err) == (3, True)
         assert "What was to be done before the pages is done." in ended.err
         (run_id,) = [one["id"] for one in rows(memory_file, "SELECT id FROM runs "
                      "WHERE outcome = 'done' ORDER BY id DESC LIMIT 1")]  # fmt: skip
-        assert cli("undo", memory_file, run_id, "--wiki", file).code == 3
+        assert cli("undo", memory_file, run_id, "--wiki", chat).code == 1
+        assert cli("undo", memory_file, run_id, "--wiki", wiki).code == 3
     assert rows(memory_file, "SELECT 1 FROM memories WHERE status = 'active'") == []
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import re
 import tomllib
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from functools import partial
 from pathlib import Path
 from typing import Any, NoReturn
@@ -37,6 +37,8 @@ _TYPES: dict[object, tuple[str, tuple[type, ...]]] = {
 }
 # Options that take several values as one text, with commas between them.
 _WITH_COMMAS = frozenset({"only"})
+# What help calls a text that is a path, or may be one.
+_PATHS = frozenset({"NAME|PATH", "WHERE", "SOURCE", "RECEIPTS"})
 # Under which a command knows the config file that it has read.
 _READ = "slowwave.config"
 FILE_VARIABLE = "SLOWWAVE_FILE"
@@ -52,6 +54,10 @@ class ConfiguredCommand(TyperCommand):
             if isinstance(argument, TyperArgument) and argument.metavar is not None:
                 # The metavar says it: else the help has "FILE <list[Path]>".
                 argument.display_type = _no_label  # type: ignore[method-assign]  # of this one only
+        for one in self.params:
+            if _is_path(one):
+                take = partial(_unless_blank, one, one.process_value)
+                one.process_value = take  # type: ignore[method-assign]  # of this one only
         for option in self.params:
             if not isinstance(option, TyperOption) or option.name not in _CONFIGURED:
                 continue
@@ -95,6 +101,20 @@ class ConfiguredCommand(TyperCommand):
 def _no_label(ctx: object) -> str:
     """Return nothing to show of a type."""
     return ""
+
+
+def _is_path(parameter: Any) -> bool:
+    """Whether an option or an argument takes a path, or several."""
+    annotation = parameter.type_descriptor.annotation
+    return annotation in (Path, list[Path]) or parameter.metavar in _PATHS
+
+
+def _unless_blank(parameter: Any, take: Callable[..., Any], ctx: Any, value: Any) -> Any:
+    """Take a path; a blank one would be the current folder. It is mostly a variable not set."""
+    for one in value if isinstance(value, list | tuple) else [value]:
+        if isinstance(one, str) and not one.strip():
+            raise typer.BadParameter("it is blank.", ctx=ctx, param=parameter)
+    return take(ctx, value)
 
 
 def beside_file(context: typer.Context, value: Path | None) -> Path | None:

@@ -19,7 +19,7 @@ from slowwave.cli.files.foreign import FormatOption, StateOption, place_of
 from slowwave.cli.results.waiting import decided_as_json, decided_as_text, exit_code
 from slowwave.cli.terminal.output import Output
 from slowwave.cli.terminal.progress_bars import shown_progress
-from slowwave.cli.wiki.writing import WikiOption, write_after_change
+from slowwave.cli.wiki.writing import WikiOption, refuse_unwritable_wiki, write_after_change
 from slowwave.consolidation.vectors.embedder import DEFAULT_MODEL, SentenceEmbedder
 
 if TYPE_CHECKING:
@@ -47,6 +47,7 @@ def apply(
     from slowwave.consolidation.running.approval import Decided, carry_out
     from slowwave.consolidation.running.plan_file import read_plan
 
+    refuse_unwritable_wiki(wiki, file)
     several = read_plan(plan)
     now, model = datetime.now(UTC), SentenceEmbedder(embedder)
 

@@ -44,7 +44,12 @@ from slowwave.cli.terminal.output import Output, clean
 from slowwave.cli.terminal.progress_bars import shown_progress
 from slowwave.cli.terminal.signals import signals_of_this_command
 from slowwave.cli.terminal.wording import counted
-from slowwave.cli.wiki.writing import WikiOfRun, WikiOption, write_after_run
+from slowwave.cli.wiki.writing import (
+    WikiOfRun,
+    WikiOption,
+    refuse_unwritable_wiki,
+    write_after_run,
+)
 from slowwave.consolidation.thresholds import LEAST_COMPRESSION
 from slowwave.consolidation.vectors.embedder import DEFAULT_MODEL, SentenceEmbedder
 
@@ -123,6 +128,8 @@ def experience(
     if action == "add" and source is not None:
         _add(file, source, tenant, output)
         return
+    if not dry_run:
+        refuse_unwritable_wiki(wiki, file)
     from slowwave.consolidation.experience.run import ExperienceOptions, compress_experiences
 
     limits = (max_calls, max_tokens, max_cost, max_time)

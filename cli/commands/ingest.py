@@ -39,7 +39,7 @@ from slowwave.cli.terminal.exits import OF_VERDICT, Code
 from slowwave.cli.terminal.output import Output
 from slowwave.cli.terminal.progress_bars import shown_progress
 from slowwave.cli.terminal.signals import signals_of_this_command
-from slowwave.cli.wiki.writing import WikiOption, write_after_run
+from slowwave.cli.wiki.writing import WikiOption, refuse_unwritable_wiki, write_after_run
 from slowwave.consolidation.ingest.options import (
     DEFAULT_DAYS,
     MAX_FACTS,
@@ -212,6 +212,8 @@ def ingest(
         else:
             show_waiting(file, tenants, output)
         return
+    if not dry_run:
+        refuse_unwritable_wiki(wiki, file)
     if conversations or dry_run:
         watch = None  # it may stand in a config file for other calls
     limits = (max_calls, max_tokens, max_cost, max_time)

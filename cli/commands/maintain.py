@@ -47,7 +47,7 @@ from slowwave.cli.reviewing.interactive import refuse_to_ask
 from slowwave.cli.terminal.exits import Code
 from slowwave.cli.terminal.log_lines import LogFormat, log_lines
 from slowwave.cli.terminal.output import Output
-from slowwave.cli.wiki.writing import WikiOption, write_after_change
+from slowwave.cli.wiki.writing import WikiOption, refuse_unwritable_wiki, write_after_change
 from slowwave.consolidation.options import CycleOptions, Review
 from slowwave.consolidation.vectors.embedder import DEFAULT_MODEL, SentenceEmbedder
 from slowwave.store.purge import KEPT_DAYS
@@ -260,6 +260,8 @@ def maintain(
         raise typer.BadParameter(
             "--wiki works with one file only: name one, or run each by itself."
         )
+    if not dry_run:
+        refuse_unwritable_wiki(wiki, files[0])
     if metrics_file is not None and not dry_run:
         refuse_unwritable_metrics(metrics_file)
     if plan_out is not None and len(files) > 1:

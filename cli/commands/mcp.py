@@ -27,6 +27,7 @@ from slowwave.cli.arguments.writers import make_writer
 from slowwave.cli.files.foreign import refuse_foreign
 from slowwave.cli.terminal.output import Output, clean
 from slowwave.consolidation.vectors.embedder import DEFAULT_MODEL, SentenceEmbedder
+from slowwave.store.extras import how_to_install
 
 if TYPE_CHECKING:
     from mcp.server.mcpserver import MCPServer
@@ -35,10 +36,7 @@ if TYPE_CHECKING:
 
 _TOKEN = "SLOWWAVE_MCP_TOKEN"  # noqa: S105 - the name of a variable
 _BUDGETS = ("max_calls", "max_tokens", "max_cost", "max_time")
-_MISSING = (
-    "The MCP server needs the package mcp: pip install 'slowwave[mcp]', or in a clone "
-    "pip install -c constraints.txt '.[mcp]'."
-)
+_MISSING = f"The MCP server needs the package mcp; {how_to_install('mcp')}."
 
 
 def mcp(

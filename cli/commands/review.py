@@ -33,7 +33,7 @@ from slowwave.cli.terminal.exits import Code
 from slowwave.cli.terminal.output import Output, clean
 from slowwave.cli.terminal.progress_bars import shown_progress
 from slowwave.cli.terminal.wording import counted
-from slowwave.cli.wiki.writing import WikiOption, write_after_change
+from slowwave.cli.wiki.writing import WikiOption, refuse_unwritable_wiki, write_after_change
 from slowwave.consolidation.proposals import Operation
 from slowwave.consolidation.vectors.embedder import DEFAULT_MODEL, SentenceEmbedder
 
@@ -90,8 +90,11 @@ def review(
     _refuse_wrong_usage(action, choice, reason, text)
     if tui and (action != "list" or json or quiet):
         raise typer.BadParameter("--tui goes with no action, and not with --json or --quiet.")
+    writes = tui or action not in ("list", "show")
+    if writes:
+        refuse_unwritable_wiki(wiki, file)
     output = Output(json, quiet)
-    place = place_of(file, format, state, writes=tui or action not in ("list", "show"))
+    place = place_of(file, format, state, writes=writes)
     if tui:
         from slowwave.cli.tui.start import show_screen
 

@@ -16,7 +16,7 @@ from slowwave.cli.files.foreign import FormatOption, StateOption, place_of
 from slowwave.cli.terminal.exits import Code
 from slowwave.cli.terminal.output import Output, clean
 from slowwave.cli.terminal.wording import counted
-from slowwave.cli.wiki.writing import WikiOption, write_after_change
+from slowwave.cli.wiki.writing import WikiOption, refuse_unwritable_wiki, write_after_change
 from slowwave.store.errors import StoreError
 from slowwave.store.intake import DROPPED
 from slowwave.store.undo.undoable import FEWEST, Undoable, find_undoable, find_undoable_since
@@ -63,6 +63,8 @@ def undo(
 
     if (which is None) == (since_run is None):
         raise typer.BadParameter("Name a run or a proposal, or say --since RUN.")
+    if not rehearse:
+        refuse_unwritable_wiki(wiki, file)
     output = Output(json, quiet)
     place = place_of(file, format, state, writes=not rehearse)
 

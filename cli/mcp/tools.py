@@ -43,7 +43,9 @@ Query = Annotated[str, Field(min_length=1, description="What is asked, in plain 
 MemoryId = Annotated[
     str, Field(description="The id of a memory, or its first characters, four at the least.")
 ]
-ProposalId = Annotated[str, Field(description="The whole id, as consolidate_pending gives it.")]
+ProposalId = Annotated[
+    str, Field(description="Its id of consolidate_pending, eight characters or more.")
+]
 Day = Annotated[str | None, Field(description="A day or a moment: 2026-03-31, 2026-03-31T18:00Z.")]
 Tags = Annotated[list[str] | None, Field(description="With all of these tags.")]
 Limit = Annotated[int, Field(ge=1, le=1_000, description="At most so many proposals.")]
@@ -194,7 +196,7 @@ class Tools:
     def consolidate_apply(self, context: Context, proposal_id: ProposalId) -> dict[str, Any]:
         """Carry out exactly one proposal of consolidate_pending.
 
-        It is stale if its memories were changed since, or it was decided already.
+        It is stale if its memories were changed since.
         """
         with told_progress(context) as progress:
             decided = self._memory.apply(proposal_id, progress)

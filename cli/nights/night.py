@@ -188,6 +188,8 @@ class Night:
                         *guard_as_text(guarded),
                     )
         code = signals.code or _code(outcome, self.dry_run and self.tells_work)
+        if unwritten is None:
+            code = self._with_problems(place.named, outcome, writer, code)
         if unreported is not None:
             code = code if code not in (Code.DONE, Code.WORK_TO_DO) else Code.PARTLY
             self.output.error(unreported.message, unreported.hint, code)
@@ -195,8 +197,7 @@ class Night:
         if unwritten is not None:
             code = code or Code.PARTLY
             self.output.error(unwritten.message, "The next run writes it.", code)
-            return code, found
-        return self._with_problems(place.named, outcome, writer, code), found
+        return code, found
 
     def _closed_gate(self, place: Place) -> ClosedGate | None:
         closed = self.gates.switch()

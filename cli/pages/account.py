@@ -112,6 +112,8 @@ class Account:
     # None: the file does not say which pairs a past night kept apart.
     apart: Pairs | None = None
     remarks: tuple[str, ...] = ()
+    # Whether its run is all that the night changed; if not, what else did is among the remarks.
+    is_whole: bool = True
 
     @property
     def proposals(self) -> int:
@@ -119,8 +121,13 @@ class Account:
         return sum(self.states.values())
 
     @property
+    def undo_takes(self) -> str:
+        """What the command takes back."""
+        return "all of it" if self.is_whole else "what the proposals did"
+
+    @property
     def undo(self) -> str | None:
-        """The command that takes all of it back; None where nothing is to be taken back."""
+        """The command that takes its run back; None where nothing is to be taken back."""
         if self.run is None or not self.states.get("applied"):
             return None
         return undo_command(self.file, self.run)

@@ -59,7 +59,7 @@ def account_of_run(memory_file: Path, named: Path, prefix: str | None) -> Accoun
         run = _chosen(file, prefix)
         decisions = read_decisions(file, run.id)
         changes, claims = read_changes(file, run.id), read_claims_of(file, run.id)
-        history = _history(file, run)
+        history = _history(file, run, run.id)
     shown = decisions[:MOST_ITEMS]
     of_each: dict[str, list[TextChange]] = defaultdict(list)
     for change in changes:
@@ -94,7 +94,7 @@ def _account_of_plan(
     from slowwave.store.file import open_reading
 
     with open_reading(memory_file) as file:
-        history = _history(file, None)
+        history = _history(file, None, None)
     shown = outcome.results[:MOST_ITEMS]
     memories = MemoryTexts(memory_file).memories(
         memories_of([one.proposal.sources for one in shown])
@@ -117,7 +117,7 @@ def _account_of_plan(
 
 
 def _of_nothing_planned(outcome: Outcome) -> str:
-    return "nothing more to do" if outcome.taken_up.runs else "nothing to do"
+    return "nothing to do" if outcome.last_run is None else "nothing more to do"
 
 
 def account_of_night(
@@ -127,17 +127,37 @@ def account_of_night(
 
     What it left the file does not keep.
     """
+    from slowwave.store.file import open_reading
+    from slowwave.store.ledger import read_run
+
     if outcome.run_id is None:
         account = _account_of_plan(outcome, memory_file, named, dry_run, writer, embedder)
     else:
         account = account_of_run(memory_file, named, outcome.run_id)
     apart = [(f"{one.guard}: {one.why}", one.sources) for one in outcome.plan.refused]
+    history = account.history
+    # A purge names all tenants, and changes no number of active memories.
+    run = next(filter(None, (outcome.run_id, *(one.run_id for one in outcome.aged))), None)
+    if run is not None:
+        with open_reading(memory_file) as file:
+            history = _history(file, read_run(file, run), outcome.last_run)
     return replace(
         account,
         conflicts=_pairs(_disagreements(outcome.conflicts), memory_file),
         apart=_pairs(apart, memory_file),
-        remarks=tuple(remarks(outcome, dry_run, named)),
+        remarks=tuple(remarks(outcome, dry_run, named, MemoryTexts(memory_file))),
+        # Of the whole night: each of its phases is a run of its own, and counts itself only.
+        before=asdict(outcome.before),
+        after=asdict(outcome.after),
+        history=history,
+        is_whole=outcome.last_run == outcome.run_id and not _has_earlier(outcome),
     )
+
+
+def _has_earlier(outcome: Outcome) -> bool:
+    """Whether a run came before the one that consolidated."""
+    expired = outcome.expired is not None and outcome.expired.run_id is not None
+    return expired or bool(outcome.taken_up.runs)
 
 
 def with_current_conflicts(account: Account, memory_file: Path, now: str) -> Account:
@@ -167,11 +187,11 @@ def _chosen(file: MemoryFile, prefix: str | None) -> Run:
     return runs[-1]
 
 
-def _history(file: MemoryFile, until: Run | None) -> tuple[Point, ...]:
-    """Return what runs on the same tenants made of the file, up to one of them."""
+def _history(file: MemoryFile, like: Run | None, until: str | None) -> tuple[Point, ...]:
+    """Return what runs on the same tenants as one made of the file, up to one of them."""
     from slowwave.store.ledger import read_runs
 
-    tenants = [] if until is None else until.options.get("tenant") or []
+    tenants = [] if like is None else like.options.get("tenant") or []
     points = []
     for run in read_runs(file):
         counts = [(run.report or {}).get(when) for when in ("before", "after")]
@@ -179,7 +199,7 @@ def _history(file: MemoryFile, until: Run | None) -> tuple[Point, ...]:
         known = [one for one in numbers if isinstance(one, int)]
         if (run.options.get("tenant") or []) == tenants and len(known) == len(counts):
             points.append(Point(day_of(run.started_at), *known))
-        if until is not None and run.id == until.id:
+        if run.id == until:
             break
     return tuple(points)
 

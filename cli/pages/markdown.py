@@ -30,7 +30,7 @@ def as_markdown(account: Account) -> str:
     parts = [
         *_head(account),
         *_numbers(account),
-        *(_code_block("text", [one]) for one in account.remarks),
+        *(_code_block("text", map(_cut, one.split("\n"))) for one in account.remarks),
         *_proposals(account),
         *_pairs("Conflicts, left as they are", account.conflicts or Pairs()),
         *_pairs("Kept apart, though they look alike", account.apart or Pairs()),
@@ -42,14 +42,15 @@ def _head(account: Account) -> Iterator[str]:
     title = "What a night would do" if account.dry_run else "What the night did"
     yield f"## {title}"
     if account.run is None:
-        yield f"{_code(account.file)}: {account.outcome}; the file was only read."
+        read = "; the file was only read" if account.is_whole else ""
+        yield f"{_code(account.file)}: {account.outcome}{read}."
     else:
         yield (
             f"{_code(account.file)}: run {_code(account.run)} of {_code(account.started)}, "
             f"{account.outcome}, written by {_code(account.writer)}."
         )
     if account.undo:
-        yield f"Take all of it back with {_code(account.undo)}"
+        yield f"Take {account.undo_takes} back with {_code(account.undo)}"
 
 
 def _numbers(account: Account) -> Iterator[str]:
@@ -121,9 +122,11 @@ def _dated(said: ShownSource) -> str:
 
 def _wrapped(sign: str, text: str) -> Sequence[str]:
     """Return a text on lines that can be read without moving sideways, each with its sign."""
-    line = clean(text)
-    line = line if len(line) <= _MOST_SAID else f"{line[: _MOST_SAID - 1]}…"
-    return textwrap.wrap(line, _WIDTH, initial_indent=sign, subsequent_indent=sign)
+    return textwrap.wrap(_cut(clean(text)), _WIDTH, initial_indent=sign, subsequent_indent=sign)
+
+
+def _cut(line: str) -> str:
+    return line if len(line) <= _MOST_SAID else f"{line[: _MOST_SAID - 1]}…"
 
 
 def _code_block(language: str, lines: Iterable[str]) -> str:

@@ -119,12 +119,17 @@ def as_text(
     return [line for part in parts for line in (part, "")][:-1]
 
 
-def remarks(outcome: Outcome, dry_run: bool, file: Path) -> list[str]:
+def remarks(outcome: Outcome, dry_run: bool, file: Path, memory_texts: MemoryTexts) -> list[str]:
     """Return what else is to be said of a night, besides its proposals and pairs."""
-    asked = taken_up_as_text(outcome.taken_up, file)
-    asked += [questions_as_text(outcome.asked)] if outcome.asked else []
-    aged = [*before_the_night(outcome, dry_run, file), *after_the_night(outcome, dry_run, file)]
-    return [*asked, *aged, *_unconsidered(outcome.plan), *_purge_and_backup(outcome, dry_run)]
+    return [
+        *before_the_night(outcome, dry_run, file, memory_texts),
+        *taken_up_as_text(outcome.taken_up, file),
+        *([questions_as_text(outcome.asked)] if outcome.asked else []),
+        *_unconsidered(outcome.plan),
+        *after_the_night(outcome, dry_run, file, memory_texts),
+        *_purge_and_backup(outcome, dry_run),
+        *leaving_as_text(outcome.purged, memory_texts, dry_run, verbose=False),
+    ]
 
 
 def budget_as_json(before: Budget | None, after: Budget | None) -> dict[str, Any]:

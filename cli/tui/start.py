@@ -8,14 +8,16 @@ from typing import TYPE_CHECKING
 
 import typer
 
+from slowwave.store.extras import how_to_install
+
 if TYPE_CHECKING:
     from slowwave.cli.files.foreign import Place
     from slowwave.cli.reviewing.chosen_proposals import Choice
     from slowwave.consolidation.vectors.embedder import Embedder
 
 _MISSING = (
-    "The screen needs the package textual: pip install 'slowwave[tui]', or in a clone "
-    "pip install -c constraints.txt '.[tui]'. Without it: 'slowwave review FILE'."
+    f"The screen needs the package textual; {how_to_install('tui')}. "
+    "Without it: 'slowwave review FILE'."
 )
 
 

@@ -16,8 +16,8 @@ from pathlib import Path
 
 from slowwave.store.errors import FileHeld, StoreError
 
-from .names import PageName
-from .text import is_untouched
+from .names import INDEX, PageName
+from .text import file_of_index, is_untouched
 
 # The folders in which an export removes pages that it wrote before and would not write now.
 _OURS = ("raw", "wiki")
@@ -40,20 +40,47 @@ class WrittenPages:
     kept: list[str] = field(default_factory=list)
 
 
-def write_wiki(folder: Path, pages: Iterable[tuple[PageName, str]], mode: int) -> WrittenPages:
+def write_wiki(
+    folder: Path, pages: Iterable[tuple[PageName, str]], file: str, mode: int
+) -> WrittenPages:
     """Write the pages of a wiki, and remove earlier ones that are no more.
 
-    mode: who may read and write the memory file, and so each page. Raises `StoreError`, and
-    `FileHeld` while another export writes there.
+    file: the name of the memory file. mode: who may read and write that, and so each page. Raises
+    `StoreError`, also where another file's pages lie there, and `FileHeld` while another export
+    writes there.
     """
     said, names = WrittenPages(), set()
     with _explained(folder), _opened(folder, mode) as top, _locked(top, folder):
+        _refuse_others_pages(top, folder, file)
         for name, text in pages:
             names.add(name.parts)
             _write_page(top, name, text.encode(), mode, said)
         for part in _OURS:
             _remove_others(top, (part,), names, said)
     return said
+
+
+def refuse_others_pages(folder: Path, file: str) -> None:
+    """Refuse a folder in which the pages of a memory file of another name lie.
+
+    Raises `StoreError`.
+    """
+    with _explained(folder):
+        top = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+        try:
+            _refuse_others_pages(top, folder, file)
+        finally:
+            os.close(top)
+
+
+def _refuse_others_pages(top: int, folder: Path, file: str) -> None:
+    (index,) = INDEX.parts
+    other = file_of_index(_content(top, index) or b"")
+    if other not in (None, file):
+        raise StoreError(
+            f"Cannot write into {folder}: the pages there are of {other}, not of {file}.",
+            f"Name another folder; if it is the same file, remove {index} there.",
+        )
 
 
 @contextmanager
@@ -67,6 +94,11 @@ def _explained(folder: Path) -> Iterator[None]:
                 f"Cannot write into {folder}: something else is in the way{where}.",
                 "A wiki needs real folders named raw and wiki: name a new folder, or remove what "
                 "stands there.",
+            ) from error
+        if error.errno in (errno.EACCES, errno.EPERM, errno.EROFS):
+            raise StoreError(
+                f"Cannot write into {folder}: {error.strerror}{where}.",
+                "Nothing may be written there: name another folder, or let this user write in it.",
             ) from error
         raise StoreError(
             f"Cannot write into {folder}: {error.strerror}{where}.",

@@ -16,7 +16,7 @@ from .names import (
     name_of_rule,
     name_of_tenant,
 )
-from .text import as_block, as_line, as_link, page, title_of
+from .text import FILE, as_block, as_line, as_link, page, title_of
 
 if TYPE_CHECKING:
     from slowwave.store.file import MemoryFile
@@ -37,8 +37,11 @@ _LAYERS = (("core", "Core"), ("stable", "Stable"), ("working", "Working"), ("eph
 _GONE = (("superseded", "Superseded"), ("archived", "Archived"), ("expired", "Expired"))
 
 
-def all_pages(file: MemoryFile) -> Iterator[tuple[PageName, str]]:
-    """Yield the pages of a file, tenant by tenant, and the index last. Raises `UnusableFile`."""
+def all_pages(file: MemoryFile, named: str) -> Iterator[tuple[PageName, str]]:
+    """Yield the pages of a file of this name, tenant by tenant, and the index last.
+
+    Raises `UnusableFile`.
+    """
     from slowwave.store.memories import tenants
 
     from .tenant import read_tenant
@@ -49,10 +52,10 @@ def all_pages(file: MemoryFile) -> Iterator[tuple[PageName, str]]:
         yield from _Pages(picture).all(file)
         active = sum(one.status == "active" for one in picture.memories.values())
         index.append((tenant, active, len(picture.memories), picture.rules))
-    yield INDEX, _index(index)
+    yield INDEX, _index(index, named)
 
 
-def _index(tenants: Sequence[tuple[str, int, int, Sequence[Memory]]]) -> str:
+def _index(tenants: Sequence[tuple[str, int, int, Sequence[Memory]]], named: str) -> str:
     lines = [
         f"- {as_link(tenant, INDEX.link_to(name_of_tenant(tenant)))}: "
         f"{active:,} active of {counted(count, 'memory', 'memories')}"
@@ -71,7 +74,7 @@ def _index(tenants: Sequence[tuple[str, int, int, Sequence[Memory]]]) -> str:
         *_section("Tenants", lines),
         *_section("Rules", rules),
     ]
-    return page({"title": "Memories"}, body)
+    return page({"title": "Memories", FILE: named}, body)
 
 
 def _section(title: str, lines: Iterable[str]) -> Iterator[str]:

@@ -9,6 +9,8 @@ from typing import Any
 
 from slowwave.cli.terminal.output import clean, shortened
 
+# In the front matter of the index: the name of the memory file.
+FILE = "file"
 # The first key of each page: by it an export knows a page that it wrote and nobody changed since.
 _MARK = "slowwave"
 _MARKED = re.compile(rb'---\nslowwave: "([0-9a-f]{16})"\n')
@@ -73,6 +75,20 @@ def _as_yaml(values: Mapping[str, Any]) -> str:
     found = dump(allow_unicode=True)
     shown = all(line == clean(line) for line in found.split("\n"))
     return found if shown else dump(allow_unicode=False)
+
+
+def file_of_index(content: bytes) -> str | None:
+    """Return the name of the memory file whose index a page is; None if it says none."""
+    import yaml
+
+    if _MARKED.match(content) is None:
+        return None
+    try:
+        front = yaml.safe_load(content[: content.index(b"\n---\n")].decode())
+    except (ValueError, yaml.YAMLError):
+        return None
+    name = front.get(FILE) if isinstance(front, dict) else None
+    return name if isinstance(name, str) else None
 
 
 def is_untouched(content: bytes) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -34,10 +35,35 @@ _DONE = "What was to be done before the pages is done."
 _MOST_NAMED = 5
 
 
+def refuse_unwritable_wiki(folder: Path | None, file: Path) -> None:
+    """Refuse a folder that no wiki of a file can be written to, before anything is done.
+
+    Raises `StoreError`.
+    """
+    if folder is None:
+        return
+    if folder.exists():
+        if not folder.is_dir():
+            raise StoreError(f"Cannot write into {folder}: it is no folder.", "Name another one.")
+        above = folder
+    else:
+        above = folder.absolute().parent
+    if not above.is_dir():
+        raise StoreError(
+            f"Cannot write into {folder}: there is no folder {above}.", "Make that first."
+        )
+    if not os.access(above, os.W_OK | os.X_OK):
+        raise StoreError(f"Cannot write into {folder}: nothing can be written in {above}.")
+    if above is folder:
+        from .folder import refuse_others_pages
+
+        refuse_others_pages(folder, file.absolute().name)
+
+
 def write_out(memory_file: Path, folder: Path, readers: Path) -> WrittenPages:
     """Write the wiki of a memory file into a folder.
 
-    readers: the file whose mode says who may read the pages. Raises `StoreError`.
+    readers: the file as it is named; its mode says who may read the pages. Raises `StoreError`.
     """
     from slowwave.store.check import refuse_unreadable
     from slowwave.store.file import open_reading
@@ -49,7 +75,8 @@ def write_out(memory_file: Path, folder: Path, readers: Path) -> WrittenPages:
     with open_reading(memory_file) as opened:
         refuse_unreadable(opened)
         # Another agent's file may be a folder: what lets one enter that is no matter of pages.
-        return write_wiki(folder, all_pages(opened), mode_of(readers) & 0o666)
+        file = readers.absolute().name
+        return write_wiki(folder, all_pages(opened, file), file, mode_of(readers) & 0o666)
 
 
 @dataclass(frozen=True)

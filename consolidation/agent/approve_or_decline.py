@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import datetime
 from pathlib import Path
 
+from slowwave.consolidation.proposals import Result
 from slowwave.consolidation.running.approval import Decided, carry_out
 from slowwave.consolidation.running.review_queue import WaitingProposal, read_queue, with_sources
 from slowwave.consolidation.vectors.embedder import Embedder
 from slowwave.store.check import refuse_damaged
-from slowwave.store.errors import StoreError
+from slowwave.store.errors import Ambiguous, NotFound, StoreError
 from slowwave.store.file import MemoryFile, maintenance_lock, open_reading, open_writing
-from slowwave.store.ledger import REMEMBERED, Decision, decide_waiting, read_latest
+from slowwave.store.ledger import REMEMBERED, Decision, decide_waiting, read_latest_like
 from slowwave.store.records import timestamp
+from slowwave.store.undo.undoable import FEWEST
 
 # What the ledger calls the way by which it was decided.
 _WAY = "approve"
@@ -50,29 +53,61 @@ def decline_waiting(path: Path, tenant: str, proposal_id: str, reason: str, now:
     """
     with maintenance_lock(path), open_writing(path) as file:
         refuse_damaged(file)
-        if _open_decision(file, tenant, proposal_id) is None:
+        waiting = _open_decision(file, tenant, proposal_id)
+        if waiting is None:
             return False
         with file.transaction():
-            decide_waiting(file, proposal_id, "declined", timestamp(now), reason)
+            decide_waiting(file, waiting.key, "declined", timestamp(now), reason)
         return True
+
+
+def find_planned(planned: Sequence[Result], proposal_id: str) -> Result:
+    """Return the one whose id is meant of what a dry run planned.
+
+    Raises `StoreError` if there is none, and `Ambiguous`.
+    """
+    fitting = [one for one in planned if _fits(one.proposal.id, proposal_id)]
+    if len(fitting) > 1:
+        raise _ambiguous(proposal_id)
+    if not fitting:
+        raise not_planned(proposal_id)
+    return fitting[0]
 
 
 def not_planned(proposal_id: str) -> StoreError:
     """Return what to tell an agent whose proposal cannot be decided about."""
+    if len(proposal_id) < FEWEST:
+        return NotFound(
+            f"There is no proposal '{proposal_id}'.",
+            f"Give the whole id, or at least its first {FEWEST} characters.",
+        )
     return StoreError(
         f"Proposal '{proposal_id}' is stale: the plan does not have it any more.",
-        "Nothing was changed. It was decided already, or a memory changed since; look at what "
-        "is pending now, and give the whole id.",
+        "Nothing was changed. A memory changed since; look at what is pending now.",
     )
 
 
 def _open_decision(file: MemoryFile, tenant: str, proposal_id: str) -> Decision | None:
     """Return a decision that waits; None if the ledger does not know it, or it may be planned."""
-    latest = read_latest(file, proposal_id)
-    if latest is None or latest.tenant != tenant:
-        return None
-    if latest.state == "pending":
-        return latest
-    if latest.state == "applied" or latest.state in REMEMBERED:
-        raise not_planned(proposal_id)
+    known = read_latest_like(file, proposal_id) if len(proposal_id) >= FEWEST else []
+    mine = [one for one in known if one.tenant == tenant]
+    waiting = [one for one in mine if one.state == "pending"]
+    if len(waiting) > 1:
+        raise _ambiguous(proposal_id)
+    if waiting:
+        return waiting[0]
+    for one in mine:
+        if one.state == "applied" or one.state in REMEMBERED:
+            raise StoreError(
+                f"Proposal '{proposal_id}' was decided already: it is {one.state}.",
+                "Nothing was changed. Look at what is pending now.",
+            )
     return None
+
+
+def _fits(proposal_id: str, named: str) -> bool:
+    return proposal_id == named or (len(named) >= FEWEST and proposal_id.startswith(named))
+
+
+def _ambiguous(proposal_id: str) -> Ambiguous:
+    return Ambiguous(f"More than one proposal begins with '{proposal_id}'.", "Give more of the id.")

@@ -63,7 +63,13 @@ from slowwave.store.memories import (
 from slowwave.store.records import LAYERS, Kind, Memory, timestamp
 from slowwave.store.undo.undoable import find_undoable
 
-from .approve_or_decline import approve_waiting, decline_waiting, not_planned, read_waiting_of
+from .approve_or_decline import (
+    approve_waiting,
+    decline_waiting,
+    find_planned,
+    not_planned,
+    read_waiting_of,
+)
 from .found import Stats, Trace
 from .fresh_index import FreshIndex
 
@@ -201,7 +207,7 @@ class AgentMemory:
         return read_waiting_of(self._path, self._tenant)
 
     def apply(self, proposal_id: str, progress: Progress | None = None) -> Decided:
-        """Carry out one proposal, and no other, by its whole id.
+        """Carry out one proposal, and no other; its id may be shortened to eight characters.
 
         It is one that waits for review, or of the plan that a dry run shows. Raises `StoreError` if
         it is neither, and `ConsolidationError`.
@@ -210,7 +216,10 @@ class AgentMemory:
         decided = approve_waiting(self._path, self._tenant, proposal_id, self._embedder, now)
         if decided is not None:
             return decided
-        options = replace(self._options(), approved=frozenset([proposal_id]))
+        # Looked for first in a plan that writes nothing: a night that finds none would be a run.
+        planned = self._run(self._options(), dry_run=True, progress=progress)
+        meant = find_planned(planned.results, proposal_id).proposal.id
+        options = replace(self._options(), approved=frozenset([meant]))
         outcome = self._run(options, progress=progress)
         if not outcome.results:
             raise not_planned(proposal_id)
@@ -219,7 +228,7 @@ class AgentMemory:
     def decline(
         self, proposal_id: str, reason: str, progress: Progress | None = None
     ) -> str | None:
-        """Decline one proposal, by its whole id: no later night makes it.
+        """Decline one proposal: no later night makes it. Its id may be shortened, too.
 
         It is one that waits for review, or of the plan that a dry run shows; of that the id of the
         run under which it is written down is given. Raises `StoreError` if it is neither, and
@@ -229,10 +238,7 @@ class AgentMemory:
             return None
         options = self._options()
         planned = self._run(options, dry_run=True, progress=progress)
-        found = (one for one in planned.results if one.proposal.id == proposal_id)
-        result = next(found, None)
-        if result is None:
-            raise not_planned(proposal_id)
+        result = find_planned(planned.results, proposal_id)
         no = Result(result.proposal, "declined", reason)
         name = self._embedder.name
         return declined(self._path, planned, no, name, self._clock(), options.shown)

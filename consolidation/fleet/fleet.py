@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
@@ -39,10 +40,10 @@ class Fleet:
         Raises `StoreError` and `ConsolidationError` if there is nothing that could be done at all,
         and KeyboardInterrupt, each with the receipts kept that were there by then.
         """
-        known, unreadable = self.archive.manifest() if self.archive else ({}, [])
-        totals = Totals(unreadable=unreadable)
         everything = list(self.source.listing())
         listed = [one for one in everything if falls_to(one.key, self.shard)]
+        known, unreadable = self._known(listed)
+        totals = Totals(unreadable=unreadable)
         totals.elsewhere = len(everything) - len(listed)
         written = _Written(self.archive, began, self.shard, self.job.dry_run)
         complete = False
@@ -67,9 +68,16 @@ class Fleet:
             totals.interrupted = True
         finally:
             totals.complete = complete
-            written.end(self.job.clock(), complete)
+            written.end(self.job.clock(), complete, self.source.mark)
         totals.night = written.name
         return totals
+
+    def _known(self, listed: Sequence[Listed]) -> tuple[dict[str, Known], list[str]]:
+        """Return what earlier receipts say of files, and which of them cannot be read."""
+        if self.archive is None:
+            return {}, []
+        keys = (one.key for one in listed)
+        return self.archive.manifest(keys, self.source.marks_of_wider)
 
     def _basis(self, now: datetime) -> str:
         """Return what has to be the same for a file to rest: options, model, our own rules."""
@@ -108,7 +116,7 @@ class _Written:
             self._writer.add(receipt)
         return receipt
 
-    def end(self, now: datetime, complete: bool) -> None:
+    def end(self, now: datetime, complete: bool, source: str) -> None:
         """Keep what is left."""
         if self._writer is not None:
-            self._writer.end(now, complete)
+            self._writer.end(now, complete, source=source)

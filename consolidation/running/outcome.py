@@ -62,8 +62,11 @@ class Outcome:
 
     @property
     def conflicts(self) -> tuple[Conflict, ...]:
-        """What stands against each other, as rules or a model see it."""
-        return (*self.plan.conflicts, *(one for asked in self.asked for one in asked.conflicts))
+        """What stands against each other, as rules or a model see it, and stays active."""
+        found = (*self.plan.conflicts, *(one for asked in self.asked for one in asked.conflicts))
+        archived = self.archived.leaving if self.archived is not None else ()
+        gone = {one.id for one in archived}
+        return tuple(one for one in found if gone.isdisjoint(one.sources))
 
     @property
     def changed(self) -> bool:
@@ -73,6 +76,15 @@ class Outcome:
         """
         archived = None if self.archived is None else self.archived.run_id
         return any(one is not None for one in (self.run_id, self.purged.run_id, archived))
+
+    @property
+    def last_run(self) -> str | None:
+        """The last of the runs that the night was; None where it wrote nothing."""
+        runs = [self.purged.run_id]
+        runs += [one.run_id for one in (self.archived,) if one is not None]
+        runs += [self.run_id, *reversed(self.taken_up.runs)]
+        runs += [one.run_id for one in (self.expired,) if one is not None]
+        return next((one for one in runs if one is not None), None)
 
     @property
     def aged(self) -> tuple[Aged, ...]:

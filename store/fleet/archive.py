@@ -11,7 +11,7 @@ import io
 import json
 import re
 import secrets
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, fields
 from datetime import datetime
 from pathlib import Path
@@ -62,6 +62,11 @@ class ShardNight:
         """Whether it came to all of its files."""
         return self.end is not None and self.end.get("complete") is True
 
+    @property
+    def source(self) -> str:
+        """The mark of the source that its files are of; empty if it does not say so."""
+        return str((self.end or {}).get("source", ""))
+
 
 class Archive:
     """The receipts of all nights in one place."""
@@ -97,16 +102,22 @@ class Archive:
         name = f"{began:%Y%m%dT%H%M%S%f}Z-shard-{shard.number}-of-{shard.of}-{secrets.token_hex(4)}"
         return ReceiptWriter(self._objects, name, began, shard)
 
-    def manifest(self) -> tuple[dict[str, Known], list[str]]:
+    def manifest(
+        self, keys: Iterable[str], marks: frozenset[str]
+    ) -> tuple[dict[str, Known], list[str]]:
         """Return what was last seen of each file, and what of it cannot be read.
 
-        Nights are read from the latest back to one of which all shards came to their end. Raises
-        `StoreError`.
+        keys: of the files that are wanted; marks: of the sources that all of them are in. Nights
+        are read from the latest back to where nothing more is wanted: all of the files are known,
+        or all shards of a night on such a source came to their end. Raises `StoreError`.
         """
+        wanted = set(keys)
         known: dict[str, Known] = {}
         unreadable: list[str] = []
-        complete: dict[int, set[int]] = {}
+        complete: dict[tuple[int, str], set[int]] = {}
         for night in self.nights():
+            if not wanted:
+                break
             seen: dict[str, Known] = {}
             for part in reversed(night.parts):
                 try:
@@ -116,8 +127,9 @@ class Archive:
                     unreadable.append(error.message)
             for key, one in seen.items():
                 known.setdefault(key, one)
-            if night.is_complete:
-                ended = complete.setdefault(night.shard.of, set())
+            wanted.difference_update(seen)
+            if night.is_complete and night.source in marks:
+                ended = complete.setdefault((night.shard.of, night.source), set())
                 ended.add(night.shard.number)
                 if len(ended) == night.shard.of:
                     break
@@ -199,8 +211,11 @@ class ReceiptWriter:
             if len(self._waiting) >= PORTION:
                 self._write(self._waiting)
 
-    def end(self, now: datetime, complete: bool, **fields: Any) -> None:
-        """Write what is left, and that this was all. Raises `StoreError`."""
+    def end(self, now: datetime, complete: bool, source: str) -> None:
+        """Write what is left, and that this was all; source: the mark of where files lie.
+
+        Raises `StoreError`.
+        """
         for some in (self._unchanged, self._waiting):
             if some:
                 self._write(some)
@@ -209,8 +224,9 @@ class ReceiptWriter:
             "began": timestamp(self._began),
             "ended": timestamp(now),
             "shard": f"{self._shard.number}/{self._shard.of}",
+            "source": source,
         }
-        self._objects.write(f"{self.name}/{_END}", json_text(said | fields).encode())
+        self._objects.write(f"{self.name}/{_END}", json_text(said).encode())
 
     def _write(self, receipts: list[Receipt]) -> None:
         import pyarrow as pa

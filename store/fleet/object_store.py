@@ -14,13 +14,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from slowwave.store.errors import StoreError
+from slowwave.store.extras import how_to_install
 
 if TYPE_CHECKING:
     from obstore import UpdateVersion
     from obstore.store import ObjectStore
 
 SCHEMES = ("s3://", "gs://", "az://")
-EXTRA = "pip install 'slowwave[fleet]'"
 
 
 class Changed(Exception):
@@ -129,7 +129,9 @@ def _hint() -> str:
 
 def missing(package: str) -> StoreError:
     """Return the error that a package of the extra is not there."""
-    return StoreError(f"The package {package} is not installed.", f"Install it with: {EXTRA}")
+    return StoreError(
+        f"The package {package} is not installed.", f"Install it {how_to_install('fleet')}"
+    )
 
 
 @cache

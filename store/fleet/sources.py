@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import re
 import sys
@@ -14,6 +15,7 @@ from slowwave.store.errors import StoreError, UnusableFile
 from slowwave.store.postgres.format import PostgresFormat
 from slowwave.store.postgres.tenants import Tenants
 from slowwave.store.postgres.url import DatabaseUrl, is_database_url
+from slowwave.store.records import json_text
 from slowwave.store.validate import is_database
 
 from .disk import version_of
@@ -44,6 +46,18 @@ class FileSource:
     listing: Callable[[], Iterator[Listed]]
     # Where its tenants take the place of files.
     database: Tenants | None = None
+    # Which of the files below the base are chosen: a pattern, or each by name.
+    of_these: tuple[str, ...] = ()
+
+    @property
+    def mark(self) -> str:
+        """What is the same for two sources of the same files, and tells nothing of them."""
+        return _mark(self.base, *self.of_these)
+
+    @property
+    def marks_of_wider(self) -> frozenset[str]:
+        """The marks of the sources whose files are all of this one's, and maybe more."""
+        return frozenset((self.mark, _mark(self.base)))
 
     @property
     def receipts(self) -> str:
@@ -85,11 +99,20 @@ def source_of(named: str, format: PostgresFormat | None = None) -> FileSource:
         return _listed(named, path.absolute().parent, _lines_of(path))
     if _WILD.search(named):
         base = _before_wild(named)
-        return FileSource(named, str(base), False, True, lambda: _each_once(_matching(named, base)))
+        wild = str(Path(named).absolute().relative_to(base))
+        return FileSource(
+            *(named, str(base), False, True, lambda: _each_once(_matching(named, base))),
+            of_these=(wild,),
+        )
     raise UnusableFile(
         f"There is no folder, list or file {named}.",
         "SOURCE is a folder, a pattern in quotes, a list of paths (- for stdin), or a bucket.",
     )
+
+
+def _mark(*parts: str) -> str:
+    told = json_text(list(parts)).encode(errors="surrogateescape")
+    return hashlib.blake2b(told, digest_size=8).hexdigest()
 
 
 def _bucket(named: str) -> FileSource:
@@ -101,7 +124,8 @@ def _bucket(named: str) -> FileSource:
     # As in the shell a star does not go beyond a slash; two do.
     pattern = re.compile(_pattern(wild)) if wild else None
     return FileSource(
-        named, address.rstrip("/"), True, bool(wild), lambda: _in_bucket(objects, pattern)
+        *(named, address.rstrip("/"), True, bool(wild), lambda: _in_bucket(objects, pattern)),
+        of_these=(wild,) if wild else (),
     )
 
 
@@ -169,7 +193,7 @@ def _listed(named: str, base: Path, lines: list[str]) -> FileSource:
     def listing() -> Iterator[Listed]:
         return _each_once(((one, base / one) for one in keys), with_missing=True)
 
-    return FileSource(named, str(base), False, True, listing)
+    return FileSource(named, str(base), False, True, listing, of_these=("", *sorted(keys)))
 
 
 def _lines_of(path: Path) -> list[str]:

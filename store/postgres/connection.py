@@ -7,6 +7,7 @@ from contextlib import closing, contextmanager
 from typing import TYPE_CHECKING, Any
 
 from slowwave.store.errors import FileHeld, StoreError, UnusableFile
+from slowwave.store.extras import how_to_install
 from slowwave.store.formats.base import ChangedMeanwhile
 
 from .url import DatabaseUrl
@@ -14,7 +15,6 @@ from .url import DatabaseUrl
 if TYPE_CHECKING:
     from psycopg import Connection, Error
 
-EXTRA = "pip install 'slowwave[postgres]'"
 # What holds unless the URL says otherwise: how long we wait for a server, in seconds, and who is.
 _DEFAULTS: dict[str, str | int] = {"connect_timeout": 10, "application_name": "slowwave"}
 # How long we wait for another's transaction.
@@ -29,7 +29,9 @@ def connected(url: DatabaseUrl) -> Iterator[Connection[tuple[Any, ...]]]:
         import psycopg
         from psycopg.conninfo import conninfo_to_dict, make_conninfo
     except ImportError as error:
-        raise StoreError("The package psycopg is not installed.", f"Install: {EXTRA}") from error
+        raise StoreError(
+            "The package psycopg is not installed.", f"Install it {how_to_install('postgres')}"
+        ) from error
     try:
         said = conninfo_to_dict(url.conninfo)
         conninfo = make_conninfo(
