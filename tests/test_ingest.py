@@ -770,6 +770,8 @@ def test_what_is_no_conversation_ends_with_a_sentence_and_changes_nothing(
         (("--watch", "."), "--watch does not go with conversations beside it"),
         (("--instructions", "@none.txt"), "cannot read none.txt"),
         (("--min-importance", "6"), "less than or equal to 5"),
+        (("--tenant", "a", "--tenant=b"), "takes --tenant once"),
+        (("--tenant", ""), "--tenant takes a name"),
     ],
 )
 def test_wrong_usage_is_told(

@@ -62,9 +62,19 @@ class ConfiguredCommand(TyperCommand):
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Take passwords out of databases' URLs where a name is meant: it may be shown."""
         shown, spelled = without_passwords(ctx, args)
+        self._refuse_several_tenants(ctx, shown)
         rest = super().parse_args(ctx, shown)
         ctx.params = {name: as_spelled(one, spelled) for name, one in ctx.params.items()}
         return rest
+
+    def _refuse_several_tenants(self, ctx: Any, args: list[str]) -> None:
+        """Refuse --tenant twice where it is taken once: the last one would have all of it."""
+        one = next((each for each in self.params if each.name == "tenant"), None)
+        if not isinstance(one, TyperOption) or one.multiple:
+            return
+        _, _, order = self.make_parser(ctx).parse_args(list(args))
+        if order.count(one) > 1:
+            raise typer.BadParameter("Name one tenant: this command takes --tenant once.", ctx=ctx)
 
     def invoke(self, ctx: Any) -> Any:
         """Say of what a command refuses itself which command that was, as of all other usage.

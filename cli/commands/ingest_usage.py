@@ -16,6 +16,7 @@ from slowwave.cli.arguments.option_rules import (
     without_effect,
 )
 from slowwave.cli.arguments.settings import is_on_command_line
+from slowwave.store.shared_tenant import refuse_unpublished
 from slowwave.store.validate import is_database
 
 # What makes no sense without one of some others.
@@ -59,6 +60,13 @@ def refuse_what_does_not_go(context: typer.Context, has_conversations: bool) -> 
             if other != one
         ]
         _refuse_beside(context, one, (*beside, *others))
+
+
+def refuse_tenant(tenant: str) -> None:
+    """Refuse a tenant that no conversation goes into. Raises `StoreError` for that of all."""
+    if not tenant.strip():
+        raise typer.BadParameter("--tenant takes a name, not a blank.")
+    refuse_unpublished(tenant)
 
 
 def options_without_effect(context: typer.Context) -> Iterator[str]:
