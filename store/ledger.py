@@ -120,6 +120,17 @@ def read_latest(file: MemoryFile, key: str) -> Decision | None:
     return next(map(_decision, rows), None)
 
 
+def find_decision(file: MemoryFile, prefix: str) -> Decision | None:
+    """Return the latest decision about the proposal whose key starts so; None if it is not one."""
+    rows = file.rows(
+        "SELECT *, max(decided_at || run_id) AS latest FROM proposals "
+        "WHERE substr(key, 1, ?) = ? GROUP BY key LIMIT 2",
+        [len(prefix), prefix],
+    )
+    found = [_decision(row) for row in rows if row.pop("latest")]
+    return found[0] if len(found) == 1 else None
+
+
 def read_reviewed(file: MemoryFile) -> list[Decision]:
     """Return what waited and does no more, in the order in which it was proposed.
 
