@@ -119,6 +119,7 @@ def test_a_truncated_database_ends_with_10(filled: Path, cli: Cli) -> None:
     ended = cli("maintain", filled, "--consolidate")
     assert ended.code == 10
     assert "damaged" in ended.err
+    assert "or save what can be read with 'slowwave export FILE --all'" in ended.err
 
 
 def test_a_damaged_page_is_named_by_check_and_ends_with_10(filled: Path, cli: Cli) -> None:
