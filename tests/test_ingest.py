@@ -792,6 +792,7 @@ def test_options_for_a_model_that_none_is_asked_by_are_told(
     memory_file: Path, chat: Path, cli: Cli
 ) -> None:
     options = ("--instructions", "Keep names.", "--max-calls", 3, "--interval", 5)
+    options += ("--whole", "--distill", "--lookback", 3)
     ended = cli("ingest", memory_file, chat, "--dry-run", *options)
     assert (ended.code, ended.err.splitlines()) == (
         0,
@@ -799,6 +800,8 @@ def test_options_for_a_model_that_none_is_asked_by_are_told(
             "--max-calls has no effect without --model or --replay.",
             "--instructions has no effect without --model or --replay.",
             "--interval has no effect without --watch.",
+            "--lookback has no effect beside --whole.",
+            "--whole has no effect beside --distill.",
         ],
     )
     memory_file.with_name("slowwave.toml").write_text("max_calls = 3\ninstructions = 'Keep.'\n")

@@ -67,6 +67,7 @@ def test_a_day_means_all_of_that_day(filled: Path, cli: Cli) -> None:
     [
         (["wiki", "--as-of", "soon"], "--as-of takes a day"),
         (["wiki", "--since", "2026-02-30"], "--since takes a day"),
+        (["wiki", "--since", "2027-01-01", "--until", "2026-01-01"], "swap the two"),
         (["  "], "blank"),
         (["wiki", "--limit", "0"], "'--limit'"),
         (["wiki", "--block", "--worth", "gold=1"], "--worth takes one of"),

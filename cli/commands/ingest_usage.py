@@ -14,6 +14,7 @@ from slowwave.cli.arguments.option_rules import (
     given_in,
     refuse_missing,
     without_effect,
+    without_effect_beside,
 )
 from slowwave.cli.arguments.settings import is_on_command_line
 from slowwave.store.shared_tenant import refuse_unpublished
@@ -28,6 +29,8 @@ _NEEDS: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("ask", ("dry_run",)),
 )
 _NO_EFFECT_WITHOUT = {**ABOUT_ASKING, "instructions": ASKING, "interval": ("watch",)}
+# What reads all messages leaves nothing to say of how many.
+_NO_EFFECT_BESIDE = {"lookback": ("whole", "distill"), "whole": ("distill",)}
 # What is about conversations that wait already, and reads none.
 _OF_WHAT_WAITS = ("waiting", "drop")
 
@@ -71,7 +74,8 @@ def refuse_tenant(tenant: str) -> None:
 
 def options_without_effect(context: typer.Context) -> Iterator[str]:
     """Return what to say of options that have no effect without others."""
-    return without_effect(context, given_in(context), _NO_EFFECT_WITHOUT)
+    yield from without_effect(context, given_in(context), _NO_EFFECT_WITHOUT)
+    yield from without_effect_beside(context, _NO_EFFECT_BESIDE)
 
 
 def _refuse_unknown_format(name: str | None) -> None:

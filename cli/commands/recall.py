@@ -111,6 +111,9 @@ def recall(
 
     if not query.strip():
         raise typer.BadParameter("The question is blank.")
+    earliest, latest = start_of(since, "--since"), end_of(until, "--until")
+    if earliest is not None and latest is not None and earliest > latest:
+        raise typer.BadParameter(f"Nothing is since {since} and until {until}: swap the two.")
     output = Output(json, quiet)
     for one in _OF_A_BLOCK:
         if not block and is_on_command_line(context, one):
@@ -123,8 +126,8 @@ def recall(
             kind,
             layer,
             tuple(tag or ()),
-            start_of(since, "--since"),
-            end_of(until, "--until"),
+            earliest,
+            latest,
         ),
         end_of(as_of, "--as-of"),
         recency,
