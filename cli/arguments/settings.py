@@ -10,6 +10,7 @@ import os
 import re
 import tomllib
 from collections.abc import Iterable
+from difflib import get_close_matches
 from functools import partial
 from pathlib import Path
 from typing import Any, NoReturn
@@ -287,12 +288,16 @@ def _read(path: Path) -> dict[str, Any]:
         raise _wrong(path, f"it has a key in two spellings: {', '.join(twice)}.")
     unknown = sorted(values.keys() - KEYS)
     if unknown:
-        raise _wrong(
-            path,
-            f"it has keys that no option goes by: {', '.join(unknown)}. "
-            f"Known are: {', '.join(sorted(KEYS))}.",
-        )
+        raise _wrong(path, _unknown_keys(unknown))
     return values
+
+
+def _unknown_keys(unknown: list[str]) -> str:
+    """Return what to say of keys that no option goes by: each with the nearest ones, or all."""
+    near = {one: get_close_matches(one, sorted(KEYS), n=2, cutoff=0.7) for one in unknown}
+    named = [f"{one} ({' or '.join(near[one])}?)" if near[one] else one for one in unknown]
+    said = f"it has keys that no option goes by: {', '.join(named)}."
+    return said if all(near.values()) else f"{said} Known are: {', '.join(sorted(KEYS))}."
 
 
 # What slowwave.toml may hold: the names of all options but the one that names the file itself, and
