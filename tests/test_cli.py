@@ -173,6 +173,7 @@ def test_wrong_usage_ends_with_2_and_changes_nothing(
         (["restore", "FILE", "twin-00"], "active already"),
         (["log", "FILE", "0000-unknown"], "no run '0000-unknown'"),
         (["undo", "FILE", "0000-unknown"], "no run or proposal '0000-unknown'"),
+        (["undo", "FILE", "b6bc"], "'b6bc' is too short"),
         (["trace", "FILE", "twin"], "More than one memory"),
         (["init", "FILE"], "exists already"),
         (["import", "FILE", "/nonexistent.jsonl"], "Cannot read"),

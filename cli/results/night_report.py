@@ -109,7 +109,7 @@ def as_text(
         parts.append(refused_as_text(plan.refused, memory_texts, verbose))
     parts += _unconsidered(plan)
     parts += after_the_night(outcome, dry_run, file, memory_texts, verbose)
-    parts += _purge_and_backup(outcome, dry_run)
+    parts += _purge_and_backup(outcome, dry_run, verbose)
     parts += leaving_as_text(outcome.purged, memory_texts, dry_run, verbose)
     if verbose:
         parts += staying_as_text(outcome.purged, memory_texts)
@@ -124,7 +124,12 @@ def remarks(outcome: Outcome, dry_run: bool, file: Path) -> list[str]:
     asked = taken_up_as_text(outcome.taken_up, file)
     asked += [questions_as_text(outcome.asked)] if outcome.asked else []
     aged = [*before_the_night(outcome, dry_run, file), *after_the_night(outcome, dry_run, file)]
-    return [*asked, *aged, *_unconsidered(outcome.plan), *_purge_and_backup(outcome, dry_run)]
+    return [
+        *asked,
+        *aged,
+        *_unconsidered(outcome.plan),
+        *_purge_and_backup(outcome, dry_run, False),
+    ]
 
 
 def budget_as_json(before: Budget | None, after: Budget | None) -> dict[str, Any]:
@@ -249,11 +254,11 @@ def _unconsidered(plan: Plan) -> list[str]:
     return parts
 
 
-def _purge_and_backup(outcome: Outcome, dry_run: bool) -> list[str]:
+def _purge_and_backup(outcome: Outcome, dry_run: bool, verbose: bool) -> list[str]:
     """Say what no longer waits, what was purged, and where the backup is."""
     backup = [clean(f"As it was before: {outcome.backup}")] if outcome.backup else []
     outdated = set_aside_as_text(outcome.set_aside, dry_run)
-    return [*outdated, *purged_as_text(outcome.purged, dry_run), *backup]
+    return [*outdated, *purged_as_text(outcome.purged, dry_run, verbose), *backup]
 
 
 def _suspicions(suspicious: tuple[Suspicion, ...]) -> str:
