@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import sqlite3
 import subprocess
@@ -131,6 +132,9 @@ def test_what_waits_is_told_by_the_report_and_the_log(smoke: Path, cli: Cli) -> 
         assert "  - 2026-02-11  The backup of the wiki runs at 02:30 every night." in said
         assert "  = [since 2026-02-12] The backup of the wiki now runs at 03:30" in said
         assert "  ! waits for review: it replaces a value" in said
+    worth = re.findall(r"; \d+ -> \d+ tokens, trust 0\.\d+", report)
+    assert len(worth) == 3
+    assert all(one in cli("review", smoke).out for one in worth)
 
 
 def test_with_risky_what_says_the_same_is_applied_and_a_newer_value_waits(

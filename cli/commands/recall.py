@@ -12,6 +12,7 @@ import typer
 
 from slowwave.cli.arguments.moments import end_of, start_of
 from slowwave.cli.arguments.options import (
+    NO_LIMIT,
     ConfigOption,
     EmbedderOption,
     FileArgument,
@@ -120,7 +121,7 @@ def recall(
             output.note(f"--{one.replace('_', '-')} has no effect without --block.")
     wish = Wish(
         query,
-        limit,
+        limit or NO_LIMIT,
         Filter(
             tuple(tenant or ()),
             kind,

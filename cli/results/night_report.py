@@ -14,7 +14,7 @@ from slowwave.cli.terminal.wording import counted, shortened_for_stdout
 from slowwave.consolidation.thresholds import MOST_CHARACTERS
 
 from .ageing import after_the_night, aged_as_json, before_the_night
-from .blocks import LEGEND, ProposalBlock, joined, proposal_block
+from .blocks import LEGEND, ProposalBlock, joined, proposal_block, worth_as_text
 from .left_as_it_is import (
     MOST_SHOWN,
     conflicts_as_json,
@@ -231,11 +231,7 @@ def _proposals(outcome: Outcome, memory_texts: MemoryTexts) -> Text:
 
 def _block(result: Result, memories: dict[str, ShownMemory]) -> ProposalBlock:
     proposal, worth = result.proposal, result.worth
-    numbers = ""
-    if worth is not None and worth.tokens_after is not None:
-        numbers = f"; {worth.tokens_before:,} -> {worth.tokens_after:,} tokens"
-    if worth is not None and worth.trust is not None:
-        numbers += f", trust {worth.trust:g}"
+    numbers = "" if worth is None else worth_as_text(worth)
     is_done = result.state in ("planned", "applied", "pending")
     return proposal_block(proposal, result.state, result.why, memories, numbers, is_done)
 
