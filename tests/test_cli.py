@@ -120,6 +120,10 @@ def test_a_truncated_database_ends_with_10(filled: Path, cli: Cli) -> None:
     assert ended.code == 10
     assert "damaged" in ended.err
     assert "or save what can be read with 'slowwave export FILE --all'" in ended.err
+    assert cli("export", filled, "--all").out != ""
+    filled.write_bytes(filled.read_bytes()[: 2 * 4096])
+    ended = cli("export", filled, "--all")
+    assert (ended.code, ended.out, "slowwave export" in ended.err) == (10, "", False)
 
 
 def test_a_damaged_page_is_named_by_check_and_ends_with_10(filled: Path, cli: Cli) -> None:

@@ -559,6 +559,8 @@ def test_a_reason_to_decline_is_kept_shown_and_remembered(waiting: Path, cli: Cl
     assert ended.code == 1
     assert f"Proposal {UPDATE} was declined on " in ended.err
     assert "(declined by a person: the wiki is gone). It waits no more." in ended.err
+    assert cli("review", waiting, "approve", MERGE).code == 0
+    assert f"{MERGE} was applied on 20" in cli("review", waiting, "decline", MERGE).err
     assert UPDATE not in {one["id"][:8] for one in queue(cli, waiting)}
     assert cli("maintain", waiting, "--consolidate", "--json").json["proposals"] == []
     again = cli("maintain", waiting, "--consolidate", "--reconsider", "--dry-run", "--json").json

@@ -28,6 +28,8 @@ def what_became(decision: Decision) -> tuple[str, str]:
     """Return what was decided about a proposal and when, and what can be done about it."""
     became, hint = _BECAME.get(decision.state, (f"is {decision.state}", ""))
     short = decision.key[:8]
-    why = f" ({decision.why})" if decision.why else ""
+    # Of what was applied it says why that waited.
+    is_done = decision.state in ("approved", "applied")
+    why = f" ({decision.why})" if decision.why and not is_done else ""
     said = f"Proposal {short} {became} on {day_of(decision.decided_at)}{why}."
     return said, hint.format(id=short)
