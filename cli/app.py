@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 import sys
 from collections.abc import Callable
@@ -52,6 +53,17 @@ from .terminal.output import Output, escape_what_stdout_cannot_spell, shortened,
 
 # A mistaken argument is repeated, but not megabytes of it.
 _MOST_SAID = 1_000
+
+# Words of a library that say nothing to a user, or not what to do.
+_WORDS = {
+    "Value error, ": "",
+    "Input should be a valid integer, unable to parse string as an integer": "It is no whole "
+    "number",
+    "Input should be a valid number, unable to parse string as a number": "It is no number",
+    "Input should be ": "It should be ",
+}
+# How the library names an option that a value is wrong for.
+_OF_AN_OPTION = re.compile(r"^Invalid value for '[^']*'(?: \(env var: [^)]*\))?: ")
 
 # What Typer takes for a yes in the environment.
 _TRUE = frozenset({"1", "true", "t", "yes", "y", "on"})
@@ -225,6 +237,9 @@ def _message_and_hint(error: typer.TyperException) -> tuple[str, str]:
     command = "slowwave" if context is None else context.command_path
     place = place_of_refused(error)
     where = "" if place is None else f"{place}: "
-    # Words of a library that say nothing to a user.
-    said = error.format_message().replace("Value error, ", "")
+    said = error.format_message()
+    if place is not None:
+        said = _OF_AN_OPTION.sub("", said)  # the place has the key already
+    for theirs, ours in _WORDS.items():
+        said = said.replace(theirs, ours)
     return shortened(f"{where}{said}", _MOST_SAID), f"See '{command} --help'."

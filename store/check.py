@@ -15,7 +15,8 @@ from .records import SAVE, Memory, content_hash, from_row, kept_claims, kept_lis
 from .rows import Columns, decoded
 from .schema_of_file import fresh_parts, parts_of
 from .shared_facts import snapshot
-from .shared_log import SHARED_TENANT, broken_log, has_log, read_log
+from .shared_log import broken_log, has_log, read_log
+from .shared_tenant import SHARED_TENANT
 from .vectors import from_blob, is_sound
 
 # What SQLite says of a value that a column may not have: the pages themselves are sound.

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 from .errors import FileHeld, StoreError, UnusableFile
+from .records import SAVE
 
 # What the triggers that guard shared knowledge say begins so.
 SHARED = "shared knowledge: "
@@ -94,7 +95,7 @@ def explained(path: Path) -> Iterator[None]:
         # SQLite speaks of something in the schema, and that is not text any more.
         raise UnusableFile(
             f"{path} is damaged: its schema is not readable throughout.",
-            "Restore it from a backup, or save what can be read with 'slowwave export'.",
+            SAVE,
         ) from error
 
 
@@ -142,7 +143,7 @@ def _explain(error: sqlite3.DatabaseError, path: Path) -> StoreError:
         case ["FULL", *_]:
             return StoreError(f"The disk of {path} is full.", "Make room, then try again.")
         case ["CORRUPT" | "NOTADB", *_]:
-            return UnusableFile(f"{path} is damaged: {error}.", "Restore it from a backup.")
+            return UnusableFile(f"{path} is damaged: {error}.", SAVE)
         case ["IOERR", "WRITE" | "FSYNC" | "DIR" | "TRUNCATE" | "DELETE" | "SHMSIZE", *_]:
             return StoreError(f"{path} cannot be written: {error}.", "Check the disk it lies on.")
         case ["IOERR" | "CANTOPEN", *_]:
@@ -153,7 +154,7 @@ def _explain(error: sqlite3.DatabaseError, path: Path) -> StoreError:
         case ["CONSTRAINT", *_]:
             return StoreError(f"{path} refuses the change: {error}.", "It was not written.")
         case ["ERROR"] if str(error) == "unsupported file format":
-            return UnusableFile(f"{path} is damaged: {error}.", "Restore it from a backup.")
+            return UnusableFile(f"{path} is damaged: {error}.", SAVE)
         case ["ERROR"] if str(error).startswith(("no such table", "no such column")):
             return UnusableFile(
                 f"{path} is not as slowwave made it: {error}.", "'slowwave check' names what is."

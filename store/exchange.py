@@ -11,13 +11,14 @@ from itertools import islice
 from typing import Any
 
 from .entities import entities_of, keep_entities
-from .errors import InvalidLine
+from .errors import InvalidLine, StoreError
 from .file import MemoryFile
 from .history import History, parse_history
 from .jsonl import DEFAULTS, parse_line, reason_of
 from .lineage import add_edges, edges_into
 from .memories import add_memories, read_memories
 from .records import Memory, json_text, timestamp
+from .shared_tenant import refuse_unpublished
 from .vectors import dimensions_of, keep_vectors, numbers_of, to_blob, vectors_of
 
 # How many lines are written by one statement: enough to be fast, few enough to stay small.
@@ -135,6 +136,8 @@ class _LineReader:
     def parse(self, number: int, text: bytes) -> None:
         """Read a line. Raises ValueError with the reason if it is not valid."""
         line = parse_line(text)
+        if line.updated_at is None:  # else another file had it, and an export wrote the line
+            _refuse_unpublished(line.tenant)
         memory = line.memory(self._now)
         if memory.id in self._unwritten or _knows(self._file, memory.id):
             raise ValueError(f"a memory with the id {memory.id} exists already")
@@ -169,6 +172,13 @@ class _LineReader:
             for number, memory_id, successor in sorted(orphans):
                 self._file.db.conn.execute("DELETE FROM memories WHERE id = ?", [memory_id])
                 yield number, ValueError(f"it is superseded by {successor}, which is not there")
+
+
+def _refuse_unpublished(tenant: str) -> None:
+    try:
+        refuse_unpublished(tenant)
+    except StoreError as error:
+        raise ValueError(error.message.rstrip(".")) from error
 
 
 def _knows(file: MemoryFile, memory_id: str) -> bool:

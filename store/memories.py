@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from .errors import Ambiguous, NotFound, StoreError
 from .file import MemoryFile
 from .records import COLUMNS, LAYERS, Memory, from_row, from_values, json_text, kept_text, to_row
-from .shared_log import SHARED_TENANT, has_log
+from .shared_log import has_log
+from .shared_tenant import SHARED_TENANT
 from .witnesses import read_witnesses
 
 SELECT = f"SELECT {', '.join(COLUMNS)} FROM memories"

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from .connection import connected, explained
 from .errors import StoreError, UnusableFile
+from .records import SAVE
 from .schema_of_file import migrations, newest_version, steps_had
 from .sidecar import create_beside, remove_file
 
@@ -50,9 +51,7 @@ def _try_steps(path: Path, copy: Database) -> None:
         with explained(path):
             before = _look(copy)
             if before.damage:
-                raise UnusableFile(
-                    f"{path} is damaged: {before.damage[0]}.", "Restore it from a backup."
-                )
+                raise UnusableFile(f"{path} is damaged: {before.damage[0]}.", SAVE)
             copy.conn.execute("PRAGMA foreign_keys = OFF")
             copy.conn.execute("BEGIN")
             apply_steps(copy)

@@ -10,7 +10,7 @@ from .exchange import new_memory
 from .file import MemoryFile
 from .memories import add_memories
 from .records import json_text, new_id
-from .shared_log import SHARED_TENANT, AuthorKind, SharedEntry, append, latest, read_log
+from .shared_log import AuthorKind, SharedEntry, append, latest, read_log
 from .shared_rules import (
     Author,
     allowed,
@@ -19,6 +19,7 @@ from .shared_rules import (
     refuse_fact,
     refuse_to_leave_none,
 )
+from .shared_tenant import SHARED_TENANT
 
 _LONGEST_NAME = 200
 _LONGEST_FACT = 10_000

@@ -11,9 +11,6 @@ from .errors import UnusableFile
 from .file import MemoryFile
 from .records import json_text
 
-# The tenant whose memories are the facts that hold now.
-SHARED_TENANT = "shared"
-
 # The whole file, exported and imported, would have the same log.
 SAVE_WITHOUT_LOG = (
     "Restore it from a backup. 'slowwave export FILE', without --all, saves the memories that are "

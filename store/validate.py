@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from .errors import UnusableFile
+from .records import SAVE
 from .schema import APPLICATION_ID
 from .schema_of_file import step_names, steps_had
 from .sidecar import sidecar_path, size_of
@@ -19,7 +20,6 @@ _HEADER_BYTES = 100
 # for it: the schema is written first.
 _OUR_INDEX = "memories_by_successor"
 _SCHEMA_WITHIN = 1_000_000
-_FROM_A_BACKUP = "Restore it from a backup."
 
 
 def is_of_another_program(path: Path) -> bool:
@@ -80,10 +80,12 @@ def refuse_what_is_no_database(path: Path) -> None:
         )
     if start.startswith(MAGIC):
         if len(start) < _HEADER_BYTES:
-            raise UnusableFile(f"{path} is damaged: it ends within its header.", _FROM_A_BACKUP)
+            raise UnusableFile(
+                f"{path} is damaged: it ends within its header.", "Restore it from a backup."
+            )
         return
     if _has_our_schema(path):
-        raise UnusableFile(f"{path} is damaged: its header is not there.", _FROM_A_BACKUP)
+        raise UnusableFile(f"{path} is damaged: its header is not there.", SAVE)
     raise UnusableFile(
         f"{path} is not a memory file: it is not a SQLite database.",
         "Give the path of a file made by 'slowwave init' or 'slowwave import', or of another "
@@ -98,7 +100,7 @@ def refuse_what_is_not_ours(db: Database, path: Path) -> None:
         if db.conn.execute("SELECT 1 FROM sqlite_master WHERE name = ?", [_OUR_INDEX]).fetchone():
             raise UnusableFile(
                 f"{path} is damaged: its header does not say any more whose file it is.",
-                _FROM_A_BACKUP,
+                SAVE,
             )
         raise UnusableFile(
             f"{path} is a SQLite database, but not a memory file of slowwave.",
@@ -119,5 +121,5 @@ def refuse_what_is_not_ours(db: Database, path: Path) -> None:
     if not size_of(sidecar_path(path, "-wal")) and size_of(path) < pages * size:
         raise UnusableFile(
             f"{path} is damaged: {size_of(path)} of {pages * size} bytes are there.",
-            _FROM_A_BACKUP,
+            SAVE,
         )

@@ -570,6 +570,7 @@ def test_too_soon_after_the_last_run_nothing_is_done_and_the_numbers_are_said(
     assert gate is not None
     assert (gate["name"], gate["needed"], gate["found"]) == ("min_interval", 12.0, 0.0)
     assert began[:16].replace("T", " ") in gate["why"]
+    assert " minute" in gate["why"]
     then = datetime.fromisoformat(began) - timedelta(hours=13)
     execute(memory_file, "UPDATE runs SET started_at = ?", timestamp(then))
     assert said_by_gate(cli, *arguments) is None

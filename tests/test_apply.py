@@ -68,6 +68,19 @@ def test_what_was_taken_out_of_a_plan_is_not_done_and_the_rest_can_be_undone(
     assert picture(smoke) == before
 
 
+def test_what_was_declined_since_is_told_and_not_done_unless_the_plan_reconsiders(
+    smoke: Path, cli: Cli
+) -> None:
+    plan = planned(cli, smoke)
+    assert cli("maintain", smoke, "--consolidate", "--review", "always").code == 0
+    assert cli("review", smoke, "decline", "--operation", "update", "--reason", "no").code == 0
+    ended = cli("apply", smoke, plan)
+    assert (ended.code, "declined by a person: no" in ended.out) == (3, True)
+    assert "none: a plan" in cli("log", smoke).out
+    plan.unlink()
+    assert cli("apply", smoke, planned(cli, smoke, "--reconsider")).code == 0
+
+
 def test_a_plan_of_which_nothing_is_left_does_nothing(smoke: Path, cli: Cli) -> None:
     plan = planned(cli, smoke)
     change(plan, list.clear)

@@ -92,7 +92,7 @@ def test_no_two_flavours_share_a_memory_or_a_fact() -> None:
 def test_a_fleets_nights_are_compared_and_what_is_done_is_not_done_again(
     tmp_path: Path, long_only: None
 ) -> None:
-    command = [sys.executable, "-m", "benchmarks.fleet", "--files", "3", "--repeats", "1"]
+    command = [sys.executable, "-m", "benchmarks.fleet", "--files", "4", "--repeats", "1"]
     command += ["--folder", str(tmp_path), "--only", "one worker,a bucket,uploads,money,overhead"]
     first, second = (
         subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=600)

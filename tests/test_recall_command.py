@@ -7,7 +7,7 @@ import shutil
 from pathlib import Path
 
 import pytest
-from nights import fill, night, picture, told
+from nights import fill, night, picture, rows, told
 from test_cli import Cli, cli
 
 from slowwave.consolidation.vectors.embedder import SentenceEmbedder
@@ -47,6 +47,12 @@ def test_json_has_the_memory_its_ranks_its_key_and_its_sources(filled: Path, cli
     assert found["hits"][1]["by_words"] is None
 
 
+def test_a_limit_of_0_means_all_as_for_a_list(filled: Path, cli: Cli) -> None:
+    found = cli("recall", filled, "wiki", "--limit", "0", "--json").json["hits"]
+    count = rows(filled, "SELECT count(*) AS n FROM memories WHERE status = 'active'")[0]["n"]
+    assert (len(found), count > 1) == (count, True)
+
+
 def test_a_recall_writes_nothing(filled: Path, cli: Cli) -> None:
     before = picture(filled), filled.read_bytes()
     assert cli("recall", filled, "plants").code == 0
@@ -67,8 +73,9 @@ def test_a_day_means_all_of_that_day(filled: Path, cli: Cli) -> None:
     [
         (["wiki", "--as-of", "soon"], "--as-of takes a day"),
         (["wiki", "--since", "2026-02-30"], "--since takes a day"),
+        (["wiki", "--since", "2027-01-01", "--until", "2026-01-01"], "swap the two"),
         (["  "], "blank"),
-        (["wiki", "--limit", "0"], "'--limit'"),
+        (["wiki", "--limit", "-1"], "'--limit'"),
         (["wiki", "--block", "--worth", "gold=1"], "--worth takes one of"),
         (["wiki", "--block", "--worth", "core=2"], "--worth takes one of"),
         (["wiki", "--block", "--worth", "core=nan"], "--worth takes one of"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import sqlite3
 import subprocess
@@ -131,6 +132,9 @@ def test_what_waits_is_told_by_the_report_and_the_log(smoke: Path, cli: Cli) -> 
         assert "  - 2026-02-11  The backup of the wiki runs at 02:30 every night." in said
         assert "  = [since 2026-02-12] The backup of the wiki now runs at 03:30" in said
         assert "  ! waits for review: it replaces a value" in said
+    worth = re.findall(r"; \d+ -> \d+ tokens, trust 0\.\d+", report)
+    assert len(worth) == 3
+    assert all(one in cli("review", smoke).out for one in worth)
 
 
 def test_with_risky_what_says_the_same_is_applied_and_a_newer_value_waits(
@@ -366,6 +370,16 @@ def test_an_approval_that_is_taken_back_lets_the_proposal_wait_again(
     assert undated(queue(cli, waiting)) == undated(before)
 
 
+def test_what_is_taken_back_and_cannot_be_applied_again_is_said_to_be_stale(
+    waiting: Path, cli: Cli
+) -> None:
+    (merge,) = cli("review", waiting, "approve", MERGE, "--json").json["proposals"]
+    execute(waiting, f"UPDATE memories SET status = 'archived' WHERE id = '{merge['survivor']}'")
+    ended = cli("undo", waiting, MERGE)
+    assert (ended.code, "1 proposal is stale" in ended.err) == (0, True)
+    assert "waits for review again" not in ended.err
+
+
 def test_a_persons_words_that_are_taken_back_leave_the_draft_that_waited(
     waiting: Path, cli: Cli
 ) -> None:
@@ -538,7 +552,15 @@ def test_a_reason_to_decline_is_kept_shown_and_remembered(waiting: Path, cli: Cl
     assert picture(waiting) == before
     run = rows(waiting, "SELECT id FROM runs")[0]["id"]
     assert "declined by a person: the wiki is gone" in cli("log", waiting, run).out
-    assert "the wiki is gone" in cli("review", waiting, "show", UPDATE).out
+    shown = cli("review", waiting, "show", UPDATE).out
+    assert ("the wiki is gone" in shown, "--reconsider" in shown) == (True, True)
+    assert "Decide with" not in shown
+    ended = cli("review", waiting, "approve", UPDATE)
+    assert ended.code == 1
+    assert f"Proposal {UPDATE} was declined on " in ended.err
+    assert "(declined by a person: the wiki is gone). It waits no more." in ended.err
+    assert cli("review", waiting, "approve", MERGE).code == 0
+    assert f"{MERGE} was applied on 20" in cli("review", waiting, "decline", MERGE).err
     assert UPDATE not in {one["id"][:8] for one in queue(cli, waiting)}
     assert cli("maintain", waiting, "--consolidate", "--json").json["proposals"] == []
     again = cli("maintain", waiting, "--consolidate", "--reconsider", "--dry-run", "--json").json

@@ -88,7 +88,8 @@ def test_the_memory_file_may_come_from_the_environment(
 @pytest.mark.parametrize(
     ("text", "sentence"),
     [
-        ("tenannt = 'x'\n", "tenannt"),
+        ("tenannt = 'x'\n", "goes by: tenannt (tenant?).\n"),
+        ("colour = 'x'\n", "Known are: again, all, "),
         ("tenant = \n", "not valid TOML"),
         ("concurrency = 'many'\n", "concurrency is 'many'"),
     ],
@@ -107,6 +108,9 @@ def test_a_config_that_makes_no_sense_ends_with_2(
     [
         ("only", '"foo"'),
         ("max_active", "0"),
+        ("max_active", "-5"),
+        ("model", '" "'),
+        ("min_interval", '"99999999999999h"'),
         ("max_active", "true"),
         ("min_interval", '"12x"'),
         ("report", '"x.pdf"'),
@@ -119,6 +123,7 @@ def test_a_value_of_the_config_that_is_refused_is_told_with_file_and_key(
     path.write_text(f"{key} = {value}\n")
     ended = cli("maintain", memory_file, "--all")
     assert (ended.code, str(path) in ended.err, key in ended.err) == (2, True, True), ended.err
+    assert ("env var" in ended.err, "Input should" in ended.err) == (False, False)
     # Not where the command line says something else that is refused.
     path.write_text("only = 'merge'\n")
     said = cli("maintain", memory_file, "--consolidate", "--min-new", "0").err

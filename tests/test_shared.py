@@ -204,12 +204,30 @@ def test_the_first_is_a_human_who_admits_themselves(memory_file: Path, cli: Cli)
 
 
 def test_a_tenant_that_others_filled_is_not_taken_over(memory_file: Path, cli: Cli) -> None:
-    fill(memory_file, [{"content": "x", "tenant": "shared"}])
+    execute(memory_file, "INSERT INTO memories (content, tenant) VALUES ('x', 'shared')")
     said = Run(memory_file, cli)("admit", "aino", "--human", by="aino", code=1)
     assert "nobody published" in said
 
 
 # ---- nothing else gets in or out ----
+
+
+def test_what_nobody_published_gets_into_no_file_where_nothing_is_shared_yet(
+    memory_file: Path, tmp_path: Path, cli: Cli
+) -> None:
+    text, lines = tmp_path / "chat.txt", tmp_path / "lines.jsonl"
+    text.write_text("User: I live in Oslo.\nAssistant: Fine.\nUser: Yes.\n")
+    lines.write_text('{"content": "a"}\n{"content": "b", "tenant": "shared"}\n')
+    for arguments in (
+        ["ingest", memory_file, text, "--tenant", "shared"],
+        ["add", memory_file, "x", "--tenant", "shared"],
+        ["import", memory_file, lines],
+    ):
+        ended = cli(*arguments)
+        assert (ended.code, "only what is published" in ended.err) == (1, True)
+    assert rows(memory_file, "SELECT id FROM memories") == []
+    assert cli("import", memory_file, lines, "--skip-invalid").code == 0
+    Run(memory_file, cli)("admit", "aino", "--human", by="aino")
 
 
 @pytest.mark.parametrize(

@@ -43,6 +43,7 @@ from slowwave.store.fleet.receipt import Receipt
 from slowwave.store.fleet.sources import FileSource, source_of
 
 from .bucket import bucket
+from .commands import Failed
 from .files import paths_in
 from .trial import Found, Trial
 
@@ -67,6 +68,8 @@ def in_bucket(trial: Trial) -> Found:
 
 
 def _measured(trial: Trial, source: str, most: int) -> Found:
+    if len(paths_in(trial.files)) < _LOADING + 2:
+        raise Failed(f"what a fleet adds is measured on {_LOADING + 2} files at the least")
     tune_interpreter()
     use_cores(1)
     pairs = _Pairs(trial, source)

@@ -15,6 +15,7 @@ from slowwave.store.records import LAYERS, Kind
 
 _UNITS = {"h": "hours", "d": "days", "w": "weeks"}
 _FORM = re.compile(r"(\d{1,6})([hdw])")
+_TOO_LONG = re.compile(r"\d{7,}[hdw]")
 _KEYS = ("tenant", "kind", "layer", "keep")
 _VALUES: dict[str, tuple[str, ...]] = {"kind": get_args(Kind), "layer": LAYERS}
 FOREVER = "forever"
@@ -25,6 +26,8 @@ def duration_of(text: str | None) -> timedelta | None:
     if text is None:
         return None
     found = _FORM.fullmatch(text.strip())
+    if found is None and _TOO_LONG.fullmatch(text.strip()):
+        raise typer.BadParameter(f"'{text}' is too long: it takes at most six digits.")
     if found is None:
         raise typer.BadParameter(f"'{text}' is no duration such as 12h, 30d or 2w.")
     return timedelta(**{_UNITS[found[2]]: int(found[1])})

@@ -36,6 +36,18 @@ def without_effect(
             yield f"{spelled(one)} has no effect without {any_of(others)}."
 
 
+def without_effect_beside(
+    context: typer.Context, needless: Mapping[str, Sequence[str]]
+) -> Iterator[str]:
+    """Yield what to say of options on the command line that others make needless."""
+    given = given_in(context)
+    for one, others in needless.items():
+        if is_on_command_line(context, one) and one in given:
+            for other in (each for each in others if each in given):
+                yield f"{spelled(one)} has no effect beside {spelled(other)}."
+                break
+
+
 def given_in(context: typer.Context) -> set[str]:
     """Return the options that say something, wherever they were said."""
     return {name for name, value in context.params.items() if value not in (None, False)}

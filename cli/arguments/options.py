@@ -65,12 +65,14 @@ JsonOption = Annotated[bool, typer.Option("--json", help="Write one JSON object 
 QuietOption = Annotated[
     bool, typer.Option("--quiet", "-q", help="Write nothing but errors (and JSON with --json).")
 ]
+# As many as there are, where 0 is said.
+NO_LIMIT = 10**9
 MemoryArgument = Annotated[
     str, typer.Argument(metavar="MEMORY", help="Its id, or the start of it.")
 ]
 KindOption = Annotated[Kind | None, typer.Option(help="Of what kind.")]
 LayerOption = Annotated[Layer | None, typer.Option(help="How settled.")]
-LimitOption = Annotated[int, typer.Option(metavar="N", min=1, help="At most so many.")]
+LimitOption = Annotated[int, typer.Option(metavar="N", min=0, help="At most so many; 0 for all.")]
 HtmlOption = Annotated[
     Path | None,
     typer.Option("--html", metavar="PATH", help="As a page for a browser; - for stdout."),

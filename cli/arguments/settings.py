@@ -10,6 +10,7 @@ import os
 import re
 import tomllib
 from collections.abc import Callable, Iterable
+from difflib import get_close_matches
 from functools import partial
 from pathlib import Path
 from typing import Any, NoReturn
@@ -68,9 +69,19 @@ class ConfiguredCommand(TyperCommand):
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Take passwords out of databases' URLs where a name is meant: it may be shown."""
         shown, spelled = without_passwords(ctx, args)
+        self._refuse_several_tenants(ctx, shown)
         rest = super().parse_args(ctx, shown)
         ctx.params = {name: as_spelled(one, spelled) for name, one in ctx.params.items()}
         return rest
+
+    def _refuse_several_tenants(self, ctx: Any, args: list[str]) -> None:
+        """Refuse --tenant twice where it is taken once: the last one would have all of it."""
+        one = next((each for each in self.params if each.name == "tenant"), None)
+        if not isinstance(one, TyperOption) or one.multiple:
+            return
+        _, _, order = self.make_parser(ctx).parse_args(list(args))
+        if order.count(one) > 1:
+            raise typer.BadParameter("Name one tenant: this command takes --tenant once.", ctx=ctx)
 
     def invoke(self, ctx: Any) -> Any:
         """Say of what a command refuses itself which command that was, as of all other usage.
@@ -297,12 +308,16 @@ def _read(path: Path) -> dict[str, Any]:
         raise _wrong(path, f"it has a key in two spellings: {', '.join(twice)}.")
     unknown = sorted(values.keys() - KEYS)
     if unknown:
-        raise _wrong(
-            path,
-            f"it has keys that no option goes by: {', '.join(unknown)}. "
-            f"Known are: {', '.join(sorted(KEYS))}.",
-        )
+        raise _wrong(path, _unknown_keys(unknown))
     return values
+
+
+def _unknown_keys(unknown: list[str]) -> str:
+    """Return what to say of keys that no option goes by: each with the nearest ones, or all."""
+    near = {one: get_close_matches(one, sorted(KEYS), n=2, cutoff=0.7) for one in unknown}
+    named = [f"{one} ({' or '.join(near[one])}?)" if near[one] else one for one in unknown]
+    said = f"it has keys that no option goes by: {', '.join(named)}."
+    return said if all(near.values()) else f"{said} Known are: {', '.join(sorted(KEYS))}."
 
 
 # What slowwave.toml may hold: the names of all options but the one that names the file itself, and

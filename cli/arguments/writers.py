@@ -32,6 +32,9 @@ def make_writer(
     limits: the most calls, tokens, USD and seconds. owner: grants them, where several runs share
     them.
     """
+    for option, name in (("--model", model), ("--checker", checker)):
+        if name is not None and not name.strip():
+            raise typer.BadParameter(f"{option} takes the name of a model, not a blank.")
     if model is None and recordings is not None and recordings.recording is not None:
         model = recordings.recording.model
     if model is None:

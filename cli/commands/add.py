@@ -45,10 +45,12 @@ def add(
     from slowwave.store.exchange import new_memory
     from slowwave.store.file import open_writing
     from slowwave.store.memories import add_memories
+    from slowwave.store.shared_tenant import refuse_unpublished
 
     refuse_foreign(file)
     if not text.strip():
         raise InvalidLine("This is not a memory: its text is blank.")
+    refuse_unpublished(tenant)
     memory = new_memory(
         {
             "content": text,

@@ -44,11 +44,11 @@ def apply(
     quiet: QuietOption = False,
 ) -> None:
     """Carry out what is left in a plan; nothing of a proposal whose sources have changed since."""
-    from slowwave.consolidation.running.approval import Decided, carry_out
+    from slowwave.consolidation.running.approval import Decided, carry_out, find_declined
     from slowwave.consolidation.running.plan_file import read_plan
 
     refuse_unwritable_wiki(wiki, file)
-    several = read_plan(plan)
+    several, reconsiders = read_plan(plan)
     now, model = datetime.now(UTC), SentenceEmbedder(embedder)
 
     output = Output(json, quiet)
@@ -56,7 +56,11 @@ def apply(
     with shown_progress(quiet) as progress:
 
         def do(opened: MemoryFile) -> Decided:
-            return carry_out(opened, several, model, now, "plan", progress)
+            declined = [] if reconsiders else list(find_declined(opened, several))
+            ids = {one.proposal.id for one in declined}
+            left = [one for one in several if one.proposal.id not in ids]
+            decided = carry_out(opened, left, model, now, "plan", progress)
+            return Decided(decided.run_id, (*decided.results, *declined))
 
         decided = place.change(do)
     pages = write_after_change(wiki, place)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from slowwave.cli.arguments.options import (
+    NO_LIMIT,
     ConfigOption,
     EmbedderOption,
     FileArgument,
@@ -110,7 +111,7 @@ def _found(
         if not recallable.memories:
             return [], {}
         index = RecallIndex(recallable, model, progress)
-        return search(index, Wish(query, limit), timestamp(datetime.now(UTC))), status
+        return search(index, Wish(query, limit or NO_LIMIT), timestamp(datetime.now(UTC))), status
 
 
 def _as_json(hit: Hit, status: str) -> dict[str, Any]:

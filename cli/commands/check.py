@@ -8,6 +8,7 @@ from slowwave.cli.arguments.options import ConfigOption, FileArgument, JsonOptio
 from slowwave.cli.files.foreign import FormatOption, StateOption, place_of
 from slowwave.cli.terminal.exits import Code
 from slowwave.cli.terminal.output import Output, clean
+from slowwave.cli.terminal.wording import counted
 
 
 def check(
@@ -47,8 +48,9 @@ def check(
         output.show(
             clean(
                 f"{file} is whole: schema version {health.schema_version}, "
-                f"{health.memories} memories, {health.embeddings} embeddings, "
-                f"{health.edges} edges of lineage."
+                f"{counted(health.memories, 'memory', 'memories')}, "
+                f"{counted(health.embeddings, 'embedding', 'embeddings')}, "
+                f"{counted(health.edges, 'edge', 'edges')} of lineage."
             )
         )
         return

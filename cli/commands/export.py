@@ -117,9 +117,9 @@ def _salvage(file: Path, everything: bool, output: Output, error: UnusableFile) 
     try:
         _write(salvage_lines(file, everything, count))
     except UnusableFile:
-        raise error from None
+        raise _without_export(error) from None
     if not count.saved:
-        raise error
+        raise _without_export(error)
     output.error(
         error.message,
         clean(
@@ -129,3 +129,10 @@ def _salvage(file: Path, everything: bool, output: Output, error: UnusableFile) 
         ),
         Code.UNUSABLE_FILE,
     )
+
+
+def _without_export(error: UnusableFile) -> UnusableFile:
+    """Return an error that does not advise what was just tried."""
+    if "'slowwave export" not in error.hint:
+        return error
+    return UnusableFile(error.message, "No memory in it can be read. Restore it from a backup.")

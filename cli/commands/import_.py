@@ -18,6 +18,7 @@ from slowwave.cli.arguments.options import ConfigOption, FileArgument, JsonOptio
 from slowwave.cli.files.foreign import refuse_another_format, refuse_foreign
 from slowwave.cli.terminal.output import Output, clean
 from slowwave.cli.terminal.progress_bars import shown_progress
+from slowwave.cli.terminal.wording import counted
 from slowwave.store.errors import StoreError
 
 # So much of what comes through a pipe is kept in memory, the rest on the disk.
@@ -77,7 +78,8 @@ def import_(
     )
     for one in skipped:
         output.note(clean(f"Line {one.line} left out: {one.reason}."))
-    output.show(clean(f"Imported {added} memories into {file}, left out {len(skipped)}."))
+    memories = counted(added, "memory", "memories")
+    output.show(clean(f"Imported {memories} into {file}, left out {len(skipped)}."))
 
 
 @contextmanager

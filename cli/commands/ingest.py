@@ -51,7 +51,12 @@ from slowwave.consolidation.vectors.embedder import DEFAULT_MODEL, SentenceEmbed
 from slowwave.store.records import Kind
 
 from .conversation_files import read_files
-from .ingest_usage import options_without_effect, refuse_databases, refuse_what_does_not_go
+from .ingest_usage import (
+    options_without_effect,
+    refuse_databases,
+    refuse_tenant,
+    refuse_what_does_not_go,
+)
 from .ingest_waiting import show_waiting, throw_away
 from .watching import watch_logs
 
@@ -202,6 +207,7 @@ def ingest(
     refuse_databases(file, conversations or ())
     refuse_foreign(file)
     refuse_what_does_not_go(context, bool(conversations))
+    refuse_tenant(tenant)
     output = Output(json, quiet)
     for said in options_without_effect(context):
         output.note(said)

@@ -14,8 +14,10 @@ from slowwave.cli.arguments.option_rules import (
     given_in,
     refuse_missing,
     without_effect,
+    without_effect_beside,
 )
 from slowwave.cli.arguments.settings import is_on_command_line
+from slowwave.store.shared_tenant import refuse_unpublished
 from slowwave.store.validate import is_database
 
 # What makes no sense without one of some others.
@@ -27,6 +29,8 @@ _NEEDS: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("ask", ("dry_run",)),
 )
 _NO_EFFECT_WITHOUT = {**ABOUT_ASKING, "instructions": ASKING, "interval": ("watch",)}
+# What reads all messages leaves nothing to say of how many.
+_NO_EFFECT_BESIDE = {"lookback": ("whole", "distill"), "whole": ("distill",)}
 # What is about conversations that wait already, and reads none.
 _OF_WHAT_WAITS = ("waiting", "drop")
 
@@ -61,9 +65,17 @@ def refuse_what_does_not_go(context: typer.Context, has_conversations: bool) -> 
         _refuse_beside(context, one, (*beside, *others))
 
 
+def refuse_tenant(tenant: str) -> None:
+    """Refuse a tenant that no conversation goes into. Raises `StoreError` for that of all."""
+    if not tenant.strip():
+        raise typer.BadParameter("--tenant takes a name, not a blank.")
+    refuse_unpublished(tenant)
+
+
 def options_without_effect(context: typer.Context) -> Iterator[str]:
     """Return what to say of options that have no effect without others."""
-    return without_effect(context, given_in(context), _NO_EFFECT_WITHOUT)
+    yield from without_effect(context, given_in(context), _NO_EFFECT_WITHOUT)
+    yield from without_effect_beside(context, _NO_EFFECT_BESIDE)
 
 
 def _refuse_unknown_format(name: str | None) -> None:

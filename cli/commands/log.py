@@ -180,11 +180,11 @@ def _runs_table(runs: Sequence[Run], states: Mapping[str, Mapping[str, int]]) ->
 
 
 def _writer_of(run: Run) -> object:
-    """Return what wrote the drafts of a run; a purge and a review write none."""
+    """Return what wrote the drafts of a run; a purge, a review and a plan write none."""
     if run.options.get(OPTION):
         return "none: a purge"
     if run.options.get(DECIDED):
-        return "none: a review"
+        return f"none: a {'plan' if run.options[DECIDED] == 'plan' else 'review'}"
     if PHASE in run.options:
         return f"none: {run.options[PHASE]}"
     if DROPPED in run.options:

@@ -12,6 +12,7 @@ import typer
 
 from slowwave.cli.arguments.moments import end_of, start_of
 from slowwave.cli.arguments.options import (
+    NO_LIMIT,
     ConfigOption,
     EmbedderOption,
     FileArgument,
@@ -111,20 +112,23 @@ def recall(
 
     if not query.strip():
         raise typer.BadParameter("The question is blank.")
+    earliest, latest = start_of(since, "--since"), end_of(until, "--until")
+    if earliest is not None and latest is not None and earliest > latest:
+        raise typer.BadParameter(f"Nothing is since {since} and until {until}: swap the two.")
     output = Output(json, quiet)
     for one in _OF_A_BLOCK:
         if not block and is_on_command_line(context, one):
             output.note(f"--{one.replace('_', '-')} has no effect without --block.")
     wish = Wish(
         query,
-        limit,
+        limit or NO_LIMIT,
         Filter(
             tuple(tenant or ()),
             kind,
             layer,
             tuple(tag or ()),
-            start_of(since, "--since"),
-            end_of(until, "--until"),
+            earliest,
+            latest,
         ),
         end_of(as_of, "--as-of"),
         recency,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shlex
 import sys
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -28,6 +29,7 @@ from slowwave.cli.results.waiting import (
     waiting_details,
 )
 from slowwave.cli.reviewing.chosen_proposals import Choice, carry_out_chosen, chosen_of, decline
+from slowwave.cli.reviewing.decided_before import what_became
 from slowwave.cli.terminal.editor import edited
 from slowwave.cli.terminal.exits import Code
 from slowwave.cli.terminal.output import Output, clean
@@ -40,6 +42,7 @@ from slowwave.consolidation.vectors.embedder import DEFAULT_MODEL, SentenceEmbed
 if TYPE_CHECKING:
     from rich.text import Text
 
+    from slowwave.consolidation.running.review_queue import WaitingProposal
     from slowwave.consolidation.vectors.embedder import Embedder
 
 Action = Literal["list", "show", "approve", "decline", "edit"]
@@ -151,9 +154,18 @@ def _show(place: Place, choice: Choice, action: Action, output: Output) -> None:
     for one in chosen:
         lines += waiting_block(one, memories).lines()
         lines += waiting_details(one, memories) if action == "show" else ()
-    named = shlex.quote(str(place.named))
-    lines += ["", clean(f"Decide with: slowwave review {named} approve|decline|edit ID")]
-    output.show(joined(lines))
+    output.show(joined([*lines, "", *_what_can_be_done(place, chosen)]))
+
+
+def _what_can_be_done(place: Place, chosen: Sequence[WaitingProposal]) -> Iterator[str]:
+    """Say how what waits is decided about, and of the rest that it is."""
+    for one in chosen:
+        if one.decision.state != "pending":
+            yield clean(" ".join(what_became(one.decision)))
+    waiting = [one for one in chosen if one.decision.state == "pending"]
+    if waiting:
+        ways = "decline" if all(one.stale for one in waiting) else "approve|decline|edit"
+        yield clean(f"Decide with: slowwave review {shlex.quote(str(place.named))} {ways} ID")
 
 
 def _decline(

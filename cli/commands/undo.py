@@ -57,6 +57,7 @@ def undo(
 
     The memories are then, to the bit, what they were before.
     """
+    from slowwave.consolidation.running.review_queue import read_outdated
     from slowwave.store.file import open_writing
     from slowwave.store.ledger import read_waiting
     from slowwave.store.records import timestamp
@@ -68,18 +69,22 @@ def undo(
     output = Output(json, quiet)
     place = place_of(file, format, state, writes=not rehearse)
 
-    def take_back(opened: MemoryFile) -> tuple[Undoable, list[str], list[str]]:
+    def take_back(opened: MemoryFile) -> tuple[Undoable, list[str], list[str], list[str]]:
         chosen = _choose(opened, which, since_run)
         keys = chosen.undo(opened, timestamp(datetime.now(UTC)))
         waiting = {one.key for one in read_waiting(opened)}
-        return chosen, keys, [one for one in keys if one in waiting]
+        again = [one for one in keys if one in waiting]
+        outdated = {one.id for one in read_outdated(opened, ())} if again else set()
+        return chosen, keys, again, [one for one in again if one in outdated]
 
     if not (rehearse or yes) and _sees_questions(output):
         # Before the lock is taken: a question may wait for long.
         with place.reading() as memory_file, open_writing(memory_file) as opened:
             _ask_first(_choose(opened, which, since_run), output)
     dead_links = place.dead_links()
-    chosen, keys, waiting = place.rehearse(take_back) if rehearse else place.change(take_back)
+    chosen, keys, waiting, stale = (
+        place.rehearse(take_back) if rehearse else place.change(take_back)
+    )
     pages = write_after_change(None if rehearse else wiki, place)
     output.result(
         {
@@ -90,6 +95,7 @@ def undo(
             "runs": [one.id for one in chosen.runs],
             "proposals": keys,
             "waiting": waiting,
+            "stale": stale,
             **pages.as_json(),
         }
     )
@@ -101,15 +107,21 @@ def undo(
         output.note(clean(too_full))
     for name in sorted(place.dead_links() - dead_links):
         output.note(clean(f"A link in {file} leads nowhere now: {name}"))
-    for remark in _what_follows(chosen, file, len(waiting)):
+    for remark in _what_follows(chosen, file, len(waiting), len(stale)):
         output.note(remark)
     raise typer.Exit(pages.tell(output, Code.DONE))
 
 
-def _what_follows(chosen: Undoable, file: Path, waiting: int) -> Iterator[str]:
-    """Say what becomes of what was taken back; so much of it waits for a person again."""
-    if waiting:
-        count = counted(waiting, "proposal waits", "proposals wait")
+def _what_follows(chosen: Undoable, file: Path, waiting: int, stale: int) -> Iterator[str]:
+    """Say what becomes of what was taken back; so much of it waits for a person again.
+
+    stale: how much of that cannot be applied any more, since what came later changed its memories.
+    """
+    if stale:
+        count = counted(stale, "proposal is stale", "proposals are stale")
+        yield f"{count}: other changes stand in the way. The next night looks at the memories anew."
+    if waiting > stale:
+        count = counted(waiting - stale, "proposal waits", "proposals wait")
         yield clean(f"{count} for review again: slowwave review {shlex.quote(str(file))}")
     if chosen.messages and not any(DROPPED in run.options for run in chosen.runs):
         yield "The next ingest of these conversations reads them again."

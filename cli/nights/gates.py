@@ -8,9 +8,10 @@ from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
+from slowwave.cli.terminal.wording import counted
 from slowwave.consolidation.ageing.retention import duration_text
 
-_HOUR = timedelta(hours=1)
+_HOUR, _MINUTE = timedelta(hours=1), timedelta(minutes=1)
 
 
 @dataclass(frozen=True)
@@ -75,7 +76,7 @@ class Gates:
         hours = round(since / _HOUR, 2)
         why = (
             f"--min-interval {duration_text(needed)}: the last run that changed something began "
-            f"{hours:g} hours ago, at {last[:19].replace('T', ' ')} UTC"
+            f"{_ago(since)} ago, at {last[:19].replace('T', ' ')} UTC"
         )
         return ClosedGate("min_interval", why, needed / _HOUR, hours)
 
@@ -86,3 +87,13 @@ class Gates:
         memories = "memory is" if found == 1 else "memories are"
         why = f"--min-new {needed}: {found} {memories} new since the last night"
         return ClosedGate("min_new", why, needed, found)
+
+
+def _ago(since: timedelta) -> str:
+    """Return a time in words: within the first hour in minutes."""
+    if since < _MINUTE:
+        return "less than a minute"
+    if since < _HOUR:
+        return counted(since // _MINUTE, "minute", "minutes")
+    hours = round(since / _HOUR, 2)
+    return f"{hours:g} hour{'' if hours == 1 else 's'}"

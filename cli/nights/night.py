@@ -274,7 +274,8 @@ class Night:
         texts = {
             one: memory.content for one, memory in MemoryTexts(memory_file).memories(ids).items()
         }
-        write_plan(path, outcome.results, texts, writer.model, writer.key)
+        reconsiders = self.options.reconsider
+        write_plan(path, outcome.results, texts, writer.model, writer.key, reconsiders)
         self.output.note(clean(f"The plan is written: {path}"))
 
     def _with_problems(self, file: Path, outcome: Outcome, writer: Writer, code: int) -> int:

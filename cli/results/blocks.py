@@ -18,7 +18,7 @@ from .memory_texts import ShownMemory, dated, in_time
 if TYPE_CHECKING:
     from rich.text import Text
 
-    from slowwave.consolidation.proposals import Proposal
+    from slowwave.consolidation.proposals import Proposal, Savings
 
 LEGEND = "Marks: - goes, * stays as it is, = is the result."
 # On a terminal: words of what goes that do not stand then, and words that stand then alone.
@@ -97,6 +97,16 @@ def proposal_block(
         stands if is_done or not why else None,
         () if proposal.keeps_text else proposal.draft.claims,
     )
+
+
+def worth_as_text(worth: Savings) -> str:
+    """Return what a proposal is worth, to follow its reason; nothing where nothing results."""
+    numbers = ""
+    if worth.tokens_after is not None:
+        numbers = f"; {worth.tokens_before:,} -> {worth.tokens_after:,} tokens"
+    if worth.trust is not None:
+        numbers += f", trust {worth.trust:g}"
+    return numbers
 
 
 def source_lines(

@@ -101,7 +101,7 @@ def reading_what_waits(file: Path, tenant: str) -> str:
 
 def as_text(outcome: Ingested, file: Path, tenant: str, dry_run: bool, writer: Writer) -> list[str]:
     """Return an outcome for people, line by line."""
-    lines = ["Dry run: nothing was written."] if dry_run else []
+    lines: list[str] = []
     unread = {chain for one in outcome.unread for chain in one.part.chains}
     lines += [_said_of(one, unread) for one in outcome.cuts]
     if outcome.taken_up:
@@ -115,6 +115,8 @@ def as_text(outcome: Ingested, file: Path, tenant: str, dry_run: bool, writer: W
         lines.append(f"{wait} for a model: {reading_what_waits(file, tenant)}")
     if outcome.run_id is not None and any(one.state != "rejected" for one in outcome.remembered):
         lines.append(f"Take it back: slowwave undo {shlex.quote(str(file))} {outcome.run_id}")
+    if dry_run:
+        lines.append("Dry run: nothing was written.")
     return list(map(clean, lines))
 
 

@@ -14,7 +14,7 @@ from slowwave.cli.terminal.wording import counted, shortened_for_stdout
 from slowwave.consolidation.thresholds import MOST_CHARACTERS
 
 from .ageing import after_the_night, aged_as_json, before_the_night
-from .blocks import LEGEND, ProposalBlock, joined, proposal_block
+from .blocks import LEGEND, ProposalBlock, joined, proposal_block, worth_as_text
 from .left_as_it_is import (
     MOST_SHOWN,
     conflicts_as_json,
@@ -109,7 +109,7 @@ def as_text(
         parts.append(refused_as_text(plan.refused, memory_texts, verbose))
     parts += _unconsidered(plan)
     parts += after_the_night(outcome, dry_run, file, memory_texts, verbose)
-    parts += _purge_and_backup(outcome, dry_run)
+    parts += _purge_and_backup(outcome, dry_run, verbose)
     parts += leaving_as_text(outcome.purged, memory_texts, dry_run, verbose)
     if verbose:
         parts += staying_as_text(outcome.purged, memory_texts)
@@ -127,7 +127,7 @@ def remarks(outcome: Outcome, dry_run: bool, file: Path, memory_texts: MemoryTex
         *([questions_as_text(outcome.asked)] if outcome.asked else []),
         *_unconsidered(outcome.plan),
         *after_the_night(outcome, dry_run, file, memory_texts),
-        *_purge_and_backup(outcome, dry_run),
+        *_purge_and_backup(outcome, dry_run, False),
         *leaving_as_text(outcome.purged, memory_texts, dry_run, verbose=False),
     ]
 
@@ -231,11 +231,7 @@ def _proposals(outcome: Outcome, memory_texts: MemoryTexts) -> Text:
 
 def _block(result: Result, memories: dict[str, ShownMemory]) -> ProposalBlock:
     proposal, worth = result.proposal, result.worth
-    numbers = ""
-    if worth is not None and worth.tokens_after is not None:
-        numbers = f"; {worth.tokens_before:,} -> {worth.tokens_after:,} tokens"
-    if worth is not None and worth.trust is not None:
-        numbers += f", trust {worth.trust:g}"
+    numbers = "" if worth is None else worth_as_text(worth)
     is_done = result.state in ("planned", "applied", "pending")
     return proposal_block(proposal, result.state, result.why, memories, numbers, is_done)
 
@@ -254,11 +250,11 @@ def _unconsidered(plan: Plan) -> list[str]:
     return parts
 
 
-def _purge_and_backup(outcome: Outcome, dry_run: bool) -> list[str]:
+def _purge_and_backup(outcome: Outcome, dry_run: bool, verbose: bool) -> list[str]:
     """Say what no longer waits, what was purged, and where the backup is."""
     backup = [clean(f"As it was before: {outcome.backup}")] if outcome.backup else []
     outdated = set_aside_as_text(outcome.set_aside, dry_run)
-    return [*outdated, *purged_as_text(outcome.purged, dry_run), *backup]
+    return [*outdated, *purged_as_text(outcome.purged, dry_run, verbose), *backup]
 
 
 def _suspicions(suspicious: tuple[Suspicion, ...]) -> str:

@@ -35,8 +35,8 @@ def purged_as_json(purged: Purged) -> dict[str, Any]:
     }
 
 
-def purged_as_text(purged: Purged, dry_run: bool) -> list[str]:
-    """Say what was purged, or would be, and what is needed still."""
+def purged_as_text(purged: Purged, dry_run: bool, verbose: bool = False) -> list[str]:
+    """Say what was purged, or would be, and what is needed still; `verbose` names that, too."""
     lines = []
     if purged.ids:
         begun = "To be purged" if dry_run else "Purged"
@@ -47,7 +47,8 @@ def purged_as_text(purged: Purged, dry_run: bool) -> list[str]:
     kept = {name: count for name, count in asdict(purged.kept).items() if count}
     if kept:
         named = ", ".join(f"{count} {_NEEDED[name]}" for name, count in kept.items())
-        lines.append(f"Superseded as long ago, but needed still: {named}. --verbose names them.")
+        where = "" if verbose else " --verbose names them."
+        lines.append(f"Superseded as long ago, but needed still: {named}.{where}")
     return lines
 
 

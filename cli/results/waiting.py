@@ -13,7 +13,7 @@ from slowwave.cli.terminal.exits import Code
 from slowwave.cli.terminal.output import clean
 from slowwave.cli.terminal.wording import counted
 
-from .blocks import ProposalBlock, proposal_block
+from .blocks import ProposalBlock, proposal_block, worth_as_text
 from .memory_texts import ShownMemory, in_time
 
 if TYPE_CHECKING:
@@ -61,7 +61,18 @@ def waiting_block(waiting: WaitingProposal, memories: dict[str, ShownMemory]) ->
     """Return what waits as a report shows it."""
     state = "stale" if waiting.stale else waiting.decision.state
     why = waiting.stale or waiting.decision.why
-    return proposal_block(waiting.kept.proposal, state, why, memories)
+    return proposal_block(waiting.kept.proposal, state, why, memories, _numbers(waiting))
+
+
+def _numbers(waiting: WaitingProposal) -> str:
+    """Return what a proposal is worth that can be applied."""
+    from slowwave.consolidation.planning.savings import savings_of
+
+    proposal, known = waiting.kept.proposal, waiting.memories
+    is_open = waiting.decision.state == "pending" and not waiting.stale
+    if not is_open or not known.keys() >= set(proposal.sources):
+        return ""
+    return worth_as_text(savings_of(proposal, known.__getitem__))
 
 
 def waiting_details(waiting: WaitingProposal, memories: dict[str, ShownMemory]) -> Iterator[str]:

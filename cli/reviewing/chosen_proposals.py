@@ -9,6 +9,9 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from slowwave.store.errors import Ambiguous, NotFound, StoreError
+from slowwave.store.ledger import read_latest_like
+
+from .decided_before import what_became
 
 if TYPE_CHECKING:
     from slowwave.cli.files.foreign import Place
@@ -100,10 +103,23 @@ def chosen_of(opened: MemoryFile, choice: Choice) -> list[WaitingProposal]:
     """Return what is chosen of what waits. Raises `StoreError` if that is nothing."""
     from slowwave.consolidation.running.review_queue import read_queue
 
-    chosen = choice.of(read_queue(opened))
+    queue = read_queue(opened)
+    for one in choice.ids:
+        _refuse_decided(opened, one, queue)
+    chosen = choice.of(queue)
     if not chosen:
         raise StoreError("Nothing of that kind waits for review.", "'slowwave review' lists all.")
     return chosen
+
+
+def _refuse_decided(opened: MemoryFile, prefix: str, queue: Sequence[WaitingProposal]) -> None:
+    """Say of what waits no more what became of it. Raises `NotFound`."""
+    if len(prefix) < _FEWEST or any(one.id.startswith(prefix) for one in queue):
+        return
+    found = read_latest_like(opened, prefix)
+    if len(found) == 1:
+        said, hint = what_became(found[0])
+        raise NotFound(f"{said} It waits no more.", hint)
 
 
 def _match(prefix: str, known: Sequence[str]) -> str:

@@ -34,6 +34,9 @@ n - do not apply it, and do not propose it again
 e - apply it with other words, in $VISUAL or $EDITOR; they are checked like any draft
 q - quit; this one and those behind it wait: see 'slowwave review'
 ? - show this help"""
+_NOUNS = {
+    "merge": "merge", "synthesize": "synthesis", "extract": "extraction", "update": "update"
+}  # fmt: skip
 _LEGEND = "[-only a source says it-] {+only the result says it+}"
 _WORD = re.compile(r"\w(?:[\w'’:./@-]*\w)?")
 
@@ -90,7 +93,9 @@ class _Answers:
         """Ask about one proposal; say whether to go on."""
         self.output.show("\n".join(_shown(waiting)))
         while True:
-            answer = _answer(f"{place} Apply this {waiting.kept.proposal.operation} [y,n,e,q,?]? ")
+            answer = _answer(
+                f"{place} Apply this {_NOUNS[waiting.kept.proposal.operation]} [y,n,e,q,?]? "
+            )
             if answer == "q":
                 return False
             if answer in ("y", "n"):

@@ -61,6 +61,7 @@ from slowwave.store.memories import (
     tenants,
 )
 from slowwave.store.records import LAYERS, Kind, Memory, timestamp
+from slowwave.store.shared_tenant import refuse_unpublished
 from slowwave.store.undo.undoable import find_undoable
 
 from .approve_or_decline import (
@@ -123,6 +124,7 @@ class AgentMemory:
             raise InvalidLine("This is not a memory: its text is blank.")
         if not fields.keys().isdisjoint({"content", "tenant"}):
             raise InvalidLine("The text, and whose memory it is, are no further fields.")
+        refuse_unpublished(self._tenant)
         memory = new_memory({"content": text, "tenant": self._tenant, **fields}, self._clock())
         with open_writing(self._path) as file, file.transaction():
             add_memories(file, [memory])

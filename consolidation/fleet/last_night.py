@@ -27,7 +27,7 @@ def last_night(archive: Archive) -> tuple[Totals, list[ShardState]]:
     nights = archive.nights()
     if not nights:
         raise UnusableFile(
-            f"There are no receipts in {archive.place}.",
+            f"There are no receipts in '{archive.place}'.",
             "Name the folder that 'slowwave fleet maintain' wrote them to.",
         )
     of = nights[0].shard.of

@@ -52,7 +52,7 @@ def savings_of(proposal: Proposal, memory_of: MemoryOf) -> Savings:
 
 
 def _worth(result: Result, view: TenantView) -> Savings:
-    if result.state in ("planned", "applied"):
+    if result.state in ("planned", "applied", "pending"):
         return savings_of(result.proposal, view.memory)
     before = _tokens(_contents(result.proposal.sources, view.memory))
     return Savings(before, None, None)

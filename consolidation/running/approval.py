@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import ChainMap
-from collections.abc import Mapping, MutableMapping, Sequence
+from collections.abc import Iterator, Mapping, MutableMapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
@@ -23,7 +23,7 @@ from slowwave.consolidation.vectors.embedder import Embedder
 from slowwave.store.entities import read_entities
 from slowwave.store.errors import StoreError
 from slowwave.store.file import MemoryFile
-from slowwave.store.ledger import DECIDED, Decision, decide_waiting, let_wait
+from slowwave.store.ledger import DECIDED, Decision, decide_waiting, let_wait, read_latest
 from slowwave.store.memories import Counts, consolidated_tenants, count_memories
 from slowwave.store.records import new_id, timestamp
 from slowwave.store.undo.undo import undo_proposal_within
@@ -69,6 +69,15 @@ def carry_out(
     if not any(one.written.state == "planned" for one in ready):
         return Decided(None, tuple(_as_result(one.written) for one in ready))
     return _applied(file, ready, embedder.name, now, way, progress)
+
+
+def find_declined(file: MemoryFile, several: Sequence[KeptProposal]) -> Iterator[Result]:
+    """Yield those of some proposals about which the latest decision is that they are not wanted."""
+    for one in several:
+        decision = read_latest(file, one.proposal.id)
+        if decision is not None and decision.state == "declined":
+            day = decision.decided_at[:10]
+            yield Result(one.proposal, "declined", f"on {day}: {decision.why or 'by a person'}")
 
 
 def let_wait_again(file: MemoryFile, decision: Decision, run_id: str | None, now: datetime) -> None:

@@ -23,6 +23,9 @@ BATCH = 64
 # Texts of one transaction: what a break can cost.
 PORTION = 256
 
+# What a model's folder holds, one of the two.
+_OF_A_MODEL = ("modules.json", "config.json")
+
 # Texts to vectors of unit length.
 _Model = Callable[[Sequence[str]], "NDArray[np.float32]"]
 
@@ -101,6 +104,13 @@ def _load(place: str) -> _Model:
 
         return packaged_model()
     folder = _folder_of(place)
+    if not any((folder / one).is_file() for one in _OF_A_MODEL):
+        # Not searched for code: it may be a folder of anything, and any size.
+        raise EmbedderError(
+            f"The embedding model '{place}' cannot be loaded: its folder has neither "
+            f"{' nor '.join(_OF_A_MODEL)}.",
+            "Name the folder of a sentence-transformers model.",
+        )
     refuse_code(folder, place)
     return partial(_encoded, _sentence_transformer(folder, place))
 

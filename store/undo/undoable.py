@@ -71,6 +71,8 @@ def find_undoable(file: MemoryFile, which: str) -> Undoable:
         return _of_runs(file, [run])
     if proposal is not None:
         return Undoable((), proposal, (proposal,))
+    if len(which) < FEWEST:
+        raise NotFound(f"'{which}' is too short to name a run or a proposal.", _hint(which))
     raise NotFound(f"There is no run or proposal '{which}' in {file.path}.", _hint(which))
 
 
