@@ -1,6 +1,6 @@
 # make demo            watch a night on 1,000 memories, from the import to the undo
 # make test            lint, types, layers, tests
-# make test-long       kills, faults, damaged files, hostile texts, many of each: up to an hour
+# make test-long       kills, faults, damaged files, hostile texts, many of each: three quarters of an hour
 # make test-formats    other agents' own programs on files that slowwave wrote; needs node, 1 GB
 # make test-agents     Claude Code and OpenClaw on such files, with a scripted model; needs npm, 1.2 GB
 # make test-fleet      a fleet on Ray, with a worker of its killed; installs it, 300 MB

@@ -110,7 +110,7 @@ def test_two_shards_do_what_one_process_does_and_none_does_it_twice(
 def test_worker_processes_that_are_killed_cost_no_file_its_night(
     tmp_path: Path, rounds: Rounds, figures: Figures
 ) -> None:
-    for turn in range(rounds(1, 6)):
+    for turn in range(rounds(1, 4)):
         folder = tmp_path / str(turn)
         folder.mkdir()
         files = fleet_of(folder / "agents", 3)
@@ -229,7 +229,7 @@ def test_a_killed_driver_leaves_whole_files_and_the_next_night_tells_its_runs(
     tmp_path: Path, cli: Cli, rounds: Rounds, figures: Figures
 ) -> None:
     chance = random.Random(20)  # noqa: S311 - moments, not secrets
-    for kill in range(rounds(1, 6)):
+    for kill in range(rounds(1, 4)):
         folder = tmp_path / f"agents-{kill}"
         files = fleet_of(folder, 6)
         command = [sys.executable, "-m", "slowwave.cli", "fleet", "maintain", str(folder)]

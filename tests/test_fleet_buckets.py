@@ -115,7 +115,7 @@ def test_an_object_that_nothing_is_to_be_done_in_is_not_put(
 def test_what_an_agent_puts_meanwhile_is_kept_and_the_night_done_again(
     bucket: Bucket, tmp_path: Path, rounds: Rounds, figures: Figures
 ) -> None:
-    for number in range(rounds(2, 100)):
+    for number in range(rounds(2, 40)):
         folder = tmp_path / f"{number}"
         path = agent_file(folder / "agent.db")
         key = f"{number}/agent.db"

@@ -322,7 +322,7 @@ def test_of_a_random_part_of_what_is_known_nothing_is_joined_that_differs(
     tmp_path: Path, embedder: SentenceEmbedder, rounds: Callable[[int, int], int]
 ) -> None:
     # What stands beside a memory, and how rare its words are, must not decide what it is joined to.
-    for number in range(rounds(2, 12)):
+    for number in range(rounds(2, 6)):
         name = PARTED[number % len(PARTED)]
         known, path = parted(name), tmp_path / f"{number}.db"
         drawn = random.Random(f"{name} {number}")  # noqa: S311 - the same parts every time

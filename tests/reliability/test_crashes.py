@@ -32,8 +32,8 @@ QUICK = [
     ("import into a new file", "wal"),
 ]
 NIGHTS = [("night", "wal"), ("night", "delete")]
-# How many touches of a slow command are tried in the long run; 8 of the others.
-MANY = {"large night": 6, "night": 20, "old file": 10}
+# How many touches of a slow command are tried in the long run; 6 of the others.
+MANY = {"large night": 6, "night": 12, "old file": 8}
 
 
 References = Callable[[str, str], Reference]
@@ -123,7 +123,7 @@ def test_a_kill_at_any_touch_of_the_disk_leaves_a_whole_file_and_the_next_run_fi
     chance = random.Random(1)  # noqa: S311 - moments, not secrets
     tries = []
     for reference in chosen:
-        count = rounds(2, MANY.get(reference.scene.name, 8))
+        count = rounds(2, MANY.get(reference.scene.name, 6))
         for at in some(reference.ended.touches, count, chance):
             tries.append(killed(reference, chance.choice(("kill", "tear")), at))
     at_once(tries)

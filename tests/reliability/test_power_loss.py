@@ -177,7 +177,7 @@ def test_power_lost_at_any_touch_leaves_the_file_as_some_commit_left_it_and_undo
         machine = Machine(made.before)
         for number, touch in enumerate(touches):
             machine.play(*touch)
-            for _ in range(rounds(number % 60 == 0, 2)):
+            for _ in range(rounds(number % 60 == 0, 1)):
                 path = machine.after_loss(tmp_path / name / "lost", chance)
                 found = everything(path)
                 allowed = states[machine.returned : machine.begun + 1]
