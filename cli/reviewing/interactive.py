@@ -34,9 +34,8 @@ n - do not apply it, and do not propose it again
 e - apply it with other words, in $VISUAL or $EDITOR; they are checked like any draft
 q - quit; this one and those behind it wait: see 'slowwave review'
 ? - show this help"""
-_NOUNS = {
-    "merge": "merge", "synthesize": "synthesis", "extract": "extraction", "update": "update"
-}  # fmt: skip
+# An operation as a noun, where that is another word.
+_NOUNS = {"synthesize": "synthesis", "extract": "extraction"}
 _LEGEND = "[-only a source says it-] {+only the result says it+}"
 _WORD = re.compile(r"\w(?:[\w'’:./@-]*\w)?")
 
@@ -92,10 +91,10 @@ class _Answers:
     def ask(self, waiting: WaitingProposal, place: str) -> bool:
         """Ask about one proposal; say whether to go on."""
         self.output.show("\n".join(_shown(waiting)))
+        operation = waiting.kept.proposal.operation
+        noun = _NOUNS.get(operation, operation)
         while True:
-            answer = _answer(
-                f"{place} Apply this {_NOUNS[waiting.kept.proposal.operation]} [y,n,e,q,?]? "
-            )
+            answer = _answer(f"{place} Apply this {noun} [y,n,e,q,?]? ")
             if answer == "q":
                 return False
             if answer in ("y", "n"):

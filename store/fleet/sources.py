@@ -100,10 +100,11 @@ def source_of(named: str, format: PostgresFormat | None = None) -> FileSource:
     if _WILD.search(named):
         base = _before_wild(named)
         wild = str(Path(named).absolute().relative_to(base))
-        return FileSource(
-            *(named, str(base), False, True, lambda: _each_once(_matching(named, base))),
-            of_these=(wild,),
-        )
+
+        def matching() -> Iterator[Listed]:
+            return _each_once(_matching(named, base))
+
+        return FileSource(named, str(base), False, True, matching, of_these=(wild,))
     raise UnusableFile(
         f"There is no folder, list or file {named}.",
         "SOURCE is a folder, a pattern in quotes, a list of paths (- for stdin), or a bucket.",
@@ -123,10 +124,12 @@ def _bucket(named: str) -> FileSource:
     objects = Objects(address.rstrip("/"))
     # As in the shell a star does not go beyond a slash; two do.
     pattern = re.compile(_pattern(wild)) if wild else None
-    return FileSource(
-        *(named, address.rstrip("/"), True, bool(wild), lambda: _in_bucket(objects, pattern)),
-        of_these=(wild,) if wild else (),
-    )
+
+    def listing() -> Iterator[Listed]:
+        return _in_bucket(objects, pattern)
+
+    these = (wild,) if wild else ()
+    return FileSource(named, address.rstrip("/"), True, bool(wild), listing, of_these=these)
 
 
 def _database(database: Tenants) -> FileSource:
