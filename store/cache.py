@@ -8,16 +8,15 @@ from typing import TypeVar
 
 from .file import MemoryFile
 
-# Rows of one transaction: a moment's work.
-_PORTION = 2_000
+# Rows of one transaction: a moment's work, where a row holds a thousand findings.
+_PORTION = 32
 
 T = TypeVar("T")
 
 
-def read_cached(file: MemoryFile) -> dict[tuple[str, bytes], str]:
-    """Return the value of each (kind, key)."""
-    rows = file.db.conn.execute("SELECT kind, key, value FROM memos")
-    return {(kind, key): value for kind, key, value in rows}
+def read_cached(file: MemoryFile) -> list[tuple[str, bytes, str]]:
+    """Return all that is kept, as (kind, key, value)."""
+    return file.db.conn.execute("SELECT kind, key, value FROM memos").fetchall()
 
 
 def keep_cached(file: MemoryFile, memos: Iterable[tuple[str, bytes, str]]) -> None:

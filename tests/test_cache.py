@@ -1,17 +1,27 @@
-"""What is kept of a text is of no use once a rule that found it has changed."""
+"""What texts gave is kept in packs: found again, forgotten with the texts, void with the rules."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from importlib.metadata import version
 from pathlib import Path
 from shutil import copytree
 
 import pytest
+from msgspec.json import Decoder
 
 from slowwave import consolidation
-from slowwave.consolidation.snapshot.cache import LIBRARIES, code_version, hash_of_code
+from slowwave.consolidation.snapshot import cache as cache_module
+from slowwave.consolidation.snapshot.cache import (
+    LIBRARIES,
+    Cache,
+    Row,
+    code_version,
+    hash_of_code,
+)
 
 PACKAGE = Path(consolidation.__path__[0])
+LENGTH = Decoder(int)
 
 
 @pytest.mark.parametrize("module", ["thresholds.py", "text/lexicon.py", "comparison/guards.py"])
@@ -25,3 +35,93 @@ def test_a_rule_that_changes_makes_other_keys(module: str, tmp_path: Path) -> No
 @pytest.mark.parametrize("library", LIBRARIES)
 def test_another_version_of_a_library_that_reads_texts_makes_other_keys(library: str) -> None:
     assert f"{library} {version(library)}" in code_version()
+
+
+def ask(cache: Cache, texts: Iterable[str]) -> list[str]:
+    """Ask for the length of each text, and return those that had to be worked out."""
+    worked_out = []
+
+    def length(text: str) -> int:
+        worked_out.append(text)
+        return len(text)
+
+    for text in texts:
+        found = cache.get_or_compute("length", [text], LENGTH, lambda text=text: length(text))
+        assert found == len(text)
+    return worked_out
+
+
+def swept(rows: list[Row], cache: Cache) -> list[Row]:
+    """Return the rows of a file as they are once a cache has swept it."""
+    added, outdated = cache.swept()
+    kept = {(kind, key): text for kind, key, text in [*rows, *added]}
+    for place in outdated:
+        del kept[place]
+    return [(*place, text) for place, text in sorted(kept.items())]
+
+
+def test_what_was_worked_out_is_not_worked_out_again_and_is_taken_once() -> None:
+    first = Cache()
+    assert ask(first, ["one", "three"]) == ["one", "three"]
+    rows = first.taken()
+    assert (len(rows), first.taken()) == (1, [])
+    later = Cache(rows)
+    assert ask(later, ["three", "one", "seven"]) == ["seven"]
+    assert (later.size, later.new) == (3, 1)
+
+
+def test_a_pack_loses_what_nobody_asked_for_and_keeps_the_rest() -> None:
+    first = Cache()
+    ask(first, ["one", "three", "seven"])
+    rows = first.taken()
+    later = Cache(rows)
+    ask(later, ["one", "seven"])
+    rows = swept(rows, later)
+    again = Cache(rows)
+    assert ask(again, ["one", "seven", "three"]) == ["three"]
+    assert again.swept() == ([], [])
+
+
+def test_findings_of_a_kind_that_nobody_asked_for_are_forgotten() -> None:
+    first = Cache()
+    ask(first, ["one"])
+    rows = first.taken()
+    assert swept(rows, Cache(rows)) == []
+
+
+def test_a_damaged_pack_is_worked_out_anew_and_replaced() -> None:
+    first = Cache()
+    ask(first, ["one", "three"])
+    ((kind, key, text),) = first.taken()
+    damaged = [(kind, key, text.replace("5", "4"))]
+    later = Cache(damaged)
+    assert ask(later, ["one", "three"]) == ["one", "three"]
+    rows = swept([*damaged, *later.taken()], later)
+    assert [text for *_, text in rows] == [text]
+
+
+def test_many_small_packs_become_few(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cache_module, "_MOST_PARTIAL", 3)
+    texts = [f"text {number}" for number in range(5)]
+    rows: list[Row] = []
+    packs = []
+    for night in range(len(texts)):
+        cache = Cache(rows)
+        ask(cache, texts[: night + 1])
+        rows = swept([*rows, *cache.taken()], cache)
+        packs.append(len(rows))
+    assert packs == [1, 2, 3, 1, 2]
+    assert ask(Cache(rows), texts) == []
+
+
+def test_only_the_last_note_counts() -> None:
+    first = Cache()
+    first.note("seen", "a", 1)
+    first.note("seen", "b", 2)
+    rows = first.taken()
+    later = Cache(rows)
+    assert later.last("seen", "a", LENGTH) == 1
+    later.note("seen", "a", 3)
+    assert (later.last("seen", "a", LENGTH), later.new) == (3, 1)
+    kept = swept(list({row[:2]: row for row in [*rows, *later.taken()]}.values()), later)
+    assert [Cache(kept).last("seen", one, LENGTH) for one in ("a", "b")] == [3, None]

@@ -8,12 +8,13 @@ pass begins with nothing; it finds the same.
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from hashlib import blake2b
 from importlib.metadata import version
+from itertools import islice
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, Generic, TypeVar
 from zlib import crc32
 
 from msgspec import DecodeError
@@ -24,6 +25,10 @@ T = TypeVar("T")
 # Bytes of a key: with 2 ** 40 of them the chance that two texts share one is one in 10 ** 14.
 _KEY_BYTES = 16
 _SUM = 8
+# So many findings are a full pack: some ten to a hundred kilobytes.
+_PACK = 1_000
+# Packs that are less than half full are put together where a kind has more of them.
+_MOST_PARTIAL = 16
 # The code of this package is what the findings that are kept depend on: what reads and compares
 # texts, and what is made of that.
 _CODE = Path(__file__).parents[1]
@@ -33,67 +38,149 @@ LIBRARIES = ("simplemma", "snowballstemmer", "tokenizers", "onnxruntime", "gt-al
 # The same bytes for the same value: sets are sorted.
 _ENCODER = Encoder(order="deterministic")
 
+# A row of the file: its kind, its key, and its text.
+Row = tuple[str, bytes, str]
+
 
 class Cache:
-    """A table from hashes of texts to JSON."""
+    """What texts gave, by the hashes of the texts; and notes of which only the last one counts.
 
-    def __init__(self, known: Mapping[tuple[str, bytes], str] | None = None) -> None:
-        """Begin with what is known."""
-        self._known = dict(known or {})
-        self._kept = set(self._known)
-        self._used: set[tuple[str, bytes]] = set()
+    The findings of a kind lie in packs: to read 300,000 rows, one for each, took a night longer
+    than all that it did with them.
+    """
+
+    def __init__(self, known: Iterable[Row] = ()) -> None:
+        """Begin with the rows that the file has."""
+        # Of each kind that nobody asked for yet, and of notes.
+        self._rows: dict[str, dict[bytes, str]] = {}
+        for kind, key, text in known:
+            self._rows.setdefault(kind, {})[key] = text
+        self._kinds: dict[str, _Findings[Any]] = {}
+        # The notes that were asked for or made in this run, and those that the file has not.
+        self._notes: dict[tuple[str, bytes], str] = {}
+        self._new_notes: set[tuple[str, bytes]] = set()
 
     def get_or_compute(
         self, kind: str, texts: Sequence[str], form: Decoder[T], work_out: Callable[[], T]
     ) -> T:
         """Return what these texts, named by their hashes and in this order, gave before.
 
-        `work_out` gives it for the first time, or where it is not of this form.
+        `work_out` gives it for the first time, or where what is kept is not of this form.
         """
-        place = kind, key_of(texts)
-        self._used.add(place)
-        kept = _read(self._known.get(place), form)
-        if kept is not None:
-            return kept[0]
-        found = work_out()
-        self._known[place] = _written(found)
-        self._kept -= {place}
-        return found
+        findings: _Findings[T] | None = self._kinds.get(kind)
+        if findings is None:
+            findings = self._kinds[kind] = _Findings(self._rows.pop(kind, {}), form)
+        return findings.get_or_compute(key_of(texts).hex(), work_out)
 
     def last(self, kind: str, of: str, form: Decoder[T]) -> T | None:
         """Return what was noted last; None if there is nothing."""
-        kept = _read(self._known.get((kind, key_of([of]))), form)
-        return None if kept is None else kept[0]
+        return _read(self._note(kind, key_of([of])), form)
 
     def note(self, kind: str, of: str, value: object) -> None:
         """Note a value in place of the last one."""
-        place = kind, key_of([of])
-        noted = _written(value)
-        self._used.add(place)
-        if self._known.get(place) != noted:
-            self._known[place] = noted
-            self._kept.discard(place)
+        key, noted = key_of([of]), _written(value)
+        if self._note(kind, key) != noted:
+            self._new_notes.add((kind, key))
+        self._notes[kind, key] = noted
 
     @property
     def size(self) -> int:
         """How much was asked for."""
-        return len(self._used)
+        return len(self._notes) + sum(len(one.used) for one in self._kinds.values())
 
     @property
     def new(self) -> int:
         """How much of it was not known, and not taken yet."""
-        return len(self._used - self._kept)
+        return len(self._new_notes) + sum(len(one.new) for one in self._kinds.values())
 
-    def taken(self) -> list[tuple[str, bytes, str]]:
+    def taken(self) -> list[Row]:
         """Return what was found out since the beginning, or since this was asked before."""
-        new = sorted(self._used - self._kept)
-        self._kept.update(new)
-        return [(*place, self._known[place]) for place in new]
+        notes = [(kind, key, self._notes[kind, key]) for kind, key in sorted(self._new_notes)]
+        self._new_notes.clear()
+        packs = [
+            (kind, place, text)
+            for kind, findings in sorted(self._kinds.items())
+            for place, text in findings.taken()
+        ]
+        return [*notes, *packs]
 
-    @property
-    def outdated(self) -> Iterable[tuple[str, bytes]]:
-        """What was known and nobody asked for."""
-        return self._kept - self._used
+    def swept(self) -> tuple[list[Row], list[tuple[str, bytes]]]:
+        """Return the rows that are to go, by kind and key, and before them what replaces them.
+
+        What nobody asked for goes: what a text gave is not kept longer than the text.
+        """
+        added: list[Row] = []
+        outdated = [
+            (kind, key)
+            for kind, rows in sorted(self._rows.items())
+            for key in rows
+            if (kind, key) not in self._notes
+        ]
+        for kind, findings in sorted(self._kinds.items()):
+            packs, places = findings.swept()
+            added += [(kind, place, text) for place, text in packs]
+            outdated += [(kind, place) for place in places]
+        return added, outdated
+
+    def _note(self, kind: str, key: bytes) -> str | None:
+        """Return what was noted last, as it is written."""
+        place = kind, key
+        if place not in self._notes and key in self._rows.get(kind, {}):
+            self._notes[place] = self._rows[kind][key]
+        return self._notes.get(place)
+
+
+class _Findings(Generic[T]):
+    """All findings of one kind, by the keys of their texts, in hexadecimal."""
+
+    def __init__(self, rows: Mapping[bytes, str], form: Decoder[T]) -> None:
+        """Take the packs of the file; a damaged one holds nothing."""
+        packs = Decoder(dict[str, form.type])  # type: ignore[name-defined]  # known when it runs
+        self._values: dict[str, T] = {}
+        # The keys of the findings in each pack of the file.
+        self._packs: dict[bytes, tuple[str, ...]] = {}
+        for place, text in rows.items():
+            found = _read(text, packs) or {}
+            self._values |= found
+            self._packs[place] = tuple(found)
+        self.used: set[str] = set()
+        self.new: set[str] = set()
+
+    def get_or_compute(self, key: str, work_out: Callable[[], T]) -> T:
+        self.used.add(key)
+        if key not in self._values:
+            self._values[key] = work_out()
+            self.new.add(key)
+        return self._values[key]
+
+    def taken(self) -> Iterator[tuple[bytes, str]]:
+        """Yield packs of what is new, which the file is about to have."""
+        yield from self._packed(self.new)
+        self.new.clear()
+
+    def swept(self) -> tuple[list[tuple[bytes, str]], list[bytes]]:
+        """Return the packs that are to go, and before them those that replace them.
+
+        Those in which something was not asked for, and those that are not full if they are many.
+        """
+        going = {place for place, keys in self._packs.items() if not self._all_used(keys)}
+        partial = {place for place, keys in self._packs.items() if len(keys) < _PACK // 2}
+        if len(partial) > _MOST_PARTIAL:
+            going |= partial
+        keys = {key for place in going for key in self._packs.pop(place)}
+        added = list(self._packed(keys & self.used))
+        return added, sorted(going - self._packs.keys())
+
+    def _all_used(self, keys: Sequence[str]) -> bool:
+        return bool(keys) and self.used.issuperset(keys)
+
+    def _packed(self, keys: Iterable[str]) -> Iterator[tuple[bytes, str]]:
+        waiting = iter(sorted(keys))
+        while part := tuple(islice(waiting, _PACK)):
+            text = _written({key: self._values[key] for key in part})
+            place = blake2b(text.encode(), digest_size=_KEY_BYTES).digest()
+            self._packs[place] = part
+            yield place, text
 
 
 def key_of(texts: Iterable[str]) -> bytes:
@@ -107,7 +194,7 @@ def _written(value: object) -> str:
     return f"{crc32(text):08x}{text.decode()}"
 
 
-def _read(kept: str | None, form: Decoder[T]) -> tuple[T] | None:
+def _read(kept: str | None, form: Decoder[T]) -> T | None:
     """Return the value of which `_written` made this; None if it is another by now."""
     if kept is None:
         return None
@@ -115,7 +202,7 @@ def _read(kept: str | None, form: Decoder[T]) -> tuple[T] | None:
     if not kept.startswith(f"{crc32(text):08x}"):
         return None
     try:
-        return (form.decode(text),)
+        return form.decode(text)
     except (DecodeError, RecursionError):
         return None
 

@@ -146,7 +146,9 @@ class IdleMarks:
                 report = _written(mark.plan)
                 keep_idle_report(file, mark.tenant, self._key, mark.changes, mark.until, report)
             if found.whole:
-                forget_cached(file, found.cache.outdated)
+                added, outdated = found.cache.swept()
+                keep_cached(file, added)
+                forget_cached(file, outdated)
 
 
 def _key(model: str, options: PlanOptions) -> str:

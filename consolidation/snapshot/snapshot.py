@@ -132,7 +132,7 @@ def read_snapshot(
             for observed, derived, damaged in [read_sound(file, tenant, now, leaving)]
         )
         if cache is None:
-            cache = Cache(read_cached(file) if wanted and not full else None)
+            cache = Cache(read_cached(file) if wanted and not full else ())
         return Snapshot(
             tuple(tenants),
             tenants_rows,
