@@ -285,9 +285,33 @@ def test_of_many_memories_all_that_waits_can_be_approved_at_once(
     assert active(memory_file) == active(other)
 
 
-def test_of_what_is_approved_only_the_new_texts_are_embedded_and_all_together(
-    waiting: Path,
-) -> None:
+def test_what_is_approved_was_embedded_by_the_night(waiting: Path) -> None:
+    embedder = CountingEmbedder()
+    decided = approved(waiting, embedder)
+    assert {one.state for one in decided.results} == {"applied"}
+    assert embedder.asked == []
+    made = [
+        (one["content"], np.frombuffer(one["vector"], "<f4"))
+        for one in rows(
+            waiting,
+            "SELECT content, vector FROM memories JOIN embeddings ON id = memory_id "
+            "WHERE origin = 'consolidation'",
+        )
+    ]
+    assert len(made) == 2
+    for text, vector in made:
+        assert vector @ embedder.encode([text])[0] == pytest.approx(1.0, abs=1e-5)
+
+
+@pytest.mark.parametrize("lost", ["json_remove", "another model", "damaged"])
+def test_drafts_whose_vectors_are_of_no_use_are_embedded_together(waiting: Path, lost: str) -> None:
+    where = "json_extract(numbers, '$.kept.vector') IS NOT NULL"
+    change = {
+        "json_remove": "json_remove(numbers, '$.kept.vector')",
+        "another model": "json_set(numbers, '$.kept.vector.model', 'another')",
+        "damaged": "json_set(numbers, '$.kept.vector.blob', 'AAAA')",
+    }[lost]
+    execute(waiting, f"UPDATE proposals SET numbers = {change} WHERE {where}")
     embedder = CountingEmbedder()
     decided = approved(waiting, embedder)
     assert {one.state for one in decided.results} == {"applied"}

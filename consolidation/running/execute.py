@@ -27,11 +27,14 @@ from slowwave.store.shown_to_model import Dispute, keep_asked, keep_disputes
 from .apply import apply_written, record
 from .batches import apply_together, batches
 from .held_for_review import Reviewing
-from .kept_proposal import KeptProposal, as_kept
+from .kept_proposal import DraftVector, KeptProposal, as_kept
 from .run_in_file import RunInFile
 from .survey import Survey, Surveyor
 
 if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
     from slowwave.consolidation.snapshot.tenant_view import TenantView
     from slowwave.consolidation.writing.answer_store import FileAnswerStore
     from slowwave.consolidation.writing.drafts import Drafting
@@ -212,20 +215,35 @@ class Execution:
                     names = entities[proposal.tenant]
                     result = apply_written(file, self._run.context, written, vector, names)
                 else:
+                    vector = self._drafting.vectors.get(proposal.id)
                     result = Result(proposal, written.state, written.why)
-                    record(file, self._run.context, result, self._to_keep(written))
+                    record(file, self._run.context, result, self._to_keep(written, vector))
                 results.append(result)
         for one in several:
             self._drafting.vectors.pop(one.proposal.id, None)
         return list(with_savings(results, self._views))
 
-    def _to_keep(self, written: VerifiedProposal) -> dict[str, Any] | None:
-        """Return what a person decides about, whole; None where nothing waits."""
+    def _to_keep(
+        self, written: VerifiedProposal, vector: NDArray[np.float32] | None
+    ) -> dict[str, Any] | None:
+        """Return what a person decides about, whole; None where nothing waits.
+
+        vector: the draft's, float32, shape (d,), unit length, if it was computed.
+        """
         if written.state != "pending":
             return None
-        model, key = self._run.context.model, self._run.context.model_key
         self._waiting += 1
-        return as_kept(KeptProposal(written.proposal, written.usage, model, key, self._waiting))
+        run = self._run.context
+        return as_kept(
+            KeptProposal(
+                written.proposal,
+                written.usage,
+                run.model,
+                run.model_key,
+                self._waiting,
+                None if vector is None else DraftVector.of(vector, run.embedding_model),
+            )
+        )
 
 
 def _by_id(results: Iterable[Result]) -> dict[str, Result]:

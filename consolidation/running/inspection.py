@@ -45,8 +45,8 @@ def inspect(
     """Look whether proposals still hold, as the night that makes them would.
 
     One whose sources have changed is `stale`, one whose draft does not say what they say is
-    `rejected`. What the file has a vector of is not embedded again. Raises `StoreError`, and
-    `EmbedderError`.
+    `rejected`. What the file has a vector of, sources and drafts, is not embedded again. Raises
+    `StoreError`, and `EmbedderError`.
     """
     ids = sorted({one for kept in several for one in kept.proposal.sources})
     memories = {one.id: one for one in read_memories(file, ids)}
@@ -55,8 +55,8 @@ def inspect(
         for kept in several
         if (found := find_stale(kept.proposal, _sources(kept.proposal, memories))) is not None
     }
-    valid = [kept.proposal for kept in several if kept.proposal.id not in stale]
-    writing = [one for one in valid if not one.keeps_text]
+    valid = [kept for kept in several if kept.proposal.id not in stale]
+    writing = [one for one in valid if not one.proposal.keeps_text]
     check = _Check(file, writing, memories, embedder, progress)
     looked_at = []
     for done, kept in enumerate(several, start=1):
@@ -71,27 +71,41 @@ def _sources(proposal: Proposal, memories: Mapping[str, Memory]) -> list[Memory]
 
 
 class _Check:
-    """Compares drafts with their sources; their vectors were computed together."""
+    """Compares drafts with their sources; the vectors that were missing are computed together."""
 
     def __init__(
         self,
         file: MemoryFile,
-        writing: Sequence[Proposal],
+        writing: Sequence[KeptProposal],
         memories: Mapping[str, Memory],
         embedder: Embedder,
         progress: Progress,
     ) -> None:
         """Take the proposals that write a text; all others hold as they are."""
         self._memories = memories
-        ids = sorted({one for proposal in writing for one in proposal.sources})
+        ids = sorted({one for kept in writing for one in kept.proposal.sources})
         known = [memories[one] for one in ids]
         self._source_vectors = TextVectors(known, read_vectors_of(file, embedder.name, ids))
         self._source_vectors.complete(embedder, lambda _: None, Progress())
-        self._drafts = _vectors_of([one.draft.text for one in writing], embedder, progress)
-        if writing:
+        self._drafts = {
+            kept.proposal.id: vector
+            for kept in writing
+            if (vector := self._kept_vector(kept, embedder.name)) is not None
+        }
+        lacking = [one.proposal for one in writing if one.proposal.id not in self._drafts]
+        made = _vectors_of([one.draft.text for one in lacking], embedder, progress)
+        self._drafts |= {one.id: made[one.draft.text] for one in lacking}
+        if lacking:
             # Before anything is applied.
-            made, kept = self._drafts[writing[0].draft.text], self._sources_of(writing[0])[0].vector
-            refuse_another_space(embedder, made, kept)
+            one = lacking[0]
+            refuse_another_space(embedder, self._drafts[one.id], self._sources_of(one)[0].vector)
+
+    def _kept_vector(self, kept: KeptProposal, model: str) -> NDArray[np.float32] | None:
+        """Return the vector that waited with a draft, if the sources have their like."""
+        vector = None if kept.vector is None else kept.vector.read(model)
+        if vector is None or len(vector) != len(self._sources_of(kept.proposal)[0].vector):
+            return None
+        return vector
 
     def inspected(self, kept: KeptProposal) -> Inspected:
         """Return a proposal whose sources are as they were, accepted or rejected."""
@@ -101,14 +115,15 @@ class _Check:
         proposal = kept.proposal
         if proposal.keeps_text:
             return Inspected(kept, VerifiedProposal(proposal, "planned", usage=kept.usage))
-        verifier = Verifier(self._drafts.__getitem__, {})
+        vector = self._drafts[proposal.id]
+        verifier = Verifier(lambda _: vector, {})
         found = verifier.faults(proposal, sorted_by_time(self._sources_of(proposal)))
         # What is soft in a model's draft a second opinion has cleared; nobody asks for it again.
         faults = [one.why for one in found if not (proposal.by_model and one.soft)]
         if faults:
             return Inspected(kept, VerifiedProposal(proposal, "rejected", "; ".join(faults)))
         accepted = VerifiedProposal(proposal, "planned", usage=kept.usage)
-        return Inspected(kept, accepted, self._drafts[proposal.draft.text])
+        return Inspected(kept, accepted, vector)
 
     def _sources_of(self, proposal: Proposal) -> list[Source]:
         memories = _sources(proposal, self._memories)

@@ -2,19 +2,49 @@
 
 from __future__ import annotations
 
+from base64 import b64decode, b64encode
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from msgspec import ValidationError, convert
 
 from slowwave.consolidation.proposals import Proposal, Usage
 from slowwave.store.errors import UnusableFile
+from slowwave.store.vectors import from_blob, is_sound, to_blob
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
 
 # Under which the numbers of a row of the ledger hold it.
 KEPT = "kept"
 # What JSON calls the topics of a proposal.
 _TOPICS = "entities"
+_VECTOR = "vector"
+
+
+@dataclass(frozen=True)
+class DraftVector:
+    """The vector of a draft, so that what was embedded to check it is not embedded again."""
+
+    # The name of the embedding model.
+    model: str
+    # As the file keeps vectors, in base64.
+    blob: str
+
+    @classmethod
+    def of(cls, vector: NDArray[np.float32], model: str) -> DraftVector:
+        """Return a vector, float32, shape (d,), unit length, as it is kept."""
+        return cls(model, b64encode(to_blob(vector)).decode())
+
+    def read(self, model: str) -> NDArray[np.float32] | None:
+        """Return it, float32, shape (d,); None if another model made it, or it is damaged."""
+        try:
+            blob = b64decode(self.blob, validate=True)
+        except ValueError:
+            return None
+        return from_blob(blob) if self.model == model and is_sound(blob) else None
 
 
 @dataclass(frozen=True)
@@ -29,11 +59,15 @@ class KeptProposal:
     model_key: str | None = None
     # Its place among those that the run kept: what stays in a merge may go on into a later one.
     place: int = 0
+    # None where no text is written, or it was not embedded.
+    vector: DraftVector | None = None
 
 
 def as_kept(kept: KeptProposal) -> dict[str, Any]:
     """Return it as JSON has it."""
     found = asdict(kept)
+    if kept.vector is None:
+        del found[_VECTOR]
     return found | {"proposal": _renamed(found["proposal"], "topics", _TOPICS)}
 
 

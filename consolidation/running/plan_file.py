@@ -6,6 +6,7 @@ import hashlib
 import json
 import os
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -104,7 +105,8 @@ def _checked(entry: object, number: int, path: Path) -> KeptProposal:
             f"Proposal {number} of {path} is not what the dry run wrote.",
             "Proposals can be taken out of a plan, not changed: 'slowwave review' can edit them.",
         )
-    return kept
+    # What a plan writes is embedded when it is applied.
+    return replace(kept, vector=None)
 
 
 def _seal(whole: Mapping[str, Any]) -> str:
