@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 from dataclasses import replace
+from itertools import combinations
 from pathlib import Path
 from typing import Any
 
@@ -419,6 +420,27 @@ def test_each_memory_in_conflict_is_shown_once_with_its_text_and_date(memory_fil
     shorter = conflicts_as_text(CONFLICTS, MemoryTexts(memory_file), 1)
     assert "2. host" not in shorter
     assert shorter.endswith("all of them with: slowwave conflicts")
+
+
+def test_of_a_thing_with_many_values_each_is_told_once_and_a_report_shows_some(
+    memory_file: Path,
+) -> None:
+    pairs = [a_conflict(one, other) for one, other in combinations("abcdef", 2)]
+    put(memory_file, *(a_memory(one, f"{one} says so.") for one in "abcdef"))
+    texts = MemoryTexts(memory_file)
+    said = conflicts_as_text(pairs, texts).splitlines()
+    assert said[1:6] == [
+        "  1. port: a! against b!, c!, d!, e!, f!; nothing says so",
+        "     port: b! against c!, d!, e!, f!; nothing says so",
+        "     port: c! against d!, e!, f!; nothing says so",
+        "     port: d! against e!, f!; nothing says so",
+        "     port: e! against f!; nothing says so",
+    ]
+    assert len(said) == 12
+    shorter = conflicts_as_text(pairs, texts, 3).splitlines()
+    assert shorter[1:4] == said[1:4]
+    assert shorter[4] == "     ... and 2 more that differ so"
+    assert (len(shorter), shorter[-1]) == (9, "     ... and 3 more memories")
 
 
 # ----------------------------------------------------------------- exit codes

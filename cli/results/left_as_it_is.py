@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from itertools import chain, islice, zip_longest
 from typing import TYPE_CHECKING, Any
 
@@ -28,7 +28,10 @@ def conflicts_as_json(conflicts: Sequence[Conflict]) -> list[dict[str, Any]]:
 def conflicts_as_text(
     conflicts: Sequence[Conflict], memory_texts: MemoryTexts, most: int | None = None
 ) -> str:
-    """Return conflicts for people, `most` of their groups: each thing once, with its memories."""
+    """Return conflicts for people: each thing once, with its memories.
+
+    most: how many things, and of each how many values and memories; None shows all.
+    """
     groups: dict[int, list[Conflict]] = {}
     for number, conflict in zip(group_numbers(conflicts), conflicts, strict=True):
         groups.setdefault(number, []).append(conflict)
@@ -40,22 +43,38 @@ def conflicts_as_text(
         memories_of([one.sources for _, group in shown for one in group])
     )
     for number, group in shown:
-        first, *others = _differing(group)
+        first, *others = _up_to(most, _differing(group), "more that differ so")
         lines += [f"  {number}. {first}", *(f"     {one}" for one in others)]
-        for memory_id in in_time(memories_of([one.sources for one in group]), memories):
-            lines.append(f"     {dated(memories.get(memory_id))} ({clean(memory_id)})")
+        told = [
+            f"{dated(memories.get(memory_id))} ({clean(memory_id)})"
+            for memory_id in in_time(memories_of([one.sources for one in group]), memories)
+        ]
+        lines += [f"     {one}" for one in _up_to(most, told, "more memories")]
     if len(shown) < len(groups):
         lines.append("  ... all of them with: slowwave conflicts")
     return "\n".join(lines)
 
 
-def _differing(group: Sequence[Conflict]) -> Iterator[str]:
-    """Yield what the memories of a group disagree about, each pair of values once."""
-    firsts: dict[frozenset[str], Conflict] = {}
+def _differing(group: Sequence[Conflict]) -> list[str]:
+    """Return what the memories of a group disagree about: each value against all that it meets."""
+    against: dict[tuple[str, str, str], dict[str, None]] = {}
+    told: set[frozenset[str]] = set()
     for one in group:
-        firsts.setdefault(frozenset(one.values), one)
-    for one in firsts.values():
-        yield clean(f"{one.slot}: {one.values[0]} against {one.values[1]}; {one.why}")
+        if frozenset(one.values) not in told:
+            told.add(frozenset(one.values))
+            value, other = one.values
+            against.setdefault((one.slot, value, one.why), {})[other] = None
+    return [
+        clean(f"{slot}: {value} against {', '.join(others)}; {why}")
+        for (slot, value, why), others in against.items()
+    ]
+
+
+def _up_to(most: int | None, lines: Sequence[str], what: str) -> list[str]:
+    """Return lines, or as many as are to be shown and how many `what` there are."""
+    if most is None or len(lines) <= most:
+        return list(lines)
+    return [*lines[:most], f"... and {len(lines) - most:,} {what}"]
 
 
 def undecided_as_json(undecided: Sequence[Undecided]) -> dict[str, Any]:
