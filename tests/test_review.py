@@ -725,6 +725,7 @@ def test_what_is_stale_is_shown_so_and_set_aside_by_the_next_night(waiting: Path
     assert picture(waiting) == before
     night = reviewed_night(cli, waiting, "always", "--json").json
     (aside,) = night["set_aside"]
+    assert night["waiting"] == 2
     assert aside["proposal"].startswith(UPDATE)
     assert "was changed since" in aside["why"]
     listed = {one["id"][:8]: one["operation"] for one in queue(cli, waiting)}
@@ -733,6 +734,19 @@ def test_what_is_stale_is_shown_so_and_set_aside_by_the_next_night(waiting: Path
     assert sorted(listed.values()) == ["merge", "synthesize", "update"]
     shown = cli("review", waiting, "show", UPDATE, "--json").json["proposals"][0]
     assert (shown["state"], "was changed since" in shown["why"]) == ("stale", True)
+
+
+def test_a_night_says_how_many_proposals_of_earlier_nights_wait(waiting: Path, cli: Cli) -> None:
+    for more in ((), ("--dry-run",)):
+        said = cli("maintain", waiting, "--consolidate", *more).out
+        assert ": nothing new to do." in said
+        assert f"3 proposals of earlier nights wait for review: slowwave review {waiting}" in said
+    cli("review", waiting, "decline", MERGE)
+    cli("review", waiting, "approve", UPDATE)
+    assert cli("maintain", waiting, "--consolidate", "--json").json["waiting"] == 1
+    cli("review", waiting, "approve", SYNTHESIS)
+    again = cli("maintain", waiting, "--consolidate")
+    assert "wait" not in again.out
 
 
 def test_a_night_after_one_that_set_something_aside_writes_nothing(waiting: Path, cli: Cli) -> None:

@@ -28,7 +28,7 @@ from .purge_report import leaving_as_text, purged_as_json, purged_as_text, stayi
 from .questions_report import question_as_json, questions_as_text
 from .routes import dense_as_text
 from .taken_up import taken_up_as_json, taken_up_as_text
-from .waiting import set_aside_as_text
+from .waiting import earlier_as_text, set_aside_as_text
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -67,7 +67,8 @@ def as_json(outcome: Outcome, file: str, dry_run: bool, writer: Writer) -> dict[
         "suspicious": list(map(vars, outcome.plan.suspicious)),
         "too_long": list(map(vars, outcome.plan.too_long)),
         "damaged": outcome.plan.damaged,
-        "set_aside": list(map(vars, outcome.set_aside)),
+        "waiting": outcome.earlier.waiting,
+        "set_aside": list(map(vars, outcome.earlier.outdated)),
         "conversations": taken_up_as_json(outcome.taken_up),
         **aged_as_json(outcome),
         **purged_as_json(outcome.purged),
@@ -94,6 +95,7 @@ def as_text(
     parts: list[RenderableType] = [_headline(outcome, file, dry_run)]
     if outcome.results or _has_other_changes(outcome):
         parts.append(_counts(outcome.before, outcome.after))
+    parts += earlier_as_text(outcome.earlier.waiting, file)
     parts += before_the_night(outcome, dry_run, file, memory_texts, verbose)
     parts += taken_up_as_text(outcome.taken_up, file)
     if outcome.results:
@@ -122,6 +124,7 @@ def as_text(
 def remarks(outcome: Outcome, dry_run: bool, file: Path, memory_texts: MemoryTexts) -> list[str]:
     """Return what else is to be said of a night, besides its proposals and pairs."""
     return [
+        *earlier_as_text(outcome.earlier.waiting, file),
         *before_the_night(outcome, dry_run, file, memory_texts),
         *taken_up_as_text(outcome.taken_up, file),
         *([questions_as_text(outcome.asked)] if outcome.asked else []),
@@ -181,7 +184,8 @@ def _headline(outcome: Outcome, file: Path, dry_run: bool) -> str:
         if outcome.purged.ids:
             return clean(f"{file}: {held}, as before.")
         computed = " Missing vectors and names were computed." if outcome.run_id else ""
-        return clean(f"{file}: {held}: nothing to do.{computed}")
+        new = " new" if outcome.earlier.waiting else ""
+        return clean(f"{file}: {held}: nothing{new} to do.{computed}")
     would = " would change" if dry_run else ""
     memories = f"{before.active:,} -> {after.active:,} memories"
     tokens = f"{before.tokens:,} -> {after.tokens:,} tokens{_change(before.tokens, after.tokens)}"
@@ -251,9 +255,9 @@ def _unconsidered(plan: Plan) -> list[str]:
 
 
 def _purge_and_backup(outcome: Outcome, dry_run: bool, verbose: bool) -> list[str]:
-    """Say what no longer waits, what was purged, and where the backup is."""
+    """Say what no longer waits for a person, what was purged, and where the backup is."""
     backup = [clean(f"As it was before: {outcome.backup}")] if outcome.backup else []
-    outdated = set_aside_as_text(outcome.set_aside, dry_run)
+    outdated = set_aside_as_text(outcome.earlier.outdated, dry_run)
     return [*outdated, *purged_as_text(outcome.purged, dry_run, verbose), *backup]
 
 

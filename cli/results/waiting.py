@@ -137,6 +137,16 @@ def _result_lines(result: Result) -> Iterator[str]:
         yield clean(f"  = {proposal.draft.text}")
 
 
+def earlier_as_text(waiting: int, file: Path) -> list[str]:
+    """Say how many proposals of earlier nights wait for a person; nothing if none does."""
+    if not waiting:
+        return []
+    count = counted(waiting, "proposal", "proposals")
+    verb = "waits" if waiting == 1 else "wait"
+    where = f"slowwave review {shlex.quote(str(file))}"
+    return [clean(f"{count} of earlier nights {verb} for review: {where}")]
+
+
 def set_aside_as_text(set_aside: Sequence[SetAside], dry_run: bool) -> list[str]:
     """Say what waited and cannot be applied any more; nothing if there is no such thing."""
     if not set_aside:

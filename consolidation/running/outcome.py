@@ -19,7 +19,7 @@ from slowwave.store.memories import Counts, consolidated_tenants, count_memories
 from .age import Aged
 from .purge import Purged
 from .run_record import Verdict, run_report
-from .set_aside import SetAside
+from .set_aside import EarlierProposals
 from .taken_up import TakenUp
 
 
@@ -42,8 +42,8 @@ class Outcome:
     # Whether how it ended is in the file, too: another program may have held that.
     end_is_kept: bool = True
     purged: Purged = field(default_factory=Purged)
-    # What waited for a person and cannot be applied any more; a real run has set it aside.
-    set_aside: tuple[SetAside, ...] = ()
+    # What waited for a person before; a real run has set aside what cannot be applied any more.
+    earlier: EarlierProposals = field(default_factory=EarlierProposals)
     # What waited for a model; what reading it took is part of `usage`.
     taken_up: TakenUp = field(default_factory=TakenUp)
     # None where the phase was not wanted.

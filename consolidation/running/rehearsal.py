@@ -20,7 +20,7 @@ from .held_for_review import Reviewing
 from .night_inputs import NightInputs
 from .outcome import Outcome
 from .purge import NOTHING, Purged
-from .set_aside import find_outdated
+from .set_aside import find_earlier
 from .survey import Survey, Surveyor
 from .taken_up import TakenUp
 
@@ -44,7 +44,7 @@ def rehearse(night: NightInputs, interruption: Interruption) -> Outcome:
         if options.consolidate:
             outcome = replace(
                 outcome,
-                set_aside=find_outdated(night.path, options.tenants),
+                earlier=find_earlier(night.path, options.tenants),
                 taken_up=_waiting(night),
             )
         return _aged(outcome, age_plan, expiring, at_once)

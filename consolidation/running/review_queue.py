@@ -56,14 +56,13 @@ def with_sources(opened: MemoryFile, decisions: Iterable[Decision]) -> list[Wait
     return sorted(queue, key=lambda one: (one.decision.run_id, one.kept.place))
 
 
-def read_outdated(opened: MemoryFile, tenants: Sequence[str]) -> list[WaitingProposal]:
-    """Return what waits although its sources have changed, in the order of runs and ids.
+def read_readable(opened: MemoryFile, tenants: Sequence[str]) -> list[WaitingProposal]:
+    """Return what waits, in the order of runs and ids, without what is damaged.
 
-    tenants: whose; () means all. What is damaged is left out: that is for the review to say.
+    tenants: whose; () means all. Of what is damaged the review says so.
     """
     decisions = (one for one in read_waiting(opened) if not tenants or one.tenant in tenants)
-    queue = _with_sources(opened, list(_readable(decisions)))
-    return [one for one in queue if one.stale is not None]
+    return _with_sources(opened, list(_readable(decisions)))
 
 
 def _readable(decisions: Iterable[Decision]) -> Iterator[tuple[Decision, KeptProposal]]:

@@ -1,4 +1,4 @@
-"""Proposals that wait for review and can no longer be applied: set aside, so nobody is asked."""
+"""What earlier nights left for a person: what still waits, and what is outdated."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from slowwave.store.file import MemoryFile, open_reading, open_writing
 from slowwave.store.ledger import decide_waiting
 
 from .preflight import Preflight
-from .review_queue import read_outdated
+from .review_queue import read_readable
 
 
 @dataclass(frozen=True)
@@ -21,33 +21,46 @@ class SetAside:
     why: str
 
 
-def find_outdated(path: Path, tenants: Sequence[str]) -> tuple[SetAside, ...]:
-    """Return what waits for a person although its sources have changed; nothing is written.
+@dataclass(frozen=True)
+class EarlierProposals:
+    """What earlier nights left for a person."""
+
+    # How many proposals can still be applied.
+    waiting: int = 0
+    # Those whose sources have changed.
+    outdated: tuple[SetAside, ...] = ()
+
+
+def find_earlier(path: Path, tenants: Sequence[str]) -> EarlierProposals:
+    """Return what earlier nights left for a person; nothing is written.
 
     tenants: whose; () means all. Raises `StoreError`.
     """
     with open_reading(path) as file:
-        return _outdated(file, tenants)
+        return _earlier(file, tenants)
 
 
 def set_aside_outdated(
     path: Path, tenants: Sequence[str], preflight: Preflight, now: str
-) -> tuple[SetAside, ...]:
-    """Withdraw the waiting proposals that `find_outdated` finds. Raises `StoreError`.
+) -> EarlierProposals:
+    """Withdraw what is outdated of what `find_earlier` finds, and return all of it.
 
     No memory is changed, and the next look may propose the same anew: it is `stale`, which is not
-    remembered as a decision.
+    remembered as a decision. Raises `StoreError`.
     """
-    if not find_outdated(path, tenants):
-        return ()
+    found = find_earlier(path, tenants)
+    if not found.outdated:
+        return found
     preflight.check_and_back_up()
     with open_writing(path) as file, file.transaction():
         # An agent may have changed things since.
-        found = _outdated(file, tenants)
-        for one in found:
+        found = _earlier(file, tenants)
+        for one in found.outdated:
             decide_waiting(file, one.proposal, "stale", now, one.why)
     return found
 
 
-def _outdated(file: MemoryFile, tenants: Sequence[str]) -> tuple[SetAside, ...]:
-    return tuple(SetAside(one.id, one.stale or "") for one in read_outdated(file, tenants))
+def _earlier(file: MemoryFile, tenants: Sequence[str]) -> EarlierProposals:
+    waiting = read_readable(file, tenants)
+    outdated = tuple(SetAside(one.id, one.stale) for one in waiting if one.stale is not None)
+    return EarlierProposals(len(waiting) - len(outdated), outdated)

@@ -27,7 +27,7 @@ from .preflight import Preflight
 from .purge import Purged, carry_out_purge
 from .run_in_file import RunInFile
 from .save_findings import save_findings
-from .set_aside import SetAside, set_aside_outdated
+from .set_aside import EarlierProposals, set_aside_outdated
 from .survey import Survey, Surveyor
 from .taken_up import TakenUp
 
@@ -65,7 +65,7 @@ class Stages:
         self._expired: Aged | None = None
         self._scores: tuple[LayerScores, ...] | None = None
         self._taken_up = TakenUp()
-        self._set_aside: tuple[SetAside, ...] = ()
+        self._earlier = EarlierProposals()
 
     def bring_up_to_date(self) -> None:
         """Bring an older schema up to date."""
@@ -98,7 +98,7 @@ class Stages:
         """Set aside what waits for a person and is outdated, look at the file, and plan."""
         with self._reporting_earlier(), self._interruptible():
             if self._night.options.consolidate:
-                self._set_aside = set_aside_outdated(
+                self._earlier = set_aside_outdated(
                     self._night.path,
                     self._night.options.tenants,
                     self._preflight,
@@ -135,7 +135,7 @@ class Stages:
                 self._run.run_id,
                 executed.interrupted,
                 executed.broken_off,
-                set_aside=self._set_aside,
+                earlier=self._earlier,
             )
         try:
             with self._interruption.limited():
