@@ -75,6 +75,24 @@ def test_the_order_of_rows_plays_no_part_in_the_groups(seed: int) -> None:
     assert shuffled == groups
 
 
+@pytest.mark.parametrize("seed", range(3))
+def test_what_is_connected_is_grouped_as_beside_everything_else(seed: int) -> None:
+    # Small numbers of dimensions and values make ties, which lots decide.
+    numbers = np.random.default_rng(seed).integers(-1, 2, (400, 5)).astype(np.float32)
+    vectors = np.unique(numbers[np.any(numbers, axis=1)], axis=0)
+    vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
+    vectors = np.random.default_rng(seed).permutation(vectors)[: 60 + 20 * seed]
+    near = similar_pairs(vectors, 0.85)
+    whole = find_groups(vectors, near, 0.85)
+    apart = []
+    for rows in near.connected():
+        some = np.array(rows)
+        groups = find_groups(vectors[some], near.among(some), 0.85)
+        apart += [[rows[at] for at in group] for group in groups]
+    assert sorted(apart) == whole
+    assert whole
+
+
 def test_what_lies_in_pairs_at_the_very_similarity_is_not_lost() -> None:
     pairs = np.array([[1.0, 0.0], [0.6, 0.8], [-1.0, 0.0], [-0.6, -0.8]], np.float32)
     assert groups_of(pairs, 0.6) == [[0, 1], [2, 3]]

@@ -16,7 +16,7 @@ from slowwave.consolidation.clustering import blocks as comparing
 from slowwave.consolidation.clustering import neighbours
 from slowwave.consolidation.clustering.blocks import in_threads
 from slowwave.consolidation.clustering.neighbours import STEP, Neighbours, similar_pairs
-from slowwave.consolidation.clustering.stored_graph import StoredGraph
+from slowwave.consolidation.clustering.stored_graph import StoredGraph, sign_of
 
 Pairs = dict[tuple[int, int], int]
 
@@ -138,7 +138,8 @@ def graph_of(texts: Sequence[int], vectors: Vectors, graph: StoredGraph) -> Pair
     """Let a graph grow to some texts, and give its pairs by the texts' own numbers."""
     some = np.array(texts, dtype=np.intp)
     reach: NDArray[np.float64] = np.full(len(some), 0.5)
-    grown = graph.grown([f"text {one}" for one in texts], vectors[some], reach)
+    signs = [sign_of(f"text {one}", vectors[one]) for one in texts]
+    grown = graph.grown(signs, vectors[some], reach)
     ends = zip(some[grown.left].tolist(), some[grown.right].tolist(), strict=True)
     found = {tuple(sorted(pair)): steps for pair, steps in zip(ends, grown.steps, strict=True)}
     return {(one, other): int(steps) for (one, other), steps in found.items()}

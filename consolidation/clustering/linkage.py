@@ -32,7 +32,7 @@ def link_groups(
 
     vectors: float32, shape (n, d), unit length; neighbours: all their pairs of at least
     `similarity`. The groups are those of average linkage over all pairs, cut at `similarity`;
-    ties are decided as if by lot, but always the same.
+    ties are decided as if by lot, but always the same, whichever other rows there are.
     """
     import numpy as np
 
@@ -56,6 +56,8 @@ class _Clusters:
         import numpy as np
 
         self._similarity = similarity
+        # A number of each row's own, to draw lots with.
+        self._lots = sums.view(np.uint32).sum(axis=1, dtype=np.uint64)
         self._sums = sums
         self._sizes = np.ones(len(sums), dtype=np.int32)
         self._joined = np.arange(len(sums), dtype=np.int32)
@@ -110,7 +112,7 @@ class _Clusters:
         left, right = self._left[top], self._right[top]
         # Of equally similar ones at random, so that of many twins many find a partner at once.
         order = np.argsort(
-            (left.astype(np.int64) * _LOTS[0] + right.astype(np.int64) * _LOTS[1]) % _LOTS[2],
+            (self._lots[left] * _LOTS[0] + self._lots[right] * _LOTS[1]) % _LOTS[2],
             kind="stable",
         )
         left, right = left[order], right[order]

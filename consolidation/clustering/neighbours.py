@@ -97,6 +97,23 @@ class Neighbours:
             [(one.left, one.right, one.steps) for one in (self, others)],
         )
 
+    def connected(self) -> list[list[int]]:
+        """Return the rows that pairs connect, however many lie between them, each set sorted."""
+        import numpy as np
+        from scipy.sparse import coo_array
+        from scipy.sparse.csgraph import connected_components
+
+        rows = np.unique(np.concatenate([self.left, self.right]))
+        if not len(rows):
+            return []
+        near = self.among(rows.astype(np.intp))
+        shape = (near.rows, near.rows)
+        pairs = coo_array((np.ones(len(near), dtype=bool), (near.left, near.right)), shape=shape)
+        _, labels = connected_components(pairs, directed=False)
+        order = np.argsort(labels, kind="stable")
+        starts = np.flatnonzero(np.diff(labels[order])) + 1
+        return [rows[some].tolist() for some in np.split(order, starts)]
+
     def distances(self) -> csr_array:
         """Return cosine distances as scikit-learn's DBSCAN reads them: symmetric, shape (n, n).
 

@@ -43,16 +43,15 @@ class StoredGraph:
         self._added: tuple[bytes, ...] = ()
 
     def grown(
-        self, hashes: Sequence[str], vectors: NDArray[np.float32], reach: NDArray[np.float64]
+        self, signs: list[bytes], vectors: NDArray[np.float32], reach: NDArray[np.float64]
     ) -> Neighbours:
         """Return the near pairs of some texts, comparing only those that the parts do not know.
 
-        hashes: of the texts, shape (n,); vectors: float32, shape (n, d), unit length; reach: as
-        in `similar_pairs`.
+        signs: of the texts by `sign_of`, shape (n,); vectors: float32, shape (n, d), unit length;
+        reach: as in `similar_pairs`.
         """
         import numpy as np
 
-        signs = [_sign(*one) for one in zip(hashes, vectors, strict=True)]
         known = _read(self._parts)
         numbers = np.array([known.numbers.get(sign, -1) for sign in signs], dtype=np.int32)
         fresh = np.flatnonzero(numbers < 0)
@@ -165,5 +164,6 @@ def _unpacked(
     return signs, np.cumsum(left, dtype=np.int32), right, steps
 
 
-def _sign(text_hash: str, vector: NDArray[np.float32]) -> bytes:
+def sign_of(text_hash: str, vector: NDArray[np.float32]) -> bytes:
+    """Return what a text is known by: its hash and its vector, float32, shape (d,)."""
     return blake2b(text_hash.encode() + vector.tobytes(), digest_size=_SIGN_BYTES).digest()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterator, Sequence
 from functools import cached_property, partial
 from itertools import permutations
@@ -10,6 +9,7 @@ from itertools import permutations
 from msgspec.json import Decoder
 
 from slowwave.consolidation.clustering.groups import find_groups, split_group
+from slowwave.consolidation.clustering.neighbours import Neighbours
 from slowwave.consolidation.comparison.coverage_guards import first_blocking_conflict
 from slowwave.consolidation.snapshot.tenant_view import TenantView
 from slowwave.consolidation.text.reading import Reading
@@ -20,7 +20,7 @@ from slowwave.consolidation.updates.search import NOTHING, Search
 from .dated_memories import dated_memories
 from .tenant_planner import TenantPlanner
 
-# The members of each part of a group, by their places in it.
+# The groups within a connected set of texts, by their places in it.
 _PARTS = Decoder(list[list[int]])
 _SEARCH = Decoder(Search)
 
@@ -73,33 +73,52 @@ class TopicGroups:
 
 
 def _groups_of(view: TenantView, rows: Sequence[int]) -> Iterator[list[int]]:
-    """Yield groups of rows about one thing, those with one text side by side."""
+    """Yield groups of rows about one thing, those with one text side by side.
+
+    What hangs together is known by its texts and their vectors: only where something of it is new,
+    or has gone, is it clustered and split again.
+    """
     import numpy as np
 
     chosen = np.zeros(len(view.rows_of), dtype=bool)
     chosen[view.text_of[list(rows)]] = True
-    near = view.neighbours
+    near = view.neighbours.at_least(SYNTHESIZE_SIMILARITY)
     near = near.chosen(chosen[near.left] & chosen[near.right])
-    for group in find_groups(view.text_vectors, near, SYNTHESIZE_SIMILARITY):
-        for part in _split(view, group):
-            yield sorted(row for text in part for row in view.rows_of[text])
+    connected = near.connected()
+
+    def work_out(places: Sequence[int]) -> list[list[list[int]]]:
+        return list(_clustered(view, near, [connected[place] for place in places]))
+
+    signs = [[view.text_signs[text].hex() for text in texts] for texts in connected]
+    known = view.cache.compute_unknown("groups", signs, _PARTS, work_out)
+    for texts, parts in zip(connected, known, strict=True):
+        for part in parts:
+            yield sorted(row for at in part for row in view.rows_of[texts[at]])
+
+
+def _clustered(
+    view: TenantView, near: Neighbours, connected: Sequence[Sequence[int]]
+) -> Iterator[list[list[int]]]:
+    """Yield the groups within each of some connected sets of texts, by places in that set."""
+    import numpy as np
+
+    inside = np.zeros(near.rows, dtype=bool)
+    inside[[text for texts in connected for text in texts]] = True
+    groups = find_groups(view.text_vectors, near.chosen(inside[near.left]), SYNTHESIZE_SIMILARITY)
+    by_text = {group[0]: group for group in groups}
+    for texts in connected:
+        place_of = {text: place for place, text in enumerate(texts)}
+        found = (by_text[text] for text in texts if text in by_text)
+        yield [[place_of[text] for text in part] for group in found for part in _split(view, group)]
 
 
 def _split(view: TenantView, group: list[int]) -> Iterator[list[int]]:
     """Split a group of texts where a guard finds a conflict."""
-    firsts = [view.rows_of[text][0] for text in group]
+    readings = [view.reading(view.rows_of[text][0]) for text in group]
     vectors = view.text_vectors[group]
-
-    def work_out() -> list[list[int]]:
-        readings = [view.reading(row) for row in firsts]
-        return split_group(
-            vectors @ vectors.T, SYNTHESIZE_SIMILARITY, partial(_in_conflict, readings)
-        )
-
-    # How texts are split depends on where they lie, too.
-    hashes = [view.memories[row].content_hash for row in firsts]
-    hashes.append(hashlib.sha256(vectors.tobytes()).hexdigest())
-    for part in view.cache.get_or_compute("split", hashes, _PARTS, work_out):
+    for part in split_group(
+        vectors @ vectors.T, SYNTHESIZE_SIMILARITY, partial(_in_conflict, readings)
+    ):
         yield [group[at] for at in part]
 
 

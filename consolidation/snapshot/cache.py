@@ -67,10 +67,21 @@ class Cache:
 
         `work_out` gives it for the first time, or where what is kept is not of this form.
         """
-        findings: _Findings[T] | None = self._kinds.get(kind)
-        if findings is None:
-            findings = self._kinds[kind] = _Findings(self._rows.pop(kind, {}), form)
-        return findings.get_or_compute(key_of(texts).hex(), work_out)
+        return self._findings(kind, form).get_or_compute(key_of(texts).hex(), work_out)
+
+    def compute_unknown(
+        self,
+        kind: str,
+        several: Sequence[Sequence[str]],
+        form: Decoder[T],
+        work_out: Callable[[Sequence[int]], Sequence[T]],
+    ) -> list[T]:
+        """Return the same for several, of which `work_out` gives the unknown ones at once.
+
+        work_out: gets their places among the several.
+        """
+        keys = [key_of(texts).hex() for texts in several]
+        return self._findings(kind, form).compute_unknown(keys, work_out)
 
     def last(self, kind: str, of: str, form: Decoder[T]) -> T | None:
         """Return what was noted last; None if there is nothing."""
@@ -122,6 +133,11 @@ class Cache:
             outdated += [(kind, place) for place in places]
         return added, outdated
 
+    def _findings(self, kind: str, form: Decoder[T]) -> _Findings[T]:
+        if kind not in self._kinds:
+            self._kinds[kind] = _Findings(self._rows.pop(kind, {}), form)
+        return self._kinds[kind]
+
     def _note(self, kind: str, key: bytes) -> str | None:
         """Return what was noted last, as it is written."""
         place = kind, key
@@ -152,6 +168,17 @@ class _Findings(Generic[T]):
             self._values[key] = work_out()
             self.new.add(key)
         return self._values[key]
+
+    def compute_unknown(
+        self, keys: Sequence[str], work_out: Callable[[Sequence[int]], Sequence[T]]
+    ) -> list[T]:
+        self.used.update(keys)
+        places = [place for place, key in enumerate(keys) if key not in self._values]
+        if places:
+            for place, found in zip(places, work_out(places), strict=True):
+                self._values[keys[place]] = found
+                self.new.add(keys[place])
+        return [self._values[key] for key in keys]
 
     def taken(self) -> Iterator[tuple[bytes, str]]:
         """Yield packs of what is new, which the file is about to have."""

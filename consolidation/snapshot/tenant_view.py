@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from slowwave.consolidation.clustering.neighbours import Neighbours
-from slowwave.consolidation.clustering.stored_graph import StoredGraph
+from slowwave.consolidation.clustering.stored_graph import StoredGraph, sign_of
 from slowwave.consolidation.proposals import Source
 from slowwave.consolidation.text.reading import Reading, read
 from slowwave.consolidation.thresholds import EXTRACT_SIMILARITY, SYNTHESIZE_SIMILARITY
@@ -125,8 +125,13 @@ class TenantView:
     @cached_property
     def neighbours(self) -> Neighbours:
         """The pairs of texts that lie within the reach of both."""
-        hashes = [self.memories[rows[0]].content_hash for rows in self.rows_of]
-        return self.graph.grown(hashes, self.text_vectors, self.reach)
+        return self.graph.grown(self.text_signs, self.text_vectors, self.reach)
+
+    @cached_property
+    def text_signs(self) -> list[bytes]:
+        """What each text is known by from night to night: its hash and its vector."""
+        hashes = (self.memories[rows[0]].content_hash for rows in self.rows_of)
+        return [sign_of(*one) for one in zip(hashes, self.text_vectors, strict=True)]
 
     @cached_property
     def derived_from(self) -> dict[str, str]:
