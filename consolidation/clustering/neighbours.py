@@ -17,7 +17,6 @@ from .blocks import (
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
-    from scipy.sparse import csr_array
 
 # From so many rows on not every pair is compared, but those that lie in near cells.
 CELLS_FROM = 150_000
@@ -96,20 +95,6 @@ class Neighbours:
             self.rows,
             [(one.left, one.right, one.steps) for one in (self, others)],
         )
-
-    def distances(self) -> csr_array:
-        """Return cosine distances as scikit-learn's DBSCAN reads them: symmetric, shape (n, n).
-
-        No distance is zero, since a sparse zero would mean "no edge".
-        """
-        import numpy as np
-        from scipy.sparse import coo_array
-
-        apart = np.maximum(1.0 - self.similarities, np.float32(STEP / 10))
-        places = (np.r_[self.left, self.right], np.r_[self.right, self.left])
-        graph = coo_array((np.r_[apart, apart], places), shape=(self.rows, self.rows)).tocsr()
-        graph.sort_indices()
-        return graph
 
 
 def in_steps(similarity: float) -> int:
