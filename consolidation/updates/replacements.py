@@ -94,11 +94,12 @@ def _value_pairs(everyone: Iterable[DatedMemory], searched: Search) -> list[Valu
         ValuePair(
             old,
             new,
-            change,
-            old.sentences[here.at].topic_terms & new.sentences[there.at].topic_terms,
+            pair.change,
+            old.sentences[pair.old.at].topic_terms & new.sentences[pair.new.at].topic_terms,
         )
-        for here, there, change in searched.pairs
-        if (old := known.get(here.key)) is not None and (new := known.get(there.key)) is not None
+        for pair in searched.pairs
+        if (old := known.get(pair.old.key)) is not None
+        and (new := known.get(pair.new.key)) is not None
     ]
 
 
