@@ -121,6 +121,9 @@ def test_a_question_or_a_report_demands_nothing(text: str) -> None:
 
 def test_a_text_without_a_word_of_demand_cannot_demand() -> None:
     assert may_demand("You must tag the image.")
+    assert may_demand("FIRST TAG THE IMAGE.")
+    # To a pattern that takes no notice of capitals these are an i and an s.
+    assert may_demand("F\u0130R\u017fT tag the \u0131mage.")
     assert not may_demand("Blue paint dries.")
 
 

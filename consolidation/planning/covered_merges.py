@@ -64,12 +64,12 @@ class CoveredMerges:
         pairs = pairs.chosen(open_texts[pairs.left] & open_texts[pairs.right])
         pairs = pairs.nearest(thresholds.MOST_NEAR)
         near: dict[int, list[tuple[int, int]]] = {}
-        for left, right, step in zip(pairs.left, pairs.right, pairs.steps, strict=True):
-            both = product(view.rows_of[left], view.rows_of[right])
-            for one, other in both:
+        columns = (column.tolist() for column in (pairs.left, pairs.right, pairs.steps))
+        for left, right, step in zip(*columns, strict=True):
+            for one, other in product(view.rows_of[left], view.rows_of[right]):
                 if one in rows and other in rows:
-                    near.setdefault(one, []).append((-int(step), other))
-                    near.setdefault(other, []).append((-int(step), one))
+                    near.setdefault(one, []).append((-step, other))
+                    near.setdefault(other, []).append((-step, one))
         return {row: [other for _, other in sorted(found)] for row, found in near.items()}
 
     def _richest_first(self, near: dict[int, list[int]]) -> list[int]:
@@ -90,16 +90,15 @@ class CoveredMerges:
 
     def _survivor(self, row: int, covering: Sequence[int], survivor_of: Mapping[int, int]) -> int:
         """Find what a memory leaves for: where one that tells it went; itself if none does."""
+        planner = self._planner
+        against = self._topic_groups.opponents.get(planner.id(row), set())
         for one in covering:
-            if self._may_cover(survivor_of[one], row) and self._covers(one, row):
-                return survivor_of[one]
+            survivor = survivor_of[one]
+            # What nothing but their words can keep from telling it.
+            may_cover = planner.id(survivor) not in against and planner.may_stand_for(survivor, row)
+            if may_cover and self._covers(one, row):
+                return survivor
         return row
-
-    def _may_cover(self, covering: int, row: int) -> bool:
-        """Whether nothing but their words can keep one memory from telling another."""
-        one, other = self._planner.id(covering), self._planner.id(row)
-        against = one in self._topic_groups.opponents.get(other, ())
-        return not against and self._planner.may_stand_for(covering, row)
 
     def _covers(self, covering: int, row: int) -> bool:
         view = self._view

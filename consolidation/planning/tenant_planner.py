@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from functools import cache
+from typing import TYPE_CHECKING
 
 from slowwave.consolidation.options import PlanOptions
 from slowwave.consolidation.proposals import (
@@ -20,6 +22,10 @@ from slowwave.store.records import UNDATED, Memory
 from .cached_coverage import CachedCoverage
 from .composition import method_key
 from .topics import shared_topics
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
 
 # What is composed without a model, and a model may do better.
 _WAITING = ("synthesize", "extract")
@@ -144,10 +150,18 @@ def most_common(counts: Counter[str]) -> list[str]:
     return sorted(counts, key=lambda one: (-counts[one], one))
 
 
+@cache
+def _pairs_of(count: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """Return the places of the pairs of so many, each pair once: there are few such counts."""
+    import numpy as np
+
+    return np.triu_indices(count, k=1)
+
+
 def similarities(sources: Sequence[Source]) -> tuple[float, float]:
     """Return the lowest and the mean similarity of the pairs, to four places."""
     import numpy as np
 
     vectors = np.stack([source.vector for source in sources])
-    pairs = (vectors @ vectors.T)[np.triu_indices(len(sources), k=1)]
+    pairs = (vectors @ vectors.T)[_pairs_of(len(sources))]
     return round(float(pairs.min()), 4), round(float(pairs.mean()), 4)

@@ -8,4 +8,4 @@ _ASCII = str.maketrans({"\u0131": "i", "\u0130": "i", "\u017f": "s"})
 
 def fold_case(found: str) -> str:
     """Return what such a pattern found as it stands in a list of words in small letters."""
-    return found.translate(_ASCII).lower()
+    return found.lower() if found.isascii() else found.translate(_ASCII).lower()

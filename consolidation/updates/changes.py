@@ -26,7 +26,7 @@ MEASURED = frozenset({"number", "time", "version", "address", "host", "url", "pa
 _SOFTWARE = frozenset({"=run", "=need", "=build", "=use"})
 
 
-class ValueChange(Struct, frozen=True, array_like=True):
+class ValueChange(Struct, frozen=True, array_like=True, gc=False):
     """What one sentence says and a later one says otherwise."""
 
     # What the values are: a number, a name ...

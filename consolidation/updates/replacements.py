@@ -10,8 +10,10 @@ replaced, and the conflict is reported.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from itertools import chain, pairwise
+
+from msgspec.structs import replace
 
 from slowwave.consolidation.proposals import Conflict, group_numbers
 from slowwave.store.records import Memory
@@ -46,7 +48,7 @@ def find_updates(
     left: list[tuple[ValuePair, str]] = []
     for pair, doubt in zip(pairs, doubts, strict=True):
         why = doubt or _obstacle(pair, torn, may_leave)
-        if pair.old.open and pair.new.open:
+        if pair.is_open:
             if why is None:
                 replaced.append(pair)
             else:
@@ -71,11 +73,18 @@ def _handed_on(
     conflicts: Iterable[Conflict],
 ) -> Iterator[Conflict]:
     """Yield the conflicts that what is superseded has left to what stands for it, each once."""
+    left = [
+        (pair, doubt)
+        for pair, doubt in zip(pairs, doubts, strict=True)
+        if doubt is not None and not pair.is_open
+    ]
+    if not left:
+        return
     known = {frozenset(one.sources) for one in conflicts}
     successors = _Successors(everyone)
-    for pair, doubt in zip(pairs, doubts, strict=True):
-        carried = None if doubt is None else successors.carried(pair)
-        if carried is None or doubt is None:
+    for pair, doubt in left:
+        carried = successors.carried(pair)
+        if carried is None:
             continue
         conflict = _conflict(carried, doubt)
         if frozenset(conflict.sources) not in known:
@@ -94,11 +103,13 @@ def _value_pairs(everyone: Iterable[DatedMemory], searched: Search) -> list[Valu
         ValuePair(
             old,
             new,
-            change,
-            old.sentences[here.at].topic_terms & new.sentences[there.at].topic_terms,
+            old.sentences[pair.old.at],
+            new.sentences[pair.new.at],
+            pair.change,
         )
-        for here, there, change in searched.pairs
-        if (old := known.get(here.key)) is not None and (new := known.get(there.key)) is not None
+        for pair in searched.pairs
+        if (old := known.get(pair.old.key)) is not None
+        and (new := known.get(pair.new.key)) is not None
     ]
 
 
@@ -149,10 +160,8 @@ class _Successors:
     def carried(self, pair: ValuePair) -> ValuePair | None:
         """Return a conflict of memories that are superseded as one of those that stand for them.
 
-        None where nothing is superseded, or nothing else tells the two values now.
+        None where nothing else tells the two values now.
         """
-        if pair.old.open and pair.new.open:
-            return None
         old = self._stands_for(pair.old, pair.change.old_keys)
         new = self._stands_for(pair.new, pair.change.new_keys)
         return None if old is None or new is None or old is new else replace(pair, old=old, new=new)

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from operator import itemgetter
+
+from msgspec import Struct
 
 from slowwave.store.records import UNDATED
 
@@ -14,15 +16,24 @@ from .frames import Key
 from .sentence_features import SentenceFeatures
 
 
-@dataclass(frozen=True, eq=False)
-class ValuePair:
-    """Two open memories that give one thing two values."""
+class ValuePair(Struct, frozen=True, eq=False, gc=False):
+    """Two memories that give one thing two values."""
 
     old: DatedMemory
     new: DatedMemory
+    old_sentence: SentenceFeatures
+    new_sentence: SentenceFeatures
     change: ValueChange
-    # What both are about.
-    core: frozenset[str]
+
+    @property
+    def core(self) -> frozenset[str]:
+        """What both are about."""
+        return self.old_sentence.topic_terms & self.new_sentence.topic_terms
+
+    @property
+    def is_open(self) -> bool:
+        """Whether both can be replaced."""
+        return self.old.open and self.new.open
 
     @property
     def on_two_days(self) -> bool:
@@ -47,8 +58,10 @@ class Restatements:
 
     def __init__(self, everyone: Iterable[DatedMemory], asking: Sequence[ValuePair]) -> None:
         """Take all memories, and the pairs that will be asked about."""
-        self._all = sorted((one for one in everyone if one.observed), key=lambda one: one.moment)
-        self._moments = [one.moment for one in self._all]
+        observed = ((one.moment, one) for one in everyone if one.observed)
+        timed = sorted(observed, key=itemgetter(0))
+        self._moments = [moment for moment, _ in timed]
+        self._all = [one for _, one in timed]
         asked = frozenset().union(*(one.core | _terms(one.change.old_keys) for one in asking))
         self._places: dict[str | Key, list[int]] = {term: [] for term in asked}
         for place, one in enumerate(self._all):
@@ -92,7 +105,8 @@ def _said(sentence: SentenceFeatures) -> frozenset[str | Key]:
 
 
 def _gives(one: DatedMemory, keys: frozenset[Key], pair: ValuePair) -> bool:
+    core, fewest = pair.core, pair.fewest
     return any(
-        len(sentence.topic_terms & pair.core) >= pair.fewest and sentence.holds(keys)
+        len(sentence.topic_terms & core) >= fewest and sentence.holds(keys)
         for sentence in one.sentences
     )

@@ -23,14 +23,16 @@ from .prefilter import worth_comparing
 from .sentence_features import SentenceFeatures
 
 
-class Spot(NamedTuple):
+# Of these there are a hundred thousand to a file of fifty thousand memories. None leads back to
+# itself, so that the search for such cycles need not go through them.
+class Spot(Struct, frozen=True, array_like=True, gc=False):
     """A sentence: the key of its memory, and its place among what that says."""
 
     key: bytes
     at: int
 
 
-class SentencePair(NamedTuple):
+class SentencePair(Struct, frozen=True, array_like=True, gc=False):
     """An earlier and a later sentence that give one thing two values."""
 
     old: Spot
@@ -82,20 +84,32 @@ def search(everyone: Iterable[DatedMemory], earlier: Search = NOTHING) -> Search
         for place, one in enumerate(placed)
         if one.memory.key not in earlier.searched or not revived.isdisjoint(leads[place])
     ]
-    places = {one.spot: place for place, one in enumerate(placed)}
-    pairs = {
-        (places[pair.new], places[pair.old]): pair
-        for pair in earlier.pairs
-        if pair.old in places
-        and pair.new in places
-        and (leads[places[pair.old]] & leads[places[pair.new]]) - common
-    }
+    pairs = dict(_still_there(earlier, placed, leads, common))
     pairs.update(_compared(placed, leads, fresh, common))
     return Search(
         frozenset(one.memory.key for one in placed),
         common,
         tuple(pairs[place] for place in sorted(pairs)),
     )
+
+
+def _still_there(
+    earlier: Search,
+    placed: Sequence[_Placed],
+    leads: Sequence[frozenset[str]],
+    common: frozenset[str],
+) -> Iterator[tuple[tuple[int, int], SentencePair]]:
+    """Give what was found earlier and would be found again, by the places of both."""
+    places = {one.spot: place for place, one in enumerate(placed)}
+    # Each pair shared a word that was not too common: only what has become so can part it.
+    now_common = not common <= earlier.common
+    for pair in earlier.pairs:
+        old, new = places.get(pair.old), places.get(pair.new)
+        if old is None or new is None:
+            continue
+        if now_common and not (leads[old] & leads[new]) - common:
+            continue
+        yield (new, old), pair
 
 
 def _common(placed: Sequence[_Placed], leads: Sequence[frozenset[str]]) -> frozenset[str]:

@@ -53,7 +53,7 @@ _MARKS: Mapping[str, Callable[[Frame], bool]] = {
 }
 
 
-class SentenceFeatures(Struct, frozen=True, array_like=True):
+class SentenceFeatures(Struct, frozen=True, array_like=True, gc=False):
     """One sentence: what it is about, what it says of it, and how."""
 
     topic_terms: frozenset[str]
