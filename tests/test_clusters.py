@@ -10,7 +10,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 from scipy.cluster.hierarchy import fcluster, linkage
-from sklearn.cluster import DBSCAN
 
 from slowwave.consolidation.clustering import groups as clusters
 from slowwave.consolidation.clustering.groups import find_groups, split_group
@@ -63,17 +62,6 @@ def test_groups_are_those_of_average_linkage_over_everything(seed: int, similari
     expected = average_linkage(vectors, similarity)
     assert groups_of(vectors, similarity) == expected
     assert expected
-
-
-@pytest.mark.parametrize("similarity", [0.5, 0.8])
-def test_each_group_lies_in_one_cluster_of_dbscan_and_each_cluster_holds_one(
-    similarity: float,
-) -> None:
-    vectors = scattered(120, seed=7)
-    scan = DBSCAN(eps=1.0 - similarity, min_samples=2, metric="cosine").fit(vectors)
-    clusters_of = [set(scan.labels_[group]) for group in groups_of(vectors, similarity)]
-    assert all(len(labels) == 1 for labels in clusters_of)
-    assert set().union(*clusters_of) == set(range(scan.labels_.max() + 1))
 
 
 @pytest.mark.parametrize("seed", range(3))

@@ -26,11 +26,12 @@ Call = Callable[[], int]
 
 
 def slowwave(vectors: Any, texts: list[str], similarity: float) -> Call:
-    """Neighbours, DBSCAN's clusters of them and average linkage, as a night has them."""
+    """Neighbours, DBSCAN and average linkage, as a night has them."""
     neighbours = importlib.import_module("slowwave.consolidation.clustering.neighbours")
     clusters = importlib.import_module("slowwave.consolidation.clustering.groups")
     importlib.import_module("slowwave.consolidation.clustering.linkage")
     importlib.import_module("scipy.sparse")
+    importlib.import_module("sklearn.cluster")
 
     def call() -> int:
         near = neighbours.similar_pairs(vectors, similarity)

@@ -61,7 +61,6 @@ def _real(path: Path) -> NDArray[np.float32]:
 
 
 def _table(name: str, vectors: NDArray[np.float32]) -> Table:
-    from scipy.sparse import coo_array
     from scipy.sparse.csgraph import connected_components
 
     from slowwave.consolidation.clustering.neighbours import similar_pairs
@@ -87,8 +86,7 @@ def _table(name: str, vectors: NDArray[np.float32]) -> Table:
     for level in LEVELS:
         near = pairs.at_least(level)
         # With two to a cluster, DBSCAN's clusters are the connected components.
-        pairs_of = coo_array((np.ones(len(near)), (near.left, near.right)), shape=(near.rows,) * 2)
-        _, labels = connected_components(pairs_of, directed=False)
+        _, labels = connected_components(near.distances(), directed=False)
         sizes = np.bincount(labels)
         table.add_row(
             f"{level:.2f}",

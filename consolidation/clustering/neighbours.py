@@ -17,6 +17,7 @@ from .blocks import (
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
+    from scipy.sparse import csr_array
 
 # From so many rows on not every pair is compared, but those that lie in near cells.
 CELLS_FROM = 150_000
@@ -96,7 +97,6 @@ class Neighbours:
             [(one.left, one.right, one.steps) for one in (self, others)],
         )
 
-<<<<<<< HEAD
     def connected(self) -> list[list[int]]:
         """Return the rows that pairs connect, however many lie between them, each set sorted."""
         import numpy as np
@@ -128,8 +128,6 @@ class Neighbours:
         graph.sort_indices()
         return graph
 
-=======
->>>>>>> plan
 
 def in_steps(similarity: float) -> int:
     """Return a similarity in steps of `STEP`."""
