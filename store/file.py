@@ -41,6 +41,10 @@ class MemoryFile:
     # Which file was opened; None for one that has no name yet.
     identity: Identity | None
 
+    def values_of_rows(self, sql: str, parameters: Sequence[object] = ()) -> Iterator[Any]:
+        """Run a query and give its rows one by one, each as a tuple of its values."""
+        yield from patiently(partial(self.db.conn.execute, sql, parameters))
+
     def rows(self, sql: str, parameters: Sequence[object] = ()) -> Iterator[dict[str, Any]]:
         """Run a query and give its rows one by one, each as a dict of column to value."""
         cursor = patiently(partial(self.db.conn.execute, sql, parameters))

@@ -93,12 +93,11 @@ def read_memories(
         for start in range(0, len(wanted), 500):
             part = wanted[start : start + 500]
             marks = ", ".join("?" * len(part))
-            for row in file.rows(f"{SELECT} WHERE id IN ({marks}) ORDER BY id", part):
-                yield from_row(row)
+            rows = file.values_of_rows(f"{SELECT} WHERE id IN ({marks}) ORDER BY id", part)
+            yield from map(from_values, rows)
         return
     where, values = ("WHERE status = ?", [status]) if status else ("", [])
-    for row in file.rows(f"{SELECT} {where} ORDER BY id", values):
-        yield from_row(row)
+    yield from map(from_values, file.values_of_rows(f"{SELECT} {where} ORDER BY id", values))
 
 
 @dataclass(frozen=True)
@@ -165,7 +164,7 @@ def read_observed(file: MemoryFile, tenant: str, now: str) -> list[Memory]:
         f"{SELECT} WHERE tenant = ? AND generation = 0 AND origin <> 'consolidation' "
         f"AND {_NO_RAW_EXPERIENCE} "
         "AND (status IN ('active', 'superseded') OR status = 'archived' AND id IN "
-        "(SELECT json_extract(row_key, '$.id') FROM journal WHERE proposal = 'limit')) ORDER BY id",
+        "(SELECT json_extract(row_key, '$.id') FROM journal WHERE proposal = 'limit'))",
         [tenant],
     )
     memories = map(from_values, rows)
