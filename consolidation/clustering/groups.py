@@ -35,16 +35,15 @@ def find_groups(
     similarity, and maybe others. What DBSCAN calls noise is in none. A group that is too large
     to be split by guards is cut at higher similarities. Sorted, each row at most once.
     """
-    import numpy as np
-
     near = neighbours.at_least(similarity)
     if not len(near):
         return []
     inside = _clustered(near, similarity)
     group = link_groups(vectors, near.chosen(inside[near.left]), similarity)
-    parts = (part for part in _by_label(group) if len(part) > 1)
     return sorted(
-        found.tolist() for part in parts for found in _cut(vectors, near, np.sort(part), similarity)
+        found.tolist()
+        for part in _by_label(group)
+        for found in _cut(vectors, near, part, similarity)
     )
 
 
@@ -113,22 +112,22 @@ def _cut(
     if higher >= 1.0:  # nearly one text many times over: any cut is as good as another
         return np.array_split(rows, -(-len(rows) // LARGEST_GROUP))
     within = near.among(rows)
-    parts = _by_label(link_groups(vectors[rows], within, higher))
     return [
         rows[found]
-        for part in parts
-        if len(part) > 1
-        for found in _cut(vectors[rows], within, np.sort(part), higher)
+        for part in _by_label(link_groups(vectors[rows], within, higher))
+        for found in _cut(vectors[rows], within, part, higher)
     ]
 
 
 def _by_label(labels: NDArray[np.int32]) -> list[NDArray[np.intp]]:
-    """Return the rows of each label, in the order of labels."""
+    """Return the rows of each label that has several, in the order of labels."""
     import numpy as np
 
-    order = np.argsort(labels, kind="stable")
-    starts = np.flatnonzero(np.diff(labels[order], prepend=labels[order[0]] - 1))
-    return np.split(order, starts[1:])
+    # Most rows of a file are alone: an array for each of them takes longer than all else here.
+    several = np.flatnonzero(np.bincount(labels)[labels] > 1)
+    order = several[np.argsort(labels[several], kind="stable")]
+    starts = np.flatnonzero(np.diff(labels[order]))
+    return np.split(order, starts + 1) if len(order) else []
 
 
 def _apart(similarities: NDArray[np.float32], conflict: Conflict) -> NDArray[np.bool_]:

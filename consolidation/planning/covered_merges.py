@@ -58,18 +58,17 @@ class CoveredMerges:
 
         planner, view = self._planner, self._view
         rows = {one for one in planner.readable if planner.is_open(one)} - planner.ruled
-        open_texts = np.zeros(len(view.rows_of), dtype=bool)
-        open_texts[view.text_of[sorted(rows)]] = True
+        open_rows = [[row for row in of_text if row in rows] for of_text in view.rows_of]
+        open_texts = np.array(list(map(bool, open_rows)), dtype=bool)
         pairs = view.neighbours.at_least(thresholds.SYNTHESIZE_SIMILARITY)
         pairs = pairs.chosen(open_texts[pairs.left] & open_texts[pairs.right])
         pairs = pairs.nearest(thresholds.MOST_NEAR)
         near: dict[int, list[tuple[int, int]]] = {}
         columns = (column.tolist() for column in (pairs.left, pairs.right, pairs.steps))
         for left, right, step in zip(*columns, strict=True):
-            for one, other in product(view.rows_of[left], view.rows_of[right]):
-                if one in rows and other in rows:
-                    near.setdefault(one, []).append((-step, other))
-                    near.setdefault(other, []).append((-step, one))
+            for one, other in product(open_rows[left], open_rows[right]):
+                near.setdefault(one, []).append((-step, other))
+                near.setdefault(other, []).append((-step, one))
         return {row: [other for _, other in sorted(found)] for row, found in near.items()}
 
     def _richest_first(self, near: dict[int, list[int]]) -> list[int]:

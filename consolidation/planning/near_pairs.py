@@ -63,8 +63,9 @@ def near_pairs(view: TenantView, rank: Rank) -> list[NearPair]:
         )
     ]
     for twins in classes.values():
-        firsts = sorted(rows[0] for rows in twins)
-        found += [(1.0, *pair) for pair in combinations(firsts, 2)]
+        if len(twins) > 1:
+            firsts = sorted(rows[0] for rows in twins)
+            found += [(1.0, *pair) for pair in combinations(firsts, 2)]
     pairs = [
         NearPair(left, right, similarity, _objection(view, left, right))
         for similarity, left, right in found
@@ -106,9 +107,9 @@ def refusals(view: TenantView, pairs: Sequence[NearPair]) -> list[Refusal]:
 
 
 def _objection(view: TenantView, left: int, right: int) -> Objection | None:
-    ones, others = (view.memories[row].content_hash for row in (left, right))
+    hashes = [view.memories[left].content_hash, view.memories[right].content_hash]
     found = view.cache.get_or_compute(
-        "pair", [ones, others], _OBJECTION, lambda: _objection_of_texts(view, left, right)
+        "pair", hashes, _OBJECTION, lambda: _objection_of_texts(view, left, right)
     )
     if found is not None:
         return found

@@ -71,13 +71,14 @@ class RuleProposals:
 
     def _groups(self) -> Iterator[list[int]]:
         planner, view = self._planner, self._view
-        texts = sorted(
-            {
-                int(view.text_of[row])
-                for row in planner.readable
-                if view.normative[view.text_of[row]] or may_demand(view.memories[row].content)
-            }
-        )
+        readable = set(planner.readable)
+        normative = view.normative.tolist()
+        texts = [
+            text
+            for text, rows in enumerate(view.rows_of)
+            if not readable.isdisjoint(rows)
+            and (normative[text] or may_demand(view.memories[rows[0]].content))
+        ]
         if len(texts) < 2:
             return
         firsts = [view.memories[view.rows_of[text][0]] for text in texts]
@@ -89,7 +90,6 @@ class RuleProposals:
             _GROUPS,
             lambda: find_demand_groups([one.content for one in firsts], vectors),
         )
-        readable = set(planner.readable)
         for group in found:
             rows = (row for at in group for row in view.rows_of[texts[at]])
             yield sorted(readable.intersection(rows))

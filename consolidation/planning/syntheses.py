@@ -257,9 +257,10 @@ class Syntheses:
         leaving = planner.leaving(rows)
         if not is_shorter(composed.draft, view.sources(leaving)):
             return
-        staying = set(ids) - composed.covered_by.keys()
+        if len(set(ids) - composed.covered_by.keys()) < 2:
+            return
         topics = shared_topics(view, rows)
-        if topics and len(staying) > 1:
+        if topics:
             planner.used.update(rows)
             reason = f"{len(rows)} memories share {', '.join(topics)}"
             yield from planner.propose(
