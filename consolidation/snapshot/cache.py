@@ -151,22 +151,23 @@ class _Findings(Generic[T]):
 
     def __init__(self, rows: Mapping[bytes, str], form: Decoder[T]) -> None:
         """Take the packs of the file; a damaged one holds nothing."""
-        packs = Decoder(dict[str, form.type])  # type: ignore[name-defined]  # known when it runs
+        packs = Decoder(list[tuple[str, form.type]])  # type: ignore[name-defined]  # known when it runs
         self._values: dict[str, T] = {}
         # The keys of the findings in each pack of the file.
         self._packs: dict[bytes, tuple[str, ...]] = {}
         for place, text in rows.items():
-            found = _read(text, packs) or {}
-            self._values |= found
-            self._packs[place] = tuple(found)
+            found = _read(text, packs) or []
+            self._values.update(found)
+            self._packs[place] = tuple(key for key, _ in found)
         self.used: set[str] = set()
-        self.new: set[str] = set()
+        # In the order in which they were asked for, and will be: neighbours stay neighbours.
+        self.new: dict[str, None] = {}
 
     def get_or_compute(self, key: str, work_out: Callable[[], T]) -> T:
         self.used.add(key)
         if key not in self._values:
             self._values[key] = work_out()
-            self.new.add(key)
+            self.new[key] = None
         return self._values[key]
 
     def compute_unknown(
@@ -177,7 +178,7 @@ class _Findings(Generic[T]):
         if places:
             for place, found in zip(places, work_out(places), strict=True):
                 self._values[keys[place]] = found
-                self.new.add(keys[place])
+                self.new[keys[place]] = None
         return [self._values[key] for key in keys]
 
     def taken(self) -> Iterator[tuple[bytes, str]]:
@@ -190,21 +191,24 @@ class _Findings(Generic[T]):
 
         Those in which something was not asked for, and those that are not full if they are many.
         """
-        going = {place for place, keys in self._packs.items() if not self._all_used(keys)}
-        partial = {place for place, keys in self._packs.items() if len(keys) < _PACK // 2}
-        if len(partial) > _MOST_PARTIAL:
-            going |= partial
-        keys = {key for place in going for key in self._packs.pop(place)}
-        added = list(self._packed(keys & self.used))
-        return added, sorted(going - self._packs.keys())
+        partial = [place for place, keys in self._packs.items() if len(keys) < _PACK // 2]
+        joined = set(partial if len(partial) > _MOST_PARTIAL else ())
+        going = [
+            place
+            for place, keys in self._packs.items()
+            if place in joined or not self._all_used(keys)
+        ]
+        keys = [key for place in going for key in self._packs.pop(place)]
+        added = list(self._packed(key for key in dict.fromkeys(keys) if key in self.used))
+        return added, [place for place in going if place not in self._packs]
 
     def _all_used(self, keys: Sequence[str]) -> bool:
         return bool(keys) and self.used.issuperset(keys)
 
     def _packed(self, keys: Iterable[str]) -> Iterator[tuple[bytes, str]]:
-        waiting = iter(sorted(keys))
+        waiting = iter(keys)
         while part := tuple(islice(waiting, _PACK)):
-            text = _written({key: self._values[key] for key in part})
+            text = _written([(key, self._values[key]) for key in part])
             place = blake2b(text.encode(), digest_size=_KEY_BYTES).digest()
             self._packs[place] = part
             yield place, text
