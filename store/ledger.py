@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,6 +16,14 @@ REMEMBERED = ("pending", "rejected", "declined", "undone")
 
 # What tells a run that carried out a person's decisions from others, in its options.
 DECIDED = "decided"
+
+
+# Of each key the latest decision that counts, if it is kept whole: else it cannot be carried out.
+_LATEST_KEPT = (
+    "SELECT *, max(decided_at || run_id) AS latest FROM proposals "
+    "WHERE state NOT IN ('failed', 'skipped', 'stale') GROUP BY key "
+    "HAVING json_extract(numbers, '$.kept') IS NOT NULL"
+)
 
 
 @dataclass(frozen=True)
@@ -95,19 +104,34 @@ def remembered_keys(file: MemoryFile) -> set[str]:
     return {row["key"] for row in rows if row["state"] in REMEMBERED}
 
 
-def read_waiting(file: MemoryFile) -> list[Decision]:
-    """Return what waits for a person, run by run.
+def read_waiting(file: MemoryFile, keys: Collection[str] | None = None) -> list[Decision]:
+    """Return what waits for a person, run by run: all of it, or what has one of some keys.
 
     Of a key the latest decision counts: what was applied, or proposed anew, since waits no more.
     """
-    rows = file.rows(
-        "SELECT *, max(decided_at || run_id) AS latest FROM proposals "
-        "WHERE state NOT IN ('failed', 'skipped', 'stale') GROUP BY key "
-        # What is not kept whole cannot be carried out.
-        "HAVING json_extract(numbers, '$.kept') IS NOT NULL"
-    )
-    waiting = [_decision(row) for row in rows if row.pop("latest") and row["state"] == "pending"]
+    rows = file.rows(f"SELECT * FROM ({_LATEST_KEPT}) WHERE state = 'pending'")
+    waiting = [
+        _decision(row) for row in rows if row.pop("latest") and (keys is None or row["key"] in keys)
+    ]
     return sorted(waiting, key=lambda one: (one.run_id, one.key))
+
+
+def read_waiting_keys(file: MemoryFile, tenants: Sequence[str]) -> dict[str, bool]:
+    """Return the key of each proposal that waits, and whether its sources seem to have changed.
+
+    tenants: whose; () means all. No text is read for it: an agent that changes one takes its hash
+    away, and may have put the same text there again.
+    """
+    rows = file.values_of_rows(
+        "SELECT key, EXISTS (SELECT 1 FROM json_each(numbers, '$.kept.proposal.sources') source "
+        "LEFT JOIN memories m ON m.id = source.value WHERE m.id IS NULL OR m.status <> 'active' "
+        "OR m.tenant <> waiting.tenant OR m.content_hash IS NOT json_extract(numbers, "
+        "'$.kept.proposal.source_hashes[' || source.key || ']')) "
+        f"FROM ({_LATEST_KEPT}) waiting WHERE state = 'pending' "
+        "AND (?1 = '[]' OR tenant IN (SELECT value FROM json_each(?1)))",
+        [json_text(list(tenants))],
+    )
+    return {key: bool(changed) for key, changed in rows}
 
 
 def read_latest(file: MemoryFile, key: str) -> Decision | None:

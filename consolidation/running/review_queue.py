@@ -8,7 +8,12 @@ from dataclasses import dataclass, replace
 
 from slowwave.store.errors import UnusableFile
 from slowwave.store.file import MemoryFile
-from slowwave.store.ledger import Decision, read_reviewed, read_waiting
+from slowwave.store.ledger import (
+    Decision,
+    read_reviewed,
+    read_waiting,
+    read_waiting_keys,
+)
 from slowwave.store.memories import read_memories
 from slowwave.store.records import Memory
 
@@ -56,13 +61,18 @@ def with_sources(opened: MemoryFile, decisions: Iterable[Decision]) -> list[Wait
     return sorted(queue, key=lambda one: (one.decision.run_id, one.kept.place))
 
 
-def read_readable(opened: MemoryFile, tenants: Sequence[str]) -> list[WaitingProposal]:
-    """Return what waits, in the order of runs and ids, without what is damaged.
+def read_outdated(opened: MemoryFile, tenants: Sequence[str]) -> tuple[int, list[WaitingProposal]]:
+    """Return how many proposals wait and can be applied, and those whose sources have changed.
 
-    tenants: whose; () means all. Of what is damaged the review says so.
+    tenants: whose; () means all. The latter in the order of runs and ids. What is damaged counts
+    as waiting: that is for the review to say.
     """
-    decisions = (one for one in read_waiting(opened) if not tenants or one.tenant in tenants)
-    return _with_sources(opened, list(_readable(decisions)))
+    changed = read_waiting_keys(opened, tenants)
+    suspected = {key for key, seems_changed in changed.items() if seems_changed}
+    decisions = read_waiting(opened, suspected) if suspected else []
+    queue = _with_sources(opened, list(_readable(decisions)))
+    outdated = [one for one in queue if one.stale is not None]
+    return len(changed) - len(outdated), outdated
 
 
 def _readable(decisions: Iterable[Decision]) -> Iterator[tuple[Decision, KeptProposal]]:

@@ -10,7 +10,7 @@ from slowwave.store.file import MemoryFile, open_reading, open_writing
 from slowwave.store.ledger import decide_waiting
 
 from .preflight import Preflight
-from .review_queue import read_readable
+from .review_queue import read_outdated
 
 
 @dataclass(frozen=True)
@@ -61,6 +61,5 @@ def set_aside_outdated(
 
 
 def _earlier(file: MemoryFile, tenants: Sequence[str]) -> EarlierProposals:
-    waiting = read_readable(file, tenants)
-    outdated = tuple(SetAside(one.id, one.stale) for one in waiting if one.stale is not None)
-    return EarlierProposals(len(waiting) - len(outdated), outdated)
+    waiting, outdated = read_outdated(file, tenants)
+    return EarlierProposals(waiting, tuple(SetAside(one.id, one.stale or "") for one in outdated))
