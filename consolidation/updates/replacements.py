@@ -73,20 +73,14 @@ def _handed_on(
     conflicts: Iterable[Conflict],
 ) -> Iterator[Conflict]:
     """Yield the conflicts that what is superseded has left to what stands for it, each once."""
-    left = [
-        (pair, doubt)
-        for pair, doubt in zip(pairs, doubts, strict=True)
-        if doubt is not None and not pair.is_open
-    ]
-    if not left:
-        return
-    known = {frozenset(one.sources) for one in conflicts}
     successors = _Successors(everyone)
-    for pair, doubt in left:
-        carried = successors.carried(pair)
-        if carried is None:
-            continue
-        conflict = _conflict(carried, doubt)
+    handed = [
+        _conflict(carried, doubt)
+        for pair, doubt in zip(pairs, doubts, strict=True)
+        if doubt is not None and (carried := successors.carried(pair)) is not None
+    ]
+    known = {frozenset(one.sources) for one in conflicts} if handed else set()
+    for conflict in handed:
         if frozenset(conflict.sources) not in known:
             known.add(frozenset(conflict.sources))
             yield conflict
@@ -160,8 +154,10 @@ class _Successors:
     def carried(self, pair: ValuePair) -> ValuePair | None:
         """Return a conflict of memories that are superseded as one of those that stand for them.
 
-        None where nothing else tells the two values now.
+        None where nothing is superseded, or nothing else tells the two values now.
         """
+        if pair.is_open:
+            return None
         old = self._stands_for(pair.old, pair.change.old_keys)
         new = self._stands_for(pair.new, pair.change.new_keys)
         return None if old is None or new is None or old is new else replace(pair, old=old, new=new)
