@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from slowwave.consolidation.comparison import coverage_guards, roles
+from slowwave.consolidation.comparison.acting import other_party
 from slowwave.consolidation.comparison.coverage_guards import Gap, find_gap
 from slowwave.consolidation.comparison.guards import first_conflict, gravest_objection
 from slowwave.consolidation.comparison.mood import moods_of
@@ -130,6 +131,41 @@ def test_what_no_network_may_overrule_is_named(said: str, premise: str, kind: st
     assert gap is not None
     assert gap.kind == kind
     assert coverage_guards.WHY[gap.kind].format(gap.said)
+
+
+@pytest.mark.parametrize(
+    ("left", "right"),
+    [
+        # Both parties in both, in other places.
+        ("Vesk pays for tiles that we send back.", "Tiles going back to Vesk are on us."),
+        ("Vesk pays for tiles that I send back.", "Tiles going back to Vesk are on me."),
+        # Who writes in one of them alone.
+        ("In 2026 Vesk glazes the large tiles.", "Glazing the large tiles is up to us in 2026."),
+        ("In 2026 Vesk glazes the large tiles.", "Large tiles are ours to glaze in 2026."),
+        ("In 2026 we glaze the tiles for Vesk.", "In 2026 Vesk glazes the tiles."),
+        ("The maker glazes the large tiles.", "The large tiles are glazed by us."),
+    ],
+)
+def test_what_who_writes_has_to_do_is_not_what_another_does(left: str, right: str) -> None:
+    for said, premise in ((left, right), (right, left)):
+        gap = find_gap(read(said), read(premise))
+        assert gap is not None
+        assert gap.kind in ("parties", "name"), gap
+
+
+@pytest.mark.parametrize(
+    ("left", "right"),
+    [
+        ("We pay for large tiles at once.", "Tiles that are large are on us, at once."),
+        (
+            "Tiles that we send back are glazed by Vesk.",
+            "Vesk glazes returned tiles, large or not.",
+        ),
+        ("We glaze large tiles in our own kiln.", "Large tiles are glazed by us in our kiln."),
+    ],
+)
+def test_two_ways_to_say_that_who_writes_does_it_name_one_party(left: str, right: str) -> None:
+    assert other_party(read(left), read(right)) is None
 
 
 def test_a_sentence_is_not_opposed_by_one_that_says_it_in_more_words() -> None:

@@ -18,6 +18,7 @@ from slowwave.consolidation.text.demands import demand_of
 from slowwave.consolidation.text.english import is_english
 from slowwave.consolidation.text.reading import Reading, read
 
+from .acting import other_party, writers
 from .guards import objections
 from .mood import moods_of
 from .objections import Objection
@@ -174,6 +175,9 @@ def _against(said: Reading, premise: Reading) -> Gap | None:
     if len(parties) > 1:
         # Who does it for whom stands in verbs and prepositions that no list of words holds.
         return Gap("parties", ", ".join(sorted(parties)))
+    other = other_party(said, premise)
+    if other is not None:
+        return Gap("parties", other)
     numbered = _otherwise_numbered(said, premise)
     if numbered:
         return Gap("value", ", ".join(numbered))
@@ -242,9 +246,13 @@ def _rivals(said: Reading, premise: Reading) -> set[str]:
 
 
 def _parties(said: Reading, premise: Reading) -> frozenset[str]:
-    """Find who may be the one who acts, or the other one; a name may open one of the sentences."""
+    """Find who may be the one who acts, or the other one; a name may open one of the sentences.
+
+    Of who writes only "we" and "us" count: "our" stands in many sentences, and does nothing.
+    """
     persons = (said.persons - _opening_words(said)) | (premise.persons - _opening_words(premise))
-    return (persons | {"user"}) & said.words & premise.words
+    named = (persons | {"user"}) & said.words & premise.words
+    return named | (writers(said) & writers(premise))
 
 
 def _otherwise_numbered(said: Reading, premise: Reading) -> list[str]:

@@ -18,6 +18,9 @@ from .subjects import COUNTING, KIN, shared_names, subjects_of
 # What names a thing by itself.
 DESIGNATING = frozenset({"identifier", "path", "host", "url", "address", "email"})
 _EXCLUSIVE = tuple(frozenset(map(attribute_of, line)) for line in lexicon.EXCLUSIVE)
+# Which of two sides; most are prepositions, and "lower" is a verb of change: no terms of a frame.
+_ONE_SIDE = lexicon.OPENING | {"upper", "lower", "inner", "outer"}
+_SIDES = tuple(line for line in lexicon.EXCLUSIVE if line <= _ONE_SIDE)
 _ANOTHER = frozenset(
     {"former", "acting", "interim", "next", "second", "deputy", "assistant", "vice", "planned"}
 )
@@ -59,7 +62,7 @@ def about_two_things(old: Frame, new: Frame, slot: Slot) -> bool:
         return True
     before, after = subjects_of(old, new, slot)
     only_old, only_new = before - after - new.implied, after - before
-    if _excluded(only_old, only_new):
+    if _excluded(only_old, only_new) or _on_two_sides(old, new):
         return True
     if (before & KIN) ^ (after & KIN) and not shared_names(old, new):
         return True
@@ -191,6 +194,12 @@ def _contrasting(
         old[word] & only_old and new[word] & only_new and not old[word] & new[word]
         for word in old.keys() & new.keys()
     )
+
+
+def _on_two_sides(old: Frame, new: Frame) -> bool:
+    """Whether they name two sides: "within the EU" and "outside the EU", "upper" and "lower"."""
+    here, there = old.reading.words, new.reading.words
+    return any(line & here and line & there and not line & here & there for line in _SIDES)
 
 
 def _excluded(left: frozenset[str], right: frozenset[str]) -> bool:
