@@ -111,7 +111,6 @@ def test_a_value_that_is_just_given_anew_is_a_conflict(
         ("We paid the plumber 180 euros for the tap.", "We paid the plumber 240 euros for a sink."),
         ("Leo's shoe size is 31.", "Clara's shoe size is 34."),
         ("Code of the upper gate: 4471.", "Code of the lower gate: 4417."),
-        ("The fee within the city is 38 euros.", "The fee outside the city is 51 euros."),
         ("Beatriz approved four standing desks.", "Beatriz approved two acoustic panels."),
         ("User collects stamps from Portugal.", "User collects records from the seventies."),
         ("Dinner with Hugo is on 9 May at our place.", "Dinner with Hugo is on 23 May at his."),

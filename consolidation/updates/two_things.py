@@ -18,9 +18,8 @@ from .subjects import COUNTING, KIN, shared_names, subjects_of
 # What names a thing by itself.
 DESIGNATING = frozenset({"identifier", "path", "host", "url", "address", "email"})
 _EXCLUSIVE = tuple(frozenset(map(attribute_of, line)) for line in lexicon.EXCLUSIVE)
-# Which of two sides; most are prepositions, and "lower" is a verb of change: no terms of a frame.
-_ONE_SIDE = lexicon.OPENING | {"upper", "lower", "inner", "outer"}
-_SIDES = tuple(line for line in lexicon.EXCLUSIVE if line <= _ONE_SIDE)
+# Which of two; "lower" is a verb of change, too, and so no term of a frame.
+_SIDES = (frozenset({"upper", "lower"}), frozenset({"inner", "outer"}))
 _ANOTHER = frozenset(
     {"former", "acting", "interim", "next", "second", "deputy", "assistant", "vice", "planned"}
 )
@@ -197,7 +196,7 @@ def _contrasting(
 
 
 def _on_two_sides(old: Frame, new: Frame) -> bool:
-    """Whether they name two sides: "within the EU" and "outside the EU", "upper" and "lower"."""
+    """Whether one speaks of the upper thing and the other of the lower one."""
     here, there = old.reading.words, new.reading.words
     return any(line & here and line & there and not line & here & there for line in _SIDES)
 
