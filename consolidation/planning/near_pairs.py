@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from itertools import combinations, zip_longest
 from typing import Any
 
+from msgspec import Struct
 from msgspec.json import Decoder
 
 from slowwave.consolidation.clustering.pair_order import order_pairs_by_text
@@ -22,8 +22,7 @@ Rank = Callable[[int], Any]
 _OBJECTION: Decoder[Objection | None] = Decoder(Objection | None)
 
 
-@dataclass(frozen=True)
-class NearPair:
+class NearPair(Struct, frozen=True, gc=False):
     """Two rows with a similarity of at least `PAIR_SIMILARITY`, and the gravest objection."""
 
     left: int
