@@ -17,6 +17,8 @@ _BEHIND = "memory_messages"
 _WAITING = "waiting_messages"
 # In a run's report the parts that it could not read: each with its id, its state and the reason.
 UNREAD = "unread"
+# In the options of a run that read conversations, which.
+INGESTED = "ingest"
 # In the options of a run that threw away what waited, the conversations; in its report how many
 # parts of them.
 DROPPED = "dropped"

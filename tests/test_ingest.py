@@ -280,6 +280,7 @@ def test_what_the_quoted_messages_do_not_say_is_turned_down_and_told(
     assert contents(memory_file) == [COFFEE["content"]]
     (run,) = rows(memory_file, "SELECT id FROM runs")
     assert len(cli("log", memory_file, run["id"], "--json").json["proposals"]) == 12
+    assert "of conversations" in " ".join(cli("log", memory_file).out.split())
 
 
 def talk(tmp_path: Path, *said: str, at: str | None = None) -> Path:

@@ -132,6 +132,9 @@ def test_what_waits_is_told_by_the_report_and_the_log(smoke: Path, cli: Cli) -> 
         assert "  - 2026-02-11  The backup of the wiki runs at 02:30 every night." in said
         assert "  = [since 2026-02-12] The backup of the wiki now runs at 03:30" in said
         assert "  ! waits for review: it replaces a value" in said
+    kept = [one["numbers"]["kept"] for one in cli("log", smoke, run, "--json").json["proposals"]]
+    assert len(kept) == 3
+    assert not any("vector" in one for one in kept)
     worth = re.findall(r"; \d+ -> \d+ tokens, trust 0\.\d+", report)
     assert len(worth) == 3
     assert all(one in cli("review", smoke).out for one in worth)

@@ -15,10 +15,10 @@ from slowwave.cli.results.blocks import LEGEND, ProposalBlock, joined, result_of
 from slowwave.cli.results.memory_texts import MemoryTexts, ShownMemory, memories_of
 from slowwave.cli.terminal.output import Output, clean
 from slowwave.cli.terminal.wording import counted
-from slowwave.consolidation.running.kept_proposal import KEPT, kept_of
+from slowwave.consolidation.running.kept_proposal import KEPT, VECTOR, kept_of
 from slowwave.consolidation.text.token_count import count_tokens
 from slowwave.store.ageing import PHASE, STATUS_AFTER
-from slowwave.store.intake import DROPPED, UNREAD
+from slowwave.store.intake import DROPPED, INGESTED, UNREAD
 from slowwave.store.ledger import DECIDED
 from slowwave.store.purge import OPTION
 
@@ -157,6 +157,10 @@ def _started(run: Run) -> str:
 def _as_json(decision: Decision) -> dict[str, Any]:
     row = asdict(decision)
     row["id"] = row.pop("key")
+    # The vector of a draft that waits: hundreds of numbers that say nothing to a reader.
+    kept = row["numbers"].get(KEPT)
+    if isinstance(kept, dict):
+        kept.pop(VECTOR, None)
     return row
 
 
@@ -189,7 +193,8 @@ def _writer_of(run: Run) -> object:
         return f"none: {run.options[PHASE]}"
     if DROPPED in run.options:
         return "none: thrown away"
-    return run.options.get("model") or "extractive"
+    writer = run.options.get("model") or "extractive"
+    return f"{writer}, of conversations" if INGESTED in run.options else writer
 
 
 def _block(

@@ -25,7 +25,12 @@ from slowwave.consolidation.writing.writer import Writer
 from slowwave.store.conversations.messages import Conversation
 from slowwave.store.errors import StoreError
 from slowwave.store.file import MemoryFile, maintenance_lock, open_reading
-from slowwave.store.intake import active_memories, read_chains, read_waiting_messages
+from slowwave.store.intake import (
+    INGESTED,
+    active_memories,
+    read_chains,
+    read_waiting_messages,
+)
 from slowwave.store.memories import Counts, count_memories
 from slowwave.store.records import timestamp
 from slowwave.store.vectors import read_vectors
@@ -113,7 +118,7 @@ def ingest_while_locked(
     if not intake.parts:
         return _outcome(intake, Progressing(), intake.before, None)
     names = [one.name for one in conversations] or [one.conversation for one in intake.parts]
-    shown = dict(options.shown) | {"ingest": list(dict.fromkeys(names))}
+    shown = dict(options.shown) | {INGESTED: list(dict.fromkeys(names))}
     if any(one.waiting for one in intake.parts):
         shown["taken_up"] = True
     run = RunInFile(path, embedder, writer, now, shown, preflight)

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 KEPT = "kept"
 # What JSON calls the topics of a proposal.
 _TOPICS = "entities"
-_VECTOR = "vector"
+VECTOR = "vector"
 
 
 @dataclass(frozen=True)
@@ -67,7 +67,7 @@ def as_kept(kept: KeptProposal) -> dict[str, Any]:
     """Return it as JSON has it."""
     found = asdict(kept)
     if kept.vector is None:
-        del found[_VECTOR]
+        del found[VECTOR]
     return found | {"proposal": _renamed(found["proposal"], "topics", _TOPICS)}
 
 
