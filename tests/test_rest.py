@@ -291,7 +291,7 @@ def test_vectors_of_another_model_are_split_by_themselves(memory_file: Path) -> 
     ]
     fill(memory_file, lines)
     night(memory_file, NoEmbedder("one"), only=frozenset({"merge"}))
-    assert rows(memory_file, "SELECT * FROM memos WHERE kind = 'groups'")
+    assert rows(memory_file, "SELECT * FROM memos WHERE kind = 'split'")
     one, quick, full = (
         night(memory_file, NoEmbedder(model), dry_run=True, full=full)
         for model, full in (("one", False), ("other", False), ("other", True))

@@ -20,8 +20,8 @@ from slowwave.consolidation.updates.search import NOTHING, Search
 from .dated_memories import dated_memories
 from .tenant_planner import TenantPlanner
 
-# The groups within a connected set of texts, by their places in it.
-_PARTS = Decoder(list[list[int]])
+# The groups within a connected set of texts, or the parts of a group, by places in it.
+_PLACES = Decoder(list[list[int]])
 _SEARCH = Decoder(Search)
 
 
@@ -76,7 +76,7 @@ def _groups_of(view: TenantView, rows: Sequence[int]) -> Iterator[list[int]]:
     """Yield groups of rows about one thing, those with one text side by side.
 
     What hangs together is known by its texts and their vectors: only where something of it is new,
-    or has gone, is it clustered and split again.
+    or has gone, is it clustered again.
     """
     import numpy as np
 
@@ -89,11 +89,13 @@ def _groups_of(view: TenantView, rows: Sequence[int]) -> Iterator[list[int]]:
     def work_out(places: Sequence[int]) -> list[list[list[int]]]:
         return list(_clustered(view, near, [connected[place] for place in places]))
 
-    signs = [[view.text_signs[text].hex() for text in texts] for texts in connected]
-    known = view.cache.compute_unknown("groups", signs, _PARTS, work_out)
-    for texts, parts in zip(connected, known, strict=True):
-        for part in parts:
-            yield sorted(row for at in part for row in view.rows_of[texts[at]])
+    known = view.cache.compute_unknown(
+        "groups", [_signs(view, texts) for texts in connected], _PLACES, work_out
+    )
+    for texts, groups in zip(connected, known, strict=True):
+        for group in groups:
+            for part in _split(view, [texts[at] for at in group]):
+                yield sorted(row for text in part for row in view.rows_of[text])
 
 
 def _clustered(
@@ -109,17 +111,26 @@ def _clustered(
     for texts in connected:
         place_of = {text: place for place, text in enumerate(texts)}
         found = (by_text[text] for text in texts if text in by_text)
-        yield [[place_of[text] for text in part] for group in found for part in _split(view, group)]
+        yield [[place_of[text] for text in group] for group in found]
 
 
 def _split(view: TenantView, group: list[int]) -> Iterator[list[int]]:
     """Split a group of texts where a guard finds a conflict."""
-    readings = [view.reading(view.rows_of[text][0]) for text in group]
-    vectors = view.text_vectors[group]
-    for part in split_group(
-        vectors @ vectors.T, SYNTHESIZE_SIMILARITY, partial(_in_conflict, readings)
-    ):
+
+    def work_out() -> list[list[int]]:
+        readings = [view.reading(view.rows_of[text][0]) for text in group]
+        vectors = view.text_vectors[group]
+        return split_group(
+            vectors @ vectors.T, SYNTHESIZE_SIMILARITY, partial(_in_conflict, readings)
+        )
+
+    for part in view.cache.get_or_compute("split", _signs(view, group), _PLACES, work_out):
         yield [group[at] for at in part]
+
+
+def _signs(view: TenantView, texts: Sequence[int]) -> list[str]:
+    """Return what the cache knows some texts by: where they lie counts, too."""
+    return [view.text_signs[text].hex() for text in texts]
 
 
 def _in_conflict(readings: Sequence[Reading], one: int, other: int) -> bool:

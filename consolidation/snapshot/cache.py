@@ -45,8 +45,8 @@ Row = tuple[str, bytes, str]
 class Cache:
     """What texts gave, by the hashes of the texts; and notes of which only the last one counts.
 
-    The findings of a kind lie in packs: to read 300,000 rows, one for each, took a night longer
-    than all that it did with them.
+    The findings of a kind lie in packs: of 50,000 memories there are 365,000 of them, and to read
+    a row for each took every night a second more.
     """
 
     def __init__(self, known: Iterable[Row] = ()) -> None:
