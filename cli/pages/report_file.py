@@ -7,6 +7,7 @@ import sys
 from contextlib import suppress
 from pathlib import Path
 
+from slowwave.cli.files.writable import refuse_unwritable_folder
 from slowwave.cli.terminal.output import writing_to_stdout
 from slowwave.store.errors import StoreError
 from slowwave.store.sidecar import mode_of, sync_folder
@@ -25,11 +26,7 @@ def refuse_unwritable(path: Path) -> None:
     """
     if path == STDOUT:
         return
-    folder = path.resolve().parent
-    if not folder.is_dir():
-        raise StoreError(f"Cannot write {path}: there is no folder {folder}.")
-    if not os.access(folder, os.W_OK):
-        raise StoreError(f"Cannot write {path}: nothing can be written in {folder}.")
+    refuse_unwritable_folder(path.resolve().parent, str(path))
     if path.exists() and not _is_a_report(path):
         raise StoreError(
             f"{path} is no report of slowwave, and stays as it is.", "Give another name."

@@ -5,10 +5,10 @@ See https://github.com/prometheus/node_exporter#textfile-collector.
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from slowwave.cli.files.writable import refuse_unwritable_folder
 from slowwave.store.errors import StoreError
 
 if TYPE_CHECKING:
@@ -24,11 +24,7 @@ def refuse_unwritable_metrics(path: Path) -> None:
 
     Raises `StoreError`.
     """
-    folder = path.absolute().parent
-    if not folder.is_dir():
-        raise StoreError(f"Cannot write {path}: there is no folder {folder}.")
-    if not os.access(folder, os.W_OK):
-        raise StoreError(f"Cannot write {path}: nothing can be written in {folder}.")
+    refuse_unwritable_folder(path.absolute().parent, str(path))
     if path.exists() and not _is_ours(path):
         raise StoreError(
             f"{path} holds no metrics of slowwave, and stays as it is.", "Give another name."

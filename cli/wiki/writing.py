@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -10,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from slowwave.cli.files.writable import refuse_unwritable_folder
 from slowwave.cli.terminal.exits import Code
 from slowwave.cli.terminal.output import clean
 from slowwave.cli.terminal.signals import signals_of_this_command
@@ -42,19 +42,11 @@ def refuse_unwritable_wiki(folder: Path | None, file: Path) -> None:
     """
     if folder is None:
         return
-    if folder.exists():
-        if not folder.is_dir():
-            raise StoreError(f"Cannot write into {folder}: it is no folder.", "Name another one.")
-        above = folder
-    else:
-        above = folder.absolute().parent
-    if not above.is_dir():
-        raise StoreError(
-            f"Cannot write into {folder}: there is no folder {above}.", "Make that first."
-        )
-    if not os.access(above, os.W_OK | os.X_OK):
-        raise StoreError(f"Cannot write into {folder}: nothing can be written in {above}.")
-    if above is folder:
+    if folder.exists() and not folder.is_dir():
+        raise StoreError(f"Cannot write into {folder}: it is no folder.", "Name another one.")
+    there = folder.is_dir()
+    refuse_unwritable_folder(folder if there else folder.absolute().parent, f"into {folder}")
+    if there:
         from .folder import refuse_others_pages
 
         refuse_others_pages(folder, file.absolute().name)
