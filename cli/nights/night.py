@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import partial
@@ -23,6 +24,7 @@ from slowwave.cli.terminal.signals import signals_of_this_command
 from slowwave.cli.terminal.wording import counted
 from slowwave.cli.wiki.writing import write_after_run
 from slowwave.consolidation.errors import ConsolidationError
+from slowwave.consolidation.runtime.garbage_collection import without_garbage_collection
 from slowwave.consolidation.runtime.redaction import without_secrets
 from slowwave.store.errors import StoreError
 
@@ -256,16 +258,19 @@ class Night:
     ) -> Outcome:
         from slowwave.consolidation.cycle import run_cycle
 
-        return run_cycle(
-            memory_file,
-            options,
-            self.embedder,
-            writer,
-            datetime.now(UTC),
-            self.dry_run,
-            progress,
-            signals_of_this_command(),
-        )
+        # The libraries that call a model make reference cycles, and may do so for hours.
+        asks = writer.model is not None
+        with nullcontext() if asks else without_garbage_collection():
+            return run_cycle(
+                memory_file,
+                options,
+                self.embedder,
+                writer,
+                datetime.now(UTC),
+                self.dry_run,
+                progress,
+                signals_of_this_command(),
+            )
 
     def _write_plan(self, path: Path, memory_file: Path, outcome: Outcome, writer: Writer) -> None:
         from slowwave.consolidation.running.plan_file import write_plan

@@ -54,7 +54,6 @@ def near_pairs(view: TenantView, rank: Rank) -> list[NearPair]:
     active[list(classes)] = True
     near = view.neighbours.at_least(PAIR_SIMILARITY)
     near = near.chosen(active[near.left] & active[near.right]).nearest(MOST_NEAR)
-    near = near.chosen(order_pairs_by_text(near.left, near.right, near.rows))
     found = [
         (similarity, *sorted((classes[left][0][0], classes[right][0][0])))
         for left, right, similarity in zip(
@@ -65,11 +64,12 @@ def near_pairs(view: TenantView, rank: Rank) -> list[NearPair]:
         if len(twins) > 1:
             firsts = sorted(rows[0] for rows in twins)
             found += [(1.0, *pair) for pair in combinations(firsts, 2)]
-    pairs = [
-        NearPair(left, right, similarity, _objection(view, left, right))
-        for similarity, left, right in found
+    found.sort(key=lambda one: (-round(one[0], 6), one[1], one[2]))
+    objections = _objections_of_texts(view, [(left, right) for _, left, right in found])
+    return [
+        NearPair(left, right, similarity, objection or _objection_beside(view, left, right))
+        for (similarity, left, right), objection in zip(found, objections, strict=True)
     ]
-    return sorted(pairs, key=lambda pair: (-round(pair.similarity, 6), pair.left, pair.right))
 
 
 def text_classes(view: TenantView, rank: Rank) -> dict[int, list[list[int]]]:
@@ -105,13 +105,24 @@ def refusals(view: TenantView, pairs: Sequence[NearPair]) -> list[Refusal]:
     ]
 
 
-def _objection(view: TenantView, left: int, right: int) -> Objection | None:
-    hashes = [view.memories[left].content_hash, view.memories[right].content_hash]
-    found = view.cache.get_or_compute(
-        "pair", hashes, _OBJECTION, lambda: _objection_of_texts(view, left, right)
-    )
-    if found is not None:
-        return found
+def _objections_of_texts(
+    view: TenantView, pairs: Sequence[tuple[int, int]]
+) -> list[Objection | None]:
+    """Return what the texts of each pair of rows have against being one."""
+
+    def work_out(places: Sequence[int]) -> list[Objection | None]:
+        # A text is read once for all of its pairs.
+        left, right = (view.text_of[[pairs[at][end] for at in places]] for end in (0, 1))
+        order = order_pairs_by_text(left, right, len(view.rows_of)).tolist()
+        made = {at: _objection_of_texts(view, *pairs[places[at]]) for at in order}
+        return [made[at] for at in range(len(places))]
+
+    hashes = [[view.memories[row].content_hash for row in pair] for pair in pairs]
+    return view.cache.compute_unknown("pair", hashes, _OBJECTION, work_out)
+
+
+def _objection_beside(view: TenantView, left: int, right: int) -> Objection | None:
+    """Return what else speaks against two rows being one: what a person did, and other names."""
     if was_taken_apart(view, left, right):
         return Objection("restored", "restored by hand", "the memory that replaced it")
     names, others_names = (_names_beyond_text(view, row) for row in (left, right))

@@ -123,13 +123,14 @@ class Stages:
     def close_run(self, survey: Survey, executed: Executed) -> Outcome:
         """Count what is there now, and write down how the run ended as far as that can be."""
         before, tenants = survey.snapshot.counts, survey.snapshot.tenants
+        applied = any(one.state == "applied" for one in executed.results)
         with self._interruption.limited():
             outcome = Outcome(
                 survey.plan,
                 executed.results,
                 before,
-                # What others added meanwhile is no work of a run that wrote nothing.
-                count_now(self._night.path, tenants) if self._run.run_id else before,
+                # What others added meanwhile is no work of a run that changed no memory.
+                count_now(self._night.path, tenants) if applied else before,
                 executed.usage,
                 executed.asked,
                 self._run.run_id,
