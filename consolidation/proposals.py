@@ -84,6 +84,8 @@ class Proposal:
     # Whether it waits for a model's answer: it is carried out if that leaves its sources as they
     # are.
     waits: bool = False
+    # Whether human, pinned and core memories may leave, too, since the user asked for that.
+    include_protected: bool = False
 
     @property
     def keeps_text(self) -> bool:
@@ -122,6 +124,8 @@ class Window:
     # What the question and the answer will take, estimated.
     prompt_tokens: int
     answer_tokens: int
+    # As of a proposal.
+    include_protected: bool = False
 
     @property
     def tokens(self) -> int:

@@ -125,7 +125,8 @@ def read_waiting_keys(file: MemoryFile, tenants: Sequence[str]) -> dict[str, boo
     rows = file.values_of_rows(
         "SELECT key, EXISTS (SELECT 1 FROM json_each(numbers, '$.kept.proposal.sources') source "
         "LEFT JOIN memories m ON m.id = source.value WHERE m.id IS NULL OR m.status <> 'active' "
-        "OR m.tenant <> waiting.tenant OR m.content_hash IS NOT json_extract(numbers, "
+        "OR m.tenant <> waiting.tenant OR m.pinned OR m.layer = 'core' OR m.origin = 'human' "
+        "OR m.content_hash IS NOT json_extract(numbers, "
         "'$.kept.proposal.source_hashes[' || source.key || ']')) "
         f"FROM ({_LATEST_KEPT}) waiting WHERE state = 'pending' "
         "AND (?1 = '[]' OR tenant IN (SELECT value FROM json_each(?1)))",

@@ -739,6 +739,29 @@ def test_what_is_stale_is_shown_so_and_set_aside_by_the_next_night(waiting: Path
     assert (shown["state"], "was changed since" in shown["why"]) == ("stale", True)
 
 
+@pytest.mark.parametrize("protection", ["pinned = 1", "layer = 'core'", "origin = 'human'"])
+def test_what_became_protected_since_is_not_replaced_and_no_longer_waits(
+    waiting: Path, cli: Cli, protection: str
+) -> None:
+    execute(waiting, f"UPDATE memories SET {protection} WHERE content LIKE '%02:30%'")
+    before = active(waiting)
+    ended = cli("review", waiting, "approve", UPDATE)
+    assert ended.code == 1
+    assert "became human, pinned or core since the plan was made" in ended.out
+    assert active(waiting) == before
+    (aside,) = reviewed_night(cli, waiting, "always", "--json").json["set_aside"]
+    assert aside["proposal"].startswith(UPDATE)
+
+
+def test_what_a_user_let_leave_though_it_is_protected_can_be_approved(
+    smoke: Path, cli: Cli
+) -> None:
+    execute(smoke, "UPDATE memories SET pinned = 1 WHERE content LIKE '%02:30%'")
+    reviewed_night(cli, smoke, "always", "--include-protected")
+    assert cli("review", smoke, "approve", UPDATE).code == 0
+    assert "The backup of the wiki runs at 02:30 every night." not in active(smoke)
+
+
 def test_a_night_says_how_many_proposals_of_earlier_nights_wait(waiting: Path, cli: Cli) -> None:
     for more in ((), ("--dry-run",)):
         said = cli("maintain", waiting, "--consolidate", *more).out

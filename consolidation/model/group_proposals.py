@@ -252,6 +252,7 @@ class Suggestions:
             reason=f"{reason}, mean similarity {mean:.2f}",
             draft=draft,
             by_model=True,
+            include_protected=self._window.include_protected,
         )
         return Suggestion(kind, proposal, tuple(sorted_by_time(sources)))
 

@@ -137,6 +137,7 @@ class TenantPlanner:
             reason=f"{reason}, mean similarity {mean:.2f}",
             draft=draft,
             waits=operation in _WAITING and self.options.model_key is not None,
+            include_protected=self.options.include_protected,
         )
 
     def _key(self, operation: Operation, ids: Sequence[str]) -> str:

@@ -131,6 +131,7 @@ class Windows:
             excluded=planner.options.excluded,
             prompt_tokens=estimate.prompt,
             answer_tokens=estimate.answer,
+            include_protected=planner.options.include_protected,
         )
 
     def _apart(self, ids: Sequence[str]) -> Iterator[tuple[str, str]]:

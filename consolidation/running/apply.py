@@ -118,6 +118,8 @@ def find_stale(proposal: Proposal, sources: Sequence[Memory]) -> Result | None:
             why = f"memory {memory_id} is {memory.status} since the plan was made"
         elif memory.tenant != proposal.tenant:
             why = f"memory {memory_id} moved to another tenant since the plan was made"
+        elif memory_id in proposal.leaving and memory.protected and not proposal.include_protected:
+            why = f"memory {memory_id} became human, pinned or core since the plan was made"
         else:
             continue
         return Result(proposal, "stale", why)

@@ -66,6 +66,8 @@ class KeptProposal:
 def as_kept(kept: KeptProposal) -> dict[str, Any]:
     """Return it as JSON has it."""
     found = asdict(kept)
+    if not kept.proposal.include_protected:
+        del found["proposal"]["include_protected"]  # as plans of before have it
     if kept.vector is None:
         del found[VECTOR]
     return found | {"proposal": _renamed(found["proposal"], "topics", _TOPICS)}
