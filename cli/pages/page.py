@@ -100,7 +100,7 @@ def _change(before: int, after: int) -> str:
 
 
 def _marked(item: ShownProposal) -> dict[str, Any]:
-    """Return a proposal with its differences marked: what goes without a trace, what is new."""
+    """Return a proposal with its differences marked: what the result lacks there, what is new."""
     result = item.result or ""
     texts = [_lines(one.text) for one in item.sources]
     marked, result_spans = mark_differences(texts if result else [], _lines(result))

@@ -1,4 +1,7 @@
-"""Which words of a text stand in another one, and which do not."""
+"""Which words of a text stand in another one, in the same order, and which do not.
+
+Capitals do not count: what opened a sentence may stand within one.
+"""
 
 from __future__ import annotations
 
@@ -25,15 +28,19 @@ class Span:
 def mark_differences(sources: Sequence[str], result: str) -> tuple[list[list[Span]], list[Span]]:
     """Return each source with what the result lacks of it, and the result with what is new."""
     result_pieces = _PIECES.findall(result)
-    words = [piece for piece in result_pieces if not piece.isspace()]
+    words = _words(result_pieces)
     new = set(range(len(words)))
     marked = []
     for source in sources:
         pieces = _PIECES.findall(source)
-        lacking, found = _compared([one for one in pieces if not one.isspace()], words)
+        lacking, found = _compared(_words(pieces), words)
         new -= found
         marked.append(_spans(pieces, lacking))
     return marked, _spans(result_pieces, new if sources else set())
+
+
+def _words(pieces: Sequence[str]) -> list[str]:
+    return [piece.casefold() for piece in pieces if not piece.isspace()]
 
 
 def _compared(source: Sequence[str], result: Sequence[str]) -> tuple[set[int], set[int]]:
