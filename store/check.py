@@ -10,6 +10,8 @@ from dataclasses import dataclass
 from .connection import connected, is_sealed
 from .errors import UnusableFile
 from .file import MemoryFile, schema_version
+from .kept_form import find_fault_of_row
+from .ledger import read_waiting
 from .memories import SELECT
 from .records import SAVE, Memory, content_hash, from_row, kept_claims, kept_list, kept_object
 from .rows import Columns, decoded
@@ -111,7 +113,7 @@ def check_file(file: MemoryFile) -> Health:
         return Health(schema_version(file), 0, 0, 0, tuple(problems))
     for name, sql in _QUERIES.items():
         problems += [Problem(name, row[0]) for row in file.db.conn.execute(sql)]
-    problems += _orphans(file) + _texts(file) + _vectors(file) + _shared(file)
+    problems += _orphans(file) + _texts(file) + _vectors(file) + _shared(file) + _waiting(file)
     memories, embeddings, edges = (
         file.value(f"SELECT count(*) FROM {table}")
         for table in ("memories", "embeddings", "synthesized_from")
@@ -281,6 +283,15 @@ def _shared(file: MemoryFile) -> list[Problem]:
     return [
         Problem("shared knowledge", f"memory {one} is not what the log says")
         for one in sorted(map(str, wrong))
+    ]
+
+
+def _waiting(file: MemoryFile) -> list[Problem]:
+    """Look at what waits for a person, as far as its form goes."""
+    return [
+        Problem("damaged proposal", f"proposal {one.key}, which waits, cannot be read: {fault}")
+        for one in read_waiting(file)
+        if (fault := find_fault_of_row(one)) is not None
     ]
 
 

@@ -18,11 +18,10 @@ REMEMBERED = ("pending", "rejected", "declined", "undone")
 DECIDED = "decided"
 
 
-# Of each key the latest decision that counts, if it is kept whole: else it cannot be carried out.
-_LATEST_KEPT = (
+# Of each key the latest decision that counts.
+_LATEST = (
     "SELECT *, max(decided_at || run_id) AS latest FROM proposals "
-    "WHERE state NOT IN ('failed', 'skipped', 'stale') GROUP BY key "
-    "HAVING json_extract(numbers, '$.kept') IS NOT NULL"
+    "WHERE state NOT IN ('failed', 'skipped', 'stale') GROUP BY key"
 )
 
 
@@ -108,8 +107,9 @@ def read_waiting(file: MemoryFile, keys: Collection[str] | None = None) -> list[
     """Return what waits for a person, run by run: all of it, or what has one of some keys.
 
     Of a key the latest decision counts: what was applied, or proposed anew, since waits no more.
+    What is damaged waits, too, although it cannot be carried out.
     """
-    rows = file.rows(f"SELECT * FROM ({_LATEST_KEPT}) WHERE state = 'pending'")
+    rows = file.rows(f"SELECT * FROM ({_LATEST}) WHERE state = 'pending'")
     waiting = [
         _decision(row) for row in rows if row.pop("latest") and (keys is None or row["key"] in keys)
     ]
@@ -128,7 +128,7 @@ def read_waiting_keys(file: MemoryFile, tenants: Sequence[str]) -> dict[str, boo
         "OR m.tenant <> waiting.tenant OR m.pinned OR m.layer = 'core' OR m.origin = 'human' "
         "OR m.content_hash IS NOT json_extract(numbers, "
         "'$.kept.proposal.source_hashes[' || source.key || ']')) "
-        f"FROM ({_LATEST_KEPT}) waiting WHERE state = 'pending' "
+        f"FROM ({_LATEST}) waiting WHERE state = 'pending' "
         "AND (?1 = '[]' OR tenant IN (SELECT value FROM json_each(?1)))",
         [json_text(list(tenants))],
     )

@@ -78,6 +78,17 @@ PROBLEMS = {
         "('run-9', 'k', 'merge', 'default', '[]', NULL, NULL, 'stale', NULL, '', NULL, '{}', '')",
         [Problem("dangling reference", "proposals refers to runs that are gone, 1 times")],
     ),
+    "proposal that waits and of which nothing is kept": (
+        "INSERT INTO proposals VALUES "
+        "('run-9', 'k', 'merge', 'default', '[]', NULL, NULL, 'pending', NULL, '', NULL, '{}', '')",
+        [
+            Problem(
+                "damaged proposal",
+                "proposal k, which waits, cannot be read: nothing is kept of it",
+            ),
+            Problem("dangling reference", "proposals refers to runs that are gone, 1 times"),
+        ],
+    ),
     "source that is gone without its text": (
         "INSERT INTO synthesized_from VALUES ('m-3', 'gone', 'merge', 'run-1', 'h', NULL, '')",
         [Problem("dangling lineage", "m-3 cites gone, which is gone without its text")],
@@ -172,6 +183,7 @@ def test_every_problem_that_can_be_found_is_provoked_here() -> None:
         "bad vector",
         "changed schema",
         "damaged",
+        "damaged proposal",
         "dangling lineage",
         "dangling reference",
         "derived without sources",

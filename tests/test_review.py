@@ -802,3 +802,110 @@ def test_a_night_of_one_tenant_leaves_what_waits_of_others(waiting: Path, cli: C
     night = reviewed_night(cli, waiting, "always", "--tenant", "other", "--json").json
     assert night["set_aside"] == []
     assert UPDATE in {one["id"][:8] for one in queue(cli, waiting)}
+
+
+# ---- what is damaged ----
+
+# Which proposal, and what of what is kept of it becomes what.
+DAMAGES = {
+    "no object": (UPDATE, "$.kept.proposal", "5"),
+    "another form": (UPDATE, "$.kept.proposal.entities", "5"),
+    "another id": (UPDATE, "$.kept.proposal.id", f'"{"a" * 32}"'),
+    "another tenant": (UPDATE, "$.kept.proposal.tenant", '"other"'),
+    "another operation": (SYNTHESIS, "$.kept.proposal.operation", '"extract"'),
+    "another text": (UPDATE, "$.kept.proposal.draft.claims[0].text", '"Boats sink."'),
+    "a merge with nothing that stays": (MERGE, "$.kept.proposal.survivor", "null"),
+    "what stays is no source": (UPDATE, "$.kept.proposal.survivor", '"nobody"'),
+    "what stays leaves, too": (MERGE, "$.kept.proposal.leaving[0]", '"smoke-02"'),
+    "not all leave of a merge": (MERGE, "$.kept.proposal.leaving", '["smoke-01"]'),
+    "what leaves is no source": (UPDATE, "$.kept.proposal.leaving", '["smoke-01"]'),
+    "fewer hashes than sources": (UPDATE, "$.kept.proposal.source_hashes", "[]"),
+    "other sources": (UPDATE, "$.kept.proposal.sources", '["smoke-01", "smoke-02"]'),
+    "a claim cites what is no source": (
+        SYNTHESIS,
+        "$.kept.proposal.draft.claims[0].sources",
+        "[1]",
+    ),
+    "no claims": (UPDATE, "$.kept.proposal.draft", '{"claims": []}'),
+    "a count below nothing": (UPDATE, "$.kept.usage.calls", "-1"),
+}
+
+
+def damage(path: Path, proposal: str, where: str, value: str) -> None:
+    execute(
+        path,
+        f"UPDATE proposals SET numbers = json_set(numbers, '{where}', json('{value}')) "
+        f"WHERE key LIKE '{proposal}%'",
+    )
+
+
+@pytest.mark.parametrize(("proposal", "where", "value"), DAMAGES.values(), ids=DAMAGES.keys())
+def test_what_is_damaged_is_named_and_never_carried_out(
+    waiting: Path, cli: Cli, embedder: SentenceEmbedder, proposal: str, where: str, value: str
+) -> None:
+    damage(waiting, proposal, where, value)
+    found = {one["id"][:8]: one["stale"] is not None for one in queue(cli, waiting)}
+    assert found == {one: one == proposal for one in (MERGE, SYNTHESIS, UPDATE)}
+    decided = approved(waiting, embedder)
+    assert {one.proposal.id[:8]: one.state for one in decided.results} == {
+        one: "stale" if one == proposal else "applied" for one in (MERGE, SYNTHESIS, UPDATE)
+    }
+    assert "it cannot be read: " in str(next(r.why for r in decided.results if r.state == "stale"))
+
+
+def test_one_that_is_damaged_blocks_no_other_and_can_be_declined(waiting: Path, cli: Cli) -> None:
+    damage(waiting, *DAMAGES["no object"])
+    listed = cli("review", waiting)
+    assert listed.code == 0
+    assert f"update {UPDATE} (stale)" in listed.out
+    assert "  ! it cannot be read: what is kept is no proposal" in listed.out
+    assert "the next night withdraws it, and looks at its memories anew" in listed.out
+    assert cli("review", waiting, "approve", MERGE).code == 0
+    refused = cli("review", waiting, "edit", UPDATE, "--text", "Boats sink.")
+    assert (refused.code, "Decline it." in refused.err) == (1, True)
+    assert cli("review", waiting, "decline", UPDATE).code == 0
+    assert states(waiting)[UPDATE] == "declined"
+    assert cli("review", waiting, "decline", "--all").code == 0
+    assert queue(cli, waiting) == []
+
+
+def test_the_log_shows_a_run_of_which_one_proposal_is_damaged(waiting: Path, cli: Cli) -> None:
+    damage(waiting, *DAMAGES["no object"])
+    said = cli("log", waiting, rows(waiting, "SELECT id FROM runs")[0]["id"])
+    assert said.code == 0
+    assert "  ! it cannot be read: what is kept is no proposal" in said.out
+    assert f"merge {MERGE} (pending)" in said.out
+
+
+@pytest.mark.parametrize("is_kept", [True, False])
+def test_the_next_night_withdraws_what_is_damaged_and_proposes_it_anew(
+    waiting: Path, cli: Cli, is_kept: bool
+) -> None:
+    if is_kept:
+        damage(waiting, *DAMAGES["what stays is no source"])
+    else:
+        execute(
+            waiting,
+            "UPDATE proposals SET numbers = json_remove(numbers, '$.kept') "
+            f"WHERE key LIKE '{UPDATE}%'",
+        )
+    found = cli("check", waiting)
+    assert (found.code, "damaged proposal: proposal " + UPDATE in found.out) == (10, True)
+    dry = cli("maintain", waiting, "--consolidate", "--dry-run", "--review", "always")
+    assert (
+        f"1 proposal that waited would be withdrawn, since the file is damaged there: {UPDATE} "
+        "(it cannot be read: " in dry.out
+    )
+    night = reviewed_night(cli, waiting, "always", "--json").json
+    assert [one["proposal"][:8] for one in night["set_aside"]] == [UPDATE]
+    assert [(one["id"][:8], one["state"]) for one in night["proposals"]] == [(UPDATE, "pending")]
+    assert night["waiting"] == 2
+    assert cli("check", waiting).code == 0
+    assert cli("review", waiting, "approve", UPDATE).code == 0
+
+
+def test_a_vector_that_cannot_be_read_is_computed_again(
+    waiting: Path, embedder: SentenceEmbedder
+) -> None:
+    damage(waiting, UPDATE, "$.kept.vector", "5")
+    assert [one.state for one in approved(waiting, embedder).results] == ["applied"] * 3

@@ -15,10 +15,11 @@ from slowwave.cli.results.blocks import LEGEND, ProposalBlock, joined, result_of
 from slowwave.cli.results.memory_texts import MemoryTexts, ShownMemory, memories_of
 from slowwave.cli.terminal.output import Output, clean
 from slowwave.cli.terminal.wording import counted
-from slowwave.consolidation.running.kept_proposal import KEPT, VECTOR, kept_of
+from slowwave.consolidation.running.kept_proposal import VECTOR, kept_of
 from slowwave.consolidation.text.token_count import count_tokens
 from slowwave.store.ageing import PHASE, STATUS_AFTER
 from slowwave.store.intake import DROPPED, INGESTED, UNREAD
+from slowwave.store.kept_form import KEPT
 from slowwave.store.ledger import DECIDED
 from slowwave.store.purge import OPTION
 
@@ -204,9 +205,10 @@ def _block(
     memories: dict[str, ShownMemory],
 ) -> ProposalBlock:
     gone = {each.memory for each in changes if each.proposal == one.key and each.after is None}
-    waits = one.state == "pending" and KEPT in one.numbers
+    waits, why = one.state == "pending", one.why
     if waits:
-        gone = set(kept_of(one.numbers, one.key).proposal.leaving)
+        kept = kept_of(one)
+        gone, why = set(kept.proposal.leaving), kept.fault or why
     stands = result_of(one.survivor, memories) if one.operation == "merge" else one.draft
     return ProposalBlock(
         one.operation,
@@ -214,7 +216,7 @@ def _block(
         one.state,
         f"{one.reason}{_tokens(one, changes, memories)}",
         source_lines(one.sources, one.survivor, gone, memories),
-        one.why,
+        why,
         # What was not applied, or was taken back, does not stand.
         stands if waits or one.state == "applied" else None,
         claims,

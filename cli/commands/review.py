@@ -166,6 +166,11 @@ def _what_can_be_done(place: Place, chosen: Sequence[WaitingProposal]) -> Iterat
     if waiting:
         ways = "decline" if all(one.stale for one in waiting) else "approve|decline|edit"
         yield clean(f"Decide with: slowwave review {shlex.quote(str(place.named))} {ways} ID")
+    if any(one.kept.fault for one in waiting):
+        yield (
+            "What cannot be read can only be declined; the next night withdraws it, and looks at "
+            "its memories anew."
+        )
 
 
 def _decline(

@@ -68,7 +68,9 @@ def as_json(outcome: Outcome, file: str, dry_run: bool, writer: Writer) -> dict[
         "too_long": list(map(vars, outcome.plan.too_long)),
         "damaged": outcome.plan.damaged,
         "waiting": outcome.earlier.waiting,
-        "set_aside": list(map(vars, outcome.earlier.outdated)),
+        "set_aside": [
+            {"proposal": one.proposal, "why": one.why} for one in outcome.earlier.outdated
+        ],
         "conversations": taken_up_as_json(outcome.taken_up),
         **aged_as_json(outcome),
         **purged_as_json(outcome.purged),

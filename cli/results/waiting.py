@@ -149,22 +149,24 @@ def earlier_as_text(waiting: int, file: Path) -> list[str]:
 
 def set_aside_as_text(set_aside: Sequence[SetAside], dry_run: bool) -> list[str]:
     """Say what waited and cannot be applied any more; nothing if there is no such thing."""
-    if not set_aside:
-        return []
-    count = counted(len(set_aside), "proposal", "proposals")
-    verb = (
-        "would be withdrawn"
-        if dry_run
-        else ("was" if len(set_aside) == 1 else "were") + " withdrawn"
-    )
-    first = set_aside[0]
-    more = f" and {len(set_aside) - 1:,} more" if len(set_aside) > 1 else ""
+    changed = [one for one in set_aside if not one.unreadable]
+    damaged = [one for one in set_aside if one.unreadable]
     return [
-        clean(
-            f"{count} that waited {verb}, since memories have changed: "
-            f"{first.proposal[:8]} ({first.why}){more}."
-        )
+        *_withdrawn(changed, "memories have changed", dry_run),
+        *_withdrawn(damaged, "the file is damaged there", dry_run),
     ]
+
+
+def _withdrawn(several: Sequence[SetAside], cause: str, dry_run: bool) -> Iterator[str]:
+    if several:
+        count = counted(len(several), "proposal", "proposals")
+        done = ("was" if len(several) == 1 else "were") + " withdrawn"
+        verb = "would be withdrawn" if dry_run else done
+        first = several[0]
+        more = f" and {len(several) - 1:,} more" if len(several) > 1 else ""
+        yield clean(
+            f"{count} that waited {verb}, since {cause}: {first.proposal[:8]} ({first.why}){more}."
+        )
 
 
 def exit_code(decided: Decided) -> Code:

@@ -17,17 +17,18 @@ from slowwave.consolidation.proposals import (
     derived_trust,
 )
 from slowwave.store.file import MemoryFile
+from slowwave.store.kept_form import KEPT
 from slowwave.store.ledger import Decision, keep_decision
 from slowwave.store.memories import read_memories
 from slowwave.store.proposal_changes import ProposalChanges
 from slowwave.store.records import LAYERS, Memory, content_hash, json_text, timestamp, to_row
 from slowwave.store.vectors import to_blob
 
-from .kept_proposal import KEPT
-
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
+
+    from .kept_proposal import KeptProposal
 
 
 @dataclass(frozen=True)
@@ -124,6 +125,14 @@ def find_stale(proposal: Proposal, sources: Sequence[Memory]) -> Result | None:
             continue
         return Result(proposal, "stale", why)
     return None
+
+
+def find_outdated(kept: KeptProposal, sources: Sequence[Memory]) -> str | None:
+    """Say why what waited cannot be applied any more; None if it is as it was kept."""
+    if kept.fault is not None:
+        return kept.fault
+    stale = find_stale(kept.proposal, sources)
+    return None if stale is None else stale.why
 
 
 def _merge(

@@ -60,9 +60,9 @@ def carry_out(
     file: open for writing, and no other run may touch it meanwhile. way: by which a person decided,
     for the record of the run.
 
-    Each is checked first: one whose sources have changed is `stale`, one whose draft does not say
-    what they say is `rejected`, and nothing of it is written. Raises `StoreError`, and
-    `EmbedderError`.
+    Each is checked first: one that is damaged, or whose sources have changed, is `stale`, one
+    whose draft does not say what they say is `rejected`, and nothing of it is written. Raises
+    `StoreError`, and `EmbedderError`.
     """
     progress = progress or Progress()
     ready = inspect(file, several, embedder, progress)
@@ -103,6 +103,8 @@ def reworded(kept: KeptProposal, text: str, memories: Sequence[Memory]) -> KeptP
     from slowwave.consolidation.text.reading import read
 
     proposal = kept.proposal
+    if kept.fault is not None:
+        raise StoreError(f"Proposal {proposal.id[:8]} is damaged: {kept.fault}.", "Decline it.")
     if proposal.keeps_text:
         raise StoreError(
             f"Proposal {proposal.id[:8]} writes no text: one of its memories stays as it is.",

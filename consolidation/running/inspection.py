@@ -19,7 +19,7 @@ from slowwave.store.file import MemoryFile
 from slowwave.store.memories import read_memories
 from slowwave.store.vectors import read_vectors_of
 
-from .apply import find_stale
+from .apply import find_outdated
 from .kept_proposal import KeptProposal
 
 if TYPE_CHECKING:
@@ -44,16 +44,16 @@ def inspect(
 ) -> list[Inspected]:
     """Look whether proposals still hold, as the night that makes them would.
 
-    One whose sources have changed is `stale`, one whose draft does not say what they say is
-    `rejected`. What the file has a vector of, sources and drafts, is not embedded again. Raises
-    `StoreError`, and `EmbedderError`.
+    One that is damaged, or whose sources have changed, is `stale`, one whose draft does not say
+    what they say is `rejected`. What the file has a vector of, sources and drafts, is not embedded
+    again. Raises `StoreError`, and `EmbedderError`.
     """
     ids = sorted({one for kept in several for one in kept.proposal.sources})
     memories = {one.id: one for one in read_memories(file, ids)}
     stale = {
-        kept.proposal.id: VerifiedProposal(kept.proposal, found.state, found.why)
+        kept.proposal.id: VerifiedProposal(kept.proposal, "stale", why)
         for kept in several
-        if (found := find_stale(kept.proposal, _sources(kept.proposal, memories))) is not None
+        if (why := find_outdated(kept, _sources(kept.proposal, memories))) is not None
     }
     valid = [kept for kept in several if kept.proposal.id not in stale]
     writing = [one for one in valid if not one.proposal.keeps_text]

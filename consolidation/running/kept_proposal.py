@@ -5,23 +5,25 @@ from __future__ import annotations
 from base64 import b64decode, b64encode
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from msgspec import ValidationError, convert
 
-from slowwave.consolidation.proposals import Proposal, Usage
-from slowwave.store.errors import UnusableFile
+from slowwave.consolidation.proposals import Claim, Draft, Operation, Proposal, Usage
+from slowwave.store.kept_form import KEPT, find_fault, find_fault_of_row
 from slowwave.store.vectors import from_blob, is_sound, to_blob
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-# Under which the numbers of a row of the ledger hold it.
-KEPT = "kept"
+    from slowwave.store.ledger import Decision
+
 # What JSON calls the topics of a proposal.
 _TOPICS = "entities"
 VECTOR = "vector"
+# More of anything is no count: the file could not hold it.
+_MOST = 2**53
 
 
 @dataclass(frozen=True)
@@ -62,6 +64,23 @@ class KeptProposal:
     # None where no text is written, or it was not embedded.
     vector: DraftVector | None = None
 
+    @property
+    def fault(self) -> str | None:
+        """Why it cannot be read, and so not be carried out; None if it can."""
+        return None
+
+
+@dataclass(frozen=True)
+class UnreadableProposal(KeptProposal):
+    """One that cannot be read any more: what the ledger still says of it, to be shown."""
+
+    why: str = ""
+
+    @property
+    def fault(self) -> str | None:
+        """Why it cannot be read."""
+        return f"it cannot be read: {self.why}"
+
 
 def as_kept(kept: KeptProposal) -> dict[str, Any]:
     """Return it as JSON has it."""
@@ -74,21 +93,71 @@ def as_kept(kept: KeptProposal) -> dict[str, Any]:
 
 
 def read_kept(found: object) -> KeptProposal:
-    """Return what `as_kept` gave. Raises `ValueError` if it did not give it."""
-    if isinstance(found, dict) and isinstance(found.get("proposal"), dict):
-        found = found | {"proposal": _renamed(found["proposal"], _TOPICS, "topics")}
+    """Return what `as_kept` gave. Raises `ValueError` if it did not give it.
+
+    A vector that cannot be read is left out: it is computed again.
+    """
+    fault = find_fault(found)
+    if fault is not None:
+        raise ValueError(fault)
+    return _converted(cast("dict[str, Any]", found))
+
+
+def kept_of(decision: Decision) -> KeptProposal:
+    """Return the proposal that a row of the ledger keeps, an unreadable one if it is damaged."""
     try:
-        return convert(found, KeptProposal)
+        fault = find_fault_of_row(decision)
+        if fault is not None:
+            raise ValueError(fault)
+        return _converted(decision.numbers[KEPT])
+    except ValueError as error:
+        return UnreadableProposal(_told(decision), why=str(error))
+
+
+def _converted(found: Mapping[str, Any]) -> KeptProposal:
+    fields = dict(found) | {
+        "proposal": _renamed(found["proposal"], _TOPICS, "topics"),
+        VECTOR: _readable_vector(found.get(VECTOR)),
+    }
+    try:
+        kept = convert(fields, KeptProposal)
     except ValidationError as error:
         raise ValueError(str(error)) from error
+    asked = kept.usage
+    counts = (asked.calls, asked.cached, asked.prompt_tokens, asked.completion_tokens)
+    if not all(0 <= one <= _MOST for one in counts):
+        raise ValueError("what was asked of a model is no count")
+    return kept
 
 
-def kept_of(numbers: Mapping[str, Any], key: str) -> KeptProposal:
-    """Return the proposal that a row of the ledger keeps. Raises `UnusableFile`."""
+def _readable_vector(found: object) -> DraftVector | None:
     try:
-        return read_kept(numbers.get(KEPT))
-    except ValueError as error:
-        raise UnusableFile(f"Proposal {key}, which waits, cannot be read: {error}.") from error
+        return convert(found, DraftVector | None)
+    except ValidationError:
+        return None
+
+
+def _told(decision: Decision) -> Proposal:
+    """Return as much of a proposal as the columns of the ledger say."""
+    claims = (Claim(decision.draft, decision.sources),) if decision.draft else ()
+    return Proposal(
+        id=decision.key,
+        operation=cast("Operation", decision.operation),
+        tenant=decision.tenant,
+        sources=decision.sources,
+        source_hashes=(),
+        leaving=(),
+        survivor=decision.survivor,
+        topics=(),
+        min_similarity=_number(decision.numbers.get("min_similarity")),
+        mean_similarity=_number(decision.numbers.get("mean_similarity")),
+        reason=decision.reason,
+        draft=Draft(claims),
+    )
+
+
+def _number(found: object) -> float:
+    return found if isinstance(found, float) else 0.0
 
 
 def _renamed(fields: Mapping[str, Any], old: str, new: str) -> dict[str, Any]:

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from slowwave.store.errors import UnusableFile
 from slowwave.store.file import MemoryFile
 from slowwave.store.ledger import (
     Decision,
@@ -17,7 +15,7 @@ from slowwave.store.ledger import (
 from slowwave.store.memories import read_memories
 from slowwave.store.records import Memory
 
-from .apply import find_stale
+from .apply import find_outdated
 from .kept_proposal import KeptProposal, kept_of
 
 
@@ -28,7 +26,7 @@ class WaitingProposal:
     decision: Decision
     kept: KeptProposal
     memories: Mapping[str, Memory]
-    # Why it cannot be applied any more: a source has changed.
+    # Why it cannot be applied any more: a source has changed, or it is damaged.
     stale: str | None
 
     @property
@@ -45,6 +43,8 @@ class WaitingProposal:
 def read_queue(opened: MemoryFile, decided: bool = False) -> list[WaitingProposal]:
     """Return what waits, in the order in which it can be applied. Raises `StoreError`.
 
+    What is damaged is there, too, as what cannot be applied any more: it may be declined.
+
     decided: also what a person has decided about since.
     """
     found = read_waiting(opened)
@@ -57,28 +57,21 @@ def read_queue(opened: MemoryFile, decided: bool = False) -> list[WaitingProposa
 
 def with_sources(opened: MemoryFile, decisions: Iterable[Decision]) -> list[WaitingProposal]:
     """Return what waits, or waited, whole, in the order in which it can be applied."""
-    queue = _with_sources(opened, [(one, kept_of(one.numbers, one.key)) for one in decisions])
+    queue = _with_sources(opened, [(one, kept_of(one)) for one in decisions])
     return sorted(queue, key=lambda one: (one.decision.run_id, one.kept.place))
 
 
 def read_outdated(opened: MemoryFile, tenants: Sequence[str]) -> tuple[int, list[WaitingProposal]]:
-    """Return how many proposals wait and can be applied, and those whose sources have changed.
+    """Return how many proposals wait and can be applied, and those that cannot any more.
 
-    tenants: whose; () means all. The latter in the order of runs and ids. What is damaged counts
-    as waiting: that is for the review to say.
+    tenants: whose; () means all. The latter, whose sources have changed or which are damaged, in
+    the order of runs and ids.
     """
     changed = read_waiting_keys(opened, tenants)
-    suspected = {key for key, seems_changed in changed.items() if seems_changed}
-    decisions = read_waiting(opened, suspected) if suspected else []
-    queue = _with_sources(opened, list(_readable(decisions)))
-    outdated = [one for one in queue if one.stale is not None]
+    waiting = [(one, kept_of(one)) for one in read_waiting(opened) if one.key in changed]
+    suspected = [(one, kept) for one, kept in waiting if kept.fault or changed[one.key]]
+    outdated = [one for one in _with_sources(opened, suspected) if one.stale is not None]
     return len(changed) - len(outdated), outdated
-
-
-def _readable(decisions: Iterable[Decision]) -> Iterator[tuple[Decision, KeptProposal]]:
-    for one in decisions:
-        with suppress(UnusableFile):
-            yield one, kept_of(one.numbers, one.key)
 
 
 def seen_again(opened: MemoryFile, waiting: WaitingProposal) -> WaitingProposal:
@@ -102,6 +95,6 @@ def _waiting(
     decision: Decision, kept: KeptProposal, known: Mapping[str, Memory]
 ) -> WaitingProposal:
     memories = {one: known[one] for one in kept.proposal.sources if one in known}
-    is_open = decision.state == "pending"
-    stale = find_stale(kept.proposal, list(memories.values())) if is_open else None
-    return WaitingProposal(decision, kept, memories, stale.why if stale else None)
+    if decision.state != "pending":
+        return WaitingProposal(decision, kept, memories, None)
+    return WaitingProposal(decision, kept, memories, find_outdated(kept, list(memories.values())))

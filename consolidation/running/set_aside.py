@@ -19,6 +19,8 @@ class SetAside:
 
     proposal: str
     why: str
+    # Whether it is damaged; else its memories have changed.
+    unreadable: bool = False
 
 
 @dataclass(frozen=True)
@@ -27,7 +29,7 @@ class EarlierProposals:
 
     # How many proposals can still be applied.
     waiting: int = 0
-    # Those whose sources have changed.
+    # Those whose sources have changed, and those that are damaged.
     outdated: tuple[SetAside, ...] = ()
 
 
@@ -62,4 +64,5 @@ def set_aside_outdated(
 
 def _earlier(file: MemoryFile, tenants: Sequence[str]) -> EarlierProposals:
     waiting, outdated = read_outdated(file, tenants)
-    return EarlierProposals(waiting, tuple(SetAside(one.id, one.stale or "") for one in outdated))
+    aside = (SetAside(one.id, one.stale or "", one.kept.fault is not None) for one in outdated)
+    return EarlierProposals(waiting, tuple(aside))
