@@ -592,6 +592,7 @@ def test_a_reason_to_decline_is_kept_shown_and_remembered(waiting: Path, cli: Cl
     assert cli("maintain", waiting, "--consolidate", "--json").json["proposals"] == []
     again = cli("maintain", waiting, "--consolidate", "--reconsider", "--dry-run", "--json").json
     assert UPDATE in {one["id"][:8] for one in again["proposals"]}
+    assert "It will not be proposed again" in cli("review", waiting, "decline", SYNTHESIS).err
 
 
 # ---- editing ----

@@ -184,7 +184,10 @@ def _decline(
         }
     )
     output.show(f"Declined {counted(len(declined), 'proposal', 'proposals')}.")
-    output.note("They will not be proposed again, unless with: maintain --consolidate --reconsider")
+    they = "It" if len(declined) == 1 else "They"
+    output.note(
+        f"{they} will not be proposed again, unless with: maintain --consolidate --reconsider"
+    )
     raise typer.Exit(pages.tell(output, Code.DONE))
 
 
