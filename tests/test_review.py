@@ -655,6 +655,8 @@ def test_a_persons_words_that_their_sources_do_not_bear_out_are_not_written(
     ended = cli("review", waiting, "edit", SYNTHESIS, "--text", text)
     assert ended.code == 1
     assert fault in ended.out
+    # What each of its sources says and it does not is told once.
+    assert ended.out.count("loses the weekday Tuesday") <= 1
     assert picture(waiting, tables) == before
 
 
