@@ -335,6 +335,25 @@ def test_a_group_that_cannot_be_given_is_given_nothing(group: int, mode: int) ->
 
 
 @as_root
+def test_a_file_that_was_read_only_while_it_was_read_is_written_once_it_is_writable() -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder, "memory.db")
+        create_file(path)
+        path.chmod(0o444)
+        for one in (path, Path(folder)):
+            os.chown(one, 65534, 65534)
+
+        def read_and_write() -> None:
+            with open_reading(path):
+                pass
+            path.chmod(0o644)
+            put(path, a_memory("m-1"))
+
+        assert as_nobody(read_and_write) == ""
+        assert [one.id for one in all_memories(path)] == ["m-1"]
+
+
+@as_root
 def test_a_lock_that_cannot_be_opened_is_named() -> None:
     with tempfile.TemporaryDirectory() as folder:
         path, lock = Path(folder, "memory.db"), Path(folder, "memory.db.maintenance.lock")
