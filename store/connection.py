@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import os
 import sqlite3
+import stat
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
@@ -34,6 +35,8 @@ def connected(path: Path, mode: str) -> Iterator[Database]:
 
     sealed = mode == "ro" and is_sealed(path)
     before = path.stat().st_mtime_ns if sealed else 0
+    if mode == "rw":
+        _make_log_writable(path)
     conn = sqlite3.connect(
         f"{path.absolute().as_uri()}?mode={mode}{'&immutable=1' if sealed else ''}",
         uri=True,
@@ -64,6 +67,21 @@ def is_sealed(path: Path) -> bool:
     (https://www.sqlite.org/wal.html#read_only_databases). With a log there already it has that one.
     """
     return not os.access(path.absolute().parent, os.W_OK) and not Path(f"{path}-wal").exists()
+
+
+def _make_log_writable(path: Path) -> None:
+    """Let the owner write the log beside a file that may be written again.
+
+    SQLite gives a log the mode of the file, and whoever cannot write a file leaves the log there.
+    """
+    real = path.resolve()
+    if not real.exists() or not real.stat().st_mode & stat.S_IWUSR:
+        return
+    for one in (Path(f"{real}-wal"), Path(f"{real}-shm")):
+        # By its name: to close one of them would drop the locks that this process has on it.
+        with suppress(OSError):
+            if stat.S_ISREG(mode := one.lstat().st_mode) and not mode & stat.S_IWUSR:
+                one.chmod(stat.S_IMODE(mode) | stat.S_IWUSR)
 
 
 def patiently(step: Callable[[], Result]) -> Result:
@@ -134,7 +152,8 @@ def _explain(error: sqlite3.DatabaseError, path: Path) -> StoreError:
             )
         case ["READONLY" | "PERM", *_]:
             return StoreError(
-                f"{path} cannot be written.", "Check its permissions, and those of its folder."
+                f"{path} cannot be written.",
+                "Check its permissions, those of its folder, and of what lies beside it.",
             )
         case ["CONSTRAINT", "TRIGGER"]:
             return StoreError(

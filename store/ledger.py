@@ -155,6 +155,17 @@ def read_latest_like(file: MemoryFile, prefix: str) -> list[Decision]:
     return [one for one in found if one is not None]
 
 
+def read_carried_out(file: MemoryFile, run_id: str) -> dict[str, Decision]:
+    """Return, of what a run let wait and a person approved, as what it was applied, by its key."""
+    rows = file.rows(
+        "SELECT later.* FROM proposals one JOIN proposals later ON later.key = one.key "
+        "WHERE one.run_id = ? AND one.state = 'approved' AND later.state = 'applied' "
+        "ORDER BY later.decided_at, later.run_id",
+        [run_id],
+    )
+    return {one.key: one for one in map(_decision, rows)}
+
+
 def read_reviewed(file: MemoryFile) -> list[Decision]:
     """Return what waited and does no more, in the order in which it was proposed.
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
+import stat
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from .errors import FileHeld, StoreError
@@ -21,8 +23,10 @@ def maintenance_lock(path: Path) -> Iterator[None]:
     import filelock
 
     refuse_what_is_no_database(path)  # otherwise a wrong name would leave a lock behind
+    place = sidecar_path(path, ".maintenance.lock")
     try:
-        lock = filelock.FileLock(_lock_file(path), mode=mode_of(path))
+        _make_lock_file(path, place)
+        lock = filelock.FileLock(place, mode=mode_of(path) | stat.S_IWUSR)
         lock.acquire(blocking=False)
     except filelock.Timeout:
         raise FileHeld(
@@ -30,8 +34,9 @@ def maintenance_lock(path: Path) -> Iterator[None]:
         ) from None
     except OSError as error:
         raise StoreError(
-            f"Cannot lock {path}: {error.strerror}.",
-            "The folder of the memory file must be writable.",
+            f"Cannot lock {path}: {place} cannot be opened: {error.strerror}.",
+            "It must be writable for you: change its owner or its mode, or remove it while nothing "
+            "runs.",
         ) from error
     try:
         yield
@@ -39,13 +44,28 @@ def maintenance_lock(path: Path) -> Iterator[None]:
         lock.release()
 
 
-def _lock_file(path: Path) -> Path:
-    """Return the file to lock; what is made of it has the memory file's owner and mode."""
-    place = sidecar_path(path, ".maintenance.lock")
+def _make_lock_file(path: Path, place: Path) -> None:
+    """Make the file to lock if there is none; it has the memory file's owner and mode.
+
+    Its owner may write it whatever that mode is: it must open once the memory file is writable, and
+    says nothing.
+    """
     if place.is_symlink():
         # The lock would empty whatever the link leads to.
         raise StoreError(f"{place} is a symbolic link.", "Remove it: nobody needs it.")
+    with suppress(FileExistsError):
+        create_beside(path, place.name)
+    mode = mode_of(place)
+    if not mode & stat.S_IWUSR:
+        # Whose it is not may not change it, nor can they lock it: that is said then.
+        with suppress(PermissionError):
+            _set_mode(place, mode | stat.S_IWUSR)
+
+
+def _set_mode(place: Path, mode: int) -> None:
+    # What came to lie there since is followed nowhere.
+    opened = os.open(place, os.O_RDONLY | os.O_NOFOLLOW)
     try:
-        return create_beside(path, place.name)
-    except FileExistsError:
-        return place
+        os.fchmod(opened, mode)
+    finally:
+        os.close(opened)

@@ -144,7 +144,7 @@ def test_of_a_plan_one_proposal_is_carried_out_and_another_declined(
         for gone, why in (
             (one.id[:8], "decided already: it is applied"),
             (other.id, "decided already: it is declined"),
-            ("0" * 8, "stale"),
+            ("0" * 8, "There is no proposal '00000000'"),
             ("none", "no proposal"),
         ):
             with pytest.raises(StoreError, match=why):

@@ -294,6 +294,19 @@ def test_what_lies_beside_a_file_is_for_nobody_else(
     assert found == {f"memory.db{ending}": mode for ending in endings}
 
 
+@pytest.mark.parametrize("is_there", [False, True])
+def test_the_lock_of_a_read_only_file_opens_once_the_file_is_writable(
+    memory_file: Path, is_there: bool
+) -> None:
+    lock = memory_file.with_name("memory.db.maintenance.lock")
+    memory_file.chmod(0o444)
+    if is_there:
+        lock.touch(0o444)
+    with maintenance_lock(memory_file):
+        assert mode_of(lock) == 0o644
+    assert mode_of(lock) == 0o644
+
+
 as_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root may give a file away")
 
 
@@ -319,6 +332,41 @@ def test_a_group_that_cannot_be_given_is_given_nothing(group: int, mode: int) ->
         Path(folder).chmod(0o777)
         assert as_nobody(lambda: create_beside(path, "copy")) == ""
         assert mode_of(Path(folder, "copy")) == mode
+
+
+@as_root
+def test_a_file_that_was_read_only_while_it_was_read_is_written_once_it_is_writable() -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder, "memory.db")
+        create_file(path)
+        path.chmod(0o444)
+        for one in (path, Path(folder)):
+            os.chown(one, 65534, 65534)
+
+        def read_and_write() -> None:
+            with open_reading(path):
+                pass
+            path.chmod(0o644)
+            put(path, a_memory("m-1"))
+
+        assert as_nobody(read_and_write) == ""
+        assert [one.id for one in all_memories(path)] == ["m-1"]
+
+
+@as_root
+def test_a_lock_that_cannot_be_opened_is_named() -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        path, lock = Path(folder, "memory.db"), Path(folder, "memory.db.maintenance.lock")
+        create_file(path)
+        path.chmod(0o666)
+        lock.touch(0o600)
+        Path(folder).chmod(0o777)
+
+        def hold() -> None:
+            with maintenance_lock(path):
+                pass
+
+        assert f"{lock} cannot be opened: Permission denied." in as_nobody(hold)
 
 
 def as_nobody(action: Callable[[], object]) -> str:

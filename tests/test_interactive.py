@@ -62,7 +62,9 @@ def test_what_gets_a_yes_is_applied_and_what_gets_a_no_is_declined(smoke: Path) 
     code, shown = at_a_terminal(smoke, "y\ny\nn\n")
     assert code == 0, shown
     assert sorted(states(smoke).values()) == ["applied", "applied", "declined"]
-    assert "(1/3) Apply this merge [y,n,e,q,?]?" in shown
+    # A merge writes no text that could be edited.
+    assert "(1/3) Apply this merge [y,n,q,?]?" in shown
+    assert "(2/3) Apply this update [y,n,e,q,?]?" in shown
     assert "2 applied. Take it back with: slowwave undo" in shown
     assert "1 proposal declined." in shown
     (declined,) = rows(smoke, "SELECT sources FROM proposals WHERE state = 'declined'")
@@ -127,26 +129,40 @@ def test_other_words_are_checked_and_written_and_asked_for_again_if_they_are_fal
     assert IN_ONE in active(smoke)
     assert not any("15:00" in one for one in active(smoke))
     assert set(states(smoke).values()) == {"applied"}
+    # The night, and all that was said.
+    assert len(rows(smoke, "SELECT id FROM runs")) == 2
 
 
-def test_ctrl_c_at_a_question_changes_nothing_that_was_not_written_yet(smoke: Path) -> None:
+def test_ctrl_c_at_a_question_leaves_all_waiting_also_what_was_edited(
+    smoke: Path, tmp_path: Path
+) -> None:
     before = picture(smoke, ["memories"])
+    editor = tmp_path / "editor.py"
+    words = (
+        "The backup of the wiki now runs at 03:30 every night. "
+        "The backup of the wiki ran at 02:30 every night."
+    )
+    editor.write_text(f"import sys\nopen(sys.argv[1], 'w').write({words!r})\n")
     ours, theirs = pty.openpty()
     with subprocess.Popen(
         [*COMMAND, str(smoke), "--consolidate", "--interactive"],
         stdin=theirs,
         stdout=theirs,
         stderr=theirs,
+        env={**os.environ, "EDITOR": f"{sys.executable} {editor}", "VISUAL": ""},
         start_new_session=True,
     ) as process:
         os.close(theirs)
-        os.write(ours, b"y\n")
+        os.write(ours, b"y\ne\n")
         shown = b""
-        while b"(2/3)" not in shown:
+        while b"(3/3)" not in shown:
             shown += os.read(ours, 65_536)
+            # Asked twice: the words were refused.
+            assert shown.count(b"(2/3)") < 2
         _interrupt(process)
     os.close(ours)
     assert process.returncode == 130
+    assert b"These words are accepted." in shown
     assert picture(smoke, ["memories"]) == before
     assert set(states(smoke).values()) == {"pending"}
 

@@ -170,6 +170,8 @@ def test_what_waits_for_review_is_listed_and_decided_without_a_survey(
         assert (second["in_all"], second["proposals"]) == (2, shown["proposals"][1:])
         surveyed = await ask(client, "consolidate_pending", survey=True)
         assert (surveyed["surveyed"], surveyed["proposals"]) == (True, [])
+        rehearsed = await ask(client, "consolidate_run", dry_run=True)
+        assert [one["waiting"] for one in (surveyed, rehearsed)] == [2, 2]
 
         done = await ask(client, "consolidate_apply", proposal_id=joined["id"])
         assert [one["state"] for one in done["proposals"]] == ["applied"]
@@ -215,7 +217,8 @@ def test_an_agent_is_not_shown_what_waits_of_another_tenant(filled: Path, cli: C
 
     async def conversation(client: Client) -> None:
         assert (await ask(client, "consolidate_pending"))["in_all"] == 0
-        assert "stale" in await refusal(client, "consolidate_apply", proposal_id=waiting)
+        said = await refusal(client, "consolidate_apply", proposal_id=waiting)
+        assert (f"There is no proposal '{waiting}'" in said, "stale" in said) == (True, False)
 
     in_this_process(conversation, filled, "--tenant", "other", "--allow-writes")
     assert len(cli("review", filled, "--json").json["proposals"]) == 2

@@ -592,6 +592,34 @@ def test_a_reason_to_decline_is_kept_shown_and_remembered(waiting: Path, cli: Cl
     assert cli("maintain", waiting, "--consolidate", "--json").json["proposals"] == []
     again = cli("maintain", waiting, "--consolidate", "--reconsider", "--dry-run", "--json").json
     assert UPDATE in {one["id"][:8] for one in again["proposals"]}
+    assert "It will not be proposed again" in cli("review", waiting, "decline", SYNTHESIS).err
+
+
+def test_what_was_decided_is_shown_as_what_came_of_it(
+    waiting: Path, tmp_path: Path, cli: Cli
+) -> None:
+    night = rows(waiting, "SELECT id FROM runs")[0]["id"]
+    assert cli("review", waiting, "approve", MERGE).code == 0
+    assert cli("review", waiting, "edit", SYNTHESIS, "--text", IN_ONE).code == 0
+    assert cli("review", waiting, "decline", UPDATE).code == 0
+    merge, synthesis, update = (
+        cli("review", waiting, "show", one).out for one in (MERGE, SYNTHESIS, UPDATE)
+    )
+    log = cli("log", waiting, night).out
+    for said in (log, merge + synthesis + update):
+        # All that the merge and the synthesis took away, and nothing of the update.
+        assert (said.count("\n  - "), said.count("\n  * 2026-02-1")) == (5, 2)
+        assert "waits for review" not in said
+        assert said.count("! waited for review; carried out by run ") == 2
+        assert "\n  = 2026-02-05  The invoices are settled by Helvi" in said
+        assert f"in a person's words\n  = {IN_ONE}\n" in said
+        assert "    would have stood: [since 2026-02-12] The backup" in said
+    page = tmp_path / "report.md"
+    assert cli("report", waiting, night, "--md", page).code == 0
+    said = " ".join(page.read_text().split())
+    assert ("! waits for review" in said, said.count(" - 2026-02-")) == (False, 5)
+    assert "+ Helvi settles the invoices from the shared account on the first" in said
+    assert f"slowwave undo {waiting} {MERGE}" in said
 
 
 # ---- editing ----
@@ -627,6 +655,8 @@ def test_a_persons_words_that_their_sources_do_not_bear_out_are_not_written(
     ended = cli("review", waiting, "edit", SYNTHESIS, "--text", text)
     assert ended.code == 1
     assert fault in ended.out
+    # What each of its sources says and it does not is told once.
+    assert ended.out.count("loses the weekday Tuesday") <= 1
     assert picture(waiting, tables) == before
 
 

@@ -11,8 +11,16 @@ import typer
 
 from slowwave.cli.arguments.options import ConfigOption, FileArgument, JsonOption, QuietOption
 from slowwave.cli.files.foreign import FormatOption, StateOption, place_of
-from slowwave.cli.results.blocks import LEGEND, ProposalBlock, joined, result_of, source_lines
+from slowwave.cli.results.blocks import (
+    LEGEND,
+    NOT_WANTED,
+    ProposalBlock,
+    joined,
+    result_of,
+    source_lines,
+)
 from slowwave.cli.results.memory_texts import MemoryTexts, ShownMemory, memories_of
+from slowwave.cli.results.waiting import why_it_waited
 from slowwave.cli.terminal.output import Output, clean
 from slowwave.cli.terminal.wording import counted
 from slowwave.consolidation.running.kept_proposal import VECTOR, kept_of
@@ -49,7 +57,13 @@ def log(
     """List the runs, or show one run with its proposals."""
     from slowwave.store.changes import read_changes
     from slowwave.store.file import open_reading
-    from slowwave.store.ledger import count_states, read_decisions, read_run, read_runs
+    from slowwave.store.ledger import (
+        count_states,
+        read_carried_out,
+        read_decisions,
+        read_run,
+        read_runs,
+    )
     from slowwave.store.lineage import read_claims_of
 
     output = Output(json, quiet)
@@ -70,6 +84,7 @@ def log(
                 return
             found = read_run(opened, run)
             decisions = read_decisions(opened, found.id)
+            carried_out = read_carried_out(opened, found.id)
             changes, claims = read_changes(opened, found.id), read_claims_of(opened, found.id)
         output.result(
             {
@@ -85,7 +100,8 @@ def log(
         became = Counter(one.state for one in decisions)
         lines: list[str | Text] = [headline(found, became), _what_it_did(found, decisions)]
         for one in decisions:
-            lines += _block(one, changes, claims.get(one.key, ()), memories).lines()
+            done = carried_out.get(one.key)
+            lines += _block(one, changes, claims.get(one.key, ()), memories, done).lines()
         output.show(joined(lines))
 
 
@@ -203,13 +219,18 @@ def _block(
     changes: Sequence[TextChange],
     claims: Sequence[KeptClaim],
     memories: dict[str, ShownMemory],
+    carried_out: Decision | None,
 ) -> ProposalBlock:
     gone = {each.memory for each in changes if each.proposal == one.key and each.after is None}
-    waits, why = one.state == "pending", one.why
-    if waits:
+    why = why_it_waited(one, carried_out)
+    # Its own run changed nothing, but another one did, or will.
+    was_kept = one.state in ("pending", "approved")
+    if was_kept:
         kept = kept_of(one)
-        gone, why = set(kept.proposal.leaving), kept.fault or why
-    stands = result_of(one.survivor, memories) if one.operation == "merge" else one.draft
+        gone = set(kept.proposal.leaving)
+        why = kept.fault if kept.fault and one.state == "pending" else why
+    draft = one.draft if carried_out is None else carried_out.draft
+    stands = result_of(one.survivor, memories) if one.operation == "merge" else draft
     return ProposalBlock(
         one.operation,
         one.key,
@@ -218,8 +239,9 @@ def _block(
         source_lines(one.sources, one.survivor, gone, memories),
         why,
         # What was not applied, or was taken back, does not stand.
-        stands if waits or one.state == "applied" else None,
+        stands if was_kept or one.state == "applied" else None,
         claims,
+        stands if one.state in NOT_WANTED else None,
     )
 
 

@@ -132,11 +132,18 @@ def _refuse_wrong_usage(
 def _show(place: Place, choice: Choice, action: Action, output: Output) -> None:
     from slowwave.consolidation.running.review_queue import read_queue
     from slowwave.store.file import open_reading
+    from slowwave.store.ledger import read_carried_out
 
     with place.reading() as memory_file:
         with open_reading(memory_file) as opened:
             # By its id one is shown whatever was decided about it.
             chosen = choice.of(read_queue(opened, decided=bool(choice.ids)))
+            carried_out = {
+                one.id: found
+                for one in chosen
+                if one.decision.state == "approved"
+                and (found := read_carried_out(opened, one.decision.run_id).get(one.id))
+            }
         output.result(
             {
                 "command": "review",
@@ -152,8 +159,9 @@ def _show(place: Place, choice: Choice, action: Action, output: Output) -> None:
         return
     lines: list[str | Text] = [f"{counted(len(chosen), 'proposal', 'proposals')}. {LEGEND}"]
     for one in chosen:
-        lines += waiting_block(one, memories).lines()
-        lines += waiting_details(one, memories) if action == "show" else ()
+        done = carried_out.get(one.id)
+        lines += waiting_block(one, memories, done).lines()
+        lines += waiting_details(one, memories, done) if action == "show" else ()
     output.show(joined([*lines, "", *_what_can_be_done(place, chosen)]))
 
 
@@ -189,7 +197,10 @@ def _decline(
         }
     )
     output.show(f"Declined {counted(len(declined), 'proposal', 'proposals')}.")
-    output.note("They will not be proposed again, unless with: maintain --consolidate --reconsider")
+    they = "It" if len(declined) == 1 else "They"
+    output.note(
+        f"{they} will not be proposed again, unless with: maintain --consolidate --reconsider"
+    )
     raise typer.Exit(pages.tell(output, Code.DONE))
 
 

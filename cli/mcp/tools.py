@@ -140,7 +140,8 @@ class Tools:
 
         Where something waits, only that is read, unless survey is true. Of each proposal: its
         sources with their texts, which of them go (leaving), the draft that would stand, the
-        reason, its state, and the tokens before and after. in_all: how many there are.
+        reason, its state, and the tokens before and after. in_all: how many there are. waiting, of
+        a survey: how many of earlier nights wait.
         """
         page = Page(limit, offset)
         waiting = [] if survey else self._memory.waiting()
@@ -181,7 +182,8 @@ class Tools:
     ) -> dict[str, Any]:
         """Run the night now: all that it would change. undo takes the run back.
 
-        What waits for review goes on waiting. in_all: how many proposals there are.
+        What waits for review goes on waiting. in_all: how many proposals it makes. waiting: how
+        many of earlier nights wait, which consolidate_pending shows.
 
         Where the server has a model, that is asked, too, but not in a dry run: model says what it
         took, and why it refuses every call, if it does. It first reads the conversations that wait
@@ -253,6 +255,7 @@ class Tools:
             "before": asdict(outcome.before),
             "after": asdict(outcome.after),
             **self._shown(outcome.results, page),
+            "waiting": outcome.earlier.waiting,
             "conversations": taken_up_as_json(outcome.taken_up),
             "conflicts": [
                 {"sources": one.sources, "about": one.slot, "values": one.values, "why": one.why}

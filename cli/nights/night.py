@@ -24,10 +24,10 @@ from slowwave.cli.terminal.signals import signals_of_this_command
 from slowwave.cli.terminal.wording import counted
 from slowwave.cli.wiki.writing import write_after_run
 from slowwave.consolidation.errors import ConsolidationError
-from slowwave.consolidation.runtime.garbage_collection import without_garbage_collection
 from slowwave.consolidation.runtime.redaction import without_secrets
 from slowwave.store.errors import StoreError
 
+from .garbage_collection import without_garbage_collection
 from .gates import ClosedGate, Gates
 from .watch import Watch
 

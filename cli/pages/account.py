@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 # Results that agents read or will read, and the headings of the others.
-EFFECTIVE = ("applied", "planned")
+EFFECTIVE = ("applied", "approved", "planned")
 _RESULTS = {
     "pending": "What would stand then",
     "undone": "What stood until it was taken back",

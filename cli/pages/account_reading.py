@@ -11,7 +11,9 @@ from typing import TYPE_CHECKING, Any
 from slowwave.cli.results.authors import Signed, author_of
 from slowwave.cli.results.memory_texts import MemoryTexts, ShownMemory, in_time, memories_of
 from slowwave.cli.results.night_report import remarks
+from slowwave.cli.results.waiting import why_it_waited
 from slowwave.cli.terminal.wording import counted, day_of
+from slowwave.consolidation.running.kept_proposal import kept_of
 from slowwave.store.errors import NotFound
 from slowwave.store.records import LAYERS
 
@@ -52,12 +54,13 @@ def account_of_run(memory_file: Path, named: Path, prefix: str | None) -> Accoun
     """
     from slowwave.store.changes import read_changes
     from slowwave.store.file import open_reading
-    from slowwave.store.ledger import read_decisions
+    from slowwave.store.ledger import read_carried_out, read_decisions
     from slowwave.store.lineage import read_claims_of
 
     with open_reading(memory_file) as file:
         run = _chosen(file, prefix)
         decisions = read_decisions(file, run.id)
+        carried_out = read_carried_out(file, run.id)
         changes, claims = read_changes(file, run.id), read_claims_of(file, run.id)
         history = _history(file, run, run.id)
     shown = decisions[:MOST_ITEMS]
@@ -66,7 +69,14 @@ def account_of_run(memory_file: Path, named: Path, prefix: str | None) -> Accoun
         of_each[change.proposal].append(change)
     memories = MemoryTexts(memory_file).memories(memories_of([one.sources for one in shown]))
     items = (
-        _decided(one, of_each[one.key], claims.get(one.key, ()), memories, str(named))
+        _decided(
+            one,
+            of_each[one.key],
+            claims.get(one.key, ()),
+            memories,
+            str(named),
+            carried_out.get(one.key),
+        )
         for one in shown
     )
     report = run.report or {}
@@ -235,11 +245,16 @@ def _decided(
     claims: Sequence[KeptClaim],
     memories: dict[str, ShownMemory],
     file: str,
+    carried_out: Decision | None,
 ) -> ShownProposal:
     before = {each.memory: each.before for each in changes if each.before is not None}
     gone = {each.memory for each in changes if each.after is None}
+    if one.state == "approved":
+        # Another run did what this one let wait.
+        gone = set(kept_of(one).proposal.leaving)
+    done = carried_out or one
     survivor = memories.get(one.survivor or "")
-    result = one.draft or (None if survivor is None else survivor.content)
+    result = done.draft or (None if survivor is None else survivor.content)
     is_merge = one.operation == "merge"
     return ShownProposal(
         one.key,
@@ -247,7 +262,7 @@ def _decided(
         one.tenant,
         one.state,
         one.reason,
-        one.why,
+        why_it_waited(one, carried_out),
         tuple(
             _said(each, memories, each in gone, before.get(each))
             for each in in_time(one.sources, memories)
@@ -255,9 +270,9 @@ def _decided(
             if not (is_merge and each == one.survivor)
         ),
         result,
-        one.derived or one.survivor,
+        done.derived or one.survivor,
         _wording(claims),
-        undo_command(file, one.key[:_SHORT]) if one.state == "applied" else None,
+        undo_command(file, one.key[:_SHORT]) if done.state == "applied" else None,
         approve_command(file, one.key[:_SHORT]) if one.state == "pending" else None,
     )
 

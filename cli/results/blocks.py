@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 LEGEND = "Marks: - goes, * stays as it is, = is the result."
 # On a terminal: words of what goes that do not stand then, and words that stand then alone.
 _GOING, _NEW = "underline", "bold"
+# States of what was written and checked, and is not applied: what it would have come to is shown.
+NOT_WANTED = ("declined", "stale")
 # What stands between the day of a memory and its text.
 _BEHIND_THE_DAY = "  "
 
@@ -42,6 +44,8 @@ class ProposalBlock:
     # What stands in the end; None where nothing was done.
     result: str | None
     claims: Sequence[Signed] = ()
+    # What would have stood, where a person did not want it or it does not hold any more.
+    not_done: str | None = None
 
     def lines(self) -> Iterator[str | Text]:
         """Yield it line by line; on a terminal with marks on the words that differ."""
@@ -56,6 +60,8 @@ class ProposalBlock:
                 yield f"  {'-' if goes else '*'} {said}"
         if self.why:
             yield clean(f"  ! {self.why}")
+        if self.not_done is not None:
+            yield clean(f"    would have stood: {self.not_done}")
         if self.result is None:
             return
         yield _marked("  = ", result, _NEW) if result else clean(f"  = {self.result}")
@@ -96,6 +102,7 @@ def proposal_block(
         why,
         stands if is_done or not why else None,
         () if proposal.keeps_text else proposal.draft.claims,
+        stands if not is_done and state in NOT_WANTED else None,
     )
 
 

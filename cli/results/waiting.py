@@ -5,7 +5,7 @@ from __future__ import annotations
 import shlex
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,7 +13,7 @@ from slowwave.cli.terminal.exits import Code
 from slowwave.cli.terminal.output import clean
 from slowwave.cli.terminal.wording import counted
 
-from .blocks import ProposalBlock, proposal_block, worth_as_text
+from .blocks import NOT_WANTED, ProposalBlock, proposal_block, worth_as_text
 from .memory_texts import ShownMemory, in_time
 
 if TYPE_CHECKING:
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from slowwave.consolidation.running.approval import Decided
     from slowwave.consolidation.running.review_queue import WaitingProposal
     from slowwave.consolidation.running.set_aside import SetAside
+    from slowwave.store.ledger import Decision
 
 
 def waiting_as_json(waiting: WaitingProposal) -> dict[str, Any]:
@@ -57,11 +58,41 @@ def _source(memory_id: str, waiting: WaitingProposal) -> dict[str, Any]:
     }
 
 
-def waiting_block(waiting: WaitingProposal, memories: dict[str, ShownMemory]) -> ProposalBlock:
-    """Return what waits as a report shows it."""
+def waiting_block(
+    waiting: WaitingProposal,
+    memories: dict[str, ShownMemory],
+    carried_out: Decision | None = None,
+) -> ProposalBlock:
+    """Return what waits, or waited, as a report shows it.
+
+    carried_out: as what it was applied, where it was approved.
+    """
     state = "stale" if waiting.stale else waiting.decision.state
-    why = waiting.stale or waiting.decision.why
-    return proposal_block(waiting.kept.proposal, state, why, memories, _numbers(waiting))
+    why = waiting.stale or why_it_waited(waiting.decision, carried_out)
+    is_done = state not in NOT_WANTED
+    block = proposal_block(
+        waiting.kept.proposal, state, why, memories, _numbers(waiting), is_done=is_done
+    )
+    if not is_reworded(waiting.decision, carried_out):
+        return block
+    return replace(block, result=carried_out.draft if carried_out else None, claims=())
+
+
+def why_it_waited(decision: Decision, carried_out: Decision | None) -> str | None:
+    """Return why a proposal waits or, of an approved one, waited, and what came of it."""
+    if decision.state != "approved":
+        return decision.why
+    parts = [(decision.why or "").replace("waits", "waited", 1)] if decision.why else []
+    if carried_out is not None:
+        parts.append(f"carried out by run {carried_out.run_id}")
+    if is_reworded(decision, carried_out):
+        parts.append("in a person's words")
+    return "; ".join(parts) or None
+
+
+def is_reworded(decision: Decision, carried_out: Decision | None) -> bool:
+    """Whether what was applied has other words than what waited."""
+    return carried_out is not None and carried_out.draft != decision.draft
 
 
 def _numbers(waiting: WaitingProposal) -> str:
@@ -75,7 +106,11 @@ def _numbers(waiting: WaitingProposal) -> str:
     return worth_as_text(savings_of(proposal, known.__getitem__))
 
 
-def waiting_details(waiting: WaitingProposal, memories: dict[str, ShownMemory]) -> Iterator[str]:
+def waiting_details(
+    waiting: WaitingProposal,
+    memories: dict[str, ShownMemory],
+    carried_out: Decision | None = None,
+) -> Iterator[str]:
     """Yield what else there is to know: whole ids, trust, and which claim cites what."""
     proposal = waiting.kept.proposal
     yield clean(f"    id {proposal.id}, of run {waiting.decision.run_id}, tenant {proposal.tenant}")
@@ -83,7 +118,7 @@ def waiting_details(waiting: WaitingProposal, memories: dict[str, ShownMemory]) 
         memory = waiting.memories.get(one)
         kind = f"{memory.origin}, {memory.layer}, trust {memory.trust:g}" if memory else "gone"
         yield clean(f"    source {one}: {kind}")
-    if not proposal.keeps_text:
+    if not proposal.keeps_text and not is_reworded(waiting.decision, carried_out):
         for claim in proposal.draft.claims:
             yield clean(f"    '{claim.text}' from {', '.join(claim.sources)}")
 

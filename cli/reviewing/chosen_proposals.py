@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
@@ -16,6 +16,7 @@ from .decided_before import what_became
 if TYPE_CHECKING:
     from slowwave.cli.files.foreign import Place
     from slowwave.consolidation.progress import Progress
+    from slowwave.consolidation.proposals import VerifiedProposal
     from slowwave.consolidation.running.approval import Decided
     from slowwave.consolidation.running.kept_proposal import KeptProposal
     from slowwave.consolidation.running.review_queue import WaitingProposal
@@ -87,6 +88,45 @@ def carry_out_chosen(
         return carry_out(opened, chosen, embedder, now, way, progress)
 
     return place.change(do)
+
+
+def carry_out_worded(
+    place: Place,
+    words: Mapping[str, str | None],
+    embedder: Embedder,
+    progress: Progress | None = None,
+) -> Decided:
+    """Apply what waits by its ids, each with a person's words or as it was kept, as one run.
+
+    words: by the ids; None where it is applied as it was kept. Raises `StoreError`.
+    """
+    from slowwave.consolidation.running.approval import carry_out
+
+    now = datetime.now(UTC)
+    way = "approve" if None in words.values() else "edit"
+    choice = Choice(tuple(words), None, False)
+
+    def do(opened: MemoryFile) -> Decided:
+        chosen = [_worded(opened, one, words[one.id]) for one in chosen_of(opened, choice)]
+        return carry_out(opened, chosen, embedder, now, way, progress)
+
+    return place.change(do)
+
+
+def check_words(
+    place: Place, key: str, words: str, embedder: Embedder, progress: Progress
+) -> VerifiedProposal:
+    """Look whether one that waits could be applied with a person's words, and change nothing.
+
+    It is `planned` if it could. Raises `StoreError`.
+    """
+    from slowwave.consolidation.running.inspection import inspect
+    from slowwave.store.file import open_reading
+
+    with place.reading() as memory_file, open_reading(memory_file) as opened:
+        (waiting,) = chosen_of(opened, Choice((key,), None, False))
+        (looked_at,) = inspect(opened, [_worded(opened, waiting, words)], embedder, progress)
+    return looked_at.written
 
 
 def _worded(opened: MemoryFile, waiting: WaitingProposal, words: str | None) -> KeptProposal:

@@ -21,7 +21,7 @@ from slowwave.cli.terminal.signals import signals_of_this_command
 from slowwave.cli.terminal.wording import counted, day_of
 from slowwave.store.errors import StoreError
 
-from .chosen_proposals import Choice, carry_out_chosen, decline
+from .chosen_proposals import Choice, carry_out_worded, check_words, decline
 
 if TYPE_CHECKING:
     from slowwave.cli.files.foreign import Place
@@ -29,11 +29,15 @@ if TYPE_CHECKING:
     from slowwave.consolidation.running.review_queue import WaitingProposal
     from slowwave.consolidation.vectors.embedder import Embedder
 
-_HELP = """y - apply it
-n - do not apply it, and do not propose it again
-e - apply it with other words, in $VISUAL or $EDITOR; they are checked like any draft
-q - quit; this one and those behind it wait: see 'slowwave review'
-? - show this help"""
+# What each key does; `e` is offered where a text is written.
+_KEYS = {
+    "y": "apply it",
+    "n": "do not apply it, and do not propose it again",
+    "e": "apply it with other words, in $VISUAL or $EDITOR; they are checked like any draft",
+    "q": "quit; this one and those behind it wait: see 'slowwave review'",
+    "?": "show this help",
+}
+_AT_THE_END = "These words are accepted. They are written at the end, with all that you say yes to."
 # An operation as a noun, where that is another word.
 _NOUNS = {"synthesize": "synthesis", "extract": "extraction"}
 _LEGEND = "[-only a source says it-] {+only the result says it+}"
@@ -61,8 +65,8 @@ def refuse_to_ask(given: Collection[str], files: int, log_format: str) -> None:
 def ask_each(place: Place, embedder: Embedder, output: Output) -> Code:
     """Ask about all that waits, carry out what the person says, and give the exit code.
 
-    What is said is carried out together at the end, so that Ctrl-C before it changes nothing; only
-    other words are written at once, since they are checked. Raises `StoreError`.
+    What is said is carried out together at the end, so that Ctrl-C before it changes nothing. Other
+    words are checked at once, and written then. Raises `StoreError`.
     """
     # A question may be interrupted, as a night may.
     signals_of_this_command().open()
@@ -73,8 +77,7 @@ def ask_each(place: Place, embedder: Embedder, output: Output) -> Code:
     for number, one in enumerate(waiting, start=1):
         if not answers.ask(one, f"({number}/{len(waiting)})"):
             break
-    answers.carry_out()
-    return answers.ended()
+    return answers.ended(answers.carry_out())
 
 
 @dataclass
@@ -84,74 +87,78 @@ class _Answers:
     place: Place
     embedder: Embedder
     output: Output
-    yes: list[str] = field(default_factory=list)
+    # The ids of what is to be applied, with the person's words where there are any.
+    yes: dict[str, str | None] = field(default_factory=dict)
     no: list[str] = field(default_factory=list)
-    codes: list[Code] = field(default_factory=list)
 
     def ask(self, waiting: WaitingProposal, place: str) -> bool:
         """Ask about one proposal; say whether to go on."""
         self.output.show("\n".join(_shown(waiting)))
-        operation = waiting.kept.proposal.operation
-        noun = _NOUNS.get(operation, operation)
+        proposal = waiting.kept.proposal
+        noun = _NOUNS.get(proposal.operation, proposal.operation)
+        keys = [one for one in _KEYS if one != "e" or not proposal.keeps_text]
         while True:
-            answer = _answer(f"{place} Apply this {noun} [y,n,e,q,?]? ")
+            answer = _answer(f"{place} Apply this {noun} [{','.join(keys)}]? ")
             if answer == "q":
                 return False
-            if answer in ("y", "n"):
-                (self.yes if answer == "y" else self.no).append(waiting.id)
+            if answer == "n":
+                self.no.append(waiting.id)
                 return True
-            if answer == "e" and self._edit(waiting):
+            if answer == "y":
+                self.yes[waiting.id] = None
                 return True
-            if answer != "e":
-                self.output.show(_HELP)
+            if answer == "e" and answer in keys:
+                if self._edit(waiting):
+                    return True
+            else:
+                self.output.show("\n".join(f"{one} - {_KEYS[one]}" for one in keys))
 
     def _edit(self, waiting: WaitingProposal) -> bool:
-        """Apply a proposal with the person's words; say whether that could be done."""
-        # A merge that was said yes to comes before what its memories go on into.
-        self.carry_out()
+        """Let the person change the draft; say whether what they wrote can be applied."""
+        from slowwave.consolidation.proposals import Result
+        from slowwave.consolidation.running.approval import Decided
+
         try:
             words = edited(waiting.kept.proposal.draft.text)
             if not words:
                 return False
-            decided = self._carried_out([waiting.id], words)
+            with shown_progress(self.output.quiet) as progress:
+                checked = check_words(self.place, waiting.id, words, self.embedder, progress)
         except StoreError as error:
             self.output.show(clean(error.message), clean(error.hint))
             return False
-        self._tell(decided)
-        return decided.run_id is not None
+        if checked.state != "planned":
+            self._tell(Decided(None, (Result(checked.proposal, checked.state, checked.why),)))
+            return False
+        self.yes[waiting.id] = words
+        self.output.show(_AT_THE_END)
+        return True
 
-    def carry_out(self) -> None:
-        """Do what was said since the last time."""
+    def carry_out(self) -> Code:
+        """Do what was said, and give the exit code."""
+        code = Code.DONE
         if self.no:
-            decline(self.place, _these(self.no), None)
+            decline(self.place, Choice(tuple(self.no), None, False), None)
         if self.yes:
-            decided = self._carried_out(self.yes, None)
+            with shown_progress(self.output.quiet) as progress:
+                decided = carry_out_worded(self.place, self.yes, self.embedder, progress)
             self._tell(decided)
-            self.codes.append(exit_code(decided))
+            code = exit_code(decided)
         if self.no:
             self.output.show(f"{counted(len(self.no), 'proposal', 'proposals')} declined.")
-        self.yes, self.no = [], []
-
-    def _carried_out(self, ids: Sequence[str], words: str | None) -> Decided:
-        with shown_progress(self.output.quiet) as progress:
-            return carry_out_chosen(self.place, _these(ids), words, self.embedder, progress)
+        return code
 
     def _tell(self, decided: Decided) -> None:
         self.output.show(decided_as_text(self.place.named, decided))
 
-    def ended(self) -> Code:
+    def ended(self, code: Code) -> Code:
         """Say what waits still, and give the exit code."""
         left = len(_waiting(self.place))
         if left:
             named = shlex.quote(str(self.place.named))
             count = counted(left, "proposal waits", "proposals wait")
             self.output.show(clean(f"{count}. Decide with: slowwave review {named}"))
-        codes = set(self.codes)
-        return Code.PARTLY if len(codes) > 1 else next(iter(codes), Code.DONE)
-
-
-def _these(ids: Sequence[str]) -> Choice:
-    return Choice(tuple(ids), None, False)
+        return code
 
 
 def _waiting(place: Place) -> list[WaitingProposal]:

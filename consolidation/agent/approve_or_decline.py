@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from datetime import datetime
 from pathlib import Path
 
@@ -61,29 +61,37 @@ def decline_waiting(path: Path, tenant: str, proposal_id: str, reason: str, now:
         return True
 
 
-def find_planned(planned: Sequence[Result], proposal_id: str) -> Result:
+def find_planned(
+    planned: Sequence[Result], proposal_id: str, shown: Collection[str] = ()
+) -> Result:
     """Return the one whose id is meant of what a dry run planned.
 
-    Raises `StoreError` if there is none, and `Ambiguous`.
+    shown: the ids of what the agent was shown last. Raises `StoreError` if there is none, and
+    `Ambiguous`.
     """
     fitting = [one for one in planned if _fits(one.proposal.id, proposal_id)]
     if len(fitting) > 1:
         raise _ambiguous(proposal_id)
     if not fitting:
-        raise not_planned(proposal_id)
+        raise not_planned(proposal_id, shown)
     return fitting[0]
 
 
-def not_planned(proposal_id: str) -> StoreError:
-    """Return what to tell an agent whose proposal cannot be decided about."""
+def not_planned(proposal_id: str, shown: Collection[str] = ()) -> StoreError:
+    """Return what to tell an agent whose proposal cannot be decided about; `shown` is as above."""
     if len(proposal_id) < FEWEST:
         return NotFound(
             f"There is no proposal '{proposal_id}'.",
             f"Give the whole id, or at least its first {FEWEST} characters.",
         )
-    return StoreError(
-        f"Proposal '{proposal_id}' is stale: the plan does not have it any more.",
-        "Nothing was changed. A memory changed since; look at what is pending now.",
+    if any(_fits(one, proposal_id) for one in shown):
+        return StoreError(
+            f"Proposal '{proposal_id}' is stale: the plan does not have it any more.",
+            "Nothing was changed. A memory changed since; look at what is pending now.",
+        )
+    return NotFound(
+        f"There is no proposal '{proposal_id}': none of that id waits, or would be made now.",
+        "Nothing was changed. Look at what is pending now.",
     )
 
 

@@ -98,6 +98,8 @@ class AgentMemory:
         self._embedder = embedder or SentenceEmbedder()
         self._clock = clock
         self._index = FreshIndex(self._path, tenant, self._embedder)
+        # The ids of what the last dry run showed: one that is not planned any more is stale.
+        self._shown: frozenset[str] = frozenset()
 
     def __enter__(self) -> Self:
         """Make the file if it is not there. Raises `StoreError`."""
@@ -199,7 +201,10 @@ class AgentMemory:
         options = self._options()
         # What makes it a night in the file's records, for the gates of a later one.
         options = replace(options, shown={"only": [], **options.shown})
-        return self._run(options, dry_run, writer, progress)
+        outcome = self._run(options, dry_run, writer, progress)
+        if dry_run:
+            self._shown = frozenset(one.proposal.id for one in outcome.results)
+        return outcome
 
     def waiting(self) -> list[WaitingProposal]:
         """Return what waits for review, in the order in which it can be applied.
@@ -220,11 +225,11 @@ class AgentMemory:
             return decided
         # Looked for first in a plan that writes nothing: a night that finds none would be a run.
         planned = self._run(self._options(), dry_run=True, progress=progress)
-        meant = find_planned(planned.results, proposal_id).proposal.id
+        meant = find_planned(planned.results, proposal_id, self._shown).proposal.id
         options = replace(self._options(), approved=frozenset([meant]))
         outcome = self._run(options, progress=progress)
         if not outcome.results:
-            raise not_planned(proposal_id)
+            raise not_planned(proposal_id, {meant})
         return Decided(outcome.run_id, outcome.results)
 
     def decline(
@@ -240,7 +245,7 @@ class AgentMemory:
             return None
         options = self._options()
         planned = self._run(options, dry_run=True, progress=progress)
-        result = find_planned(planned.results, proposal_id)
+        result = find_planned(planned.results, proposal_id, self._shown)
         no = Result(result.proposal, "declined", reason)
         name = self._embedder.name
         return declined(self._path, planned, no, name, self._clock(), options.shown)

@@ -110,6 +110,7 @@ class _Check:
     def inspected(self, kept: KeptProposal) -> Inspected:
         """Return a proposal whose sources are as they were, accepted or rejected."""
         from slowwave.consolidation.planning.composition import sorted_by_time
+        from slowwave.consolidation.verification.faults import reasons_of
         from slowwave.consolidation.writing.verifier import Verifier
 
         proposal = kept.proposal
@@ -119,9 +120,9 @@ class _Check:
         verifier = Verifier(lambda _: vector, {})
         found = verifier.faults(proposal, sorted_by_time(self._sources_of(proposal)))
         # What is soft in a model's draft a second opinion has cleared; nobody asks for it again.
-        faults = [one.why for one in found if not (proposal.by_model and one.soft)]
+        faults = [one for one in found if not (proposal.by_model and one.soft)]
         if faults:
-            return Inspected(kept, VerifiedProposal(proposal, "rejected", "; ".join(faults)))
+            return Inspected(kept, VerifiedProposal(proposal, "rejected", reasons_of(faults)))
         accepted = VerifiedProposal(proposal, "planned", usage=kept.usage)
         return Inspected(kept, accepted, vector)
 

@@ -10,9 +10,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from slowwave.consolidation.proposals import Result
+from slowwave.consolidation.proposals import Proposal, Result
 from slowwave.store.errors import StoreError
-from slowwave.store.records import json_text
+from slowwave.store.records import content_hash, json_text
 
 from .kept_proposal import KeptProposal, as_kept, read_kept
 
@@ -80,16 +80,21 @@ def read_plan(path: Path) -> tuple[list[KeptProposal], bool]:
 def _entry(kept: KeptProposal, texts: Mapping[str, str]) -> dict[str, Any]:
     """Return a proposal with what a person reads in front of what is carried out."""
     proposal, whole = kept.proposal, as_kept(kept)
+    contents = [texts.get(one) for one in proposal.sources]
+    return {**_shown(proposal, contents), "kept": whole, "seal": _seal(whole)}
+
+
+def _shown(proposal: Proposal, contents: Sequence[str | None]) -> dict[str, Any]:
+    """Return what a person reads of a proposal; contents: of its sources."""
     return {
         "id": proposal.id,
         "operation": proposal.operation,
         "reason": proposal.reason,
         "sources": [
-            {"content": texts.get(one), "goes": one in proposal.leaving} for one in proposal.sources
+            {"content": content, "goes": one in proposal.leaving}
+            for one, content in zip(proposal.sources, contents, strict=True)
         ],
         "draft": proposal.draft.text,
-        "kept": whole,
-        "seal": _seal(whole),
     }
 
 
@@ -99,14 +104,37 @@ def _checked(entry: object, number: int, path: Path) -> KeptProposal:
         kept = read_kept(found.get("kept"))
     except ValueError as error:
         raise StoreError(f"Proposal {number} of {path} cannot be read: {error}.") from error
-    whole = as_kept(kept)
-    if found.get("seal") != _seal(whole) or found.get("draft") != kept.proposal.draft.text:
+    if found.get("seal") != _seal(as_kept(kept)) or not _shows(found, kept.proposal):
         raise StoreError(
             f"Proposal {number} of {path} is not what the dry run wrote.",
             "Proposals can be taken out of a plan, not changed: 'slowwave review' can edit them.",
         )
     # What a plan writes is embedded when it is applied.
     return replace(kept, vector=None)
+
+
+def _shows(found: Mapping[str, Any], proposal: Proposal) -> bool:
+    """Whether an entry shows a person what is carried out, and nothing else."""
+    sources = found.get("sources")
+    if not isinstance(sources, list) or len(sources) != len(proposal.sources):
+        return False
+    contents = [one.get("content") if isinstance(one, dict) else None for one in sources]
+    shown = {name: value for name, value in found.items() if name not in ("kept", "seal")}
+    if shown != _shown(proposal, contents):
+        return False
+    # Of a source that had gone when the plan was written nothing is shown.
+    return all(
+        content is None or _has_hash(content, planned)
+        for content, planned in zip(contents, proposal.source_hashes, strict=True)
+    )
+
+
+def _has_hash(content: object, planned: str) -> bool:
+    try:
+        return isinstance(content, str) and content_hash(content) == planned
+    except UnicodeEncodeError:
+        # Half a character, which JSON can hold and no memory does.
+        return False
 
 
 def _seal(whole: Mapping[str, Any]) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 
@@ -24,3 +25,8 @@ class Fault:
     is_mark: bool = False
     # Whether it is a guess of rules: which words belong together, and whether one is a name.
     is_guess: bool = False
+
+
+def reasons_of(faults: Iterable[Fault]) -> str:
+    """Return what is wrong as one text: what several sources lose alike is said once."""
+    return "; ".join(dict.fromkeys(one.why for one in faults))

@@ -11,6 +11,7 @@ from slowwave.consolidation.proposals import AskedWindow, Plan, Proposal, Source
 from slowwave.consolidation.snapshot.tenant_view import TenantView
 from slowwave.consolidation.vectors.embedder import BATCH, Embedder, refuse_another_space
 from slowwave.consolidation.vectors.prefetch import PrefetchedVectors
+from slowwave.consolidation.verification.faults import reasons_of
 
 from .answer_store import AnswerStore
 from .verifier import Verifier
@@ -134,5 +135,5 @@ def accepted_or_rejected(
     """Return a planned draft as accepted, yet to be applied, or as rejected with reasons."""
     faults = verifier.faults(proposal, sources)
     if faults:
-        return VerifiedProposal(proposal, "rejected", "; ".join(one.why for one in faults))
+        return VerifiedProposal(proposal, "rejected", reasons_of(faults))
     return VerifiedProposal(proposal, "planned")
