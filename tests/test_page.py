@@ -232,12 +232,6 @@ def test_texts_too_long_to_compare_are_shown_without_marks() -> None:
     assert not any(one.differs for one in (*source, *result))
 
 
-def test_what_only_begins_with_a_capital_elsewhere_is_no_difference() -> None:
-    (source,), result = mark_differences(["The pump is new."], "Since May the pump is new.")
-    assert not any(one.differs for one in source)
-    assert "".join(one.text for one in result if one.differs).split() == ["Since", "May"]
-
-
 def test_a_map_of_more_memories_than_can_be_drawn_says_so(
     after_a_night: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch
 ) -> None:

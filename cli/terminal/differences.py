@@ -1,7 +1,4 @@
-"""Which words of a text stand in another one, in the same order, and which do not.
-
-Capitals do not count: what opened a sentence may stand within one.
-"""
+"""Which words of a text stand in another one, and which do not."""
 
 from __future__ import annotations
 
@@ -28,19 +25,15 @@ class Span:
 def mark_differences(sources: Sequence[str], result: str) -> tuple[list[list[Span]], list[Span]]:
     """Return each source with what the result lacks of it, and the result with what is new."""
     result_pieces = _PIECES.findall(result)
-    words = _words(result_pieces)
+    words = [piece for piece in result_pieces if not piece.isspace()]
     new = set(range(len(words)))
     marked = []
     for source in sources:
         pieces = _PIECES.findall(source)
-        lacking, found = _compared(_words(pieces), words)
+        lacking, found = _compared([one for one in pieces if not one.isspace()], words)
         new -= found
         marked.append(_spans(pieces, lacking))
     return marked, _spans(result_pieces, new if sources else set())
-
-
-def _words(pieces: Sequence[str]) -> list[str]:
-    return [piece.casefold() for piece in pieces if not piece.isspace()]
 
 
 def _compared(source: Sequence[str], result: Sequence[str]) -> tuple[set[int], set[int]]:
