@@ -746,6 +746,17 @@ CHANGED = (
 )
 
 
+def test_a_person_may_reword_one_sentence_of_an_update_and_leave_the_days_as_they_are(
+    waiting: Path, cli: Cli
+) -> None:
+    draft = next(one["draft"] for one in queue(cli, waiting) if one["id"].startswith(UPDATE))
+    said = draft.replace("now runs at 03:30 every night", "now runs every night at 03:30")
+    assert said.count("[") == 2
+    ended = cli("review", waiting, "edit", UPDATE, "--text", said)
+    assert (ended.code, said in active(waiting)) == (0, True), ended.out
+    assert cli("check", waiting).code == 0
+
+
 def test_what_is_stale_is_shown_so_and_set_aside_by_the_next_night(waiting: Path, cli: Cli) -> None:
     execute(waiting, CHANGED)
     assert f"update {UPDATE} (stale)" in cli("review", waiting).out

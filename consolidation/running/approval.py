@@ -97,8 +97,8 @@ def let_wait_again(file: MemoryFile, decision: Decision, run_id: str | None, now
 def reworded(kept: KeptProposal, text: str, memories: Sequence[Memory]) -> KeptProposal:
     """Return a proposal that writes a person's text. Raises `StoreError` if it writes none.
 
-    A sentence that stands in a source cites that; any other one cites them all. What is the draft
-    still is approved as it was kept.
+    A sentence that stands in the draft cites what it cited there, and one that stands in a source
+    cites that; any other one cites them all. What is the draft still is approved as it was kept.
     """
     from slowwave.consolidation.text.reading import read
 
@@ -114,7 +114,8 @@ def reworded(kept: KeptProposal, text: str, memories: Sequence[Memory]) -> KeptP
     if said == proposal.draft.text:
         return kept
     parts = [said] if proposal.operation == "extract" else read(said).sentences
-    claims = tuple(_claim(one, memories) for one in parts)
+    before = {one.text: one for one in proposal.draft.claims}
+    claims = tuple(before.get(one) or _claim(one, memories) for one in parts)
     # The model that wrote the draft before has no part in this one.
     changed = replace(proposal, draft=Draft(claims), by_model=False, by_person=True)
     return KeptProposal(changed)
