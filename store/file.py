@@ -42,8 +42,11 @@ class MemoryFile:
     identity: Identity | None
 
     def values_of_rows(self, sql: str, parameters: Sequence[object] = ()) -> Iterator[Any]:
-        """Run a query and give its rows one by one, each as a tuple of its values."""
-        yield from patiently(partial(self.db.conn.execute, sql, parameters))
+        """Run a query and give its rows one by one, each as a tuple of its values.
+
+        No generator: one that an interruption leaves behind would close its cursor after the file.
+        """
+        return iter(patiently(partial(self.db.conn.execute, sql, parameters)))
 
     def rows(self, sql: str, parameters: Sequence[object] = ()) -> Iterator[dict[str, Any]]:
         """Run a query and give its rows one by one, each as a dict of column to value."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain
 from typing import TYPE_CHECKING
 
 from .file import MemoryFile
@@ -100,14 +101,13 @@ def keep_vectors(
 
 
 def read_vectors(file: MemoryFile, model: str, tenant: str) -> Iterator[tuple[str, str, bytes]]:
-    """Yield (memory id, content hash, blob) of one model and tenant, purged memories too."""
-    cursor = file.db.conn.execute(
+    """Return (memory id, content hash, blob) of one model and tenant, purged memories too."""
+    there = file.values_of_rows(
         "SELECT memory_id, e.content_hash, vector FROM embeddings e "
         "JOIN memories m ON m.id = e.memory_id WHERE model = ? AND tenant = ?",
         [model, tenant],
     )
-    yield from cursor
-    yield from vectors_of_witnesses(file, model, tenant)
+    return chain(there, vectors_of_witnesses(file, model, tenant))
 
 
 def vectors_of(file: MemoryFile, memory_id: str) -> list[tuple[str, str, bytes]]:
@@ -138,8 +138,8 @@ def with_vectors(file: MemoryFile, model: str) -> list[str]:
 def read_vectors_of(
     file: MemoryFile, model: str, ids: Sequence[str]
 ) -> Iterator[tuple[str, str, bytes]]:
-    """Yield (memory id, content hash, blob) of one model and of the memories named."""
-    yield from file.db.conn.execute(
+    """Return (memory id, content hash, blob) of one model and of the memories named."""
+    return file.values_of_rows(
         "SELECT memory_id, content_hash, vector FROM embeddings "
         "WHERE model = ? AND memory_id IN (SELECT value FROM json_each(?)) ORDER BY 1",
         [model, json.dumps(list(ids))],

@@ -96,8 +96,8 @@ def names_of_witnesses(file: MemoryFile, tenant: str) -> dict[str, list[str]]:
 def vectors_of_witnesses(
     file: MemoryFile, model: str, tenant: str
 ) -> Iterator[tuple[str, str, bytes]]:
-    """Yield (memory id, content hash, blob) of one model and tenant."""
-    yield from file.db.conn.execute(
+    """Return (memory id, content hash, blob) of one model and tenant, one by one."""
+    return file.values_of_rows(
         "SELECT v.id, v.content_hash, vector FROM witness_vectors v "
         "JOIN witnesses w ON w.id = v.id WHERE model = ? AND tenant = ?",
         [model, tenant],

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import errno
+import gc
 import io
 import os
 import random
 import re
 import signal
 import sqlite3
+import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
@@ -43,6 +45,7 @@ from slowwave.store.file import (
 )
 from slowwave.store.memories import add_memories, read_memories
 from slowwave.store.sidecar import mode_of, put_in_place
+from slowwave.store.vectors import read_vectors
 
 Opener = Callable[[Path], AbstractContextManager[MemoryFile]]
 either_way = pytest.mark.parametrize("opened", [open_reading, open_writing])
@@ -1002,3 +1005,22 @@ def test_a_missing_file_cannot_be_locked_and_leaves_no_trace(tmp_path: Path, nam
     with pytest.raises(UnusableFile, match="no file"), maintenance_lock(tmp_path / name):
         pytest.fail("it was locked")
     assert list(tmp_path.iterdir()) == []
+
+
+def test_rows_that_an_interruption_leaves_unread_say_nothing_when_the_file_is_closed(
+    memory_file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    said: list[object] = []
+    monkeypatch.setattr(sys, "unraisablehook", said.append)
+    with open_reading(memory_file) as file:
+        left = [
+            file.values_of_rows("SELECT name FROM sqlite_master"),
+            read_vectors(file, "any", "default"),
+            file.rows("SELECT name FROM sqlite_master"),
+        ]
+        for one in left:
+            next(one, None)
+        del one
+    left.clear()
+    gc.collect()
+    assert said == []
