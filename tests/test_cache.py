@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from importlib.metadata import version
 from pathlib import Path
 from shutil import copytree
@@ -112,6 +112,31 @@ def test_many_small_packs_become_few(monkeypatch: pytest.MonkeyPatch) -> None:
         packs.append(len(rows))
     assert packs == [1, 2, 3, 1, 2]
     assert ask(Cache(rows), texts) == []
+
+
+def test_what_a_full_pass_finds_again_is_kept_once() -> None:
+    first, full = Cache(), Cache()
+    ask(first, ["one", "three"])
+    ask(full, ["three", "one", "seven"])
+    rows = [*first.taken(), *full.taken()]
+    later = Cache(rows)
+    assert ask(later, ["one", "three", "seven"]) == []
+    rows = swept(rows, later)
+    again = Cache(rows)
+    assert ask(again, ["one", "three", "seven"]) == []
+    assert sum(text.count('["') for *_, text in rows) == 3
+    assert again.swept() == ([], [])
+
+
+def test_of_several_that_are_one_only_one_is_worked_out() -> None:
+    seen: list[int] = []
+
+    def lengths(places: Sequence[int]) -> list[int]:
+        seen.extend(places)
+        return [4 for _ in places]
+
+    found = Cache().compute_unknown("length", [["four"], ["four"]], LENGTH, lengths)
+    assert (found, len(seen)) == ([4, 4], 1)
 
 
 def test_only_the_last_note_counts() -> None:

@@ -174,11 +174,11 @@ class _Findings(Generic[T]):
         self, keys: Sequence[str], work_out: Callable[[Sequence[int]], Sequence[T]]
     ) -> list[T]:
         self.used.update(keys)
-        places = [place for place, key in enumerate(keys) if key not in self._values]
-        if places:
-            for place, found in zip(places, work_out(places), strict=True):
-                self._values[keys[place]] = found
-                self.new[keys[place]] = None
+        unknown = {key: place for place, key in enumerate(keys) if key not in self._values}
+        if unknown:
+            found = work_out(list(unknown.values()))
+            self._values.update(zip(unknown, found, strict=True))
+            self.new.update(dict.fromkeys(unknown))
         return [self._values[key] for key in keys]
 
     def taken(self) -> Iterator[tuple[bytes, str]]:
@@ -189,17 +189,21 @@ class _Findings(Generic[T]):
     def swept(self) -> tuple[list[tuple[bytes, str]], list[bytes]]:
         """Return the packs that are to go, and before them those that replace them.
 
-        Those in which something was not asked for, and those that are not full if they are many.
+        Those in which something was not asked for, those with something that another one has, too
+        (a full pass knows of none that were there), and those that are not full if they are many.
         """
         partial = [place for place, keys in self._packs.items() if len(keys) < _PACK // 2]
         joined = set(partial if len(partial) > _MOST_PARTIAL else ())
-        going = [
-            place
-            for place, keys in self._packs.items()
-            if place in joined or not self._all_used(keys)
-        ]
-        keys = [key for place in going for key in self._packs.pop(place)]
-        added = list(self._packed(key for key in dict.fromkeys(keys) if key in self.used))
+        going: list[bytes] = []
+        staying: set[str] = set()
+        for place, keys in self._packs.items():
+            if place in joined or not self._all_used(keys) or not staying.isdisjoint(keys):
+                going.append(place)
+            else:
+                staying.update(keys)
+        loose = dict.fromkeys(key for place in going for key in self._packs.pop(place))
+        wanted = self.used - staying
+        added = list(self._packed(key for key in loose if key in wanted))
         return added, [place for place in going if place not in self._packs]
 
     def _all_used(self, keys: Sequence[str]) -> bool:
