@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -103,16 +103,14 @@ def remembered_keys(file: MemoryFile) -> set[str]:
     return {row["key"] for row in rows if row["state"] in REMEMBERED}
 
 
-def read_waiting(file: MemoryFile, keys: Collection[str] | None = None) -> list[Decision]:
-    """Return what waits for a person, run by run: all of it, or what has one of some keys.
+def read_waiting(file: MemoryFile) -> list[Decision]:
+    """Return what waits for a person, run by run.
 
     Of a key the latest decision counts: what was applied, or proposed anew, since waits no more.
     What is damaged waits, too, although it cannot be carried out.
     """
     rows = file.rows(f"SELECT * FROM ({_LATEST}) WHERE state = 'pending'")
-    waiting = [
-        _decision(row) for row in rows if row.pop("latest") and (keys is None or row["key"] in keys)
-    ]
+    waiting = [_decision(row) for row in rows if row.pop("latest")]
     return sorted(waiting, key=lambda one: (one.run_id, one.key))
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
@@ -78,16 +78,8 @@ def carry_out_chosen(
     progress: Progress | None = None,
 ) -> Decided:
     """Apply what is chosen, with a person's words if there are any. Raises `StoreError`."""
-    from slowwave.consolidation.running.approval import carry_out
-
-    now = datetime.now(UTC)
     way = "approve" if words is None else "edit"
-
-    def do(opened: MemoryFile) -> Decided:
-        chosen = [_worded(opened, one, words) for one in chosen_of(opened, choice)]
-        return carry_out(opened, chosen, embedder, now, way, progress)
-
-    return place.change(do)
+    return _carried_out(place, choice, lambda _: words, way, embedder, progress)
 
 
 def carry_out_worded(
@@ -100,14 +92,26 @@ def carry_out_worded(
 
     words: by the ids; None where it is applied as it was kept. Raises `StoreError`.
     """
+    way = "approve" if None in words.values() else "edit"
+    choice = Choice(tuple(words), None, False)
+    return _carried_out(place, choice, words.__getitem__, way, embedder, progress)
+
+
+def _carried_out(
+    place: Place,
+    choice: Choice,
+    words_of: Callable[[str], str | None],
+    way: str,
+    embedder: Embedder,
+    progress: Progress | None,
+) -> Decided:
+    """Apply what is chosen as one run; words_of: a person's words for a proposal, by its id."""
     from slowwave.consolidation.running.approval import carry_out
 
     now = datetime.now(UTC)
-    way = "approve" if None in words.values() else "edit"
-    choice = Choice(tuple(words), None, False)
 
     def do(opened: MemoryFile) -> Decided:
-        chosen = [_worded(opened, one, words[one.id]) for one in chosen_of(opened, choice)]
+        chosen = [_worded(opened, one, words_of(one.id)) for one in chosen_of(opened, choice)]
         return carry_out(opened, chosen, embedder, now, way, progress)
 
     return place.change(do)

@@ -210,12 +210,11 @@ class Execution:
         with file.transaction():
             for written in several:
                 proposal = written.proposal
+                vector = self._drafting.vectors.get(proposal.id)
                 if written.state == "planned":
-                    vector = self._drafting.vectors.get(proposal.id)
                     names = entities[proposal.tenant]
                     result = apply_written(file, self._run.context, written, vector, names)
                 else:
-                    vector = self._drafting.vectors.get(proposal.id)
                     result = Result(proposal, written.state, written.why)
                     record(file, self._run.context, result, self._to_keep(written, vector))
                 results.append(result)
