@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 from .ageing.retention import Retention
-from .proposals import OPERATIONS, Operation
+from .proposals import OPERATIONS, Operation, Window
 
 # Which proposals wait for a person: all, those in which more can be wrong, or none.
 Review = Literal["always", "risky", "never"]
@@ -69,3 +69,5 @@ class PlanOptions:
     excluded: frozenset[str] = frozenset()
     # The keys of decisions that hold.
     remembered: frozenset[str] = frozenset()
+    # The windows that were answered earlier in this run: what lies across their cuts is shown again.
+    answered: tuple[Window, ...] = ()

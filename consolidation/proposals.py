@@ -44,6 +44,16 @@ class Claim:
 
 
 @dataclass(frozen=True)
+class LeftOut:
+    """Words of a memory that a draft leaves out on purpose."""
+
+    memory: str
+    words: str
+    # `said elsewhere`, `trivia` or `outdated`.
+    why: str
+
+
+@dataclass(frozen=True)
 class Draft:
     """The text that a writer returned, as claims that cite sources."""
 
@@ -86,11 +96,13 @@ class Proposal:
     waits: bool = False
     # Whether human, pinned and core memories may leave, too, since the user asked for that.
     include_protected: bool = False
+    # What the model that wrote the draft left out, and why.
+    left_out: tuple[LeftOut, ...] = ()
 
     @property
     def keeps_text(self) -> bool:
-        """Whether no text changes: the one that stays takes the others in as it stands."""
-        return self.operation in ("merge", "extract") and self.survivor is not None
+        """Whether no text changes: one of the memories replaces the others, word for word."""
+        return self.operation != "synthesize" and self.survivor is not None
 
 
 @dataclass(frozen=True)
@@ -107,14 +119,12 @@ class Window:
     content_hashes: tuple[str, ...]
     # Texts with nothing near them: they are shown, now or later, only with something new.
     alone: tuple[str, ...]
-    # Each one's trust, and the occasion on which it was said.
     trusts: tuple[float, ...]
-    sessions: tuple[str, ...]
     # Those that may be superseded.
     may_leave: frozenset[str]
-    # Those that were made before: they may take others in, and stay word for word.
+    # Those that an earlier consolidation made.
     derived: frozenset[str]
-    # Pairs that nobody may join: a guard is certain that they differ, or a person took them apart.
+    # Pairs that nobody may join, since a person took them apart.
     apart: frozenset[tuple[str, str]]
     operations: frozenset[Operation]
     # The keys of decisions that hold: what was rejected or undone is not proposed again.
@@ -160,16 +170,16 @@ class Conflict:
 
 @dataclass(frozen=True)
 class Undecided:
-    """Memories that look like one thing, of which no guard can tell whether they are."""
+    """Memories that a model would be shown in one question, where there is no model."""
 
     sources: tuple[str, ...]
     tenant: str
-    # The mean of their pairs.
+    # The mean of the pairs that lie near each other.
     similarity: float
-    # What keeps the guards from deciding.
-    why: str
-    # What asking a model takes; of a pair without the instructions that it shares with others.
+    # What writing and checking would take, estimated.
     tokens: int
+    # Its nearest pairs, with their similarity.
+    examples: tuple[tuple[str, str, float], ...]
 
 
 @dataclass(frozen=True)
@@ -215,7 +225,7 @@ class Plan:
     # Ids of memories whose text is no longer what it was.
     damaged: tuple[str, ...] = ()
     dense: tuple[Dense, ...] = ()
-    # What no guard can decide.
+    # What a model would be asked, where there is none.
     undecided: tuple[Undecided, ...] = ()
     # What a model is to be asked; nothing without one.
     windows: tuple[Window, ...] = ()

@@ -226,19 +226,30 @@ LOOKS_ENTAILED = 0.6
 # leaves an agent as much to read as before, and a text to get used to.
 SHORTER = 0.8
 
-# What a model is shown beside a new memory: so many of its nearest, from this cosine on. On a
-# hand-written life each memory's five nearest hold 31 of 36 facts, and of the pairs from 0.40 on
-# 43 % belong together.
-NEAREST_FOR_A_MODEL = 6
-LEAST_NEAR_FOR_A_MODEL = 0.40
+# The cosine distance (eps of DBSCAN) within which texts are clustered to be shown to a model, so
+# much wider between two texts that demand something, and the step by which a cluster that does not
+# fit into a window is clustered again. Tellings of one fact have a median cosine of 0.77, one in
+# twenty of their nearest lies below 0.42; tellings of one rule have a median of 0.30.
+WIDE_EPS = 0.60
+WIDE_SIMILARITY = 1.0 - WIDE_EPS
+WIDER_FOR_DEMANDS = 0.10
+EPS_STEP = 0.05
 
-# How near those are taken to lie that demand one thing, when windows are cut: tellings of one rule
-# have a median cosine of 0.30, and would be the first to be cut apart. Set by hand.
-DEMANDING_TOGETHER = 0.5
+# The same in a tenant with more texts than this: the graph of all pairs would not fit into memory.
+LARGE_TENANT = 20_000
+LARGE_TENANT_EPS = 0.45
 
-# How much a model reads at a time, in tokens of memories: some 200 of them, a third of what one was
-# seen to read with care. What is said to it first takes 1,100.
-WINDOW_TOKENS = 5_000
+# How near, by cosine, two texts in different windows must be to be shown once more together: the
+# result of a window and what lies across the cut.
+NEAR_ACROSS_CUT = 0.55
+
+# How many of its nearest a new memory is shown with on a later night. On a hand-written life the
+# five nearest of each memory hold 31 of 36 facts.
+NEAREST_FOR_A_MODEL = 8
+
+# How much a model reads at a time, in tokens of memories: some 200 of them, which was read in one go
+# without loss.
+WINDOW_TOKENS = 6_000
 
 # How much of what it reads a model says again, in tokens: seen in nights on hand-written lives.
 ANSWERED_SHARE = 0.5

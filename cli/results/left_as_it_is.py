@@ -78,50 +78,41 @@ def _up_to(most: int | None, lines: Sequence[str], what: str) -> list[str]:
 
 
 def undecided_as_json(undecided: Sequence[Undecided]) -> dict[str, Any]:
-    """Return what is left to a model, and what asking one would take."""
-    from slowwave.consolidation.planning.estimates import estimate_asking
+    """Return what a model would be asked, what that would take, and the nearest pairs."""
+    from slowwave.consolidation.planning.estimates import FOLLOW_UPS
 
-    asking = estimate_asking(undecided)
     return {
         "groups": len(undecided),
-        "memories": len(memories_of([one.sources for one in undecided])),
-        "calls": asking.calls,
-        "tokens": asking.tokens,
+        "memories": len(memories_of([each.sources for each in undecided])),
+        "calls": 2 * len(undecided),
+        "tokens": round(FOLLOW_UPS * sum(each.tokens for each in undecided)),
         "likeliest": [
-            {
-                "sources": one.sources,
-                "similarity": one.similarity,
-                "why": one.why,
-                "tokens": one.tokens,
-            }
-            for one in _likeliest(undecided)
+            {"sources": [left, right], "similarity": similarity}
+            for left, right, similarity in _nearest_pairs(undecided)
         ],
     }
 
 
 def undecided_as_text(undecided: Sequence[Undecided], memory_texts: MemoryTexts) -> str:
-    """Say what is left to a model, what asking one would take, and show the likeliest groups."""
+    """Say what a model would be shown and what that would take, and show the nearest pairs."""
     found = undecided_as_json(undecided)
-    groups = counted(found["groups"], "group", "groups")
-    looks, needs = ("looks", "needs") if found["groups"] == 1 else ("look", "need")
+    shown = counted(found["memories"], "memory", "memories")
+    pairs = _nearest_pairs(undecided)
     lines = [
-        f"{groups} of {found['memories']:,} memories {looks} like one thing and {needs} a model to "
-        f"decide; asking would take about {counted(found['calls'], 'call', 'calls')} and "
-        f"{found['tokens']:,} tokens (--model NAME)."
+        f"A model would be shown {shown} that lie near others, in "
+        f"{counted(len(undecided), 'question', 'questions')}; with checking that takes about "
+        f"{found['tokens']:,} tokens (--model NAME). The nearest pairs:"
     ]
-    likeliest = _likeliest(undecided)
-    if len(likeliest) < len(undecided):
-        lines[0] += f" The {len(likeliest)} likeliest:"
-    memories = memory_texts.memories(memories_of([one.sources for one in likeliest]))
-    for one in likeliest:
-        lines.append(f"  {shortened_for_stdout(f'similarity {one.similarity:.2f}: {one.why}')}")
-        lines += [f"    {dated(memories.get(each))}" for each in in_time(one.sources, memories)]
+    memories = memory_texts.memories([each for left, right, _ in pairs for each in (left, right)])
+    for left, right, similarity in pairs:
+        lines.append(f"  similarity {similarity:.2f}:")
+        lines += [f"    {dated(memories.get(each))}" for each in in_time([left, right], memories)]
     return "\n".join(lines)
 
 
-def _likeliest(undecided: Sequence[Undecided]) -> list[Undecided]:
-    in_order = sorted(undecided, key=lambda one: (-one.similarity, one.sources))
-    return in_order[:MOST_SHOWN]
+def _nearest_pairs(undecided: Sequence[Undecided]) -> list[tuple[str, str, float]]:
+    pairs = [pair for each in undecided for pair in each.examples]
+    return sorted(pairs, key=lambda pair: (-pair[2], pair))[:MOST_SHOWN]
 
 
 def refused_as_text(refused: Sequence[Refusal], memory_texts: MemoryTexts, everything: bool) -> str:

@@ -40,7 +40,7 @@ def questions_as_text(asked: Sequence[AskedWindow]) -> str:
         tokens = sum(one.window.tokens for one in asked)
         return (
             f"Left to the model: {memories} that lie near others, in {questions}, about "
-            f"{tokens:,} tokens; with second opinions and repairs up to {FOLLOW_UPS * tokens:,}."
+            f"{tokens:,} tokens; with checking and repairs up to {round(FOLLOW_UPS * tokens):,}."
         )
     lines = [f"The model was shown {memories} in {questions}."]
     for why, count in Counter(one.why for one in asked if one.state != "applied").most_common():

@@ -4,17 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from slowwave.consolidation.facts.lookup import find_unsupported
 from slowwave.consolidation.model.answer_forms import AnswerForm, ExperienceAnswer, StatedClaim
 from slowwave.consolidation.model.experience_prompt import ask_about_traces
 from slowwave.consolidation.model.parsing import UnreadableAnswer, parse_answer
 from slowwave.consolidation.model.question import Question, Steps
 from slowwave.consolidation.planning.estimates import Estimate
-from slowwave.consolidation.proposals import Claim, Draft, Source, State, Usage
+from slowwave.consolidation.proposals import Claim, Source, State, Usage
 from slowwave.consolidation.text.token_count import count_tokens
 from slowwave.consolidation.thresholds import WINDOW_TOKENS
-from slowwave.consolidation.verification.content_words import is_verbatim
-from slowwave.consolidation.verification.verify import find_faults
-from slowwave.consolidation.writing.verifier import Verifier
 
 from .compression import (
     MOST_CONTEXTS,
@@ -47,17 +45,17 @@ class ExperienceQuestion(Question[Compressed]):
         self._shown = shown
         self._usage = Usage()
 
-    def handle_answer(self, text: str, verifier: Verifier) -> Steps[Compressed]:
+    def handle_answer(self, text: str) -> Steps[Compressed]:
         """Yield what was learned; an answer that cannot be read is asked for once more."""
         try:
             stated = parse_answer(ExperienceAnswer, text)
         except UnreadableAnswer as error:
-            yield from self._ask_for_form(text, str(error), verifier)
+            yield from self._ask_for_form(text, str(error))
             return
         learned = _learned(stated, self._task, self._shown, self._model)
         yield Compressed(self._task, "planned", learned=learned, usage=self._usage)
 
-    def handle_failure(self, state: State, why: str, verifier: Verifier) -> Steps[Compressed]:
+    def handle_failure(self, state: State, why: str) -> Steps[Compressed]:
         """Yield that nobody has compressed the traces."""
         missed: ExperienceState = "skipped" if state == "skipped" else "failed"
         yield Compressed(self._task, missed, why, usage=self._usage)
@@ -123,7 +121,7 @@ def _sound(
         if why is not None:
             turned_down.append(f"{claim.text}: {why}")
             continue
-        own_words = not is_verbatim(claim.text, [text_of[one] for one in claim.sources])
+        own_words = not any(claim.text in text_of[trace] for trace in claim.sources)
         worded = Claim(claim.text, claim.sources, written_by=model) if own_words else claim
         sound.append((how, worded))
     return sound, turned_down
@@ -139,9 +137,7 @@ def _fault(
     if how is not None and not any(_went(attempts[one], how) for one in claim.sources):
         return f"no trace that it cites says that something {how}"
     cited = [one for one in sources if one.id in claim.sources]
-    # That a trace says more is no fault here: what is lost is kept with the trace.
-    faults = find_faults(Draft((claim,)), cited, "synthesize")
-    return next((one.why for one in faults if one.claim is not None), None)
+    return next((fault.why for fault in find_unsupported(claim.text, cited)), None)
 
 
 def _went(attempt: Attempt, how: Worked) -> bool:

@@ -21,7 +21,6 @@ from slowwave.consolidation.runtime.threads import run_in_thread
 from slowwave.consolidation.text.token_count import count_tokens
 from slowwave.consolidation.vectors.embedder import Embedder
 from slowwave.consolidation.writing.answer_store import AnswerStore, FileAnswerStore
-from slowwave.consolidation.writing.verifier import Verifier
 from slowwave.consolidation.writing.writer import Writer
 from slowwave.store.errors import StoreError
 from slowwave.store.file import MemoryFile, maintenance_lock, open_reading, open_writing
@@ -193,8 +192,7 @@ def _portions(
     questions = (
         ExperienceQuestion(writer.model or "", task, sources) for task, sources in shown if sources
     )
-    verifier = Verifier(lambda text: embedder.encode([text])[0], {})
-    yield from writer.ask(questions, verifier, answers)
+    yield from writer.ask(questions, answers)
 
 
 class _CarryingOut:

@@ -11,15 +11,13 @@ from slowwave.consolidation.model.model_pair import Models
 from slowwave.consolidation.model.parsing import UnreadableAnswer, parse_answer
 from slowwave.consolidation.model.question import Question, Steps
 from slowwave.consolidation.proposals import State, Usage
-from slowwave.consolidation.writing.verifier import Verifier
 
 from .candidates import Candidate, PartRead, TurnedDown
 from .options import IngestOptions
 from .parts import Part
 from .support import Doubted, checked, shown_as
-from .support_question import SupportQuestion, without
+from .support_question import SupportQuestion
 
-_UNCHECKED = "nobody gives a second opinion"
 _FENCE = re.compile(r"^```\w*\s*|\s*```$")
 
 
@@ -44,7 +42,7 @@ class ConversationQuestion(Question[PartRead]):
         self._part = part
         self._usage = Usage()
 
-    def handle_answer(self, text: str, verifier: Verifier) -> Steps[PartRead]:
+    def handle_answer(self, text: str) -> Steps[PartRead]:
         """Yield what is to be remembered; an answer that cannot be read, twice, as it is."""
         try:
             stated = parse_answer(MemoriesAnswer, _as_object(text)).memories
@@ -53,12 +51,12 @@ class ConversationQuestion(Question[PartRead]):
                 why = f"the model's answer cannot be read: {error}"
                 yield PartRead(self._part, raw=text, why=why, usage=self._usage)
             else:
-                yield from self._ask_for_form(text, str(error), verifier)
+                yield from self._ask_for_form(text, str(error))
             return
         yield from self._without_doubts([checked(one, self._part) for one in stated])
 
     def _without_doubts(self, found: Sequence[Candidate | Doubted | TurnedDown]) -> Steps[PartRead]:
-        """Yield what is to be remembered, or the question for a second opinion on it."""
+        """Yield what is to be remembered, or the question whether that was said."""
         refused = [one for one in found if isinstance(one, TurnedDown)]
         doubted = [one for one in found if isinstance(one, Doubted)]
         candidates = [
@@ -69,14 +67,12 @@ class ConversationQuestion(Question[PartRead]):
         kept, too_many = within_limits(candidates, self._part.options)
         doubts = [one for one in doubted if one.candidate in kept]
         read = PartRead(self._part, "read", kept, (*refused, *too_many), usage=self._usage)
-        if not doubts:
+        if not doubts or self._checker is None:
             yield read
-        elif self._checker is None:
-            yield without(read, {id(one.candidate): f"{one.why} ({_UNCHECKED})" for one in doubts})
         else:
             yield SupportQuestion(self._checker, read, doubts)
 
-    def handle_failure(self, state: State, why: str, verifier: Verifier) -> Steps[PartRead]:
+    def handle_failure(self, state: State, why: str) -> Steps[PartRead]:
         """Yield that the part could not be read."""
         yield PartRead(
             self._part, "skipped" if state == "skipped" else "failed", why=why, usage=self._usage

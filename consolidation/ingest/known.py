@@ -13,10 +13,10 @@ from slowwave.consolidation.comparison.objections import Objection
 from slowwave.consolidation.progress import Progress
 from slowwave.consolidation.text.reading import Reading, read
 from slowwave.consolidation.thresholds import (
-    LEAST_NEAR_FOR_A_MODEL,
     PAIR_SIMILARITY,
     RETOLD_SIMILARITY,
     SHOWN_SIMILARITY,
+    WIDE_SIMILARITY,
 )
 from slowwave.consolidation.updates.dated_memory import dated_memory
 from slowwave.consolidation.updates.replacements import find_updates
@@ -84,7 +84,7 @@ class KnownMemories:
         Raises `EmbedderError`.
         """
         vector = self._embedder.encode([new.content])[0]
-        near = self._nearest(vector, LEAST_NEAR_FOR_A_MODEL, _NEAREST)
+        near = self._nearest(vector, WIDE_SIMILARITY, _NEAREST)
         said = read(new.content)
         corrects: list[str] = []
         for similarity, memory in near:

@@ -7,10 +7,9 @@ from dataclasses import dataclass, replace
 
 from slowwave.consolidation.model.model_pair import Models
 from slowwave.consolidation.model.writer import ModelWriter
-from slowwave.consolidation.planning.estimates import estimate_opinions
+from slowwave.consolidation.planning.estimates import estimate_check
 from slowwave.consolidation.vectors.embedder import Embedder
 from slowwave.consolidation.writing.answer_store import AnswerStore
-from slowwave.consolidation.writing.verifier import Verifier
 
 from .candidates import PartRead
 from .conversation_question import ConversationQuestion, within_limits
@@ -46,20 +45,19 @@ class Reader:
         return ConversationQuestion(models, part, self.known.near(about))
 
     def estimate(self, part: Part, writer: ModelWriter) -> int:
-        """Estimate the tokens of asking about a part, and for the second opinion on it."""
+        """Estimate the tokens of asking about a part, and for checking what it says."""
         question = self.question(part, writer)
         if writer.checker is None:
             return question.estimate.total
         shown = question.messages[-1]["content"]
         most = min(part.options.max_facts, len(part.new))
-        return question.estimate.total + estimate_opinions(shown, most).total
+        return question.estimate.total + estimate_check(shown, most).total
 
     def _asked(
         self, writer: ModelWriter, parts: Sequence[Part], answers: AnswerStore
     ) -> Iterator[PartRead]:
         questions = (self.question(one, writer) for one in parts)
-        verifier = Verifier(lambda text: self.embedder.encode([text])[0], {})
-        for some in writer.ask(questions, verifier, answers):
+        for some in writer.ask(questions, answers):
             yield from some
 
 

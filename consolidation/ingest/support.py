@@ -1,10 +1,7 @@
 """Whether what a model wants to remember is said by the messages that it quotes.
 
-The same check as of any draft, but that a memory may leave out what it likes. Values, names,
-denials and who does what must be as they were said. What is not word for word is left to a second
-opinion: a memory may be put together wrongly from the very words of one message ("Marit approves
-changes" of "Marit is on leave, so Farid approves changes"), and no rule sees all of that. Nor does
-the network clear a new word: it took "likes long summaries" for said by "I like short summaries".
+The two checks of any draft, but that a memory may leave out what it likes: values and names are
+looked up by program, and what is not word for word is read by a model.
 """
 
 from __future__ import annotations
@@ -14,17 +11,13 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from slowwave.consolidation.facts.lookup import find_unsupported
 from slowwave.consolidation.model.answer_forms import StatedMemory
-from slowwave.consolidation.model.prompts import SentenceToJudge
-from slowwave.consolidation.proposals import Claim, Draft, Source
+from slowwave.consolidation.model.prompts import DraftToCheck
+from slowwave.consolidation.proposals import Source
 from slowwave.consolidation.text.injection import commands
 from slowwave.consolidation.text.reading import read
-from slowwave.consolidation.verification.content_words import (
-    is_verbatim,
-    without_days,
-    words_beyond,
-)
-from slowwave.consolidation.verification.verify import find_invented
+from slowwave.store.records import UNDATED
 
 from .candidates import (
     LONGEST,
@@ -49,24 +42,18 @@ _SHORTEST_QUOTE = 6
 _BLANKS = re.compile(r"\s+")
 _SPELLINGS = str.maketrans({"\u2019": "'", "\u2018": "'", "\u201c": '"', "\u201d": '"'})
 _MOST_TAGS = 5
-# What joins words to an identifier.
-_JOINING = re.compile(r"[_/.-]")
 
 
 @dataclass(frozen=True)
 class Doubted:
-    """What is to be remembered if a second opinion is that the messages say it."""
+    """What is to be remembered if a reading finds that the messages say it."""
 
     candidate: Candidate
-    item: SentenceToJudge
-    why: str
+    draft: DraftToCheck
 
 
 def checked(stated: StatedMemory, part: Part) -> Candidate | Doubted | TurnedDown:
-    """Return what a model wants to remember as a candidate, or why it is none or in doubt.
-
-    Raises `EmbedderError` if the packaged network is damaged.
-    """
+    """Return what a model wants to remember as a candidate, or why it is not one or in doubt."""
     citations = tuple(_found(stated.quotes, part))
     content = with_day(_BLANKS.sub(" ", stated.content).strip(), latest_moment(citations))
     why = _out_of_form(stated, content)
@@ -74,35 +61,17 @@ def checked(stated: StatedMemory, part: Part) -> Candidate | Doubted | TurnedDow
         why = "it quotes nothing that was said"
     if why is not None:
         return TurnedDown(content, why)
-    sources = [_source(number, one) for number, one in enumerate(citations)]
-    ids = tuple(one.id for one in sources)
-    draft = Draft(tuple(Claim(sentence, ids) for sentence in read(content).sentences))
-    faults = find_invented(draft, sources)
-    hard = "; ".join(one.why for one in faults if not one.soft)
-    if hard:
-        return TurnedDown(content, hard)
-    tags = tuple(dict.fromkeys(one.strip() for one in stated.tags if one.strip()))[:_MOST_TAGS]
+    sources = [_source(number, citation) for number, citation in enumerate(citations)]
+    faults = find_unsupported(content, sources)
+    if faults:
+        return TurnedDown(content, "; ".join(fault.why for fault in faults))
+    tags = tuple(dict.fromkeys(tag.strip() for tag in stated.tags if tag.strip()))[:_MOST_TAGS]
     candidate = Candidate(
         content, stated.kind, stated.importance, tags, citations, stated.subject.strip()
     )
-    said = tuple(_as_said(one) for one in citations)
-    if is_verbatim(content, said):
+    if any(_plain(content).strip(".") in _plain(source.text) for source in sources):
         return candidate
-    item = SentenceToJudge(without_days(content), said, _new_words(content, said))
-    return Doubted(candidate, item, _doubt(item, [one.why for one in faults]))
-
-
-def _new_words(content: str, texts: Sequence[str]) -> tuple[str, ...]:
-    # "customs_queue" says customs and queue, too.
-    return words_beyond(content, [*texts, *(_JOINING.sub(" ", one) for one in texts)])
-
-
-def _doubt(item: SentenceToJudge, faults: Sequence[str]) -> str:
-    if faults:
-        return "; ".join(faults)
-    if item.words:
-        return f"says '{item.words[0]}', which no message that it quotes says"
-    return "no message that it quotes says it in these words"
+    return Doubted(candidate, DraftToCheck("merge", sources, content))
 
 
 def _out_of_form(stated: StatedMemory, content: str) -> str | None:
@@ -133,18 +102,11 @@ def _plain(text: str) -> str:
     return _BLANKS.sub(" ", text.translate(_SPELLINGS)).strip().lower()
 
 
-def _source(number: int, one: Citation) -> Source:
-    """Return a message as what a claim may cite: what was said, and who wants it so."""
-    message = one.said.message
-    text = _as_said(one) if message.speaker else _near_quotes(message.text, one.quotes)
-    if message.role == "user" and any(read(each).normative for each in read(text).sentences):
-        text = f"{text}\nThe user wants it so."
-    return Source(f"m{number}", text, message.said_at or "", _no_vector())
-
-
-def _as_said(one: Citation) -> str:
-    """Return a message with who says it, as a second opinion is to know."""
-    return f"{shown_as(one.said)}: {_near_quotes(one.said.message.text, one.quotes)}"
+def _source(number: int, citation: Citation) -> Source:
+    """Return a message as what a memory may cite, with who says it."""
+    message = citation.said.message
+    text = f"{shown_as(citation.said)}: {_near_quotes(message.text, citation.quotes)}"
+    return Source(f"q{number}", text, message.said_at or UNDATED, _no_vector())
 
 
 def _near_quotes(text: str, quotes: Sequence[str]) -> str:

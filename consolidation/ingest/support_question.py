@@ -1,18 +1,17 @@
-"""The question for a second opinion: whether messages say what is to be remembered of them."""
+"""The question whether messages say what is to be remembered of them."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
 
-from slowwave.consolidation.model.answer_forms import AnswerForm, OpinionsAnswer
-from slowwave.consolidation.model.opinions import objections_to
+from slowwave.consolidation.model.answer_forms import AnswerForm, CheckAnswer
+from slowwave.consolidation.model.objections import objections_of
 from slowwave.consolidation.model.parsing import UnreadableAnswer, parse_answer
-from slowwave.consolidation.model.prompts import ask_for_opinions
+from slowwave.consolidation.model.prompts import ask_to_check
 from slowwave.consolidation.model.question import Question, Steps
-from slowwave.consolidation.planning.estimates import estimate_opinions
+from slowwave.consolidation.planning.estimates import estimate_check
 from slowwave.consolidation.proposals import State, Usage
-from slowwave.consolidation.writing.verifier import Verifier
 
 from .candidates import PartRead, TurnedDown
 from .support import Doubted
@@ -21,35 +20,34 @@ from .support import Doubted
 class SupportQuestion(Question[PartRead]):
     """A question about all that is in doubt of one part."""
 
-    form: AnswerForm = "opinions"
+    form: AnswerForm = "check"
 
     def __init__(self, model: str, read: PartRead, doubts: Sequence[Doubted]) -> None:
         """Take what was read, and what of its candidates is in doubt."""
-        messages = ask_for_opinions([one.item for one in doubts])
-        super().__init__(model, messages, estimate_opinions(messages[-1]["content"], len(doubts)))
+        messages = ask_to_check([doubt.draft for doubt in doubts])
+        super().__init__(model, messages, estimate_check(messages[-1]["content"], len(doubts)))
         self._read = read
         self._doubts = doubts
 
-    def handle_answer(self, text: str, verifier: Verifier) -> Steps[PartRead]:
-        """Yield what was read without what the opinions do not clear.
+    def handle_answer(self, text: str) -> Steps[PartRead]:
+        """Yield what was read without what its messages do not say.
 
-        The network is not asked: of 71 memories put honestly in other words it found 24 out of the
-        question, of 35 false ones 9 (ten conversations, written and read blind).
+        A memory may leave out what it likes: what is lost is not an objection.
         """
         try:
-            opinions = parse_answer(OpinionsAnswer, text).opinions
+            stated = parse_answer(CheckAnswer, text).groups
         except UnreadableAnswer as error:
-            yield from self._ask_for_form(text, str(error), verifier)
+            yield from self._ask_for_form(text, str(error))
             return
-        objections = objections_to([one.item for one in self._doubts], opinions)
-        refused = {
-            id(doubt.candidate): f"{doubt.why} ({objection})"
-            for doubt, objection in zip(self._doubts, objections, strict=True)
-            if objection is not None
-        }
+        by_number = {each.n: each for each in stated}
+        refused = {}
+        for number, doubt in enumerate(self._doubts, start=1):
+            objections = objections_of(by_number.get(number), doubt.draft)
+            if objections.reasons:
+                refused[id(doubt.candidate)] = "; ".join(objections.reasons)
         yield without(self._read, refused)
 
-    def handle_failure(self, state: State, why: str, verifier: Verifier) -> Steps[PartRead]:
+    def handle_failure(self, state: State, why: str) -> Steps[PartRead]:
         """Yield that the part waits: the first answer is kept, and is not paid for again."""
         yield PartRead(
             self._read.part,

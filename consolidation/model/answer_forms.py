@@ -8,60 +8,83 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from slowwave.consolidation.proposals import Operation
 from slowwave.store.records import Kind as MemoryKind
 
-# What several memories may be to each other.
-Kind = Literal["same", "joined", "newer", "rule", "conflict"]
 # The forms of answers.
-AnswerForm = Literal["groups", "opinions", "experience", "memories"]
+AnswerForm = Literal["write", "check", "experience", "memories"]
 
 
 class _Stated(BaseModel):
-    # Whatever else a model says is left unread.
+    # Other keys of an answer are ignored.
     model_config = ConfigDict(extra="ignore")
 
 
-class StatedClaim(_Stated):
-    """One sentence, and the short ids of the memories that say it."""
+class StatedLeftOut(_Stated):
+    """What a text leaves out of a memory on purpose."""
 
-    text: str = Field(min_length=1)
-    sources: list[str]
+    id: str
+    words: str
+    why: Literal["said elsewhere", "trivia", "outdated"]
 
 
 class StatedGroup(_Stated):
-    """Memories that belong together, and what is to become of them."""
+    """Memories that belong together, and the text that replaces them."""
 
-    kind: Kind
+    operation: Operation
     ids: list[str]
-    stay: list[str]
-    claims: list[StatedClaim]
+    text: str
+    left_out: list[StatedLeftOut] = []
 
 
-class GroupsAnswer(_Stated):
-    """The answer about a window."""
+class WriteAnswer(_Stated):
+    """The answer about a window, or about groups of it once more."""
 
     groups: list[StatedGroup]
+    conflicts: list[list[str]] = []
 
 
-class Meaning(_Stated):
-    """A word of what is said, and the words that say the same where it is to be said too."""
+class StatedUnsupported(_Stated):
+    """Words of a text that its memories do not say."""
 
-    word: str
-    means: str
+    words: str
+    why: str = ""
 
 
-class StatedOpinion(_Stated):
-    """Whether some texts say all that another one says."""
+class StatedLost(StatedUnsupported):
+    """Words of a memory that the text does not say."""
+
+    id: str
+
+
+class StatedWrongJoin(_Stated):
+    """Memories that do not belong to the others."""
+
+    ids: list[str]
+    why: str = ""
+
+
+class StatedCheck(_Stated):
+    """What a reader objects to in one group; `confirms` only of an extraction."""
 
     n: int
-    told: bool
-    words: list[Meaning]
+    unsupported: list[StatedUnsupported]
+    lost: list[StatedLost]
+    wrong_join: list[StatedWrongJoin]
+    confirms: list[str] = []
 
 
-class OpinionsAnswer(_Stated):
-    """The answer about several texts."""
+class CheckAnswer(_Stated):
+    """The answer about drafts."""
 
-    opinions: list[StatedOpinion]
+    groups: list[StatedCheck]
+
+
+class StatedClaim(_Stated):
+    """One sentence, and the short ids of the traces that say it."""
+
+    text: str = Field(min_length=1)
+    sources: list[str]
 
 
 class StatedDecision(StatedClaim):
@@ -96,8 +119,8 @@ class MemoriesAnswer(_Stated):
 
 
 ANSWER_FORMS: dict[AnswerForm, type[_Stated]] = {
-    "groups": GroupsAnswer,
-    "opinions": OpinionsAnswer,
+    "write": WriteAnswer,
+    "check": CheckAnswer,
     "experience": ExperienceAnswer,
     "memories": MemoriesAnswer,
 }

@@ -1,4 +1,4 @@
-"""What a model is asked about one window, what came of it, and what that cost."""
+"""One window being asked about: what came of it so far, and what that cost."""
 
 from __future__ import annotations
 
@@ -16,23 +16,25 @@ from slowwave.consolidation.proposals import (
 )
 from slowwave.consolidation.writing.writer import Job
 
-from .group_proposals import Suggestions
+from .groups import WindowGroups
 from .model_pair import Models
 
 
 @dataclass
 class WindowDialogue:
-    """One window being asked about: what came of it so far, and what was used for it."""
+    """A window, its groups, and what was used for it."""
 
     job: Job
-    suggestions: Suggestions
+    groups: WindowGroups
     models: Models
     usage: Usage = field(default_factory=Usage)
-    # What of it was not shared out yet over what came of the window.
-    unshared: Usage = field(default_factory=Usage)
     conflicts: list[Conflict] = field(default_factory=list)
-    # Why groups cannot be taken as proposals, not even after they were asked about once more.
+    # Why groups came to no proposal, not even after they were asked about once more.
     turned_down: list[str] = field(default_factory=list)
+    # The memories that a proposal has: each is in one.
+    _taken: set[str] = field(default_factory=set)
+    # What was not shared out yet over what came of the window.
+    _unshared: Usage = field(default_factory=Usage)
 
     @property
     def window(self) -> Window:
@@ -42,14 +44,43 @@ class WindowDialogue:
     def charge(self, used: Usage) -> None:
         """Note what was used for it."""
         self.usage += used
-        self.unshared += used
+        self._unshared += used
 
-    def shared(self, several: Sequence[VerifiedProposal]) -> Iterator[VerifiedProposal]:
-        """Share out over several proposals what was used since others came of the window."""
-        if several:
-            parts, self.unshared = share_usage(self.unshared, len(several)), Usage()
-            for one, part in zip(several, parts, strict=True):
-                yield replace(one, usage=part)
+    def is_free(self, ids: Sequence[str]) -> bool:
+        """Whether none of some memories is in a proposal."""
+        return self._taken.isdisjoint(ids)
+
+    def settled(self, proposals: Sequence[VerifiedProposal]) -> Iterator[VerifiedProposal]:
+        """Yield what comes of groups, with its share of what was used since the last.
+
+        A memory goes into the first proposal that is accepted of those that have it.
+        """
+        kept = []
+        for written in proposals:
+            if written.state == "planned":
+                if not self.is_free(written.proposal.sources):
+                    self.turned_down.append("one of its memories is in another group already")
+                    continue
+                self._taken.update(written.proposal.sources)
+            kept.append(written)
+        if kept:
+            parts, self._unshared = share_usage(self._unshared, len(kept)), Usage()
+            for written, part in zip(kept, parts, strict=True):
+                yield replace(written, usage=part)
+
+    def note_conflict(self, ids: Sequence[str]) -> None:
+        """Note memories that cannot all be true, each with the next by the day it was noted."""
+        known = self.groups.sources(ids)
+        for earlier, later in pairwise(known):
+            self.conflicts.append(
+                Conflict(
+                    (earlier.id, later.id),
+                    self.window.tenant,
+                    "statement",
+                    (earlier.text, later.text),
+                    "a model says that both cannot be true",
+                )
+            )
 
     def end(self, state: State, why: str | None = None) -> AskedWindow:
         """Return what became of the question."""

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from slowwave.consolidation.proposals import Source
 
-from .prompts import EXPERIENCE, Messages
+from .prompts import Messages, prompt
 
 
 def ask_about_traces(task: str, sources: Sequence[Source]) -> Messages:
@@ -19,6 +19,6 @@ def ask_about_traces(task: str, sources: Sequence[Source]) -> Messages:
     inside = "\n".join([json.dumps({"task": task}, ensure_ascii=False), *lines])
     inside = inside.replace("<", "\\u003c")
     return [
-        {"role": "system", "content": EXPERIENCE},
+        {"role": "system", "content": prompt("experience")},
         {"role": "user", "content": f"<traces>\n{inside}\n</traces>"},
     ]

@@ -1,4 +1,4 @@
-"""Two models as one: what writes, and what gives the second opinions."""
+"""Two models as one: the writer, and the checker that reads what it wrote."""
 
 from __future__ import annotations
 
@@ -6,50 +6,52 @@ from dataclasses import dataclass
 
 from slowwave.store.model_answers import Answer
 
-from .answer_forms import AnswerForm
 from .interface import Call, Model
-from .prompts import Messages, form_of
+from .prompts import Messages, prompt
 
 
 @dataclass(frozen=True)
 class Models:
-    """litellm's names of the model that is asked, and of the one for second opinions, if any."""
+    """litellm's names of the model that writes, and of the one that checks, if any."""
 
     writer: str
     checker: str | None
 
 
-class ModelWithSecondOpinions:
-    """A model that has another one give the second opinions."""
+class ModelWithChecker:
+    """A model that has another one check what was written."""
 
     def __init__(self, writer: Model, checker: Model) -> None:
         """Take both; prices are the dearer one's, and limits of a call the more patient one's."""
-        self._of: dict[AnswerForm, Model] = {
-            "groups": writer,
-            "opinions": checker,
-            "experience": writer,
-            "memories": writer,
-        }
+        self._writer = writer
+        self._checker = checker
 
     @property
     def patience_s(self) -> float:
-        """How long a call may take at the most."""
-        return max(one.patience_s for one in self._of.values())
+        """The longest that a call may take."""
+        return max(self._writer.patience_s, self._checker.patience_s)
 
     def price(self, prompt_tokens: int, answer_tokens: int) -> float | None:
         """Return the price of the dearer; None if one of them is not known."""
-        prices = [one.price(prompt_tokens, answer_tokens) for one in self._of.values()]
-        known = [one for one in prices if one is not None]
+        prices = [model.price(prompt_tokens, answer_tokens) for model in self._both]
+        known = [price for price in prices if price is not None]
         return max(known) if len(known) == len(prices) else None
 
     def limit(self, answer_tokens: int) -> int:
-        """Return the most tokens to allow for an answer of so many."""
-        return max(one.limit(answer_tokens) for one in self._of.values())
+        """Return the most tokens to allow for an answer of `answer_tokens`."""
+        return max(model.limit(answer_tokens) for model in self._both)
 
     def ask(self, call: Call) -> Answer:
-        """Ask whom the question is for. Raises what that model does."""
-        return self._of[call.form].ask(call)
+        """Ask the model that the question is for. Raises what that model does."""
+        return self._for(call.messages).ask(call)
 
     def note_kept(self, messages: Messages, answer: Answer) -> None:
         """Pass a kept answer on to the model that the question was for."""
-        self._of[form_of(messages)].note_kept(messages, answer)
+        self._for(messages).note_kept(messages, answer)
+
+    @property
+    def _both(self) -> tuple[Model, Model]:
+        return self._writer, self._checker
+
+    def _for(self, messages: Messages) -> Model:
+        return self._checker if messages[0]["content"] == prompt("check") else self._writer

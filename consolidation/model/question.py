@@ -12,7 +12,6 @@ from slowwave.consolidation.planning.estimates import Estimate
 from slowwave.consolidation.proposals import State, Usage
 from slowwave.consolidation.text.token_count import count_tokens
 from slowwave.consolidation.writing.answer_store import AnswerStore
-from slowwave.consolidation.writing.verifier import Verifier
 from slowwave.store.model_answers import Answer, KeptAnswer
 from slowwave.store.records import json_text
 
@@ -42,11 +41,11 @@ class Question(ABC, Generic[Made]):
         self._key = _key(model, messages)
 
     @abstractmethod
-    def handle_answer(self, text: str, verifier: Verifier) -> Steps[Made]:
+    def handle_answer(self, text: str) -> Steps[Made]:
         """Read the answer, and give what came of it, or what to ask next."""
 
     @abstractmethod
-    def handle_failure(self, state: State, why: str, verifier: Verifier) -> Steps[Made]:
+    def handle_failure(self, state: State, why: str) -> Steps[Made]:
         """Return what comes of it without an answer."""
 
     @abstractmethod
@@ -76,10 +75,10 @@ class Question(ABC, Generic[Made]):
             return False
         return True
 
-    def _ask_for_form(self, text: str, why: str, verifier: Verifier) -> Steps[Made]:
+    def _ask_for_form(self, text: str, why: str) -> Steps[Made]:
         """Ask once more for the form."""
         if self._is_repeated:
-            yield from self.handle_failure("failed", why, verifier)
+            yield from self.handle_failure("failed", why)
             return
         self._is_repeated = True
         self.messages = prompts.ask_for_the_form(self.messages, text, why)

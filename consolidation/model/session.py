@@ -8,7 +8,6 @@ from typing import Generic
 
 from slowwave.consolidation.proposals import State, Usage
 from slowwave.consolidation.writing.answer_store import AnswerStore
-from slowwave.consolidation.writing.verifier import Verifier
 from slowwave.consolidation.writing.writer import TOGETHER
 from slowwave.store.model_answers import Answer
 
@@ -24,13 +23,10 @@ _TICK_S = 0.2
 class ModelSession(Generic[Made]):
     """One run's questions: which are to be asked, and what comes of them."""
 
-    def __init__(
-        self, model: Model, dispatcher: Dispatcher[Made], verifier: Verifier, answers: AnswerStore
-    ) -> None:
+    def __init__(self, model: Model, dispatcher: Dispatcher[Made], answers: AnswerStore) -> None:
         """Take who answers, through what, and where answers are kept."""
         self._model = model
         self._dispatcher = dispatcher
-        self._verifier = verifier
         self._answers = answers
         # What is to be asked once more.
         self._again: deque[Question[Made]] = deque()
@@ -70,7 +66,7 @@ class ModelSession(Generic[Made]):
         else:
             self._model.note_kept(question.messages, kept)
             question.charge(Usage(cached=1))
-            self._known.append(question.handle_answer(kept.answer, self._verifier))
+            self._known.append(question.handle_answer(kept.answer))
 
     def _collect(self, seconds: float) -> None:
         """Keep every answer that has come: it is paid for, and the next moment may be the last."""
@@ -83,11 +79,9 @@ class ModelSession(Generic[Made]):
         for one in completed:
             one.question.charge(one.used)
             if isinstance(one.outcome, Answer):
-                self._completed.append(
-                    one.question.handle_answer(one.outcome.answer, self._verifier)
-                )
+                self._completed.append(one.question.handle_answer(one.outcome.answer))
             else:
-                self._completed.append(_failed(one.question, one.outcome, self._verifier))
+                self._completed.append(_failed(one.question, one.outcome))
 
     def _next_portion(self, questions: Iterator[Question[Made]], ahead: int) -> list[Made]:
         """Return what came of questions, several at once, while other answers arrive."""
@@ -103,9 +97,9 @@ class ModelSession(Generic[Made]):
         return found
 
 
-def _failed(question: Question[Made], error: BaseException, verifier: Verifier) -> Steps[Made]:
+def _failed(question: Question[Made], error: BaseException) -> Steps[Made]:
     """Return what becomes of a question that was not answered."""
     if not isinstance(error, LimitReached | CallFailed):
         raise error
     state: State = "skipped" if isinstance(error, LimitReached) else "failed"
-    return question.handle_failure(state, str(error), verifier)
+    return question.handle_failure(state, str(error))

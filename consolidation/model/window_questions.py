@@ -1,49 +1,78 @@
-"""What a model is asked about a window, and what its answers come to.
+"""What a model is asked about one window: to write, to check, once to repair, to check again.
 
-A question knows its messages, reads the answer, and says what to ask once more: groups that
-cannot be used, or an answer that cannot be read.
+1. `WriteQuestion` shows the memories; the answer is groups, each with a text.
+2. Each group is checked by program, then all of them are read in one `CheckQuestion`.
+3. Groups with faults of either check are written once more, and checked once more.
+4. What is still wrong then falls; a memory of which something is still lost stays active.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
 
 from slowwave.consolidation.planning.estimates import (
     Estimate,
-    estimate_again,
-    estimate_opinions,
+    estimate_check,
+    estimate_repair,
     estimate_window,
 )
 from slowwave.consolidation.proposals import (
     AskedWindow,
     Proposal,
-    Source,
     State,
     Usage,
     VerifiedProposal,
 )
-from slowwave.consolidation.writing.verifier import Verifier
+from slowwave.consolidation.writing.program_check import find_faults, find_hints
 
 from . import prompts
-from .answer_forms import AnswerForm, GroupsAnswer, OpinionsAnswer, StatedGroup
+from .answer_forms import AnswerForm, CheckAnswer, StatedGroup, WriteAnswer
 from .dialogue import WindowDialogue
-from .fallbacks import fallback_before_opinions
-from .group_results import (
-    DoubtedGroup,
-    FaultyGroup,
-    conflicts_of,
-    proposals_of,
-    proposals_without_faults,
-    split_by_opinions,
-)
-from .opinions import doubts_of
+from .groups import Group, Unusable
+from .objections import Objections, objections_of
 from .parsing import UnreadableAnswer, parse_answer
-from .prompts import Messages
+from .prompts import DraftToCheck, Messages
 from .question import Question, Steps
-from .suggestion import Group, Suggestion, Unannounced, Unusable
 
-# What comes of a question: proposals, the end of a window, or what is to be asked next.
+# What comes of a question: proposals, the end of a window, or what is asked next.
 NextSteps = Steps[VerifiedProposal | AskedWindow]
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A group that a proposal was made of, with what both checks found."""
+
+    group: Group
+    proposal: Proposal
+    # Found by program.
+    faults: tuple[str, ...] = ()
+    # Found by reading.
+    objections: Objections = field(default_factory=Objections)
+
+    @property
+    def is_extract(self) -> bool:
+        """Whether it makes a rule: memories that say more than it stay, as its evidence."""
+        return self.proposal.operation == "extract"
+
+    @property
+    def reasons(self) -> tuple[str, ...]:
+        """What must be mended, as sentences."""
+        lost = () if self.is_extract else self.objections.lost_reasons
+        return (*self.faults, *self.objections.reasons, *lost)
+
+
+@dataclass(frozen=True)
+class Unproposed:
+    """A group that no proposal can be made of, and why."""
+
+    group: Group
+    why: str
+
+    @property
+    def reasons(self) -> tuple[str, ...]:
+        """What must be mended."""
+        return (self.why,)
 
 
 class WindowQuestion(Question[VerifiedProposal | AskedWindow]):
@@ -61,169 +90,229 @@ class WindowQuestion(Question[VerifiedProposal | AskedWindow]):
         self.dialogue.charge(used)
 
 
-class GroupsQuestion(WindowQuestion):
-    """A question about a window, or about those of its groups that cannot be used."""
+class WriteQuestion(WindowQuestion):
+    """A question about all memories of a window, or about its faulty groups once more."""
 
-    form: AnswerForm = "groups"
+    form: AnswerForm = "write"
 
-    def __init__(self, dialogue: WindowDialogue, faulty: Sequence[FaultyGroup] = ()) -> None:
-        """Take the groups to ask about once more, if it is not the first question."""
+    def __init__(
+        self, dialogue: WindowDialogue, faulty: Sequence[Candidate | Unproposed] = ()
+    ) -> None:
+        """Take the groups to write once more; none on the first question."""
         self._faulty = tuple(faulty)
-        self._sources = _shown(dialogue, faulty)
-        self._ids = prompts.short_ids(self._sources)
-        messages, estimate = self._asked(dialogue)
+        named = {memory_id for each in faulty for memory_id in each.group.ids}
+        sources = dialogue.groups.sources(named) if faulty else dialogue.job.sources
+        self._ids = prompts.short_ids(sources)
+        derived = dialogue.window.derived
+        if faulty:
+            short = {own: shown for shown, own in self._ids.items()}
+            listed = [each.group.stated(short, each.reasons) for each in faulty]
+            messages = prompts.ask_to_repair(sources, derived, listed)
+            estimate = estimate_repair(sources, listed)
+        else:
+            messages = prompts.ask_to_write(sources, derived)
+            estimate = estimate_window(sources)
         super().__init__(dialogue.models.writer, dialogue, messages, estimate)
 
-    def handle_answer(self, text: str, verifier: Verifier) -> NextSteps:
-        """Yield the groups that may be carried out, and ask on about the others."""
+    def handle_answer(self, text: str) -> NextSteps:
+        """Check the groups by program, and have them read."""
         try:
-            stated = parse_answer(GroupsAnswer, text).groups
+            answer = parse_answer(WriteAnswer, text)
         except UnreadableAnswer as error:
-            yield from self._ask_for_form(text, str(error), verifier)
+            yield from self._ask_for_form(text, str(error))
             return
-        usable, doubted, faulty = self._split_groups(stated, verifier)
+        candidates, unproposed = self._candidates(answer.groups)
+        conflicts = [] if self._faulty else self._conflicts(answer.conflicts)
         checker = self.dialogue.models.checker
         if checker is None:
-            approved, turned_down = split_by_opinions(self.dialogue, doubted, (), verifier)
-            usable, doubted, faulty = usable + approved, [], faulty + turned_down
-        yield from proposals_of(self.dialogue, usable)
-        is_last = bool(self._faulty)
-        if doubted and checker is not None:
-            yield OpinionsQuestion(checker, self.dialogue, doubted, faulty, is_last)
+            for ids in conflicts:
+                self.dialogue.note_conflict(ids)
+            yield from _go_on(self.dialogue, candidates, unproposed, self._faulty)
+        elif candidates or conflicts:
+            yield CheckQuestion(
+                checker, self.dialogue, candidates, conflicts, unproposed, self._faulty
+            )
         else:
-            yield from _ask_again_or_fall_back(self.dialogue, faulty, is_last, verifier)
+            yield from _go_on(self.dialogue, (), unproposed, self._faulty)
 
-    def handle_failure(self, state: State, why: str, verifier: Verifier) -> NextSteps:
-        """Yield what comes of the window without an answer; what was turned down may be mended."""
-        yield from proposals_without_faults(self.dialogue, self._faulty, verifier, state)
+    def handle_failure(self, state: State, why: str) -> NextSteps:
+        """Yield the end of the window; of what was to be mended, what is right as it was."""
+        yield from self.dialogue.settled(_after_repair(self.dialogue, (), self._faulty))
         yield self.dialogue.end(state, why)
 
-    def _asked(self, dialogue: WindowDialogue) -> tuple[Messages, Estimate]:
-        derived = dialogue.window.derived
-        if not self._faulty:
-            messages = prompts.ask_about(self._sources, derived)
-            return messages, estimate_window(self._sources)
-        short = {own: short for short, own in self._ids.items()}
-        groups = [(one.group.stated(short), one.faults) for one in self._faulty]
-        claims = [claim.text for one in self._faulty for claim in one.group.claims]
-        faults = [why for one in self._faulty for why in one.faults]
-        messages = prompts.ask_again(self._sources, derived, groups)
-        return messages, estimate_again(self._sources, len(groups), [*claims, *faults])
-
-    def _split_groups(
-        self, stated: Sequence[StatedGroup], verifier: Verifier
-    ) -> tuple[list[Suggestion], list[DoubtedGroup], list[FaultyGroup]]:
-        """Split the groups: to be carried out, to ask an opinion on, and unusable."""
-        suggested: list[tuple[Group, Suggestion]] = []
-        faulty: list[FaultyGroup] = []
-        for one in stated:
-            group = Group.of(one, self._ids)
-            if group.kind == "conflict":
-                self.dialogue.conflicts += conflicts_of(self.dialogue, group)
-                continue
+    def _candidates(
+        self, stated: Sequence[StatedGroup]
+    ) -> tuple[list[Candidate], list[Unproposed]]:
+        """Return the groups that make a proposal, checked by program, and the others."""
+        groups = self.dialogue.groups
+        candidates: list[Candidate] = []
+        unproposed: list[Unproposed] = []
+        taken: set[str] = set()
+        for each in stated:
+            group = Group.of(each, self._ids)
             try:
-                suggestion = self.dialogue.suggestions.of(group, verifier)
-            except Unannounced:
-                self.dialogue.conflicts += conflicts_of(self.dialogue, group)
-                continue
+                if not taken.isdisjoint(group.ids):
+                    raise Unusable("one of its ids is in another group already")
+                proposal = groups.propose(group)
             except Unusable as error:
-                # There is nothing to ask about a group of no memory that was shown.
-                if set(group.ids).isdisjoint(self._ids.values()):
-                    self.dialogue.turned_down.append(str(error))
-                else:
-                    faulty.append(FaultyGroup(group, (str(error),), None))
+                unproposed.append(Unproposed(group, str(error)))
                 continue
-            if self._is_wanted(suggestion.proposal):
-                suggested.append((group, suggestion.narrowed(verifier)))
-                verifier.prefetch(suggestion.proposal)
-        usable, doubted = [], []
-        for group, suggestion in suggested:
-            faults = verifier.faults(suggestion.proposal, suggestion.sources)
-            wrong = (*suggestion.wordy, *(one.why for one in faults if not one.soft))
-            if wrong and self._faulty:
-                suggestion = self._without(wrong, group, suggestion, verifier)
-                faults = verifier.faults(suggestion.proposal, suggestion.sources)
-            # Asked once more a model may say what those add that were left out.
-            why = suggestion.wordy if self._faulty else (*suggestion.omissions, *suggestion.wordy)
-            if why or any(not one.soft for one in faults):
-                why = (*why, *(one.why for one in faults))
-                faulty.append(FaultyGroup(group, why, suggestion))
-                self.dialogue.suggestions.release(suggestion)
-            elif doubts := doubts_of(suggestion, faults):
-                doubted.append(DoubtedGroup(group, suggestion, tuple(doubts)))
-            else:
-                usable.append(suggestion)
-        return usable, doubted, faulty
+            taken.update(group.ids)
+            if groups.is_wanted(proposal):
+                faults = tuple(find_faults(proposal, groups.sources(group.ids)))
+                candidates.append(Candidate(group, proposal, faults))
+        return candidates, unproposed
 
-    def _without(
-        self, wrong: Sequence[str], group: Group, suggestion: Suggestion, verifier: Verifier
-    ) -> Suggestion:
-        """Return what a group may do without what is wrong with it; itself if that is nothing."""
-        suggestions = self.dialogue.suggestions
-        suggestions.release(suggestion)
-        found = fallback_before_opinions(suggestions, group, suggestion, verifier)
-        return suggestions.taken(suggestion if found is None else found.turned_down(wrong))
-
-    def _is_wanted(self, proposal: Proposal) -> bool:
-        window = self.dialogue.window
-        return proposal.operation in window.operations and proposal.id not in window.decided
+    def _conflicts(self, stated: Sequence[Sequence[str]]) -> list[tuple[str, ...]]:
+        """Return the conflicts of two or more memories that were shown."""
+        found = (tuple(dict.fromkeys(self._ids.get(one, "") for one in ids)) for ids in stated)
+        return [ids for ids in found if len(ids) > 1 and "" not in ids]
 
 
-class OpinionsQuestion(WindowQuestion):
-    """A question for a second opinion on what words alone cannot tell."""
+class CheckQuestion(WindowQuestion):
+    """A question whether drafts say what their sources say, all of it, and nothing else."""
 
-    form: AnswerForm = "opinions"
+    form: AnswerForm = "check"
 
     def __init__(
         self,
         model: str,
         dialogue: WindowDialogue,
-        doubted: Sequence[DoubtedGroup],
-        faulty: Sequence[FaultyGroup],
-        is_last: bool,
+        candidates: Sequence[Candidate],
+        conflicts: Sequence[tuple[str, ...]],
+        unproposed: Sequence[Unproposed],
+        before: Sequence[Candidate | Unproposed],
     ) -> None:
-        """Take the groups that are in doubt, and those that cannot be used anyway."""
-        self._doubted = tuple(doubted)
-        self._faulty = tuple(faulty)
-        self._is_last = is_last
-        items = [doubt.item for one in doubted for doubt in one.doubts]
-        messages = prompts.ask_for_opinions(items)
-        estimate = estimate_opinions(messages[-1]["content"], len(items))
+        """Take what is read, what need not be, and what was asked about before, if anything."""
+        self._candidates = tuple(candidates)
+        self._conflicts = tuple(conflicts)
+        self._unproposed = tuple(unproposed)
+        self._before = tuple(before)
+        sources = dialogue.groups.sources
+        self._drafts = [
+            DraftToCheck(
+                each.proposal.operation,
+                sources(each.group.ids),
+                each.group.text,
+                each.proposal.left_out,
+                find_hints(each.proposal, sources(each.group.ids)),
+            )
+            for each in candidates
+        ] + [DraftToCheck("conflict", sources(ids), "") for ids in conflicts]
+        messages = prompts.ask_to_check(self._drafts)
+        estimate = estimate_check(messages[-1]["content"], len(self._drafts))
         super().__init__(model, dialogue, messages, estimate)
 
-    def handle_answer(self, text: str, verifier: Verifier) -> NextSteps:
-        """Yield the groups that the opinions are for, and go on with the others."""
+    def handle_answer(self, text: str) -> NextSteps:
+        """Note the objections, and go on."""
         try:
-            opinions = parse_answer(OpinionsAnswer, text).opinions
+            stated = parse_answer(CheckAnswer, text).groups
         except UnreadableAnswer as error:
-            yield from self._ask_for_form(text, str(error), verifier)
+            yield from self._ask_for_form(text, str(error))
             return
-        usable, turned_down = split_by_opinions(self.dialogue, self._doubted, opinions, verifier)
-        faulty = [*self._faulty, *turned_down]
-        yield from proposals_of(self.dialogue, usable)
-        yield from _ask_again_or_fall_back(self.dialogue, faulty, self._is_last, verifier)
+        by_number = {each.n: each for each in stated}
+        objections = [
+            objections_of(by_number.get(number), draft)
+            for number, draft in enumerate(self._drafts, start=1)
+        ]
+        checked = [
+            replace(candidate, objections=found)
+            for candidate, found in zip(self._candidates, objections, strict=False)
+        ]
+        for ids, found in zip(self._conflicts, objections[len(checked) :], strict=True):
+            if not found.reasons:
+                self.dialogue.note_conflict(ids)
+        yield from _go_on(self.dialogue, checked, self._unproposed, self._before)
 
-    def handle_failure(self, state: State, why: str, verifier: Verifier) -> NextSteps:
-        """Yield what comes of the window: nothing that is in doubt is carried out."""
-        yield from proposals_without_faults(self.dialogue, self._faulty, verifier, state)
-        for one in self._doubted:
-            yield VerifiedProposal(one.suggestion.proposal, state, why)
+    def handle_failure(self, state: State, why: str) -> NextSteps:
+        """Yield the end of the window: nothing is written that was not read."""
+        unread = [VerifiedProposal(each.proposal, state, why) for each in self._candidates]
+        yield from self.dialogue.settled(unread)
+        yield from self.dialogue.settled(_after_repair(self.dialogue, (), self._before))
         yield self.dialogue.end(state, why)
 
 
-def _ask_again_or_fall_back(
-    dialogue: WindowDialogue, faulty: Sequence[FaultyGroup], is_last: bool, verifier: Verifier
+def _go_on(
+    dialogue: WindowDialogue,
+    candidates: Sequence[Candidate],
+    unproposed: Sequence[Unproposed],
+    before: Sequence[Candidate | Unproposed],
 ) -> NextSteps:
-    """Ask once more about groups that cannot be used, or do without the model."""
-    if faulty and not is_last:
-        yield GroupsQuestion(dialogue, faulty)
+    """Accept what has no fault, and have the rest mended, once.
+
+    before: the groups that were to be mended, if this is the second answer about them.
+    """
+    if before:
+        dialogue.turned_down += [each.why for each in unproposed]
+        yield from dialogue.settled(_after_repair(dialogue, candidates, before))
+        yield dialogue.end("applied")
         return
-    yield from proposals_without_faults(dialogue, faulty, verifier)
-    yield dialogue.end("applied")
+    good = [each for each in candidates if not each.reasons]
+    yield from dialogue.settled([_ended(dialogue, each) for each in good])
+    shown = set(dialogue.window.memories)
+    faulty: list[Candidate | Unproposed] = []
+    faulty += [_without_strangers(each) for each in candidates if each.reasons]
+    for each in unproposed:
+        # There is nothing to ask about a group of no memory that was shown.
+        if shown.isdisjoint(each.group.ids):
+            dialogue.turned_down.append(each.why)
+        else:
+            faulty.append(each)
+    if faulty:
+        yield WriteQuestion(dialogue, faulty)
+    else:
+        yield dialogue.end("applied")
 
 
-def _shown(dialogue: WindowDialogue, faulty: Sequence[FaultyGroup]) -> tuple[Source, ...]:
-    if not faulty:
-        return dialogue.job.sources
-    named = {one for each in faulty for one in each.group.ids}
-    return tuple(source for source in dialogue.job.sources if source.id in named)
+def _after_repair(
+    dialogue: WindowDialogue,
+    candidates: Sequence[Candidate],
+    before: Sequence[Candidate | Unproposed],
+) -> list[VerifiedProposal]:
+    """Return what becomes of groups that were to be mended: the second text, or the first.
+
+    candidates: of the second answer. The first text stays in the running where it was right as far
+    as it goes: what it loses keeps its source active.
+    """
+    found: list[VerifiedProposal] = []
+    for original in before:
+        ids = set(original.group.ids)
+        ends = [_ended(dialogue, each) for each in candidates if not ids.isdisjoint(each.group.ids)]
+        if not any(end.state == "planned" for end in ends):
+            if isinstance(original, Unproposed):
+                dialogue.turned_down += [] if ends else [original.why]
+            else:
+                first = _ended(dialogue, original)
+                ends = [first] if first.state == "planned" or not ends else ends
+        found += ends
+    return found
+
+
+def _without_strangers(candidate: Candidate) -> Candidate:
+    """Return a candidate without the memories that do not belong to it, if enough are left."""
+    group = candidate.group.without(candidate.objections.strangers)
+    return replace(candidate, group=group) if len(group.ids) > 1 else candidate
+
+
+def _ended(dialogue: WindowDialogue, candidate: Candidate) -> VerifiedProposal:
+    """Return what becomes of a candidate that is not asked about again.
+
+    A memory of which something is lost stays active; a text with anything else wrong falls.
+    """
+    why = "; ".join((*candidate.faults, *candidate.objections.reasons))
+    if why:
+        return VerifiedProposal(candidate.proposal, "rejected", why)
+    lost = candidate.objections.losing
+    if not lost:
+        return VerifiedProposal(candidate.proposal, "planned")
+    try:
+        proposal = dialogue.groups.propose(candidate.group, staying=lost)
+    except Unusable as error:
+        reasons = (*candidate.objections.lost_reasons, str(error))
+        return VerifiedProposal(candidate.proposal, "rejected", "; ".join(reasons))
+    faults = find_faults(proposal, dialogue.groups.sources(proposal.sources))
+    if faults:
+        reasons = (*candidate.objections.lost_reasons, *faults)
+        return VerifiedProposal(candidate.proposal, "rejected", "; ".join(reasons))
+    kept = "; ".join(candidate.objections.lost_reasons)
+    return VerifiedProposal(proposal, "planned", f"kept active what the text lacks: {kept}")

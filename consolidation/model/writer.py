@@ -1,7 +1,6 @@
 """The writer that asks a model, and checks all that it says.
 
-Calls run in threads of their own; what they bring is kept, checked and told in one. A window is
-asked about once, and once more about those of its groups that cannot be used.
+Calls run in threads of their own; what they bring is kept, checked and yielded in one thread.
 """
 
 from __future__ import annotations
@@ -13,22 +12,21 @@ from typing import Any, Literal
 
 from slowwave.consolidation.proposals import AskedWindow, VerifiedProposal
 from slowwave.consolidation.writing.answer_store import AnswerStore
-from slowwave.consolidation.writing.verifier import Verifier
 from slowwave.consolidation.writing.writer import Job
 
 from . import prompts
 from .calls import Endpoint, open_model
 from .dialogue import WindowDialogue
 from .dispatcher import Dispatcher
-from .group_proposals import Suggestions
+from .groups import WindowGroups
 from .interface import Model
-from .model_pair import Models, ModelWithSecondOpinions
+from .model_pair import Models, ModelWithChecker
 from .portions import BudgetOwner
 from .question import Made, Question
 from .recording import Recordings
 from .session import ModelSession
 from .usage_limits import UsageLimits, UsageMeter
-from .window_questions import GroupsQuestion
+from .window_questions import WriteQuestion
 
 
 class ModelWriter:
@@ -47,8 +45,8 @@ class ModelWriter:
     ) -> None:
         """Take the endpoint, how many calls may be under way, and the usage limits.
 
-        recordings: where answers go, or come from. checker: who gives the second opinions; with
-        none, what needs one counts as turned down. owner: who grants the budget, if it is shared.
+        recordings: where answers go, or come from. checker: who reads the drafts; with none
+        they are checked by program alone. owner: who grants the budget, if it is shared.
         """
         self._endpoint = endpoint
         self._checker = checker
@@ -67,7 +65,7 @@ class ModelWriter:
 
     @property
     def checker(self) -> str | None:
-        """The name of the model that gives the second opinions; None if there is none."""
+        """The name of the model that reads the drafts; None if there is none."""
         if isinstance(self._checker, Endpoint):
             return self._checker.model
         return None if self._checker == "none" else self.model
@@ -81,7 +79,8 @@ class ModelWriter:
     def key(self) -> str:
         """The hash of the model, of its checker if that is another, and of its instructions."""
         checker = "" if self.checker == self.model else f"\n{self.checker}"
-        identity = f"{self._endpoint.model}{checker}\n{prompts.INSTRUCTIONS}"
+        instructions = "\n".join(map(prompts.prompt, ("write", "check", "repair")))
+        identity = f"{self._endpoint.model}{checker}\n{instructions}"
         return hashlib.sha256(identity.encode()).hexdigest()
 
     def make_ready(self) -> None:
@@ -92,7 +91,7 @@ class ModelWriter:
         if self._opened is None:
             self._opened = self._open(self._endpoint)
             if isinstance(self._checker, Endpoint) and self._checker != self._endpoint:
-                self._opened = ModelWithSecondOpinions(self._opened, self._open(self._checker))
+                self._opened = ModelWithChecker(self._opened, self._open(self._checker))
 
     def give_back(self) -> None:
         """Give back what is left of a shared budget."""
@@ -109,22 +108,22 @@ class ModelWriter:
         return self._recordings.model(endpoint.model, partial(open_model, endpoint))
 
     def write(
-        self, jobs: Sequence[Job], verifier: Verifier, answers: AnswerStore
+        self, jobs: Sequence[Job], answers: AnswerStore
     ) -> Iterator[Sequence[VerifiedProposal | AskedWindow]]:
         """Yield what comes of the windows, as the answers come. Raises `ModelError`."""
         if not jobs:
             return
         models = Models(self._endpoint.model, self.checker)
         questions = (
-            GroupsQuestion(
-                WindowDialogue(job, Suggestions(job.window, job.sources, self.key), models)
+            WriteQuestion(
+                WindowDialogue(job, WindowGroups(job.window, job.sources, self.key, models), models)
             )
             for job in jobs
         )
-        yield from self.ask(questions, verifier, answers)
+        yield from self.ask(questions, answers)
 
     def ask(
-        self, questions: Iterator[Question[Made]], verifier: Verifier, answers: AnswerStore
+        self, questions: Iterator[Question[Made]], answers: AnswerStore
     ) -> Iterator[Sequence[Made]]:
         """Yield what comes of questions, as the answers come. Raises `ModelError`."""
         self.make_ready()
@@ -132,6 +131,6 @@ class ModelWriter:
         meter = self._open_meter(self._opened)
         dispatcher = Dispatcher[Made](self._opened, meter, self._concurrency)
         self._dispatcher = dispatcher
-        session = ModelSession[Made](self._opened, dispatcher, verifier, answers)
+        session = ModelSession[Made](self._opened, dispatcher, answers)
         # So many wait ready for their call that none waits for what is done between two looks.
         yield from session.run(questions, 4 * self._concurrency)

@@ -1,149 +1,235 @@
-"""What a model is shown: memories near each other, put together in windows.
+"""What a model is shown: clusters of memories, packed into windows.
 
-Nothing that asks about pairs or tight groups finds what a person finds who reads a whole page: of
-one fact's tellings the nearest two have a median cosine of 0.77, one in twenty lies below 0.42. So
-each memory is laid beside its nearest, from a low cosine on, and a window is as large as a model
-reads with care.
+On the first night that is everything with anything near it. Later it is what is new, its nearest
+neighbours and the derived memories among them. Where a cluster was cut to fit into windows, what
+lies near across the cut is shown once more in the same night.
 """
 
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Collection, Iterator, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from slowwave.consolidation.clustering.parcels import make_parcels
-from slowwave.consolidation.proposals import Window
+from slowwave.consolidation.clustering.clusters import find_clusters, pack
+from slowwave.consolidation.clustering.neighbours import STEP, Neighbours, similar_pairs
+from slowwave.consolidation.proposals import Undecided, Window
 from slowwave.consolidation.text.token_count import count_tokens
 from slowwave.consolidation.thresholds import (
-    LEAST_NEAR_FOR_A_MODEL,
+    LARGE_TENANT,
+    LARGE_TENANT_EPS,
+    NEAR_ACROSS_CUT,
     NEAREST_FOR_A_MODEL,
+    WIDE_EPS,
+    WIDE_SIMILARITY,
+    WIDER_FOR_DEMANDS,
     WINDOW_TOKENS,
 )
 from slowwave.store.records import Memory, json_text
 
 from .estimates import TOKENS_A_MEMORY, estimate_window
 from .tenant_planner import TenantPlanner
-from .topic_groups import TopicGroups
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+# What is shown of windows to somebody who has no model: so many of their nearest pairs.
+_MOST_EXAMPLES = 10
+# How many rows are compared with all others at once: 80 MB for 20,000 of them.
+_ROWS_AT_ONCE = 1_000
+# A cheap sign that a text demands something. It only widens what is shown together.
+_DEMANDS = re.compile(
+    r"\b(?:must|should|always|never|do not|don't|please|avoid|need to|has to|have to)\b",
+    re.IGNORECASE,
+)
 
-class Windows:
-    """The windows of one tenant."""
 
-    def __init__(
-        self,
-        planner: TenantPlanner,
-        topic_groups: TopicGroups,
-        demands: Sequence[Sequence[int]],
-        settled: Collection[str],
-    ) -> None:
-        """Take the planner of the tenant.
+def plan_windows(planner: TenantPlanner, leaving: Collection[str]) -> list[Window]:
+    """Return what a model is asked about one tenant.
 
-        demands: groups of rows that demand one thing, which may lie far apart. settled: ids of
-        memories about which there is nothing left to ask, since rules were certain.
-        """
-        self._planner = planner
-        self._view = planner.view
-        self._opponents = topic_groups.opponents
-        self._demands = demands
-        self._settled = frozenset(settled)
+    leaving: ids of memories that are superseded without a model.
+    """
+    memories = _shown(planner, leaving)
+    earlier = [one for one in planner.options.answered if one.tenant == planner.view.tenant]
+    if earlier:
+        parts = _across_cuts(planner, memories, earlier)
+        return [_window(planner, [memories[at] for at in part], ()) for part in parts]
+    new = [at for at, memory in enumerate(memories) if _is_new(planner, memory)]
+    if not new or len(memories) < 2:
+        return []
+    vectors = _vectors(planner, memories)
+    rows = _with_nearest(vectors, new) if 2 * len(new) < len(memories) else range(len(memories))
+    chosen = [memories[row] for row in rows]
+    near, eps = _graph(vectors[list(rows)], chosen)
+    sizes = [_size(memory) for memory in chosen]
+    fresh = set(new)
+    clusters = [
+        cluster
+        for cluster in find_clusters(near, eps, sizes, WINDOW_TOKENS)
+        if any(rows[at] in fresh for at in cluster)
+    ]
+    windows = pack(clusters, sizes, WINDOW_TOKENS)
+    seen = {rows[at] for window in windows for at in window}
+    alone = tuple(memories[at].content_hash for at in new if at not in seen)
+    return [
+        _window(planner, [chosen[at] for at in window], () if number else alone)
+        for number, window in enumerate(windows)
+    ]
 
-    def plan(self) -> Iterator[Window]:
-        """Yield the windows; a memory with nothing near it is in none."""
-        memories = self._shown()
-        new = [at for at, one in enumerate(memories) if self._is_new(one)]
-        if not new or len(memories) < 2:
-            return
-        tokens = [count_tokens(one.content) + TOKENS_A_MEMORY for one in memories]
-        place_of = {one.id: at for at, one in enumerate(memories)}
-        together = [
-            [place_of[one] for one in self._planner.ids(group) if one in place_of]
-            for group in self._demands
-        ]
-        laid = make_parcels(
-            self._vectors(memories),
-            new,
-            together,
-            tokens,
-            NEAREST_FOR_A_MODEL,
-            LEAST_NEAR_FOR_A_MODEL,
-            WINDOW_TOKENS,
-        )
-        shown = {at for several in laid for at in several}
-        alone = tuple(memories[at].content_hash for at in new if at not in shown)
-        for number, several in enumerate(laid):
-            in_time = sorted((memories[at] for at in several), key=_when)
-            yield self._window(in_time, () if number else alone)
 
-    def _shown(self) -> list[Memory]:
-        """Return what may be shown: what is open, and what was made before and may take others in.
+def undecided_of(planner: TenantPlanner, windows: Sequence[Window]) -> Iterator[Undecided]:
+    """Yield what each window would ask a model, with its nearest pairs as examples."""
+    import numpy as np
 
-        Of memories with one text, one.
-        """
-        view = self._view
-        observed = [
-            one
-            for row, one in enumerate(view.memories)
-            if view.is_fresh(row) and one.id not in self._settled
-        ]
-        closed = self._settled.union(view.updates, view.kept_as_is)
-        made = [one for one in view.derived if one.layer == "stable" and one.id not in closed]
-        firsts: dict[str, Memory] = {}
-        for one in (*observed, *made):
-            firsts.setdefault(one.content_hash, one)
-        return list(firsts.values())
-
-    def _is_new(self, memory: Memory) -> bool:
-        """Whether no model was shown it; what was made before is only ever shown with others."""
-        asked = self._planner.options.asked
-        observed = self._view.row(memory.id) is not None
-        return observed and (memory.tenant, memory.content_hash) not in asked
-
-    def _vectors(self, memories: Sequence[Memory]) -> NDArray[np.float32]:
-        import numpy as np
-
-        return np.stack([one.vector for one in self._view.sources([m.id for m in memories])])
-
-    def _window(self, memories: Sequence[Memory], alone: tuple[str, ...]) -> Window:
-        planner, view = self._planner, self._view
-        ids = [one.id for one in memories]
-        hashes = tuple(one.content_hash for one in memories)
-        estimate = estimate_window(view.sources(ids))
-        parts = [view.tenant, planner.options.model_key, hashes]
-        return Window(
-            id=hashlib.sha256(json_text(parts).encode()).hexdigest()[:32],
-            tenant=view.tenant,
-            memories=tuple(ids),
-            content_hashes=hashes,
-            alone=alone,
-            trusts=tuple(one.trust for one in memories),
-            # Without a session, what was said on one day counts as one occasion.
-            sessions=tuple(one.session or one.observed_at[:10] for one in memories),
-            may_leave=frozenset(one.id for one in memories if planner.may_be_replaced(one)),
-            derived=frozenset(one for one in ids if view.row(one) is None),
-            apart=frozenset(self._apart(ids)),
-            operations=planner.options.only,
-            decided=planner.options.remembered,
-            excluded=planner.options.excluded,
-            prompt_tokens=estimate.prompt,
-            answer_tokens=estimate.answer,
-            include_protected=planner.options.include_protected,
+    for window in windows:
+        sources = planner.view.sources(window.memories)
+        vectors = np.stack([source.vector for source in sources])
+        near = similar_pairs(vectors, WIDE_SIMILARITY)
+        nearest = np.argsort(-near.steps.astype(np.int32), kind="stable")[:_MOST_EXAMPLES]
+        yield Undecided(
+            sources=window.memories,
+            tenant=window.tenant,
+            similarity=round(float(near.similarities.mean()), 4) if len(near) else 0.0,
+            tokens=window.tokens,
+            examples=tuple(
+                (
+                    window.memories[near.left[at]],
+                    window.memories[near.right[at]],
+                    round(float(near.similarities[at]), 4),
+                )
+                for at in nearest.tolist()
+            ),
         )
 
-    def _apart(self, ids: Sequence[str]) -> Iterator[tuple[str, str]]:
-        """Yield the pairs that nobody may join, whatever a model says."""
-        shown = set(ids)
-        taken_apart = self._view.taken_apart
-        for one in ids:
-            others = self._opponents.get(one, set()) & shown
-            others |= {other for other in shown if (one, other) in taken_apart}
-            yield from ((one, other) for other in sorted(others))
+
+def _shown(planner: TenantPlanner, leaving: Collection[str]) -> list[Memory]:
+    """Return what may be shown, in the order in which it was observed.
+
+    That is what is not part of anything made, and what was made before. Of memories with one text
+    the first stands for all.
+    """
+    view = planner.view
+    observed = [memory for row, memory in enumerate(view.memories) if view.is_fresh(row)]
+    derived = [memory for memory in view.derived if memory.id not in view.kept_as_is]
+    firsts: dict[str, Memory] = {}
+    for memory in (*observed, *derived):
+        if memory.id not in leaving:
+            firsts.setdefault(memory.content_hash, memory)
+    return sorted(firsts.values(), key=_when)
 
 
 def _when(memory: Memory) -> tuple[str, str]:
-    """Return the order in which memories are shown: that in which they were said."""
     return memory.observed_at, memory.id
+
+
+def _is_new(planner: TenantPlanner, memory: Memory) -> bool:
+    """Whether no model was shown a memory; a derived one is only ever shown with others."""
+    asked = (memory.tenant, memory.content_hash) in planner.options.asked
+    return planner.view.row(memory.id) is not None and not asked
+
+
+def _size(memory: Memory) -> int:
+    return count_tokens(memory.content) + TOKENS_A_MEMORY
+
+
+def _vectors(planner: TenantPlanner, memories: Sequence[Memory]) -> NDArray[np.float32]:
+    import numpy as np
+
+    sources = planner.view.sources([memory.id for memory in memories])
+    return np.stack([source.vector for source in sources])
+
+
+def _with_nearest(vectors: NDArray[np.float32], new: Sequence[int]) -> list[int]:
+    """Return the new rows and the nearest of each, sorted."""
+    import numpy as np
+
+    found = set(new)
+    for start in range(0, len(new), _ROWS_AT_ONCE):
+        rows = np.asarray(new[start : start + _ROWS_AT_ONCE])
+        product = vectors[rows] @ vectors.T
+        product[np.arange(len(rows)), rows] = -1.0
+        count = min(NEAREST_FOR_A_MODEL, len(vectors) - 1)
+        nearest = np.argpartition(-product, count - 1, axis=1)[:, :count]
+        near = np.take_along_axis(product, nearest, axis=1) >= WIDE_SIMILARITY
+        found.update(nearest[near].tolist())
+    return sorted(found)
+
+
+def _graph(vectors: NDArray[np.float32], memories: Sequence[Memory]) -> tuple[Neighbours, float]:
+    """Return the graph of near texts, and the eps that DBSCAN begins with.
+
+    Two texts that demand something count as nearer than they are.
+    """
+    import numpy as np
+
+    eps = WIDE_EPS if len(memories) <= LARGE_TENANT else LARGE_TENANT_EPS
+    demanding = np.fromiter(map(_demands, memories), bool, len(memories))
+    reach = np.where(demanding, 1.0 - eps - WIDER_FOR_DEMANDS, 1.0 - eps)
+    near = similar_pairs(vectors, reach)
+    wider = (demanding[near.left] & demanding[near.right]) * round(WIDER_FOR_DEMANDS / STEP)
+    steps = np.minimum(near.steps + wider, round(1 / STEP)).astype(np.uint16)
+    return replace(near, steps=steps), eps
+
+
+def _demands(memory: Memory) -> bool:
+    return memory.kind == "instruction" or _DEMANDS.search(memory.content) is not None
+
+
+def _across_cuts(
+    planner: TenantPlanner, memories: Sequence[Memory], earlier: Sequence[Window]
+) -> list[list[int]]:
+    """Return windows of what lies near each other and was in different windows of this night."""
+    import numpy as np
+
+    if len(earlier) < 2:
+        return []
+    windows_of: dict[str, set[int]] = {}
+    for number, window in enumerate(earlier):
+        for memory_id in window.memories:
+            windows_of.setdefault(memory_id, set()).add(number)
+    for edge in planner.view.edges:
+        windows_of.setdefault(edge.derived_id, set()).update(windows_of.get(edge.source_id, ()))
+    near = similar_pairs(_vectors(planner, memories), NEAR_ACROSS_CUT) if memories else None
+    if near is None or not len(near):
+        return []
+    seen = [windows_of.get(memory.id, set()) for memory in memories]
+    across = np.fromiter(
+        (
+            bool(seen[left] and seen[right]) and seen[left].isdisjoint(seen[right])
+            for left, right in zip(near.left.tolist(), near.right.tolist(), strict=True)
+        ),
+        bool,
+        len(near),
+    )
+    sizes = [_size(memory) for memory in memories]
+    clusters = find_clusters(near.chosen(across), 1.0 - NEAR_ACROSS_CUT, sizes, WINDOW_TOKENS)
+    return pack(clusters, sizes, WINDOW_TOKENS)
+
+
+def _window(planner: TenantPlanner, memories: Sequence[Memory], alone: tuple[str, ...]) -> Window:
+    view, options = planner.view, planner.options
+    memories = sorted(memories, key=_when)
+    ids = [memory.id for memory in memories]
+    hashes = tuple(memory.content_hash for memory in memories)
+    estimate = estimate_window(view.sources(ids))
+    parts = [view.tenant, options.model_key, hashes]
+    return Window(
+        id=hashlib.sha256(json_text(parts).encode()).hexdigest()[:32],
+        tenant=view.tenant,
+        memories=tuple(ids),
+        content_hashes=hashes,
+        alone=alone,
+        trusts=tuple(memory.trust for memory in memories),
+        may_leave=frozenset(memory.id for memory in memories if planner.may_be_replaced(memory)),
+        derived=frozenset(memory_id for memory_id in ids if view.row(memory_id) is None),
+        apart=frozenset(pair for pair in view.taken_apart if set(pair) <= set(ids)),
+        operations=options.only,
+        decided=options.remembered,
+        excluded=options.excluded,
+        prompt_tokens=estimate.prompt,
+        answer_tokens=estimate.answer,
+        include_protected=options.include_protected,
+    )

@@ -60,10 +60,10 @@ def apply_written(
     sources = list(read_memories(file, proposal.sources))
     changes = ProposalChanges(file, run.run_id, proposal.id, timestamp(run.now))
     result = find_stale(proposal, sources)
-    if result is None and proposal.operation == "merge":
-        result = _merge(changes, run, written, sources, entities)
-    elif result is None and proposal.keeps_text:
+    if result is None and proposal.operation == "extract" and proposal.keeps_text:
         result = _support(changes, run, written, sources)
+    elif result is None and proposal.keeps_text:
+        result = _merge(changes, run, written, sources, entities)
     elif result is None and proposal.survivor is not None and vector is not None:
         result = _grow(changes, run, written, vector, sources, entities)
     elif result is None and vector is not None:
@@ -142,7 +142,7 @@ def _merge(
     sources: Sequence[Memory],
     entities: Mapping[str, Sequence[str]],
 ) -> Result:
-    """Let one memory stand for others that say the same, unchanged but for its properties."""
+    """Let one memory replace others, unchanged but for its properties."""
     proposal = written.proposal
     survivor, _ = _split_survivor(proposal, sources)
     others = _leaving(proposal, sources)

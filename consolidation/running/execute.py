@@ -17,6 +17,7 @@ from slowwave.consolidation.proposals import (
     State,
     Usage,
     VerifiedProposal,
+    Window,
 )
 from slowwave.consolidation.runtime.interruption import Interruption
 from slowwave.consolidation.runtime.threads import run_in_thread
@@ -39,8 +40,9 @@ if TYPE_CHECKING:
     from slowwave.consolidation.writing.answer_store import FileAnswerStore
     from slowwave.consolidation.writing.drafts import Drafting
 
-# Gives the plan of what is there now, and the tenants that it is about.
-LookAgain = Callable[[], tuple[Plan, "Sequence[TenantView]"]]
+# Gives the plan of what is there now, and the tenants that it is about, after windows were
+# answered.
+LookAgain = Callable[["Sequence[Window]"], tuple[Plan, "Sequence[TenantView]"]]
 
 
 @dataclass(frozen=True)
@@ -119,8 +121,9 @@ class Execution:
         try:
             if not plan.is_empty:
                 self._carry_out_all(plan)
-            if any(one.state == "applied" for one in self._asked.values()):
-                again, self._views = look_again()
+            answered = [each.window for each in self._asked.values() if each.state == "applied"]
+            if answered:
+                again, self._views = look_again(answered)
                 self._carry_out_all(again)
             interruption.close()
         except KeyboardInterrupt:

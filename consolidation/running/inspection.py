@@ -109,20 +109,15 @@ class _Check:
 
     def inspected(self, kept: KeptProposal) -> Inspected:
         """Return a proposal whose sources are as they were, accepted or rejected."""
-        from slowwave.consolidation.planning.composition import sorted_by_time
-        from slowwave.consolidation.verification.faults import reasons_of
-        from slowwave.consolidation.writing.verifier import Verifier
+        from slowwave.consolidation.writing.program_check import find_faults
 
         proposal = kept.proposal
+        faults = find_faults(proposal, self._sources_of(proposal))
+        if faults:
+            return Inspected(kept, VerifiedProposal(proposal, "rejected", "; ".join(faults)))
         if proposal.keeps_text:
             return Inspected(kept, VerifiedProposal(proposal, "planned", usage=kept.usage))
         vector = self._drafts[proposal.id]
-        verifier = Verifier(lambda _: vector, {})
-        found = verifier.faults(proposal, sorted_by_time(self._sources_of(proposal)))
-        # What is soft in a model's draft a second opinion has cleared; nobody asks for it again.
-        faults = [one for one in found if not (proposal.by_model and one.soft)]
-        if faults:
-            return Inspected(kept, VerifiedProposal(proposal, "rejected", reasons_of(faults)))
         accepted = VerifiedProposal(proposal, "planned", usage=kept.usage)
         return Inspected(kept, accepted, vector)
 

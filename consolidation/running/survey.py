@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from slowwave.consolidation.ageing.choosing import AgeingChoice
 from slowwave.consolidation.options import PlanOptions
 from slowwave.consolidation.progress import Progress
-from slowwave.consolidation.proposals import Plan, join_plans
+from slowwave.consolidation.proposals import Plan, Window, join_plans
 from slowwave.consolidation.runtime.threads import run_in_thread
 from slowwave.consolidation.snapshot.cache import Cache
 from slowwave.consolidation.snapshot.idle import Findings, IdleMarks
@@ -64,11 +64,13 @@ class Surveyor:
         keeper: FindingsKeeper | None = None,
         cache: Cache | None = None,
         expiring: AgeingChoice | None = None,
+        answered: tuple[Window, ...] = (),
     ) -> Survey:
         """Read, compute what is missing, and plan.
 
         keeper: takes what was computed; cache: of an earlier survey of this run; expiring: what
-        will be gone by then, in a dry run. Raises `StoreError`, and `EmbedderError`.
+        will be gone by then, in a dry run; answered: what a model was asked earlier in this run.
+        Raises `StoreError`, and `EmbedderError`.
         """
         options = self._night.options
         idle_marks = self.idle_marks()
@@ -88,6 +90,7 @@ class Surveyor:
         chosen = self._chosen()
         if not options.reconsider:
             chosen = replace(chosen, remembered=snapshot.remembered, asked=snapshot.asked)
+        chosen = replace(chosen, answered=answered)
         plans = _planned(views, chosen, self._night.progress) if options.consolidate else {}
         plan_of = idle | plans
         plan = join_plans(plan_of[one] for one in snapshot.tenants if one in plan_of)
@@ -114,13 +117,16 @@ class Surveyor:
             one: plan for one, plan in known.items() if plan is not None and one not in changing
         }
 
-    def again(self, known: Cache, keeper: FindingsKeeper) -> tuple[Plan, Sequence[TenantView]]:
+    def again(
+        self, known: Cache, keeper: FindingsKeeper, answered: Sequence[Window]
+    ) -> tuple[Plan, Sequence[TenantView]]:
         """Return the plan of what is there once a run did what it had planned.
 
-        known: what the first survey found out. Nobody is asked anything more by this plan.
+        known: what the first survey found out; answered: the windows of the first plan. A model is
+        asked only about what lies across their cuts.
         """
-        survey = self.survey(keeper, known)
-        return replace(survey.plan, windows=()), survey.views
+        survey = self.survey(keeper, known, answered=tuple(answered))
+        return survey.plan, survey.views
 
     def _chosen(self) -> PlanOptions:
         return PlanOptions(

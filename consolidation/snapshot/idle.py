@@ -152,7 +152,7 @@ class IdleMarks:
 
 
 def _key(model: str, options: PlanOptions) -> str:
-    depends = asdict(replace(options, remembered=frozenset(), asked=frozenset()))
+    depends = asdict(replace(options, remembered=frozenset(), asked=frozenset(), answered=()))
     depends |= {"only": sorted(options.only), "remembered": None, "asked": None}
     depends |= {"excluded": sorted(options.excluded)}
     return sha256(json_text([code_version(), model, depends]).encode()).hexdigest()

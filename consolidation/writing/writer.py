@@ -13,8 +13,6 @@ from .answer_store import AnswerStore
 if TYPE_CHECKING:
     from slowwave.consolidation.proposals import Source, Window
 
-    from .verifier import Verifier
-
 # How many proposals are checked before they are applied: a moment's work.
 TOGETHER = 16
 
@@ -40,7 +38,7 @@ class Writer(Protocol):
 
     @property
     def checker(self) -> str | None:
-        """The name of the model that gives second opinions, None without one."""
+        """The name of the model that reads the drafts, None without one."""
 
     @property
     def refused(self) -> str | None:
@@ -54,7 +52,7 @@ class Writer(Protocol):
         """Load what writing needs. Raises `ModelError` if a model cannot be asked."""
 
     def write(
-        self, jobs: Sequence[Job], verifier: Verifier, answers: AnswerStore
+        self, jobs: Sequence[Job], answers: AnswerStore
     ) -> Iterator[Sequence[VerifiedProposal | AskedWindow]]:
         """Return what comes of the windows, as much at once as there is; then it may have to wait.
 
@@ -76,7 +74,7 @@ class BuiltInWriter:
         """Need nothing."""
 
     def write(
-        self, jobs: Sequence[Job], verifier: Verifier, answers: AnswerStore
+        self, jobs: Sequence[Job], answers: AnswerStore
     ) -> Iterator[Sequence[VerifiedProposal | AskedWindow]]:
         """Yield nothing: without a model a plan has no windows."""
         yield from ()

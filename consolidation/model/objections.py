@@ -1,0 +1,93 @@
+"""What a reader objects to in a draft. Only what it quotes verbatim counts."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from slowwave.consolidation.proposals import Source
+
+from .answer_forms import StatedCheck
+from .prompts import DraftToCheck, short_ids
+
+# A rule rests on so many memories by themselves, at least.
+_FEWEST_CONFIRMING = 2
+_BLANKS = re.compile(r"\s+")
+_SPELLINGS = str.maketrans({"\u2019": "'", "\u2018": "'", "\u201c": '"', "\u201d": '"'})
+# What a reader puts in for words that it skips.
+_SKIPPED = re.compile(r"\s*(?:\.\.\.|\u2026)\s*")
+
+
+@dataclass(frozen=True)
+class Objections:
+    """What is wrong with a draft, by reading."""
+
+    # As sentences: what nothing supports, and what does not belong together.
+    reasons: tuple[str, ...] = ()
+    # The ids of memories that do not belong to the others.
+    strangers: frozenset[str] = frozenset()
+    # The ids of memories of which something is lost, and what, as sentences.
+    losing: frozenset[str] = frozenset()
+    lost_reasons: tuple[str, ...] = ()
+
+
+def objections_of(stated: StatedCheck | None, draft: DraftToCheck) -> Objections:
+    """Return what a reader objects to in a draft; None: it did not read it."""
+    if stated is None:
+        return Objections(("the reading left it out",))
+    by_short = short_ids(draft.sources)
+    sources = {source.id: source for source in draft.sources}
+    unsupported = [
+        f"no memory says: {found.words}" + _because(found.why)
+        for found in stated.unsupported
+        if _quotes(found.words, draft.text)
+    ]
+    lost = [
+        (by_short[found.id], f"lost: {found.words}" + _because(found.why))
+        for found in stated.lost
+        if found.id in by_short and _quotes(found.words, sources[by_short[found.id]].text)
+    ]
+    strangers: set[str] = set()
+    wrong = []
+    for join in stated.wrong_join:
+        ids = {by_short[short] for short in join.ids if short in by_short}
+        if ids:
+            strangers |= ids
+            texts = " | ".join(sources[memory_id].text[:80] for memory_id in sorted(ids))
+            wrong.append(f"does not belong to the others: {texts}" + _because(join.why))
+    unconfirmed = list(_unconfirmed(stated, draft, by_short, sources))
+    return Objections(
+        (*unsupported, *wrong, *unconfirmed),
+        frozenset(strangers),
+        frozenset(memory_id for memory_id, _ in lost),
+        tuple(why for _, why in lost),
+    )
+
+
+def _unconfirmed(
+    stated: StatedCheck,
+    draft: DraftToCheck,
+    by_short: dict[str, str],
+    sources: dict[str, Source],
+) -> Iterator[str]:
+    if draft.operation == "extract":
+        confirming = {by_short[short] for short in stated.confirms if short in by_short}
+        if len(confirming) < _FEWEST_CONFIRMING:
+            yield f"fewer than two of its {len(sources)} memories support it by themselves"
+
+
+def _because(why: str) -> str:
+    return f" ({_BLANKS.sub(' ', why).strip()})" if why.strip() else ""
+
+
+def _quotes(words: str, text: str) -> bool:
+    """Whether words are a quotation from a text, but for blanks, capitals and quotation marks."""
+    parts = [_plain(part) for part in _SKIPPED.split(words)]
+    parts = [part for part in parts if part]
+    plain = _plain(text)
+    return bool(parts) and all(part in plain for part in parts)
+
+
+def _plain(text: str) -> str:
+    return _BLANKS.sub(" ", text.translate(_SPELLINGS)).strip(" .\"'").lower()

@@ -1,0 +1,131 @@
+"""What a model is asked: the prompts, each a file of text, and the messages made of them.
+
+The file comes first and stays the same from call to call, so that providers can cache it; what is
+asked about follows as JSON lines between two marks. Memories have short ids (m1, m2 ...).
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from functools import cache
+from importlib.resources import files
+from typing import Any, Literal, NamedTuple
+
+from slowwave.consolidation.proposals import LeftOut, Operation, Source
+from slowwave.store.records import UNDATED
+
+Messages = list[dict[str, str]]
+Prompt = Literal["write", "check", "repair", "conversation", "experience"]
+
+
+@cache
+def prompt(name: Prompt) -> str:
+    """Return the text of a prompt."""
+    return files(__name__).joinpath(f"{name}.md").read_text("utf-8").strip()
+
+
+class DraftToCheck(NamedTuple):
+    """A draft, or a conflict, with the memories that it is about."""
+
+    # An operation, or `conflict`, which has no text.
+    operation: Operation | Literal["conflict"]
+    sources: Sequence[Source]
+    text: str
+    left_out: Sequence[LeftOut] = ()
+    # Words of sources, by id, that a program did not find in the text.
+    hints: Sequence[tuple[str, str]] = ()
+
+
+def short_ids(sources: Sequence[Source]) -> dict[str, str]:
+    """Return the id of each source by its short id in a prompt: m1, m2 ..."""
+    return {f"m{number}": source.id for number, source in enumerate(sources, start=1)}
+
+
+def ask_to_write(sources: Sequence[Source], derived: frozenset[str]) -> Messages:
+    """Return the messages that show memories; derived: ids of those that were made before."""
+    shown = fenced("memories", list(_memory_lines(sources, derived)))
+    return [
+        {"role": "system", "content": prompt("write")},
+        {"role": "user", "content": shown},
+    ]
+
+
+def ask_to_repair(
+    sources: Sequence[Source], derived: frozenset[str], faulty: Sequence[dict[str, Any]]
+) -> Messages:
+    """Return the messages that ask once more about groups, each with its faults."""
+    messages = ask_to_write(sources, derived)
+    groups = fenced("groups", [json_line(group) for group in faulty])
+    messages[-1]["content"] += f"\n{prompt('repair')}\n{groups}"
+    return messages
+
+
+def ask_to_check(drafts: Sequence[DraftToCheck]) -> Messages:
+    """Return the messages that show drafts and their sources, and nothing else."""
+    lines = [json_line(_checked(number, draft)) for number, draft in enumerate(drafts, start=1)]
+    return [
+        {"role": "system", "content": prompt("check")},
+        {"role": "user", "content": fenced("groups", lines)},
+    ]
+
+
+def ask_for_the_form(messages: Messages, answer: str, fault: str) -> Messages:
+    """Return the messages that ask once more after an answer that could not be read."""
+    listed = fenced("faults", [json_line(fault)])
+    again = f"That answer cannot be read:\n{listed}\nAnswer again, with one JSON object."
+    return [
+        *messages,
+        {"role": "assistant", "content": answer},
+        {"role": "user", "content": again},
+    ]
+
+
+def json_line(value: Any) -> str:
+    """Return JSON without blanks, which are paid for."""
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+
+
+def fenced(name: str, lines: Sequence[str]) -> str:
+    """Return lines of JSON between two marks; "<" as an escape, so that no text can end them."""
+    inside = "\n".join(lines).replace("<", "\\u003c")
+    return f"<{name}>\n{inside}\n</{name}>"
+
+
+def _memory_lines(sources: Sequence[Source], derived: frozenset[str]) -> Iterator[str]:
+    """Yield each memory as a line, below the day on which it was noted."""
+    day = ""
+    for short, source in zip(short_ids(sources), sources, strict=True):
+        noted = _day(source)
+        if noted != day:
+            day = noted
+            yield day
+        made = "made " if source.id in derived else ""
+        yield f"{short} {made}{json_line(source.text)}"
+
+
+def _day(source: Source) -> str:
+    return "undated" if source.observed_at == UNDATED else source.observed_at[:10]
+
+
+def _checked(number: int, draft: DraftToCheck) -> dict[str, Any]:
+    short = {own: shown for shown, own in short_ids(draft.sources).items()}
+    shown: dict[str, Any] = {
+        "n": number,
+        "operation": draft.operation,
+        "memories": [
+            {"id": short[source.id], "noted": _day(source), "text": source.text}
+            for source in draft.sources
+        ],
+    }
+    if draft.operation != "conflict":
+        shown["text"] = draft.text
+    if draft.left_out:
+        shown["left_out"] = [
+            {"id": short[omitted.memory], "words": omitted.words, "why": omitted.why}
+            for omitted in draft.left_out
+            if omitted.memory in short
+        ]
+    if draft.hints:
+        shown["look_at"] = [{"id": short[memory], "words": words} for memory, words in draft.hints]
+    return shown

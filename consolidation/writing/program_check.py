@@ -1,0 +1,92 @@
+"""The check of a draft by program: what can be looked up, once, whoever wrote the draft.
+
+Structure first, then each value, name, identifier, path, URL, quotation and code span of the text
+(`facts/`). What must be understood is left to a reading by a model.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import combinations
+
+from slowwave.consolidation.facts.lookup import find_missing, find_unsupported, names_of
+from slowwave.consolidation.proposals import Proposal, Source
+from slowwave.consolidation.thresholds import WIDE_SIMILARITY
+
+_FEWEST = 2
+
+
+def find_faults(proposal: Proposal, sources: Sequence[Source]) -> list[str]:
+    """Return what is wrong with a proposal's draft, as sentences; nothing if it may be written.
+
+    sources: the proposal's, in any order.
+    """
+    text = proposal.draft.text
+    if proposal.keeps_text:
+        survivor = next((one for one in sources if one.id == proposal.survivor), None)
+        if survivor is None or survivor.text != text:
+            return ["the memory that stays does not say what the draft says"]
+        return list(_structure_faults(proposal, sources))
+    if not text.strip():
+        return ["the text is empty"]
+    unsupported = [fault.why for fault in find_unsupported(text, sources)]
+    return [*_structure_faults(proposal, sources), *unsupported]
+
+
+def find_hints(proposal: Proposal, sources: Sequence[Source]) -> list[tuple[str, str]]:
+    """Return values of sources that a draft lacks, as (memory id, words).
+
+    They are hints for a reading and never faults: most are another spelling. What the writer left
+    out on purpose is not among them.
+    """
+    if proposal.keeps_text:
+        return []
+    omitted: dict[str, str] = {}
+    for left_out in proposal.left_out:
+        omitted[left_out.memory] = f"{omitted.get(left_out.memory, '')} {left_out.words}"
+    return [
+        (hint.source, hint.words)
+        for hint in find_missing(proposal.draft.text, sources)
+        if hint.words not in omitted.get(hint.source, "")
+    ]
+
+
+def is_shorter(proposal: Proposal, sources: Sequence[Source]) -> bool:
+    """Whether a file gets shorter by a proposal: fewer memories or characters, never more."""
+    length = {source.id: len(source.text) for source in sources}
+    going = [length[memory_id] for memory_id in proposal.leaving]
+    if proposal.keeps_text:
+        return bool(going)
+    if proposal.survivor is not None:
+        going.append(length[proposal.survivor])
+    written = len(proposal.draft.text)
+    if proposal.operation == "extract" and len(going) < _FEWEST:
+        return False
+    return written < sum(going) or (written == sum(going) and len(going) > 1)
+
+
+def _structure_faults(proposal: Proposal, sources: Sequence[Source]) -> list[str]:
+    faults = []
+    if not proposal.by_person and not is_shorter(proposal, sources):
+        faults.append(
+            f"the text has {len(proposal.draft.text)} characters, which is not shorter than the "
+            "memories that it replaces"
+        )
+    if proposal.operation == "update" and not _hang_together(sources):
+        faults.append("the memories of an update share no name and do not lie near each other")
+    return faults
+
+
+def _hang_together(sources: Sequence[Source]) -> bool:
+    """Whether sources are connected by names in common, or by lying near each other."""
+    names = [names_of(source.text) for source in sources]
+    reached = {0}
+    pairs = [
+        (left, right)
+        for left, right in combinations(range(len(sources)), 2)
+        if not names[left].isdisjoint(names[right])
+        or float(sources[left].vector @ sources[right].vector) >= WIDE_SIMILARITY
+    ]
+    for _ in sources:
+        reached |= {end for pair in pairs if not reached.isdisjoint(pair) for end in pair}
+    return len(reached) == len(sources)
