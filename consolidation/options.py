@@ -69,5 +69,5 @@ class PlanOptions:
     excluded: frozenset[str] = frozenset()
     # The keys of decisions that hold.
     remembered: frozenset[str] = frozenset()
-    # The windows that were answered earlier in this run: what lies across their cuts is shown again.
+    # The windows answered earlier in this run: what lies across their cuts is shown once more.
     answered: tuple[Window, ...] = ()

@@ -247,8 +247,8 @@ NEAR_ACROSS_CUT = 0.55
 # five nearest of each memory hold 31 of 36 facts.
 NEAREST_FOR_A_MODEL = 8
 
-# How much a model reads at a time, in tokens of memories: some 200 of them, which was read in one go
-# without loss.
+# How much a model reads at a time, in tokens of memories: some 200 of them, which was read in one
+# go without loss.
 WINDOW_TOKENS = 6_000
 
 # How much of what it reads a model says again, in tokens: seen in nights on hand-written lives.

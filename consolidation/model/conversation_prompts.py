@@ -12,7 +12,8 @@ from typing import NamedTuple
 from slowwave.consolidation.planning.estimates import Estimate
 from slowwave.consolidation.text.token_count import count_tokens
 
-from .prompts import Messages, fenced, json_line, prompt
+from .prompts import Messages, fenced, json_line
+from .prompts import prompt as text_of_prompt
 
 # What a memory and its quotes take in an answer.
 _TOKENS_A_MEMORY = 120
@@ -43,7 +44,7 @@ def ask_about_conversation(
     if known:
         parts.append(fenced("memories", [json_line(one) for one in known]))
     parts.append(fenced("conversation", [_line(one) for one in messages]))
-    system = "\n\n".join(filter(None, (instructions.strip(), prompt("conversation"))))
+    system = "\n\n".join(filter(None, (instructions.strip(), text_of_prompt("conversation"))))
     asked = [
         {"role": "system", "content": system},
         {"role": "user", "content": "\n".join(parts)},

@@ -91,9 +91,8 @@ class WindowGroups:
         if not leaving:
             raise Unusable("none of its memories may be superseded")
         # Of a merge all others leave: one that stays has no part in it.
-        ids = tuple(
-            sorted((*leaving, survivor) if operation == "merge" and survivor else group.ids)
-        )
+        staying_out = set(group.ids).difference(leaving, [survivor]) if operation == "merge" else ()
+        ids = tuple(sorted(set(group.ids).difference(staying_out)))
         sources = self.sources(ids)
         by_id = {source.id: source for source in sources}
         lowest, mean = similarities([by_id[one] for one in ids])
