@@ -4,7 +4,10 @@
     python -m benchmarks.quality.life --night assistant|office|lab
     python -m benchmarks.quality.life --nights
     python -m benchmarks.quality.life ... --model NAME [--api-base URL]
-    python -m benchmarks.quality.life ... --knowing|--lying|--answers FILE
+    python -m benchmarks.quality.life ... --replay RECORDING [--checker NAME|none] [--parts 10]
+
+A model's answers come from a recording, as of `slowwave maintain --record`; prompts that it lacks
+are written to RECORDING.missing. With --parts the life comes in that many nights, by date.
 
 What each figure counts stands in known_answers.py; the main ones are the last twelve lines.
 """
@@ -17,22 +20,23 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
+from typing import Literal
 
 from fixtures.night import FLAVOURS, Night, Told, lines, load
 from slowwave.consolidation.model.calls import Endpoint
+from slowwave.consolidation.model.recording import open_recordings
 from slowwave.consolidation.model.writer import ModelWriter
 from slowwave.consolidation.planning.conflicts import current_conflicts
+from slowwave.consolidation.proposals import Usage
 from slowwave.consolidation.running.outcome import Outcome
 from slowwave.consolidation.vectors.embedder import Embedder, SentenceEmbedder
 from slowwave.consolidation.writing.writer import Writer
 from slowwave.store.records import timestamp
 
-from .answered import AnsweredWriter
 from .bench import Json
-from .files import NOW, memory_file, night, picture, rows, written
-from .knowing import KnowingWriter
+from .files import NOW, add, memory_file, night, picture, rows, written
 from .known_answers import (
     PAIRS,
     Company,
@@ -83,7 +87,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     # The model is loaded before any clock runs.
     embedder.encode(["one"])
     found = {
-        life.name: measured(life, embedder, _writer(chosen, life)) for life in _sources(chosen)
+        life.name: measured(life, embedder, _writer(chosen), chosen.parts)
+        for life in _sources(chosen)
     }
     if chosen.json:
         text = json.dumps({name: _as_json(one) for name, one in found.items()}, indent=1)
@@ -94,13 +99,24 @@ def main(arguments: Sequence[str] | None = None) -> None:
     sys.stdout.writelines(f"{line}\n" for line in _table(found))
 
 
-def measured(source: Source, embedder: Embedder, writer: Writer | None = None) -> Measured:
-    """Run a night on a life, and a second one, which must do nothing."""
+def measured(
+    source: Source, embedder: Embedder, writer: Writer | None = None, parts: int = 1
+) -> Measured:
+    """Run a night on a life, or one on each of its parts, and one more, which must do nothing."""
     with memory_file(source.lines) as path:
         before = active(path)
+    with memory_file() as path:
+        outcomes = []
         began = time.process_time()
-        first = night(path, embedder, writer)
+        for part in _parts(source.lines, parts):
+            add(path, part)
+            outcomes.append(night(path, embedder, writer))
         seconds = time.process_time() - began
+        first = replace(
+            outcomes[-1],
+            results=tuple(result for outcome in outcomes for result in outcome.results),
+            usage=sum((outcome.usage for outcome in outcomes), start=Usage()),
+        )
         life = life_of(path, before, source.gold)
         there = picture(path)
         second = night(path, embedder, writer)
@@ -125,13 +141,22 @@ def life_of(path: Path, before: Sequence[Stored], gold: Json) -> Life:
     )
 
 
-def _writer(chosen: argparse.Namespace, life: Source) -> Writer | None:
-    if chosen.knowing or chosen.lying:
-        texts = {one["id"]: one["content"] for one in map(json.loads, life.lines)}
-        return KnowingWriter(life.gold, texts, chosen.lying)
-    if chosen.answers:
-        return AnsweredWriter(chosen.answers)
-    return ModelWriter(Endpoint(chosen.model, chosen.api_base)) if chosen.model else None
+def _parts(lines: Sequence[str], count: int) -> list[list[str]]:
+    """Return the lines of a life by date, in parts of equal length."""
+    in_time = sorted(lines, key=lambda line: str(json.loads(line).get("observed_at", "")))
+    size = -(-len(in_time) // count)
+    return [in_time[start : start + size] for start in range(0, len(in_time), size)]
+
+
+def _writer(chosen: argparse.Namespace) -> Writer | None:
+    if not (chosen.model or chosen.replay):
+        return None
+    recordings = open_recordings(None, chosen.replay)
+    model = chosen.model or (recordings.recording.model if recordings.recording else "")
+    checker: Endpoint | Literal["same", "none"] = (
+        chosen.checker if chosen.checker in ("same", "none") else Endpoint(chosen.checker)
+    )
+    return ModelWriter(Endpoint(model, chosen.api_base), recordings=recordings, checker=checker)
 
 
 def source_of_files(path: Path, gold: Path) -> Source:
@@ -204,11 +229,9 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--nights", action="store_true", help="all of them")
     parser.add_argument("--model", help="litellm's name of the model that is asked")
     parser.add_argument("--api-base", help="where it is reached")
-    parser.add_argument(
-        "--knowing", action="store_true", help="with a model that knows the known answers"
-    )
-    parser.add_argument("--lying", action="store_true", help="with one that says the opposite")
-    parser.add_argument("--answers", type=Path, help="with kept answers of a model: answered.py")
+    parser.add_argument("--replay", type=Path, help="the recorded answers of a model")
+    parser.add_argument("--checker", default="same", help="who checks: a model's name, same, none")
+    parser.add_argument("--parts", type=int, default=1, help="in how many nights it comes")
     parser.add_argument("--json", action="store_true", help="the figures with all ids, as JSON")
     parser.add_argument("--verbose", action="store_true", help="the texts of what went wrong")
     return parser
