@@ -18,7 +18,7 @@ from .memory_texts import ShownMemory, dated, in_time
 if TYPE_CHECKING:
     from rich.text import Text
 
-    from slowwave.consolidation.proposals import Proposal, Savings
+    from slowwave.consolidation.proposals import LeftOut, Proposal, Savings
 
 LEGEND = "Marks: - goes, * stays as it is, = is the result."
 # On a terminal: words of what goes that do not stand then, and words that stand then alone.
@@ -46,6 +46,8 @@ class ProposalBlock:
     claims: Sequence[Signed] = ()
     # What would have stood, where a person did not want it or it does not hold any more.
     not_done: str | None = None
+    # What the writer left out on purpose.
+    left_out: Sequence[LeftOut] = ()
 
     def lines(self) -> Iterator[str | Text]:
         """Yield it line by line; on a terminal with marks on the words that differ."""
@@ -68,6 +70,8 @@ class ProposalBlock:
         worded = Counter(author_of(one) for one in self.claims if one.written_by)
         for whose, count in worded.items():
             yield clean(f"    {counted(count, 'sentence', 'sentences')} {whose}")
+        for omitted in self.left_out:
+            yield clean(f'    left out ({omitted.why}): "{omitted.words}"')
 
     def _differences(self) -> tuple[list[list[Span]], list[Span]]:
         """Return what goes and the result, differences marked; nothing where no mark shows."""
@@ -103,6 +107,7 @@ def proposal_block(
         stands if is_done or not why else None,
         () if proposal.keeps_text else proposal.draft.claims,
         stands if not is_done and state in NOT_WANTED else None,
+        proposal.left_out,
     )
 
 

@@ -173,6 +173,7 @@ def _result(result: Result) -> dict[str, Any]:
         "draft": proposal.draft.text,
         "claims": [asdict(claim) for claim in proposal.draft.claims],
         "by_model": proposal.by_model,
+        "left_out": [asdict(omitted) for omitted in proposal.left_out],
         # What a model is asked is about windows: their estimates stand under "questions".
         "estimated_tokens": 0,
     }
