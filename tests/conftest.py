@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 from figures import Figures
 from hypothesis import settings
+from model_nights import Agent, an_agent
 
 from slowwave.cli.terminal.interpreter import keep_libraries_quiet
 from slowwave.consolidation.vectors.embedder import SentenceEmbedder
@@ -120,3 +121,23 @@ def memory_file(tmp_path: Path) -> Path:
     path = tmp_path / "memory.db"
     create_file(path)
     return path
+
+
+@pytest.fixture(scope="session")
+def vectors() -> dict[str, list[float]]:
+    """Provide the vectors of texts, by text, which agents bring along: computed once."""
+    return {}
+
+
+@pytest.fixture
+def agent(
+    memory_file: Path,
+    embedder: SentenceEmbedder,
+    vectors: dict[str, list[float]],
+    monkeypatch: pytest.MonkeyPatch,
+) -> Iterator[Agent]:
+    """Provide an agent whose model is served on loopback; no key of the machine is used."""
+    for name in ("OPENAI_API_KEY", "MISTRAL_API_KEY", "OPENAI_BASE_URL", "OPENAI_API_BASE"):
+        monkeypatch.delenv(name, raising=False)
+    with an_agent(memory_file, embedder, vectors) as made:
+        yield made

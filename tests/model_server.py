@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import sys
 import threading
 import time
@@ -19,12 +20,10 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from itertools import takewhile
 from typing import Any, NamedTuple
 
 from dialects import OpenAi, dialect_of
-
-from slowwave.consolidation.text.reading import read
-from slowwave.consolidation.thresholds import EXTRACT_SOURCES
 
 # More than any test asks for: a loop that does not end must not fill the memory.
 MOST_REQUESTS = 200
@@ -34,17 +33,23 @@ MOST_SECONDS = 60.0
 _LOADING = threading.Lock()
 # Whose tokens are counted.
 COUNTED_AS = "gpt-4o-mini"
-# From this share of the shorter one's words on two memories tell one thing to the honest one.
-_ALIKE = 0.8
+# From this share of the shorter's words, and of its values, on two memories are about one thing to
+# the honest model; and from this share of its words on, one says what the other does.
+_ALIKE = 0.5
+_SAID = 0.7
+_FEWEST_DEMANDS = 5
+_DEMANDING = re.compile(r"\b(?:never|always|do not|don't|please|must|should|before|first)\b", re.I)
+_WORD = re.compile(r"[\w/.:@-]*\w")
+Answer = dict[str, Any]
 
 
 class Shown(NamedTuple):
-    """A memory as a model is shown it; one that stays word for word says so."""
+    """A memory as a model is shown it. made: whether an earlier consolidation made it."""
 
     id: str
-    said: str
+    noted: str
     text: str
-    stands: str = ""
+    made: bool = False
 
 
 @dataclass(frozen=True)
@@ -61,19 +66,27 @@ class Asked:
 
     @property
     def memories(self) -> list[Shown]:
-        """The memories in it, in their order; none where opinions are asked for."""
+        """The memories in it, in their order; none where drafts are checked."""
         return list(_shown(self._lines("memories")))
 
     @property
     def faulty(self) -> list[dict[str, Any]]:
-        """The groups of an earlier answer that cannot be used, with their faults."""
+        """The groups of an earlier answer to be written once more, with their faults."""
+        return self._groups if self.memories else []
+
+    @property
+    def drafts(self) -> list[dict[str, Any]]:
+        """The groups to be checked; none where memories are shown."""
+        return [] if self.memories else self._groups
+
+    @property
+    def _groups(self) -> list[dict[str, Any]]:
         return [json.loads(line) for line in self._lines("groups")]
 
     @property
-    def items(self) -> list[dict[str, Any]]:
-        """What a second opinion is asked on; nothing where memories are shown."""
-        found = [json.loads(line) for line in self._lines("items")]
-        return [{**line, **item} for line in found for item in line.pop("items")]
+    def kind(self) -> str:
+        """What is asked for: write, repair or check."""
+        return "check" if self.drafts else "repair" if self.faulty else "write"
 
     def _lines(self, name: str) -> list[str]:
         """Return the lines between two marks."""
@@ -142,39 +155,59 @@ def says(
 
 
 def group(
-    kind: str,
+    operation: str,
     memories: Sequence[Shown | str],
-    stay: Sequence[Shown | str] = (),
-    claims: Sequence[tuple[str, Sequence[Shown | str]]] = (),
+    text: str,
+    left_out: Sequence[tuple[Shown | str, str, str]] = (),
 ) -> dict[str, Any]:
-    """Return a group of an answer; claims are texts with whom they cite."""
+    """Return a group of an answer; left_out: of which memory, which words, and why."""
+    ids = [_id(memory) for memory in memories]
+    omitted = [{"id": _id(of), "words": words, "why": why} for of, words, why in left_out]
+    return {"operation": operation, "ids": ids, "text": text, "left_out": omitted}
+
+
+def groups(*made: dict[str, Any], conflicts: Sequence[Sequence[Shown | str]] = ()) -> Answer:
+    """Return an answer of a writer."""
+    return {"groups": list(made), "conflicts": [[_id(one) for one in ids] for ids in conflicts]}
+
+
+def approval(asked: Asked) -> Answer:
+    """Return an answer that approves of every draft."""
+    return {"groups": [verdict(draft) for draft in asked.drafts]}
+
+
+def verdict(
+    draft: Mapping[str, Any],
+    unsupported: Sequence[str] = (),
+    lost: Sequence[tuple[str, str]] = (),
+    wrong_join: Sequence[str] = (),
+    confirms: Sequence[str] | None = None,
+) -> dict[str, Any]:
+    """Return what is said of one draft: words of it, (id, words) of memories, and ids."""
+    everyone = [memory["id"] for memory in draft["memories"]]
     return {
-        "kind": kind,
-        "ids": _ids(memories),
-        "stay": _ids(stay),
-        "claims": [{"text": text, "sources": _ids(cited)} for text, cited in claims],
+        "n": draft["n"],
+        "unsupported": [{"words": words, "why": "added"} for words in unsupported],
+        "lost": [{"id": of, "words": words, "why": "missed"} for of, words in lost],
+        "wrong_join": [{"ids": list(wrong_join), "why": "strangers"}] if wrong_join else [],
+        "confirms": list(everyone if confirms is None else confirms),
     }
-
-
-def groups(*several: dict[str, Any]) -> dict[str, Any]:
-    """Return an answer."""
-    return {"groups": list(several)}
 
 
 def _shown(lines: Sequence[str]) -> Iterator[Shown]:
     """Read the lines of memories, each below its day."""
     day = ""
     for line in lines:
-        short, _, told = line.partition(" ")
-        if told:
-            mark, _, text = told.partition('"')
-            yield Shown(short, day, json.loads(f'"{text}'), *([mark.strip()] if mark else []))
+        short, _, rest = line.partition(" ")
+        if rest:
+            mark, _, text = rest.partition('"')
+            yield Shown(short, day, json.loads(f'"{text}'), mark == "made ")
         else:
             day = line
 
 
-def _ids(memories: Sequence[Shown | str]) -> list[str]:
-    return [one if isinstance(one, str) else one.id for one in memories]
+def _id(memory: Shown | str) -> str:
+    return memory if isinstance(memory, str) else memory.id
 
 
 def compact(value: Any) -> str:
@@ -223,119 +256,126 @@ def in_turn(*replies: Reply, then: Responder | None = None) -> Responder:
 
 def oracle(asked: Asked) -> Reply:
     """Answer honestly."""
-    return says(faithful(asked))
+    return says(check(asked) if asked.drafts else write(asked))
 
 
-def faithful(asked: Asked) -> dict[str, Any]:
+def answering(
+    writer: Callable[[Asked], Answer], checker: Callable[[Asked], Answer] | None = None
+) -> Responder:
+    """Answer as a writer and a checker do; the checker is honest unless one is given."""
+    return lambda asked: says((checker or check)(asked) if asked.drafts else writer(asked))
+
+
+def write(asked: Asked) -> Answer:
     """Return a true answer: what tells one thing is what has most of its words in common."""
-    if asked.items:
-        return {"opinions": [_opinion(item) for item in asked.items]}
-    voices = _voices(asked.memories)
-    others = [one for one in asked.memories if one not in voices]
-    rules = [_rule(voices)] if voices else []
-    return groups(*rules, *map(_told, _alike(others)))
+    demands = _demands(asked.memories)
+    left = [memory for memory in asked.memories if memory not in demands]
+    found = [_told_once(members) for members in _alike(left)]
+    if demands:
+        found.append(group("extract", demands, min((one.text for one in demands), key=len)))
+    return groups(*(made for made in found if made is not None))
 
 
-def opinions(asked: Asked, told: bool = True) -> dict[str, Any]:
-    """Return an answer that says the same of every item; the first word stands for all others."""
-    return {
-        "opinions": [
-            {
-                "n": one["n"],
-                "told": told,
-                "words": [
-                    {"word": word, "means": one["by"][0].split()[0]}
-                    for word in one.get("words", ())
-                ],
-            }
-            for one in asked.items
-        ]
-    }
+def check(asked: Asked) -> Answer:
+    """Return a true reading, by the values of the draft and of its memories."""
+    return {"groups": [_read(draft) for draft in asked.drafts]}
 
 
-def verdicts(*told: bool, words: Mapping[str, str] | None = None) -> dict[str, Any]:
-    """Return opinions on items, in their order; words with what means the same, of each item."""
-    means = [{"word": word, "means": named} for word, named in (words or {}).items()]
-    return {
-        "opinions": [
-            {"n": number, "told": one, "words": means} for number, one in enumerate(told, start=1)
-        ]
-    }
+def _read(draft: Mapping[str, Any]) -> dict[str, Any]:
+    if draft["operation"] == "conflict":
+        return verdict(draft)
+    texts = [memory["text"] for memory in draft["memories"]]
+    omitted = " ".join(left_out["words"] for left_out in draft.get("left_out", ()))
+    return verdict(
+        draft,
+        sorted(_missing(draft["text"], " ".join(texts))),
+        [
+            (memory["id"], words)
+            for memory in draft["memories"]
+            for words in sorted(_missing(memory["text"], f"{draft['text']} {omitted}"))
+        ],
+    )
 
 
-def _opinion(item: Mapping[str, Any]) -> dict[str, Any]:
-    """Call told what is said in the same words, and over what a later text is about, too."""
-    (said, by) = (item["said"], item["by"]) if "said" in item else (item["was"], item["now"])
-    here, there = _words(said), _words(" ".join(by))
-    told = here <= there if "said" in item else bool(here & there)
-    return {"n": item["n"], "told": told, "words": []}
+def _missing(text: str, elsewhere: str) -> set[str]:
+    """Return the values of a text that do not stand elsewhere."""
+    there = {word.lower() for word in _WORD.findall(elsewhere)}
+    return {value for value in _values(text) if value.lower() not in there}
 
 
-def _voices(memories: Sequence[Shown]) -> list[Shown]:
+def _demands(memories: Sequence[Shown]) -> list[Shown]:
     """Return those that demand what most of them demand, if they are enough for a rule."""
-    norms = [one for one in memories if read(one.text).normative]
-    counted = Counter(word for one in norms for word in _words(one.text))
-    most = max(counted, key=lambda word: (counted[word], word), default="")
-    voices = [one for one in norms if most in _words(one.text)]
-    return voices if len(voices) >= EXTRACT_SOURCES else []
+    norms = [memory for memory in memories if _DEMANDING.search(memory.text)]
+    counted = Counter(stem for memory in norms for stem in _stems(memory.text))
+    most = max(counted, key=lambda stem: (counted[stem], len(stem), stem), default="")
+    demands = [memory for memory in norms if most in _stems(memory.text)]
+    return demands if len(demands) >= _FEWEST_DEMANDS else []
 
 
-def _rule(voices: Sequence[Shown]) -> dict[str, Any]:
-    """Let the plainest voice be the rule; those stay that name somebody."""
-    plainest = min(voices, key=lambda one: len(one.text))
-    stay = [one for one in voices if read(one.text).names]
-    return group("rule", voices, stay, [(plainest.text, voices)])
+def _told_once(members: Sequence[Shown]) -> dict[str, Any] | None:
+    """Return a group in the words of its fullest memory and what the others add to them.
 
-
-def _told(members: list[Shown]) -> dict[str, Any]:
-    """Let all be told in the words of as few as have all words; one stays if it has them all.
-
-    What stands stays as it is.
+    None if that would not be shorter.
     """
-    chosen = [one for one in members if one.stands]
-    words = {one: _words(one.text) for one in members}
-    left = frozenset().union(*words.values()).difference(*(words[one] for one in chosen))
-    while left:
-        best = max(members, key=lambda one: (len(words[one] & left), -len(one.text)))
-        chosen.append(best)
-        left -= words[best]
-    if len(chosen) == 1:
-        return group("same", members, chosen)
-    told = [one for one in members if one not in chosen]
-    claims = [
-        (dated(sentence, one.said), [one, *(told if one is chosen[-1] else ())])
-        for one in chosen
-        if not one.stands
-        for sentence in read(one.text).sentences
-    ]
-    return group("joined", members, (), claims)
+    fullest = max(members, key=lambda memory: (memory.made, len(memory.text)))
+    text = fullest.text
+    for memory in members:
+        if not _says(text, memory.text):
+            text = f"{text.removesuffix('.')}; {_behind_common(fullest.text, memory.text)}"
+    if len(text) >= sum(len(memory.text) for memory in members):
+        return None
+    operation = "merge" if len(members) == 2 or text == fullest.text else "synthesize"
+    return group(operation, members, text)
+
+
+def _says(text: str, words: str) -> bool:
+    """Whether a text has all values of another, and nearly all of its words."""
+    here, there = _stems(text), _stems(words)
+    return not _missing(words, text) and len(here & there) >= _SAID * len(there)
+
+
+def _behind_common(text: str, other: str) -> str:
+    """Return what stands in another text behind the words with which both begin."""
+    pairs = zip(text.split(), other.split(), strict=False)
+    common = takewhile(lambda pair: pair[0].strip(",.") == pair[1].strip(",."), pairs)
+    return " ".join(other.split()[len(list(common)) :])
 
 
 def _alike(memories: Sequence[Shown]) -> Iterator[list[Shown]]:
-    """Yield the memories that share most of their words, each in one group at the most."""
+    """Yield the memories that share most of their words, each in one group at most."""
     left = list(memories)
     while left:
         first = left.pop(0)
-        near = [one for one in left if _are_alike(first, one)]
-        left = [one for one in left if one not in near]
+        near = [memory for memory in left if _are_alike(first, memory)]
+        left = [memory for memory in left if memory not in near]
         if near:
             yield [first, *near]
 
 
-def _are_alike(one: Shown, other: Shown) -> bool:
-    here, there = _words(one.text), _words(other.text)
-    return len(here & there) >= _ALIKE * min(len(here), len(there)) > 0
+def _are_alike(first: Shown, second: Shown) -> bool:
+    return all(
+        len(here & there) >= _ALIKE * min(len(here), len(there))
+        for here, there in (
+            (_stems(first.text), _stems(second.text)),
+            (_values(first.text), _values(second.text)),
+        )
+    )
 
 
-def _words(text: str) -> frozenset[str]:
-    """Return what a text says: stems of words, and values."""
-    reading = read(text)
-    return reading.stem_set.union(value for _, value in reading.value_keys)
+def _stems(text: str) -> frozenset[str]:
+    """Return the words of a text, each cut short, and its values, which are not."""
+    values = {value.lower() for value in _values(text)}
+    words = (word.lower() for word in _WORD.findall(text))
+    return frozenset(word if word in values else word[:5] for word in words)
 
 
-def dated(sentence: str, said: str) -> str:
-    """Put the day before a sentence that would not be true without it."""
-    return f"[{said}] {sentence}" if read(sentence).deictic else sentence
+def _values(text: str) -> set[str]:
+    """Return the words with a digit or a capital that begins no sentence."""
+    return {
+        word
+        for number, word in enumerate(_WORD.findall(text))
+        if any(letter.isdigit() for letter in word) or (number and word.lower() != word)
+    }
 
 
 class ModelServer:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from slowwave.consolidation.facts.lookup import find_unsupported
 from slowwave.consolidation.model.answer_forms import AnswerForm, ExperienceAnswer, StatedClaim
 from slowwave.consolidation.model.experience_prompt import ask_about_traces
 from slowwave.consolidation.model.parsing import UnreadableAnswer, parse_answer
@@ -13,6 +12,7 @@ from slowwave.consolidation.planning.estimates import Estimate
 from slowwave.consolidation.proposals import Claim, Source, State, Usage
 from slowwave.consolidation.text.token_count import count_tokens
 from slowwave.consolidation.thresholds import WINDOW_TOKENS
+from slowwave.consolidation.writing.program_check import find_text_faults
 
 from .compression import (
     MOST_CONTEXTS,
@@ -137,7 +137,7 @@ def _fault(
     if how is not None and not any(_went(attempts[one], how) for one in claim.sources):
         return f"no trace that it cites says that something {how}"
     cited = [one for one in sources if one.id in claim.sources]
-    return next((fault.why for fault in find_unsupported(claim.text, cited)), None)
+    return next(iter(find_text_faults(claim.text, cited)), None)
 
 
 def _went(attempt: Attempt, how: Worked) -> bool:

@@ -11,12 +11,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from slowwave.consolidation.facts.lookup import find_unsupported
 from slowwave.consolidation.model.answer_forms import StatedMemory
 from slowwave.consolidation.model.prompts import DraftToCheck
 from slowwave.consolidation.proposals import Source
-from slowwave.consolidation.text.injection import commands
 from slowwave.consolidation.text.reading import read
+from slowwave.consolidation.writing.program_check import find_text_faults
 from slowwave.store.records import UNDATED
 
 from .candidates import (
@@ -62,9 +61,9 @@ def checked(stated: StatedMemory, part: Part) -> Candidate | Doubted | TurnedDow
     if why is not None:
         return TurnedDown(content, why)
     sources = [_source(number, citation) for number, citation in enumerate(citations)]
-    faults = find_unsupported(content, sources)
+    faults = find_text_faults(content, sources)
     if faults:
-        return TurnedDown(content, "; ".join(fault.why for fault in faults))
+        return TurnedDown(content, "; ".join(faults))
     tags = tuple(dict.fromkeys(tag.strip() for tag in stated.tags if tag.strip()))[:_MOST_TAGS]
     candidate = Candidate(
         content, stated.kind, stated.importance, tags, citations, stated.subject.strip()
@@ -79,8 +78,6 @@ def _out_of_form(stated: StatedMemory, content: str) -> str | None:
         return f"it has {len(content)} characters, and not {SHORTEST} to {LONGEST}"
     if not 1 <= stated.importance <= 5:
         return f"its importance is {stated.importance}, and not 1 to 5"
-    if commands(content):
-        return "it gives orders to its reader"
     return None
 
 

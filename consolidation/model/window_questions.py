@@ -137,7 +137,7 @@ class WriteQuestion(WindowQuestion):
 
     def handle_failure(self, state: State, why: str) -> NextSteps:
         """Yield the end of the window; of what was to be mended, what is right as it was."""
-        yield from self.dialogue.settled(_after_repair(self.dialogue, (), self._faulty))
+        yield from self.dialogue.settled(_unmended(self.dialogue, self._faulty, state, why))
         yield self.dialogue.end(state, why)
 
     def _candidates(
@@ -227,8 +227,9 @@ class CheckQuestion(WindowQuestion):
     def handle_failure(self, state: State, why: str) -> NextSteps:
         """Yield the end of the window: nothing is written that was not read."""
         unread = [VerifiedProposal(each.proposal, state, why) for each in self._candidates]
+        if self._before:
+            unread = _unmended(self.dialogue, self._before, state, why)
         yield from self.dialogue.settled(unread)
-        yield from self.dialogue.settled(_after_repair(self.dialogue, (), self._before))
         yield self.dialogue.end(state, why)
 
 
@@ -274,18 +275,38 @@ def _after_repair(
     candidates: of the second answer. The first text stays in the running where it was right as far
     as it goes: what it loses keeps its source active.
     """
-    found: list[VerifiedProposal] = []
+    second = [_ended(dialogue, each) for each in candidates]
+    mended = {of for end in second if end.state == "planned" for of in end.proposal.sources}
+    found = list(second)
     for original in before:
         ids = set(original.group.ids)
-        ends = [_ended(dialogue, each) for each in candidates if not ids.isdisjoint(each.group.ids)]
-        if not any(end.state == "planned" for end in ends):
-            if isinstance(original, Unproposed):
-                dialogue.turned_down += [] if ends else [original.why]
-            else:
-                first = _ended(dialogue, original)
-                ends = [first] if first.state == "planned" or not ends else ends
-        found += ends
+        if not mended.isdisjoint(ids):
+            continue
+        again = [end for end in second if not ids.isdisjoint(end.proposal.sources)]
+        if isinstance(original, Unproposed):
+            dialogue.turned_down += [] if again else [original.why]
+            continue
+        first = _ended(dialogue, original)
+        if first.state == "planned":
+            found = [end for end in found if end not in again]
+        if first.state == "planned" or not again:
+            found.append(first)
     return found
+
+
+def _unmended(
+    dialogue: WindowDialogue, before: Sequence[Candidate | Unproposed], state: State, why: str
+) -> list[VerifiedProposal]:
+    """Return what becomes of groups whose repair did not come, or could not be read and checked.
+
+    A first text that only loses something will do. No other is rejected, so that it may be asked
+    about another night.
+    """
+    ends = [(each, _ended(dialogue, each)) for each in before if isinstance(each, Candidate)]
+    return [
+        end if end.state == "planned" else VerifiedProposal(each.proposal, state, why)
+        for each, end in ends
+    ]
 
 
 def _without_strangers(candidate: Candidate) -> Candidate:
@@ -305,14 +326,17 @@ def _ended(dialogue: WindowDialogue, candidate: Candidate) -> VerifiedProposal:
     lost = candidate.objections.losing
     if not lost:
         return VerifiedProposal(candidate.proposal, "planned")
+    groups = dialogue.groups
     try:
-        proposal = dialogue.groups.propose(candidate.group, staying=lost)
+        proposal = groups.propose(candidate.group, staying=lost)
     except Unusable as error:
-        reasons = (*candidate.objections.lost_reasons, str(error))
-        return VerifiedProposal(candidate.proposal, "rejected", "; ".join(reasons))
-    faults = find_faults(proposal, dialogue.groups.sources(proposal.sources))
+        faults = [str(error)]
+    else:
+        faults = find_faults(proposal, groups.sources(proposal.sources))
+        if not groups.is_wanted(proposal):
+            faults.append("what is left of it was decided about before")
     if faults:
-        reasons = (*candidate.objections.lost_reasons, *faults)
-        return VerifiedProposal(candidate.proposal, "rejected", "; ".join(reasons))
+        why = "; ".join((*candidate.objections.lost_reasons, *faults))
+        return VerifiedProposal(candidate.proposal, "rejected", why)
     kept = "; ".join(candidate.objections.lost_reasons)
     return VerifiedProposal(proposal, "planned", f"kept active what the text lacks: {kept}")

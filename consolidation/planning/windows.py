@@ -53,8 +53,8 @@ def plan_windows(planner: TenantPlanner, leaving: Collection[str]) -> list[Windo
     leaving: ids of memories that are superseded without a model.
     """
     memories = _shown(planner, leaving)
-    earlier = [one for one in planner.options.answered if one.tenant == planner.view.tenant]
-    if earlier:
+    if planner.options.answered:
+        earlier = [one for one in planner.options.answered if one.tenant == planner.view.tenant]
         parts = _across_cuts(planner, memories, earlier)
         return [_window(planner, [memories[at] for at in part], ()) for part in parts]
     new = [at for at, memory in enumerate(memories) if _is_new(planner, memory)]

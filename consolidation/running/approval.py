@@ -97,11 +97,9 @@ def let_wait_again(file: MemoryFile, decision: Decision, run_id: str | None, now
 def reworded(kept: KeptProposal, text: str, memories: Sequence[Memory]) -> KeptProposal:
     """Return a proposal that writes a person's text. Raises `StoreError` if it writes none.
 
-    A sentence that stands in the draft cites what it cited there, and one that stands in a source
-    cites that; any other one cites them all. What is the draft still is approved as it was kept.
+    It cites the sources in which it stands word for word, or else all. What is the draft still is
+    approved as it was kept.
     """
-    from slowwave.consolidation.text.reading import read
-
     proposal = kept.proposal
     if kept.fault is not None:
         raise StoreError(f"Proposal {proposal.id[:8]} is damaged: {kept.fault}.", "Decline it.")
@@ -113,19 +111,14 @@ def reworded(kept: KeptProposal, text: str, memories: Sequence[Memory]) -> KeptP
     said = " ".join(text.split())
     if said == proposal.draft.text:
         return kept
-    parts = [said] if proposal.operation == "extract" else read(said).sentences
-    before = {one.text: one for one in proposal.draft.claims}
-    claims = tuple(before.get(one) or _claim(one, memories) for one in parts)
     # The model that wrote the draft before has no part in this one.
-    changed = replace(proposal, draft=Draft(claims), by_model=False, by_person=True)
-    return KeptProposal(changed)
+    draft = Draft((_claim(said, memories),))
+    return KeptProposal(replace(proposal, draft=draft, by_model=False, by_person=True))
 
 
 def _claim(text: str, memories: Sequence[Memory]) -> Claim:
-    from slowwave.consolidation.verification.content_words import is_verbatim
-
-    saying = tuple(one.id for one in memories if is_verbatim(text, [one.content]))
-    everyone = tuple(one.id for one in memories)
+    saying = tuple(memory.id for memory in memories if text in memory.content)
+    everyone = tuple(memory.id for memory in memories)
     return Claim(text, saying) if saying else Claim(text, everyone, written_by=BY_PERSON)
 
 

@@ -11,6 +11,7 @@ from itertools import combinations
 
 from slowwave.consolidation.facts.lookup import find_missing, find_unsupported, names_of
 from slowwave.consolidation.proposals import Proposal, Source
+from slowwave.consolidation.text.injection import commands
 from slowwave.consolidation.thresholds import WIDE_SIMILARITY
 
 _FEWEST = 2
@@ -29,8 +30,23 @@ def find_faults(proposal: Proposal, sources: Sequence[Source]) -> list[str]:
         return list(_structure_faults(proposal, sources))
     if not text.strip():
         return ["the text is empty"]
-    unsupported = [fault.why for fault in find_unsupported(text, sources)]
-    return [*_structure_faults(proposal, sources), *unsupported]
+    return [*_structure_faults(proposal, sources), *find_text_faults(text, sources)]
+
+
+def find_text_faults(text: str, sources: Sequence[Source]) -> list[str]:
+    """Return what is wrong with a text whoever asks for it, as sentences.
+
+    That is a value that no source has, a character that no screen shows and no source has, and an
+    order to its reader.
+    """
+    faults = [fault.why for fault in find_unsupported(text, sources)]
+    known = set().union(*(source.text for source in sources))
+    hidden = sorted({letter for letter in text if not letter.isprintable()} - known)
+    if hidden:
+        faults.append(f"the text has a character that no screen shows: U+{ord(hidden[0]):04X}")
+    if commands(text):
+        faults.append("it gives orders to its reader")
+    return faults
 
 
 def find_hints(proposal: Proposal, sources: Sequence[Source]) -> list[tuple[str, str]]:

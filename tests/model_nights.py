@@ -1,0 +1,258 @@
+"""Nights in which a model writes: an agent's file, the real embedder, and a served model.
+
+Real files, the real litellm, the real embedding model; only the model itself is scripted, by a
+server on loopback.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import Any, Literal
+
+from model_server import (
+    Answer,
+    Asked,
+    ModelServer,
+    Responder,
+    Shown,
+    answering,
+    groups,
+    model_server,
+)
+from nights import NOW, fill, night, picture, rows, told
+
+from slowwave.consolidation.model.calls import Endpoint
+from slowwave.consolidation.model.recording import Recordings
+from slowwave.consolidation.model.writer import ModelWriter, UsageLimits
+from slowwave.consolidation.proposals import AskedWindow, Operation, Result
+from slowwave.consolidation.running.outcome import Outcome
+from slowwave.consolidation.vectors.embedder import SentenceEmbedder
+from slowwave.store.file import open_writing
+from slowwave.store.records import timestamp
+from slowwave.store.undo.undo import undo_runs
+
+KEY = "sk-test-31415926535897932384"
+TOMORROW = NOW + timedelta(days=1)
+# What must be left alone where nothing is applied.
+UNTOUCHED = ("memories", "synthesized_from", "derivations")
+
+# Three memories of each thing, each with a detail of its own, so that none says what another does.
+_THINGS = {
+    "lease": (
+        "LeaseKeeper renews the job lock every 10 seconds",
+        (", at most 360 times.", " and logs it to /var/log/lease.log.", " on worker-3."),
+    ),
+    "jonah": (
+        "The user's nephew Jonah is allergic to cashews",
+        (" since a picnic in 2019.", " and carries an EpiPen for it.", ", says Dr Brandt."),
+    ),
+    "ines": (
+        "The user's colleague Ines does not drive at night",
+        (" but takes the train from Malmö.", " since 2023.", ", only with Rafael."),
+    ),
+    "physio": (
+        "The user sees the physiotherapist Ms Kowalczyk about the left shoulder",
+        (" on Mondays.", " and pays 40 euros.", " at Kungsgatan 12."),
+    ),
+    "protobuf": (
+        "protobuf is pinned at 3.21.12 for the Android build",
+        (" in gradle.lock.", " since March.", " by Tomas."),
+    ),
+    "hotel": (
+        "The user booked a hotel in Bled for four nights in September",
+        (" for Mirjam.", " and paid 480 euros.", ", room 12."),
+    ),
+}
+FACTS = tuple(_THINGS)
+LEASE, JONAH, _, _, _, HOTEL = FACTS
+# Two wordings, of which the second says what the first does.
+BIRTHDAY = (
+    "The user's brother Henrik has his birthday on 3 March.",
+    "Birthdays in the family: Henrik, the user's brother, 3 March.",
+)
+_RULE = (
+    "Never send a message to relatives without showing a draft first.",
+    "Always show the user a draft before sending anything to the family.",
+    "Let me always see the draft before you write to anyone in the family.",
+    "Never text family members directly: a draft is to be approved first.",
+    "Before a message goes out to cousin Malte, a draft must be shown.",
+    "A draft should be shown to the user for every message to a relative.",
+    "Do not send a family message before the user has seen the draft.",
+)
+
+
+@dataclass(frozen=True)
+class Agent:
+    """An agent's memory file, the real embedding model, and the model that writes at night."""
+
+    path: Path
+    embedder: SentenceEmbedder
+    server: ModelServer
+    # Vectors of texts, by text: they are brought along, as agents may do, and computed once.
+    vectors: dict[str, list[float]] = field(repr=False)
+    # Who reads what the model writes: itself, or nobody.
+    checker: Literal["same", "none"] = "same"
+
+    def remember(self, memories: Sequence[dict[str, Any]]) -> None:
+        """Import memories with their vectors."""
+        texts = [memory["content"] for memory in memories]
+        new = [text for text in texts if text not in self.vectors]
+        if new:
+            self.vectors.update(zip(new, self.embedder.encode(new).tolist(), strict=True))
+        space = {"embedding_model": self.embedder.name}
+        fill(
+            self.path,
+            [one | space | {"embedding": self.vectors[one["content"]]} for one in memories],
+        )
+
+    def writer(
+        self,
+        model: str = "openai/scripted",
+        concurrency: int = 1,
+        limits: UsageLimits | None = None,
+        timeout_s: float = 20.0,
+        recordings: Recordings | None = None,
+    ) -> ModelWriter:
+        """Return a writer that asks the server, and waits next to nothing before another try."""
+        endpoint = Endpoint(model, self.server.base, timeout_s, first_wait_s=0.001)
+        return ModelWriter(endpoint, concurrency, limits, recordings, self.checker)
+
+    def sleep(
+        self, writer: ModelWriter | None = None, now: datetime = NOW, **options: Any
+    ) -> Outcome:
+        """Run a night."""
+        return night(self.path, self.embedder, writer=writer or self.writer(), now=now, **options)
+
+    def rows(self, sql: str, *values: object) -> list[dict[str, Any]]:
+        """Read the file with plain SQL."""
+        return rows(self.path, sql, *values)
+
+    def picture(self) -> dict[str, list[dict[str, Any]]]:
+        """Return all that must stay as it is where nothing is applied."""
+        return picture(self.path, UNTOUCHED)
+
+
+@contextmanager
+def an_agent(
+    path: Path, embedder: SentenceEmbedder, vectors: dict[str, list[float]]
+) -> Iterator[Agent]:
+    """Provide an agent with an empty memory file and an honest model."""
+    with model_server() as server:
+        yield Agent(path, embedder, server, vectors)
+
+
+def texts_of(name: str) -> tuple[str, ...]:
+    """Return what the three memories of a thing say."""
+    beginning, ends = _THINGS[name]
+    return tuple(beginning + end for end in ends)
+
+
+def a_fact(name: str = LEASE, **fields: object) -> list[dict[str, Any]]:
+    """Return three memories of one thing: one synthesis."""
+    return told(texts_of(name), name, **fields)
+
+
+def a_pair() -> list[dict[str, Any]]:
+    """Return two memories of which one says what the other does: one merge."""
+    return told(BIRTHDAY, "birthday")
+
+
+def a_rule() -> list[dict[str, Any]]:
+    """Return demands of one thing, one of which names someone: one extraction."""
+    return told(_RULE, "rule")
+
+
+MEMORIES: dict[Operation, Callable[[], list[dict[str, Any]]]] = {
+    "merge": a_pair,
+    "synthesize": a_fact,
+    "extract": a_rule,
+}
+MADE = tuple(MEMORIES)
+
+
+def facts(count: int) -> list[dict[str, Any]]:
+    """Return the memories of several facts, each of a tenant of its own: a window each."""
+    return [memory for name in FACTS[:count] for memory in a_fact(name, tenant=name)]
+
+
+_BROTHERS = ("Olof", "Matti", "Jonas", "Emil", "Nils", "Sven", "Lars", "Axel", "Edvin", "Ture")
+_ENDS = ("", "sen", "berg", "lund", "dal", "gren", "quist", "man", "mark", "vik", "nes", "ström")
+_MONTHS = ("January", "February", "March", "April", "May", "June", "July", "August")
+
+
+def near_pairs(count: int, **fields: object) -> list[dict[str, Any]]:
+    """Return pairs of memories of one thing, each about a person of its own."""
+    names = [f"{name}{end}" for end in _ENDS for name in _BROTHERS][:count]
+    return [
+        memory
+        for number, name in enumerate(names)
+        for memory in told(
+            [text.replace("Henrik", name).replace("3 March", _day(number)) for text in BIRTHDAY],
+            f"birthday-{fields.get('tenant', '')}-{number:03d}",
+            **fields,
+        )
+    ]
+
+
+def _day(number: int) -> str:
+    return f"{number % 27 + 1} {_MONTHS[number % len(_MONTHS)]}"
+
+
+# Makes a group of the memories that are shown.
+Grouping = Callable[[list[Shown]], dict[str, Any]]
+
+
+def writing(*made: Grouping, checker: Callable[[Asked], Answer] | None = None) -> Responder:
+    """Answer each question to write with these groups; a check honestly, or as `checker` does."""
+    return answering(lambda asked: groups(*(make(asked.memories) for make in made)), checker)
+
+
+def by_model(outcome: Outcome) -> list[Result]:
+    """Return what became of what the model said."""
+    return [result for result in outcome.results if result.proposal.by_model]
+
+
+def only_result(outcome: Outcome) -> Result:
+    """Return what became of the only thing that the model said."""
+    (result,) = by_model(outcome)
+    return result
+
+
+def only_question(outcome: Outcome) -> AskedWindow:
+    """Return what became of the only question."""
+    (asked,) = outcome.asked
+    return asked
+
+
+def states(outcome: Outcome) -> dict[str, int]:
+    """Return how many of the things that the model said are in which state."""
+    return dict(Counter(result.state for result in by_model(outcome)))
+
+
+def answered(outcome: Outcome) -> dict[str, int]:
+    """Return how many questions are in which state; those that were answered are `applied`."""
+    return dict(Counter(asked.state for asked in outcome.asked))
+
+
+def total(agent: Agent) -> tuple[int, int]:
+    """Return the tokens of all questions, and of all answers."""
+    asked, said = zip(*agent.server.taken, strict=True)
+    return sum(asked), sum(said)
+
+
+def undo(agent: Agent, outcome: Outcome) -> None:
+    """Undo a night."""
+    assert outcome.run_id is not None
+    with open_writing(agent.path) as file:
+        undo_runs(file, [outcome.run_id], timestamp(TOMORROW))
+
+
+def active_texts(agent: Agent) -> list[str]:
+    """Return the texts of the active memories."""
+    active = agent.rows("SELECT content FROM memories WHERE status = 'active' ORDER BY id")
+    return [row["content"] for row in active]
