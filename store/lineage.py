@@ -138,17 +138,6 @@ def read_claims(file: MemoryFile, memory_id: str) -> list[KeptClaim]:
     return claims
 
 
-def read_claims_of_updates(file: MemoryFile) -> dict[str, list[KeptClaim]]:
-    """Return the statements of each memory that says what was so before, by its id.
-
-    Raises `UnusableFile`.
-    """
-    rows = file.db.conn.execute(
-        "SELECT DISTINCT memory_id FROM derivations WHERE operation = 'update' ORDER BY 1"
-    ).fetchall()
-    return {memory_id: read_claims(file, memory_id) for (memory_id,) in rows}
-
-
 def read_claims_of(file: MemoryFile, run_id: str) -> dict[str, list[KeptClaim]]:
     """Return the statements of each text that a run wrote, by the keys of its proposals.
 
