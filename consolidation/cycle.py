@@ -1,7 +1,7 @@
 """One night, from the file to the outcome: the page to read first.
 
-The stages are called here in their order, and nothing else. A dry run and a real run are the
-same as far as the plan; there the dry run ends.
+The stages are called here in their order, and nothing else. A dry run goes through the same list,
+and each stage says what it would do.
 """
 
 from __future__ import annotations
@@ -9,14 +9,12 @@ from __future__ import annotations
 from datetime import datetime
 from pathlib import Path
 
-from slowwave.store.file import maintenance_lock
-
 from .ingest.read_waiting_parts import read_waiting_parts
 from .options import CycleOptions
 from .progress import Progress
+from .running.dry_stages import DryStages
 from .running.night_inputs import NightInputs
 from .running.outcome import Outcome
-from .running.rehearsal import rehearse
 from .running.stages import EndedEarly, Stages
 from .runtime.interruption import Interruption
 from .vectors.embedder import Embedder
@@ -46,10 +44,8 @@ def run_cycle(
     """
     interruption = interruption or Interruption()
     night = NightInputs(path, options, embedder, writer, now, progress or Progress())
-    if dry_run:
-        return rehearse(night, interruption)
-    with maintenance_lock(path):
-        stages = Stages(night, interruption)
+    stages = DryStages(night, interruption) if dry_run else Stages(night, interruption)
+    with stages.alone():
         try:
             stages.bring_up_to_date()
             stages.expire()

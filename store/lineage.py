@@ -98,6 +98,28 @@ class KeptClaim:
     checked_by: str | None
 
 
+@dataclass(frozen=True)
+class Derivation:
+    """How a run made a memory, or let it replace others."""
+
+    run_id: str
+    operation: str
+    # `model`, `extractive` or `human`.
+    writer: str
+    model: str | None
+    prompt_hash: str
+
+
+def read_derivations(file: MemoryFile, memory_id: str) -> list[Derivation]:
+    """Return how a memory came about, in the order of runs; nothing of one that was observed."""
+    rows = file.db.conn.execute(
+        "SELECT run_id, operation, writer, model, prompt_hash FROM derivations "
+        "WHERE memory_id = ? ORDER BY run_id",
+        [memory_id],
+    )
+    return [Derivation(*row) for row in rows]
+
+
 def read_claims(file: MemoryFile, memory_id: str) -> list[KeptClaim]:
     """Return the statements of a memory, as the last run that changed it left them.
 
@@ -114,17 +136,6 @@ def read_claims(file: MemoryFile, memory_id: str) -> list[KeptClaim]:
         stated = _kept_claims(text, model, f"memory {memory_id}")
         claims = [before.get(one.text, one) if one.written_by is None else one for one in stated]
     return claims
-
-
-def read_claims_of_updates(file: MemoryFile) -> dict[str, list[KeptClaim]]:
-    """Return the statements of each memory that says what was so before, by its id.
-
-    Raises `UnusableFile`.
-    """
-    rows = file.db.conn.execute(
-        "SELECT DISTINCT memory_id FROM derivations WHERE operation = 'update' ORDER BY 1"
-    ).fetchall()
-    return {memory_id: read_claims(file, memory_id) for (memory_id,) in rows}
 
 
 def read_claims_of(file: MemoryFile, run_id: str) -> dict[str, list[KeptClaim]]:

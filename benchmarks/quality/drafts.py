@@ -1,10 +1,10 @@
-"""Section 4: drafts of a hostile writer, and faithful ones, through verification.
+"""How well drafts are checked: by program, and by a reading with a model's recorded answers.
 
-    python -m benchmarks.quality.drafts FILE.jsonl [--verbose]
+    python -m benchmarks.quality.drafts FILE.jsonl [--replay RECORDING] [--verbose]
 
-measures it on the drafts in a file: a line each, with `sources` (id, said, text), `claims` (text,
-sources), `operation`, `style`, `faithful` and, of those that are not, `kind`. A draft is turned
-down by a hard fault; one with soft faults alone a second opinion decides about.
+A draft a line, with `case`, `sources` (id, said, text), `claims` (text), `operation`, `faithful`
+and, of those that are not, `kind`. Each question holds at most one draft of a case, so that none is
+judged by another. Prompts that the recording lacks are written to RECORDING.missing.
 """
 
 from __future__ import annotations
@@ -12,151 +12,130 @@ from __future__ import annotations
 import argparse
 import json
 import sys
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
-from rich.console import Console
-from rich.table import Table
 
-from slowwave.consolidation.proposals import Claim, Draft, Source
-from slowwave.consolidation.verification.faults import Fault
-from slowwave.consolidation.verification.verify import find_distance, find_faults
+from slowwave.consolidation.facts.lookup import find_missing, find_unsupported
+from slowwave.consolidation.model.answer_forms import CheckAnswer
+from slowwave.consolidation.model.objections import objections_of
+from slowwave.consolidation.model.parsing import parse_answer
+from slowwave.consolidation.model.prompts import DraftToCheck, Messages, ask_to_check
+from slowwave.consolidation.model.recording import question_key, read_recording
+from slowwave.consolidation.proposals import Source
 
-from .bench import Bench, Json
-from .rates import rate_of, shown
-
-SETS = (
-    *("drafts-tuned", "drafts-tuned-2", "drafts-tuned-3", "drafts-tuned-4"),
-    "drafts-held-out",
-)
-# Faults are found in texts alone.
+_MODEL = "checker"
+# Drafts in one question: about 6,000 tokens, as in a night.
+_DRAFTS = 15
+# The reading needs no vectors.
 _NO_VECTOR = np.zeros(0, dtype=np.float32)
-# Cases of a set, in a quick run.
-_QUICK = 2
 
 
-def run(bench: Bench) -> Json:
-    """Return how much of each kind was turned down."""
-    results = {name: _measured(bench, name) for name in SETS}
-    bench.embedder.keep()
-    return results
+@dataclass(frozen=True)
+class Judged:
+    """A labelled draft, and why it was turned down."""
 
-
-def tables(results: Json) -> Iterator[Table]:
-    """Yield a table a set."""
-    for name, result in results.items():
-        table = Table("kind", "drafts are", "n", "turned down", title=name)
-        for row in [*result["rows"], *result["totals"]]:
-            is_faithful = "faithful" if row["faithful"] else "corrupted"
-            turned_down = row["turned down"]
-            table.add_row(row["kind"], is_faithful, str(turned_down["n"]), shown(turned_down))
-        yield table
-
-
-def _measured(bench: Bench, name: str) -> Json:
-    bench.say(f"drafts: {name}")
-    outcomes: dict[tuple[bool, str], list[bool]] = defaultdict(list)
-    cases = bench.fixture(f"{name}.toml", "case")[: _QUICK if bench.quick else None]
-    # All at once: one by one takes several times as long.
-    bench.embedder.encode([_draft(row).text for case in cases for row in case["draft"]])
-    for case in cases:
-        sources = _sources(bench, case)
-        for row in case["draft"]:
-            turned_down = _is_turned_down(bench, case, sources, _draft(row))
-            outcomes[row["faithful"], row["kind"]].append(turned_down)
-    return {
-        "rows": [_row(kind, said, outcomes[said, kind]) for said, kind in sorted(outcomes)],
-        "totals": [
-            _row(
-                "all",
-                faithful,
-                [one for (said, _), each in outcomes.items() if said == faithful for one in each],
-            )
-            for faithful in (False, True)
-        ],
-    }
-
-
-def _sources(bench: Bench, case: Json) -> list[Source]:
-    vectors = bench.embedder.encode([row["text"] for row in case["sources"]])
-    return [
-        Source(row["id"], row["text"], f"{row['said']}T09:00:00+00:00", vector)
-        for row, vector in zip(case["sources"], vectors, strict=True)
-    ]
-
-
-def _draft(row: Json) -> Draft:
-    return Draft(tuple(Claim(claim["text"], tuple(claim["sources"])) for claim in row["claims"]))
-
-
-def _is_turned_down(bench: Bench, case: Json, sources: list[Source], draft: Draft) -> bool:
-    if any(not one.soft for one in find_faults(draft, sources, case["operation"])):
-        return True
-    return bool(find_distance(bench.embedder.encode([draft.text])[0], sources))
+    labelled: dict[str, Any]
+    draft: DraftToCheck
+    by_program: tuple[str, ...]
+    by_reading: tuple[str, ...] | None
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Measure on the file that is named, and print a table."""
+    """Print how many of the wrong drafts were caught, and of the faithful turned down."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.quality.drafts")
-    parser.add_argument("file", type=Path, help="drafts, a JSON object a line")
-    parser.add_argument("--verbose", action="store_true", help="the texts of what went wrong")
+    parser.description = __doc__
+    parser.formatter_class = argparse.RawDescriptionHelpFormatter
+    parser.add_argument("file", type=Path)
+    parser.add_argument("--replay", type=Path, help="the recorded answers of a checker")
+    parser.add_argument("--verbose", action="store_true", help="what was misjudged, with texts")
     chosen = parser.parse_args(arguments)
     if not chosen.file.is_file():
         sys.exit(f"absent: {chosen.file}")
-    drafts = [json.loads(line) for line in chosen.file.read_text("utf-8").splitlines()]
-    found = [(row, _faults_of(row)) for row in drafts]
-    table = Table("style", "drafts are", "n", "turned down", "or in doubt", title=chosen.file.name)
-    for style, faithful in sorted({(row["style"], row["faithful"]) for row in drafts}):
-        some = [
-            faults for row, faults in found if (row["style"], row["faithful"]) == (style, faithful)
-        ]
-        hard = rate_of(any(not one.soft for one in faults) for faults in some)
-        any_fault = rate_of(bool(faults) for faults in some)
-        kind = "faithful" if faithful else "wrong"
-        table.add_row(style, kind, str(len(some)), shown(hard), shown(any_fault))
-    console = Console()
-    console.print(table)
-    console.print(_missed(found, chosen.file.name))
-    if chosen.verbose:
-        for row, faults in found:
-            for line in _told(row, faults):
-                console.print(line, markup=False)
+    labelled = [json.loads(line) for line in chosen.file.read_text("utf-8").splitlines()]
+    judged = list(_judged(labelled, chosen.replay))
+    sys.stdout.writelines(f"{line}\n" for line in _report(judged, chosen.verbose))
 
 
-def _missed(found: Sequence[tuple[Json, Sequence[Fault]]], name: str) -> Table:
-    """Return how many of the wrong drafts of each kind nothing was found in."""
-    by_kind: dict[str, list[bool]] = defaultdict(list)
-    for row, faults in found:
-        if not row["faithful"]:
-            by_kind[row["kind"]].append(not faults)
-    table = Table("kind", "n", "passed", title=f"{name}: wrong drafts that passed")
-    for kind, missed in sorted(by_kind.items()):
-        table.add_row(kind, str(len(missed)), shown(rate_of(missed)))
-    return table
-
-
-def _faults_of(row: Json) -> list[Fault]:
-    sources = [
-        Source(one["id"], one["text"], f"{one['said']}T09:00:00+00:00", _NO_VECTOR)
-        for one in row["sources"]
+def questions(labelled: Sequence[dict[str, Any]]) -> list[list[dict[str, Any]]]:
+    """Return drafts in questions, at most one of a case in each."""
+    by_case: dict[str, list[dict[str, Any]]] = defaultdict(list)
+    for each in labelled:
+        by_case[each["case"]].append(each)
+    rounds: list[list[dict[str, Any]]] = []
+    for drafts in by_case.values():
+        for number, each in enumerate(drafts):
+            if number == len(rounds):
+                rounds.append([])
+            rounds[number].append(each)
+    return [
+        drafts[start : start + _DRAFTS]
+        for drafts in rounds
+        for start in range(0, len(drafts), _DRAFTS)
     ]
-    return find_faults(_draft(row), sources, row["operation"])
 
 
-def _told(row: Json, faults: Sequence[Fault]) -> Iterator[str]:
-    """Yield a draft that was judged wrongly, with its sources and why."""
-    if bool(faults) != row["faithful"]:
-        return
-    yield f"{row['style']} {row['kind'] or 'faithful'}:"
-    yield from (f"    {one['id']} {one['said']} {one['text']}" for one in row["sources"])
-    yield from (f"  - {one['text']} [{', '.join(one['sources'])}]" for one in row["claims"])
-    yield from (f"    {'?' if one.soft else '!'} {one.why}" for one in faults)
+def _judged(labelled: Sequence[dict[str, Any]], replay: Path | None) -> Iterator[Judged]:
+    answers = {} if replay is None else dict(read_recording(replay).answers)
+    missing: list[Messages] = []
+    for question in questions(labelled):
+        drafts = [_draft(each) for each in question]
+        messages = ask_to_check(drafts)
+        answer = answers.get(question_key(_MODEL, messages))
+        if answer is None:
+            missing.append(messages)
+        stated = {} if answer is None else _by_number(answer.answer)
+        for number, (each, draft) in enumerate(zip(question, drafts, strict=True), start=1):
+            program = tuple(fault.why for fault in find_unsupported(draft.text, draft.sources))
+            found = objections_of(stated.get(number), draft)
+            reading = None if answer is None else (*found.reasons, *found.lost_reasons)
+            yield Judged(each, draft, program, reading)
+    if replay is not None and missing:
+        path = replay.with_name(f"{replay.name}.missing")
+        lines = [json.dumps({"model": _MODEL, "messages": messages}) for messages in missing]
+        path.write_text("".join(f"{line}\n" for line in lines), "utf-8")
+        sys.stderr.write(f"{len(missing)} questions without an answer: {path}\n")
 
 
-def _row(kind: str, faithful: bool, outcomes: list[bool]) -> Json:
-    return {"kind": kind, "faithful": faithful, "turned down": rate_of(outcomes)}
+def _draft(labelled: dict[str, Any]) -> DraftToCheck:
+    sources = [
+        Source(each["id"], each["text"], each["said"], _NO_VECTOR) for each in labelled["sources"]
+    ]
+    text = " ".join(claim["text"] for claim in labelled["claims"])
+    hints = [(hint.source, hint.words) for hint in find_missing(text, sources)]
+    # Whether a rule has two memories that support it is not what is measured here.
+    return DraftToCheck("synthesize", sources, text, hints=hints)
+
+
+def _by_number(text: str) -> dict[int, Any]:
+    return {each.n: each for each in parse_answer(CheckAnswer, text).groups}
+
+
+def _report(judged: Sequence[Judged], verbose: bool) -> Iterator[str]:
+    for name, wrong in (("wrong drafts caught", True), ("faithful drafts turned down", False)):
+        chosen = [each for each in judged if bool(each.labelled["faithful"]) is not wrong]
+        program = [each for each in chosen if each.by_program]
+        yield f"{name}, by program: {len(program)} of {len(chosen)}"
+        read = [each for each in chosen if each.by_reading is not None]
+        reading = [each for each in read if each.by_reading]
+        either = [each for each in read if each.by_reading or each.by_program]
+        yield f"{name}, by reading: {len(reading)} of {len(read)}"
+        yield f"{name}, by either: {len(either)} of {len(read)}"
+        if wrong:
+            missed = Counter(each.labelled["kind"] for each in read if each not in either)
+            yield f"  missed: {dict(missed)}"
+        if verbose:
+            shown = [each for each in read if bool(each in either) is not wrong]
+            for each in shown:
+                yield f"    {each.labelled.get('kind')}: {each.draft.text}"
+                yield from (f"        {source.text}" for source in each.draft.sources)
+                yield from (
+                    f"      ! {why}" for why in (*each.by_program, *(each.by_reading or ()))
+                )
 
 
 if __name__ == "__main__":

@@ -389,24 +389,35 @@ def folded(life: Life, lineage: Lineage) -> tuple[tuple[str, ...], tuple[str, ..
 def newest_gone(life: Life, lineage: Lineage) -> tuple[str, ...]:
     """Return the newest values of updates that only older memories stand for now.
 
-    The value's memory is not active, its text stands in no active one of its tenant, and nothing
-    observed later went where it went.
+    The value's memory is not active, at most half of what it alone says, words of four letters or
+    with a digit, stands in one active memory of its tenant, and nothing observed later went where
+    it went.
     """
     rows = {one.id: one for one in life.before}
     texts = _texts_by_tenant(lineage.active())
     gone = []
-    for newest in (rows[ids[-1]] for ids in life.gold.updates):
+    for ids in life.gold.updates:
+        newest = rows[ids[-1]]
         company = lineage.gone_into(lineage.end(newest.id)).ids
         later = any(
             rows[one].observed_at > newest.observed_at
             for one in company
             if one in rows and one != newest.id
         )
-        # A sentence may have lost its full stop on its way into another memory.
-        text = newest.content.strip(" .")
-        if not lineage.rows[newest.id].active and not later:
-            gone += [] if _stands((text,), texts[newest.tenant]) else [newest.id]
+        older = {word for one in ids[:-1] for word in _telling_words(rows[one].content)}
+        own = _telling_words(newest.content) - older
+        stands = any(
+            2 * len(own & _telling_words(text)) > len(own) for text in texts[newest.tenant]
+        )
+        if not lineage.rows[newest.id].active and not later and own and not stands:
+            gone.append(newest.id)
     return tuple(gone)
+
+
+def _telling_words(text: str) -> set[str]:
+    """Return the words of a text that may carry a value."""
+    found = (word.strip(".'\u2019").lower() for word in _WORD.findall(text))
+    return {word for word in found if len(word) > _VALUE or any(map(str.isdigit, word))}
 
 
 def told_once(groups: Iterable[Ids], lineage: Lineage) -> Share:

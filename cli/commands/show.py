@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from slowwave.store.records import Memory
 
 # What comes first, and under a heading of its own.
-_APART = ("content", "content_hash", "id")
+_APART = ("content", "content_hash", "id", "derivations")
 
 
 def show(
@@ -43,6 +43,7 @@ def show(
     """
     from slowwave.store.entities import entities_of
     from slowwave.store.file import open_reading
+    from slowwave.store.lineage import read_derivations
     from slowwave.store.vectors import vectors_of
 
     with (
@@ -52,8 +53,13 @@ def show(
         found = _read(opened, memory, file)
         names = [name for name, _ in entities_of(opened, found.id)]
         vectors = [model for model, of, _ in vectors_of(opened, found.id)]
+        derivations = read_derivations(opened, found.id)
     output = Output(json, quiet)
-    fields = asdict(found) | {"entities": names, "vectors": vectors}
+    fields = asdict(found) | {
+        "entities": names,
+        "vectors": vectors,
+        "derivations": [asdict(derivation) for derivation in derivations],
+    }
     output.result({"command": "show", "file": str(file), "memory": fields})
     output.show("\n".join([clean(found.id), clean(found.content), "", *_lines(fields)]))
 
@@ -83,3 +89,7 @@ def _lines(fields: dict[str, Any]) -> Iterator[str]:
         if name not in _APART and value not in (None, (), [], {}):
             shown = ", ".join(map(str, value)) if isinstance(value, (list, tuple)) else value
             yield clean(f"{name:<14} {shown}")
+    for made in fields["derivations"]:
+        writer = made["model"] or made["writer"]
+        how = f"{made['operation']} by {writer}, prompt {made['prompt_hash'][:12]}"
+        yield clean(f"{'derived':<14} {how}, run {made['run_id']}")

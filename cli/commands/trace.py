@@ -71,6 +71,7 @@ def trace(
         Ancestor,
         find_traced,
         read_claims,
+        read_derivations,
         trace_derived,
         trace_sources,
     )
@@ -82,6 +83,7 @@ def trace(
         found = find_traced(opened, memory)
         sources, derived = trace_sources(opened, found.id), trace_derived(opened, found.id)
         claims = read_claims(opened, found.id)
+        derivations = read_derivations(opened, found.id)
         messages = read_messages_of(opened, _with_ancestors(found.id, sources))
     output = Output(json, quiet)
     if html is not None:
@@ -100,7 +102,7 @@ def trace(
         return
     if json:
         output.result(
-            trace_as_json(found, claims, sources, derived)
+            trace_as_json(found, claims, derivations, sources, derived)
             | {
                 "messages": [
                     {"memory": memory_id} | message_as_json(one)
@@ -118,6 +120,9 @@ def trace(
     shown = ", ".join(filter(None, (layer, found.status)))
     root = Tree(Text(f"{clean(found.id)} ({shown}) {said}"))
     _show_tree(root, claims)
+    for made in derivations:
+        writer = made.model or made.writer
+        root.add(Text(clean(f"{made.operation} by {writer}, prompt {made.prompt_hash[:12]}")))
     _say(root, found.id, messages)
     _grow(root, sources, "made from")
     _grow(root, derived, "made into")

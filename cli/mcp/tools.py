@@ -108,7 +108,9 @@ class Tools:
     def trace(self, memory_id: MemoryId) -> dict[str, Any]:
         """Show where a memory came from, and what was made from it, to every depth."""
         traced = self._memory.trace(memory_id)
-        answer = trace_as_json(traced.memory, traced.claims, traced.sources, traced.derived)
+        answer = trace_as_json(
+            traced.memory, traced.claims, traced.derivations, traced.sources, traced.derived
+        )
         others = [
             one
             for lineage in (traced.sources, traced.derived)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from .branches import Branch, trees_of
 
 if TYPE_CHECKING:
-    from slowwave.store.lineage import Ancestor, KeptClaim, Lineage
+    from slowwave.store.lineage import Ancestor, Derivation, KeptClaim, Lineage
     from slowwave.store.records import Memory
 
 # How many generations stand inside each other before a new tree begins: readers of JSON give up
@@ -18,7 +18,11 @@ _DEPTH_OF_JSON = 100
 
 
 def trace_as_json(
-    found: Memory | Ancestor, claims: Sequence[KeptClaim], sources: Lineage, derived: Lineage
+    found: Memory | Ancestor,
+    claims: Sequence[KeptClaim],
+    derivations: Sequence[Derivation],
+    sources: Lineage,
+    derived: Lineage,
 ) -> dict[str, Any]:
     """Return a memory with its lineage, both ways."""
     return {
@@ -30,6 +34,7 @@ def trace_as_json(
             "layer": getattr(found, "layer", None),
             "generation": getattr(found, "generation", None),
             "claims": [asdict(one) for one in claims],
+            "derivations": [asdict(derivation) for derivation in derivations],
         },
         **_as_json(sources, "sources"),
         **_as_json(derived, "derived"),

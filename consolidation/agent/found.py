@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from slowwave.store.ledger import Decision, Run
 from slowwave.store.lineage import (
     Ancestor,
+    Derivation,
     KeptClaim,
     Lineage,
 )
@@ -25,6 +26,7 @@ class Trace:
     memory: Memory | Ancestor
     # Its statements, as the last run that changed it left them.
     claims: tuple[KeptClaim, ...]
+    derivations: tuple[Derivation, ...]
     sources: Lineage
     derived: Lineage
 

@@ -50,6 +50,7 @@ from slowwave.store.lineage import (
     find_traced,
     is_source_in,
     read_claims,
+    read_derivations,
     trace_derived,
     trace_sources,
 )
@@ -280,6 +281,7 @@ class AgentMemory:
             return Trace(
                 found,
                 tuple(read_claims(file, found.id)),
+                tuple(read_derivations(file, found.id)),
                 trace_sources(file, found.id),
                 trace_derived(file, found.id),
             )

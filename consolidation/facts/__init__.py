@@ -1,1 +1,1 @@
-"""What a program can look up in a text."""
+"""What a program can look up in a text: values, names, code, quotations. Nothing is understood."""

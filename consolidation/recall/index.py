@@ -12,7 +12,7 @@ from slowwave.consolidation.progress import Progress
 from slowwave.consolidation.vectors.embedder import Embedder
 from slowwave.consolidation.vectors.matrix import TextVectors
 from slowwave.store.file import open_reading
-from slowwave.store.lineage import Edge, KeptClaim, read_claims_of_updates, read_edges
+from slowwave.store.lineage import Edge, read_edges
 from slowwave.store.memories import chosen_tenants, read_recallable, read_restorable
 from slowwave.store.records import LAYERS, Memory
 from slowwave.store.shown_to_model import Dispute, read_disputes
@@ -33,8 +33,6 @@ class Recallable:
 
     memories: tuple[Memory, ...]
     edges: tuple[Edge, ...]
-    # Of each memory that tells what was so before.
-    claims: Mapping[str, Sequence[KeptClaim]]
     vectors: TextVectors
     # The conflicts that a model named.
     disputes: tuple[Dispute, ...]
@@ -51,7 +49,6 @@ def read_recallable_of(path: Path, chosen: Sequence[str], model: str) -> Recalla
         return Recallable(
             tuple(memories),
             tuple(edge for tenant in tenants for edge in read_edges(file, tenant)),
-            read_claims_of_updates(file),
             TextVectors(
                 memories, (one for tenant in tenants for one in read_vectors(file, model, tenant))
             ),
@@ -73,7 +70,7 @@ def read_archived_of(
         found = read_restorable(file, tenants)
         memories = [replace(one, status="active", expires_at=None) for one in found]
         vectors = (one for tenant in tenants for one in read_vectors(file, model, tenant))
-        recallable = Recallable(tuple(memories), (), {}, TextVectors(memories, vectors), ())
+        recallable = Recallable(tuple(memories), (), TextVectors(memories, vectors), ())
     return recallable, {one.id: one.status for one in found}
 
 
@@ -130,8 +127,8 @@ class RecallIndex:
     def _holders_at(self, moment: str) -> NDArray[np.intp]:
         import numpy as np
 
-        edges, claims = self._recallable.edges, self._recallable.claims
-        return np.array(holders_at(self.memories, edges, claims, moment), dtype=np.intp)
+        found = holders_at(self.memories, self._recallable.edges, moment)
+        return np.array(found, dtype=np.intp)
 
     @cached_property
     def observed(self) -> NDArray[np.datetime64]:

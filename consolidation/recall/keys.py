@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import pairwise
 
-from slowwave.consolidation.text.dates import DATE_MARK
-from slowwave.store.lineage import Edge, KeptClaim
+from slowwave.store.lineage import Edge
 from slowwave.store.records import Memory
 
 # Where a text leads nowhere: what it said is no longer there to be handed over.
@@ -47,23 +47,18 @@ def current_holders(memories: Sequence[Memory], edges: Iterable[Edge], now: str)
     return [holder(place) for place in range(len(memories))]
 
 
-def holders_at(
-    memories: Sequence[Memory],
-    edges: Iterable[Edge],
-    claims: Mapping[str, Sequence[KeptClaim]],
-    moment: str,
-) -> list[int]:
+def holders_at(memories: Sequence[Memory], edges: Iterable[Edge], moment: str) -> list[int]:
     """Return for each memory its own place if it said at `moment` what was so, or else `NOWHERE`.
 
     Only what was observed by then counts, in its own words: a derived memory may hold what came
-    later, and is taken only where none of its sources is in the file any more. claims: of each
-    memory that tells what was so before (`read_claims_of_updates`), which say until when.
+    later, and is taken only where none of its sources is in the file any more. What an update
+    replaced was so until the next of its memories was observed.
     """
     edges = tuple(edges)
     by_id = {memory.id: memory for memory in memories}
     derived_from_these = {edge.derived_id for edge in edges if edge.source_id in by_id}
     part_of_something = {edge.source_id for edge in edges}
-    ends = _ends(claims, by_id)
+    ends = _ends(edges, by_id)
 
     def end(memory: Memory) -> str:
         if memory.status == "superseded" and memory.id not in part_of_something:
@@ -71,7 +66,7 @@ def holders_at(
             return memory.superseded_at or memory.observed_at
         return ends.get(memory.id, NEVER)
 
-    def stood(memory: Memory) -> bool:
+    def was_so(memory: Memory) -> bool:
         return (
             memory.observed_at <= moment
             and not memory.expired(moment)
@@ -79,7 +74,7 @@ def holders_at(
             and moment < end(memory)
         )
 
-    return [place if stood(memory) else NOWHERE for place, memory in enumerate(memories)]
+    return [place if was_so(memory) else NOWHERE for place, memory in enumerate(memories)]
 
 
 def _is_made(memory: Memory, derived: set[str]) -> bool:
@@ -87,25 +82,19 @@ def _is_made(memory: Memory, derived: set[str]) -> bool:
     return memory.generation > 0 and memory.id in derived
 
 
-def _ends(claims: Mapping[str, Sequence[KeptClaim]], by_id: Mapping[str, Memory]) -> dict[str, str]:
-    """Return the moment from which on each source tells an older value.
-
-    The claim of an older value cites what ended it, too, of which the day stands in front of the
-    claim; that one stands in a later claim itself.
-    """
+def _ends(edges: Iterable[Edge], by_id: Mapping[str, Memory]) -> dict[str, str]:
+    """Return the moment from which on a later memory of an update says what is so, by id."""
+    updates: dict[str, set[str]] = {}
+    for edge in edges:
+        if edge.operation == "update":
+            updates.setdefault(edge.derived_id, set()).add(edge.source_id)
     ends: dict[str, str] = {}
-    for stated in claims.values():
-        for claim in stated:
-            mark = DATE_MARK.match(claim.text)
-            day = None if mark is None else mark[2]
-            for source in claim.sources:
-                end = NEVER if day is None else _moment_of_end(source, claim, day, by_id)
-                ends[source] = max(end, ends.get(source, end))
+    for derived, sources in updates.items():
+        # One of the memories may have replaced the others itself.
+        told = [by_id[one] for one in (*sources, derived) if one in by_id]
+        told = [memory for memory in told if memory.id != derived or memory.generation == 0]
+        told.sort(key=lambda memory: (memory.observed_at, memory.id))
+        for earlier, later in pairwise(told):
+            if later.observed_at > earlier.observed_at:
+                ends[earlier.id] = min(later.observed_at, ends.get(earlier.id, NEVER))
     return ends
-
-
-def _moment_of_end(source: str, claim: KeptClaim, day: str, by_id: Mapping[str, Memory]) -> str:
-    """Return when the memory was observed that ended a value, or its day if it left the file."""
-    own = by_id[source].observed_at if source in by_id else ""
-    said = (by_id[one].observed_at for one in claim.sources if one in by_id)
-    return min((one for one in said if one > own and one.startswith(day)), default=day)

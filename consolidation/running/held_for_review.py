@@ -43,16 +43,6 @@ class Reviewing:
         why = self.why_waiting(written, views) or written.why
         return Result(written.proposal, written.state, why)
 
-    def at_once(
-        self, several: Sequence[VerifiedProposal], views: Sequence[TenantView]
-    ) -> list[Proposal]:
-        """Return the proposals that would be applied without asking a person."""
-        return [
-            one.proposal
-            for one in several
-            if one.state == "planned" and self.why_waiting(one, views) is None
-        ]
-
 
 def _risks(written: VerifiedProposal, views: Sequence[TenantView]) -> Iterator[str]:
     proposal = written.proposal

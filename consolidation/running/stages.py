@@ -14,6 +14,7 @@ from slowwave.consolidation.runtime.interruption import InterruptedEarly, Interr
 from slowwave.consolidation.snapshot.idle import Findings
 from slowwave.store.ageing import Phase
 from slowwave.store.errors import StoreError
+from slowwave.store.file import maintenance_lock
 from slowwave.store.memories import Counts
 from slowwave.store.records import timestamp
 
@@ -66,6 +67,12 @@ class Stages:
         self._scores: tuple[LayerScores, ...] | None = None
         self._taken_up = TakenUp()
         self._earlier = EarlierProposals()
+
+    @contextmanager
+    def alone(self) -> Iterator[None]:
+        """Keep other runs out. Raises `FileHeld` if there is one."""
+        with maintenance_lock(self._night.path):
+            yield
 
     def bring_up_to_date(self) -> None:
         """Bring an older schema up to date."""

@@ -95,7 +95,7 @@ def _structure_faults(proposal: Proposal, sources: Sequence[Source]) -> list[str
 
 def _hang_together(sources: Sequence[Source]) -> bool:
     """Whether sources are connected by names in common, or by lying near each other."""
-    names = [names_of(source.text) for source in sources]
+    names = [set(names_of(source.text)) for source in sources]
     reached = {0}
     pairs = [
         (left, right)

@@ -1,0 +1,83 @@
+"""The days that a source may speak of: when it was observed, and what its "yesterday" comes to."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from datetime import date, timedelta
+
+from slowwave.store.records import UNDATED
+
+from .values import Value, date_forms
+
+_OFFSETS = {
+    "today": 0,
+    "tonight": 0,
+    "this": 0,
+    "yesterday": -1,
+    "tomorrow": 1,
+    "heute": 0,
+    "gestern": -1,
+}
+_OFFSETS |= {"morgen": 1, "vorgestern": -2, "übermorgen": 2, "hier": -1, "demain": 1}
+_OFFSET = re.compile(rf"\b(?:{'|'.join(_OFFSETS)})\b", re.IGNORECASE)
+_ORDINAL = re.compile(
+    r"(?<![\w.])(\d{1,2})(?:st|nd|rd|th|\.(?!\d))|\b(?:the|le|el|il|den|dem|am|den) (\d{1,2})\b"
+)
+_DAY = 86_400
+_LONGEST = 3_660
+
+
+def observed_on(observed_at: str) -> date | None:
+    """Return the day of a time; None for memories that nobody dated."""
+    if not observed_at or observed_at == UNDATED:
+        return None
+    try:
+        return date.fromisoformat(observed_at[:10])
+    except ValueError:
+        return None
+
+
+def relative_days(text: str, values: Sequence[Value], observed: date) -> Iterator[date]:
+    """Yield the days that a text speaks of by the day on which it was observed.
+
+    "Next Tuesday" is one of the Tuesdays around, "in two weeks" may have been two weeks ago.
+    """
+    for word in _OFFSET.findall(text):
+        yield observed + timedelta(_OFFSETS[word.lower()])
+    for value in values:
+        if value.kind == "weekday":
+            weekday = int(next(iter(value.forms)).split()[1])
+            for days in range(-7, 15):
+                if (day := observed + timedelta(days)).weekday() == weekday:
+                    yield day
+        for form in value.forms if value.kind == "number" else ():
+            number, _, base = form.partition(" ")
+            days = int(float(number) / _DAY) if base == "s" else 0
+            if 1 <= abs(days) < _LONGEST:
+                yield observed + timedelta(days)
+                yield observed - timedelta(days)
+    for found in _ORDINAL.finditer(text):
+        yield from _in_months(observed, int(found[1] or found[2]))
+
+
+def _in_months(observed: date, day: int) -> Iterator[date]:
+    for months in (-1, 0, 1):
+        month = observed.year * 12 + observed.month - 1 + months
+        try:
+            yield date(month // 12, month % 12 + 1, day)
+        except ValueError:
+            continue
+
+
+def years_of(value: Value, observed: date) -> Iterator[str]:
+    """Yield the forms of a date without a year in the years around the day it was observed."""
+    for form in value.forms | value.implied:
+        if re.fullmatch(r"\d\d-\d\d", form) or form.startswith("month"):
+            for year in (observed.year - 1, observed.year, observed.year + 1):
+                yield f"{year}-{form.removeprefix('month ')}"
+
+
+def forms_of(day: date) -> set[str]:
+    """Return the forms of a day, as `Value` has them."""
+    return {*date_forms(day.year, day.month, day.day), f"{day.year}-{day.month:02d}"}

@@ -1,0 +1,59 @@
+"""What is meant to the letter: code in backticks and fences, and quotations."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import NamedTuple
+
+_MARKED = re.compile(
+    r"```(?:\w*\n)?(?P<fence>.+?)```|``(?P<ticks>.+?)``|`(?P<code>[^`\n]+)`"
+    r"|(?<!\w)\"(?P<straight>[^\"\n]+)\"|[“„](?P<curly>[^“”„\n]+)[”“]"
+    r"|[«»](?P<angled>[^«»\n]+)[«»]|「(?P<corner>[^」\n]+)」"
+    r"|(?<!\w)['\u2018\u201a](?P<single>[^'\u2018\u2019\u201a\n]+)['\u2019](?!\w)",
+    re.DOTALL,
+)
+_CODE = ("fence", "ticks", "code")
+
+
+class Literal(NamedTuple):
+    """A code span or a quotation, without its marks, and where it is with them."""
+
+    kind: str
+    content: str
+    start: int
+    end: int
+
+
+def find_literals(text: str) -> Iterator[Literal]:
+    """Yield the code spans and quotations of a text."""
+    for match in _MARKED.finditer(text):
+        kind = "code" if match.lastgroup in _CODE else "quotation"
+        content = match[match.lastgroup or 0].strip()
+        if any(map(str.isalnum, content)):
+            yield Literal(kind, content, *match.span())
+
+
+def has_literal(text: str, literal: Literal) -> bool:
+    """Whether a text has each line of code, or each word of a quotation in its order.
+
+    The marks may come and go. An ellipsis in a quotation stands for what is left out.
+    """
+    if literal.kind == "code":
+        lines = (" ".join(line.split()) for line in literal.content.splitlines())
+        whole = " ".join(text.split())
+        return all(_stands_in(whole, line) for line in lines if line)
+    said = f" {_words(text)} "
+    return all(
+        f" {_words(part)} " in said for part in re.split(r"…|\.\.\.|\[[^\]]*\]", literal.content)
+    )
+
+
+def _stands_in(text: str, part: str) -> bool:
+    before = r"(?<!\w)" if part[0].isalnum() else ""
+    after = r"(?!\w)" if part[-1].isalnum() else ""
+    return re.search(rf"{before}{re.escape(part)}{after}", text) is not None
+
+
+def _words(text: str) -> str:
+    return " ".join(re.findall(r"\w+|[^\w\s.,;:!?'\u2019\u2018\"“”„«»`()\[\]…-]", text.casefold()))

@@ -1,0 +1,96 @@
+"""The names of a text: words with a capital that no rule of spelling asks for, or in humps."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Iterator
+from functools import lru_cache
+from itertools import pairwise
+from typing import NamedTuple
+
+_WORD = re.compile(r"[^\W\d_]\w*(?:['\u2019.&-]\w+)*")
+_POSSESSIVE = re.compile(r"['\u2019]s?$")
+# What comes before a word that begins a sentence, an item of a list or a part in brackets.
+_BEGINS = re.compile(r"(?:^|[.!?:;\n…(\[\])\"“”„«»'\u2018\u2019\u201a`|/→=>\u2013—•*]|\s[-+])\s*$")
+_TITLE = re.compile(r"(?:^|\W)[A-Z][a-z]{1,3}\.\s$")
+# A bracket of another length: no name of a person is so short.
+_NEAR = 60
+
+
+class Name(NamedTuple):
+    """A word that is a name by its spelling, without a possessive ending, and where it is."""
+
+    words: str
+    start: int
+    # Whether it begins a sentence, and may have its capital from that.
+    opens: bool
+
+
+def find_names(text: str) -> Iterator[Name]:
+    """Yield the words of a text that have a capital, each with whether a sentence begins there."""
+    for match in _WORD.finditer(text):
+        word = _POSSESSIVE.sub("", match.group())
+        if not any(map(str.isupper, word)) or word == "I" or word[:2] in ("I'", "I’"):
+            continue
+        before = text[max(0, match.start() - _NEAR) : match.start()]
+        inner = any(map(str.isupper, word[1:])) and not _is_capitalised(word)
+        opens = bool(_BEGINS.search(before)) and not _TITLE.search(before) and not inner
+        yield Name(word, match.start(), opens)
+
+
+def _is_capitalised(word: str) -> bool:
+    return all(part[1:].islower() for part in re.split(r"[-'\u2019.&]", word) if len(part) > 1)
+
+
+class Vocabulary:
+    """The words of some texts, in all forms in which a name of another text may be one of them."""
+
+    def __init__(self, texts: list[str]) -> None:
+        """Read the words of texts."""
+        self._words: set[str] = set()
+        self._initials: set[str] = set()
+        for text in texts:
+            words = [fold(word) for word in re.findall(r"\w+", text)]
+            self._words.update(words, (one + two for one, two in pairwise(words)))
+            letters = "".join(word[0] for word in words)
+            self._initials.update(
+                letters[at : at + size]
+                for size in (2, 3, 4, 5)
+                for at in range(len(letters) - size + 1)
+            )
+        self._stems = {stem(word) for word in self._words}
+
+    def has(self, name: str) -> bool:
+        """Whether a word is there in any case, inflection or hyphenation, or as an abbreviation."""
+        parts = [fold(part) for part in re.findall(r"\w+", name)]
+        if name.isupper() and "".join(parts) in self._initials:
+            return True
+        return self._has("".join(parts)) or all(map(self._has, parts))
+
+    def _has(self, word: str) -> bool:
+        return (
+            word in self._words
+            or stem(word) in self._stems
+            or word.removesuffix("s") in self._words
+        )
+
+
+@lru_cache(maxsize=65_536)
+def fold(word: str) -> str:
+    """Return a word without case and accents."""
+    letters = unicodedata.normalize("NFKD", word.casefold())
+    return "".join(letter for letter in letters if not unicodedata.combining(letter))
+
+
+@lru_cache(maxsize=65_536)
+def stem(word: str) -> str:
+    """Return the stem of a word by Snowball ("Porter2")."""
+    return str(_stemmer().stemWord(word))
+
+
+@lru_cache(maxsize=1)
+def _stemmer():  # type: ignore[no-untyped-def]
+    import snowballstemmer
+
+    return snowballstemmer.stemmer("english")

@@ -1,0 +1,335 @@
+"""The values of a text, each by its normal forms: numbers, dates, times, identifiers, paths.
+
+Two values are equal if they share a form. What a value may mean in more than one way has a form for
+each: "half past seven" is 07:30 and 19:30, "3/4" the third of April and the fourth of March.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from decimal import Decimal
+
+from .numerals import (
+    COUNTED,
+    DIGITS,
+    NUMBER_WORDS,
+    SPELLED,
+    UNIT,
+    any_of,
+    counted,
+    decimal_form,
+    measured,
+    quantity,
+    spelled_number,
+)
+from .units import CURRENCY, RATES, UNITS
+
+MONTHS = (
+    *("january", "february", "march", "april", "may", "june", "july", "august", "september"),
+    *("october", "november", "december"),
+)
+WEEKDAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
+_MONTH = "|".join((*MONTHS, "sept", *(month[:3] for month in MONTHS)))
+_MONTH = rf"(?:{_MONTH})(?!\w)\.?"
+_WEEKDAY = rf"(?:{'|'.join(WEEKDAYS)})s?|(?:mon|tues?|wed|thur?s?|fri|sat|sun)"
+_DAY = r"\d{1,2}(?:st|nd|rd|th|\.)?"
+_DAYS = rf"{_DAY}(?:(?: ?[-\u2013/+&,] ?| to | and | until ){_DAY})*"
+_HOUR = (
+    rf"(?:{any_of(word for word, number in NUMBER_WORDS.items() if 0 < number <= 12)}|\d{{1,2}})"
+)
+_MINUTES = r"(?:five|ten|twenty(?:-five)?|quarter|half|(?:5|10|15|20|25)(?: min(?:utes)?)?)"
+_HALF_DAY = r"(?:[ap]m\b|[ap]\.m\b\.?)"
+_RUN = r"(?<![\w./-])"
+
+# In this order: what an earlier pattern took is not looked at by a later one.
+_KINDS = {
+    "url": r"(?<![\w.+-])[a-z][a-z0-9+.-]*+://[^\s<>\"'`)\]]+",
+    "email": r"(?<![\w.+-])[\w.+-]++@[\w-]+(?:\.[\w-]+)+",
+    "path": (
+        r"(?<![\w/)\]])(?:~|\.{1,2})?/(?:[\w.@-]++/?)+|\b[a-z]:\\[\w.\\-]+"
+        rf"|{_RUN}[\w.-]++/(?:[\w.@-]+/)*[\w@-]+\.[a-z]\w{{0,4}}\b"
+        rf"|{_RUN}(?=[\d/.-]*[a-z_])[\w.-]++(?:/[\w.@-]+){{2,}}/?"
+        rf"|{_RUN}(?=[\d/.-]*[a-z_])[\w.-]++(?:/[\w.@-]++)*/(?=[\s,;:)]|$)"
+    ),
+    "address": r"\b\d{1,3}(?:\.\d{1,3}){3}(?:/\d{1,2})?(?::\d+)?\b",
+    "date": (
+        r"\b\d{4}(?P<dash>[-/.])\d{1,2}(?P=dash)\d{1,2}(?=T\d|\b)|\b\d{1,2}\.\d{1,2}\.\d{4}\b"
+        r"|(?<![\w./])\d{1,2}/\d{1,2}(?:/\d{2,4})?(?![\w/]|\.\d)"
+        rf"|(?<![\w.]){_DAYS}(?: of)? {_MONTH}(?:,? \d{{4}}\b(?!-\d))?"
+        rf"|\b{_MONTH} {_DAYS}(?![\w%:]|[.,]\d)(?:,? \d{{4}}\b(?!-\d))?"
+        r"|\b(?:19|20)\d\d-(?:0[1-9]|1[0-2])(?![\w-])"
+        rf"|\b{_MONTH}(?: of|,)? \d{{4}}\b"
+    ),
+    "time": (
+        rf"\b\d{{1,2}}(?:[:.h]\d{{2}})?\s?{_HALF_DAY}"
+        r"|(?:\b|(?<=\dT))\d{1,2}[:h]\d{2}(?::\d{2})?(?!\w)"
+        rf"|\b\d{{1,2}}(?:[.:]\d\d)? ?Uhr(?: \d\d)?\b"
+        r"|\b(?:noon|midday|midnight)\b"
+        rf"|\b{_HOUR}(?: o['’]clock\b|(?= in the (?:morning|afternoon|evening)))"
+        rf"|\b(?:a )?{_MINUTES} (?:past|to) {_HOUR}\b(?![.,]?\d| ?(?:{UNIT})\b)"
+    ),
+    "version": (
+        r"\bv\d+(?:\.\d+)*(?:[-+][a-z0-9.+-]*[a-z0-9])?\b"
+        r"|\b\d+(?:\.\d+){2,}(?:[-+][a-z0-9.+-]*[a-z0-9]|(?:rc|a|b|\.dev|\.post)\d+)?\b"
+    ),
+    "duration": (
+        r"\b\d+ ?(?:h|hrs?|hours?),? ?(?:and )?\d+ ?(?:m|mins?|minutes?)\b|\b\d{1,2}h[0-5]\d\b"
+        r"|\b(?:half an?|(?:a|one) quarter of an|three[- ]quarters of an) "
+        r"(?:hour|minute|day|year)\b"
+        r"|\ban? (?:hour|minute|day|week|month|year) and a half\b"
+    ),
+    "number": (
+        rf"(?:(?<![\w)\]°%.])[-\u2212]|(?<=[\s(])\u2013|\bminus )?(?:{CURRENCY})?"
+        rf"(?<![\w.])(?:{DIGITS})"
+        rf"(?:[kK]\b)?(?: ?(?:hundred|thousand|million|billion|dozen)\b|(?-i:M\b))?"
+        rf"(?:(?-i:[\s-]?(?:{UNIT}))(?![\w]))?(?=\W|x\b|$)(?:(?:st|nd|rd|th|s)\b)?"
+        r"|(?<![\w.])\d{1,2}(?:st|nd|rd|th)\b|(?<![\w.])\d+(?:s|x)\b"
+    ),
+    "host": rf"{_RUN}(?:[a-z0-9-]++\.)+[a-z][a-z0-9-]+(?::\d+)?\b",
+    "identifier": (
+        r"(?<![\w-])--?[a-z][\w-]*|\b\w*[^\W_]_\w+\b|\b_\w+\b|#\d+\b"
+        rf"|{_RUN}[^\W\d]+(?:-\w+)*-\d+(?:\.\d+)*\b"
+        r"|(?-i:\b[a-z]+[A-Z]\w*\b|\b(?:[A-Z][a-z0-9]+){2,}\b)"
+        r"|\b(?=\w*\d)(?=\w*[^\W\d])\w+(?:-\w+)*(?:\.\d+)*\b"
+    ),
+    "spelled": rf"{SPELLED}(?:[ -](?P<counted_by>{UNIT})\b)?",
+    "one": rf"\ban? (?P<one_of>{UNIT})\b",
+    "counted": rf"\b(?:{COUNTED})\b|[½¼¾]",
+    "weekday": rf"\b(?:{_WEEKDAY})\b",
+    "month": rf"\b{_MONTH}",
+    "rate": (
+        rf"\b(?:{any_of(RATES)})\b"
+        rf"|(?:(?<=\w) ?/ ?|\b(?:per|each|every) )(?:(?-i:{UNIT})|nights?)(?!\w)"
+    ),
+    "unit": rf"\b(?:{any_of(word for word in UNITS if re.fullmatch('[a-z]{3,}', word))}|nights?)\b",
+}
+_VALUE = re.compile(
+    "|".join(f"(?P<{kind}>{pattern})" for kind, pattern in _KINDS.items()), re.IGNORECASE
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Value:
+    """A value of a text: what it is compared by, and where it is."""
+
+    kind: str
+    words: str
+    start: int = field(compare=False)
+    # What it means; of a number with a unit, by the base of that.
+    forms: frozenset[str] = frozenset()
+    # What follows from it: of "3 March 2026" the month, the year, and 3 March of any year.
+    implied: frozenset[str] = frozenset()
+    # A number without its unit, and whether it has one.
+    bare: frozenset[str] = frozenset()
+    has_unit: bool = False
+
+    @property
+    def end(self) -> int:
+        """Where the text goes on behind it."""
+        return self.start + len(self.words)
+
+    @property
+    def measure(self) -> str:
+        """What it measures: two values of one measure could be rivals."""
+        units = sorted({form.partition(" ")[2] for form in self.forms})
+        return f"{self.kind} {units[0]}".strip() if self.kind == "number" and units else self.kind
+
+    def implies(self, other: Value) -> bool:
+        """Whether a text that has this value has another; a number without a unit may have any."""
+        if not other.forms.isdisjoint(self.forms | self.implied):
+            return True
+        return not (self.has_unit and other.has_unit) and not self.bare.isdisjoint(other.bare)
+
+
+def find_values(text: str) -> list[Value]:
+    """Return the values that a text states, in its order.
+
+    Of the kind "unit" are units by themselves, which support rates only.
+    """
+    return [value for match in _VALUE.finditer(text) for value in _values(match)]
+
+
+def _values(match: re.Match[str]) -> Iterator[Value]:
+    kind, words, start = match.lastgroup or "", match.group(), match.start()
+    match kind:
+        case "url" | "path":
+            words = words.rstrip(".,;:")
+            yield Value(kind, words, start, frozenset({words.lower().rstrip("/")}))
+        case "email" | "address" | "host" | "identifier":
+            yield Value("identifier", words, start, frozenset({words.lower()}))
+        case "date":
+            yield from _dates(words, start)
+        case "time":
+            yield _time(words, start)
+        case "version":
+            form = frozenset({words.lower().removeprefix("v")})
+            yield Value(kind, words, start, form, bare=form)
+        case "duration":
+            yield _duration(words, start)
+        case "number":
+            yield _number(words, start)
+        case "spelled":
+            yield from _spelled(match)
+        case "one":
+            sizes = _sizes(match["one_of"])
+            yield Value("number", words, start, sizes | _per(sizes), has_unit=True)
+        case "counted":
+            if (number := counted(words)) is not None:
+                per = frozenset({"per 1 s"}) if words.lower() == "second" else frozenset[str]()
+                bare = frozenset({decimal_form(number)})
+                yield Value("number", words, start, per, bare=bare)
+        case "weekday":
+            day = next(at for at, name in enumerate(WEEKDAYS) if name[:3] == words[:3].lower())
+            weekly = frozenset({"per 604800 s"})
+            yield Value(kind, words, start, frozenset({f"weekday {day}"}), weekly)
+        case "month":
+            yield Value(kind, words, start, frozenset({f"month {_month(words)}"}))
+        case "rate" | "unit":
+            counted_by = RATES.get(words.lower()) or re.split(r"[/ ]", words)[-1]
+            sizes = _sizes("day" if "night" in counted_by.lower() else counted_by)
+            yield Value(kind, words, start, _per(sizes), has_unit=True)
+
+
+def _sizes(unit: str) -> frozenset[str]:
+    """Return what one of a unit is, by its base: an hour is 3600 s."""
+    one = {"1": Decimal(1)}
+    return measured("", one, UNITS.get(unit) or UNITS.get(unit.lower(), ()))[0]
+
+
+def _per(sizes: frozenset[str]) -> frozenset[str]:
+    return frozenset(f"per {size}" for size in sizes)
+
+
+def _number(words: str, start: int) -> Value:
+    plain = re.sub(r"(?<=\d)(?:st|nd|rd|th|x)$|(?<=\d\d\d)s$|(?<=\d)x(?=/)", "", words)
+    forms, bare, has_unit = quantity(plain)
+    unit = re.search(r"[^\W\d_]+$", plain)
+    implied = _per(_sizes(unit[0])) if has_unit and unit else frozenset[str]()
+    clock = re.fullmatch(r"([01]\d|2[0-4]|\d(?= ?h))([0-5]\d)?(?: ?h)?", plain)
+    if clock and (clock[2] or plain.endswith("h")):
+        implied |= {f"time {60 * int(clock[1]) + int(clock[2] or 0)}"}
+    # "Am 29.3." is a day as well.
+    if day := re.fullmatch(r"(0?[1-9]|[12]\d|3[01])\.(0?[1-9]|1[0-2])", plain):
+        forms |= {f"{int(day[2]):02d}-{int(day[1]):02d}"}
+    return Value("number", words, start, forms, implied, bare, has_unit)
+
+
+def _spelled(match: re.Match[str]) -> Iterator[Value]:
+    words, start, unit = match.group(), match.start(), match["counted_by"]
+    number = spelled_number(words.removesuffix(unit).rstrip(" -") if unit else words)
+    # "One" by itself is a pronoun as often.
+    if unit or number != 1:
+        measures = UNITS.get(unit) or UNITS.get(unit.lower(), ()) if unit else ()
+        forms, bare, has_unit = measured("", {decimal_form(number): number}, measures)
+        implied = _per(_sizes(unit)) if unit else frozenset[str]()
+        yield Value("number", words, start, forms, implied, bare, has_unit)
+
+
+def _duration(words: str, start: int) -> Value:
+    low = words.lower()
+    if numbers := re.findall(r"\d+", low):
+        minutes = 60 * int(numbers[0]) + int(numbers[1])
+        return Value("number", words, start, frozenset({f"{60 * minutes} s"}), has_unit=True)
+    share = "1.5" if "and a half" in low else "0.75" if "three" in low else "0.25"
+    number = Decimal("0.5" if low.startswith("half") else share)
+    unit = next(word for word in reversed(low.split()) if word in UNITS and word != "quarter")
+    forms, bare, _ = measured("", {decimal_form(number): number}, UNITS[unit])
+    return Value("number", words, start, forms, _per(_sizes(unit)), bare, has_unit=True)
+
+
+def _month(words: str) -> str:
+    return f"{next(at for at, name in enumerate(MONTHS, 1) if name[:3] == words[:3].lower()):02d}"
+
+
+def date_forms(year: int | None, month: int, day: int | None) -> tuple[str, ...]:
+    """Return the forms of a date from the closest to the widest."""
+    dated = (f"{month:02d}-{day:02d}",) if day else ()
+    if year:
+        whole = (f"{year}-{month:02d}-{day:02d}",) if day else ()
+        return (
+            *whole,
+            *([f"{year}-{month:02d}"] if not day else ()),
+            *dated,
+            f"{year}-{month:02d}",
+            f"month {month:02d}",
+        )
+    return (*dated, f"month {month:02d}")
+
+
+def _dates(words: str, start: int) -> Iterator[Value]:
+    """Yield a date for each of its days: "9-11 March" has two."""
+    low = words.lower()
+    numbers = [int(number) for number in re.findall(r"\d+", low)]
+    years = [number for number in numbers if number > 99]
+    year = years[0] if years else None
+    days = [number for number in numbers if number not in years]
+    if re.search(r"[a-z]{3}", low):
+        named = re.search(_MONTH, low)
+        month = int(_month(named[0])) if named else 1
+        if not days:
+            yield _date(words, start, [(year, month, None)])
+        for day in days:
+            yield _date(words, start, [(year, month, day)])
+    elif low[:4].isdigit():
+        yield _date(words, start, [(year, days[0], days[1] if len(days) > 1 else None)])
+    else:
+        if len(days) > 2:
+            year = 2000 + days.pop()
+        orders = [days, days[::-1]] if "/" in low else [days]
+        likely = [(year, month, day) for day, month in orders if month <= 12 and day <= 31]
+        if likely:
+            yield _date(words, start, likely)
+        else:
+            for part in re.finditer(r"\d+", words):
+                yield _number(part[0], start + part.start())
+
+
+def _date(words: str, start: int, likely: Sequence[tuple[int | None, int, int | None]]) -> Value:
+    forms = [date_forms(*date) for date in likely]
+    numbers = {str(int(number)) for number in re.findall(r"\d+", words)}
+    kind = "date" if likely[0][2] else "month"
+    return Value(
+        kind,
+        words,
+        start,
+        frozenset(names[0] for names in forms),
+        frozenset(name for names in forms for name in names[1:]),
+        frozenset(numbers),
+        has_unit="/" not in words,
+    )
+
+
+def _time(words: str, start: int) -> Value:
+    low = words.lower()
+    first, *_ = low.split()
+    if first in ("noon", "midday", "midnight"):
+        return _clock(words, start, 0 if first == "midnight" else 12, 0, sure=True)
+    if spoken := re.match(rf"(?:a )?(.+?)(?: min(?:utes)?)? (past|to) ({_HOUR})", low):
+        hour = NUMBER_WORDS.get(spoken[3]) or int(spoken[3])
+        minute = {"quarter": 15, "half": 30}.get(spoken[1])
+        minute = int(spoken[1]) if spoken[1].isdigit() else minute or int(spelled_number(spoken[1]))
+        at = 60 * hour + (minute if spoken[2] == "past" else -minute)
+        value = _clock(words, start, at // 60, at % 60, sure=False)
+        # "From ten to five" is a range.
+        bare = frozenset((str(hour), str(minute))) if spoken[2] == "to" else frozenset[str]()
+        return Value("time", words, start, value.forms, value.implied, bare, has_unit=True)
+    hour_word = re.match(r"[a-z]+", low)
+    numbers = (
+        [NUMBER_WORDS[hour_word[0]]] if hour_word else [int(n) for n in re.findall(r"\d+", low)]
+    )
+    hour, minute = numbers[0], numbers[1] if len(numbers) > 1 else 0
+    half = re.search(r"([ap])\.?m", low)
+    if half:
+        hour = hour % 12 + (12 if half[1] == "p" else 0)
+    return _clock(words, start, hour, minute, sure=bool(half) or low.startswith("0"))
+
+
+def _clock(words: str, start: int, hour: int, minute: int, *, sure: bool) -> Value:
+    """Return a time; unless it is sure, it may be of the other half of the day."""
+    at = (60 * hour + minute) % 1440
+    times = {at} if sure or hour > 12 else {at, (at + 720) % 1440}
+    bare = {str(hour % 24), str(hour % 12 or 12)} if not minute else set()
+    forms = frozenset(f"time {one}" for one in times)
+    return Value("time", words, start, forms, bare=frozenset(bare), has_unit=True)
