@@ -728,5 +728,3 @@ def test_a_model_that_can_do_without_a_key_is_not_refused_for_lack_of_one(model:
     ready = ModelWriter(Endpoint(model))
     ready.make_ready()
     assert ready.model == model
-
-

@@ -91,13 +91,10 @@ def _fitting(
 
     if len(rows) == 1 or sizes[rows].sum() <= most:
         return [rows]
-    if eps < EPS_STEP / 2:  # nearly one text many times over: any cut is as good as another
-        return [
-            part
-            for half in np.array_split(rows, 2)
-            for part in _fitting(distances, half, sizes, most, eps)
-        ]
     within = distances[rows][:, rows]
+    if eps < EPS_STEP / 2:  # DBSCAN cuts it no further
+        labels = _joined(within, np.arange(len(rows)), sizes[rows], most)
+        return _by_label(rows, labels)
     labels = _with_nearest(within, _labels(within, eps))
     return [
         fitting
@@ -112,41 +109,42 @@ def _with_nearest(distances: csr_array, labels: NDArray[np.int64]) -> NDArray[np
     distances: shape (n, n). Rows that reach no part by any way become parts of their own.
     """
     import numpy as np
+
+    firsts = np.arange(len(labels))
+    parts, starts, part_of = np.unique(labels, return_index=True, return_inverse=True)
+    inside = labels >= 0
+    firsts[inside] = starts[part_of][inside]
+    # A part weighs 1, and noise nothing: what joins within 1 has one part at most.
+    weights = np.zeros(len(labels), dtype=np.int64)
+    weights[starts[parts >= 0]] = 1
+    return _joined(distances, firsts, weights, 1)
+
+
+def _joined(
+    distances: csr_array, firsts: NDArray[np.int64], weights: NDArray[np.int64], most: int
+) -> NDArray[np.int64]:
+    """Join groups of rows along the shortest ways between them, up to a weight; return labels.
+
+    distances: shape (n, n); firsts: of each row the first of its group; weights: of a group in the
+    place of its first.
+    """
+    import numpy as np
     from scipy.sparse.csgraph import minimum_spanning_tree
 
-    labels = labels.copy()
-    noise = np.flatnonzero(labels < 0)
-    if not len(noise):
-        return labels
-    tree = minimum_spanning_tree(distances).tocoo()
-    order = np.lexsort((tree.col, tree.row, tree.data))
-    group = np.arange(len(labels))
+    group, weight = firsts.tolist(), weights.tolist()
 
     def find(row: int) -> int:
         while group[row] != row:
             group[row] = group[group[row]]
-            row = int(group[row])
+            row = group[row]
         return row
 
-    # The parts first, then the edges of noise by length: a group that has a part takes no other.
-    owner: dict[int, int] = {}
-    for row in np.flatnonzero(labels >= 0).tolist():
-        first = owner.setdefault(int(labels[row]), row)
-        group[row] = first
-    has_part = set(owner.values())
-    for at in order.tolist():
-        left, right = find(int(tree.row[at])), find(int(tree.col[at]))
-        if left == right or (left in has_part and right in has_part):
-            continue
-        if left not in has_part:
-            left, right = right, left
-        group[right] = left
-    part_of = {first: label for label, first in owner.items()}
-    new = len(owner)
-    for row in noise.tolist():
-        first = find(row)
-        if first not in part_of:
-            part_of[first] = new
-            new += 1
-        labels[row] = part_of[first]
-    return labels
+    tree = minimum_spanning_tree(distances).tocoo()
+    order = np.lexsort((tree.col, tree.row, tree.data))
+    for start, end in zip(tree.row[order].tolist(), tree.col[order].tolist(), strict=True):
+        left, right = sorted((find(start), find(end)))
+        if left != right and weight[left] + weight[right] <= most:
+            group[right] = left
+            weight[left] += weight[right]
+    _, labels = np.unique([find(row) for row in range(len(group))], return_inverse=True)
+    return np.asarray(labels, dtype=np.int64)

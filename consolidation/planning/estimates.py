@@ -6,6 +6,7 @@ itself. A budget is kept by it: what is under way counts before it is paid for.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -18,18 +19,19 @@ if TYPE_CHECKING:
 
 # Measured with o200k_base, a test keeps it true: the prompt, the marks around the memories, the
 # schema, and what the roles of the messages take.
-TOKENS_OF_WRITING = 1_350
-TOKENS_OF_CHECKING = 900
+TOKENS_OF_WRITING = 1_170
+TOKENS_OF_CHECKING = 772
 # Id and quotes of a memory, and its share of the line with its day.
 TOKENS_A_MEMORY = 6
 # The prompt that asks once more, and what the names in one group take.
-_TOKENS_OF_REPAIR = 130
+_TOKENS_OF_REPAIR = 110
 _TOKENS_A_GROUP = 38
 # What is answered about one draft.
-_TOKENS_A_CHECK = 45
+_TOKENS_A_CHECK = 30
 # Its id in an answer.
 _TOKENS_AN_ID = 4
 _TOKENS_AROUND_AN_ANSWER = 10
+_MARKS = re.compile(r'[{}\[\]":,]{2,}')
 # Checking reads the sources and the draft once more; some windows are repaired.
 FOLLOW_UPS = 2.5
 
@@ -66,4 +68,5 @@ def estimate_repair(sources: Sequence[Source], groups: Sequence[Mapping[str, Any
 def estimate_check(shown: str, drafts: int) -> Estimate:
     """Estimate a call that checks drafts; shown: all that is shown of them."""
     said = _TOKENS_A_CHECK * drafts + _TOKENS_AROUND_AN_ANSWER
-    return Estimate(TOKENS_OF_CHECKING + count_tokens(shown), said)
+    # Tokenizers make one token of the marks of JSON between two words.
+    return Estimate(TOKENS_OF_CHECKING + count_tokens(_MARKS.sub('"', shown)), said)

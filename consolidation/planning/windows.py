@@ -206,7 +206,9 @@ def _across_cuts(
     )
     sizes = [_size(memory) for memory in memories]
     clusters = find_clusters(near.chosen(across), 1.0 - NEAR_ACROSS_CUT, sizes, WINDOW_TOKENS)
-    return pack(clusters, sizes, WINDOW_TOKENS)
+    # One that had to be cut again may hold what was in one window before.
+    fresh = [part for part in clusters if not set.intersection(*(seen[row] for row in part))]
+    return pack(fresh, sizes, WINDOW_TOKENS)
 
 
 def _window(planner: TenantPlanner, memories: Sequence[Memory], alone: tuple[str, ...]) -> Window:

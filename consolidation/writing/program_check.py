@@ -36,14 +36,9 @@ def find_faults(proposal: Proposal, sources: Sequence[Source]) -> list[str]:
 def find_text_faults(text: str, sources: Sequence[Source]) -> list[str]:
     """Return what is wrong with a text whoever asks for it, as sentences.
 
-    That is a value that no source has, a character that no screen shows and no source has, and an
-    order to its reader.
+    That is what a program can look up and finds in no source, and an order to its reader.
     """
     faults = [fault.why for fault in find_unsupported(text, sources)]
-    known = set().union(*(source.text for source in sources))
-    hidden = sorted({letter for letter in text if not letter.isprintable()} - known)
-    if hidden:
-        faults.append(f"the text has a character that no screen shows: U+{ord(hidden[0]):04X}")
     if commands(text):
         faults.append("it gives orders to its reader")
     return faults
