@@ -21,6 +21,8 @@ from model_server import (
     Responder,
     Shown,
     answering,
+    approval,
+    group,
     groups,
     model_server,
 )
@@ -75,6 +77,14 @@ BIRTHDAY = (
     "The user's brother Henrik has his birthday on 3 March.",
     "Birthdays in the family: Henrik, the user's brother, 3 March.",
 )
+# Four that say one thing, the last of which adds where, how far and how long.
+GATE = (
+    "The gate to the ponds is locked and its key is kept at Holm farm by the miller.",
+    "Gate to the ponds: locked, the miller keeps the key at Holm farm.",
+    "The miller at Holm farm keeps the key of the locked gate to the ponds, 14 km away.",
+    "Locked gate, ponds: key is with the miller on Holm farm, from 06:30 on.",
+)
+SHORT = "Ponds' gate key: miller, Holm farm, 14 km."
 _RULE = (
     "Never send a message to relatives without showing a draft first.",
     "Always show the user a draft before sending anything to the family.",
@@ -210,6 +220,11 @@ Grouping = Callable[[list[Shown]], dict[str, Any]]
 def writing(*made: Grouping, checker: Callable[[Asked], Answer] | None = None) -> Responder:
     """Answer each question to write with these groups; a check honestly, or as `checker` does."""
     return answering(lambda asked: groups(*(make(asked.memories) for make in made)), checker)
+
+
+def keeping(text: str) -> Responder:
+    """Let one of the memories, word for word, stand for all that are shown."""
+    return writing(lambda shown: group("merge", shown, text), checker=approval)
 
 
 def by_model(outcome: Outcome) -> list[Result]:

@@ -176,6 +176,11 @@ def approval(asked: Asked) -> Answer:
     return {"groups": [verdict(draft) for draft in asked.drafts]}
 
 
+def disapproval(asked: Asked) -> Answer:
+    """Return an answer that finds nothing of any draft in its memories."""
+    return {"groups": [verdict(draft, [draft["text"]]) for draft in asked.drafts]}
+
+
 def verdict(
     draft: Mapping[str, Any],
     unsupported: Sequence[str] = (),
@@ -256,7 +261,12 @@ def in_turn(*replies: Reply, then: Responder | None = None) -> Responder:
 
 def oracle(asked: Asked) -> Reply:
     """Answer honestly."""
-    return says(check(asked) if asked.drafts else write(asked))
+    return says(honest(asked))
+
+
+def honest(asked: Asked) -> Answer:
+    """Return a true answer."""
+    return check(asked) if asked.drafts else write(asked)
 
 
 def answering(

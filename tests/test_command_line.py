@@ -9,10 +9,10 @@ import sys
 from pathlib import Path
 
 import pytest
+from model_nights import GATE
 from model_server import model_server, refuses
 from nights import execute, fill, rows, told
 from test_cli import Cli, cli
-from test_model_fallbacks import KEY
 from test_plan import TWINS
 
 from slowwave.store.file import maintenance_lock
@@ -200,7 +200,7 @@ def test_undo_is_named_so_that_a_shell_can_read_it(filled: Path, tmp_path: Path,
 def test_a_quiet_run_that_is_partly_done_says_in_a_line_what_went_wrong(
     memory_file: Path, cli: Cli
 ) -> None:
-    fill(memory_file, told(KEY, "key"))
+    fill(memory_file, told(GATE, "key"))
     with model_server() as server:
         server.responder = lambda asked: refuses(400, "this is not to be talked about")
         asking = ("--model", "openai/scripted", "--api-base", server.base)

@@ -10,10 +10,10 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 
 import pytest
+from model_nights import GATE, SHORT, keeping
 from model_server import Asked, Reply, model_server
 from nights import execute, of_one_thing
 from test_cli import Cli, cli
-from test_model_fallbacks import KEY, SHORT, same, stubborn
 
 from benchmarks.quality.formats import WRITERS
 from slowwave.store.formats.base import Change, ChangedMeanwhile
@@ -189,7 +189,7 @@ def test_what_is_put_in_its_place_while_a_model_thinks_is_left_alone(
 ) -> None:
     if not is_often:
         request.getfixturevalue("long_only")
-    path = made(name, tmp_path / "agent", (*KEY[:2], SHORT))
+    path = made(name, tmp_path / "agent", (*GATE[:2], SHORT))
     other = made(name, tmp_path / "other", ("A heron nests there.",))
     before, kept, put = held(path), tmp_path / "kept", list[object]()
 
@@ -198,7 +198,7 @@ def test_what_is_put_in_its_place_while_a_model_thinks_is_left_alone(
             copied(path, kept)
             OTHER_KINDS.get(kind, lambda path: (to_nothing(path), other.rename(path)))(path)
             put.append(held(path))
-        return stubborn(same(KEY[0]))(asked)
+        return keeping(GATE[0])(asked)
 
     command = ("maintain", path, "--consolidate", "--format", format_of(name))
     with model_server(answer) as server:

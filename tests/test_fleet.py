@@ -31,11 +31,11 @@ from fleets import (
     runs_of,
     told_runs,
 )
+from model_nights import near_pairs
 from model_server import model_server
 from nights import execute, fill, picture, told
 from readme import every_command
 from test_cli import Cli, cli, damage, foreign
-from test_model_writer import near_pairs
 
 from slowwave.cli.app import FLEET_COMMANDS
 from slowwave.cli.commands.fleet_worker import utc_now, writer_of

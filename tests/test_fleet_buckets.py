@@ -22,10 +22,10 @@ from fleets import (
     nightly,
     runs_of,
 )
+from model_nights import near_pairs
 from model_server import model_server
 from nights import fill, rows, told
 from test_cli import Cli, cli
-from test_model_writer import near_pairs
 
 from slowwave.cli.commands.fleet_worker import writer_of
 from slowwave.consolidation.fleet.working_folders import (

@@ -13,10 +13,10 @@ from pathlib import Path
 import filelock
 import pytest
 import readme
+from model_nights import GATE, SHORT, keeping
 from model_server import Asked, Reply, model_server
 from nights import of_one_thing, picture, rows
 from test_cli import Cli, cli
-from test_model_fallbacks import KEY, SHORT, same, stubborn
 
 from slowwave.store.file import create_file
 from slowwave.store.formats.known_formats import own_formats, recognised
@@ -385,12 +385,12 @@ def test_an_approval_that_is_killed_is_written_into_the_file_by_the_next_one(
         assert path.read_bytes() == waiting[path]
 
 
-@pytest.mark.parametrize("deleted", [None, KEY[1], SHORT])
+@pytest.mark.parametrize("deleted", [None, GATE[1], SHORT])
 def test_a_proposal_of_which_the_agent_deletes_a_source_meanwhile_is_stale(
     tmp_path: Path, cli: Cli, deleted: str | None
 ) -> None:
     path = tmp_path / "memory.jsonl"
-    said = [*KEY[:2], SHORT]
+    said = [*GATE[:2], SHORT]
     left = [one for one in said if one != deleted]
 
     def write(texts: list[str]) -> None:
@@ -398,9 +398,9 @@ def test_a_proposal_of_which_the_agent_deletes_a_source_meanwhile_is_stale(
         path.write_text(json.dumps(entity))
 
     def answer(asked: Asked) -> Reply:
-        if not asked.items:
+        if not asked.drafts:
             write([*left, "A heron nests there."])
-        return stubborn(same(KEY[0]))(asked)
+        return keeping(GATE[0])(asked)
 
     write(said)
     with model_server(answer) as server:

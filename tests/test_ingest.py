@@ -17,13 +17,13 @@ from model_server import (
     ModelServer,
     Reply,
     Responder,
-    faithful,
+    approval,
+    disapproval,
     in_turn,
     model_server,
-    opinions,
+    oracle,
     refuses,
     says,
-    verdicts,
 )
 from nights import execute, fill, picture, rows
 from test_cli import Cli, Ended, cli
@@ -82,9 +82,10 @@ def batch(*memories: dict[str, object]) -> Reply:
     return says({"memories": list(memories), "reasoning": "because"})
 
 
-def remembering(*memories: dict[str, object], told: bool = True) -> Responder:
-    """Return who states some memories, and says of each that it is told, or that it is not."""
-    return lambda asked: says(opinions(asked, told)) if asked.items else batch(*memories)
+def remembering(*memories: dict[str, object], is_said: bool = True) -> Responder:
+    """Return who states some memories, and finds each in the messages, or none."""
+    read = approval if is_said else disapproval
+    return lambda asked: says(read(asked)) if asked.drafts else batch(*memories)
 
 
 LYON = stated("User lives in Lyon.", "I live in Lyon")
@@ -253,12 +254,11 @@ def test_a_memory_of_a_models_is_stored_with_its_messages_kind_source_and_time_t
 
 
 UNSUPPORTED = (
-    (stated("User lives in Paris.", "I live in Lyon"), "invents the name paris"),
-    (stated("User has 3 sisters named Ana.", "my sister Ana visits"), "invents the number 3"),
+    (stated("User lives in Paris.", "I live in Lyon"), "Paris"),
+    (stated("User has 3 sisters named Ana.", "my sister Ana visits"), "3 sisters"),
     (stated("User lives in Lyon, then.", "I moved to Lyon"), "it quotes nothing that was said"),
     (stated("User lives in Lyon, so."), "it quotes nothing that was said"),
-    (stated("User does not live in Lyon.", "I live in Lyon"), "denies"),
-    (stated("User is a vegetarian.", "I prefer dark roast coffee"), "so says a second opinion"),
+    (stated("User is a Vegetarian.", "I prefer dark roast coffee"), "Vegetarian"),
     (stated("Lyon.", "I live in Lyon"), "it has 5 characters, and not 10 to 500"),
     (stated("User is in Lyon. " * 30, "I live in Lyon"), "it has 509 characters"),
     (stated("User lives in Lyon!", "I live in Lyon", importance=9), "importance is 9"),
@@ -271,7 +271,7 @@ def test_what_the_quoted_messages_do_not_say_is_turned_down_and_told(
     memory_file: Path, chat: Path, cli: Cli, server: ModelServer
 ) -> None:
     server.responder = lambda asked: (
-        says(faithful(asked)) if asked.items else batch(COFFEE, *(one for one, _ in UNSUPPORTED))
+        oracle(asked) if asked.drafts else batch(COFFEE, *(one for one, _ in UNSUPPORTED))
     )
     ended = cli("ingest", memory_file, chat, *asking(server))
     why = {one["content"]: one["why"] for one in ended.json["memories"] if one["why"]}
@@ -279,7 +279,7 @@ def test_what_the_quoted_messages_do_not_say_is_turned_down_and_told(
         assert said in why[str(memory["content"]).strip()], memory
     assert contents(memory_file) == [COFFEE["content"]]
     (run,) = rows(memory_file, "SELECT id FROM runs")
-    assert len(cli("log", memory_file, run["id"], "--json").json["proposals"]) == 12
+    assert len(cli("log", memory_file, run["id"], "--json").json["proposals"]) == 11
     assert "of conversations" in " ".join(cli("log", memory_file).out.split())
 
 
@@ -291,87 +291,45 @@ def talk(tmp_path: Path, *said: str, at: str | None = None) -> Path:
     return path
 
 
-# Written by somebody who did not know the check. The network takes most of them for said; others
-# are put together anew from the very words of one message.
-RECOMBINED = [
-    ("I like short summaries, nobody reads paragraphs.", "User likes long summaries.", ["long"]),
-    ("I prefer plain SQL here.", "User prefers plain SQL everywhere.", ["everywhere"]),
-    ("Pavel is leaving the team in May.", "Pavel is leaving the company in May.", ["company"]),
-    ("Marit is on leave, so Farid approves changes.", "Marit approves changes.", []),
-    ("A renewal that timed out is retried twice, a declined one never.",
-     "A renewal that timed out is retried never.", []),
-    ("If the payment test fails twice, I'll postpone the launch.",
-     "The payment test fails twice, so user postpones the launch.", []),
-    ("My friend Jonas gives a free sample and swears by it.",
-     "User gives a free sample and swears by it.", []),
-]  # fmt: skip
-
-
-@pytest.mark.parametrize(("said", "memory", "words"), RECOMBINED)
-def test_what_a_second_opinion_does_not_find_said_is_turned_down_whatever_its_words(
-    said: str,
-    memory: str,
-    words: list[str],
-    memory_file: Path,
-    tmp_path: Path,
-    cli: Cli,
-    server: ModelServer,
-) -> None:
-    server.responder = remembering(stated(memory, said), told=False)
-    ended = cli("ingest", memory_file, talk(tmp_path, said), *asking(server))
-    (only,) = ended.json["memories"]
-    assert (only["state"], "so says a second opinion" in only["why"]) == ("rejected", True)
-    assert contents(memory_file) == []
-    _, checked = server.asked
-    assert checked.items == [{"by": [f"user: {said}"], "n": 1, "said": memory, "words": words}]
-
-
-def test_a_new_word_needs_one_in_its_place_and_a_name_or_number_has_none(
+def test_what_a_reading_does_not_find_said_is_turned_down_whatever_its_words(
     memory_file: Path, tmp_path: Path, cli: Cli, server: ModelServer
 ) -> None:
-    said = "The nightly export grew to 4 GB."
-    memory = stated("The nightly export reached 4 GB.", said)
-    for answered, state in (
-        ({}, "rejected"),
-        ({"reached": "arrived at"}, "rejected"),
-        ({"reached": "grew to"}, "stored"),
-    ):
-        server.responder = lambda asked, words=answered: (
-            says(verdicts(True, words=words)) if asked.items else batch(memory)
-        )
-        path = tmp_path / f"{len(server.asked)}.db"
-        create_file(path)
-        ended = cli("ingest", path, talk(tmp_path, said), *asking(server))
-        assert states(ended) == [(state, memory["content"])], answered
-    server.responder = remembering(stated("The nightly export grew to 5 GB.", said))
+    said = "If the payment test fails twice, I'll postpone the launch."
+    memory = "The payment test fails twice, so user postpones the launch."
+    server.responder = remembering(stated(memory, said), is_said=False)
     ended = cli("ingest", memory_file, talk(tmp_path, said), *asking(server))
-    assert "invents" in ended.json["memories"][0]["why"]
-    assert not server.asked[-1].items
+    (only,) = ended.json["memories"]
+    assert (only["state"], only["why"]) == ("rejected", f"no memory says: {memory} (added)")
+    assert contents(memory_file) == []
+    _, checked = server.asked
+    shown = {"id": "m1", "noted": "undated", "text": f"user: {said}"}
+    draft = {"n": 1, "operation": "merge", "memories": [shown], "text": memory}
+    assert checked.drafts == [draft]
 
 
-def test_words_of_a_message_as_they_stand_need_no_second_opinion(
+def test_words_of_a_message_as_they_stand_need_no_reading(
     memory_file: Path, tmp_path: Path, cli: Cli, server: ModelServer
 ) -> None:
     said = "The nightly export needs 4 GB."
-    server.responder = remembering(stated(said, said), told=False)
+    server.responder = remembering(stated(said, said), is_said=False)
     ended = cli("ingest", memory_file, talk(tmp_path, said), *asking(server))
     assert (states(ended), len(server.asked)) == ([("stored", said)], 1)
 
 
-def test_where_the_second_opinion_fails_the_part_waits_and_the_first_answer_is_kept(
+def test_where_the_reading_fails_the_part_waits_and_the_first_answer_is_kept(
     memory_file: Path, chat: Path, cli: Cli, server: ModelServer
 ) -> None:
-    server.responder = lambda asked: refuses(400) if asked.items else batch(LYON)
+    server.responder = lambda asked: refuses(400) if asked.drafts else batch(LYON)
     ended = cli("ingest", memory_file, chat, *asking(server))
     assert (ended.code, ended.json["waiting"], contents(memory_file)) == (3, 1, [])
     server.responder = remembering(LYON)
     asked = len(server.asked)
     again = cli("ingest", memory_file, *asking(server))
     assert (again.code, states(again)) == (0, [("stored", LYON["content"])])
-    assert [bool(one.items) for one in server.asked[asked:]] == [True]
+    assert [bool(one.drafts) for one in server.asked[asked:]] == [True]
 
 
-def test_another_model_may_give_the_second_opinion_or_nobody(
+def test_another_model_may_read_or_nobody(
     memory_file: Path, chat: Path, tmp_path: Path, cli: Cli, server: ModelServer
 ) -> None:
     server.responder = remembering(LYON, stated("I prefer dark roast coffee", "dark roast coffee"))
@@ -412,7 +370,7 @@ def test_a_bare_list_is_an_answer_and_so_is_an_empty_one(
     server.responder = lambda asked: says("```json\n[]\n```")
     assert cli("ingest", memory_file, chat, *asking(server)).json["memories"] == []
     server.responder = lambda asked: (
-        says(opinions(asked)) if asked.items else says(json.dumps([LYON]))
+        says(approval(asked)) if asked.drafts else says(json.dumps([LYON]))
     )
     ended = cli("ingest", memory_file, chat, *asking(server), "--again")
     # The question is the same, and was answered.
@@ -474,7 +432,7 @@ def test_what_waits_is_not_read_twice_when_its_conversation_comes_again(
     assert server.asked == []
     server.responder = remembering(LYON)
     both = cli("ingest", memory_file, chat, *asking(server))
-    assert [bool(one.items) for one in server.asked] == [False, True]
+    assert [bool(one.drafts) for one in server.asked] == [False, True]
     assert (both.json["taken_up"], both.json["waiting"]) == (1, 0)
     assert contents(memory_file) == [LYON["content"]]
 

@@ -23,10 +23,10 @@ from mcp_client import (
     refusal,
     serving,
 )
+from model_nights import GATE
 from model_server import ModelServer, model_server, oracle, refuses
 from nights import execute, fill, of_one_thing, picture, rows, told
 from test_cli import Cli, cli
-from test_model_fallbacks import KEY
 from test_plan import TWINS
 
 __all__ = ["cli"]  # a fixture of test_cli, asked for by name
@@ -528,7 +528,7 @@ def model_of(server: ModelServer, *more: object) -> tuple[object, ...]:
 
 
 def test_with_a_model_the_night_asks_it_and_says_what_that_took(memory_file: Path) -> None:
-    fill(memory_file, told(KEY, "key"))
+    fill(memory_file, told(GATE, "key"))
 
     async def conversation(client: Client) -> Any:
         shown = await ask(client, "consolidate_run", dry_run=True)
@@ -554,7 +554,7 @@ def test_with_a_model_the_night_asks_it_and_says_what_that_took(memory_file: Pat
 
 
 def test_a_night_of_the_server_keeps_to_its_budget(memory_file: Path) -> None:
-    fill(memory_file, told(KEY, "key"))
+    fill(memory_file, told(GATE, "key"))
 
     async def conversation(client: Client) -> Any:
         return await ask(client, "consolidate_run")

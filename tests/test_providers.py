@@ -2,16 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from pathlib import Path
-
 import pytest
-from model_server import Asked, Reply, in_turn, model_server, oracle, refuses, says
-from nights import told
-from test_model_writer import (
-    CLEARED,
+from model_nights import (
     MADE,
-    WIKI,
     Agent,
     a_fact,
     a_pair,
@@ -19,16 +12,14 @@ from test_model_writer import (
     answered,
     by_model,
     facts,
-    grouping,
-    joined,
     only_question,
     states,
     total,
 )
+from model_server import Asked, Reply, in_turn, oracle, refuses, says
 
 from slowwave.consolidation.model.calls import ATTEMPTS, Endpoint
 from slowwave.consolidation.model.writer import ModelWriter
-from slowwave.consolidation.vectors.embedder import SentenceEmbedder
 
 # litellm's name of a model, and what stands behind the address of its server.
 PROVIDERS = {
@@ -47,24 +38,11 @@ KEY = "sk-27182818284590452353"
 
 
 @pytest.fixture(autouse=True)
-def _keys(monkeypatch: pytest.MonkeyPatch) -> None:
+def _keys(agent: Agent, monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("OPENAI", "ANTHROPIC", "GEMINI", "OLLAMA"):
         monkeypatch.setenv(f"{name}_API_KEY", KEY)
         for address in ("BASE_URL", "API_BASE"):
             monkeypatch.delenv(f"{name}_{address}", raising=False)
-
-
-@pytest.fixture(scope="module")
-def vectors() -> dict[str, list[float]]:
-    return {}
-
-
-@pytest.fixture
-def agent(
-    memory_file: Path, embedder: SentenceEmbedder, vectors: dict[str, list[float]]
-) -> Iterator[Agent]:
-    with model_server() as server:
-        yield Agent(memory_file, embedder, server, vectors)
 
 
 def writer(agent: Agent, model: str, path: str) -> ModelWriter:
@@ -78,20 +56,12 @@ def test_a_question_is_asked_and_its_answer_read(agent: Agent, model: str, path:
     assert {one.proposal.operation: one.state for one in by_model(outcome)} == dict.fromkeys(
         MADE, "applied"
     )
-    # The second is about the voices of the rule.
-    asked, opinions = agent.server.asked
-    assert {asked.form, opinions.form} == {"json_schema"}
+    asked, checked = agent.server.asked
+    assert (asked.kind, checked.kind) == ("write", "check")
+    assert {asked.form, checked.form} == {"json_schema"}
     assert KEY in str(asked.headers)
     assert model.endswith(asked.body["model"])
     assert (outcome.usage.prompt_tokens, outcome.usage.completion_tokens) == total(agent)
-
-
-@each_provider
-def test_a_second_opinion_is_asked_and_read(agent: Agent, model: str, path: str) -> None:
-    agent.remember(told(WIKI, "wiki"))
-    agent.server.responder = grouping(joined, on=CLEARED)
-    assert states(agent.sleep(writer(agent, model, path))) == {"applied": 1}
-    assert [len(asked.items) for asked in agent.server.asked] == [0, 2]
 
 
 @each_provider
@@ -99,7 +69,7 @@ def test_a_bad_answer_is_repaired(agent: Agent, model: str, path: str) -> None:
     agent.remember(a_fact())
     agent.server.responder = in_turn(says("no JSON"), then=oracle)
     assert states(agent.sleep(writer(agent, model, path))) == {"applied": 1}
-    question, repair = agent.server.asked
+    question, repair, _ = agent.server.asked
     assert question.repair is None
     assert "not the JSON that was asked for" in str(repair.repair)
     assert "no JSON" in repair.messages[2]["content"]
@@ -110,9 +80,9 @@ def test_an_answer_that_is_cut_off_is_asked_for_with_twice_the_limit(
     agent: Agent, model: str, path: str
 ) -> None:
     agent.remember(a_fact())
-    agent.server.responder = in_turn(says('{"groups": [{"kind": "jo', "length"), then=oracle)
+    agent.server.responder = in_turn(says('{"groups": [{"operation": "me', "length"), then=oracle)
     assert states(agent.sleep(writer(agent, model, path))) == {"applied": 1}
-    first, second = (limit_of(asked) for asked in agent.server.asked)
+    first, second, _ = (limit_of(asked) for asked in agent.server.asked)
     assert second == 2 * first
 
 
@@ -140,7 +110,7 @@ def test_a_rate_limit_is_waited_for(agent: Agent, model: str, path: str) -> None
     patient = [refuses(429, "slow down", retry_after="0")] * (ATTEMPTS - 1)
     agent.server.responder = in_turn(*patient, then=oracle)
     assert states(agent.sleep(writer(agent, model, path))) == {"applied": 1}
-    assert len(agent.server.asked) == ATTEMPTS
+    assert len(agent.server.asked) == ATTEMPTS + 1
 
 
 FILTERING = {name: at for name, at in PROVIDERS.items() if not name.startswith(("Ollama", "llama"))}

@@ -20,8 +20,8 @@ from model_server import (
     Asked,
     ModelServer,
     Reply,
+    approval,
     model_server,
-    opinions,
     oracle,
     refuses,
     says,
@@ -59,7 +59,7 @@ def remembering(*memories: dict[str, object]) -> Any:
     def responder(asked: Asked) -> Reply:
         if is_about_a_conversation(asked):
             return batch(*memories)
-        return says(opinions(asked)) if asked.items else oracle(asked)
+        return says(approval(asked)) if asked.drafts else oracle(asked)
 
     return responder
 
@@ -150,8 +150,8 @@ def test_of_a_session_to_distill_that_waits_in_parts_three_memories_are_kept_in_
     assert ended.json["waiting"] == 2
 
     def two_of_each(asked: Asked) -> Reply:
-        if asked.items:
-            return says(opinions(asked))
+        if asked.drafts:
+            return says(approval(asked))
         shown = [one for one in said if one in str(asked.messages)]
         some = shown[-2:]
         return batch(*({**LYON, "content": one.replace("My", "User's"), "quotes": [one]}

@@ -8,15 +8,11 @@ import shutil
 import stat
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
-from model_server import Asked, Reply, in_turn, model_server, oracle, says
-from nights import picture
-from test_cli import Cli, Ended, cli
-from test_model_writer import (
+from model_nights import (
     KEY,
     UNTOUCHED,
     Agent,
@@ -25,24 +21,13 @@ from test_model_writer import (
     a_rule,
     facts,
 )
+from model_server import Asked, Reply, in_turn, oracle, says
+from nights import picture
+from test_cli import Cli, Ended, cli
 
-from slowwave.consolidation.vectors.embedder import SentenceEmbedder
 from slowwave.store.file import create_file
 
 __all__ = ["cli"]  # a fixture of test_cli, asked for by name
-
-
-@pytest.fixture(scope="module")
-def vectors() -> dict[str, list[float]]:
-    return {}
-
-
-@pytest.fixture
-def agent(
-    memory_file: Path, embedder: SentenceEmbedder, vectors: dict[str, list[float]]
-) -> Iterator[Agent]:
-    with model_server() as server:
-        yield Agent(memory_file, embedder, server, vectors)
 
 
 @pytest.fixture
@@ -70,8 +55,8 @@ def maintained(cli: Cli, agent: Agent, *arguments: object) -> Ended:
 
 
 def asking(agent: Agent) -> tuple[object, ...]:
-    """Return the options that ask the scripted server."""
-    return ("--model", "openai/scripted", "--api-base", agent.server.base)
+    """Return the options that ask the scripted server, one question a window."""
+    return ("--model", "openai/scripted", "--api-base", agent.server.base, "--checker", "none")
 
 
 def lines(path: Path) -> list[dict[str, Any]]:
@@ -109,7 +94,7 @@ def test_each_prompt_is_recorded_with_its_answer_and_what_it_took(
     agent: Agent, record: Path, cli: Cli
 ) -> None:
     recorded(cli, agent, record)
-    assert len(lines(record)) == len(agent.server.asked) > 3
+    assert len(lines(record)) == len(agent.server.asked) == 3
     by_prompt = {json.dumps(one["messages"]): one for one in lines(record)}
     for asked, (prompt, answer) in zip(agent.server.asked, agent.server.taken, strict=True):
         one = by_prompt[json.dumps(asked.messages)]

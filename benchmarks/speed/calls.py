@@ -23,10 +23,10 @@ from fixtures.night import FLAVOURS, load
 from slowwave.consolidation.model.calls import Endpoint, open_model
 from slowwave.consolidation.model.dialogue import WindowDialogue
 from slowwave.consolidation.model.dispatcher import Dispatcher
-from slowwave.consolidation.model.group_proposals import Suggestions
+from slowwave.consolidation.model.groups import WindowGroups
 from slowwave.consolidation.model.model_pair import Models
 from slowwave.consolidation.model.usage_limits import UsageLimits, UsageMeter
-from slowwave.consolidation.model.window_questions import GroupsQuestion
+from slowwave.consolidation.model.window_questions import WriteQuestion
 from slowwave.consolidation.model.writer import ModelWriter
 from slowwave.consolidation.planning.estimates import estimate_window
 from slowwave.consolidation.progress import Progress
@@ -116,7 +116,7 @@ def _memories(proposals: int) -> list[Memory]:
 
 def _night(endpoint: Endpoint, view: TenantView, concurrency: int, embedder: Embedder) -> _Stage:
     """Carry out a plan of questions in a file that holds its memories."""
-    writer = ModelWriter(endpoint, concurrency)
+    writer = ModelWriter(endpoint, concurrency, checker="none")
     writer.make_ready()
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "memory.db"
@@ -127,7 +127,7 @@ def _night(endpoint: Endpoint, view: TenantView, concurrency: int, embedder: Emb
         plan = Plan((), (), windows=tuple(_windows(view)))
         began, worked = time.monotonic(), time.process_time()
         execution = Execution(run, [view], "never", Progress())
-        executed = execution.carry_out(plan, Interruption(), lambda: (join_plans(()), []))
+        executed = execution.carry_out(plan, Interruption(), lambda answered: (join_plans(()), []))
         seconds, processor_s = time.monotonic() - began, time.process_time() - worked
     applied = Counter(one.state for one in executed.results)["applied"]
     return _Stage(applied, seconds, processor_s)
@@ -140,9 +140,9 @@ def _ask_alone(endpoint: Endpoint, view: TenantView, concurrency: int) -> None:
     dispatcher = Dispatcher[VerifiedProposal | AskedWindow](model, meter, concurrency)
     for one in _windows(view):
         job = Job(one, tuple(view.sources(one.memories)))
-        suggestions = Suggestions(one, job.sources, "")
-        models = Models(endpoint.model, endpoint.model)
-        dispatcher.ask(GroupsQuestion(WindowDialogue(job, suggestions, models)))
+        models = Models(endpoint.model, None)
+        groups = WindowGroups(one, job.sources, "", models)
+        dispatcher.ask(WriteQuestion(WindowDialogue(job, groups, models)))
     while not dispatcher.is_idle:
         list(dispatcher.completed(seconds=0.1))
 
@@ -159,7 +159,6 @@ def _windows(view: TenantView) -> Iterator[Window]:
             content_hashes=tuple(one.content_hash for one in shown),
             alone=(),
             trusts=tuple(one.trust for one in shown),
-            sessions=ids,
             may_leave=frozenset(ids),
             derived=frozenset(),
             apart=frozenset(),

@@ -18,11 +18,11 @@ import night as fixture
 import pytest
 from builders import process
 from figures import Figures
+from model_nights import GATE, SHORT, keeping
 from model_server import Asked, Reply, model_server
 from nights import execute, fill, night, rows, told
 from reliability.processes import is_whole, small_night, start
 from test_cli import Cli, cli
-from test_model_fallbacks import KEY, SHORT, same, stubborn
 
 from slowwave.consolidation.vectors.embedder import SentenceEmbedder
 from slowwave.store.file import create_file
@@ -244,13 +244,13 @@ def test_what_an_agent_changes_while_a_model_thinks_is_stale_and_taken_up_by_the
 ) -> None:
     path = tmp_path / "memory.db"
     create_file(path)
-    fill(path, told([*KEY[:2], SHORT], "key"))
+    fill(path, told([*GATE[:2], SHORT], "key"))
     night(path, embedder, only=frozenset())
     changed = f"{SHORT} Since today only."
 
     def answer(asked: Asked) -> Reply:
         execute(path, "UPDATE memories SET content = ? WHERE content = ?", changed, SHORT)
-        return stubborn(same(KEY[0]))(asked)
+        return keeping(GATE[0])(asked)
 
     with model_server(answer) as server:
         arguments = ["--consolidate", "--model", "openai/test", "--api-base", server.base, "--json"]

@@ -15,10 +15,10 @@ from urllib.parse import quote
 
 import pytest
 import typer
-from model_server import Asked, faithful
+from model_nights import facts
+from model_server import Asked, group, groups, honest
 from nights import fill, rows, told
 from reliability.outside import Recorder, Request, Response, Watched, completion, recorder, watched
-from test_model_writer import facts
 
 from slowwave.cli.app import run
 from slowwave.cli.terminal.exits import reporting
@@ -92,7 +92,7 @@ def maintain(path: Path, server: Recorder, *more: object, user: str = "") -> lis
 
 def answered(request: Request) -> str:
     """Return an honest answer."""
-    return json.dumps(faithful(Asked({}, json.loads(request.body))))
+    return json.dumps(honest(Asked({}, json.loads(request.body))))
 
 
 # ----------------------------------------------------------------- keys
@@ -116,8 +116,8 @@ ECHOES: dict[str, Callable[[Request], Response]] = {
         302, "", {"location": "http://127.0.0.1:9/?" + quote(everything(asked))}
     ),
     "in the answer": lambda asked: Response(200, completion(everything(asked))),
-    "in a claim": lambda asked: Response(
-        200, completion(json.dumps({"claims": [{"text": everything(asked), "sources": ["m1"]}]}))
+    "in a text": lambda asked: Response(
+        200, completion(json.dumps(groups(group("merge", ["m1", "m2"], everything(asked)))))
     ),
     "in the names of keys": lambda asked: Response(
         200, completion(json.dumps({one: one for one in spellings()}))
