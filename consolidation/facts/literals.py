@@ -44,9 +44,8 @@ def has_literal(text: str, literal: Literal) -> bool:
         whole = " ".join(text.split())
         return all(_stands_in(whole, line) for line in lines if line)
     said = f" {_words(text)} "
-    return all(
-        f" {_words(part)} " in said for part in re.split(r"…|\.\.\.|\[[^\]]*\]", literal.content)
-    )
+    parts = map(_words, re.split(r"…|\.{3}|\[[^\]]*\]", literal.content))
+    return all(f" {part} " in said for part in parts if part)
 
 
 def _stands_in(text: str, part: str) -> bool:

@@ -9,12 +9,12 @@ from functools import lru_cache
 from itertools import pairwise
 from typing import NamedTuple
 
-_WORD = re.compile(r"[^\W\d_]\w*(?:['\u2019.&-]\w+)*")
+_WORD = re.compile(r"(?<!\w)[^\W\d_]\w*(?:['\u2019.&-]\w+)*")
 _POSSESSIVE = re.compile(r"['\u2019]s?$")
 # What comes before a word that begins a sentence, an item of a list or a part in brackets.
 _BEGINS = re.compile(r"(?:^|[.!?:;\n…(\[\])\"“”„«»'\u2018\u2019\u201a`|/→=>\u2013—•*]|\s[-+])\s*$")
 _TITLE = re.compile(r"(?:^|\W)[A-Z][a-z]{1,3}\.\s$")
-# A bracket of another length: no name of a person is so short.
+# As far back as one has to look for that.
 _NEAR = 60
 
 

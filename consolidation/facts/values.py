@@ -11,13 +11,17 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
 
+from slowwave.consolidation.text.anyof import any_of
+
 from .numerals import (
     COUNTED,
+    COUNTS,
     DIGITS,
     NUMBER_WORDS,
+    ORDINALS,
+    SCALES,
     SPELLED,
     UNIT,
-    any_of,
     counted,
     decimal_form,
     measured,
@@ -75,7 +79,8 @@ _KINDS = {
         r"|\b\d+(?:\.\d+){2,}(?:[-+][a-z0-9.+-]*[a-z0-9]|(?:rc|a|b|\.dev|\.post)\d+)?\b"
     ),
     "duration": (
-        r"\b\d+ ?(?:h|hrs?|hours?),? ?(?:and )?\d+ ?(?:m|mins?|minutes?)\b|\b\d{1,2}h[0-5]\d\b"
+        r"\b\d{1,4} ?(?:h|hrs?|hours?),? ?(?:and )?\d{1,4} ?(?:m|mins?|minutes?)\b"
+        r"|\b\d{1,2}h[0-5]\d\b"
         r"|\b(?:half an?|(?:a|one) quarter of an|three[- ]quarters of an) "
         r"(?:hour|minute|day|year)\b"
         r"|\ban? (?:hour|minute|day|week|month|year) and a half\b"
@@ -101,13 +106,37 @@ _KINDS = {
     "month": rf"\b{_MONTH}",
     "rate": (
         rf"\b(?:{any_of(RATES)})\b"
-        rf"|(?:(?<=\w) ?/ ?|\b(?:per|each|every) )(?:(?-i:{UNIT})|nights?)(?!\w)"
+        rf"|(?:(?:(?<=\w)|(?<=\w\s))/ ?|\b(?:per|each|every) )(?:(?-i:{UNIT})|nights?)(?!\w)"
     ),
     "unit": rf"\b(?:{any_of(word for word in UNITS if re.fullmatch('[a-z]{3,}', word))}|nights?)\b",
 }
-_VALUE = re.compile(
-    "|".join(f"(?P<{kind}>{pattern})" for kind, pattern in _KINDS.items()), re.IGNORECASE
+_ANY_KIND = "|".join(f"(?P<{kind}>{pattern})" for kind, pattern in _KINDS.items())
+# Most places in a text need no further look: no value begins with a letter inside of a word; it
+# begins with a sign, with letters before a digit or a sign or in humps, or with one of these.
+_BEGINNINGS = {
+    *(name[:3] for name in (*MONTHS, *WEEKDAYS, *RATES)),
+    *(*NUMBER_WORDS, *SCALES, *ORDINALS, *COUNTS),
+    *(
+        "noon",
+        "midday",
+        "midnight",
+        "night",
+        "half",
+        "quarter",
+        "per ",
+        "each ",
+        "every ",
+        "a ",
+        "an ",
+    ),
+    *("minus ", *(word for word in UNITS if re.fullmatch("[a-z]{3,}", word))),
+}
+_PLACE = (
+    r"(?!\B[^\W\d_])(?=[\w~./#$€£½¼¾\u2212\u2013-])"
+    r"(?=[^\W\d_]*(?:[\d_@/\\]|[.:+-][\w/])|[~./#$€£½¼¾\u2212\u2013-]|(?-i:[A-Z]?[a-z]+[A-Z])"
+    rf"|(?:{any_of(_BEGINNINGS)}))"
 )
+_VALUE = re.compile(f"{_PLACE}(?:{_ANY_KIND})", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
