@@ -21,8 +21,10 @@ _OFFSETS = {
 }
 _OFFSETS |= {"morgen": 1, "vorgestern": -2, "übermorgen": 2, "hier": -1, "demain": 1}
 _OFFSET = re.compile(rf"\b(?:{'|'.join(_OFFSETS)})\b", re.IGNORECASE)
+# "The 29th", "am 29. kommt".
 _ORDINAL = re.compile(
-    r"(?<![\w.])(\d{1,2})(?:st|nd|rd|th|\.(?!\d))|\b(?:the|le|el|il|den|dem|am|den) (\d{1,2})\b"
+    r"(?<![\w.:/-])(\d{1,2})(?:st|nd|rd|th|\.(?= [a-zäöü]))"
+    r"|\b(?:the|le|el|il|den|dem|am) (\d{1,2})\b"
 )
 _DAY = 86_400
 _LONGEST = 3_660
@@ -38,13 +40,18 @@ def observed_on(observed_at: str) -> date | None:
         return None
 
 
+def spoken_days(text: str, observed: date) -> Iterator[date]:
+    """Yield what "yesterday", "today" and "tomorrow" come to on the day a text was observed."""
+    for word in _OFFSET.findall(text):
+        yield observed + timedelta(_OFFSETS[word.lower()])
+
+
 def relative_days(text: str, values: Sequence[Value], observed: date) -> Iterator[date]:
-    """Yield the days that a text speaks of by the day on which it was observed.
+    """Yield the days that a text may speak of by the day on which it was observed.
 
     "Next Tuesday" is one of the Tuesdays around, "in two weeks" may have been two weeks ago.
     """
-    for word in _OFFSET.findall(text):
-        yield observed + timedelta(_OFFSETS[word.lower()])
+    yield from spoken_days(text, observed)
     for value in values:
         if value.kind == "weekday":
             weekday = int(next(iter(value.forms)).split()[1])
@@ -72,7 +79,7 @@ def _in_months(observed: date, day: int) -> Iterator[date]:
 
 def years_of(value: Value, observed: date) -> Iterator[str]:
     """Yield the forms of a date without a year in the years around the day it was observed."""
-    for form in value.forms | value.implied:
+    for form in value.forms:
         if re.fullmatch(r"\d\d-\d\d", form) or form.startswith("month"):
             for year in (observed.year - 1, observed.year, observed.year + 1):
                 yield f"{year}-{form.removeprefix('month ')}"

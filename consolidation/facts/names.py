@@ -94,3 +94,12 @@ def _stemmer():  # type: ignore[no-untyped-def]
     import snowballstemmer
 
     return snowballstemmer.stemmer("english")
+
+
+def is_english_word(word: str) -> bool:
+    """Whether a word is one of English, and not a name alone."""
+    import simplemma
+
+    parts = re.findall(r"[^\W\d_]+", word.lower())
+    # What is longer is a word of no language, and takes long to look up.
+    return len(word) > _NEAR or all(simplemma.is_known(part, "en") for part in parts)

@@ -7,7 +7,7 @@ each: "half past seven" is 07:30 and 19:30, "3/4" the third of April and the fou
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
 
@@ -39,7 +39,7 @@ _MONTH = "|".join((*MONTHS, "sept", *(month[:3] for month in MONTHS)))
 _MONTH = rf"(?:{_MONTH})(?!\w)\.?"
 _WEEKDAY = rf"(?:{'|'.join(WEEKDAYS)})s?|(?:mon|tues?|wed|thur?s?|fri|sat|sun)"
 _DAY = r"\d{1,2}(?:st|nd|rd|th|\.)?"
-_DAYS = rf"{_DAY}(?:(?: ?[-\u2013/+&,] ?| to | and | until ){_DAY})*"
+_DAYS = rf"{_DAY}(?:(?: ?[-\u2013/+&,] ?| to | and | until ){_DAY}){{0,5}}"
 _HOUR = (
     rf"(?:{any_of(word for word, number in NUMBER_WORDS.items() if 0 < number <= 12)}|\d{{1,2}})"
 )
@@ -72,6 +72,7 @@ _KINDS = {
         rf"|\b\d{{1,2}}(?:[.:]\d\d)? ?Uhr(?: \d\d)?\b"
         r"|\b(?:noon|midday|midnight)\b"
         rf"|\b{_HOUR}(?: o['’]clock\b|(?= in the (?:morning|afternoon|evening)))"
+        rf"|\bhalb {_HOUR}\b|\bviertel (?:nach|vor) {_HOUR}\b"
         rf"|\b(?:a )?{_MINUTES} (?:past|to) {_HOUR}\b(?![.,]?\d| ?(?:{UNIT})\b)"
     ),
     "version": (
@@ -102,6 +103,10 @@ _KINDS = {
     "spelled": rf"{SPELLED}(?:[ -](?P<counted_by>{UNIT})\b)?",
     "one": rf"\ban? (?P<one_of>{UNIT})\b",
     "counted": rf"\b(?:{COUNTED})\b|[½¼¾]",
+    "weekdays": (
+        rf"\b(?:{_WEEKDAY})\.? ?(?:[-\u2013]|to|through|until|till|bis) ?(?:{_WEEKDAY})\b"
+        r"|\b(?:weekend|weekday|workday|working day)s?\b"
+    ),
     "weekday": rf"\b(?:{_WEEKDAY})\b",
     "month": rf"\b{_MONTH}",
     "rate": (
@@ -118,10 +123,14 @@ _BEGINNINGS = {
     *(*NUMBER_WORDS, *SCALES, *ORDINALS, *COUNTS),
     *(
         "noon",
+        "halb",
+        "viertel",
         "midday",
         "midnight",
         "night",
         "half",
+        "week",
+        "work",
         "quarter",
         "per ",
         "each ",
@@ -153,6 +162,8 @@ class Value:
     # A number without its unit, and whether it has one.
     bare: frozenset[str] = frozenset()
     has_unit: bool = False
+    # Numbers in it that another text may have by themselves: the day and the year of a date.
+    parts: frozenset[str] = frozenset()
 
     @property
     def end(self) -> int:
@@ -165,11 +176,22 @@ class Value:
         units = sorted({form.partition(" ")[2] for form in self.forms})
         return f"{self.kind} {units[0]}".strip() if self.kind == "number" and units else self.kind
 
-    def implies(self, other: Value) -> bool:
-        """Whether a text that has this value has another; a number without a unit may have any."""
-        if not other.forms.isdisjoint(self.forms | self.implied):
+
+class Known:
+    """The values of some texts, to look others up in."""
+
+    def __init__(self, values: Iterable[Value]) -> None:
+        """Take in values, by what they mean and what follows from it."""
+        values = tuple(values)
+        self._forms = frozenset().union(*(value.forms | value.implied for value in values))
+        self._bare = frozenset().union(*(value.bare | value.parts for value in values))
+        self._unitless = frozenset().union(*(value.bare for value in values if not value.has_unit))
+
+    def has(self, value: Value) -> bool:
+        """Whether a value follows from one of them; a number without a unit may have any."""
+        if not self._forms.isdisjoint(value.forms):
             return True
-        return not (self.has_unit and other.has_unit) and not self.bare.isdisjoint(other.bare)
+        return not (self._unitless if value.has_unit else self._bare).isdisjoint(value.bare)
 
 
 def find_values(text: str) -> list[Value]:
@@ -187,7 +209,8 @@ def _values(match: re.Match[str]) -> Iterator[Value]:
             words = words.rstrip(".,;:")
             yield Value(kind, words, start, frozenset({words.lower().rstrip("/")}))
         case "email" | "address" | "host" | "identifier":
-            yield Value("identifier", words, start, frozenset({words.lower()}))
+            bare = frozenset({words[1:]} if words[1:].isdigit() else ())
+            yield Value("identifier", words, start, frozenset({words.lower()}), bare=bare)
         case "date":
             yield from _dates(words, start)
         case "time":
@@ -209,10 +232,10 @@ def _values(match: re.Match[str]) -> Iterator[Value]:
                 per = frozenset({"per 1 s"}) if words.lower() == "second" else frozenset[str]()
                 bare = frozenset({decimal_form(number)})
                 yield Value("number", words, start, per, bare=bare)
-        case "weekday":
-            day = next(at for at, name in enumerate(WEEKDAYS) if name[:3] == words[:3].lower())
+        case "weekday" | "weekdays":
             weekly = frozenset({"per 604800 s"})
-            yield Value(kind, words, start, frozenset({f"weekday {day}"}), weekly)
+            for day in _weekdays(words.lower()):
+                yield Value("weekday", words, start, frozenset({f"weekday {day}"}), weekly)
         case "month":
             yield Value(kind, words, start, frozenset({f"month {_month(words)}"}))
         case "rate" | "unit":
@@ -268,6 +291,18 @@ def _duration(words: str, start: int) -> Value:
     return Value("number", words, start, forms, _per(_sizes(unit)), bare, has_unit=True)
 
 
+def _weekdays(words: str) -> Iterator[int]:
+    """Yield the days of a week that words name, Monday is 0: all of a range."""
+    if words.startswith("weekend"):
+        yield from (5, 6)
+    elif words.startswith(("weekday", "work")):
+        yield from range(5)
+    else:
+        ends = [name[:3] for name in re.findall(_WEEKDAY, words)]
+        first, last = (([name[:3] for name in WEEKDAYS].index(end)) for end in (ends[0], ends[-1]))
+        yield from (day % 7 for day in range(first, last + 1 if last >= first else last + 8))
+
+
 def _month(words: str) -> str:
     return f"{next(at for at, name in enumerate(MONTHS, 1) if name[:3] == words[:3].lower()):02d}"
 
@@ -317,16 +352,14 @@ def _dates(words: str, start: int) -> Iterator[Value]:
 
 def _date(words: str, start: int, likely: Sequence[tuple[int | None, int, int | None]]) -> Value:
     forms = [date_forms(*date) for date in likely]
-    numbers = {str(int(number)) for number in re.findall(r"\d+", words)}
-    kind = "date" if likely[0][2] else "month"
     return Value(
-        kind,
+        "date" if likely[0][2] else "month",
         words,
         start,
         frozenset(names[0] for names in forms),
         frozenset(name for names in forms for name in names[1:]),
-        frozenset(numbers),
-        has_unit="/" not in words,
+        has_unit=True,
+        parts=frozenset(str(int(number)) for number in re.findall(r"\d+", words)),
     )
 
 
@@ -335,6 +368,10 @@ def _time(words: str, start: int) -> Value:
     first, *_ = low.split()
     if first in ("noon", "midday", "midnight"):
         return _clock(words, start, 0 if first == "midnight" else 12, 0, sure=True)
+    if german := re.match(rf"(halb|viertel nach|viertel vor) ({_HOUR})", low):
+        hour = NUMBER_WORDS.get(german[2]) or int(german[2])
+        at = 60 * hour + {"halb": -30, "viertel nach": 15, "viertel vor": -15}[german[1]]
+        return _clock(words, start, at // 60, at % 60, sure=False)
     if spoken := re.match(rf"(?:a )?(.+?)(?: min(?:utes)?)? (past|to) ({_HOUR})", low):
         hour = NUMBER_WORDS.get(spoken[3]) or int(spoken[3])
         minute = {"quarter": 15, "half": 30}.get(spoken[1])
