@@ -8,13 +8,14 @@ from datetime import date, timedelta
 
 from slowwave.store.records import UNDATED
 
-from .values import Value, date_forms
+from .values import TextValue, date_forms
 
 _OFFSETS = {
     "today": 0,
     "tonight": 0,
     "this": 0,
     "yesterday": -1,
+    "last night": -1,
     "tomorrow": 1,
     "heute": 0,
     "gestern": -1,
@@ -46,7 +47,7 @@ def spoken_days(text: str, observed: date) -> Iterator[date]:
         yield observed + timedelta(_OFFSETS[word.lower()])
 
 
-def relative_days(text: str, values: Sequence[Value], observed: date) -> Iterator[date]:
+def relative_days(text: str, values: Sequence[TextValue], observed: date) -> Iterator[date]:
     """Yield the days that a text may speak of by the day on which it was observed.
 
     "Next Tuesday" is one of the Tuesdays around, "in two weeks" may have been two weeks ago.
@@ -77,7 +78,7 @@ def _in_months(observed: date, day: int) -> Iterator[date]:
             continue
 
 
-def years_of(value: Value, observed: date) -> Iterator[str]:
+def years_of(value: TextValue, observed: date) -> Iterator[str]:
     """Yield the forms of a date without a year in the years around the day it was observed."""
     for form in value.forms:
         if re.fullmatch(r"\d\d-\d\d", form) or form.startswith("month"):
@@ -86,5 +87,5 @@ def years_of(value: Value, observed: date) -> Iterator[str]:
 
 
 def forms_of(day: date) -> set[str]:
-    """Return the forms of a day, as `Value` has them."""
+    """Return the forms of a day, as `TextValue` has them."""
     return {*date_forms(day.year, day.month, day.day), f"{day.year}-{day.month:02d}"}

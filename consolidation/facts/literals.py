@@ -16,7 +16,7 @@ _MARKED = re.compile(
 _CODE = ("fence", "ticks", "code")
 
 
-class Literal(NamedTuple):
+class LiteralSpan(NamedTuple):
     """A code span or a quotation, without its marks, and where it is with them."""
 
     kind: str
@@ -25,16 +25,16 @@ class Literal(NamedTuple):
     end: int
 
 
-def find_literals(text: str) -> Iterator[Literal]:
+def find_literals(text: str) -> Iterator[LiteralSpan]:
     """Yield the code spans and quotations of a text."""
     for match in _MARKED.finditer(text):
         kind = "code" if match.lastgroup in _CODE else "quotation"
         content = match[match.lastgroup or 0].strip()
         if any(map(str.isalnum, content)):
-            yield Literal(kind, content, *match.span())
+            yield LiteralSpan(kind, content, *match.span())
 
 
-def has_literal(text: str, literal: Literal) -> bool:
+def has_literal(text: str, literal: LiteralSpan) -> bool:
     """Whether a text has each line of code, or each word of a quotation in its order.
 
     The marks may come and go. An ellipsis in a quotation stands for what is left out.

@@ -18,10 +18,10 @@ from slowwave.consolidation.text.invisible import find_invisible
 
 from . import languages
 from .days import forms_of, observed_on, relative_days, spoken_days, years_of
-from .literals import Literal, find_literals, has_literal
+from .literals import LiteralSpan, find_literals, has_literal
 from .names import Name, Vocabulary, find_names, is_english_word
 from .numerals import NUMBER_WORDS
-from .values import Known, Value, find_values
+from .values import KnownValues, TextValue, find_values
 
 # Words of a draft that count, but stand for no number: "both of them", "the first".
 _UNCOUNTED = {"first", "once", "both", "couple", "pair", "double"}
@@ -106,8 +106,8 @@ def find_missing(text: str, sources: Sequence[Evidence]) -> list[Hint]:
     return list(hints.values())
 
 
-def values_of(text: str) -> tuple[Value, ...]:
-    """Return the values of a text in its order; see `Known` and `Value.measure`."""
+def values_of(text: str) -> tuple[TextValue, ...]:
+    """Return the values of a text in its order; see `KnownValues` and `TextValue.measure`."""
     return tuple(_stated(text, find_values(text)))
 
 
@@ -126,7 +126,7 @@ class _Told:
     observed_at: str
 
 
-def _stated(text: str, values: Sequence[Value]) -> list[Value]:
+def _stated(text: str, values: Sequence[TextValue]) -> list[TextValue]:
     """Leave out what is no value of a text by itself: units, list numbers, "both"."""
     listed = [found.span() for found in _LISTED.finditer(text)]
     return [
@@ -140,16 +140,16 @@ def _stated(text: str, values: Sequence[Value]) -> list[Value]:
     ]
 
 
-def _once(values: Iterable[Value]) -> list[Value]:
+def _once(values: Iterable[TextValue]) -> list[TextValue]:
     """Leave out what a text repeats; on a weekday may hang what date is next to it."""
-    seen = {}
+    seen: dict[object, TextValue] = {}
     for value in values:
         place = value.start if value.kind == "weekday" else 0
         seen.setdefault((value.words.lower(), value.kind, value.forms, place), value)
     return list(seen.values())
 
 
-def _is_no_name(text: str, value: Value) -> bool:
+def _is_no_name(text: str, value: TextValue) -> bool:
     """Whether "may", "march", "sat" or "sun" is not a day or month, by its spelling or place."""
     if value.kind not in ("weekday", "month") or len(value.words.rstrip(".")) > 5:
         return False
@@ -157,7 +157,7 @@ def _is_no_name(text: str, value: Value) -> bool:
     return value.words.islower() or (opens and value.words in ("May", "March", "Sun", "Sat"))
 
 
-def _proper(text: str, values: Sequence[Value]) -> Iterator[Name]:
+def _proper(text: str, values: Sequence[TextValue]) -> Iterator[Name]:
     taken = [(value.start, value.end) for value in values if value.kind not in ("unit", "number")]
     taken += [
         (value.start, value.end)
@@ -171,7 +171,7 @@ def _proper(text: str, values: Sequence[Value]) -> Iterator[Name]:
             yield name
 
 
-def _covered(start: int, literals: Sequence[Literal]) -> bool:
+def _covered(start: int, literals: Sequence[LiteralSpan]) -> bool:
     return any(one.start <= start < one.end for one in literals)
 
 
@@ -193,9 +193,9 @@ class _Sources:
         self._low = " \n".join(" ".join(text.split()) for text in self._texts).lower()
         self._values = [find_values(text) for text in self._texts]
         self._observed = [observed_on(source.observed_at) for source in sources]
-        self._known = Known(value for values in self._values for value in values)
+        self._known = KnownValues(value for values in self._values for value in values)
 
-    def has_literal(self, literal: Literal) -> bool:
+    def has_literal(self, literal: LiteralSpan) -> bool:
         return any(has_literal(text, literal) for text in self._texts)
 
     def has_name(self, name: Name, text: str) -> bool:
@@ -205,7 +205,7 @@ class _Sources:
             return not languages.is_english(text) or is_english_word(name.words)
         return name.words.istitle() and languages.is_german(text)
 
-    def has_value(self, value: Value, text: str) -> bool:
+    def has_value(self, value: TextValue, text: str) -> bool:
         return (
             self._known.has(value)
             or (value.kind in _LETTERS and self._has_words(value.words))
@@ -227,14 +227,14 @@ class _Sources:
             is not None
         )
 
-    def _has_parts(self, value: Value) -> bool:
+    def _has_parts(self, value: TextValue) -> bool:
         if value.kind == "date" and "/" in value.words:
             return all(
                 self._known.has(part) for part in find_values(value.words.replace("/", " and "))
             )
         return False
 
-    def _has_day(self, value: Value, text: str) -> bool:
+    def _has_day(self, value: TextValue, text: str) -> bool:
         if value.kind in ("date", "month", "number"):
             return not self._days.isdisjoint(value.forms) or (
                 value.kind == "number" and not value.has_unit and self._is_year_or_day(value)
@@ -253,7 +253,7 @@ class _Sources:
             return not days.isdisjoint(value.forms)
         return False
 
-    def _is_year_or_day(self, value: Value) -> bool:
+    def _is_year_or_day(self, value: TextValue) -> bool:
         numbers = {str(day.year) for day in self._dates}
         if value.words[-1:].isalpha():
             numbers |= {str(day.day) for day in self._dates}
@@ -292,7 +292,7 @@ class _Sources:
                 forms.update(form for value in values for form in years_of(value, observed))
         return forms
 
-    def _has_elsewhere(self, value: Value) -> bool:
+    def _has_elsewhere(self, value: TextValue) -> bool:
         """Whether a source has a value in another language."""
         for form in value.forms:
             if value.kind == "weekday":
@@ -302,11 +302,11 @@ class _Sources:
         return self._elsewhere.has(value)
 
     @cached_property
-    def _elsewhere(self) -> Known:
+    def _elsewhere(self) -> KnownValues:
         foreign = (text for text in self._texts if not languages.is_english(text))
         readings = (read for text in foreign for read in languages.in_digits(text))
-        return Known(value for read in readings for value in find_values(read))
+        return KnownValues(value for read in readings for value in find_values(read))
 
 
-def _is_near(one: Value, other: Value) -> bool:
+def _is_near(one: TextValue, other: TextValue) -> bool:
     return -3 <= one.start - other.end <= 3 or -3 <= other.start - one.end <= 3

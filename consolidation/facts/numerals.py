@@ -51,7 +51,7 @@ _SUPERSCRIPTS = str.maketrans("⁰¹²³⁴⁵⁶⁷⁸⁹", "0123456789")
 _FRACTIONS = str.maketrans({"½": ".5", "¼": ".25", "¾": ".75"})
 _QUANTITY = re.compile(
     rf"(?P<sign>[-\u2212\u2013]|[Mm]inus )?(?P<money>{CURRENCY})?(?P<digits>{DIGITS})"
-    rf"(?P<kilo>[kK](?![A-Za-z]))?(?: ?(?P<scale>(?i:{_SCALE})|M)(?!\w))?"
+    rf"(?P<kilo>[kK](?![A-Za-z]))?(?:[ -]?(?P<scale>(?i:{_SCALE})|M)(?!\w))?"
     rf"(?:[\s-]?(?P<unit>{UNIT})(?!\w))?",
 )
 

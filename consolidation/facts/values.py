@@ -44,6 +44,8 @@ _HOUR = (
     rf"(?:{any_of(word for word, number in NUMBER_WORDS.items() if 0 < number <= 12)}|\d{{1,2}})"
 )
 _MINUTES = r"(?:five|ten|twenty(?:-five)?|quarter|half|(?:5|10|15|20|25)(?: min(?:utes)?)?)"
+# "A bit" is not a unit.
+_TIMES = [word for word, measures in UNITS.items() if measures[0][0] in ("s", "month")]
 _HALF_DAY = r"(?:[ap]m\b|[ap]\.m\b\.?)"
 _RUN = r"(?<![\w./-])"
 
@@ -89,7 +91,7 @@ _KINDS = {
     "number": (
         rf"(?:(?<![\w)\]°%.])[-\u2212]|(?<=[\s(])\u2013|\bminus )?(?:{CURRENCY})?"
         rf"(?<![\w.])(?:{DIGITS})"
-        rf"(?:[kK]\b)?(?: ?(?:hundred|thousand|million|billion|dozen)\b|(?-i:M\b))?"
+        rf"(?:[kK]\b)?(?:[ -]?(?:hundred|thousand|million|billion|dozen)\b|(?-i:M\b))?"
         rf"(?:(?-i:[\s-]?(?:{UNIT}))(?![\w]))?(?=\W|x\b|$)(?:(?:st|nd|rd|th|s)\b)?"
         r"|(?<![\w.])\d{1,2}(?:st|nd|rd|th)\b|(?<![\w.])\d+(?:s|x)\b"
     ),
@@ -101,7 +103,7 @@ _KINDS = {
         r"|\b(?=\w*\d)(?=\w*[^\W\d])\w+(?:-\w+)*(?:\.\d+)*\b"
     ),
     "spelled": rf"{SPELLED}(?:[ -](?P<counted_by>{UNIT})\b)?",
-    "one": rf"\ban? (?P<one_of>{UNIT})\b",
+    "one": rf"\ban? (?P<one_of>{any_of(_TIMES)})\b",
     "counted": rf"\b(?:{COUNTED})\b|[½¼¾]",
     "weekdays": (
         rf"\b(?:{_WEEKDAY})\.? ?(?:[-\u2013]|to|through|until|till|bis) ?(?:{_WEEKDAY})\b"
@@ -149,7 +151,7 @@ _VALUE = re.compile(f"{_PLACE}(?:{_ANY_KIND})", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
-class Value:
+class TextValue:
     """A value of a text: what it is compared by, and where it is."""
 
     kind: str
@@ -177,24 +179,24 @@ class Value:
         return f"{self.kind} {units[0]}".strip() if self.kind == "number" and units else self.kind
 
 
-class Known:
+class KnownValues:
     """The values of some texts, to look others up in."""
 
-    def __init__(self, values: Iterable[Value]) -> None:
+    def __init__(self, values: Iterable[TextValue]) -> None:
         """Take in values, by what they mean and what follows from it."""
         values = tuple(values)
         self._forms = frozenset().union(*(value.forms | value.implied for value in values))
         self._bare = frozenset().union(*(value.bare | value.parts for value in values))
         self._unitless = frozenset().union(*(value.bare for value in values if not value.has_unit))
 
-    def has(self, value: Value) -> bool:
+    def has(self, value: TextValue) -> bool:
         """Whether a value follows from one of them; a number without a unit may have any."""
         if not self._forms.isdisjoint(value.forms):
             return True
         return not (self._unitless if value.has_unit else self._bare).isdisjoint(value.bare)
 
 
-def find_values(text: str) -> list[Value]:
+def find_values(text: str) -> list[TextValue]:
     """Return the values that a text states, in its order.
 
     Of the kind "unit" are units by themselves, which support rates only.
@@ -202,22 +204,22 @@ def find_values(text: str) -> list[Value]:
     return [value for match in _VALUE.finditer(text) for value in _values(match)]
 
 
-def _values(match: re.Match[str]) -> Iterator[Value]:
+def _values(match: re.Match[str]) -> Iterator[TextValue]:
     kind, words, start = match.lastgroup or "", match.group(), match.start()
     match kind:
         case "url" | "path":
             words = words.rstrip(".,;:")
-            yield Value(kind, words, start, frozenset({words.lower().rstrip("/")}))
+            yield TextValue(kind, words, start, frozenset({words.lower().rstrip("/")}))
         case "email" | "address" | "host" | "identifier":
             bare = frozenset({words[1:]} if words[1:].isdigit() else ())
-            yield Value("identifier", words, start, frozenset({words.lower()}), bare=bare)
+            yield TextValue("identifier", words, start, frozenset({words.lower()}), bare=bare)
         case "date":
             yield from _dates(words, start)
         case "time":
             yield _time(words, start)
         case "version":
             form = frozenset({words.lower().removeprefix("v")})
-            yield Value(kind, words, start, form, bare=form)
+            yield TextValue(kind, words, start, form, bare=form)
         case "duration":
             yield _duration(words, start)
         case "number":
@@ -226,22 +228,24 @@ def _values(match: re.Match[str]) -> Iterator[Value]:
             yield from _spelled(match)
         case "one":
             sizes = _sizes(match["one_of"])
-            yield Value("number", words, start, sizes | _per(sizes), has_unit=True)
+            yield TextValue("number", words, start, sizes | _per(sizes), has_unit=True)
         case "counted":
             if (number := counted(words)) is not None:
-                per = frozenset({"per 1 s"}) if words.lower() == "second" else frozenset[str]()
+                # "A second" is a unit, too, and half of something 50 % of it.
+                also = {"per 1 s"} if words.lower() == "second" else set()
+                also |= {f"{decimal_form(100 * number)} %"} if number < 1 else set()
                 bare = frozenset({decimal_form(number)})
-                yield Value("number", words, start, per, bare=bare)
+                yield TextValue("number", words, start, frozenset(also), bare=bare)
         case "weekday" | "weekdays":
             weekly = frozenset({"per 604800 s"})
             for day in _weekdays(words.lower()):
-                yield Value("weekday", words, start, frozenset({f"weekday {day}"}), weekly)
+                yield TextValue("weekday", words, start, frozenset({f"weekday {day}"}), weekly)
         case "month":
-            yield Value(kind, words, start, frozenset({f"month {_month(words)}"}))
+            yield TextValue(kind, words, start, frozenset({f"month {_month(words)}"}))
         case "rate" | "unit":
             counted_by = RATES.get(words.lower()) or re.split(r"[/ ]", words)[-1]
             sizes = _sizes("day" if "night" in counted_by.lower() else counted_by)
-            yield Value(kind, words, start, _per(sizes), has_unit=True)
+            yield TextValue(kind, words, start, _per(sizes), has_unit=True)
 
 
 def _sizes(unit: str) -> frozenset[str]:
@@ -254,7 +258,7 @@ def _per(sizes: frozenset[str]) -> frozenset[str]:
     return frozenset(f"per {size}" for size in sizes)
 
 
-def _number(words: str, start: int) -> Value:
+def _number(words: str, start: int) -> TextValue:
     plain = re.sub(r"(?<=\d)(?:st|nd|rd|th|x)$|(?<=\d\d\d)s$|(?<=\d)x(?=/)", "", words)
     forms, bare, has_unit = quantity(plain)
     unit = re.search(r"[^\W\d_]+$", plain)
@@ -265,10 +269,10 @@ def _number(words: str, start: int) -> Value:
     # "Am 29.3." is a day as well.
     if day := re.fullmatch(r"(0?[1-9]|[12]\d|3[01])\.(0?[1-9]|1[0-2])", plain):
         forms |= {f"{int(day[2]):02d}-{int(day[1]):02d}"}
-    return Value("number", words, start, forms, implied, bare, has_unit)
+    return TextValue("number", words, start, forms, implied, bare, has_unit)
 
 
-def _spelled(match: re.Match[str]) -> Iterator[Value]:
+def _spelled(match: re.Match[str]) -> Iterator[TextValue]:
     words, start, unit = match.group(), match.start(), match["counted_by"]
     number = spelled_number(words.removesuffix(unit).rstrip(" -") if unit else words)
     # "One" by itself is a pronoun as often.
@@ -276,19 +280,19 @@ def _spelled(match: re.Match[str]) -> Iterator[Value]:
         measures = UNITS.get(unit) or UNITS.get(unit.lower(), ()) if unit else ()
         forms, bare, has_unit = measured("", {decimal_form(number): number}, measures)
         implied = _per(_sizes(unit)) if unit else frozenset[str]()
-        yield Value("number", words, start, forms, implied, bare, has_unit)
+        yield TextValue("number", words, start, forms, implied, bare, has_unit)
 
 
-def _duration(words: str, start: int) -> Value:
+def _duration(words: str, start: int) -> TextValue:
     low = words.lower()
     if numbers := re.findall(r"\d+", low):
         minutes = 60 * int(numbers[0]) + int(numbers[1])
-        return Value("number", words, start, frozenset({f"{60 * minutes} s"}), has_unit=True)
+        return TextValue("number", words, start, frozenset({f"{60 * minutes} s"}), has_unit=True)
     share = "1.5" if "and a half" in low else "0.75" if "three" in low else "0.25"
     number = Decimal("0.5" if low.startswith("half") else share)
     unit = next(word for word in reversed(low.split()) if word in UNITS and word != "quarter")
     forms, bare, _ = measured("", {decimal_form(number): number}, UNITS[unit])
-    return Value("number", words, start, forms, _per(_sizes(unit)), bare, has_unit=True)
+    return TextValue("number", words, start, forms, _per(_sizes(unit)), bare, has_unit=True)
 
 
 def _weekdays(words: str) -> Iterator[int]:
@@ -322,7 +326,7 @@ def date_forms(year: int | None, month: int, day: int | None) -> tuple[str, ...]
     return (*dated, f"month {month:02d}")
 
 
-def _dates(words: str, start: int) -> Iterator[Value]:
+def _dates(words: str, start: int) -> Iterator[TextValue]:
     """Yield a date for each of its days: "9-11 March" has two."""
     low = words.lower()
     numbers = [int(number) for number in re.findall(r"\d+", low)]
@@ -350,9 +354,11 @@ def _dates(words: str, start: int) -> Iterator[Value]:
                 yield _number(part[0], start + part.start())
 
 
-def _date(words: str, start: int, likely: Sequence[tuple[int | None, int, int | None]]) -> Value:
+def _date(
+    words: str, start: int, likely: Sequence[tuple[int | None, int, int | None]]
+) -> TextValue:
     forms = [date_forms(*date) for date in likely]
-    return Value(
+    return TextValue(
         "date" if likely[0][2] else "month",
         words,
         start,
@@ -363,7 +369,7 @@ def _date(words: str, start: int, likely: Sequence[tuple[int | None, int, int | 
     )
 
 
-def _time(words: str, start: int) -> Value:
+def _time(words: str, start: int) -> TextValue:
     low = words.lower()
     first, *_ = low.split()
     if first in ("noon", "midday", "midnight"):
@@ -380,7 +386,7 @@ def _time(words: str, start: int) -> Value:
         value = _clock(words, start, at // 60, at % 60, sure=False)
         # "From ten to five" is a range.
         bare = frozenset((str(hour), str(minute))) if spoken[2] == "to" else frozenset[str]()
-        return Value("time", words, start, value.forms, value.implied, bare, has_unit=True)
+        return TextValue("time", words, start, value.forms, value.implied, bare, has_unit=True)
     hour_word = re.match(r"[a-z]+", low)
     numbers = (
         [NUMBER_WORDS[hour_word[0]]] if hour_word else [int(n) for n in re.findall(r"\d+", low)]
@@ -392,10 +398,11 @@ def _time(words: str, start: int) -> Value:
     return _clock(words, start, hour, minute, sure=bool(half) or low.startswith("0"))
 
 
-def _clock(words: str, start: int, hour: int, minute: int, *, sure: bool) -> Value:
+def _clock(words: str, start: int, hour: int, minute: int, *, sure: bool) -> TextValue:
     """Return a time; unless it is sure, it may be of the other half of the day."""
     at = (60 * hour + minute) % 1440
     times = {at} if sure or hour > 12 else {at, (at + 720) % 1440}
     bare = {str(hour % 24), str(hour % 12 or 12)} if not minute else set()
-    forms = frozenset(f"time {one}" for one in times)
-    return Value("time", words, start, forms, bare=frozenset(bare), has_unit=True)
+    forms = frozenset(f"time {minutes}" for minutes in times)
+    daily = frozenset({"per 86400 s"})
+    return TextValue("time", words, start, forms, daily, frozenset(bare), has_unit=True)
