@@ -10,17 +10,9 @@ from slowwave.store.records import UNDATED
 
 from .values import TextValue, date_forms
 
-_OFFSETS = {
-    "today": 0,
-    "tonight": 0,
-    "this": 0,
-    "yesterday": -1,
-    "last night": -1,
-    "tomorrow": 1,
-    "heute": 0,
-    "gestern": -1,
-}
-_OFFSETS |= {"morgen": 1, "vorgestern": -2, "übermorgen": 2, "hier": -1, "demain": 1}
+_OFFSETS = {**dict.fromkeys(("today", "tonight", "this", "heute"), 0), "vorgestern": -2}
+_OFFSETS |= {**dict.fromkeys(("yesterday", "last night", "gestern", "hier"), -1), "übermorgen": 2}
+_OFFSETS |= dict.fromkeys(("tomorrow", "morgen", "demain"), 1)
 _OFFSET = re.compile(rf"\b(?:{'|'.join(_OFFSETS)})\b", re.IGNORECASE)
 # "The 29th", "am 29. kommt".
 _ORDINAL = re.compile(
@@ -29,6 +21,7 @@ _ORDINAL = re.compile(
 )
 _DAY = 86_400
 _LONGEST = 3_660
+_EARLIEST, _LATEST = 1_000, 9_000
 
 
 def observed_on(observed_at: str) -> date | None:
@@ -36,9 +29,11 @@ def observed_on(observed_at: str) -> date | None:
     if not observed_at or observed_at == UNDATED:
         return None
     try:
-        return date.fromisoformat(observed_at[:10])
+        day = date.fromisoformat(observed_at[:10])
     except ValueError:
         return None
+    # Far from the ends of the calendar, where one cannot count on.
+    return day if _EARLIEST < day.year < _LATEST else None
 
 
 def spoken_days(text: str, observed: date) -> Iterator[date]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from functools import lru_cache
 from typing import NamedTuple
 
 _MARKED = re.compile(
@@ -54,5 +55,6 @@ def _stands_in(text: str, part: str) -> bool:
     return re.search(rf"{before}{re.escape(part)}{after}", text) is not None
 
 
+@lru_cache(maxsize=1_024)
 def _words(text: str) -> str:
     return " ".join(re.findall(r"\w+|[^\w\s.,;:!?'\u2019\u2018\"“”„«»`()\[\]…-]", text.casefold()))

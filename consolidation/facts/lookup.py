@@ -255,7 +255,7 @@ class _Sources:
 
     def _is_year_or_day(self, value: TextValue) -> bool:
         numbers = {str(day.year) for day in self._dates}
-        if value.words[-1:].isalpha():
+        if re.fullmatch(r"\d+(?:st|nd|rd|th)", value.words):
             numbers |= {str(day.day) for day in self._dates}
         return not numbers.isdisjoint(value.bare)
 
@@ -297,7 +297,7 @@ class _Sources:
         for form in value.forms:
             if value.kind == "weekday":
                 return languages.has_weekday(self._low, int(form[-1]))
-            if found := re.fullmatch(r"(?:\d{4}-)?(?:month )?(\d\d)(?:-(\d\d))?", form):
+            if found := re.fullmatch(r"(?:\d{4}-)?(?:month )?(0[1-9]|1[0-2])(?:-(\d\d))?", form):
                 return languages.has_month(self._low, int(found[1]), found[2])
         return self._elsewhere.has(value)
 

@@ -120,27 +120,12 @@ _KINDS = {
 _ANY_KIND = "|".join(f"(?P<{kind}>{pattern})" for kind, pattern in _KINDS.items())
 # Most places in a text need no further look: no value begins with a letter inside of a word; it
 # begins with a sign, with letters before a digit or a sign or in humps, or with one of these.
+_OTHER_BEGINNINGS = "noon midday midnight night half halb viertel quarter week work"
 _BEGINNINGS = {
     *(name[:3] for name in (*MONTHS, *WEEKDAYS, *RATES)),
     *(*NUMBER_WORDS, *SCALES, *ORDINALS, *COUNTS),
-    *(
-        "noon",
-        "halb",
-        "viertel",
-        "midday",
-        "midnight",
-        "night",
-        "half",
-        "week",
-        "work",
-        "quarter",
-        "per ",
-        "each ",
-        "every ",
-        "a ",
-        "an ",
-    ),
-    *("minus ", *(word for word in UNITS if re.fullmatch("[a-z]{3,}", word))),
+    *(*_OTHER_BEGINNINGS.split(), "per ", "each ", "every ", "a ", "an ", "minus "),
+    *(word for word in UNITS if re.fullmatch("[a-z]{3,}", word)),
 }
 _PLACE = (
     r"(?!\B[^\W\d_])(?=[\w~./#$€£½¼¾\u2212\u2013-])"
@@ -313,17 +298,9 @@ def _month(words: str) -> str:
 
 def date_forms(year: int | None, month: int, day: int | None) -> tuple[str, ...]:
     """Return the forms of a date from the closest to the widest."""
-    dated = (f"{month:02d}-{day:02d}",) if day else ()
-    if year:
-        whole = (f"{year}-{month:02d}-{day:02d}",) if day else ()
-        return (
-            *whole,
-            *([f"{year}-{month:02d}"] if not day else ()),
-            *dated,
-            f"{year}-{month:02d}",
-            f"month {month:02d}",
-        )
-    return (*dated, f"month {month:02d}")
+    days = [f"{month:02d}-{day:02d}"] if day else []
+    dated = [f"{year}-{form}" for form in days if year]
+    return (*dated, *days, *([f"{year}-{month:02d}"] if year else []), f"month {month:02d}")
 
 
 def _dates(words: str, start: int) -> Iterator[TextValue]:
