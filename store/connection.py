@@ -24,6 +24,9 @@ if TYPE_CHECKING:
 BUSY_TIMEOUT_MS = 10_000
 # ... and how long of it at a time inside SQLite, where no Ctrl-C is heard.
 _DEAF_MS = 200
+# After how many instructions of SQLite's machine a statement lets Python handle a signal: some
+# milliseconds of work, which costs nothing that can be measured.
+_DEAF_INSTRUCTIONS = 100_000
 
 Result = TypeVar("Result")
 
@@ -43,6 +46,7 @@ def connected(path: Path, mode: str) -> Iterator[Database]:
         timeout=min(_DEAF_MS, BUSY_TIMEOUT_MS) / 1000,
         isolation_level=None,  # transactions begin where we say so
     )
+    hear_signals(conn)
     try:
         # A text that an agent cut within a character is read all the same; `check` names it.
         conn.text_factory = partial(str, encoding="utf-8", errors="replace")
@@ -58,6 +62,15 @@ def connected(path: Path, mode: str) -> Iterator[Database]:
             raise FileHeld(f"{path} was written to while it was read.", "Try again in a moment.")
     finally:
         conn.close()
+
+
+def hear_signals(conn: sqlite3.Connection) -> None:
+    """Let signals end a statement, however long a view or a trigger of the file keeps it busy.
+
+    Python runs their handlers between its own instructions only. SQLite calls one here now and
+    then, and what the handler of a signal raises in it interrupts the statement.
+    """
+    conn.set_progress_handler(lambda: 0, _DEAF_INSTRUCTIONS)
 
 
 def is_sealed(path: Path) -> bool:
