@@ -66,6 +66,10 @@ COLUMNS = tuple(field.name for field in fields(Memory))
 _TIMES = tuple(place for place, name in enumerate(COLUMNS) if name.endswith("_at"))
 # An agent's row may lack the hash; a `Memory` has one.
 _NULLABLE = {"content_hash", *(one.name for one in fields(Memory) if "None" in str(one.type))}
+# The most characters of a memory that is written, or read by a night and by recall. Comparing takes
+# more than linear time, and the embedding model sees about a thousand of them: what is longer is a
+# document, not a memory.
+MOST_CHARACTERS = 20_000
 # What to do about a file in which something cannot be read.
 SAVE = "Restore it from a backup, or save what can be read with 'slowwave export FILE --all'."
 _NUMBERS = {

@@ -36,7 +36,7 @@ from slowwave.consolidation.vectors.embedder import Embedder, SentenceEmbedder
 from slowwave.consolidation.writing.writer import BuiltInWriter, Writer
 from slowwave.store.check import refuse_damaged
 from slowwave.store.errors import InvalidLine, NotFound, StoreError
-from slowwave.store.exchange import new_memory
+from slowwave.store.exchange import stated_memory
 from slowwave.store.feedback import Judged, is_due, judge, take_back_made
 from slowwave.store.file import (
     MemoryFile,
@@ -120,14 +120,12 @@ class AgentMemory:
         """Store a memory and return its id.
 
         fields: those of an imported line but `tenant` (kind, layer, tags, observed_at ...). Raises
-        `StoreError` if a field is wrong, or the text blank.
+        `StoreError` if a field is wrong, or the text blank or too long.
         """
-        if not text.strip():
-            raise InvalidLine("This is not a memory: its text is blank.")
         if not fields.keys().isdisjoint({"content", "tenant"}):
             raise InvalidLine("The text, and whose memory it is, are no further fields.")
         refuse_unpublished(self._tenant)
-        memory = new_memory({"content": text, "tenant": self._tenant, **fields}, self._clock())
+        memory = stated_memory(text, {"tenant": self._tenant, **fields}, self._clock())
         with open_writing(self._path) as file, file.transaction():
             add_memories(file, [memory])
         return memory.id

@@ -55,7 +55,7 @@ def _restrict_clients(litellm: Any) -> None:
         return client
 
     # There is no setting that reaches the clients of all providers.
-    HTTPHandler.create_client = create_restricted  # type: ignore[method-assign]  # the same, restricted
+    HTTPHandler.create_client = create_restricted  # type: ignore[assignment, method-assign]  # the same, restricted
     litellm.client_session = HTTPHandler().client
 
 

@@ -25,7 +25,7 @@ from slowwave.store.errors import StoreError
 from slowwave.store.file import MemoryFile
 from slowwave.store.ledger import DECIDED, Decision, decide_waiting, let_wait, read_latest
 from slowwave.store.memories import Counts, consolidated_tenants, count_memories
-from slowwave.store.records import new_id, timestamp
+from slowwave.store.records import MOST_CHARACTERS, new_id, timestamp
 from slowwave.store.undo.undo import undo_proposal_within
 
 from .apply import RunContext, apply_written, record
@@ -111,6 +111,11 @@ def reworded(kept: KeptProposal, text: str, memories: Sequence[Memory]) -> KeptP
             "Approve or decline it.",
         )
     said = " ".join(text.split())
+    if len(said) > MOST_CHARACTERS:
+        raise StoreError(
+            f"The text has {len(said):,} characters; a memory has at most {MOST_CHARACTERS:,}.",
+            "Keep it as a document, and write what matters in it.",
+        )
     if said == proposal.draft.text:
         return kept
     parts = [said] if proposal.operation == "extract" else read(said).sentences
