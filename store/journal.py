@@ -80,6 +80,23 @@ def journaled_memories(file: MemoryFile, run_id: str) -> frozenset[str]:
     return frozenset(row[0] for row in rows)
 
 
+def changed_tenants(file: MemoryFile, run_id: str) -> set[str | None]:
+    """Return the tenants of the memories and messages that a run changed.
+
+    None stands for that of a memory which has left the file since.
+    """
+    rows = file.db.conn.execute(
+        "SELECT tenant FROM journal LEFT JOIN memories ON id = json_extract(row_key, '$.id') "
+        "WHERE run_id = ?1 AND table_name = 'memories' "
+        "UNION SELECT tenant FROM journal "
+        "LEFT JOIN waiting_messages ON id = json_extract(row_key, '$.id') "
+        "WHERE journal.run_id = ?1 AND table_name = 'waiting_messages' "
+        "UNION SELECT tenant FROM read_messages WHERE run_id = ?1",
+        [run_id],
+    )
+    return {row[0] for row in rows}
+
+
 def drop_unused_entities(file: MemoryFile, entities: Sequence[int]) -> None:
     """Remove those of the names that runs found and nothing mentions any more."""
     file.db.conn.execute(

@@ -24,7 +24,7 @@ from slowwave.store.entities import read_entities
 from slowwave.store.errors import StoreError
 from slowwave.store.file import MemoryFile
 from slowwave.store.ledger import DECIDED, Decision, decide_waiting, let_wait, read_latest
-from slowwave.store.memories import Counts, consolidated_tenants, count_memories
+from slowwave.store.memories import count_memories
 from slowwave.store.records import new_id, timestamp
 from slowwave.store.undo.undo import undo_proposal_within
 
@@ -138,12 +138,13 @@ def _applied(
     progress: Progress,
 ) -> Decided:
     run = RunRecord(new_id(), now)
-    before = _counts(file)
     tenants = sorted({one.written.proposal.tenant for one in ready})
+    before = count_memories(file, tenants, count_tokens)
     results: list[Result] = []
 
     def report() -> dict[str, Any]:
-        return run_report(before, _counts(file), (one.state for one in results), Usage())
+        after = count_memories(file, tenants, count_tokens)
+        return run_report(before, after, (one.state for one in results), Usage())
 
     with run.begun(file, {"tenant": tenants, DECIDED: way}, report):
         names = {tenant: read_entities(file, tenant) for tenant in tenants}
@@ -215,7 +216,3 @@ def _came_first(memory_id: str, earlier: Proposal) -> str:
 
 def _as_result(written: VerifiedProposal) -> Result:
     return Result(written.proposal, written.state, written.why)
-
-
-def _counts(file: MemoryFile) -> Counts:
-    return count_memories(file, consolidated_tenants(file, ()), count_tokens)
