@@ -54,18 +54,19 @@ def carry_out(
     now: datetime,
     way: str,
     progress: Progress | None = None,
+    is_vouched: bool = True,
 ) -> Decided:
     """Apply proposals just as they are kept, by the code of a night, as a run of its own.
 
     file: open for writing, and no other run may touch it meanwhile. way: by which a person decided,
-    for the record of the run.
+    for the record of the run. is_vouched: whether the memory file itself kept them.
 
     Each is checked first: one that is damaged, or whose sources have changed, is `stale`, one
     whose draft does not say what they say is `rejected`, and nothing of it is written. Raises
     `StoreError`, and `EmbedderError`.
     """
     progress = progress or Progress()
-    ready = inspect(file, several, embedder, progress)
+    ready = inspect(file, several, embedder, progress, is_vouched)
     if not any(one.written.state == "planned" for one in ready):
         return Decided(None, tuple(_as_result(one.written) for one in ready))
     return _applied(file, ready, embedder.name, now, way, progress)
