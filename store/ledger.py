@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from .errors import StoreError
 from .file import MemoryFile
-from .memories import match_prefix
+from .memories import match_prefix, tenants
 from .records import json_text, kept_list, kept_object
 
 # A cluster with one of these is not proposed again until its members change.
@@ -22,6 +22,15 @@ DECIDED = "decided"
 _LATEST = (
     "SELECT *, max(decided_at || run_id) AS latest FROM proposals "
     "WHERE state NOT IN ('failed', 'skipped', 'stale') GROUP BY key"
+)
+
+
+# Each run with each tenant that it was for. One whose options name no tenant was for all of them.
+_RUNS_WITH_TENANTS = (
+    "(SELECT runs.id, named.value AS tenant FROM runs, json_each(options, '$.tenant') named "
+    "UNION SELECT run_id, tenant FROM proposals "
+    "UNION SELECT id, tenant FROM runs, (SELECT DISTINCT tenant FROM memories) "
+    "WHERE NOT EXISTS (SELECT 1 FROM json_each(options, '$.tenant') WHERE value IS NOT NULL))"
 )
 
 
@@ -220,10 +229,30 @@ def count_states(file: MemoryFile, after: str = "") -> dict[str, dict[str, int]]
     return counts
 
 
-def read_run(file: MemoryFile, prefix: str) -> Run:
-    """Return the run whose id is, or starts with, `prefix`. Raises `NotFound`."""
-    run_id = match_prefix(file, "runs", "id", prefix, "run")
+def read_run(file: MemoryFile, prefix: str, tenant: str | None = None) -> Run:
+    """Return the run whose id is, or starts with, `prefix`.
+
+    tenant: for whom it was; None means anybody. Raises `NotFound` or `Ambiguous`.
+    """
+    runs = "runs" if tenant is None else _RUNS_WITH_TENANTS
+    run_id = match_prefix(file, runs, "id", prefix, "run", tenant)
     return _run(next(file.rows("SELECT * FROM runs WHERE id = ?", [run_id])))
+
+
+def read_last_run(file: MemoryFile, tenant: str) -> Run | None:
+    """Return the last run that was for a tenant; None if none was.
+
+    Its report is left out where it also counts memories of other tenants.
+    """
+    rows = file.rows(
+        f"SELECT * FROM runs WHERE id IN (SELECT id FROM {_RUNS_WITH_TENANTS} WHERE tenant = ?) "
+        "ORDER BY started_at DESC, rowid DESC LIMIT 1",
+        [tenant],
+    )
+    run = next(map(_run, rows), None)
+    if run is None or (run.options.get("tenant") or tenants(file)) == [tenant]:
+        return run
+    return replace(run, report=None)
 
 
 def read_decisions(file: MemoryFile, run_id: str) -> list[Decision]:
@@ -243,12 +272,13 @@ def read_decision(file: MemoryFile, run_id: str, key: str) -> Decision | None:
     return next((_decision(row) for row in rows), None)
 
 
-def find_applied(file: MemoryFile, prefix: str) -> Decision:
+def find_applied(file: MemoryFile, prefix: str, tenant: str | None = None) -> Decision:
     """Return the applied proposal whose key is, or starts with, `prefix`.
 
-    Raises `NotFound`, `Ambiguous`, or `StoreError` if it is not applied.
+    tenant: for whom it was made; None means anybody. Raises `NotFound`, `Ambiguous`, or
+    `StoreError` if it is not applied.
     """
-    key = match_prefix(file, "proposals", "key", prefix, "proposal")
+    key = match_prefix(file, "proposals", "key", prefix, "proposal", tenant)
     rows = list(
         file.rows("SELECT * FROM proposals WHERE key = ? ORDER BY decided_at DESC, run_id", [key])
     )

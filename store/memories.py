@@ -69,31 +69,43 @@ def add_memories(file: MemoryFile, memories: Iterable[Memory]) -> None:
     file.db.conn.executemany(_INSERT, (to_row(memory) for memory in memories))
 
 
-def read_memory(file: MemoryFile, memory_id: str) -> Memory:
-    """Return the one memory with this id, or with an id that starts with it. Raises `NotFound`."""
-    return next(
-        from_row(row) for row in file.rows(f"{SELECT} WHERE id = ?", [find_id(file, memory_id)])
-    )
+def read_memory(file: MemoryFile, memory_id: str, tenant: str | None = None) -> Memory:
+    """Return the one memory with this id, or with an id that starts with it.
+
+    tenant: whose; None means anybody's. Raises `NotFound` or `Ambiguous`.
+    """
+    whole = find_id(file, memory_id, tenant)
+    return next(from_row(row) for row in file.rows(f"{SELECT} WHERE id = ?", [whole]))
 
 
-def find_id(file: MemoryFile, prefix: str) -> str:
-    """Return the id of the one memory whose id is, or starts with, `prefix`. Raises `NotFound`."""
-    return match_prefix(file, "memories", "id", prefix, "memory")
+def find_id(file: MemoryFile, prefix: str, tenant: str | None = None) -> str:
+    """Return the id of the one memory whose id is, or starts with, `prefix`.
+
+    tenant: whose; None means anybody's. Raises `NotFound` or `Ambiguous`.
+    """
+    return match_prefix(file, "memories", "id", prefix, "memory", tenant)
 
 
-def match_prefix(file: MemoryFile, table: str, column: str, prefix: str, what: str) -> str:
+def match_prefix(
+    file: MemoryFile, table: str, column: str, prefix: str, what: str, tenant: str | None = None
+) -> str:
     """Return the one value of `column` that is, or starts with, `prefix`.
 
-    Several rows may have that value. Raises `NotFound` or `Ambiguous`.
+    table: its name, or a sub-select. tenant: the rows of other tenants, by a column of that name,
+    are as if they were not there; None means all rows. Several rows may have that value. Raises
+    `NotFound` or `Ambiguous`.
     """
-    select = f"SELECT DISTINCT {column} FROM {table}"
-    exact = file.value(f"{select} WHERE {column} = ?", [prefix])
+    select = f"SELECT DISTINCT {column} FROM {table} WHERE"
+    whose = []
+    if tenant is not None:
+        select, whose = f"{select} tenant = ? AND", [tenant]
+    exact = file.value(f"{select} {column} = ?", [*whose, prefix])
     if exact is not None:
         return str(exact)
     found = []
     if len(prefix) >= _SHORTEST_PREFIX:
         rows = file.db.conn.execute(
-            f"{select} WHERE substr({column}, 1, ?) = ? LIMIT 2", [len(prefix), prefix]
+            f"{select} substr({column}, 1, ?) = ? LIMIT 2", [*whose, len(prefix), prefix]
         )
         found = [str(row[0]) for row in rows]
     if len(found) > 1:
@@ -101,7 +113,8 @@ def match_prefix(file: MemoryFile, table: str, column: str, prefix: str, what: s
             f"More than one {what} has an id that starts with '{prefix}'.", "Give more of the id."
         )
     if not found:
-        raise NotFound(f"There is no {what} '{prefix}' in {file.path}.", _hint(prefix, what))
+        of = "" if tenant is None else f"of tenant '{tenant}' "
+        raise NotFound(f"There is no {what} '{prefix}' {of}in {file.path}.", _hint(prefix, what))
     return found[0]
 
 

@@ -279,8 +279,7 @@ class Night:
         texts = {
             one: memory.content for one, memory in MemoryTexts(memory_file).memories(ids).items()
         }
-        reconsiders = self.options.reconsider
-        write_plan(path, outcome.results, texts, writer.model, writer.key, reconsiders)
+        write_plan(path, outcome.results, texts, writer.model, writer.key)
         self.output.note(clean(f"The plan is written: {path}"))
 
     def _with_problems(self, file: Path, outcome: Outcome, writer: Writer, code: int) -> int:
