@@ -291,7 +291,7 @@ class Night:
         )
         if not outcome.end_is_kept:
             self.output.note(
-                "The end could not be written: the log says 'running' until the next run."
+                "The end could not be written: the log will say 'interrupted'."
             )
         elif outcome.not_kept:
             self.output.note(
