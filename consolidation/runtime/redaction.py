@@ -34,7 +34,8 @@ def without_secrets(text: str, address: str | None = None) -> str:
     named |= {spelling: _HIDDEN for value in _in_address(address) for spelling in _spell(value)}
     # The longest first: one may be a part of another.
     for spelling in sorted(named, key=len, reverse=True):
-        text = _however_escaped(spelling).sub(lambda _, name=named[spelling]: name, text)
+        name = named[spelling].replace("\\", r"\\")
+        text = _however_escaped(spelling).sub(name, text)
     return _KEY_IN_QUERY.sub(rf"\1{_HIDDEN}", _USER_IN_URL.sub(f"{_HIDDEN}@", text))
 
 
