@@ -8,6 +8,7 @@ from typing import Any
 
 from .errors import StoreError
 from .file import MemoryFile
+from .lock import is_held
 from .memories import match_prefix, tenants
 from .records import json_text, kept_list, kept_object
 
@@ -212,12 +213,12 @@ def let_wait(file: MemoryFile, decision: Decision, now: str) -> None:
 
 
 def read_runs(file: MemoryFile, after: str = "") -> list[Run]:
-    """Return every run, or those that began after the one with this id, oldest first.
+    """Return every run, or those that began after the one with this id, in the order they began.
 
-    The phases of one call have one moment, and came in the order of their rows.
+    That is the order of their rows: the clock of the machine may have gone back in between.
     """
-    rows = file.rows("SELECT * FROM runs WHERE id > ? ORDER BY started_at, rowid", [after])
-    return [_run(row) for row in rows]
+    rows = file.rows("SELECT * FROM runs WHERE id > ? ORDER BY rowid", [after])
+    return [_run(file, row) for row in rows]
 
 
 def count_states(file: MemoryFile, after: str = "") -> dict[str, dict[str, int]]:
@@ -229,14 +230,8 @@ def count_states(file: MemoryFile, after: str = "") -> dict[str, dict[str, int]]
     return counts
 
 
-def read_run(file: MemoryFile, prefix: str, tenant: str | None = None) -> Run:
-    """Return the run whose id is, or starts with, `prefix`.
-
-    tenant: for whom it was; None means anybody. Raises `NotFound` or `Ambiguous`.
-    """
-    runs = "runs" if tenant is None else _RUNS_WITH_TENANTS
-    run_id = match_prefix(file, runs, "id", prefix, "run", tenant)
-    return _run(next(file.rows("SELECT * FROM runs WHERE id = ?", [run_id])))
+from .lock import is_held
+from .memories import match_prefix, tenants
 
 
 def read_last_run(file: MemoryFile, tenant: str) -> Run | None:
@@ -288,8 +283,11 @@ def find_applied(file: MemoryFile, prefix: str, tenant: str | None = None) -> De
     raise StoreError(f"Proposal {prefix} is not applied: its state is {rows[0]['state']}.")
 
 
-def _run(row: dict[str, Any]) -> Run:
+def _run(file: MemoryFile, row: dict[str, Any]) -> Run:
     where = f"run {row['id']}"
+    if row["outcome"] == "running" and not is_held(file.path):
+        # It was killed, or had no room to write down its end.
+        row["outcome"] = "interrupted"
     kept = row["report"]
     report = None if kept is None else kept_object(kept, "the report", where)
     options = kept_object(row["options"], "the options", where)

@@ -289,9 +289,7 @@ class Night:
             self.output, code, writer, self.recordings, outcome.broken_off, in_short, hint
         )
         if not outcome.end_is_kept:
-            self.output.note(
-                "The end could not be written: the log says 'running' until the next run."
-            )
+            self.output.note("The end could not be written: the log will say 'interrupted'.")
         elif outcome.not_kept:
             self.output.note(
                 f"What this run found out could not be kept: {outcome.not_kept} "

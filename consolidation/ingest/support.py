@@ -18,6 +18,7 @@ from slowwave.consolidation.model.answer_forms import StatedMemory
 from slowwave.consolidation.model.prompts import SentenceToJudge
 from slowwave.consolidation.proposals import Claim, Draft, Source
 from slowwave.consolidation.text.injection import commands
+from slowwave.consolidation.text.invisible import find_invisible
 from slowwave.consolidation.text.reading import read
 from slowwave.consolidation.verification.content_words import (
     is_verbatim,
@@ -72,6 +73,9 @@ def checked(stated: StatedMemory, part: Part) -> Candidate | Doubted | TurnedDow
     why = _out_of_form(stated, content)
     if why is None and not citations:
         why = "it quotes nothing that was said"
+    quoted = [one.said.message.text for one in citations]
+    if why is None and (hidden := find_invisible(_written(stated), quoted)):
+        why = f"it has a character that no reader sees: {hidden}"
     if why is not None:
         return TurnedDown(content, why)
     sources = [_source(number, one) for number, one in enumerate(citations)]
@@ -103,6 +107,11 @@ def _doubt(item: SentenceToJudge, faults: Sequence[str]) -> str:
     if item.words:
         return f"says '{item.words[0]}', which no message that it quotes says"
     return "no message that it quotes says it in these words"
+
+
+def _written(stated: StatedMemory) -> str:
+    """Return all that is kept of what a model wants to remember."""
+    return "\n".join([_BLANKS.sub(" ", stated.content), stated.subject, *stated.tags])
 
 
 def _out_of_form(stated: StatedMemory, content: str) -> str | None:
