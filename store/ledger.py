@@ -230,10 +230,6 @@ def count_states(file: MemoryFile, after: str = "") -> dict[str, dict[str, int]]
     return counts
 
 
-from .lock import is_held
-from .memories import match_prefix, tenants
-
-
 def read_last_run(file: MemoryFile, tenant: str) -> Run | None:
     """Return the last run that was for a tenant; None if none was.
 
