@@ -230,6 +230,16 @@ def count_states(file: MemoryFile, after: str = "") -> dict[str, dict[str, int]]
     return counts
 
 
+def read_run(file: MemoryFile, prefix: str, tenant: str | None = None) -> Run:
+    """Return the run whose id is, or starts with, `prefix`.
+
+    tenant: for whom it was; None means anybody. Raises `NotFound` or `Ambiguous`.
+    """
+    runs = "runs" if tenant is None else _RUNS_WITH_TENANTS
+    run_id = match_prefix(file, runs, "id", prefix, "run", tenant)
+    return _run(file, next(file.rows("SELECT * FROM runs WHERE id = ?", [run_id])))
+
+
 def read_last_run(file: MemoryFile, tenant: str) -> Run | None:
     """Return the last run that was for a tenant; None if none was.
 
@@ -237,10 +247,10 @@ def read_last_run(file: MemoryFile, tenant: str) -> Run | None:
     """
     rows = file.rows(
         f"SELECT * FROM runs WHERE id IN (SELECT id FROM {_RUNS_WITH_TENANTS} WHERE tenant = ?) "
-        "ORDER BY started_at DESC, rowid DESC LIMIT 1",
+        "ORDER BY rowid DESC LIMIT 1",
         [tenant],
     )
-    run = next(map(_run, rows), None)
+    run = next((_run(file, row) for row in rows), None)
     if run is None or (run.options.get("tenant") or tenants(file)) == [tenant]:
         return run
     return replace(run, report=None)
