@@ -10,6 +10,7 @@ from pathlib import Path
 from slowwave.cli.files.writable import refuse_unwritable_folder
 from slowwave.cli.terminal.output import writing_to_stdout
 from slowwave.store.errors import StoreError
+from slowwave.store.opening import open_text
 from slowwave.store.sidecar import mode_of, sync_folder
 
 # What each report begins with, as HTML and as Markdown: a comment that a reader does not see.
@@ -61,7 +62,7 @@ def _is_a_report(path: Path) -> bool:
     if not path.is_file():
         return False
     try:
-        with path.open("rb") as stream:
+        with open_text(path) as stream:
             beginning = stream.read(_BEGINNING)
     except OSError as error:
         raise StoreError(f"Cannot write {path}: {error.strerror}.") from error

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from slowwave.cli.files.writable import refuse_unwritable_folder
 from slowwave.store.errors import StoreError
+from slowwave.store.opening import open_text
 
 if TYPE_CHECKING:
     from prometheus_client import CollectorRegistry
@@ -44,7 +45,7 @@ def write_textfile(path: Path, registry: CollectorRegistry) -> None:
 
 def _is_ours(path: Path) -> bool:
     try:
-        with path.open("rb") as stream:
+        with open_text(path) as stream:
             beginning = stream.read(len(_MARK))
     except OSError as error:
         raise StoreError(f"Cannot write {path}: {error.strerror}.") from error
