@@ -188,7 +188,7 @@ def open_copy(path: Path) -> Iterator[MemoryFile]:
     """
     with TemporaryDirectory(prefix="slowwave-") as folder:
         copy = Path(folder) / "copy.db"
-        copy.touch()
+        copy.touch(exist_ok=False)
         with open_as_it_is(path) as file, connected(copy, "rw") as target:
             # Some pages at a time: between them Ctrl-C is heard.
             file.db.conn.backup(target.conn, pages=_PAGES, progress=lambda *_: None)

@@ -99,24 +99,28 @@ def read_text(path: Path, encoding: str = "utf-8") -> str:
 
 def first_bytes(path: Path, most: int) -> bytes:
     """Return how a file begins, read by a child process. Raises OSError."""
-    return _in_a_child(_READ, str(path), str(most))
+    return _in_a_child(_READ, path, str(most))
 
 
 def copy_bytes(path: Path, to: Path) -> None:
     """Copy a file as it is, by a child process. Raises OSError."""
-    _in_a_child(_COPY, str(path), str(to))
+    _in_a_child(_COPY, path, str(to))
 
 
-def _in_a_child(code: str, *arguments: str) -> bytes:
+def _in_a_child(code: str, path: Path, argument: str) -> bytes:
     import subprocess
 
+    path.stat()  # what is not there is said so
+    # What this process may not read a child must not read for it: root's has all rights again.
+    if not os.access(path, os.R_OK, effective_ids=True):
+        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(path))
     done = subprocess.run(  # noqa: S603 - this Python, with code of this module
-        [sys.executable, "-I", "-S", "-c", code, *arguments],
+        [sys.executable, "-I", "-S", "-c", code, str(path), argument],
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,
         check=False,
     )
     if done.returncode:
-        raise OSError(done.returncode, os.strerror(abs(done.returncode)), arguments[0])
+        raise OSError(done.returncode, os.strerror(abs(done.returncode)), str(path))
     return done.stdout
