@@ -30,7 +30,7 @@ def is_of_another_program(path: Path) -> bool:
             return path.is_dir()
         try:
             with look_at(path) as conn:
-                # Something else than this program may have damaged the id: then the index tells.
+                # Where the id is damaged, the index of our schema tells.
                 return not (_application_id(conn) or _has_our_index(conn))
         except sqlite3.DatabaseError:
             start = first_bytes(path, _SCHEMA_WITHIN)
@@ -57,10 +57,13 @@ def _has_our_schema(start: bytes) -> bool:
 
 def is_memory_file(path: Path) -> bool:
     """Whether a file has the header of a memory file; nothing else in it is looked at."""
-    if not is_database(path):
+    try:
+        if not is_database(path):
+            return False
+        with look_at(path) as conn:
+            return _application_id(conn) == APPLICATION_ID
+    except sqlite3.DatabaseError:
         return False
-    with look_at(path) as conn:
-        return _application_id(conn) == APPLICATION_ID
 
 
 def refuse_what_is_no_database(path: Path) -> None:

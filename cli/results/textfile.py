@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from slowwave.cli.files.writable import refuse_unwritable_folder
 from slowwave.store.errors import StoreError
-from slowwave.store.opening import open_text
+from slowwave.store.opening import is_database
 
 if TYPE_CHECKING:
     from prometheus_client import CollectorRegistry
@@ -44,8 +44,10 @@ def write_textfile(path: Path, registry: CollectorRegistry) -> None:
 
 
 def _is_ours(path: Path) -> bool:
+    if is_database(path):
+        return False
     try:
-        with open_text(path) as stream:
+        with path.open("rb") as stream:
             beginning = stream.read(len(_MARK))
     except OSError as error:
         raise StoreError(f"Cannot write {path}: {error.strerror}.") from error

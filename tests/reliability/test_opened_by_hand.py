@@ -28,7 +28,7 @@ from test_plan import TWINS
 from slowwave.cli.app import COMMANDS, FLEET_COMMANDS, run
 from slowwave.consolidation.agent import AgentMemory
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 # In these tests each database is called so, wherever it lies: a mirror and a copy, too.
 _DATABASE = re.compile(r".*\.(?:db|copy|new)(?:-wal|-shm|-journal|\.backup-[^.]*)?")
 _seen: list[list[str]] = []
