@@ -128,7 +128,7 @@ def test_a_night_of_a_server_beside_looks_at_its_file_is_kept_whole(
 
     async def conversation(client: Client) -> None:
         async def nights() -> None:
-            for number in range(rounds(2, 30)):
+            for number in range(rounds(2, 8)):
                 await ask(client, "remember", text=f"The kettle has {number} holes.")
                 runs.append((await ask(client, "consolidate_run"))["run"])
             looking.cancel()
