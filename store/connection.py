@@ -9,9 +9,10 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Literal, TypeVar
 
 from .errors import FileHeld, StoreError, UnusableFile
+from .opening import open_database
 from .records import SAVE
 
 # What the triggers that guard shared knowledge say begins so.
@@ -24,30 +25,21 @@ if TYPE_CHECKING:
 BUSY_TIMEOUT_MS = 10_000
 # ... and how long of it at a time inside SQLite, where no Ctrl-C is heard.
 _DEAF_MS = 200
-# After how many instructions of SQLite's machine a statement lets Python handle a signal: some
-# milliseconds of work, which costs nothing that can be measured.
-_DEAF_INSTRUCTIONS = 100_000
 
 Result = TypeVar("Result")
 
 
 @contextmanager
-def connected(path: Path, mode: str) -> Iterator[Database]:
-    """Connect to a file that is there; `mode` is SQLite's: ro or rw."""
+def connected(path: Path, mode: Literal["ro", "rw"]) -> Iterator[Database]:
+    """Connect to a file that is there, to read or to write."""
     from sqlite_utils import Database
 
     sealed = mode == "ro" and is_sealed(path)
     before = path.stat().st_mtime_ns if sealed else 0
     if mode == "rw":
         _make_log_writable(path)
-    conn = sqlite3.connect(
-        f"{path.absolute().as_uri()}?mode={mode}{'&immutable=1' if sealed else ''}",
-        uri=True,
-        timeout=min(_DEAF_MS, BUSY_TIMEOUT_MS) / 1000,
-        isolation_level=None,  # transactions begin where we say so
-    )
-    hear_signals(conn)
-    try:
+    wait_s = min(_DEAF_MS, BUSY_TIMEOUT_MS) / 1000
+    with open_database(path, "immutable" if sealed else mode, wait_s) as conn:
         # A text that an agent cut within a character is read all the same; `check` names it.
         conn.text_factory = partial(str, encoding="utf-8", errors="replace")
         # No plugins: code of other packages has no business in a memory file.
@@ -60,17 +52,6 @@ def connected(path: Path, mode: str) -> Iterator[Database]:
         yield db
         if sealed and path.stat().st_mtime_ns != before:
             raise FileHeld(f"{path} was written to while it was read.", "Try again in a moment.")
-    finally:
-        conn.close()
-
-
-def hear_signals(conn: sqlite3.Connection) -> None:
-    """Let signals end a statement, however long a view or a trigger of the file keeps it busy.
-
-    Python runs their handlers between its own instructions only. SQLite calls one here now and
-    then, and what the handler of a signal raises in it interrupts the statement.
-    """
-    conn.set_progress_handler(lambda: 0, _DEAF_INSTRUCTIONS)
 
 
 def is_sealed(path: Path) -> bool:

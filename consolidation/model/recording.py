@@ -22,6 +22,7 @@ from pydantic import BaseModel, Field, ValidationError
 
 from slowwave.consolidation.errors import RecordingError
 from slowwave.store.model_answers import Answer
+from slowwave.store.opening import open_text, refuse_database
 from slowwave.store.records import json_text
 
 from .interface import Call, CallFailed, Model
@@ -80,7 +81,7 @@ def read_recording(path: Path) -> Recording:
     answers: dict[str, Answer] = {}
     models: set[str] = set()
     try:
-        with path.open("rb") as lines:
+        with open_text(path) as lines:
             for number, line in enumerate(lines, start=1):
                 read = _read(line, number, path)
                 if read is not None:
@@ -161,6 +162,7 @@ class Recorder:
 @contextmanager
 def _appending(path: Path) -> Iterator[int]:
     """Open a file to write at its end, alone as long as the block lasts."""
+    refuse_database(path)
     opened = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT, _MODE)
     try:
         fcntl.flock(opened, fcntl.LOCK_EX)

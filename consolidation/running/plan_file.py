@@ -12,6 +12,7 @@ from typing import Any
 
 from slowwave.consolidation.proposals import Proposal, Result
 from slowwave.store.errors import StoreError
+from slowwave.store.opening import read_text
 from slowwave.store.records import content_hash, json_text
 
 from .kept_proposal import KeptProposal, as_kept, read_kept
@@ -59,7 +60,7 @@ def read_plan(path: Path) -> list[KeptProposal]:
     anybody can compute proves no more.
     """
     try:
-        plan = json.loads(path.read_text("utf-8"))
+        plan = json.loads(read_text(path))
     except OSError as error:
         raise StoreError(f"Cannot read {path}: {error.strerror}.") from error
     except ValueError as error:
