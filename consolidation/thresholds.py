@@ -93,10 +93,6 @@ SHARED_TOPIC = 0.6
 # out of one group may end in another.
 CONTESTED_MARGIN = 0.03
 
-# The most characters of a text that a night reads. Comparing takes more than linear time, and the
-# embedding model sees about a thousand of them: what is longer is a document, not a memory.
-MOST_CHARACTERS = 20_000
-
 # Groups beyond this size are first cut at higher similarities: splitting takes cubic time.
 LARGEST_GROUP = 150
 

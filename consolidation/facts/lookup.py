@@ -75,7 +75,8 @@ class Hint:
 def find_unsupported(text: str, sources: Sequence[Evidence]) -> list[Fault]:
     """Return the values, names, code and quotations of a text that no source has, in its order."""
     known = _Sources(sources)
-    found = [(0, Fault(words, "invisible")) for words in _invisible(text, sources)]
+    hidden = find_invisible(text, [source.text for source in sources])
+    found = [(0, Fault(hidden, "invisible"))] if hidden else []
     literals = list(find_literals(text))
     faulty = [one for one in literals if not known.has_literal(one)]
     found += [(one.start, Fault(text[one.start : one.end], one.kind)) for one in faulty]
@@ -173,16 +174,6 @@ def _proper(text: str, values: Sequence[TextValue]) -> Iterator[Name]:
 
 def _covered(start: int, literals: Sequence[LiteralSpan]) -> bool:
     return any(one.start <= start < one.end for one in literals)
-
-
-def _invisible(text: str, sources: Sequence[Evidence]) -> Iterator[str]:
-    for source in sources:
-        # An emoji of several parts, or letters that a source joins.
-        text = text.translate(
-            {ord(one): None for one in "\u200d\u200c\ufe0f" if one in source.text}
-        )
-    if found := find_invisible(text):
-        yield found
 
 
 class _Sources:

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from slowwave.consolidation.proposals import Conflict
-from slowwave.consolidation.snapshot.snapshot import read_sound, sorted_by_length
+from slowwave.consolidation.snapshot.snapshot import read_sound
 from slowwave.consolidation.snapshot.tenant_view import TenantView
 from slowwave.consolidation.updates.replacements import find_updates
 from slowwave.store.file import open_reading
@@ -29,17 +29,15 @@ def current_conflicts(path: Path, chosen: Sequence[str], now: str) -> list[Confl
     found: list[Conflict] = []
     with open_reading(path) as file:
         for tenant in chosen_tenants(file, chosen):
-            sound = read_sound(file, tenant, now)
-            observed, derived, too_long = sorted_by_length(sound[0], sound[1])
+            observed, derived, _ = read_sound(file, tenant, now)
             view = TenantView(
                 tenant=tenant,
-                memories=observed,
+                memories=tuple(observed),
                 text_vectors=np.empty((0, 1), np.float32),
                 entities={},
-                derived=derived,
+                derived=tuple(derived),
                 derived_vectors={},
                 edges=tuple(read_edges(file, tenant)),
-                too_long=too_long,
             )
             dated = dated_memories(view, view.is_fresh)
             seen = find_updates(dated, lambda memory: not memory.protected).conflicts

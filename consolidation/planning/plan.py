@@ -39,7 +39,7 @@ def plan_tenant(view: TenantView, options: PlanOptions) -> Plan:
         tuple(refusals(view, pairs)),
         (),
         tuple(_suspicious(view)),
-        tuple(TooLong(*_of(one), len(one.content)) for one in view.too_long),
+        tuple(TooLong(one.id, view.tenant, one.characters) for one in view.too_long),
         view.damaged,
         tuple(_dense(view)),
         () if asks else tuple(undecided_of(planner, windows)),

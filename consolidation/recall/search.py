@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
+from slowwave.consolidation.errors import QueryTooLong
 from slowwave.consolidation.text.lexicon import FUNCTION
 from slowwave.consolidation.text.tokens import tokenise
 from slowwave.consolidation.thresholds import (
@@ -19,6 +20,7 @@ from slowwave.consolidation.thresholds import (
     VECTOR_SHARE,
     WORDS_FOUND,
 )
+from slowwave.store.records import MOST_CHARACTERS
 
 from .filter import Filter
 from .hit import Hit
@@ -68,7 +70,9 @@ def with_ages(index: RecallIndex, hits: Sequence[Hit]) -> list[Hit]:
 
 
 def ranked(index: RecallIndex, wish: Wish, now: str) -> list[Hit]:
-    """Return the memories that fit a question best, best first. Raises `EmbedderError`.
+    """Return the memories that fit a question best, best first.
+
+    Raises `EmbedderError`, and `QueryTooLong` for a question that is longer than any memory.
 
     Relevance is `VECTOR_SHARE` of the cosine and the rest of BM25 as a share of the best text's or,
     where that has little of the question, of what a text with `WORDS_FOUND` of it would have. A
@@ -76,6 +80,11 @@ def ranked(index: RecallIndex, wish: Wish, now: str) -> list[Hit]:
     """
     import numpy as np
 
+    if len(wish.text) > MOST_CHARACTERS:
+        raise QueryTooLong(
+            f"The question has {len(wish.text):,} characters; it may have {MOST_CHARACTERS:,}.",
+            "Ask for what matters in it.",
+        )
     if not index.memories or wish.limit < 1:
         return []
     holders = _allowed(index, wish, now)

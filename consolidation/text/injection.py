@@ -16,6 +16,7 @@ from collections.abc import Iterator, Sequence
 from slowwave.consolidation.thresholds import OBEYED_THINGS
 
 from .anyof import any_of
+from .invisible import hides_text, is_unseen
 from .reading import read
 from .statements import Statement, statements_of
 from .weights import share_covered
@@ -167,8 +168,9 @@ _SIGNS = (
     "ξέχνα",
 )
 _SIGN = re.compile(any_of(_SIGNS))
-# Text that no screen shows and a model may read; behind a black flag such letters draw a flag.
-_HIDDEN = re.compile("(?<![\U0001f3f4\U000e0020-\U000e007f])[\U000e0020-\U000e007e]+")
+# Control codes, with which a text of ASCII alone hides what it says.
+_CONTROLS = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
+# Text that no screen shows and a model may read.
 _TAGS = {number: chr(number - 0xE0000) for number in range(0xE0020, 0xE007F)}
 # Letters that look like Latin ones, and which; read so only in a word that has Latin letters, too.
 _LOOKS_LIKE = str.maketrans(
@@ -188,7 +190,7 @@ _QUOTING = re.compile(r"[\"“”]|\b(?:sa(?:ys|id)|reads?|demands?|asks?|asked|
 
 def commands(text: str) -> tuple[str, ...]:
     """Return the sentences that try to command who reads them, as they stand in the text."""
-    if not _hides_text(text) and not any(map(_has_sign, _readings(text))):
+    if not hides_text(text) and not any(map(_has_sign, _readings(text))):
         return ()
     found = tuple(sentence for sentence in read(text).sentences if _is_command(sentence))
     # One that goes on over the end of a line is no single sentence.
@@ -217,7 +219,7 @@ def _has_sign(plain: str) -> bool:
 
 
 def _is_command(text: str) -> bool:
-    return _hides_text(text) or any(
+    return hides_text(text) or any(
         pattern.search(plain)
         for plain in _readings(text)
         if _has_sign(plain)
@@ -225,19 +227,15 @@ def _is_command(text: str) -> bool:
     )
 
 
-def _hides_text(text: str) -> bool:
-    return not text.isascii() and _HIDDEN.search(text) is not None
-
-
 def _readings(text: str) -> tuple[str, ...]:
     """Return a text as a model may read it: wide letters narrow, letters for those they look like.
 
     A mark that no screen shows may stand within a word or between two: without it, or as a blank.
     """
-    if text.isascii():
+    if text.isascii() and not _CONTROLS.search(text):
         return (text,)
     folded = unicodedata.normalize("NFKC", text.translate(_TAGS))
-    hidden = [ord(letter) for letter in set(folded) if unicodedata.category(letter) == "Cf"]
+    hidden = [ord(letter) for letter in set(folded) if is_unseen(letter)]
     if not hidden:
         return (_WORD.sub(_as_latin, folded),)
     shown = (folded.translate(dict.fromkeys(hidden, instead)) for instead in ("", " "))

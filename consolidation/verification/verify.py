@@ -17,6 +17,7 @@ from slowwave.consolidation.comparison.guards import certain_conflict
 from slowwave.consolidation.proposals import Claim, Draft, Operation, Source
 from slowwave.consolidation.text.dates import DATE_MARK
 from slowwave.consolidation.text.injection import obeyed
+from slowwave.consolidation.text.invisible import find_invisible
 from slowwave.consolidation.text.reading import read
 from slowwave.consolidation.thresholds import DRAFT_SIMILARITY
 
@@ -143,6 +144,9 @@ def _structure(draft: Draft, known: Mapping[str, Source]) -> Iterator[Fault]:
         for cited in claim.sources:
             if cited not in known:
                 yield Fault(f"a claim cites an id that was not given: {cited}", claim=at)
+        said = [known[cited].text for cited in claim.sources if cited in known]
+        if hidden := find_invisible(claim.text, said):
+            yield Fault(f"a claim has a character that no reader sees: {hidden}", claim=at)
 
 
 def _invented(claim: Claim, at: int, cited: Sequence[Source]) -> Iterator[Fault]:
