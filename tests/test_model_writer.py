@@ -48,8 +48,6 @@ from model_server import (
 )
 from nights import NOW, execute, fill, night, picture, rows, told
 
-from slowwave.consolidation.comparison.coverage import Coverage
-from slowwave.consolidation.comparison.restating import find_restating
 from slowwave.consolidation.errors import ModelError
 from slowwave.consolidation.model import prompts
 from slowwave.consolidation.model.answer_forms import AnswerForm, StatedGroup
@@ -329,12 +327,8 @@ def test_a_model_merges_synthesizes_and_extracts_in_one_night_that_costs_two_cal
     status = {row["id"]: row["status"] for row in agent.rows("SELECT * FROM memories")}
     assert {status[memory["id"]] for memory in a_fact()} == {"superseded"}
     assert [status[memory["id"]] for memory in a_pair()] == ["superseded", "active"]
-    (rule,) = agent.rows("SELECT * FROM memories WHERE layer = 'core'")
     texts = [memory["content"] for memory in a_rule()]
-    again = find_restating(rule["content"], texts, Coverage().likelihood)
-    assert again
     for at, memory in enumerate(a_rule()):
-        assert at not in again or status[memory["id"]] == "superseded"
         assert "Malte" not in texts[at] or status[memory["id"]] == "active"
 
 

@@ -10,7 +10,7 @@ from dataclasses import replace
 from itertools import combinations, groupby
 from typing import TYPE_CHECKING
 
-from slowwave.consolidation.comparison.guards import certain_conflict_or_denial
+from slowwave.consolidation.comparison.rivals import find_rivalry
 from slowwave.consolidation.planning.composition import compose_update, sorted_by_time
 from slowwave.consolidation.planning.tenant_planner import similarities
 from slowwave.consolidation.proposals import (
@@ -211,9 +211,10 @@ class Suggestions:
         No model may overrule that. None if there is nothing.
         """
         here, there = read(self._source[stay].text), read(self._source[leaving].text)
-        conflict = certain_conflict_or_denial(here, there)
-        if conflict is not None:
-            return f"two of them differ in a {conflict.guard}, {conflict.why}: {there.text}"
+        rivalry = find_rivalry(here, there)
+        if rivalry is not None:
+            values = " against ".join(rivalry.values)
+            return f"two of them differ in a {rivalry.slot}, {values}: {there.text}"
         if not verifier.may_be_same(here.text, there.text):
             return f"this seems to say something else: {there.text}"
         return None

@@ -7,21 +7,16 @@ the first, and something is proposed only for active memories that are not yet p
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterator
 
 from slowwave.consolidation.options import PlanOptions
-from slowwave.consolidation.proposals import Dense, Plan, Proposal, Suspicion, TooLong
+from slowwave.consolidation.proposals import Conflict, Dense, Plan, Suspicion, TooLong
 from slowwave.consolidation.snapshot.tenant_view import TenantView
 from slowwave.store.records import Memory
 
-from .covered_merges import CoveredMerges
-from .merges import by_rank, propose_same
-from .near_pairs import near_pairs, refusals
-from .rule_proposals import RuleProposals
-from .syntheses import Syntheses
+from .conflicts import find_conflicts
+from .duplicates import Duplicates
 from .tenant_planner import TenantPlanner
-from .topic_groups import TopicGroups
-from .update_proposals import UpdateProposals
 from .windows import Windows
 
 
@@ -31,38 +26,31 @@ def plan_tenant(view: TenantView, options: PlanOptions) -> Plan:
     The order of rows plays no part in it.
     """
     planner = TenantPlanner(view, options)
-    rank = by_rank(view, planner.may_leave)
-    pairs = near_pairs(view, rank)
-    topic_groups = TopicGroups(planner)
-    syntheses = Syntheses(planner, topic_groups)
-    rules = RuleProposals(planner)
-    found = [
-        *propose_same(planner, pairs, rank),
-        *rules.propose(),
-        *UpdateProposals(planner, topic_groups).propose(),
-        *syntheses.propose(),
-        *CoveredMerges(planner, topic_groups).propose(),
-    ]
-    wanted = list({one.id: one for one in found if one.operation in options.only}.values())
-    # A model is shown the same, whatever is left out.
-    windows = Windows(planner, topic_groups, rules.groups, _leaving_for_certain(wanted))
-    proposals = tuple(one for one in wanted if one.id not in options.excluded)
+    duplicates = Duplicates(planner)
+    found = list(duplicates.propose()) if "merge" in options.only else []
+    leaving = {memory for proposal in found for memory in proposal.leaving}
+    proposals = tuple(one for one in found if one.id not in options.excluded)
     return Plan(
         proposals,
-        tuple(refusals(view, pairs)),
-        topic_groups.found.conflicts,
+        tuple(duplicates.refusals()),
+        tuple(_conflicts(view, leaving)),
         tuple(_suspicious(view)),
         tuple(TooLong(*_of(one), len(one.content)) for one in view.too_long),
         view.damaged,
         tuple(_dense(view)),
-        tuple(syntheses.undecided()),
-        tuple(windows.plan()) if options.model_key is not None else (),
+        (),
+        tuple(Windows(planner, leaving).plan()) if options.model_key is not None else (),
     )
 
 
-def _leaving_for_certain(proposals: Iterable[Proposal]) -> set[str]:
-    """Return the memories that are superseded whatever a model says."""
-    return {one for each in proposals if not each.waits for one in each.leaving}
+def _conflicts(view: TenantView, leaving: Collection[str]) -> list[Conflict]:
+    """Return the conflicts among the memories that are active after the duplicates have left."""
+    staying = [
+        memory
+        for memory in (*view.memories, *view.derived)
+        if memory.status == "active" and memory.id not in leaving
+    ]
+    return find_conflicts(staying, (), view.cache)
 
 
 def _suspicious(view: TenantView) -> Iterator[Suspicion]:

@@ -24,7 +24,6 @@ from slowwave.store.records import Memory, json_text
 
 from .estimates import TOKENS_A_MEMORY, estimate_window
 from .tenant_planner import TenantPlanner
-from .topic_groups import TopicGroups
 
 if TYPE_CHECKING:
     import numpy as np
@@ -37,19 +36,14 @@ class Windows:
     def __init__(
         self,
         planner: TenantPlanner,
-        topic_groups: TopicGroups,
-        demands: Sequence[Sequence[int]],
         settled: Collection[str],
     ) -> None:
         """Take the planner of the tenant.
 
-        demands: groups of rows that demand one thing, which may lie far apart. settled: ids of
-        memories about which there is nothing left to ask, since rules were certain.
+        settled: ids of memories about which there is nothing left to ask, since they leave.
         """
         self._planner = planner
         self._view = planner.view
-        self._opponents = topic_groups.opponents
-        self._demands = demands
         self._settled = frozenset(settled)
 
     def plan(self) -> Iterator[Window]:
@@ -59,15 +53,10 @@ class Windows:
         if not new or len(memories) < 2:
             return
         tokens = [count_tokens(one.content) + TOKENS_A_MEMORY for one in memories]
-        place_of = {one.id: at for at, one in enumerate(memories)}
-        together = [
-            [place_of[one] for one in self._planner.ids(group) if one in place_of]
-            for group in self._demands
-        ]
         laid = make_parcels(
             self._vectors(memories),
             new,
-            together,
+            [],
             tokens,
             NEAREST_FOR_A_MODEL,
             LEAST_NEAR_FOR_A_MODEL,
@@ -139,8 +128,7 @@ class Windows:
         shown = set(ids)
         taken_apart = self._view.taken_apart
         for one in ids:
-            others = self._opponents.get(one, set()) & shown
-            others |= {other for other in shown if (one, other) in taken_apart}
+            others = {other for other in shown if (one, other) in taken_apart}
             yield from ((one, other) for other in sorted(others))
 
 

@@ -9,7 +9,7 @@ from itertools import product
 from typing import TYPE_CHECKING
 
 from slowwave.consolidation.comparison.coverage import Coverage
-from slowwave.consolidation.comparison.restating import may_restate
+from slowwave.consolidation.comparison.entailment import Entailment
 from slowwave.consolidation.proposals import Draft, Proposal, Source
 from slowwave.consolidation.text.reading import read
 from slowwave.consolidation.thresholds import ENTAILED_WITH_A_MODEL, RELATED, SAME_TO_A_MODEL
@@ -69,7 +69,8 @@ class Verifier:
 
     def find_covering(self, said: Reading, kept: Sequence[Reading]) -> int | None:
         """Find a sentence that says all that another says, by its place; None if there is none."""
-        return self._coverage.find_covering(said, kept)
+        covered = Coverage().covered([(said.text, one.text) for one in kept])
+        return next((at for at, is_covered in enumerate(covered) if is_covered), None)
 
     def may_be_same(self, one: str, other: str) -> bool:
         """Whether either of two texts may tell the other, as far as a model may be believed."""
@@ -78,8 +79,7 @@ class Verifier:
     def may_entail(self, texts: Sequence[str], said: str) -> bool:
         """Whether one of some texts, or all together, may tell what is said, however unlikely."""
         together = [" ".join(texts)] if len(texts) > 1 else []
-        likelihood = self._coverage.likelihood
-        return any(likelihood(said, one) >= RELATED for one in (*texts, *together))
+        return any(self._likelihood(said, one) >= RELATED for one in (*texts, *together))
 
     def restating(self, rule: str, voices: Sequence[str]) -> list[int]:
         """Return the places of the voices that say no more than a rule, as a model has said."""
@@ -87,16 +87,12 @@ class Verifier:
             at
             for at, voice in enumerate(voices)
             if not find_loss(rule, [voice])
-            and self._coverage.likelihood(voice, rule) >= ENTAILED_WITH_A_MODEL
+            and self._likelihood(voice, rule) >= ENTAILED_WITH_A_MODEL
         ]
 
     def may_restate(self, rule: str, voices: Sequence[str]) -> list[int]:
         """Return the places of the voices in which nothing says that they say more than a rule."""
-        return [
-            at
-            for at, voice in enumerate(voices)
-            if may_restate(rule, voice) and self.may_entail([rule], voice)
-        ]
+        return [at for at, voice in enumerate(voices) if self.may_entail([rule], voice)]
 
     def _softened(
         self, faults: Sequence[Fault], draft: Draft, sources: Sequence[Source]
@@ -120,7 +116,7 @@ class Verifier:
         """
         pairs = product(_with_sentences(one), _with_sentences(other))
         ways = [way for pair in pairs for way in (pair, pair[::-1])]
-        return max(self._coverage.likelihood(*way) for way in ways)
+        return max(self._likelihood(*way) for way in ways)
 
     def _faults_of_text(self, proposal: Proposal, sources: Sequence[Source]) -> list[Fault]:
         draft = proposal.draft
@@ -136,9 +132,12 @@ class Verifier:
             found = find_faults(draft, sources, proposal.operation)
         return [*found, *_changed_sentences(proposal, sources)]
 
+    def _likelihood(self, said: str, premise: str) -> float:
+        return self._entailment.likelihoods([(said, premise)])[0]
+
     @cached_property
-    def _coverage(self) -> Coverage:
-        return Coverage()
+    def _entailment(self) -> Entailment:
+        return Entailment()
 
 
 def _with_sentences(text: str) -> list[str]:
