@@ -8,7 +8,7 @@ import shutil
 import stat
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -27,7 +27,6 @@ from nights import picture
 from test_cli import Cli, Ended, cli
 
 from slowwave.consolidation.model.recording import read_recording
-from slowwave.consolidation.vectors.embedder import SentenceEmbedder
 from slowwave.store.file import create_file
 
 __all__ = ["cli"]  # a fixture of test_cli, asked for by name

@@ -6,7 +6,7 @@ both are places in `index.memories`, which every array here has in its first dim
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
@@ -26,7 +26,7 @@ from .filter import Filter
 from .hit import Hit
 from .index import RecallIndex
 from .keys import NOWHERE
-from .later_values import behind_later_values, with_doubts
+from .later_values import behind_later_values
 
 if TYPE_CHECKING:
     import numpy as np
@@ -60,13 +60,7 @@ def search(index: RecallIndex, wish: Wish, now: str) -> list[Hit]:
     """
     # A later value may come behind the older one that the question is worded like.
     more = replace(wish, limit=max(wish.limit, _COMPARED))
-    return with_ages(index, ranked(index, more, now))[: wish.limit]
-
-
-def with_ages(index: RecallIndex, hits: Sequence[Hit]) -> list[Hit]:
-    """Put older values behind later ones, and say which may be older than another hit's."""
-    found = behind_later_values(hits, index.disputes)
-    return with_doubts(found, index.vectors_of([hit.memory.id for hit in found]))
+    return behind_later_values(ranked(index, more, now), index.disputes)[: wish.limit]
 
 
 def ranked(index: RecallIndex, wish: Wish, now: str) -> list[Hit]:

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, cached_property
 
-from slowwave.consolidation.comparison.guards import say_the_same
+from slowwave.consolidation.comparison.normal_form import normal_form
 from slowwave.consolidation.text.lexicon import word_set
 from slowwave.consolidation.text.statements import Phrase, Statement, Thing, statements_of
 from slowwave.consolidation.text.stem_matching import is_known
@@ -77,7 +77,7 @@ def _claim_statements(
 
 
 def _same_words(one: Statement, other: Statement) -> bool:
-    return one.keys == other.keys and say_the_same(one.reading, other.reading)
+    return one.keys == other.keys and normal_form(one.text) == normal_form(other.text)
 
 
 def _shared(source: Statement, statement: Statement) -> float:

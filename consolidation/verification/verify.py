@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from slowwave.consolidation.comparison.guards import certain_conflict
+from slowwave.consolidation.comparison.rivals import find_rivalry
 from slowwave.consolidation.proposals import Claim, Draft, Operation, Source
 from slowwave.consolidation.text.dates import DATE_MARK
 from slowwave.consolidation.text.injection import obeyed
@@ -98,9 +98,9 @@ def find_loss(staying: str, leaving: Sequence[str]) -> list[str]:
     """Return what would be lost if `staying` stood for the texts in `leaving` too."""
     faults = []
     for text in leaving:
-        conflict = certain_conflict(read(staying), read(text))
-        if conflict is not None:
-            faults.append(f"the two differ in a {conflict.guard}: {conflict.why}")
+        rivalry = find_rivalry(read(staying), read(text))
+        if rivalry is not None:
+            faults.append(f"the two differ in a {rivalry.slot}: {' against '.join(rivalry.values)}")
         faults += [f"loses {one}" for one in lost_details(read(text), [read(staying)])]
     return faults
 

@@ -32,7 +32,7 @@ from reliability.hostile import CODES, HALF, ORDERS, shapes
 from test_work import calls
 
 from slowwave.cli.app import run
-from slowwave.consolidation.comparison.guards import first_difference
+from slowwave.consolidation.comparison.vetoes import find_veto
 from slowwave.consolidation.snapshot.entities import names_in
 from slowwave.consolidation.text.injection import commands
 from slowwave.consolidation.text.reading import Reading
@@ -444,7 +444,7 @@ def test_no_text_that_a_night_reads_takes_square_time(rounds: Rounds, figures: F
 def look_at(text: str) -> None:
     commands(text)
     names_in(text)
-    first_difference(Reading(text), Reading(f"{text[:-2]}zz"))
+    find_veto(Reading(text), Reading(f"{text[:-2]}zz"))
 
 
 @pytest.mark.parametrize("order", (ORDERS[0], ORDERS[28]))
