@@ -29,7 +29,9 @@ _UNCOUNTED = {"first", "once", "both", "couple", "pair", "double"}
 _POINTS = re.compile(r"\b(?:the|these|those|you|us|them) $", re.IGNORECASE)
 # What is compared by its letters.
 _LETTERS = ("url", "path", "identifier", "version")
-_LISTED = re.compile(r"(?:^|\n)[ \t]*\(?\d{1,2}[.)](?=\s)|(?<=\s)\(?\d{1,2}\)(?=\s)")
+# At the head of a line; within one they count from 1.
+_LISTED = re.compile(r"^[ \t]*\(?\d{1,2}[.)](?=\s)", re.MULTILINE)
+_LISTED_WITHIN = re.compile(r"(?<=\s)\(?(\d{1,2})\)(?=\s)|^\(?(1)\)(?=\s)")
 
 
 class Evidence(Protocol):
@@ -128,7 +130,9 @@ class _Told:
 
 def _stated(text: str, values: Sequence[TextValue]) -> list[TextValue]:
     """Leave out what is no value of a text by itself: units, list numbers, "both"."""
-    listed = [found.span() for found in _LISTED.finditer(text)]
+    within = list(_LISTED_WITHIN.finditer(text))
+    counting = [int(found[1] or found[2]) for found in within] == [*range(1, len(within) + 1)]
+    listed = [found.span() for found in (*_LISTED.finditer(text), *(within if counting else ()))]
     return [
         value
         for value in values
@@ -297,8 +301,10 @@ class _Sources:
         for form in value.forms:
             if value.kind == "weekday":
                 return languages.has_weekday(self._low, int(form[-1]))
-            if found := re.fullmatch(r"(?:\d{4}-)?(?:month )?(0[1-9]|1[0-2])(?:-(\d\d))?", form):
-                return languages.has_month(self._low, int(found[1]), found[2])
+            if found := re.fullmatch(r"(\d{4}-)?(?:month )?(0[1-9]|1[0-2])(?:-(\d\d))?", form):
+                if found[1] and found[1][:4] not in self._low:
+                    return False
+                return languages.has_month(self._low, int(found[2]), found[3])
         return self._elsewhere.has(value)
 
     @cached_property
