@@ -1,8 +1,8 @@
 """What a text states that its sources do not have, and what of theirs it lacks. Only looked up.
 
-Libraries were measured for this: dateparser and Microsoft's recognizers-text find dates where none
-are ("5432 on") and not "on the 29th"; the latter cannot be imported beside today's emoji. py3langid
-takes 0.7 s and gets notes of three words wrong. What is taken stands in `languages.py`.
+Libraries were measured for this. dateparser takes "5432 on" for a date, and "the 29th" for a day of
+two years before; Microsoft's recognizers-text misses that one and cannot be imported with today's
+emoji; py3langid takes 0.7 s and gets notes of three words wrong. What is taken: `languages.py`.
 """
 
 from __future__ import annotations
@@ -226,10 +226,8 @@ class _Sources:
         """Whether a source has words; of an identifier the parts may be apart or joined."""
         parts = re.findall(r"[^\W\d_]+|\d+|[^\w\s-]+|_+", words.lower().removesuffix("s"))
         pattern = r"[\s-]?".join(map(re.escape, parts))
-        return (
-            re.search(rf"(?<![\w])(?<!\d[.,/:-]){pattern}s?(?![\w]|[.,/:-]\d)", self._low)
-            is not None
-        )
+        whole = rf"(?<!\w)(?<!\d[.,/:-]){pattern}s?(?!\w|[.,/:-]\d)"
+        return re.search(whole, self._low) is not None
 
     def _has_parts(self, value: TextValue) -> bool:
         if value.kind == "date" and "/" in value.words:
