@@ -84,6 +84,7 @@ GATE = (
     "The miller at Holm farm keeps the key of the locked gate to the ponds, 14 km away.",
     "Locked gate, ponds: key is with the miller on Holm farm, from 06:30 on.",
 )
+GATE_ONCE = "The miller at Holm farm keeps the key of the locked gate to the ponds, 14 km."
 SHORT = "Ponds' gate key: miller, Holm farm, 14 km."
 _RULE = (
     "Never send a message to relatives without showing a draft first.",
@@ -222,8 +223,8 @@ def writing(*made: Grouping, checker: Callable[[Asked], Answer] | None = None) -
     return answering(lambda asked: groups(*(make(asked.memories) for make in made)), checker)
 
 
-def keeping(text: str) -> Responder:
-    """Let one of the memories, word for word, stand for all that are shown."""
+def joining(text: str) -> Responder:
+    """Join all memories that are shown in these words, and approve of it."""
     return writing(lambda shown: group("merge", shown, text), checker=approval)
 
 

@@ -17,8 +17,11 @@ from model_server import (
     ModelServer,
     Reply,
     Responder,
+    answering,
     approval,
     disapproval,
+    group,
+    groups,
     in_turn,
     model_server,
     oracle,
@@ -255,7 +258,7 @@ def test_a_memory_of_a_models_is_stored_with_its_messages_kind_source_and_time_t
 
 UNSUPPORTED = (
     (stated("User lives in Paris.", "I live in Lyon"), "Paris"),
-    (stated("User has 3 sisters named Ana.", "my sister Ana visits"), "3 sisters"),
+    (stated("User has 3 sisters named Ana.", "my sister Ana visits"), '"3" (number)'),
     (stated("User lives in Lyon, then.", "I moved to Lyon"), "it quotes nothing that was said"),
     (stated("User lives in Lyon, so."), "it quotes nothing that was said"),
     (stated("User is a Vegetarian.", "I prefer dark roast coffee"), "Vegetarian"),
@@ -339,9 +342,8 @@ def test_another_model_may_read_or_nobody(
     create_file(path)
     ended = cli("ingest", path, chat, *asking(server), "--checker", "none")
     assert states(ended) == [
-        ("stored", "I prefer dark roast coffee"), ("rejected", LYON["content"])
+        ("stored", LYON["content"]), ("stored", "I prefer dark roast coffee")
     ]  # fmt: skip
-    assert "nobody gives a second opinion" in ended.json["memories"][1]["why"]
     assert len(server.asked) == 3
     assert cli("ingest", path, chat, "--checker", "none").code == 2
 
@@ -835,15 +837,17 @@ def test_an_export_of_everything_keeps_what_was_read_and_what_memories_rest_on(
 
 
 def test_a_night_goes_on_with_what_was_taken_in_and_lineage_leads_to_the_messages(
-    memory_file: Path, tmp_path: Path, cli: Cli
+    memory_file: Path, tmp_path: Path, cli: Cli, server: ModelServer
 ) -> None:
+    now = "The billing service listens on port 9090."
+    server.responder = answering(lambda asked: groups(group("update", asked.memories, now)))
     for number, said in enumerate(("8080", "9090 now")):
         path = tmp_path / f"{number}.json"
         message = {"role": "user", "content": f"The billing service listens on port {said}."}
         message["timestamp"] = f"2026-02-0{number + 1}T10:00:00Z"
         path.write_text(json.dumps([message]))
         cli("ingest", memory_file, path)
-    night = cli("maintain", memory_file, "--consolidate", "--json")
+    night = cli("maintain", memory_file, "--consolidate", *asking(server))
     (proposal,) = night.json["proposals"]
     assert (proposal["operation"], proposal["state"]) == ("update", "applied")
     messages = cli("trace", memory_file, proposal["derived"], "--json").json["messages"]
