@@ -21,7 +21,7 @@ BIN    := $(VENV)/bin
 # What make bench-quality and make bench-recall read besides the fixtures, where it is there.
 DATA   ?= ../shared/data
 
-LOCKS  := locks/base.txt locks/mcp.txt locks/tui.txt locks/fleet.txt locks/postgres.txt locks/torch.txt locks/cuda.txt
+LOCKS  := locks/base.txt locks/dev.txt locks/mcp.txt locks/tui.txt locks/fleet.txt locks/postgres.txt locks/torch.txt locks/cuda.txt
 
 .PHONY: demo test test-long test-formats test-agents test-fleet lint bench bench-fleet bench-year bench-peers bench-million bench-quality bench-recall trial-model audit setup clean
 
@@ -37,7 +37,7 @@ PIP = $(BIN)/python -m pip --quiet --disable-pip-version-check
 $(VENV)/ready: pyproject.toml $(LOCKS) locks/cpu.txt
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "slowwave needs Python 3.11 or newer")'
 	$(PYTHON) -m venv --clear $(VENV)
-	$(PIP) install --require-hashes --no-deps $(addprefix --requirement locks/,base.txt mcp.txt tui.txt fleet.txt postgres.txt)
+	$(PIP) install --require-hashes --no-deps $(addprefix --requirement locks/,base.txt dev.txt mcp.txt tui.txt fleet.txt postgres.txt)
 	$(PIP) install --require-hashes --no-deps --requirement locks/cpu.txt 2>/dev/null || $(PIP) install --require-hashes --no-deps --requirement locks/torch.txt
 	$(BIN)/python locks/cuda.py || $(PIP) install --require-hashes --no-deps --requirement locks/cuda.txt
 	$(PIP) install --no-deps --no-build-isolation --editable .

@@ -15,6 +15,10 @@ class EmbedderError(ConsolidationError):
     """The embedding model cannot be loaded."""
 
 
+class QueryTooLong(ConsolidationError):
+    """What is asked is longer than any memory."""
+
+
 class RecordingError(ConsolidationError):
     """A recording of a model's answers cannot be read or written."""
 

@@ -18,8 +18,8 @@ def canonical(name: str) -> str:
 
 def locked() -> dict[str, str]:
     """Return the version of each package in the lock files."""
-    names = ("base.txt", "mcp.txt", "tui.txt", "fleet.txt", "postgres.txt", "torch.txt", "cuda.txt")
-    texts = [(LOCKS / name).read_text() for name in names]
+    names = ("base", "dev", "mcp", "tui", "fleet", "postgres", "torch", "cuda")
+    texts = [(LOCKS / f"{name}.txt").read_text() for name in names]
     pins = re.findall(r"^([\w.-]+)==([^\s;\\]+)", "\n".join(texts), re.MULTILINE)
     return {canonical(name): version for name, version in pins}
 

@@ -66,9 +66,17 @@ def main(uv: str) -> None:
     cuda = [block for block in every if CUDA.match(block)]
     (torch,) = (block for block in every if block.startswith("torch=="))
     others = [block for block in every if block != torch and block not in cuda]
-    of_extras = set().union(*extras.values())
-    base = [block for block in others if name_of(block) not in of_extras]
-    write("base.txt", "All but torch, and what the extras need.", base)
+    write(
+        "base.txt",
+        "What slowwave needs, but for torch.",
+        [block for block in others if name_of(block) in plain],
+    )
+    of_extras = plain.union(*extras.values())
+    write(
+        "dev.txt",
+        "What working on slowwave needs beside, and no extra does.",
+        [block for block in others if name_of(block) not in of_extras],
+    )
     for extra, names in extras.items():
         beside = [block for block in others if name_of(block) in names]
         write(f"{extra}.txt", f"What slowwave[{extra}] needs beside.", beside)

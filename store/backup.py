@@ -6,15 +6,14 @@ import hashlib
 import os
 import re
 import sqlite3
-from contextlib import closing
 from datetime import UTC, datetime
 from pathlib import Path
 
 from .errors import StoreError
 from .file import open_as_it_is, remove_file
-from .schema import APPLICATION_ID
-from .sidecar import create_beside
-from .validate import MAGIC
+from .opening import open_database
+from .sidecar import create_beside, sync_folder
+from .validate import is_memory_file
 
 # What stands behind the memory file's name; under the last one it is made.
 _STAMP = "%Y%m%dT%H%M%SZ"
@@ -41,7 +40,8 @@ def back_up(path: Path, now: datetime, keep: int) -> Path:
         try:
             copy_whole(path, unfinished)
             done = _free_name(real, now)
-            _put_in_place(unfinished, done)
+            unfinished.rename(done)
+            sync_folder(done.parent)
         except BaseException:
             remove_file(unfinished)
             raise
@@ -59,19 +59,10 @@ def backups_of(path: Path) -> list[Path]:
         for one in real.parent.iterdir()
         if (match := re.fullmatch(re.escape(real.name) + _PATTERN, one.name))
         and not one.is_symlink()
-        and _is_ours(one)
+        # Others with such a name are left alone.
+        and is_memory_file(one)
     ]
     return [one for _, _, one in sorted(found)]
-
-
-def _is_ours(path: Path) -> bool:
-    """Whether a file of such a name is a memory file: others with it are left alone."""
-    if not path.is_file():
-        return False
-    with path.open("rb") as stream:
-        header = stream.read(100)
-    # Where SQLite's file format has the application id.
-    return header.startswith(MAGIC) and header[68:72] == APPLICATION_ID.to_bytes(4, "big")
 
 
 def copy_whole(path: Path, to: Path, what: str = "backup", hint: str = _HINT) -> None:
@@ -83,7 +74,9 @@ def copy_whole(path: Path, to: Path, what: str = "backup", hint: str = _HINT) ->
         source = file.db.conn
         expected = fingerprint(source)  # from here on one picture of the file is read
         try:
-            with closing(sqlite3.connect(to)) as target:
+            with open_database(to, "rwc") as target:
+                # The copy is synced whole, even by an SQLite that is built for less.
+                target.execute("PRAGMA synchronous = FULL")
                 source.backup(target)
         except sqlite3.DatabaseError as error:
             raise StoreError(f"The {what} of {path} cannot be made: {error}.", hint) from error
@@ -92,10 +85,9 @@ def copy_whole(path: Path, to: Path, what: str = "backup", hint: str = _HINT) ->
 
 def refuse_difference(path: Path, copy: Path, expected: Fingerprint) -> None:
     """Read a copy of `path` anew, and refuse one that is damaged or is not what was copied."""
-    # Immutable: the bytes of this one file are read, and nothing is created next to it.
-    uri = f"{copy.as_uri()}?mode=ro&immutable=1"
     try:
-        with closing(sqlite3.connect(uri, uri=True)) as db:
+        # This one file is read, and nothing is created next to it.
+        with open_database(copy, "immutable") as db:
             said = db.execute("PRAGMA integrity_check(1)").fetchone()[0]
             equal = said == "ok" and fingerprint(db) == expected
     except sqlite3.DatabaseError:  # a copy that cannot even be read
@@ -137,20 +129,6 @@ def _free_name(real: Path, now: datetime) -> Path:
         counter += 1
         free = real.with_name(f"{real.name}.backup-{stamp}-{counter}")
     return free
-
-
-def _put_in_place(unfinished: Path, done: Path) -> None:
-    _sync(unfinished)
-    unfinished.rename(done)
-    _sync(done.parent)
-
-
-def _sync(path: Path) -> None:
-    descriptor = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
 
 
 def _remove_oldest(real: Path, done: Path, keep: int) -> None:

@@ -6,7 +6,8 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from .file import MemoryFile
-from .rows import decoded
+from .journal_form import JournalForm
+from .rows import json_part
 
 
 @dataclass(frozen=True)
@@ -39,16 +40,16 @@ def read_changes(file: MemoryFile, run_id: str) -> list[TextChange]:
     Also of a run that was taken back since: what it had done then.
     """
     found: dict[tuple[str, str], _Images] = {}
-    for entry in file.rows(
-        "SELECT proposal, row_key, before, after FROM journal "
-        "WHERE run_id = ? AND table_name = 'memories' ORDER BY sequence",
+    form = JournalForm(file)
+    for row in file.rows(
+        "SELECT * FROM journal WHERE run_id = ? AND table_name = 'memories' ORDER BY sequence",
         [run_id],
     ):
-        before = None if entry["before"] is None else decoded(entry["before"])
-        place = decoded(entry["row_key"])["id"], entry["proposal"]
-        images = found.setdefault(place, _Images(before is not None, {}, {}))
-        images.before = {**(before or {}), **images.before}
-        images.after |= decoded(entry["after"])
+        entry = form.read(row)
+        place = entry.key["id"], entry.proposal
+        images = found.setdefault(place, _Images(entry.before is not None, {}, {}))
+        images.before = {**(entry.before or {}), **images.before}
+        images.after |= entry.after
     later = _texts_before_later_runs(file, run_id)
     changes = (
         _change(file, memory, proposal, images, later.get(memory))
@@ -91,7 +92,7 @@ def _change(
 def _texts_before_later_runs(file: MemoryFile, run_id: str) -> dict[str, str]:
     """Return what memories said when the first later run changed that."""
     rows = file.db.conn.execute(
-        "SELECT json_extract(row_key, '$.id'), json_extract(before, '$.content') AS content "
+        f"SELECT {json_part('row_key', 'id')}, {json_part('before', 'content')} AS content "
         "FROM journal JOIN runs ON runs.id = run_id "
         "WHERE table_name = 'memories' AND content IS NOT NULL "
         "AND runs.rowid > (SELECT rowid FROM runs WHERE id = ?) "

@@ -10,11 +10,11 @@ from dataclasses import dataclass
 from .connection import connected, is_sealed
 from .errors import UnusableFile
 from .file import MemoryFile, schema_version
+from .journal_form import JournalForm
 from .kept_form import find_fault_of_row
 from .ledger import read_waiting
 from .memories import SELECT
 from .records import SAVE, Memory, content_hash, from_row, kept_claims, kept_list, kept_object
-from .rows import Columns, decoded
 from .schema_of_file import fresh_parts, parts_of
 from .shared_facts import snapshot
 from .shared_log import broken_log, has_log, read_log
@@ -205,13 +205,12 @@ def _values(file: MemoryFile) -> list[Problem]:
 
 
 def _journal(file: MemoryFile) -> list[Problem]:
+    """Read each entry as an undo would."""
     problems = []
-    columns = Columns(file)
-    for row in file.rows("SELECT table_name, row_key, before, after FROM journal"):
+    form = JournalForm(file)
+    for row in file.rows("SELECT * FROM journal"):
         try:
-            for name in ("row_key", "before", "after"):
-                if row[name] is not None:
-                    columns.refuse_unknown(row["table_name"], decoded(row[name]))
+            form.read(row)
         except UnusableFile as error:
             problems.append(Problem("unreadable", error.message))
     return problems

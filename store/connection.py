@@ -9,9 +9,10 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Literal, TypeVar
 
 from .errors import FileHeld, StoreError, UnusableFile
+from .opening import open_database
 from .records import SAVE
 
 # What the triggers that guard shared knowledge say begins so.
@@ -29,21 +30,16 @@ Result = TypeVar("Result")
 
 
 @contextmanager
-def connected(path: Path, mode: str) -> Iterator[Database]:
-    """Connect to a file that is there; `mode` is SQLite's: ro or rw."""
+def connected(path: Path, mode: Literal["ro", "rw"]) -> Iterator[Database]:
+    """Connect to a file that is there, to read or to write."""
     from sqlite_utils import Database
 
     sealed = mode == "ro" and is_sealed(path)
     before = path.stat().st_mtime_ns if sealed else 0
     if mode == "rw":
         _make_log_writable(path)
-    conn = sqlite3.connect(
-        f"{path.absolute().as_uri()}?mode={mode}{'&immutable=1' if sealed else ''}",
-        uri=True,
-        timeout=min(_DEAF_MS, BUSY_TIMEOUT_MS) / 1000,
-        isolation_level=None,  # transactions begin where we say so
-    )
-    try:
+    wait_s = min(_DEAF_MS, BUSY_TIMEOUT_MS) / 1000
+    with open_database(path, "immutable" if sealed else mode, wait_s) as conn:
         # A text that an agent cut within a character is read all the same; `check` names it.
         conn.text_factory = partial(str, encoding="utf-8", errors="replace")
         # No plugins: code of other packages has no business in a memory file.
@@ -56,8 +52,6 @@ def connected(path: Path, mode: str) -> Iterator[Database]:
         yield db
         if sealed and path.stat().st_mtime_ns != before:
             raise FileHeld(f"{path} was written to while it was read.", "Try again in a moment.")
-    finally:
-        conn.close()
 
 
 def is_sealed(path: Path) -> bool:

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from .errors import UnusableFile
+from .opening import open_database
 from .records import COLUMNS
 from .repair import readable_copies, with_sound_header
 
@@ -102,8 +103,7 @@ def best_view(path: Path) -> Iterator[View]:
 
 @contextmanager
 def _opened(path: Path) -> Iterator[View]:
-    uri = f"{path.absolute().as_uri()}?mode=ro"
-    with closing(sqlite3.connect(uri, uri=True, isolation_level=None)) as conn:
+    with open_database(path, "ro") as conn:
         conn.text_factory = bytes
         # Lets SQLite open what is shorter than its header says, and overlook what it can.
         conn.execute("PRAGMA writable_schema = ON")

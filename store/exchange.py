@@ -14,7 +14,7 @@ from .entities import entities_of, keep_entities
 from .errors import InvalidLine, StoreError
 from .file import MemoryFile
 from .history import History, parse_history
-from .jsonl import DEFAULTS, parse_line, reason_of
+from .jsonl import DEFAULTS, parse_line, reason_of, refuse_long
 from .lineage import add_edges, edges_into
 from .memories import add_memories, read_memories
 from .records import Memory, json_text, timestamp
@@ -52,6 +52,24 @@ def new_memory(fields: dict[str, Any], now: datetime) -> Memory:
         return parse_line(line).memory(timestamp(now))
     except ValueError as error:
         raise InvalidLine(f"This is not a memory: {reason_of(error)}.") from error
+    except RecursionError:
+        raise InvalidLine(
+            "This is not a memory: its values lie too deep within each other."
+        ) from None
+
+
+def stated_memory(text: str, fields: dict[str, Any], now: datetime) -> Memory:
+    """Return what somebody asks to remember as a memory. fields: the others of a line.
+
+    Raises `InvalidLine`, also if the text is blank or too long.
+    """
+    if not text.strip():
+        raise InvalidLine("This is not a memory: its text is blank.")
+    try:
+        refuse_long(text)
+    except ValueError as error:
+        raise InvalidLine(f"This is not a memory: {error}.") from error
+    return new_memory({"content": text, **fields}, now)
 
 
 def import_lines(
@@ -138,6 +156,7 @@ class _LineReader:
         line = parse_line(text)
         if line.updated_at is None:  # else another file had it, and an export wrote the line
             _refuse_unpublished(line.tenant)
+            refuse_long(line.content)
         memory = line.memory(self._now)
         if memory.id in self._unwritten or _knows(self._file, memory.id):
             raise ValueError(f"a memory with the id {memory.id} exists already")

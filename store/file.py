@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from .connection import connected, explained, moved, patiently
 from .errors import StoreError, UnusableFile
@@ -106,6 +106,8 @@ def new_file(path: Path) -> Iterator[MemoryFile]:
         with explained(path), connected(made, "rw") as db:
             # Nobody else reads it yet, and half of it is worth nothing: no log on the disk.
             db.conn.execute("PRAGMA journal_mode = MEMORY")
+            # It is synced whole before it gets its name.
+            db.conn.execute("PRAGMA synchronous = FULL")
             file = MemoryFile(path, db, None)
             with file.transaction():
                 db.conn.execute(f"PRAGMA application_id = {APPLICATION_ID:d}")
@@ -186,7 +188,7 @@ def open_copy(path: Path) -> Iterator[MemoryFile]:
     """
     with TemporaryDirectory(prefix="slowwave-") as folder:
         copy = Path(folder) / "copy.db"
-        copy.touch()
+        copy.touch(exist_ok=False)
         with open_as_it_is(path) as file, connected(copy, "rw") as target:
             # Some pages at a time: between them Ctrl-C is heard.
             file.db.conn.backup(target.conn, pages=_PAGES, progress=lambda *_: None)
@@ -223,7 +225,7 @@ def schema_version(file: MemoryFile) -> int:
 
 
 @contextmanager
-def _opened(path: Path, mode: str) -> Iterator[MemoryFile]:
+def _opened(path: Path, mode: Literal["ro", "rw"]) -> Iterator[MemoryFile]:
     """Open in a transaction that reads: agents may go on writing meanwhile."""
     refuse_what_is_no_database(path)
     with explained(path), connected(path, mode) as db:

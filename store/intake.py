@@ -8,8 +8,8 @@ from typing import Any
 
 from .file import MemoryFile
 from .journal import insert_row, insert_rows, update_row
-from .memories import SELECT
-from .records import Memory, from_values, json_text, kept_list, kept_object
+from .memories import LOADABLE, SELECT, short_ones
+from .records import Memory, json_text, kept_list, kept_object
 from .rows import current_row
 
 _READ = "read_messages"
@@ -219,8 +219,11 @@ def end_waiting(file: MemoryFile, run_id: str, waiting_id: str) -> None:
 
 
 def active_memories(file: MemoryFile, tenant: str, now: str) -> list[Memory]:
-    """Return the active memories of a tenant that have not expired, in the order of ids."""
+    """Return the active memories of a tenant that have not expired, in the order of ids.
+
+    What is too long is left out.
+    """
     rows = file.db.conn.execute(
-        f"{SELECT} WHERE tenant = ? AND status = 'active' ORDER BY id", [tenant]
+        f"{SELECT} WHERE tenant = ? AND status = 'active' AND {LOADABLE} ORDER BY id", [tenant]
     )
-    return [one for one in map(from_values, rows) if not one.expired(now)]
+    return [one for one in short_ones(rows) if not one.expired(now)]

@@ -8,7 +8,7 @@ from typing import NamedTuple
 from .errors import StoreError
 from .file import MemoryFile
 from .records import json_text
-from .rows import Row, add_rows, current_row, current_rows, encoded, set_all
+from .rows import Row, add_rows, current_row, current_rows, encoded, json_part, set_all
 
 
 def insert_row(
@@ -73,11 +73,28 @@ def keep_images(file: MemoryFile, run_id: str, table: str, keys: Sequence[Row]) 
 def journaled_memories(file: MemoryFile, run_id: str) -> frozenset[str]:
     """Return the ids of the memories whose rows a run changed or deleted."""
     rows = file.db.conn.execute(
-        "SELECT json_extract(row_key, '$.id') FROM journal "
+        f"SELECT {json_part('row_key', 'id')} FROM journal "
         "WHERE run_id = ? AND table_name = 'memories'",
         [run_id],
     )
     return frozenset(row[0] for row in rows)
+
+
+def changed_tenants(file: MemoryFile, run_id: str) -> set[str | None]:
+    """Return the tenants of the memories and messages that a run changed.
+
+    None stands for that of a memory which has left the file since.
+    """
+    rows = file.db.conn.execute(
+        f"SELECT tenant FROM journal LEFT JOIN memories ON id = {json_part('row_key', 'id')} "
+        "WHERE run_id = ?1 AND table_name = 'memories' "
+        "UNION SELECT tenant FROM journal "
+        f"LEFT JOIN waiting_messages ON id = {json_part('row_key', 'id')} "
+        "WHERE journal.run_id = ?1 AND table_name = 'waiting_messages' "
+        "UNION SELECT tenant FROM read_messages WHERE run_id = ?1",
+        [run_id],
+    )
+    return {row[0] for row in rows}
 
 
 def drop_unused_entities(file: MemoryFile, entities: Sequence[int]) -> None:

@@ -9,7 +9,17 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
 from pydantic_core import PydanticCustomError
 
-from .records import Kind, Layer, Memory, Origin, Status, content_hash, new_id, timestamp
+from .records import (
+    MOST_CHARACTERS,
+    Kind,
+    Layer,
+    Memory,
+    Origin,
+    Status,
+    content_hash,
+    new_id,
+    timestamp,
+)
 
 
 def _without_nul(text: str) -> str:
@@ -26,6 +36,15 @@ def _in_utc(text: str) -> str:
     except (ValueError, OverflowError):
         pass
     raise PydanticCustomError("time", "should be an ISO 8601 time with an offset")
+
+
+def refuse_long(text: str) -> None:
+    """Raise ValueError if a text is too long for a memory."""
+    if len(text) > MOST_CHARACTERS:
+        raise ValueError(
+            f"its text has {len(text):,} characters, and a memory has at most {MOST_CHARACTERS:,}; "
+            "keep it as a document, and remember what matters in it"
+        )
 
 
 def _plain(value: dict[str, Any]) -> dict[str, Any]:
@@ -154,6 +173,8 @@ def reason_of(error: ValueError) -> str:
     if not isinstance(error, ValidationError):
         return str(error)
     first = error.errors(include_url=False, include_input=False)[0]
+    if "recursion limit" in first["msg"]:
+        return "its values lie too deep within each other"
     where = ".".join(str(part) for part in first["loc"])
     said = first["msg"][:1].lower() + first["msg"][1:]
     # The parser sees one line only, and does not know which.

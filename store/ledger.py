@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from .errors import StoreError
 from .file import MemoryFile
-from .memories import match_prefix
+from .lock import is_held
+from .memories import match_prefix, tenants
 from .records import json_text, kept_list, kept_object
 
 # A cluster with one of these is not proposed again until its members change.
@@ -22,6 +23,15 @@ DECIDED = "decided"
 _LATEST = (
     "SELECT *, max(decided_at || run_id) AS latest FROM proposals "
     "WHERE state NOT IN ('failed', 'skipped', 'stale') GROUP BY key"
+)
+
+
+# Each run with each tenant that it was for. One whose options name no tenant was for all of them.
+_RUNS_WITH_TENANTS = (
+    "(SELECT runs.id, named.value AS tenant FROM runs, json_each(options, '$.tenant') named "
+    "UNION SELECT run_id, tenant FROM proposals "
+    "UNION SELECT id, tenant FROM runs, (SELECT DISTINCT tenant FROM memories) "
+    "WHERE NOT EXISTS (SELECT 1 FROM json_each(options, '$.tenant') WHERE value IS NOT NULL))"
 )
 
 
@@ -203,12 +213,12 @@ def let_wait(file: MemoryFile, decision: Decision, now: str) -> None:
 
 
 def read_runs(file: MemoryFile, after: str = "") -> list[Run]:
-    """Return every run, or those that began after the one with this id, oldest first.
+    """Return every run, or those that began after the one with this id, in the order they began.
 
-    The phases of one call have one moment, and came in the order of their rows.
+    That is the order of their rows: the clock of the machine may have gone back in between.
     """
-    rows = file.rows("SELECT * FROM runs WHERE id > ? ORDER BY started_at, rowid", [after])
-    return [_run(row) for row in rows]
+    rows = file.rows("SELECT * FROM runs WHERE id > ? ORDER BY rowid", [after])
+    return [_run(file, row) for row in rows]
 
 
 def count_states(file: MemoryFile, after: str = "") -> dict[str, dict[str, int]]:
@@ -220,10 +230,30 @@ def count_states(file: MemoryFile, after: str = "") -> dict[str, dict[str, int]]
     return counts
 
 
-def read_run(file: MemoryFile, prefix: str) -> Run:
-    """Return the run whose id is, or starts with, `prefix`. Raises `NotFound`."""
-    run_id = match_prefix(file, "runs", "id", prefix, "run")
-    return _run(next(file.rows("SELECT * FROM runs WHERE id = ?", [run_id])))
+def read_run(file: MemoryFile, prefix: str, tenant: str | None = None) -> Run:
+    """Return the run whose id is, or starts with, `prefix`.
+
+    tenant: for whom it was; None means anybody. Raises `NotFound` or `Ambiguous`.
+    """
+    runs = "runs" if tenant is None else _RUNS_WITH_TENANTS
+    run_id = match_prefix(file, runs, "id", prefix, "run", tenant)
+    return _run(file, next(file.rows("SELECT * FROM runs WHERE id = ?", [run_id])))
+
+
+def read_last_run(file: MemoryFile, tenant: str) -> Run | None:
+    """Return the last run that was for a tenant; None if none was.
+
+    Its report is left out where it also counts memories of other tenants.
+    """
+    rows = file.rows(
+        f"SELECT * FROM runs WHERE id IN (SELECT id FROM {_RUNS_WITH_TENANTS} WHERE tenant = ?) "
+        "ORDER BY rowid DESC LIMIT 1",
+        [tenant],
+    )
+    run = next((_run(file, row) for row in rows), None)
+    if run is None or (run.options.get("tenant") or tenants(file)) == [tenant]:
+        return run
+    return replace(run, report=None)
 
 
 def read_decisions(file: MemoryFile, run_id: str) -> list[Decision]:
@@ -243,12 +273,13 @@ def read_decision(file: MemoryFile, run_id: str, key: str) -> Decision | None:
     return next((_decision(row) for row in rows), None)
 
 
-def find_applied(file: MemoryFile, prefix: str) -> Decision:
+def find_applied(file: MemoryFile, prefix: str, tenant: str | None = None) -> Decision:
     """Return the applied proposal whose key is, or starts with, `prefix`.
 
-    Raises `NotFound`, `Ambiguous`, or `StoreError` if it is not applied.
+    tenant: for whom it was made; None means anybody. Raises `NotFound`, `Ambiguous`, or
+    `StoreError` if it is not applied.
     """
-    key = match_prefix(file, "proposals", "key", prefix, "proposal")
+    key = match_prefix(file, "proposals", "key", prefix, "proposal", tenant)
     rows = list(
         file.rows("SELECT * FROM proposals WHERE key = ? ORDER BY decided_at DESC, run_id", [key])
     )
@@ -258,8 +289,11 @@ def find_applied(file: MemoryFile, prefix: str) -> Decision:
     raise StoreError(f"Proposal {prefix} is not applied: its state is {rows[0]['state']}.")
 
 
-def _run(row: dict[str, Any]) -> Run:
+def _run(file: MemoryFile, row: dict[str, Any]) -> Run:
     where = f"run {row['id']}"
+    if row["outcome"] == "running" and not is_held(file.path):
+        # It was killed, or had no room to write down its end.
+        row["outcome"] = "interrupted"
     kept = row["report"]
     report = None if kept is None else kept_object(kept, "the report", where)
     options = kept_object(row["options"], "the options", where)

@@ -12,6 +12,10 @@ from .file import MemoryFile
 from .memories import match_prefix, read_memory
 from .records import Memory, kept_claims
 
+_EDGES_WITH_TENANTS = (
+    "(SELECT source_id, tenant FROM synthesized_from JOIN memories ON id = derived_id)"
+)
+
 
 @dataclass(frozen=True)
 class Edge:
@@ -167,16 +171,18 @@ def _kept_claims(text: object, model: str | None, where: str) -> list[KeptClaim]
     ]
 
 
-def find_traced(file: MemoryFile, prefix: str) -> Memory | Ancestor:
+def find_traced(file: MemoryFile, prefix: str, tenant: str | None = None) -> Memory | Ancestor:
     """Return the memory whose id is, or starts with, `prefix`; of one that left, what lineage kept.
 
-    Raises `NotFound` or `Ambiguous`.
+    tenant: whose it is, or for whom a memory was made from it; None means anybody's. Raises
+    `NotFound` or `Ambiguous`.
     """
     try:
-        return read_memory(file, prefix)
+        return read_memory(file, prefix, tenant)
     except NotFound as error:
+        edges = "synthesized_from" if tenant is None else _EDGES_WITH_TENANTS
         try:
-            gone = match_prefix(file, "synthesized_from", "source_id", prefix, "memory")
+            gone = match_prefix(file, edges, "source_id", prefix, "memory", tenant)
         except NotFound:
             raise error from None
     content = file.value(
@@ -185,18 +191,6 @@ def find_traced(file: MemoryFile, prefix: str) -> Memory | Ancestor:
         [gone],
     )
     return Ancestor(gone, "", "", content or "", "gone")
-
-
-def is_source_in(file: MemoryFile, memory_id: str, tenant: str) -> bool:
-    """Whether a memory of a tenant was made from this one, whether that is still there or not."""
-    return (
-        file.value(
-            "SELECT 1 FROM synthesized_from JOIN memories ON id = derived_id "
-            "WHERE source_id = ? AND tenant = ?",
-            [memory_id, tenant],
-        )
-        is not None
-    )
 
 
 def kept_texts(file: MemoryFile, ids: Sequence[str]) -> dict[str, str]:

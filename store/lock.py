@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import stat
 from collections.abc import Iterator
@@ -11,6 +12,9 @@ from pathlib import Path
 from .errors import FileHeld, StoreError
 from .sidecar import create_beside, mode_of, sidecar_path
 from .validate import refuse_what_is_no_database
+
+# Who looks whether it is held has the lock for a moment.
+_LOOKED_AT_S = 0.05
 
 
 @contextmanager
@@ -27,7 +31,7 @@ def maintenance_lock(path: Path) -> Iterator[None]:
     try:
         _make_lock_file(path, place)
         lock = filelock.FileLock(place, mode=mode_of(path) | stat.S_IWUSR)
-        lock.acquire(blocking=False)
+        lock.acquire(timeout=_LOOKED_AT_S, poll_interval=_LOOKED_AT_S / 5)
     except filelock.Timeout:
         raise FileHeld(
             f"Another maintenance run holds {path}.", "Wait until it has ended, then try again."
@@ -42,6 +46,24 @@ def maintenance_lock(path: Path) -> Iterator[None]:
         yield
     finally:
         lock.release()
+
+
+def is_held(path: Path) -> bool:
+    """Whether a maintenance run holds the file now, as far as this user may look; makes nothing."""
+    place = sidecar_path(path, ".maintenance.lock")
+    try:
+        opened = os.open(place, os.O_RDONLY | os.O_NOFOLLOW)
+    except FileNotFoundError:
+        return False
+    except OSError:
+        return True
+    try:
+        fcntl.flock(opened, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    finally:
+        os.close(opened)
+    return False
 
 
 def _make_lock_file(path: Path, place: Path) -> None:

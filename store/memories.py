@@ -4,10 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from .errors import Ambiguous, NotFound, StoreError
 from .file import MemoryFile
-from .records import COLUMNS, LAYERS, Memory, from_row, from_values, json_text, kept_text, to_row
+from .records import (
+    COLUMNS,
+    LAYERS,
+    MOST_CHARACTERS,
+    Memory,
+    from_row,
+    from_values,
+    in_utc,
+    json_text,
+    kept_text,
+    to_row,
+)
 from .shared_log import has_log
 from .shared_tenant import SHARED_TENANT
 from .witnesses import read_witnesses
@@ -20,6 +32,13 @@ _INSERT = (
 # In the metadata of a memory that keeps the trace of a task: for audit, and for nothing else.
 RAW_EXPERIENCE = "raw_experience"
 _NO_RAW_EXPERIENCE = f"instr(metadata, '\"{RAW_EXPERIENCE}\":') = 0"
+# How SQLite counts what a text takes; `length` alone ends at a NUL character.
+_BYTES = "length(CAST(content AS BLOB))"
+# Whether a text may be short enough: no character takes more than four bytes. What is longer is
+# never handed over to Python, which would take several times as much memory.
+LOADABLE = f"{_BYTES} <= {4 * MOST_CHARACTERS}"
+_CUT = f"CASE WHEN {LOADABLE} THEN content ELSE substr(content, 1, {MOST_CHARACTERS}) || '…' END"
+_SELECT_CUT = SELECT.replace(" content,", f" {_CUT} AS content,", 1)
 # An id may be shortened to any prefix that names one memory; shorter ones are mostly accidents.
 _SHORTEST_PREFIX = 4
 
@@ -36,36 +55,57 @@ class Counts:
     tokens: int
 
 
+@dataclass(frozen=True)
+class LongMemory:
+    """A memory that is longer than a night reads, without its text."""
+
+    id: str
+    characters: int
+    expires_at: str | None
+
+
 def add_memories(file: MemoryFile, memories: Iterable[Memory]) -> None:
     """Insert memories, streaming, within the transaction of the caller."""
     file.db.conn.executemany(_INSERT, (to_row(memory) for memory in memories))
 
 
-def read_memory(file: MemoryFile, memory_id: str) -> Memory:
-    """Return the one memory with this id, or with an id that starts with it. Raises `NotFound`."""
-    return next(
-        from_row(row) for row in file.rows(f"{SELECT} WHERE id = ?", [find_id(file, memory_id)])
-    )
+def read_memory(file: MemoryFile, memory_id: str, tenant: str | None = None) -> Memory:
+    """Return the one memory with this id, or with an id that starts with it.
+
+    tenant: whose; None means anybody's. Raises `NotFound` or `Ambiguous`.
+    """
+    whole = find_id(file, memory_id, tenant)
+    return next(from_row(row) for row in file.rows(f"{SELECT} WHERE id = ?", [whole]))
 
 
-def find_id(file: MemoryFile, prefix: str) -> str:
-    """Return the id of the one memory whose id is, or starts with, `prefix`. Raises `NotFound`."""
-    return match_prefix(file, "memories", "id", prefix, "memory")
+def find_id(file: MemoryFile, prefix: str, tenant: str | None = None) -> str:
+    """Return the id of the one memory whose id is, or starts with, `prefix`.
+
+    tenant: whose; None means anybody's. Raises `NotFound` or `Ambiguous`.
+    """
+    return match_prefix(file, "memories", "id", prefix, "memory", tenant)
 
 
-def match_prefix(file: MemoryFile, table: str, column: str, prefix: str, what: str) -> str:
+def match_prefix(
+    file: MemoryFile, table: str, column: str, prefix: str, what: str, tenant: str | None = None
+) -> str:
     """Return the one value of `column` that is, or starts with, `prefix`.
 
-    Several rows may have that value. Raises `NotFound` or `Ambiguous`.
+    table: its name, or a sub-select. tenant: the rows of other tenants, by a column of that name,
+    are as if they were not there; None means all rows. Several rows may have that value. Raises
+    `NotFound` or `Ambiguous`.
     """
-    select = f"SELECT DISTINCT {column} FROM {table}"
-    exact = file.value(f"{select} WHERE {column} = ?", [prefix])
+    select = f"SELECT DISTINCT {column} FROM {table} WHERE"
+    whose = []
+    if tenant is not None:
+        select, whose = f"{select} tenant = ? AND", [tenant]
+    exact = file.value(f"{select} {column} = ?", [*whose, prefix])
     if exact is not None:
         return str(exact)
     found = []
     if len(prefix) >= _SHORTEST_PREFIX:
         rows = file.db.conn.execute(
-            f"{select} WHERE substr({column}, 1, ?) = ? LIMIT 2", [len(prefix), prefix]
+            f"{select} substr({column}, 1, ?) = ? LIMIT 2", [*whose, len(prefix), prefix]
         )
         found = [str(row[0]) for row in rows]
     if len(found) > 1:
@@ -73,7 +113,8 @@ def match_prefix(file: MemoryFile, table: str, column: str, prefix: str, what: s
             f"More than one {what} has an id that starts with '{prefix}'.", "Give more of the id."
         )
     if not found:
-        raise NotFound(f"There is no {what} '{prefix}' in {file.path}.", _hint(prefix, what))
+        of = "" if tenant is None else f"of tenant '{tenant}' "
+        raise NotFound(f"There is no {what} '{prefix}' {of}in {file.path}.", _hint(prefix, what))
     return found[0]
 
 
@@ -113,11 +154,14 @@ class Wanted:
 
 
 def list_memories(file: MemoryFile, wanted: Wanted, most: int) -> tuple[int, list[Memory]]:
-    """Return how many memories are wanted, and the `most` of them that were observed last."""
+    """Return how many memories are wanted, and the `most` of them that were observed last.
+
+    Of a text that is far too long only the beginning is given, with "…" behind it.
+    """
     where, values = _where(wanted)
     count = file.value(f"SELECT count(*) FROM memories {where}", values)
     rows = file.rows(
-        f"{SELECT} {where} ORDER BY observed_at DESC, id DESC LIMIT ?", [*values, most]
+        f"{_SELECT_CUT} {where} ORDER BY observed_at DESC, id DESC LIMIT ?", [*values, most]
     )
     return int(count), [from_row(row) for row in rows]
 
@@ -158,17 +202,17 @@ def read_observed(file: MemoryFile, tenant: str, now: str) -> list[Memory]:
 
     Active memories, and superseded ones: those go on telling which memories belong together,
     whether they are still there or were purged; and so does what a limit archived. What has expired
-    by `now` is left out.
+    by `now`, and what is too long, is left out.
     """
     rows = file.db.conn.execute(
         f"{SELECT} WHERE tenant = ? AND generation = 0 AND origin <> 'consolidation' "
-        f"AND {_NO_RAW_EXPERIENCE} "
+        f"AND {_NO_RAW_EXPERIENCE} AND {LOADABLE} "
         "AND (status IN ('active', 'superseded') OR status = 'archived' AND id IN "
         "(SELECT json_extract(row_key, '$.id') FROM journal WHERE proposal = 'limit')) ORDER BY id",
         [tenant],
     )
     # Planning walks through them in this order: side by side in memory it is faster by a tenth.
-    memories = map(from_values, rows)
+    memories = short_ones(rows)
     there = [one for one in memories if one.status != "active" or not one.expired(now)]
     purged = (one for one in read_witnesses(file, tenant) if _is_observed(one))
     return sorted([*there, *purged], key=lambda one: one.id)
@@ -179,24 +223,60 @@ def _is_observed(memory: Memory) -> bool:
 
 
 def read_derived(file: MemoryFile, tenant: str) -> list[Memory]:
-    """Return the active memories of a tenant that consolidation made, in the order of ids."""
+    """Return the active memories of a tenant that consolidation made, in the order of ids.
+
+    What is too long is left out.
+    """
     rows = file.db.conn.execute(
-        f"{SELECT} WHERE tenant = ? AND generation > 0 AND status = 'active' ORDER BY id", [tenant]
+        f"{SELECT} WHERE tenant = ? AND generation > 0 AND status = 'active' AND {LOADABLE} "
+        "ORDER BY id",
+        [tenant],
     )
-    return list(map(from_values, rows))
+    return list(short_ones(rows))
+
+
+def short_ones(rows: Iterable[tuple[Any, ...]]) -> Iterator[Memory]:
+    """Yield the memories of rows that are not too long."""
+    return (one for one in map(from_values, rows) if len(one.content) <= MOST_CHARACTERS)
+
+
+def read_too_long(file: MemoryFile, tenant: str, now: str) -> list[LongMemory]:
+    """Return the active memories of a tenant that are too long to be read, in the order of ids.
+
+    What has expired by `now` is left out.
+    """
+    rows = file.db.conn.execute(
+        f"SELECT id, expires_at, CASE WHEN {LOADABLE} THEN content END, "
+        f"max(length(content), {_BYTES} / 4) FROM memories WHERE tenant = ? "
+        "AND status = 'active' AND (generation > 0 OR origin <> 'consolidation') "
+        f"AND {_NO_RAW_EXPERIENCE} AND {_BYTES} > {MOST_CHARACTERS} "
+        "ORDER BY id",
+        [tenant],
+    )
+    found = (
+        LongMemory(memory_id, counted if text is None else len(text), ends and in_utc(ends))
+        for memory_id, ends, text, counted in rows
+    )
+    return [
+        memory
+        for memory in found
+        if memory.characters > MOST_CHARACTERS
+        and not (memory.expires_at is not None and memory.expires_at <= now)
+    ]
 
 
 def read_recallable(file: MemoryFile, tenant: str) -> list[Memory]:
-    """Return all memories of a tenant but archived ones, in the order of ids.
+    """Return all memories of a tenant but archived and too long ones, in the order of ids.
 
     What was superseded is still a key of what replaced it, and tells what was so in its time,
     also after it was purged.
     """
     rows = file.db.conn.execute(
-        f"{SELECT} WHERE tenant = ? AND status <> 'archived' AND {_NO_RAW_EXPERIENCE} ORDER BY id",
+        f"{SELECT} WHERE tenant = ? AND status <> 'archived' AND {_NO_RAW_EXPERIENCE} "
+        f"AND {LOADABLE} ORDER BY id",
         [tenant],
     )
-    there = list(map(from_values, rows))
+    there = short_ones(rows)
     return sorted([*there, *read_witnesses(file, tenant)], key=lambda one: one.id)
 
 
@@ -260,7 +340,10 @@ def consolidated_tenants(file: MemoryFile, chosen: Sequence[str]) -> list[str]:
 def count_memories(
     file: MemoryFile, chosen: Sequence[str], tokens_of: Callable[[str], int]
 ) -> Counts:
-    """Count the memories of the tenants named, and what the active ones say."""
+    """Count the memories of the tenants named, and what the active ones say.
+
+    The tokens of a text that is far too long are estimated from its beginning.
+    """
     layers: dict[str, int] = dict.fromkeys(LAYERS, 0)
     superseded = 0
     marks = ", ".join("?" * len(chosen))
@@ -273,22 +356,30 @@ def count_memories(
         elif row["status"] == "superseded":
             superseded += row["n"]
     characters = tokens = 0
-    sql = f"SELECT content FROM memories WHERE tenant IN ({marks}) AND status = 'active'"
-    for (content,) in file.db.conn.execute(sql, chosen):
-        characters += len(content)
-        tokens += tokens_of(content)
+    sql = (
+        f"SELECT {_CUT}, CASE WHEN NOT {LOADABLE} THEN max(length(content), {_BYTES} / 4) END "
+        f"FROM memories WHERE tenant IN ({marks}) AND status = 'active'"
+    )
+    for start, counted in file.db.conn.execute(sql, chosen):
+        length = counted or len(start)
+        characters += length
+        tokens += tokens_of(start) * length // max(len(start), 1)
     return Counts(sum(layers.values()), superseded, layers, characters, tokens)
 
 
 def read_restorable(file: MemoryFile, tenants: Sequence[str]) -> list[Memory]:
-    """Return what was archived or has expired and may be active again, by tenant, in id order."""
+    """Return what was archived or has expired and may be active again, by tenant, in id order.
+
+    What is too long is left out.
+    """
     chosen = [one for one in tenants if one != SHARED_TENANT or not has_log(file)]
     rows = file.db.conn.execute(
         f"{SELECT} WHERE tenant IN (SELECT value FROM json_each(?)) "
-        f"AND status IN ('archived', 'expired') AND {_NO_RAW_EXPERIENCE} ORDER BY tenant, id",
+        f"AND status IN ('archived', 'expired') AND {_NO_RAW_EXPERIENCE} AND {LOADABLE} "
+        "ORDER BY tenant, id",
         [json_text(chosen)],
     )
-    return list(map(from_values, rows))
+    return list(short_ones(rows))
 
 
 def refuse_to_restore(file: MemoryFile, memory: Memory) -> None:

@@ -15,6 +15,7 @@ from typing import Any
 from .errors import NotFound, StoreError
 from .file import MemoryFile
 from .journal import drop_unused_entities
+from .journal_form import PURGED
 from .memories import match_prefix
 from .records import in_utc, json_text, timestamp
 from .witnesses import keep_witnesses
@@ -26,8 +27,6 @@ KEPT_DAYS = 30
 PORTION = 200
 # What tells the run of a purge from other runs, in its options.
 OPTION = "purge"
-# What a purge journals stands under this name.
-_PROPOSAL = "purge"
 
 # What it says stands in the lineage of the memory that replaced it, and goes on standing there.
 # To support a rule is not enough: a rule is undone without its support, edges and all.
@@ -150,7 +149,7 @@ def purged_by(file: MemoryFile, memory_id: str) -> tuple[str, str] | None:
     rows = file.rows(
         "SELECT run_id, started_at FROM journal JOIN runs ON id = run_id "
         "WHERE proposal = ? AND row_key = ? ORDER BY started_at DESC",
-        [_PROPOSAL, json_text({"id": memory_id})],
+        [PURGED, json_text({"id": memory_id})],
     )
     return next(((row["run_id"], row["started_at"]) for row in rows), None)
 
@@ -195,7 +194,7 @@ def _journal(file: MemoryFile, run_id: str, going: Sequence[dict[str, Any]]) -> 
         "SELECT ?1, coalesce(max(sequence), 0) + 1, ?2, 'memories', ?3, ?4, '{}' "
         "FROM journal WHERE run_id = ?1",
         [
-            (run_id, _PROPOSAL, json_text({"id": row["id"]}), json_text({n: row[n] for n in image}))
+            (run_id, PURGED, json_text({"id": row["id"]}), json_text({n: row[n] for n in image}))
             for row in going
         ],
     )

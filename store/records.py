@@ -66,6 +66,10 @@ COLUMNS = tuple(field.name for field in fields(Memory))
 _TIMES = tuple(place for place, name in enumerate(COLUMNS) if name.endswith("_at"))
 # An agent's row may lack the hash; a `Memory` has one.
 _NULLABLE = {"content_hash", *(one.name for one in fields(Memory) if "None" in str(one.type))}
+# The most characters of a memory that is written, or read by a night and by recall. Comparing takes
+# more than linear time, and the embedding model sees about a thousand of them: what is longer is a
+# document, not a memory.
+MOST_CHARACTERS = 20_000
 # What to do about a file in which something cannot be read.
 SAVE = "Restore it from a backup, or save what can be read with 'slowwave export FILE --all'."
 _NUMBERS = {
@@ -75,6 +79,8 @@ _NUMBERS = {
     "generation": (0, 2**63),
     "access_count": (0, 2**63),
 }
+# The columns that hold JSON.
+_JSON: dict[str, type] = {"tags": list, "metadata": dict}
 # The columns that take one of a few words.
 _WORDS: dict[str, tuple[str, ...]] = {
     "kind": get_args(Kind),
@@ -225,7 +231,7 @@ def _unreadable(what: str, where: str, kind: str) -> UnusableFile:
 @lru_cache(maxsize=1_024)
 def _are_possible(settings: tuple[object, ...]) -> bool:
     """Whether the values from `kind` to `generation` are possible; a file has few of them."""
-    return all(map(_is_possible, COLUMNS[_KIND:_SOURCE], settings))
+    return all(map(is_possible, COLUMNS[_KIND:_SOURCE], settings))
 
 
 def _are_texts(values: tuple[object, ...]) -> bool:
@@ -233,22 +239,37 @@ def _are_texts(values: tuple[object, ...]) -> bool:
     return all(
         type(values[place]) is str or (values[place] is None and may_lack)
         for place, may_lack in _TEXTS
-    ) and _is_possible(COLUMNS[_COUNT], values[_COUNT])
+    ) and is_possible(COLUMNS[_COUNT], values[_COUNT])
 
 
 def _refuse_impossible(values: tuple[object, ...]) -> None:
     for name, value in zip(COLUMNS, values, strict=True):
-        if not _is_possible(name, value):
+        if not is_possible(name, value):
             raise _damaged(values[0], name, value)
 
 
-def _is_possible(name: str, value: object) -> bool:
+def is_possible(name: str, value: object) -> bool:
+    """Whether a column of a memory can have a value, as far as that needs no other column."""
     if value is None:
         return name in _NULLABLE
     if name in _NUMBERS:
         least, most = _NUMBERS[name]
         return isinstance(value, int | float) and least <= value <= most
-    return isinstance(value, str) and value in _WORDS.get(name, (value,))
+    if not isinstance(value, str) or value not in _WORDS.get(name, (value,)):
+        return False
+    if name.endswith("_at"):
+        return _is_time(value)
+    if name in _JSON:
+        return isinstance(_json(value), _JSON[name])
+    return value != "" or name not in ("content", "tenant")
+
+
+def _is_time(text: str) -> bool:
+    try:
+        _in_utc(text)
+    except ValueError:
+        return False
+    return True
 
 
 def _damaged(memory_id: object, name: str, value: object) -> UnusableFile:

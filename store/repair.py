@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import shutil
-import sqlite3
 import tempfile
 from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import contextmanager
 from pathlib import Path
 
 from .file import create_file
+from .opening import copy_bytes, first_bytes, open_database
 
 _HEADER = 100
 _PAGE = 4096
@@ -28,8 +28,7 @@ _VERSIONS = (b"\x01\x01", b"\x02\x02")
 
 def with_sound_header(path: Path) -> bool:
     """Whether the parts of the header by which SQLite reads are as we write them."""
-    with path.open("rb") as stream:
-        head = stream.read(_HEADER)
+    head = first_bytes(path, _HEADER)
     return (
         len(head) == _HEADER
         and all(head[at : at + len(part)] == part for at, part in _CONSTANT.items())
@@ -47,10 +46,10 @@ def readable_copies(path: Path) -> Iterator[Iterator[Path]]:
 
 def _copies(path: Path, folder: Path) -> Iterator[Path]:
     copy = folder / "copy.db"
-    shutil.copyfile(path, copy)
+    copy_bytes(path, copy)
     log = Path(f"{path.resolve()}-wal")
     if log.exists():
-        shutil.copyfile(log, f"{copy}-wal")
+        copy_bytes(log, Path(f"{copy}-wal"))
     _set_header(copy)
     yield copy
     # What lies in the log belongs to no file whose first page is another one.
@@ -59,7 +58,7 @@ def _copies(path: Path, folder: Path) -> Iterator[Path]:
     create_file(fresh)
     for compact in (False, True):
         if compact:
-            with closing(sqlite3.connect(fresh)) as db:
+            with open_database(fresh, "rw") as db:
                 db.execute("VACUUM")
         mended = folder / f"mended-{compact}.db"
         shutil.copyfile(copy, mended)
@@ -87,13 +86,13 @@ def _set_header(copy: Path) -> None:
 
 def _replace_first_page(mended: Path, fresh: Path) -> None:
     """Return a copy a first page that says where a new memory file has its tables."""
-    with closing(sqlite3.connect(fresh)) as db:
+    with open_database(fresh, "ro") as db:
         parts = db.execute(
             "SELECT type, name, tbl_name, rootpage, sql FROM sqlite_schema WHERE rootpage > 0"
         ).fetchall()
     pages = max(1, -(-mended.stat().st_size // _PAGE))
     empty = mended.with_suffix(".empty")
-    with closing(sqlite3.connect(empty)) as db:
+    with open_database(empty, "rwc") as db:
         db.execute(f"PRAGMA page_size = {_PAGE:d}")
         db.execute("VACUUM")
     first = bytearray(empty.read_bytes()[:_PAGE])
@@ -101,7 +100,8 @@ def _replace_first_page(mended: Path, fresh: Path) -> None:
     with mended.open("r+b") as stream:
         stream.write(first)
         stream.truncate(pages * _PAGE)
-    with closing(sqlite3.connect(mended)) as db:
+    with open_database(mended, "rw") as db:
         db.execute("PRAGMA writable_schema = ON")
+        db.execute("BEGIN")
         db.executemany("INSERT INTO sqlite_schema VALUES (?, ?, ?, ?, ?)", parts)
-        db.commit()
+        db.execute("COMMIT")

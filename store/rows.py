@@ -84,6 +84,11 @@ def delete_row(file: MemoryFile, table: str, key: Row) -> None:
     delete_rows(file, table, [key])
 
 
+def json_part(column: str, name: str) -> str:
+    """Return the SQL of what an object in a column says under a name; NULL if it is not JSON."""
+    return f"iif(json_valid({column}), json_extract({column}, '$.{name}'), NULL)"
+
+
 def encoded(row: Row) -> str:
     """Return a row as JSON; blobs as hexadecimal digits."""
     return json_text(
@@ -106,28 +111,52 @@ def decoded(text: str) -> dict[str, Any]:
         raise UnusableFile("The file is damaged: a row of the journal is none.", SAVE) from None
 
 
+# What Python binds to a column of a strict table, by the column's type.
+_TYPES: dict[str, type | tuple[type, ...]] = {
+    "TEXT": str,
+    "INTEGER": int,
+    "INT": int,
+    "REAL": (int, float),
+    "BLOB": bytes,
+}
+
+
 class Columns:
     """The columns of a file's tables, each table looked up once."""
 
     def __init__(self, file: MemoryFile) -> None:
         """Read nothing yet."""
         self._file = file
-        self._known: dict[str, frozenset[str]] = {}
+        # Per table, the type of each column, and whether it may be NULL.
+        self._known: dict[str, dict[str, tuple[str, bool]]] = {}
 
     def refuse_unknown(self, table: str, names: Iterable[str]) -> None:
         """Refuse a table or a column that is none: a damaged journal may name anything."""
-        unknown = set(names) - self._of(table)
+        unknown = set(names) - self._of(table).keys()
         if unknown:
             named = ", ".join(sorted(unknown))
             raise UnusableFile(
                 f"The file is damaged: the journal speaks of {named} in {table}.", SAVE
             )
 
-    def _of(self, table: str) -> frozenset[str]:
+    def can_hold(self, table: str, name: str, value: object) -> bool:
+        """Whether a table has a column, and that can have a value, by type."""
+        column = self._of(table).get(name)
+        if column is None or value is None:
+            return column is not None and column[1]
+        if isinstance(value, str) and not _is_utf_8(value):
+            return False
+        if isinstance(value, int) and not -(2**63) <= value < 2**63:
+            return False
+        return isinstance(value, _TYPES.get(column[0], (str, int, float, bytes)))
+
+    def _of(self, table: str) -> dict[str, tuple[str, bool]]:
         known = self._known.get(table)
         if known is None:
-            rows = self._file.db.conn.execute("SELECT name FROM pragma_table_info(?)", [table])
-            known = frozenset(row[0] for row in rows)
+            rows = self._file.db.conn.execute(
+                'SELECT name, type, "notnull" FROM pragma_table_info(?)', [table]
+            )
+            known = {name: (kind.upper(), not required) for name, kind, required in rows}
             if known:  # so many tables there are; what a damaged journal names may be anything
                 self._known[table] = known
         return known
@@ -135,6 +164,15 @@ class Columns:
 
 def _named(cursor: Cursor, row: Sequence[Any]) -> dict[str, Any]:
     return {column[0]: value for column, value in zip(cursor.description, row, strict=False)}
+
+
+def _is_utf_8(text: str) -> bool:
+    """Whether a text is without half characters, which JSON can hold and no column does."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def _where(key: Row) -> tuple[str, list[Any]]:

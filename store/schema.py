@@ -622,6 +622,53 @@ def version_9(db: Database) -> None:
         db.conn.execute(statement)
 
 
+_VERSION_10 = """
+-- The conflict clause REPLACE deletes a row without firing the triggers that keep it, whether the
+-- key or the rowid is taken: what would take one is refused before that.
+CREATE TRIGGER shared_log_replaces_nothing BEFORE INSERT ON shared_log
+WHEN EXISTS (
+    SELECT 1 FROM shared_log WHERE subject = new.subject AND version = new.version
+    AND (operation IN ('admit', 'dismiss')) = (new.operation IN ('admit', 'dismiss'))
+)
+BEGIN
+    SELECT RAISE(ABORT, 'shared knowledge: its log has that version, and is never changed');
+END;
+CREATE TRIGGER shared_memory_replaced BEFORE INSERT ON memories
+WHEN EXISTS (
+    SELECT 1 FROM memories AS fact CROSS JOIN shared_log ON memory_id = fact.id
+    WHERE fact.tenant = 'shared' AND (fact.id = new.id OR fact.rowid = new.rowid)
+)
+BEGIN
+    SELECT RAISE(ABORT, 'shared knowledge: a fact is replaced by its next version alone');
+END;
+CREATE TRIGGER shared_memory_overwritten BEFORE UPDATE ON memories
+WHEN (old.id, old.rowid) IS NOT (new.id, new.rowid) AND EXISTS (
+    SELECT 1 FROM memories AS fact CROSS JOIN shared_log ON memory_id = fact.id
+    WHERE fact.tenant = 'shared' AND fact.rowid <> old.rowid
+    AND (fact.id = new.id OR fact.rowid = new.rowid)
+)
+BEGIN
+    SELECT RAISE(ABORT, 'shared knowledge: a fact is replaced by its next version alone');
+END;
+-- Nor does one that ended come back as a row that is inserted anew.
+CREATE TRIGGER shared_memory_revived BEFORE INSERT ON memories
+WHEN new.tenant = 'shared' AND new.status = 'active' AND EXISTS (
+    SELECT 1 FROM shared_log AS published JOIN shared_log AS later
+    ON later.subject = published.subject AND later.sequence > published.sequence
+    WHERE published.memory_id = new.id AND later.operation IN ('publish', 'retract')
+)
+BEGIN
+    SELECT RAISE(ABORT, 'shared knowledge: what ended is published again, not inserted');
+END;
+"""
+
+
+def version_10(db: Database) -> None:
+    """Keep the log of shared knowledge, and its facts, from statements that replace rows."""
+    for statement in _statements(_VERSION_10):
+        db.conn.execute(statement)
+
+
 # Oldest first. One is never edited after a release: a change of the schema is a new function.
 STEPS = (
     version_1,
@@ -633,6 +680,7 @@ STEPS = (
     version_7,
     version_8,
     version_9,
+    version_10,
 )
 
 

@@ -77,12 +77,10 @@ def remove_file(path: Path) -> None:
 
 
 def put_in_place(made: Path, path: Path) -> None:
-    """Return a file that is whole and closed its name, which no other file may have.
+    """Give a file that is whole, synced and closed its name, which no other file may have.
 
     Raises `FileExistsError`; of two that put theirs in one place, one gets this error.
     """
-    with made.open("rb") as stream:
-        os.fsync(stream.fileno())
     try:
         path.hardlink_to(made)
     except FileExistsError:

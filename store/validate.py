@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import sqlite3
+import stat
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from .errors import UnusableFile
+from .opening import HEADER_BYTES, MAGIC, first_bytes, is_database, look_at
 from .records import SAVE
 from .schema import APPLICATION_ID
 from .schema_of_file import step_names, steps_had
@@ -14,8 +17,6 @@ from .sidecar import sidecar_path, size_of
 if TYPE_CHECKING:
     from sqlite_utils import Database
 
-MAGIC = b"SQLite format 3\x00"
-_HEADER_BYTES = 100
 # What is in the schema of each memory file and of no other, and how far a damaged file is searched
 # for it: the schema is written first.
 _OUR_INDEX = "memories_by_successor"
@@ -23,51 +24,60 @@ _SCHEMA_WITHIN = 1_000_000
 
 
 def is_of_another_program(path: Path) -> bool:
-    """Whether something can be read there that is no memory file, damaged or not."""
+    """Whether something can be read there that is not a memory file, damaged or not."""
     try:
         if not path.is_file():
             return path.is_dir()
-        with path.open("rb") as stream:
-            header = stream.read(72)
+        try:
+            with look_at(path) as conn:
+                # Where the id is damaged, the index of our schema tells.
+                return not (_application_id(conn) or _has_our_index(conn))
+        except sqlite3.DatabaseError:
+            start = first_bytes(path, _SCHEMA_WITHIN)
     except OSError:
         return False
     # Where SQLite's file format has the application id.
-    application_id = header[68:72]
-    if header.startswith(MAGIC) and application_id != bytes(4):
-        return False
-    return not _has_our_schema(path)
+    is_marked = start.startswith(MAGIC) and any(start[68:72])
+    return not (is_marked or _has_our_schema(start))
 
 
-def _has_our_schema(path: Path) -> bool:
-    """Whether there is a memory file's schema, behind whatever header."""
+def _application_id(conn: sqlite3.Connection) -> int:
+    return int(conn.execute("PRAGMA application_id").fetchone()[0])
+
+
+def _has_our_index(conn: sqlite3.Connection) -> bool:
+    found = conn.execute("SELECT 1 FROM sqlite_schema WHERE name = ?", [_OUR_INDEX])
+    return found.fetchone() is not None
+
+
+def _has_our_schema(start: bytes) -> bool:
+    """Whether a memory file's schema follows, whatever the header is."""
+    return f"CREATE INDEX {_OUR_INDEX} ".encode() in start
+
+
+def is_memory_file(path: Path) -> bool:
+    """Whether a file has the header of a memory file; nothing else in it is looked at."""
     try:
-        with path.open("rb") as stream:
-            return f"CREATE INDEX {_OUR_INDEX} ".encode() in stream.read(_SCHEMA_WITHIN)
-    except OSError:
-        return False
-
-
-def is_database(path: Path) -> bool:
-    """Whether a file begins as a SQLite file."""
-    try:
-        with path.open("rb") as stream:
-            return stream.read(len(MAGIC)) == MAGIC
-    except OSError:
+        if not is_database(path):
+            return False
+        with look_at(path) as conn:
+            return _application_id(conn) == APPLICATION_ID
+    except sqlite3.DatabaseError:
         return False
 
 
 def refuse_what_is_no_database(path: Path) -> None:
-    """Refuse what is not there or does not begin as a SQLite file. Raises `UnusableFile`.
+    """Refuse what is not there, or is not a SQLite database. Raises `UnusableFile`.
 
-    Not while a connection of this process to the file is open: closing it here would drop the
-    locks of that one, and another program could take the log away under it (sqlite.org, "How To
-    Corrupt An SQLite Database File", 2.2).
+    Of a damaged database nothing is refused here: whoever opens it finds out what is damaged.
     """
     try:
-        if not (path.is_file() or path.is_dir()) and path.exists():
+        found = path.stat()
+        if not (stat.S_ISREG(found.st_mode) or stat.S_ISDIR(found.st_mode)):
             raise UnusableFile(f"{path} is a device or a pipe, and no file.")
-        with path.open("rb") as stream:
-            start = stream.read(_HEADER_BYTES)
+        if is_database(path):
+            return
+        start = first_bytes(path, _SCHEMA_WITHIN) if found.st_size else b""
     except FileNotFoundError:
         raise UnusableFile(
             f"There is no file {path}.", f"Make one with: slowwave init {path}"
@@ -79,12 +89,12 @@ def refuse_what_is_no_database(path: Path) -> None:
             f"{path} is empty.", f"Remove it, then make a memory file with: slowwave init {path}"
         )
     if start.startswith(MAGIC):
-        if len(start) < _HEADER_BYTES:
+        if len(start) < HEADER_BYTES:
             raise UnusableFile(
                 f"{path} is damaged: it ends within its header.", "Restore it from a backup."
             )
         return
-    if _has_our_schema(path):
+    if _has_our_schema(start):
         raise UnusableFile(f"{path} is damaged: its header is not there.", SAVE)
     raise UnusableFile(
         f"{path} is not a memory file: it is not a SQLite database.",
@@ -95,9 +105,8 @@ def refuse_what_is_no_database(path: Path) -> None:
 
 def refuse_what_is_not_ours(db: Database, path: Path) -> None:
     """Refuse another program's file, a newer one, and one cut off. Raises `UnusableFile`."""
-    application_id = db.conn.execute("PRAGMA application_id").fetchone()[0]
-    if application_id != APPLICATION_ID:
-        if db.conn.execute("SELECT 1 FROM sqlite_master WHERE name = ?", [_OUR_INDEX]).fetchone():
+    if _application_id(db.conn) != APPLICATION_ID:
+        if _has_our_index(db.conn):
             raise UnusableFile(
                 f"{path} is damaged: its header does not say any more whose file it is.",
                 SAVE,

@@ -11,7 +11,16 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from .file import MemoryFile
-from .records import COLUMNS, Memory, content_hash, from_values, json_text, kept_list, kept_object
+from .records import (
+    COLUMNS,
+    MOST_CHARACTERS,
+    Memory,
+    content_hash,
+    from_values,
+    json_text,
+    kept_list,
+    kept_object,
+)
 
 # What no plan reads of a superseded memory.
 _LEFT_OUT = frozenset(
@@ -21,7 +30,8 @@ _KEPT = tuple(name for name in COLUMNS if name not in _LEFT_OUT)
 _EMPTY = {"source": None, "tags": "[]", "access_count": 0, "accessed_at": None}
 _TEXT = (
     "(SELECT source_content FROM synthesized_from e "
-    "WHERE e.source_id = w.id AND source_content IS NOT NULL LIMIT 1)"
+    "WHERE e.source_id = w.id AND source_content IS NOT NULL "
+    f"AND length(CAST(source_content AS BLOB)) <= {4 * MOST_CHARACTERS} LIMIT 1)"
 )
 
 
@@ -59,7 +69,8 @@ def keep_witnesses(file: MemoryFile, ids: Sequence[str], run_id: str) -> None:
 def read_witnesses(file: MemoryFile, tenant: str) -> list[Memory]:
     """Return the memories of a tenant that were purged, as far as plans read them, by their ids.
 
-    One whose text somebody took out of the lineage is left out. Raises `UnusableFile`.
+    One whose text somebody took out of the lineage is left out, and so is one that is too long.
+    Raises `UnusableFile`.
     """
     rows = file.db.conn.execute(
         f"SELECT id, content_hash, image, {_TEXT} FROM witnesses w WHERE tenant = ? ORDER BY id",
@@ -68,7 +79,7 @@ def read_witnesses(file: MemoryFile, tenant: str) -> list[Memory]:
     return [
         _memory(memory_id, tenant, of, image, text)
         for memory_id, of, image, text in rows
-        if text is not None
+        if text is not None and len(text) <= MOST_CHARACTERS
     ]
 
 

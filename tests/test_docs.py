@@ -6,13 +6,11 @@ import re
 from pathlib import Path
 
 import pytest
-from nights import fill, night, rows, told
 
-from slowwave.consolidation.comparison import guards
-from slowwave.consolidation.comparison.guards import certain_conflict, first_difference
-from slowwave.consolidation.comparison.objections import Objection
+from slowwave.consolidation.comparison.coverage import first_veto
+from slowwave.consolidation.comparison.normal_form import normal_form
+from slowwave.consolidation.comparison.rivals import find_rivalry
 from slowwave.consolidation.text.reading import read
-from slowwave.consolidation.vectors.embedder import SentenceEmbedder
 
 ROOT = Path(__file__).parent.parent
 PAGE = ROOT / "docs" / "how-slowwave-decides.md"
@@ -29,50 +27,25 @@ def table(first: str) -> list[list[str]]:
     ]
 
 
-GUARDS = {guard.__name__.lstrip("_"): guard for guard in guards._GUARDS}
-
-
 @pytest.mark.parametrize(("one", "other"), table("one"))
-def test_the_rewordings_of_the_page_do_not_differ(one: str, other: str) -> None:
-    assert first_difference(read(one), read(other)) is None
+def test_the_rewordings_of_the_page_have_one_form(one: str, other: str) -> None:
+    assert normal_form(one) == normal_form(other)
 
 
-def test_the_page_has_one_example_of_each_guard() -> None:
-    assert [row[0].strip("`") for row in table("guard")] == list(GUARDS)
+@pytest.mark.parametrize("row", table("veto"), ids=lambda row: row[0])
+def test_a_veto_says_of_its_example_what_the_page_says(row: list[str]) -> None:
+    kind, _, said, premise, why = row
+    veto = first_veto(said, premise)
+    assert veto is not None
+    assert (veto.kind, veto.why) == (kind.strip("`"), why)
 
 
-@pytest.mark.parametrize("row", table("guard"), ids=lambda row: row[0])
-def test_a_guard_says_of_its_example_what_the_page_says(row: list[str]) -> None:
-    name, _, one, other, said, sure = row
-    objections = list(GUARDS[name.strip("`")](read(one), read(other)))
-    assert said in [f"{objection.guard}: {objection.why}" for objection in objections]
-    found = next(one for one in objections if said == f"{one.guard}: {one.why}")
-    assert sure == _sureness(found)
-    if sure == "certain":
-        assert certain_conflict(read(one), read(other)) is not None
-
-
-def _sureness(objection: Objection) -> str:
-    if not objection.conflict:
-        return "addition"
-    return "conflict" if objection.doubtful else "certain"
-
-
-@pytest.mark.parametrize(("earlier", "later", "outcome"), table("earlier"))
-def test_an_update_of_the_page_becomes_what_the_page_says(
-    earlier: str, later: str, outcome: str, memory_file: Path, embedder: SentenceEmbedder
+@pytest.mark.parametrize(("earlier", "later", "slot"), table("earlier"))
+def test_two_values_of_the_page_are_the_conflict_that_the_page_says(
+    earlier: str, later: str, slot: str
 ) -> None:
-    fill(memory_file, told([earlier, later], "m"))
-    applied = night(memory_file, embedder)
-    active = [
-        row["content"]
-        for row in rows(memory_file, "SELECT content FROM memories WHERE status = 'active'")
-    ]
-    if outcome == "newer":
-        assert [one.proposal.operation for one in applied.results] == ["update"]
-        assert active == [f"[since 2026-02-02] {later} [2026-02-01 until 2026-02-02] {earlier}"]
-    else:
-        assert sorted(active) == sorted([earlier, later])
+    rivalry = find_rivalry(read(earlier), read(later))
+    assert (rivalry.slot if rivalry is not None else "none") == slot
 
 
 def test_every_test_that_the_page_on_reliability_names_is_there_and_is_run_for_long() -> None:

@@ -396,7 +396,10 @@ BAD_LINES: dict[str, tuple[bytes, str]] = {
     "text after the object": (b'{"content": "x"} x', "invalid JSON"),
     "no UTF-8": (b'{"content": "\xff"}', "invalid JSON"),
     "lone surrogate": (b'{"content": "\\ud83d"}', "invalid JSON"),
-    "deep metadata": (b'{"content": "x", "metadata": ' + b'{"a":' * 999, "invalid JSON"),
+    "deep metadata": (
+        b'{"content": "x", "metadata": ' + b'{"a":' * 999,
+        "too deep within each other",
+    ),
     "list": (b'["x"]', "should be an object"),
     "string": (b'"x"', "should be an object"),
     "null": (b"null", "should be an object"),

@@ -17,11 +17,8 @@ from model_server import (
     ModelServer,
     Reply,
     Responder,
-    answering,
     approval,
     disapproval,
-    group,
-    groups,
     in_turn,
     model_server,
     oracle,
@@ -837,20 +834,19 @@ def test_an_export_of_everything_keeps_what_was_read_and_what_memories_rest_on(
 
 
 def test_a_night_goes_on_with_what_was_taken_in_and_lineage_leads_to_the_messages(
-    memory_file: Path, tmp_path: Path, cli: Cli, server: ModelServer
+    memory_file: Path, tmp_path: Path, cli: Cli
 ) -> None:
-    now = "The billing service listens on port 9090."
-    server.responder = answering(lambda asked: groups(group("update", asked.memories, now)))
-    for number, said in enumerate(("8080", "9090 now")):
+    said = "The billing service of Orlo listens on port 8080"
+    for number, more in enumerate(("", " for the requests of the web shop")):
         path = tmp_path / f"{number}.json"
-        message = {"role": "user", "content": f"The billing service listens on port {said}."}
+        message = {"role": "user", "content": f"{said}{more}."}
         message["timestamp"] = f"2026-02-0{number + 1}T10:00:00Z"
         path.write_text(json.dumps([message]))
         cli("ingest", memory_file, path)
-    night = cli("maintain", memory_file, "--consolidate", *asking(server))
+    night = cli("maintain", memory_file, "--consolidate", "--json")
     (proposal,) = night.json["proposals"]
-    assert (proposal["operation"], proposal["state"]) == ("update", "applied")
-    messages = cli("trace", memory_file, proposal["derived"], "--json").json["messages"]
+    assert (proposal["operation"], proposal["state"]) == ("merge", "applied")
+    messages = cli("trace", memory_file, proposal["survivor"], "--json").json["messages"]
     assert sorted(one["conversation"] for one in messages) == ["0.json", "1.json"]
 
 

@@ -11,7 +11,7 @@ from builders import LATER, NOW, a_decision, a_run, changing, decide
 from nights import rows
 
 from slowwave.store.errors import Ambiguous, NotFound, StoreError
-from slowwave.store.file import open_reading, open_writing
+from slowwave.store.file import maintenance_lock, open_reading, open_writing
 from slowwave.store.ledger import (
     REMEMBERED,
     Decision,
@@ -44,7 +44,7 @@ def remembered(path: Path) -> set[str]:
 def test_a_run_is_kept_from_its_begin_to_its_end(memory_file: Path) -> None:
     options = {"only": ["merge"], "tenants": [], "model": None}
     report = {"before": {"active": 3}, "after": {"active": 1}, "model": {"cost_usd": 0.25}}
-    with open_writing(memory_file) as file:
+    with maintenance_lock(memory_file), open_writing(memory_file) as file:
         begin_run(file, "run-1", timestamp(NOW), "1.2", options)
         begun = read_run(file, "run-1")
         end_run(file, "run-1", LATER, "done", "digest", report)
@@ -65,7 +65,7 @@ def test_a_run_is_kept_from_its_begin_to_its_end(memory_file: Path) -> None:
 
 
 def test_a_run_that_was_killed_is_found_interrupted_by_the_next(memory_file: Path) -> None:
-    with open_writing(memory_file) as file:
+    with maintenance_lock(memory_file), open_writing(memory_file) as file:
         begin_run(file, "done", timestamp(NOW), "1", {})
         end_run(file, "done", timestamp(NOW), "partial", "", {})
         begin_run(file, "killed", timestamp(NOW), "1", {})
@@ -74,13 +74,22 @@ def test_a_run_that_was_killed_is_found_interrupted_by_the_next(memory_file: Pat
     assert outcomes == {"done": "partial", "killed": "interrupted", "now": "running"}
 
 
-def test_runs_are_read_from_the_oldest_on_and_those_of_one_moment_as_they_came(
-    memory_file: Path,
-) -> None:
+def test_a_run_is_running_only_as_long_as_a_run_holds_the_file(memory_file: Path) -> None:
+    with maintenance_lock(memory_file):
+        a_run(memory_file)
+        with open_reading(memory_file) as file:
+            held = [read_run(file, "run-1").outcome, *(run.outcome for run in read_runs(file))]
+    with open_reading(memory_file) as file:
+        free = [read_run(file, "run-1").outcome, *(run.outcome for run in read_runs(file))]
+        (kept,) = file.rows("SELECT outcome FROM runs")
+    assert (held, free, kept) == (["running"] * 2, ["interrupted"] * 2, {"outcome": "running"})
+
+
+def test_runs_are_read_as_they_came_whatever_the_clock_said(memory_file: Path) -> None:
     for run_id, days in (("c", 1), ("b", 0), ("a", 1)):
         a_run(memory_file, run_id, NOW + timedelta(days=days))
     with open_reading(memory_file) as file:
-        assert [run.id for run in read_runs(file)] == ["b", "c", "a"]
+        assert [run.id for run in read_runs(file)] == ["c", "b", "a"]
 
 
 def test_an_outcome_that_no_run_can_have_is_refused_and_leaves_the_run_as_it_was(
@@ -90,7 +99,7 @@ def test_an_outcome_that_no_run_can_have_is_refused_and_leaves_the_run_as_it_was
     with open_writing(memory_file) as file, pytest.raises(StoreError, match="outcome IN"):
         end_run(file, "run-1", LATER, "fine", "digest", {})
     with open_reading(memory_file) as file:
-        assert read_run(file, "run-1").outcome == "running"
+        assert read_run(file, "run-1").finished_at is None
 
 
 @pytest.mark.parametrize("prefix", ["abcd", "abcd-1", "abcd-1-x"])

@@ -8,14 +8,13 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from slowwave.consolidation.comparison import mood
 from slowwave.consolidation.text import cues, injection, values
 from slowwave.consolidation.text.anyof import any_of
 
 _LOOK = re.compile(r"\(\?=(?:\[\w+\]|\^\|,\| according)\)")
 _LOOKING = [
     pattern
-    for module in (cues, mood)
+    for module in (cues,)
     for pattern in vars(module).values()
     if isinstance(pattern, re.Pattern) and _LOOK.search(pattern.pattern)
 ]

@@ -195,6 +195,24 @@ def test_undo_takes_back_all_runs_since_one(memory_file: Path, cli: Cli) -> None
     assert cli("undo", memory_file, "--since", first).code == 1
 
 
+def test_undo_since_a_run_goes_by_the_order_of_runs_and_not_by_the_clock(
+    memory_file: Path, cli: Cli
+) -> None:
+    fill(memory_file, told(TWINS, "twin"))
+    cli("maintain", memory_file, "--consolidate")
+    first = run_of(memory_file)
+    cli("add", memory_file, f"{TWINS[0].rstrip('.')} !")
+    cli("maintain", memory_file, "--consolidate")
+    with sqlite3.connect(memory_file) as db:
+        db.execute(
+            "UPDATE runs SET started_at = '2020-01-01T00:00:00+00:00' WHERE id <> ?", [first]
+        )
+    log = [run["id"] for run in cli("log", memory_file, "--json").json["runs"]]
+    assert log[0] == first
+    ended = cli("undo", memory_file, "--since", first, "--json")
+    assert (ended.code, ended.json["runs"]) == (0, log[::-1])
+
+
 def test_undo_needs_enough_of_an_id_to_mean_one(night: Path, cli: Cli) -> None:
     ended = cli("undo", night, run_of(night)[:4])
     assert ended.code == 1

@@ -355,13 +355,72 @@ def test_an_agent_sees_and_changes_one_tenant_alone(filled: Path, cli: Cli) -> N
         assert "of tenant 'default'" in await refusal(client, "trace", memory_id="other-00")
         answer = await refusal(client, "feedback", memory_id="other-00", helpful=False)
         assert "of tenant 'default'" in answer
-        for one in (run["run"], theirs):
-            assert "other tenants" in await refusal(client, "undo", run_or_proposal=one)
+        said = await refusal(client, "undo", run_or_proposal=run["run"])
+        assert "was not for tenant 'default' alone" in said
+        assert "no run or proposal" in await refusal(client, "undo", run_or_proposal=theirs)
         report = await client.read_resource("slowwave://report/last")
         assert "other-" not in report.contents[0].text
 
     in_this_process(conversation, filled, "--allow-writes")
     assert picture(filled, ["memories"]) == before
+
+
+def test_an_agent_sees_no_counts_of_an_expiry_of_all_tenants_and_cannot_undo_it(
+    filled: Path, cli: Cli
+) -> None:
+    over = {"layer": "ephemeral", "expires_at": "2026-02-20T00:00:00+00:00"}
+    fill(filled, told(["The lift is out of order."], "ours", **over))
+    fill(filled, told(["The bike rack is full."], "theirs", tenant="other", **over))
+    assert cli("maintain", filled, "--expire").code == 0
+    (run,) = rows(filled, "SELECT id FROM runs")
+    before = picture(filled, ["memories", "runs"])
+
+    async def conversation(client: Client) -> None:
+        last = (await ask(client, "memory_stats"))["last_run"]
+        assert (last["id"], last["before"], last["after"]) == (run["id"], None, None)
+        report = await client.read_resource("slowwave://report/last")
+        assert json.loads(report.contents[0].text)["run"] == last
+        said = await refusal(client, "undo", run_or_proposal=run["id"])
+        assert "was not for tenant 'default' alone" in said
+
+    in_this_process(conversation, filled, "--allow-writes")
+    assert picture(filled, ["memories", "runs"]) == before
+
+
+def test_a_run_for_another_tenant_is_to_an_agent_as_if_it_were_not(filled: Path, cli: Cli) -> None:
+    fill(filled, told(TWINS, "other", tenant="other"))
+    run = cli("maintain", filled, "--consolidate", "--tenant", "other", "--json").json["run"]
+    missing = f"{run[:-4]}{'0000' if run[-4:] != '0000' else '1111'}"
+
+    async def conversation(client: Client) -> None:
+        assert (await ask(client, "memory_stats"))["last_run"] is None
+        said = [
+            await refusal(client, "undo", run_or_proposal=one) for one in (run, run[:8], missing)
+        ]
+        hidden = [one.replace(run, "ID").replace(run[:8], "ID") for one in said[:2]]
+        assert hidden == [said[2].replace(missing, "ID")] * 2
+
+    in_this_process(conversation, filled, "--allow-writes")
+    assert rows(filled, "SELECT outcome FROM runs") == [{"outcome": "done"}]
+
+
+def test_a_short_id_tells_an_agent_nothing_of_other_tenants(filled: Path, cli: Cli) -> None:
+    fill(filled, told(["The lift is out of order."], "pair-of"))
+    fill(filled, told(TWINS, "pair-of-others", tenant="other"))
+    fill(filled, told(TWINS, "theirs", tenant="other"))
+
+    async def conversation(client: Client) -> None:
+        traced = await ask(client, "trace", memory_id="pair")
+        assert traced["memory"]["id"] == "pair-of-00"
+        for tool, more in (("trace", {}), ("feedback", {"helpful": True})):
+            # Of the first there are several, of the second one, of the third none.
+            said = [
+                (await refusal(client, tool, memory_id=one, **more)).replace(one, "ID")
+                for one in ("theirs", "theirs-00", "nobody's")
+            ]
+            assert said == [said[0]] * 3
+
+    in_this_process(conversation, filled, "--allow-writes")
 
 
 def test_nothing_but_the_protocol_is_on_stdout(filled: Path) -> None:
@@ -430,6 +489,10 @@ def test_a_file_that_is_not_there_is_made_only_where_writing_is_allowed(
         (["--host", "127.0.0.1"], "go with --http"),
         (["--http", "0", "--host", "0.0.0.0"], "needs --token"),  # noqa: S104 - it is refused
         (["--http", "0", "--token", " "], "is blank"),
+        (["--http", "0", "--token", "schlüssel"], "No HTTP header carries that token"),
+        (["--http", "0", "--token", "ключ"], "No HTTP header carries that token"),
+        (["--http", "0", "--token", "key\n"], "No HTTP header carries that token"),
+        (["--http", "0", "--token", "key "], "No HTTP header carries that token"),
         (["--http", "70000"], "65535"),
     ],
 )

@@ -5,7 +5,6 @@ In `make test` the first of the three is whole; of the others every second fact 
 
 from __future__ import annotations
 
-import collections
 import json
 import random
 from collections.abc import Callable, Iterator, Mapping
@@ -18,10 +17,7 @@ from nights import AGENTS_TABLES, night, picture, rows
 
 from benchmarks.quality.known_answers import gold_of
 from benchmarks.quality.life import source_of_files
-from slowwave.consolidation.comparison.coverage import Coverage
-from slowwave.consolidation.comparison.restating import find_restating
 from slowwave.consolidation.running.outcome import Outcome
-from slowwave.consolidation.text.dates import DATE_MARK
 from slowwave.consolidation.vectors.embedder import SentenceEmbedder
 from slowwave.store.check import check_file
 from slowwave.store.exchange import import_lines
@@ -29,8 +25,6 @@ from slowwave.store.file import create_file, open_reading, open_writing
 from slowwave.store.records import timestamp
 from slowwave.store.undo.undo import undo_runs
 
-# For tests that hold the first of the three nights to more than the others.
-assistant_only = pytest.mark.parametrize("ran", ["assistant"], indirect=True)
 # The night that a dry run goes before: one is enough.
 REHEARSED = fixture.FLAVOURS[-1]
 LIVES = Path(__file__).parent.parent / "fixtures" / "quality"
@@ -55,19 +49,6 @@ class Ran:
         The old and the new value of one thing belong together, by an update.
         """
         return {one.id: one.group for one in self.known.told}
-
-    def sources(self, layer: str) -> dict[str, list[str]]:
-        """Return the observed memories that each derived memory of a layer rests on."""
-        made: dict[str, list[str]] = collections.defaultdict(list)
-        for row in rows(
-            self.path,
-            "WITH RECURSIVE up (top, id) AS (SELECT id, id FROM memories WHERE layer = ? "
-            "UNION SELECT top, source_id FROM up JOIN synthesized_from ON derived_id = up.id) "
-            "SELECT top, up.id AS id FROM up WHERE top <> up.id",
-            layer,
-        ):
-            made[row["top"]].append(row["id"])
-        return made
 
 
 def every_nth(known: fixture.Night, step: int) -> fixture.Night:
@@ -108,20 +89,6 @@ def test_the_night_leaves_fewer_memories_and_less_text(ran: Ran) -> None:
     assert after.tokens < before.tokens
 
 
-def test_about_ten_core_memories_come_of_it(ran: Ran) -> None:
-    assert 8 <= ran.outcome.after.layers["core"] <= 12
-
-
-def test_no_two_different_facts_stand_in_one_memory(ran: Ran) -> None:
-    group_of = ran.group_of()
-    mixed = {
-        derived: sorted({group_of[source] for source in sources})
-        for derived, sources in ran.sources("stable").items()
-        if len({group_of[source] for source in sources}) > 1
-    }
-    assert mixed == {}
-
-
 def test_no_merge_joins_two_that_differ(ran: Ran) -> None:
     group_of = ran.group_of()
     merged = rows(ran.path, "SELECT * FROM synthesized_from WHERE operation = 'merge'")
@@ -129,40 +96,6 @@ def test_no_merge_joins_two_that_differ(ran: Ran) -> None:
     assert [
         row for row in merged if group_of[row["derived_id"]] != group_of[row["source_id"]]
     ] == []
-
-
-def updates_found(ran: Ran) -> tuple[int, set[str]]:
-    """Count what was taken for an update, and give those of it that are one."""
-    of = {one.id: (one.role, one.group) for one in ran.known.told}
-    found = [
-        {of[source] for source in result.proposal.sources}
-        for result in ran.outcome.results
-        if result.proposal.operation == "update"
-    ]
-    right = {group for told in found for role, group in told if len(told) == 2 and role == "new"}
-    return len(found), right & {update["id"] for update in ran.known.updates}
-
-
-def test_nothing_but_updates_is_taken_for_one(ran: Ran) -> None:
-    found, right = updates_found(ran)
-    assert found
-    assert len(right) >= 0.9 * found
-
-
-@assistant_only
-def test_updates_that_say_so_are_found(ran: Ran) -> None:
-    _, right = updates_found(ran)
-    assert len(right) >= 0.9 * len(ran.known.updates)
-
-
-def test_old_and_new_stand_together_by_an_update_alone(ran: Ran) -> None:
-    of = {one.id: one.role for one in ran.known.told}
-    made = rows(ran.path, "SELECT derived_id, source_id, operation FROM synthesized_from")
-    together: dict[str, set[str]] = collections.defaultdict(set)
-    for row in made:
-        if row["operation"] != "update" and row["source_id"] in of:
-            together[row["derived_id"]].add(of[row["source_id"]])
-    assert [roles for roles in together.values() if {"old", "new"} <= roles] == []
 
 
 def test_every_planted_fact_stands_in_an_active_memory(ran: Ran) -> None:
@@ -197,49 +130,6 @@ def test_of_keys_and_details_no_more_than_one_in_a_hundred_is_lost(ran: Ran) -> 
     # That no key is lost is tested above.
     keys = sum(len(fact["keys"]) for fact in ran.known.facts)
     assert len(lost) <= 0.01 * (keys + details)
-
-
-def test_the_rules_are_those_that_were_voiced(ran: Ran) -> None:
-    group_of = ran.group_of()
-    rules = {rule["id"] for rule in ran.known.rules}
-    found = []
-    for sources in ran.sources("core").values():
-        groups = collections.Counter(group_of[source] for source in sources)
-        group, count = groups.most_common(1)[0]
-        found.append(group if count >= 0.9 * len(sources) else "mixed")
-    correct = [group for group in found if group in rules]
-    assert len(correct) >= 0.9 * len(found), "precision"
-    assert len(set(correct)) >= 0.9 * len(rules), "recall"
-    assert len(set(correct)) == len(correct), "a rule was learned twice"
-
-
-def test_each_rule_rests_on_five_memories_and_replaces_only_what_says_it_again(ran: Ran) -> None:
-    for derived, sources in ran.sources("core").items():
-        assert len(sources) >= 5
-        (rule,) = rows(ran.path, "SELECT content FROM memories WHERE id = ?", derived)
-        voices = rows(
-            ran.path,
-            "SELECT content, status, superseded_by FROM synthesized_from "
-            "JOIN memories ON id = source_id WHERE derived_id = ?",
-            derived,
-        )
-        texts = [voice["content"] for voice in voices]
-        again = find_restating(rule["content"], texts, Coverage().likelihood)
-        gone = [at for at, voice in enumerate(voices) if voice["superseded_by"] == derived]
-        assert gone == again
-        stays = [at for at, voice in enumerate(voices) if voice["status"] == "active"]
-        assert set(stays).isdisjoint(gone)
-
-
-def test_no_word_of_a_stable_memory_is_in_none_of_its_sources(ran: Ran) -> None:
-    texts = {
-        row["id"]: row["content"] for row in rows(ran.path, "SELECT id, content FROM memories")
-    }
-    for derived, sources in ran.sources("stable").items():
-        words = set(" ".join(texts[source] for source in sources).replace(".", " ").split())
-        # Days in brackets are the one thing that the writer adds, from the sources' own dates.
-        said = DATE_MARK.sub("", texts[derived]).replace(".", " ").split()
-        assert [word for word in said if word not in words] == []
 
 
 def test_nothing_was_deleted_and_nothing_observed_was_rewritten(ran: Ran) -> None:

@@ -7,15 +7,10 @@ from pathlib import Path
 
 import night as fixture
 import pytest
-from nights import NOW, SlowEmbedder, execute, fill, night, of_one_thing, picture, rows, told
+from nights import execute, fill, night, of_one_thing, picture, rows, told
 
-from slowwave.consolidation.text.reading import read
-from slowwave.consolidation.thresholds import MOST_CLAIMS
 from slowwave.consolidation.vectors.embedder import SentenceEmbedder
-from slowwave.store.check import check_file
-from slowwave.store.file import create_file, open_reading, open_writing
-from slowwave.store.records import timestamp
-from slowwave.store.undo.undo import undo_proposal, undo_runs
+from slowwave.store.file import create_file
 
 KNOWN = fixture.load()
 FACTS = {fact["id"]: fact["wordings"] for fact in KNOWN.facts}
@@ -118,9 +113,8 @@ def test_an_agents_duplicate_of_a_humans_memory_goes_and_the_humans_stays(
 
 
 WORDINGS = [
-    "The kiosk in the lobby prints visitor badges on yellow paper.",
-    "In the lobby, badges for visitors are printed on yellow paper by the kiosk, so the guards see "
-    "them from afar.",
+    "Backups of the wiki run at 02:30 every night.",
+    "The backup of the wiki runs at 02:30 every night and is stored on helga.",
 ]
 
 
@@ -143,33 +137,6 @@ def test_what_is_trusted_is_not_left_to_what_is_trusted_less(
     fill(memory_file, [plain | {"trust": 0.9}, rich | {"trust": 0.5}])
     night(memory_file, embedder)
     assert set(states(memory_file).values()) == {"active"}
-
-
-def test_three_memories_about_one_thing_become_a_stable_one(
-    memory_file: Path, embedder: SentenceEmbedder
-) -> None:
-    fill(memory_file, told(of_one_thing(), "oncall", importance=4, trust=0.7))
-    night(memory_file, embedder)
-    derived = rows(memory_file, "SELECT * FROM memories WHERE generation = 1")
-    assert len(derived) == 1
-    assert derived[0]["layer"] == "stable"
-    assert derived[0]["origin"] == "consolidation"
-    assert derived[0]["trust"] == 0.65
-    assert derived[0]["importance"] == 4
-    sources = rows(memory_file, "SELECT * FROM memories WHERE superseded_by = ?", derived[0]["id"])
-    assert len(sources) >= 3
-    assert derived[0]["observed_at"] == max(source["observed_at"] for source in sources)
-
-
-def test_a_humans_memory_may_be_a_source_and_stays_active(
-    memory_file: Path, embedder: SentenceEmbedder
-) -> None:
-    texts = of_one_thing()
-    fill(memory_file, [*told(texts[:-1], "agent"), *told(texts[-1:], "human", origin="human")])
-    night(memory_file, embedder)
-    assert states(memory_file)["human-00"] == "active"
-    assert rows(memory_file, "SELECT * FROM synthesized_from WHERE source_id = 'human-00'")
-    assert night(memory_file, embedder).plan.proposals == ()
 
 
 def test_nothing_crosses_tenants(memory_file: Path, embedder: SentenceEmbedder) -> None:
@@ -215,160 +182,9 @@ def test_the_order_of_rows_plays_no_part(tmp_path: Path, embedder: SentenceEmbed
     assert len(digests) == 1
 
 
-def test_a_rule_needs_five_voices_of_two_sessions(
-    memory_file: Path, embedder: SentenceEmbedder
-) -> None:
-    fill(memory_file, [row | {"session": "one"} for row in told(RULE, "rule")])
-    outcome = night(memory_file, embedder, dry_run=True)
-    assert [one for one in outcome.plan.proposals if one.operation == "extract"] == []
-    execute(memory_file, "UPDATE memories SET session = id")
-    outcome = night(memory_file, embedder, dry_run=True)
-    assert len([one for one in outcome.plan.proposals if one.operation == "extract"]) == 1
-
-
 def test_what_has_expired_is_left_alone(memory_file: Path, embedder: SentenceEmbedder) -> None:
     fill(memory_file, told(TWINS, "twin", expires_at="2026-03-01T00:00:00+00:00"))
     assert night(memory_file, embedder).plan.proposals == ()
-
-
-def test_a_new_wording_that_adds_nothing_goes_into_the_memory_made_before(
-    memory_file: Path, embedder: SentenceEmbedder
-) -> None:
-    texts = of_one_thing()
-    fill(memory_file, told(texts, "oncall"))
-    night(memory_file, embedder)
-    stable = rows(memory_file, "SELECT * FROM memories WHERE layer = 'stable'")[0]
-    fill(memory_file, told([stable["content"].split(". ")[0]], "again", first_day=20))
-    outcome = night(memory_file, embedder)
-    assert [result.proposal.operation for result in outcome.results] == ["merge"]
-    after = rows(memory_file, "SELECT * FROM memories WHERE layer = 'stable'")
-    assert [row["content"] for row in after] == [stable["content"]]
-    assert states(memory_file)["again-00"] == "superseded"
-    assert night(memory_file, embedder).plan.proposals == ()
-
-
-PAGER = "Oksana carries the {} pager for the databases on every weekend."
-
-
-def more(word: str) -> str:
-    """Return a text of which half is told by the memory that `of_one_thing` makes, and half new."""
-    return f"{of_one_thing()[0]} {PAGER.format(word)}"
-
-
-def test_a_new_wording_that_adds_something_is_taken_in_and_nothing_is_rewritten(
-    memory_file: Path, embedder: SentenceEmbedder
-) -> None:
-    fill(memory_file, told(of_one_thing(), "oncall"))
-    night(memory_file, embedder)
-    first = rows(memory_file, "SELECT * FROM memories WHERE layer = 'stable'")[0]
-    fill(memory_file, told([more("Cassandra")], "more", first_day=22))
-    outcome = night(memory_file, embedder)
-    assert [one.proposal.survivor for one in outcome.results] == [first["id"]]
-    assert night(memory_file, embedder).plan.proposals == ()
-    grown = rows(memory_file, "SELECT * FROM memories WHERE layer = 'stable'")
-    assert [row["id"] for row in grown] == [first["id"]]
-    assert grown[0]["content"] == f"{first['content']} {PAGER.format('Cassandra')}"
-    assert (grown[0]["generation"], grown[0]["trust"]) == (1, first["trust"])
-    assert grown[0]["observed_at"][:10] == "2026-02-22"
-    assert states(memory_file)["more-00"] == "superseded"
-    with open_reading(memory_file) as file:
-        assert check_file(file).problems == ()
-
-
-def test_a_memory_that_grew_is_given_back_to_the_bit(
-    memory_file: Path, embedder: SentenceEmbedder
-) -> None:
-    fill(memory_file, told(of_one_thing(), "oncall"))
-    night(memory_file, embedder)
-    fill(memory_file, told([more("Cassandra")], "more", first_day=20))
-    before = picture(memory_file)
-    outcome = night(memory_file, embedder)
-    vectors = picture(memory_file)["embeddings"]
-    assert len([row for row in vectors if row not in before["embeddings"]]) == 2
-    with open_writing(memory_file) as file:
-        undo_proposal(file, str(outcome.run_id), outcome.results[0].proposal.id, timestamp(NOW))
-    after = picture(memory_file)
-    assert {row["id"]: row["content"] for row in after["memories"]} == {
-        row["id"]: row["content"] for row in before["memories"]
-    }
-    with open_writing(memory_file) as file:
-        undo_runs(file, [str(outcome.run_id)], timestamp(NOW))
-    assert picture(memory_file) == before
-
-
-def test_a_memory_that_an_agent_edits_meanwhile_does_not_grow(
-    memory_file: Path, embedder: SentenceEmbedder
-) -> None:
-    fill(memory_file, told(of_one_thing(), "oncall"))
-    night(memory_file, embedder)
-    fill(memory_file, told([more("Cassandra")], "more", first_day=20))
-
-    edit = "UPDATE memories SET content = 'Mine.' WHERE layer = 'stable'"
-    outcome = night(memory_file, SlowEmbedder(embedder, lambda: execute(memory_file, edit)))
-    assert [one.state for one in outcome.results] == ["stale"]
-    assert states(memory_file)["more-00"] == "active"
-
-
-# None of them stands against another one.
-DETAILS = (
-    "The storage team calls her directly.",
-    "Cassandra alerts reach her by text message.",
-    "A failed replica wakes her.",
-    "A cluster that is down costs her the evening.",
-    "The ledger database is hers as well.",
-    "Her runbooks have an index.",
-    "Old alerts go to the archive.",
-    "A broken shard waits until Monday.",
-    "She answers in a minute.",
-    "The pager has a spare battery.",
-    "She takes it to the cinema.",
-    "Slow queries reach her, too.",
-    "The disk monitor writes to her.",
-    "Restores are hers as well.",
-)
-
-
-def test_a_memory_grows_to_twelve_sentences_and_the_rest_makes_one_of_its_own(
-    memory_file: Path, embedder: SentenceEmbedder
-) -> None:
-    fill(memory_file, told(of_one_thing(), "oncall"))
-    night(memory_file, embedder)
-    first = rows(memory_file, "SELECT * FROM memories WHERE layer = 'stable'")[0]
-    news = [f"{of_one_thing()[0]} {detail}" for detail in DETAILS]
-    fill(memory_file, told(news, "more", first_day=10))
-    night(memory_file, embedder)
-    assert night(memory_file, embedder).plan.proposals == ()
-    texts = {
-        row["id"]: row["content"]
-        for row in rows(memory_file, "SELECT * FROM memories WHERE status = 'active'")
-    }
-    assert texts[first["id"]].startswith(f"{first['content']} ")
-    assert len(read(texts[first["id"]]).sentences) == MOST_CLAIMS
-    assert len(rows(memory_file, "SELECT * FROM memories WHERE layer = 'stable'")) == 2
-    assert max(len(read(text).sentences) for text in texts.values()) <= MOST_CLAIMS
-    assert all(any(detail in text for text in texts.values()) for detail in DETAILS)
-
-
-def test_a_rule_rests_on_new_voices_of_new_sessions_without_a_word_of_it_changing(
-    memory_file: Path, embedder: SentenceEmbedder
-) -> None:
-    fill(memory_file, told(RULE[:-6], "rule"))
-    night(memory_file, embedder)
-    rule = rows(memory_file, "SELECT * FROM memories WHERE layer = 'core'")[0]
-    evidence = "SELECT * FROM synthesized_from WHERE derived_id = ?"
-    had = len(rows(memory_file, evidence, rule["id"]))
-    fill(memory_file, told(RULE[-6:], "again", first_day=20))
-    before = picture(memory_file)
-    outcome = night(memory_file, embedder)
-    grown = [one for one in outcome.results if one.proposal.operation == "extract"]
-    assert [(one.state, one.proposal.survivor) for one in grown] == [("applied", rule["id"])]
-    assert len(rows(memory_file, evidence, rule["id"])) > had
-    now = rows(memory_file, "SELECT * FROM memories WHERE id = ?", rule["id"])[0]
-    assert now["content"] == rule["content"]
-    assert night(memory_file, embedder).plan.proposals == ()
-    with open_writing(memory_file) as file:
-        undo_runs(file, [str(outcome.run_id)], timestamp(NOW))
-    assert picture(memory_file) == before
 
 
 def test_a_restored_memory_is_not_taken_away_again(
@@ -386,7 +202,7 @@ def test_a_restored_memory_is_not_taken_away_again(
 def test_a_refused_pair_carries_both_values(memory_file: Path, embedder: SentenceEmbedder) -> None:
     fill(memory_file, [PORT.format(8080), PORT.format(9090)])
     refused = night(memory_file, embedder).plan.refused
-    assert [(one.guard, one.why) for one in refused] == [("number", "8080 against 9090")]
+    assert [(one.guard, one.why) for one in refused] == [("value", "9090 against 8080")]
 
 
 def test_a_dry_run_leaves_every_byte_as_it_is(

@@ -25,6 +25,7 @@ from test_cli import Cli, cli
 from slowwave.consolidation.vectors.embedder import SentenceEmbedder
 from slowwave.store.errors import FileHeld, StoreError
 from slowwave.store.formats.lent_model import LentModel
+from slowwave.store.postgres.connection import connected, transaction
 from slowwave.store.postgres.langgraph import PostgresStore
 from slowwave.store.postgres.lease import Lease
 from slowwave.store.postgres.mirror import TenantMirror
@@ -296,6 +297,19 @@ def test_no_row_is_locked_while_a_night_runs(filled: Database) -> None:
         agent.execute("SELECT 1 FROM store FOR UPDATE")
         agent.execute("SELECT 1 FROM slowwave_mirrors FOR UPDATE")
         agent.rollback()
+
+
+def test_a_statement_that_does_not_end_is_ended(
+    filled: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("slowwave.store.postgres.connection.STATEMENT_S", 1)
+    url = DatabaseUrl.parse(filled.url)
+    with (
+        pytest.raises(StoreError, match="ended a statement: canceling statement due to"),
+        connected(url) as conn,
+        transaction(conn, writes=False),
+    ):
+        conn.execute("SELECT pg_sleep(20)")
 
 
 LEASED = "UPDATE slowwave_mirrors SET lease_owner = 'another', leased_until = now() + %s::interval"

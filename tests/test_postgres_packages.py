@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import uuid
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from hashlib import md5
 from pathlib import Path
 from typing import Any
@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 from databases import Database, Embed, empty_database, looks_at_vectors, server
 from nights import more_of_it, of_one_thing
+from psycopg.sql import Identifier
 from test_cli import Cli, cli
 
 from slowwave.cli.files.databases import FORMATS_OF_DATABASES
@@ -284,6 +285,51 @@ def test_a_row_with_columns_of_its_owners_own_comes_back_with_them(
     assert len(package.rows()) == 3
     assert cli("undo", package.of("ravi"), done["run"]).code == 0
     assert package.rows() == before
+
+
+@pytest.mark.parametrize(
+    "column", ["100%", "%s", '"%(x)s" "', "order; --"], ids=["percent", "mark", "quotes", "sql"]
+)
+def test_a_row_comes_back_whatever_its_owners_columns_are_called(
+    package: Package, cli: Cli, column: str
+) -> None:
+    package.tell("ravi", *TWINS)
+    named = Identifier(column).as_string()
+    package.database.execute(f"ALTER TABLE {package.table} ADD {named} text DEFAULT 'kept'")
+    before = package.rows()
+    done = package.night(cli, "ravi")
+    assert len(package.rows()) == 3
+    assert cli("undo", package.of("ravi"), done["run"]).code == 0
+    assert package.rows() == before
+
+
+def test_a_row_that_the_database_numbers_comes_back_with_its_number(
+    package: Package, cli: Cli
+) -> None:
+    package.tell("ravi", *TWINS)
+    package.database.execute(
+        f"ALTER TABLE {package.table} ADD number int GENERATED ALWAYS AS IDENTITY"
+    )
+    before = package.rows()
+    done = package.night(cli, "ravi")
+    assert len(package.rows()) == 3
+    assert cli("undo", package.of("ravi"), done["run"]).code == 0
+    assert package.rows() == before
+
+
+def test_a_table_or_schema_may_have_any_name(package: Package, cli: Cli) -> None:
+    package.tell("ravi", *TWINS)
+    _, _, table = package.table.rpartition(".")
+    package.database.execute('CREATE SCHEMA "100%s"')
+    package.database.execute(f'ALTER TABLE {package.table} SET SCHEMA "100%s"')
+    moved = replace(package, table=f'"100%s".{table}')
+    url = package.of("ravi").replace("?", "?options=-csearch_path%3D%22100%25s%22,public&")
+    before = moved.rows()
+    ended = cli("maintain", url, "--consolidate", "--format", package.name, "--json")
+    assert ended.code == 0, ended.err
+    assert len(moved.rows()) == 3
+    assert cli("undo", url, ended.json["run"]).code == 0
+    assert moved.rows() == before
 
 
 def test_what_took_the_id_of_a_row_that_left_keeps_it_from_coming_back(

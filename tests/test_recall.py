@@ -17,7 +17,9 @@ from slowwave.consolidation.recall.hit import Hit
 from slowwave.consolidation.recall.index import RecallIndex, read_recallable_of
 from slowwave.consolidation.recall.search import Wish, search, words_of
 from slowwave.consolidation.vectors.embedder import SentenceEmbedder
-from slowwave.store.records import timestamp
+from slowwave.store.file import open_writing
+from slowwave.store.records import content_hash, timestamp
+from slowwave.store.shown_to_model import Dispute, keep_disputes
 from slowwave.store.word_index import WordIndex
 
 BACKUPS = [
@@ -59,27 +61,31 @@ def test_a_superseded_text_finds_what_took_its_place(
     assert first.key.id in first.sources
 
 
-def test_an_old_value_is_told_as_old_and_never_comes_back_by_itself(
+def test_of_two_values_the_later_comes_first_and_the_older_says_so(
     memory_file: Path, embedder: SentenceEmbedder
 ) -> None:
     fill(memory_file, told([*BACKUPS, *OTHERS], "m"))
     night(memory_file, embedder)
-    found = hits(memory_file, embedder, BACKUPS[0])
-    assert {one.memory.status for one in found} == {"active"}
-    assert found[0].memory.content.startswith("[since 2026-02-02] ")
-    assert BACKUPS[0] not in {one.memory.content for one in found}
+    first, second = hits(memory_file, embedder, BACKUPS[0])[:2]
+    assert (first.memory.id, first.perhaps_later) == ("m-01", None)
+    assert (second.memory.id, second.perhaps_later) == ("m-00", first.memory)
+    assert second.later is None
+    block = block_of(memory_file, embedder, BACKUPS[0])
+    assert f"[working, 2026-02-01, perhaps an older value] {BACKUPS[0]}" in block
 
 
-def test_of_two_values_that_both_stand_the_later_comes_first_and_the_older_says_so(
+def test_of_two_texts_in_which_a_model_saw_a_conflict_the_older_comes_behind(
     memory_file: Path, embedder: SentenceEmbedder
 ) -> None:
-    # No word of the second says that anything changed: a night leaves both.
     values = [
         "The newsletter is signed off by Severin.",
         "The newsletter is signed off by Annelore.",
     ]
     fill(memory_file, told([*values, *OTHERS], "m"))
     night(memory_file, embedder)
+    hashes = [content_hash(text) for text in values]
+    with open_writing(memory_file) as file, file.transaction():
+        keep_disputes(file, [Dispute("default", *hashes, "two names")], "no run")
     first, second = hits(memory_file, embedder, "Does Severin sign off the newsletter?")[:2]
     assert (first.memory.id, first.later) == ("m-01", None)
     assert (second.memory.id, second.later) == ("m-00", first.memory)
@@ -87,22 +93,16 @@ def test_of_two_values_that_both_stand_the_later_comes_first_and_the_older_says_
     assert f"[working, 2026-02-01, an older value] {values[0]}" in block
 
 
-def test_a_value_that_may_be_older_says_so_and_keeps_its_place(
+def test_texts_on_one_matter_with_values_of_their_own_say_nothing_of_each_other(
     memory_file: Path, embedder: SentenceEmbedder
 ) -> None:
     runs = [
         "I finally ran the harbour race in 54:10, what a day, and the weather was kind to us all.",
         "For the harbour race I hope to beat my best time of 51:30 and need a plan for the hills.",
-        "The harbour race has a bib pick-up and a bag drop, both behind the old customs house.",
     ]
     fill(memory_file, told([*runs, *OTHERS], "m"))
-    found = {one.memory.id: one for one in hits(memory_file, embedder, "my harbour race time")}
-    assert found["m-00"].later is None
-    assert found["m-00"].perhaps_later == found["m-01"].memory
-    assert found["m-01"].perhaps_later is None
-    assert found["m-02"].perhaps_later is None
-    block = block_of(memory_file, embedder, "my harbour race time")
-    assert f"[working, 2026-02-01, perhaps an older value] {runs[0]}" in block
+    found = hits(memory_file, embedder, "my harbour race time")
+    assert {(one.later, one.perhaps_later) for one in found} == {(None, None)}
 
 
 @pytest.mark.parametrize(
@@ -116,7 +116,7 @@ def test_what_was_so_on_a_day_is_found_in_the_words_of_that_time(
     night(memory_file, embedder)
     found = hits(memory_file, embedder, "When did the wiki backup run?", as_of=f"{day}+00:00")
     assert found[0].memory.content == answer
-    assert not {one.memory.content for one in found} & (set(BACKUPS) - {answer})
+    assert all(one.memory.observed_at[:10] <= day[:10] for one in found)
 
 
 @pytest.mark.parametrize(("hour", "answer"), [("08:59", BACKUPS[0]), ("09:01", BACKUPS[1])])

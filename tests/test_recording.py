@@ -8,6 +8,7 @@ import shutil
 import stat
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +26,7 @@ from model_server import Asked, Reply, in_turn, oracle, says
 from nights import picture
 from test_cli import Cli, Ended, cli
 
+from slowwave.consolidation.model.recording import read_recording
 from slowwave.store.file import create_file
 
 __all__ = ["cli"]  # a fixture of test_cli, asked for by name
@@ -295,20 +297,35 @@ def half_a_letter() -> str:
     return json.dumps(head | {"choices": [choice | {"finish_reason": "stop"}]})
 
 
-@pytest.mark.parametrize("end", ['{"key": "half a li', "\n\n", "", '"not an object"'[:-4]])
-def test_a_record_goes_on_behind_a_line_that_broke_off(
+@pytest.mark.parametrize("end", ['{"key":"half a li', '{"k', "\n\n", ""])
+def test_a_record_goes_on_behind_a_line_that_broke_off_and_removes_nothing(
     agent: Agent, record: Path, cli: Cli, end: str
 ) -> None:
     agent.remember(facts(1))
     maintained(cli, agent, *asking(agent), "--record", record)
     whole = record.read_bytes()
-    record.write_bytes(whole[: -1 if not end else None] + end.encode())
+    before = whole[: -1 if not end else None] + end.encode()
+    record.write_bytes(before)
     other = another(agent)
     other.remember(facts(2))
     assert maintained(cli, other, *asking(agent), "--record", record).code == 0
-    assert [
-        one["model"] for one in map(json.loads, filter(None, record.read_bytes().split(b"\n")))
-    ] == ["openai/scripted"] * 2
+    assert record.read_bytes().startswith(before)
+    assert len(read_recording(record).answers) == 2
+
+
+def test_an_answer_is_not_glued_to_what_another_run_could_not_end(
+    agent: Agent, record: Path, cli: Cli
+) -> None:
+    agent.remember(several())
+
+    def respond(asked: Asked) -> Reply:
+        with record.open("ab") as other:
+            other.write(b'{"key":"half a li')
+        return oracle(asked)
+
+    agent.server.responder = respond
+    assert maintained(cli, agent, *asking(agent), "--record", record).code == 0
+    assert len(read_recording(record).answers) == len(agent.server.asked) > 3
 
 
 def no_recording(path: Path) -> None:
@@ -328,6 +345,7 @@ BAD = {
     "missing": (lambda path: None, "Cannot read"),
     "a folder": (lambda path: path.mkdir(), "Cannot read"),
     "no JSON": (lambda path: path.write_text("Dear diary\n"), "Line 1"),
+    "no JSON and no line end": (lambda path: path.write_text("Dear diary"), "Line 1"),
     "no answer": (no_recording, "answer: Field required"),
     "another key": (with_another_key, "its key is that of another prompt"),
     "two models": (of_two_models, "several models: a, b"),
@@ -350,7 +368,10 @@ def test_a_recording_that_cannot_be_replayed_ends_with_2_before_anything_is_chan
     assert picture(agent.path, UNTOUCHED) == before
 
 
-@pytest.mark.parametrize("kind", ["a folder", "no JSON", "in no folder", "the memory file"])
+@pytest.mark.parametrize(
+    "kind",
+    ["a folder", "no JSON", "no JSON and no line end", "in no folder", "the memory file"],
+)
 def test_a_record_that_cannot_be_written_ends_with_2_before_anything_is_asked(
     agent: Agent, record: Path, cli: Cli, kind: str
 ) -> None:
@@ -362,11 +383,13 @@ def test_a_record_that_cannot_be_written_ends_with_2_before_anything_is_asked(
         record = agent.path
     else:
         BAD[kind][0](record)
+    held = record.read_bytes() if record.is_file() else None
     ended = cli("maintain", agent.path, "--consolidate", *asking(agent), "--record", record)
     assert (ended.code, ended.out) == (2, "")
     assert ended.err.startswith(("Error: Cannot write", "Error: Line 1 of"))
     assert agent.server.asked == []
     assert picture(agent.path, UNTOUCHED) == before
+    assert held is None or kind == "the memory file" or record.read_bytes() == held
 
 
 def test_a_device_is_no_record(agent: Agent, cli: Cli) -> None:
@@ -402,12 +425,27 @@ def test_a_record_wants_somebody_who_answers(memory_file: Path, record: Path, cl
     assert "--record goes with --model or --replay." in ended.err
 
 
-def test_a_key_never_goes_on_record(
-    agent: Agent, record: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch
+def escaped(key: str) -> str:
+    return "".join(f"\\u{ord(letter):04x}" for letter in key)
+
+
+@pytest.mark.parametrize("written", [str, str.upper, escaped], ids=["as is", "upper", "escaped"])
+def test_a_key_never_goes_on_record_nor_into_the_file_or_a_report(
+    agent: Agent,
+    record: Path,
+    cli: Cli,
+    monkeypatch: pytest.MonkeyPatch,
+    written: Callable[[str], str],
 ) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", KEY)
     agent.remember(facts(1))
-    agent.server.responder = in_turn(says(f"Your key is {KEY}"), then=oracle)
-    maintained(cli, agent, *asking(agent), "--record", record)
-    assert len(lines(record)) == 2
-    assert KEY not in record.read_text()
+    claim = f'{{"claims": [{{"text": "The key is {written(KEY)}.", "sources": ["m1"]}}]}}'
+    agent.server.responder = in_turn(says(claim), then=oracle)
+    ended = maintained(cli, agent, *asking(agent), "--record", record)
+    answers = [one["answer"] for one in lines(record)]
+    assert "$OPENAI_API_KEY" in answers[0]
+    # What an answer says once it is parsed, too.
+    said = [ended.out, ended.err, record.read_text(), *map(str, map(json.loads, answers))]
+    said += [str(row) for row in agent.rows("SELECT * FROM proposals")]
+    said += [str(row) for row in agent.rows("SELECT * FROM answers")]
+    assert [one for one in said if KEY.lower() in one.lower() or escaped(KEY) in one] == []

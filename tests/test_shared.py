@@ -11,6 +11,7 @@ import pytest
 from builders import copy_of
 from nights import execute, fill, night, of_one_thing, picture, rows, told
 from test_cli import Cli, cli
+from test_schema import of_version
 
 from slowwave.consolidation.vectors.embedder import SentenceEmbedder
 from slowwave.store.errors import NotAllowed, StoreError
@@ -21,6 +22,11 @@ from slowwave.store.shared_log import read_log
 __all__ = ["cli"]  # a fixture of test_cli, asked for by name
 
 PORT, MOVED = "Billing listens on port 8080.", "Billing listens on port 9090."
+# The columns of the log behind its number, and its key set to that of another row.
+OF_LOG = (
+    "at, operation, subject, version, content, author, kind, seniority, reason, memory_id, digest"
+)
+KEY_OF_LOG = "subject = 'architect', version = 1"
 MARCH = datetime(2026, 3, 1, 9, 0, tzinfo=UTC)
 
 
@@ -241,15 +247,65 @@ def test_what_nobody_published_gets_into_no_file_where_nothing_is_shared_yet(
         "UPDATE memories SET tenant = 'shared' WHERE tenant = 'default'",
         "UPDATE memories SET tenant = 'default' WHERE tenant = 'shared'",
         "DELETE FROM memories WHERE tenant = 'shared'",
+        # Those that replace a row delete it without firing a trigger for that.
+        f"INSERT OR REPLACE INTO shared_log SELECT 6, {OF_LOG} FROM shared_log WHERE sequence = 1",
+        f"REPLACE INTO shared_log SELECT 6, {OF_LOG} FROM shared_log WHERE sequence = 5",
+        f"UPDATE OR REPLACE shared_log SET {KEY_OF_LOG} WHERE sequence = 1",
+        "INSERT OR REPLACE INTO memories (id, content) SELECT id, 'x' FROM memories "
+        "WHERE tenant = 'shared'",
+        "REPLACE INTO memories (id, tenant, content, status) SELECT id, tenant, content, "
+        "'archived' FROM memories WHERE tenant = 'shared'",
+        "INSERT OR REPLACE INTO memories (rowid, content) SELECT rowid, 'x' FROM memories "
+        "WHERE tenant = 'shared'",
+        "INSERT INTO memories (id, content) SELECT id, 'x' FROM memories WHERE tenant = 'shared' "
+        "ON CONFLICT (id) DO UPDATE SET access_count = 99",
+        "UPDATE OR REPLACE memories SET id = "
+        "(SELECT id FROM memories WHERE tenant = 'shared' AND status = 'active') "
+        "WHERE tenant = 'default'",
+        "UPDATE OR REPLACE memories SET rowid = "
+        "(SELECT rowid FROM memories WHERE tenant = 'shared' AND status = 'active') "
+        "WHERE tenant = 'default'",
     ],
 )
 def test_no_statement_gets_past_the_log(org: Path, cli: Cli, sql: str) -> None:
-    Run(org, cli)("publish", "port", PORT, by="coder")
+    run = Run(org, cli)
+    run("publish", "port", PORT, by="coder")
+    run("publish", "port", MOVED, by="coder")
     fill(org, ["A memory of the agent's own."])
     before = picture(org, ("memories", "shared_log"))
     with pytest.raises(sqlite3.IntegrityError, match="shared knowledge"):
         execute(org, sql)
     assert picture(org, ("memories", "shared_log")) == before
+
+
+def test_a_fact_that_ended_does_not_come_back_as_a_row_inserted_anew(org: Path, cli: Cli) -> None:
+    run = Run(org, cli)
+    run("publish", "port", PORT, by="coder")
+    (ended,) = rows(org, "SELECT id, content FROM memories WHERE tenant = 'shared'")
+    run("publish", "port", MOVED, by="coder")
+    execute(org, "DELETE FROM memories WHERE id = ?", ended["id"])
+    again = "INSERT INTO memories (id, content, tenant, status) VALUES (?, ?, 'shared', ?)"
+    with pytest.raises(sqlite3.IntegrityError, match="shared knowledge: what ended"):
+        execute(org, again, ended["id"], PORT, "active")
+    execute(org, again, ended["id"], PORT, "archived")
+    assert [one["content"] for one in active(org)] == [MOVED]
+    assert cli("check", org).code == 0
+
+
+def test_a_log_of_an_older_file_is_kept_from_statements_that_replace_rows(tmp_path: Path) -> None:
+    path = of_version(9, tmp_path)
+    with open_writing(path) as file:
+        request = WriteRequest("aino", "2026-01-05T09:00:00+00:00")
+        admit(file, request, "aino", "human", None)
+        publish(file, request, "port", PORT)
+    before = picture(path, ("memories", "shared_log"))
+    for sql in (
+        f"REPLACE INTO shared_log SELECT 3, {OF_LOG} FROM shared_log WHERE sequence = 2",
+        "REPLACE INTO memories (id, content) SELECT id, 'x' FROM memories WHERE tenant = 'shared'",
+    ):
+        with pytest.raises(sqlite3.IntegrityError, match="shared knowledge"):
+            execute(path, sql)
+    assert picture(path, ("memories", "shared_log")) == before
 
 
 def test_what_ages_memories_passes_over_a_fact_that_holds(org: Path, cli: Cli) -> None:

@@ -34,6 +34,8 @@ HOSTILE = [
     "1. one\n- two\n> three\n    four",
     "a\x1b[31mred\u202etxt.exe\u2028next\x85line\tend",
     "key: 'value' \"x\" & *anchor !tag @at %directive",
+    "https://evil.example/a?b=c www.evil.example evil.com ftp://evil.org //evil.net",
+    "mail ann@evil.com or mailto:ann@evil.com, 1a.evil.com",
 ]
 
 
@@ -70,7 +72,8 @@ def front(text: str) -> dict[str, Any]:
 def parsed(text: str) -> list[Any]:
     """Return the tokens of a page's body, those within lines, too."""
     body = text.split("\n---\n", 1)[1]
-    tokens = MarkdownIt("commonmark").enable("table").parse(body)
+    # As GitHub's: with tables, and with links of bare addresses.
+    tokens = MarkdownIt("gfm-like").parse(body)
     return [inner for token in tokens for inner in (token, *(token.children or ()))]
 
 
@@ -189,6 +192,7 @@ def test_hostile_texts_and_names_stay_texts_and_names(
     memory_file: Path, tmp_path: Path, cli: Cli
 ) -> None:
     named = ["../../outside", "/etc/passwd", "..", "a/b", "CON", "Case", "case", "x" * 400, "ü*?"]
+    named += ["www.evil.example", "https://evil.example"]
     put(
         memory_file,
         *(

@@ -11,12 +11,11 @@ from types import FrameType
 import pytest
 from texts import sources
 
-from slowwave.consolidation.comparison.guards import first_difference, gravest_objection
-from slowwave.consolidation.comparison.reordering import rearranged
-from slowwave.consolidation.planning.composition import compose_synthesis
+from slowwave.consolidation.comparison.rivals import find_rivalry
+from slowwave.consolidation.comparison.vetoes import find_veto
 from slowwave.consolidation.text.reading import Reading, cached_per_text
 from slowwave.consolidation.text.statements import statements_of
-from slowwave.consolidation.verification.verify import find_faults
+from slowwave.consolidation.writing.program_check import find_text_faults
 
 LONG = {
     "numbers": lambda count: " ".join(f"{number * 7} s" for number in range(count)),
@@ -44,7 +43,9 @@ def calls(work: Callable[[], object], of: str = "") -> int:
 
 
 def compared(text: str) -> None:
-    first_difference(Reading(text), Reading(f"{text} too"))
+    one, other = Reading(text), Reading(f"{text} too")
+    find_veto(one, other)
+    find_rivalry(one, other)
 
 
 def stated(text: str) -> None:
@@ -56,7 +57,7 @@ def stated(text: str) -> None:
 
 def checked(text: str) -> None:
     both = sources(text, f"{text} too")
-    find_faults(compose_synthesis(both).draft, both, "synthesize")
+    find_text_faults(f"{both[0].text} {both[1].text}", both)
 
 
 @pytest.mark.parametrize("shape", LONG)
@@ -74,12 +75,12 @@ def test_no_pattern_is_made_to_tell_a_pair_of_texts_apart() -> None:
     lines = [f"Backup job {number} took {number * 7} s on host db-{number}." for number in range(9)]
     readings = [Reading(line) for line in lines]
     for reading in readings:
-        gravest_objection(reading, readings[0])
+        find_veto(reading, readings[0])
     re.purge()
 
     def compare() -> None:
         for one, other in combinations(readings, 2):
-            assert gravest_objection(one, other) is not None
+            assert find_veto(one, other) is not None
 
     assert calls(compare, of="_parser.py") == 0
 
@@ -95,13 +96,3 @@ def test_what_is_found_in_a_text_is_found_once_for_all_that_it_is_compared_with(
     one, other = Reading("The pump is old."), Reading("The pump is new.")
     assert [words(reading) for reading in (one, other, one, other)] == [4, 4, 4, 4]
     assert found == [one.text, other.text]
-
-
-def test_no_order_is_tried_of_texts_with_other_words() -> None:
-    one = Reading("In March the niece of the owner sells the house of Ann.")
-    turned = Reading("The niece of the owner sells the house of Ann in March.")
-    other = Reading("The niece of the owner sells the yacht of Ann in March.")
-    none = calls(lambda: rearranged(one, other), of="order.py")
-    assert calls(lambda: rearranged(one, turned), of="order.py") > 10 * none
-    assert rearranged(one, turned)
-    assert not rearranged(one, other)

@@ -20,7 +20,7 @@ from rich.console import Console
 
 from slowwave.consolidation.vectors.embedder import SentenceEmbedder
 
-from . import clusters, drafts, five_nights, nights, pairs, real_model, updates
+from . import drafts, five_nights, nights, pairs, real_model, updates
 from .bench import ROOT, Bench, Json
 from .environment import environment
 from .summary import summary
@@ -29,7 +29,6 @@ from .vectors import KeptVectors
 OUTPUT = ROOT / "build" / "bench-quality.json"
 SECTIONS = {
     "pairs": pairs,
-    "clusters": clusters,
     "nights": nights,
     "drafts": drafts,
     "updates": updates,

@@ -18,7 +18,6 @@ from rich.console import Console
 from rich.table import Table
 
 from slowwave.consolidation.comparison.coverage import Coverage
-from slowwave.consolidation.text.reading import read
 
 from .rates import rate_of, shown
 
@@ -32,14 +31,8 @@ class Pair(Struct, frozen=True):
     kind: str = field(name="class")
 
     def is_called_same(self, coverage: Coverage) -> bool:
-        """Whether one of the two would go, since the other tells each sentence of it."""
-        texts = self.a, self.b
-        return any(_tells(coverage, one, other) for one, other in (texts, texts[::-1]))
-
-
-def _tells(coverage: Coverage, premise: str, said: str) -> bool:
-    kept = [read(one) for one in read(premise).sentences]
-    return all(coverage.find_covering(read(one), kept) is not None for one in read(said).sentences)
+        """Whether one of the two would go, since the other says all that it says."""
+        return any(coverage.covered([(self.a, self.b), (self.b, self.a)]))
 
 
 def main(arguments: Sequence[str]) -> int:

@@ -296,8 +296,10 @@ def source_of(context: typer.Context, name: str) -> str:
 
 
 def _read(path: Path) -> dict[str, Any]:
+    from slowwave.store.opening import read_text
+
     try:
-        table = tomllib.loads(path.read_text("utf-8"))
+        table = tomllib.loads(read_text(path))
     except OSError as error:
         raise _wrong(path, f"it cannot be read: {error.strerror}.") from error
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:

@@ -41,19 +41,16 @@ def add(
     quiet: QuietOption = False,
 ) -> None:
     """Add one memory."""
-    from slowwave.store.errors import InvalidLine
-    from slowwave.store.exchange import new_memory
+    from slowwave.store.exchange import stated_memory
     from slowwave.store.file import open_writing
     from slowwave.store.memories import add_memories
     from slowwave.store.shared_tenant import refuse_unpublished
 
     refuse_foreign(file)
-    if not text.strip():
-        raise InvalidLine("This is not a memory: its text is blank.")
     refuse_unpublished(tenant)
-    memory = new_memory(
+    memory = stated_memory(
+        text,
         {
-            "content": text,
             "tenant": tenant,
             "kind": kind,
             "layer": layer,

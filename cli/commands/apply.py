@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -12,6 +13,7 @@ from slowwave.cli.arguments.options import (
     ConfigOption,
     EmbedderOption,
     FileArgument,
+    IncludeProtectedOption,
     JsonOption,
     QuietOption,
 )
@@ -35,6 +37,10 @@ def apply(
             help="What maintain --dry-run --plan-out wrote, without what is not to be done.",
         ),
     ],
+    include_protected: IncludeProtectedOption = False,
+    reconsider: Annotated[
+        bool, typer.Option("--reconsider", help="Carry out also what was declined since.")
+    ] = False,
     embedder: EmbedderOption = DEFAULT_MODEL,
     wiki: WikiOption = None,
     format: FormatOption = None,
@@ -43,23 +49,37 @@ def apply(
     json: JsonOption = False,
     quiet: QuietOption = False,
 ) -> None:
-    """Carry out what is left in a plan; nothing of a proposal whose sources have changed since."""
+    """Carry out what is left in a plan, each proposal if it passes the checks of a night again.
+
+    Nothing is done of one whose sources have changed since, or whose text cannot be checked.
+    """
     from slowwave.consolidation.running.approval import Decided, carry_out, find_declined
     from slowwave.consolidation.running.plan_file import read_plan
 
     refuse_unwritable_wiki(wiki, file)
-    several, reconsiders = read_plan(plan)
+    # No plan gives itself leave.
+    planned = read_plan(plan)
+    asks_for_more = any(one.proposal.include_protected for one in planned)
+    several = [
+        replace(one, proposal=replace(one.proposal, include_protected=include_protected))
+        for one in planned
+    ]
     now, model = datetime.now(UTC), SentenceEmbedder(embedder)
 
     output = Output(json, quiet)
+    if asks_for_more and not include_protected:
+        output.note(
+            "The plan was made with --include-protected: without it here, too, proposals that let "
+            "human, pinned or core memories leave are stale."
+        )
     place = place_of(file, format, state, writes=True)
     with shown_progress(quiet) as progress:
 
         def do(opened: MemoryFile) -> Decided:
-            declined = [] if reconsiders else list(find_declined(opened, several))
+            declined = [] if reconsider else list(find_declined(opened, several))
             ids = {one.proposal.id for one in declined}
             left = [one for one in several if one.proposal.id not in ids]
-            decided = carry_out(opened, left, model, now, "plan", progress)
+            decided = carry_out(opened, left, model, now, "plan", progress, is_vouched=False)
             return Decided(decided.run_id, (*decided.results, *declined))
 
         decided = place.change(do)

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
+from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from slowwave.cli.terminal.output import Output, clean
 from slowwave.store.errors import StoreError
+from slowwave.store.opening import open_text
 
 if TYPE_CHECKING:
     from slowwave.store.conversations.messages import Conversation
@@ -33,7 +35,8 @@ def read_file(path: Path, format: str | None) -> list[Conversation]:
     from slowwave.store.conversations.conversation_formats import read_conversations
 
     try:
-        raw = sys.stdin.buffer.read() if str(path) == "-" else path.read_bytes()
+        with nullcontext(sys.stdin.buffer) if str(path) == "-" else open_text(path) as stream:
+            raw = stream.read()
     except OSError as error:
         raise StoreError(
             f"Cannot read {path}: {error.strerror}.", "Nothing was taken in."

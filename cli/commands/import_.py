@@ -20,6 +20,7 @@ from slowwave.cli.terminal.output import Output, clean
 from slowwave.cli.terminal.progress_bars import shown_progress
 from slowwave.cli.terminal.wording import counted
 from slowwave.store.errors import StoreError
+from slowwave.store.opening import open_text
 
 # So much of what comes through a pipe is kept in memory, the rest on the disk.
 _IN_MEMORY = 16 * 1024 * 1024
@@ -90,7 +91,7 @@ def reading(source: Path) -> Iterator[Iterator[bytes]]:
             yield _lines(whole, source)
         return
     with _readable(source):
-        stream = source.open("rb")
+        stream = open_text(source)
     with stream:
         if source.is_file():
             yield _lines(stream, source)

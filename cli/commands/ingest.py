@@ -344,10 +344,12 @@ def _whole_days(number: str) -> int:
 
 def _instructions(stated: str | None) -> str:
     """Return the user's own instructions: as they are stated, or from a file."""
+    from slowwave.store.opening import read_text
+
     if stated is None or not stated.startswith("@"):
         return stated or ""
     try:
-        return Path(stated[1:]).read_text("utf-8")
+        return read_text(Path(stated[1:]))
     except (OSError, UnicodeDecodeError) as error:
         why = getattr(error, "strerror", None) or "it is not UTF-8"
         raise typer.BadParameter(f"--instructions: cannot read {stated[1:]}: {why}.") from error

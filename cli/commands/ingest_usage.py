@@ -17,8 +17,8 @@ from slowwave.cli.arguments.option_rules import (
     without_effect_beside,
 )
 from slowwave.cli.arguments.settings import is_on_command_line
+from slowwave.store.opening import is_database
 from slowwave.store.shared_tenant import refuse_unpublished
-from slowwave.store.validate import is_database
 
 # What makes no sense without one of some others.
 _NEEDS: tuple[tuple[str, tuple[str, ...]], ...] = (

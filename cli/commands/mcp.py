@@ -129,9 +129,16 @@ def mcp(
 
 
 def _refuse_open_door(http: int | None, host: str, token: str | None) -> None:
-    """Refuse to serve everybody who reaches this machine."""
+    """Refuse to serve everybody who reaches this machine, and a token that no request can bring."""
     if token is not None and not token.strip():
         raise typer.BadParameter(f"The token is blank: see --token, and {_TOKEN}.")
+    if token is not None and (
+        token != token.strip() or not token.isascii() or not token.isprintable()
+    ):
+        raise typer.BadParameter(
+            "No HTTP header carries that token as it is: choose one of printable ASCII characters "
+            f"without blanks around them (see --token, and {_TOKEN})."
+        )
     if http is not None and token is None and not _is_loopback(host):
         raise typer.BadParameter(
             f"{host} is reached from elsewhere: that needs --token, or {_TOKEN} set."

@@ -279,8 +279,7 @@ class Night:
         texts = {
             one: memory.content for one, memory in MemoryTexts(memory_file).memories(ids).items()
         }
-        reconsiders = self.options.reconsider
-        write_plan(path, outcome.results, texts, writer.model, writer.key, reconsiders)
+        write_plan(path, outcome.results, texts, writer.model, writer.key)
         self.output.note(clean(f"The plan is written: {path}"))
 
     def _with_problems(self, file: Path, outcome: Outcome, writer: Writer, code: int) -> int:
@@ -290,9 +289,7 @@ class Night:
             self.output, code, writer, self.recordings, outcome.broken_off, in_short, hint
         )
         if not outcome.end_is_kept:
-            self.output.note(
-                "The end could not be written: the log says 'running' until the next run."
-            )
+            self.output.note("The end could not be written: the log will say 'interrupted'.")
         elif outcome.not_kept:
             self.output.note(
                 f"What this run found out could not be kept: {outcome.not_kept} "

@@ -10,6 +10,7 @@ from pathlib import Path
 from slowwave.cli.files.writable import refuse_unwritable_folder
 from slowwave.cli.terminal.output import writing_to_stdout
 from slowwave.store.errors import StoreError
+from slowwave.store.opening import is_database
 from slowwave.store.sidecar import mode_of, sync_folder
 
 # What each report begins with, as HTML and as Markdown: a comment that a reader does not see.
@@ -58,7 +59,7 @@ def write_report(path: Path, text: str, memory_file: Path) -> None:
 
 
 def _is_a_report(path: Path) -> bool:
-    if not path.is_file():
+    if not path.is_file() or is_database(path):
         return False
     try:
         with path.open("rb") as stream:

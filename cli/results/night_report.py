@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from slowwave.cli.terminal.output import clean
 from slowwave.cli.terminal.wording import counted, shortened_for_stdout
-from slowwave.consolidation.thresholds import MOST_CHARACTERS
+from slowwave.store.records import MOST_CHARACTERS
 
 from .ageing import after_the_night, aged_as_json, before_the_night
 from .blocks import LEGEND, ProposalBlock, joined, proposal_block, worth_as_text

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from slowwave.cli.files.writable import refuse_unwritable_folder
 from slowwave.store.errors import StoreError
+from slowwave.store.opening import is_database
 
 if TYPE_CHECKING:
     from prometheus_client import CollectorRegistry
@@ -43,6 +44,8 @@ def write_textfile(path: Path, registry: CollectorRegistry) -> None:
 
 
 def _is_ours(path: Path) -> bool:
+    if is_database(path):
+        return False
     try:
         with path.open("rb") as stream:
             beginning = stream.read(len(_MARK))

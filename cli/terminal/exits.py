@@ -101,7 +101,8 @@ def _ended(command: Callable[[], None], output: Output, caught: CaughtSignals) -
     except (StoreError, ConsolidationError) as error:
         code = code_of(error)
         obstacles = error.obstacles if isinstance(error, ChangedSince) else ()
-        output.error(without_secrets(error.message), error.hint, code, obstacles)
+        hint = without_secrets(error.hint)
+        output.error(without_secrets(error.message), hint, code, obstacles)
         return code
     except Exception as error:  # noqa: BLE001 - the last line of defence: no traceback is shown
         if caught.code is not None:

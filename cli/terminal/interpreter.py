@@ -32,8 +32,14 @@ _LOGS = ("LITELLM_LOG", "LITELLM_SET_VERBOSE", "OPENAI_LOG")
 _TURN_S = 0.001
 
 
+# SQLite takes JSON whose values lie up to 2,000 levels deep within each other, and Python, which
+# calls itself for each level, ends at 1,000 by itself.
+_LEVELS = 5_000
+
+
 def tune_interpreter() -> None:
-    """Set how often Python looks for garbage."""
+    """Set how often Python looks for garbage, and how deep it may call itself."""
+    sys.setrecursionlimit(_LEVELS)
     # A night makes many objects and lets few go: with Python's own thresholds the search for
     # garbage among them took a third of the processor time of a survey of 10,000 memories.
     gc.set_threshold(100_000, 20, 100)

@@ -6,13 +6,14 @@ import codecs
 import json as jsonlib
 import os
 import sys
-import unicodedata
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar
 from dataclasses import asdict, dataclass
 from io import TextIOWrapper
 from typing import TYPE_CHECKING, Any
+
+from slowwave.consolidation.text.invisible import is_hidden, misplaced
 
 from .log_lines import log_lines
 
@@ -25,15 +26,13 @@ FORMAT = 1
 _WIDTH = 120
 # How many obstacles are written for people; programs get them all.
 _SHOWN_FIRST = 10
-# Control codes, marks that turn the direction of writing or that no screen shows, ends of lines
-# and halves of surrogate pairs: shown as an escape, never sent to a terminal.
-_ESCAPED = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})
-# But for those that join letters or keep them apart, which words and emoji are spelled with.
-_SENT = frozenset({0x200C, 0x200D})
 
 
 class _Escapes(dict[int, str]):
-    """What a character is written as, looked up when it first comes."""
+    """What a character is written as, looked up when it first comes.
+
+    What no reader sees is shown as an escape, and never sent to a terminal.
+    """
 
     def __init__(self, escape: Callable[[str], str], plain: dict[int, str]) -> None:
         super().__init__(plain)
@@ -41,9 +40,16 @@ class _Escapes(dict[int, str]):
 
     def __missing__(self, number: int) -> str:
         letter = chr(number)
-        escaped = number not in _SENT and unicodedata.category(letter) in _ESCAPED
-        self[number] = self._escape(letter) if escaped else letter
+        self[number] = self._escape(letter) if is_hidden(letter) else letter
         return self[number]
+
+    def write(self, text: str) -> str:
+        """Return a text as it may be sent to a terminal."""
+        if strange := misplaced(text):
+            text = "".join(
+                self._escape(letter) if at in strange else letter for at, letter in enumerate(text)
+            )
+        return text.translate(self)
 
 
 def _escape(letter: str) -> str:
@@ -193,12 +199,12 @@ def _writing_to_stderr() -> Iterator[None]:
 
 def clean(text: str) -> str:
     """Return a text on one line, with control codes shown and not sent to the terminal."""
-    return text.translate(_SHOWN)
+    return _SHOWN.write(text)
 
 
 def harmless_json(text: str) -> str:
     """Return JSON of the same value in which control codes are escapes: it may meet a terminal."""
-    return text.translate(_IN_JSON)
+    return _IN_JSON.write(text)
 
 
 def shortened(text: str, most: int) -> str:

@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from slowwave.store.errors import FileHeld, StoreError
+from slowwave.store.opening import MAGIC
 
 from .names import INDEX, PageName
 from .text import file_of_index, is_untouched
@@ -173,12 +174,13 @@ def _content(folder: int, name: str) -> bytes | None:
         if error.errno in (errno.ELOOP, errno.ENXIO):
             return b"not ours"
         raise
-    with ExitStack() as closing:
-        closing.callback(os.close, opened)
-        if not stat.S_ISREG(os.fstat(opened).st_mode):
-            return b"not ours"
-        with os.fdopen(os.dup(opened), "rb") as stream:
-            return stream.read()
+    content = b"not ours"
+    if stat.S_ISREG(os.fstat(opened).st_mode):
+        with os.fdopen(opened, "rb", closefd=False) as stream:
+            content = stream.read()
+    if not content.startswith(MAGIC):
+        os.close(opened)  # of a database never: it would lose the locks that this process holds
+    return content
 
 
 def _replace(folder: int, name: str, content: bytes, mode: int) -> None:

@@ -15,8 +15,11 @@ FILE = "file"
 _MARK = "slowwave"
 _MARKED = re.compile(rb'---\nslowwave: "([0-9a-f]{16})"\n')
 _NO_DIGEST = "0" * 16
-# What Markdown, or a program that shows it, may take for more than itself within a line.
-_ACTIVE = re.compile(r"([\\`*_{}\[\]<>()#|~$%^=&@!])")
+# What Markdown, or a program that shows it, may take for more than itself within a line. Of a bare
+# address that is the colon behind its scheme, and each dot of its host.
+_ACTIVE = re.compile(
+    r"([\\`*_{}\[\]<>()#|~$%^=&@!]|(?<=[A-Za-z]):(?=\S)|(?<=[^\W\d])\.(?=\w)|(?<=\d)\.(?=[^\W\d]))"
+)
 # What begins a list or a heading where it stands at the start of a line.
 _BEGINS = re.compile(r"\A(\d*)([-+.])")
 # What stays as it is in a block besides what can be seen.

@@ -35,8 +35,8 @@ from slowwave.consolidation.text.token_count import count_tokens
 from slowwave.consolidation.vectors.embedder import Embedder, SentenceEmbedder
 from slowwave.consolidation.writing.writer import BuiltInWriter, Writer
 from slowwave.store.check import refuse_damaged
-from slowwave.store.errors import InvalidLine, NotFound, StoreError
-from slowwave.store.exchange import new_memory
+from slowwave.store.errors import InvalidLine, StoreError
+from slowwave.store.exchange import stated_memory
 from slowwave.store.feedback import Judged, is_due, judge, take_back_made
 from slowwave.store.file import (
     MemoryFile,
@@ -45,10 +45,9 @@ from slowwave.store.file import (
     open_reading,
     open_writing,
 )
-from slowwave.store.ledger import Decision, Run, read_decisions, read_runs
+from slowwave.store.ledger import Decision, Run, read_decisions, read_last_run
 from slowwave.store.lineage import (
     find_traced,
-    is_source_in,
     read_claims,
     read_derivations,
     trace_derived,
@@ -58,10 +57,10 @@ from slowwave.store.memories import (
     add_memories,
     count_by_status,
     count_memories,
-    read_memory,
+    find_id,
     tenants,
 )
-from slowwave.store.records import LAYERS, Kind, Memory, timestamp
+from slowwave.store.records import LAYERS, Kind, timestamp
 from slowwave.store.shared_tenant import refuse_unpublished
 from slowwave.store.undo.undoable import find_undoable
 
@@ -121,14 +120,12 @@ class AgentMemory:
         """Store a memory and return its id.
 
         fields: those of an imported line but `tenant` (kind, layer, tags, observed_at ...). Raises
-        `StoreError` if a field is wrong, or the text blank.
+        `StoreError` if a field is wrong, or the text blank or too long.
         """
-        if not text.strip():
-            raise InvalidLine("This is not a memory: its text is blank.")
         if not fields.keys().isdisjoint({"content", "tenant"}):
             raise InvalidLine("The text, and whose memory it is, are no further fields.")
         refuse_unpublished(self._tenant)
-        memory = new_memory({"content": text, "tenant": self._tenant, **fields}, self._clock())
+        memory = stated_memory(text, {"tenant": self._tenant, **fields}, self._clock())
         with open_writing(self._path) as file, file.transaction():
             add_memories(file, [memory])
         return memory.id
@@ -259,7 +256,7 @@ class AgentMemory:
         """
         now = timestamp(self._clock())
         with open_writing(self._path) as file:
-            judged = judge(file, self._own(file, memory_id), helpful, now)
+            judged = judge(file, find_id(file, memory_id, self._tenant), helpful, now)
         if helpful or not is_due(judged):
             return judged
         with maintenance_lock(self._path), open_writing(self._path) as file:
@@ -273,11 +270,7 @@ class AgentMemory:
         Raises `StoreError`.
         """
         with open_reading(self._path) as file:
-            found = find_traced(file, memory_id)
-            if isinstance(found, Memory):
-                self._own(file, found.id)
-            elif not is_source_in(file, found.id, self._tenant):
-                raise self._unknown(memory_id)
+            found = find_traced(file, memory_id, self._tenant)
             return Trace(
                 found,
                 tuple(read_claims(file, found.id)),
@@ -289,17 +282,12 @@ class AgentMemory:
     def undo(self, which: str) -> list[str]:
         """Take a run, or one proposal, back, and return the ids of its proposals.
 
-        Its id may be shortened to eight characters. Raises `StoreError`, also if a run did
-        something for other tenants, too.
+        Its id may be shortened to eight characters. Raises `StoreError`, also if a run changed
+        memories of other tenants, too.
         """
         with maintenance_lock(self._path), open_writing(self._path) as file:
             refuse_damaged(file)
-            chosen = find_undoable(file, which)
-            if any(one.tenant != self._tenant for one in chosen.applied):
-                raise StoreError(
-                    f"'{which}' changed memories of other tenants, too.",
-                    "Nothing was undone. Its proposals for this tenant can be undone one by one.",
-                )
+            chosen = find_undoable(file, which, self._tenant)
             return chosen.undo(file, timestamp(self._clock()))
 
     def stats(self) -> Stats:
@@ -334,25 +322,11 @@ class AgentMemory:
 
     def _last_run(self, file: MemoryFile) -> tuple[Run, tuple[Decision, ...]] | None:
         """Return the last run that was for this tenant, with what it decided there."""
-        for run in reversed(read_runs(file)):
-            decided = read_decisions(file, run.id)
-            mine = tuple(one for one in decided if one.tenant == self._tenant)
-            if mine or self._tenant in (run.options.get("tenant") or [self._tenant]):
-                return run, mine
-        return None
-
-    def _own(self, file: MemoryFile, memory_id: str) -> str:
-        """Return the whole id of a memory of this tenant. Raises `NotFound` or `Ambiguous`."""
-        memory = read_memory(file, memory_id)
-        if memory.tenant != self._tenant:
-            raise self._unknown(memory_id)
-        return memory.id
-
-    def _unknown(self, memory_id: str) -> NotFound:
-        return NotFound(
-            f"There is no memory '{memory_id}' of tenant '{self._tenant}' in {self._path}.",
-            "The id of a memory stands in what recall finds.",
-        )
+        run = read_last_run(file, self._tenant)
+        if run is None:
+            return None
+        decided = read_decisions(file, run.id)
+        return run, tuple(one for one in decided if one.tenant == self._tenant)
 
 
 def _moment(moment: datetime | None) -> str | None:

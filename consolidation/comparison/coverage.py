@@ -1,157 +1,130 @@
 """Whether one text says all that another says, decided sentence by sentence.
 
-A sentence is entailed by another if no guard tells them apart, or if a small network that reads
-both (`entailment.py`) finds it likely enough. The network knows from examples what words mean and
-how sure a sentence is, but hardly sees who does what to whom. It may not overrule what can be
-looked up (`coverage_guards.py`), nor call entailed what is said in words that lie far away
-(`word_vectors.py`).
+Each sentence must be equal to one of the other text after normalising; or the packaged network must
+find it entailed by one, and nothing that can be looked up speak against that (`vetoes.py`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from itertools import permutations, product
-from statistics import fmean
-from typing import NamedTuple
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
-from slowwave.consolidation import thresholds
 from slowwave.consolidation.text.reading import Reading, read
+from slowwave.consolidation.thresholds import ENTAILED, ENTAILED_ANCHORED
 
-from .coverage_guards import (
-    WHY,
-    Gap,
-    differ_in_a_thing,
-    find_gap,
-    limiting_phrases,
-    share_a_subject,
-    share_an_anchor,
-    without_other_denials,
-)
 from .entailment import Entailment
-from .guards import say_the_same
-from .word_vectors import SentenceVectors, WordVectors
+from .normal_form import normal_form
+from .vetoes import Veto, find_veto
+
+# Kinds of values that few facts share by chance: a sentence that has one is about that.
+_ANCHORS = frozenset({"number", "time", "date", "quoted", "path", "url", "host", "version"}) | {
+    "address",
+    "email",
+    "weekday",
+}
 
 
-class _Limit(NamedTuple):
-    """What a sentence takes to count as entailed: how likely it is, and how near its words are."""
+@dataclass(frozen=True)
+class _Question:
+    """What the network is asked: whether a sentence is entailed by one of some others.
 
-    likelihood: float
-    words: float
+    limits: from which likelihood on it is, for each of them.
+    """
 
-
-_PLAIN = _Limit(thresholds.ENTAILED, thresholds.NEAR_WORDS)
-_ANCHORED = _Limit(thresholds.ENTAILED_ANCHORED, thresholds.NEAR_WORDS_ANCHORED)
-# Of one person's life the network takes for entailed what is merely about the same.
-_STRICT = _Limit(thresholds.ENTAILED_STRICTLY, thresholds.NEAR_WORDS_STRICTLY)
+    said: str
+    premises: tuple[str, ...]
+    limits: tuple[float, ...]
 
 
 class Coverage:
-    """Finds out who tells what a sentence says."""
+    """Finds which texts say all that others say; the network is loaded when it is first asked."""
 
     def __init__(self) -> None:
         """Load nothing yet."""
-        self._words = WordVectors()
         self._entailment = Entailment()
 
-    def find_covering(self, said: Reading, kept: Sequence[Reading]) -> int | None:
-        """Find the first of some sentences that says all that another says, by its place.
+    def covered(self, pairs: Sequence[tuple[str, str]]) -> list[bool]:
+        """Find for each pair of texts whether the second says all that the first says.
 
-        Raises `EmbedderError`.
+        The network is asked once, about all pairs that nothing cheaper decides. Raises
+        `EmbedderError` if the packaged model is damaged.
         """
-        premises = [without_other_denials(one, said) for one in kept]
-        same = next((at for at, one in enumerate(premises) if say_the_same(one, said)), None)
-        if same is not None:
-            return same
-        open_to = [at for at, one in enumerate(premises) if find_gap(said, one) is None]
-        entailed = self._entailed(said, [premises[at] for at in open_to])
-        return next((at for at, is_so in zip(open_to, entailed, strict=True) if is_so), None)
-
-    def gap(self, said: Reading, premise: Reading) -> Gap | None:
-        """Return what one sentence lacks of another; None if it says all of it.
-
-        Raises `EmbedderError`.
-        """
-        premise = without_other_denials(premise, said)
-        if say_the_same(premise, said):
-            return None
-        gap = find_gap(said, premise)
-        if gap is None and not any(self._entailed(said, [premise])):
-            gap = Gap("words", said.text)
-        return gap
-
-    def missing(self, said: Reading, premise: Reading) -> str:
-        """Return in a few words what one text says and another does not."""
-        gap = self.gap(said, premise)
-        return WHY[gap.kind].format(gap.said) if gap is not None else "told in other words"
-
-    def likelihood(self, said: str, premise: str) -> float:
-        """Return how likely the network finds it that one text says all that another says.
-
-        Raises `EmbedderError`.
-        """
-        return self._entailment.likelihoods([(said, premise)])[0]
-
-    def look_alikes(self, texts: Sequence[Reading]) -> list[tuple[int, int]]:
-        """Find pairs of texts that the network takes for one and a guard tells apart, by places.
-
-        They differ in one thing, such as a number or who does it, and are not about one matter.
-        Raises `EmbedderError`.
-        """
-        sentences = [[read(one) for one in text.sentences] for text in texts]
-        places = [
-            ((at, by), (said.text, premise.text))
-            for at, by in permutations(range(len(texts)), 2)
-            for said, premise in product(sentences[at], sentences[by])
-            if _share_words(said, premise)
-            and not say_the_same(said, premise)
-            and differ_in_a_thing(said, premise)
+        asked = [_questions(*pair) for pair in pairs]
+        about = list(
+            dict.fromkeys(
+                (one.said, premise)
+                for questions in asked
+                for one in questions or ()
+                for premise in one.premises
+            )
+        )
+        likely = dict(zip(about, self._entailment.likelihoods(about), strict=True))
+        return [
+            questions is not None
+            and all(
+                any(
+                    likely[one.said, premise] >= limit
+                    for premise, limit in zip(one.premises, one.limits, strict=True)
+                )
+                for one in questions
+            )
+            for questions in asked
         ]
-        likely = self._entailment.likelihoods(pair for _, pair in places)
-        found = zip(places, likely, strict=True)
-        alike = {place for (place, _), one in found if one >= thresholds.LOOKS_ENTAILED}
-        return sorted({(min(pair), max(pair)) for pair in alike})
-
-    def _entailed(self, said: Reading, premises: Sequence[Reading]) -> list[bool]:
-        """Whether each entails it, as the network finds, and the words of both are near enough."""
-        # Together they take half the time that they take one after the other.
-        self._words.prepare([said, *premises] if premises else ())
-        near = [self._nearness(said, one) for one in premises]
-        needed = [_limit(said, one) for one in premises]
-        asked = [at for at, one in enumerate(near) if one >= needed[at].words]
-        likely = self._entailment.likelihoods((said.text, premises[at].text) for at in asked)
-        entailed = {
-            at for at, one in zip(asked, likely, strict=True) if one >= needed[at].likelihood
-        }
-        return [at in entailed for at in range(len(premises))]
-
-    def _nearness(self, said: Reading, premise: Reading) -> float:
-        """Return how near the content words of a sentence have one of another, in the mean."""
-        nearest = _nearest(self._words.vectors(said), self._words.vectors(premise))
-        return fmean(nearest) if nearest else 1.0
 
 
-def _limit(said: Reading, premise: Reading) -> _Limit:
-    """Return the limit from which on a sentence counts as entailed.
+def first_veto(said: str, premise: str) -> Veto | None:
+    """Find what keeps a text from being covered by another; None if that is left to the network.
 
-    Less where a value carries the fact and the premise does not limit it; more of one subject.
+    It is the veto of the first sentence that no sentence of the other text may say.
     """
-    if share_an_anchor(said, premise) and limiting_phrases(premise) <= limiting_phrases(said):
-        return _ANCHORED
-    return _STRICT if share_a_subject(said, premise) else _PLAIN
+    for sentence, readings in _open_sentences(said, premise):
+        vetoes = [find_veto(sentence, one) for one in readings]
+        if all(vetoes):
+            return vetoes[0]
+    return None
 
 
-def _share_words(said: Reading, premise: Reading) -> bool:
-    """Whether two sentences have half of the longer one's words in common."""
-    most = max(len(said.stem_set), len(premise.stem_set))
-    return 2 * len(said.stem_set & premise.stem_set) >= most > 0
+def _questions(said: str, premise: str) -> list[_Question] | None:
+    """Return what is left to ask of two texts; None if a veto stops them."""
+    questions = []
+    for sentence, readings in _open_sentences(said, premise):
+        possible = [one for one in readings if find_veto(sentence, one) is None]
+        if not possible:
+            return None
+        limits = tuple(_limit(sentence, one) for one in possible)
+        questions.append(_Question(sentence.text, tuple(one.text for one in possible), limits))
+    return questions
 
 
-def _nearest(here: SentenceVectors, there: SentenceVectors) -> tuple[float, ...]:
-    """Find how near each word of one sentence is to one of another; the same stem is 1."""
-    if not len(there.words):
-        return (0.0,) * len(here.words)
-    stems = frozenset().union(*there.stems)
-    nearest = (here.words @ there.words.T).max(axis=1, initial=0.0).tolist()
-    return tuple(
-        1.0 if own & stems else near for own, near in zip(here.stems, nearest, strict=True)
+def _open_sentences(said: str, premise: str) -> Iterator[tuple[Reading, list[Reading]]]:
+    """Yield the sentences that stand in no form in another text, with that one's sentences."""
+    if normal_form(said) == normal_form(premise):
+        return
+    kept = [read(one) for one in read(premise).sentences]
+    forms = {normal_form(one.text) for one in kept}
+    for sentence in read(said).sentences:
+        if normal_form(sentence) not in forms:
+            yield read(sentence), kept
+
+
+def _limit(said: Reading, premise: Reading) -> float:
+    """Return the likelihood from which on a sentence counts as entailed.
+
+    Less where both have a value that few facts share by chance, which is no part of a name.
+    """
+    names = [(token.start, token.end) for token in said.tokens]
+    anchored = any(
+        value.kind in _ANCHORS
+        and premise.holds(value)
+        and not any(start < value.start < end for start, end in names)
+        for value in said.values
+    )
+    return ENTAILED_ANCHORED if anchored else ENTAILED
+
+
+def richness(text: str) -> int:
+    """Return how much a text says; values and names weigh more than words."""
+    readings = [read(sentence) for sentence in read(text).sentences]
+    return sum(
+        3 * len(one.value_keys) + 3 * len(set(one.names)) + len(one.stem_set) for one in readings
     )

@@ -15,6 +15,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from slowwave.consolidation.errors import QuestionsError
 from slowwave.consolidation.recall.search import words_of
 from slowwave.consolidation.text.tokens import stem
+from slowwave.store.opening import read_text
 from slowwave.store.records import Memory
 
 # Of a file with more memories so many are asked for, the same ones every time.
@@ -41,7 +42,7 @@ class RecallQuestion(BaseModel):
 def read_questions(path: Path) -> list[RecallQuestion]:
     """Read questions, a JSON object a line. Raises `QuestionsError` with the first wrong line."""
     try:
-        text = path.read_text("utf-8-sig")
+        text = read_text(path, "utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
         why = error.strerror if isinstance(error, OSError) else "it is not UTF-8"
         raise QuestionsError(f"The questions in '{path}' cannot be read: {why}.") from error

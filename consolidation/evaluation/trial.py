@@ -16,7 +16,8 @@ from slowwave.consolidation.progress import Progress
 from slowwave.consolidation.recall.filter import Filter
 from slowwave.consolidation.recall.hit import Hit
 from slowwave.consolidation.recall.index import RecallIndex, read_recallable_of
-from slowwave.consolidation.recall.search import Wish, ranked, with_ages
+from slowwave.consolidation.recall.later_values import behind_later_values
+from slowwave.consolidation.recall.search import Wish, ranked
 from slowwave.consolidation.running.outcome import Outcome
 from slowwave.consolidation.runtime.interruption import InterruptedEarly, Interruption
 from slowwave.consolidation.vectors.embedder import Embedder
@@ -178,7 +179,7 @@ class Trials:
             wish = Wish(question.question, LOOKED_AT, Filter(tenants))
             found = ranked(index, wish, now)
             # Of what is handed over alone: to compare 200 with each other takes long.
-            first = with_ages(index, found[:MANY])
+            first = behind_later_values(found[:MANY], index.disputes)
             found = [*first, *found[MANY:]]
             by_text.append(self._measured(question, found, self._holds_its_facts))
             by_lineage.append(self._measured(question, found, lambda _, __: True))

@@ -8,24 +8,20 @@ from datetime import date, timedelta
 
 from slowwave.store.records import UNDATED
 
-from .values import Value, date_forms
+from .values import TextValue, date_forms
 
-_OFFSETS = {
-    "today": 0,
-    "tonight": 0,
-    "this": 0,
-    "yesterday": -1,
-    "tomorrow": 1,
-    "heute": 0,
-    "gestern": -1,
-}
-_OFFSETS |= {"morgen": 1, "vorgestern": -2, "übermorgen": 2, "hier": -1, "demain": 1}
+_OFFSETS = {**dict.fromkeys(("today", "tonight", "this", "heute"), 0), "vorgestern": -2}
+_OFFSETS |= {**dict.fromkeys(("yesterday", "last night", "gestern", "hier"), -1), "übermorgen": 2}
+_OFFSETS |= dict.fromkeys(("tomorrow", "morgen", "demain"), 1)
 _OFFSET = re.compile(rf"\b(?:{'|'.join(_OFFSETS)})\b", re.IGNORECASE)
+# "The 29th", "am 29. kommt".
 _ORDINAL = re.compile(
-    r"(?<![\w.])(\d{1,2})(?:st|nd|rd|th|\.(?!\d))|\b(?:the|le|el|il|den|dem|am|den) (\d{1,2})\b"
+    r"(?<![\w.:/-])(\d{1,2})(?:st|nd|rd|th|\.(?= [a-zäöü]))"
+    r"|\b(?:the|le|el|il|den|dem|am) (\d{1,2})\b"
 )
 _DAY = 86_400
 _LONGEST = 3_660
+_EARLIEST, _LATEST = 1_000, 9_000
 
 
 def observed_on(observed_at: str) -> date | None:
@@ -33,18 +29,25 @@ def observed_on(observed_at: str) -> date | None:
     if not observed_at or observed_at == UNDATED:
         return None
     try:
-        return date.fromisoformat(observed_at[:10])
+        day = date.fromisoformat(observed_at[:10])
     except ValueError:
         return None
+    # Far from the ends of the calendar, where one cannot count on.
+    return day if _EARLIEST < day.year < _LATEST else None
 
 
-def relative_days(text: str, values: Sequence[Value], observed: date) -> Iterator[date]:
-    """Yield the days that a text speaks of by the day on which it was observed.
+def spoken_days(text: str, observed: date) -> Iterator[date]:
+    """Yield what "yesterday", "today" and "tomorrow" come to on the day a text was observed."""
+    for word in _OFFSET.findall(text):
+        yield observed + timedelta(_OFFSETS[word.lower()])
+
+
+def relative_days(text: str, values: Sequence[TextValue], observed: date) -> Iterator[date]:
+    """Yield the days that a text may speak of by the day on which it was observed.
 
     "Next Tuesday" is one of the Tuesdays around, "in two weeks" may have been two weeks ago.
     """
-    for word in _OFFSET.findall(text):
-        yield observed + timedelta(_OFFSETS[word.lower()])
+    yield from spoken_days(text, observed)
     for value in values:
         if value.kind == "weekday":
             weekday = int(next(iter(value.forms)).split()[1])
@@ -70,14 +73,14 @@ def _in_months(observed: date, day: int) -> Iterator[date]:
             continue
 
 
-def years_of(value: Value, observed: date) -> Iterator[str]:
+def years_of(value: TextValue, observed: date) -> Iterator[str]:
     """Yield the forms of a date without a year in the years around the day it was observed."""
-    for form in value.forms | value.implied:
+    for form in value.forms:
         if re.fullmatch(r"\d\d-\d\d", form) or form.startswith("month"):
             for year in (observed.year - 1, observed.year, observed.year + 1):
                 yield f"{year}-{form.removeprefix('month ')}"
 
 
 def forms_of(day: date) -> set[str]:
-    """Return the forms of a day, as `Value` has them."""
+    """Return the forms of a day, as `TextValue` has them."""
     return {*date_forms(day.year, day.month, day.day), f"{day.year}-{day.month:02d}"}

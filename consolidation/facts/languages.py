@@ -9,26 +9,37 @@ import re
 from collections.abc import Iterator
 from functools import lru_cache
 
-_CALENDARS = "de fr es it nl pt sv da nb fi pl cs hu ro tr el ru uk ja zh ko"
-_NUMBERS = "de fr es it nl pt da"
-# Words that only German has: it writes all nouns with a capital.
-_GERMAN = frozenset(
-    ("der", "das", "und", "ist", "nicht", "ein", "eine", "im", "den", "dem", "für", "mit", "zu")
-)
+_CALENDARS = "de fr es it nl pt sv da nb fi pl cs hu ro tr el ru uk"
+_NUMBERS = "de fr es it nl pt"
+# Words that no other of these languages has: German writes all nouns with a capital.
+_GERMAN = "der die das und ist nicht ein eine im den dem für mit zu um nur auch wir"
+_ENGLISH = "the and of is are was for with to at on by it has"
 _FEW_WORDS = 8
 _SHORT = 3
 
 
-@lru_cache(maxsize=64)
-def weekday_names(weekday: int) -> frozenset[str]:
-    """Return the names of a day of the week, Monday is 0, in small letters."""
-    return frozenset(_calendar_names("days", weekday))
+def is_german(text: str) -> bool:
+    """Whether a text is German."""
+    return _has_words_of(_GERMAN, text)
 
 
-@lru_cache(maxsize=64)
-def month_names(month: int) -> frozenset[str]:
-    """Return the names of a month, 1 to 12, in small letters."""
-    return frozenset(_calendar_names("months", month))
+def is_english(text: str) -> bool:
+    """Whether a text is English."""
+    return _has_words_of(_ENGLISH, text)
+
+
+def has_weekday(text: str, weekday: int) -> bool:
+    """Whether a text in small letters names a day of the week, Monday is 0, in any language."""
+    return re.search(_any_name(_calendar_names("days", weekday)), text) is not None
+
+
+def has_month(text: str, month: int, day: str | None) -> bool:
+    """Whether a text in small letters names a month, 1 to 12, in any language, next to its day."""
+    names = _any_name(_calendar_names("months", month))
+    if day is None:
+        return re.search(names, text) is not None
+    number = rf"(?<!\d)0?{int(day)}(?!\d)"
+    return re.search(rf"{number}\.?(?: de| of)? ?{names}|{names} {number}", text) is not None
 
 
 def in_digits(text: str) -> Iterator[str]:
@@ -40,32 +51,25 @@ def in_digits(text: str) -> Iterator[str]:
             yield read
 
 
-def has_word(text: str, names: frozenset[str]) -> bool:
-    """Whether a text in small letters has one of some names as a word, a long one with an ending.
-
-    Chinese, Japanese and Korean have no spaces between words.
-    """
-    return any(
-        re.search(rf"(?<!\w){re.escape(name)}" + ("" if len(name) > _SHORT else r"(?!\w)"), text)
-        if name.isascii() or name[0].isupper() or name[0].islower()
-        else name in text
-        for name in names
-        if len(name) > 1
-    )
+def _has_words_of(words: str, text: str) -> bool:
+    said = re.findall(r"\w+", text.lower())
+    found = len(set(words.split()).intersection(said))
+    return found > 1 or found * _FEW_WORDS >= len(said) > 0
 
 
-def capitalises_nouns(text: str) -> bool:
-    """Whether a text is German."""
-    words = re.findall(r"\w+", text.lower())
-    found = len(_GERMAN.intersection(words))
-    return found > 1 or found * _FEW_WORDS >= len(words) > 0
+def _any_name(names: frozenset[str]) -> str:
+    """Return a pattern for any of some names; a long one may have an ending."""
+    ways = (re.escape(name) + (r"\w{0,3}" if len(name) > _SHORT else "") for name in names)
+    return rf"(?<!\w)(?:{'|'.join(ways)})(?!\w)"
 
 
-def _calendar_names(what: str, at: int) -> Iterator[str]:
+@lru_cache(maxsize=64)
+def _calendar_names(what: str, at: int) -> frozenset[str]:
     from babel import Locale
 
-    for language in _CALENDARS.split():
-        names = getattr(Locale(language), what)
-        for use in ("format", "stand-alone"):
-            for width in ("wide", "abbreviated"):
-                yield names[use][width][at].lower().rstrip(".")
+    return frozenset(
+        getattr(Locale(language), what)[use][width][at].lower().rstrip(".")
+        for language in _CALENDARS.split()
+        for use in ("format", "stand-alone")
+        for width in ("wide", "abbreviated")
+    )

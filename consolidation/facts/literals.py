@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from functools import lru_cache
 from typing import NamedTuple
 
 _MARKED = re.compile(
@@ -16,7 +17,7 @@ _MARKED = re.compile(
 _CODE = ("fence", "ticks", "code")
 
 
-class Literal(NamedTuple):
+class LiteralSpan(NamedTuple):
     """A code span or a quotation, without its marks, and where it is with them."""
 
     kind: str
@@ -25,16 +26,16 @@ class Literal(NamedTuple):
     end: int
 
 
-def find_literals(text: str) -> Iterator[Literal]:
+def find_literals(text: str) -> Iterator[LiteralSpan]:
     """Yield the code spans and quotations of a text."""
     for match in _MARKED.finditer(text):
         kind = "code" if match.lastgroup in _CODE else "quotation"
         content = match[match.lastgroup or 0].strip()
         if any(map(str.isalnum, content)):
-            yield Literal(kind, content, *match.span())
+            yield LiteralSpan(kind, content, *match.span())
 
 
-def has_literal(text: str, literal: Literal) -> bool:
+def has_literal(text: str, literal: LiteralSpan) -> bool:
     """Whether a text has each line of code, or each word of a quotation in its order.
 
     The marks may come and go. An ellipsis in a quotation stands for what is left out.
@@ -44,9 +45,8 @@ def has_literal(text: str, literal: Literal) -> bool:
         whole = " ".join(text.split())
         return all(_stands_in(whole, line) for line in lines if line)
     said = f" {_words(text)} "
-    return all(
-        f" {_words(part)} " in said for part in re.split(r"…|\.\.\.|\[[^\]]*\]", literal.content)
-    )
+    parts = map(_words, re.split(r"…|\.{3}|\[[^\]]*\]", literal.content))
+    return all(f" {part} " in said for part in parts if part)
 
 
 def _stands_in(text: str, part: str) -> bool:
@@ -55,5 +55,6 @@ def _stands_in(text: str, part: str) -> bool:
     return re.search(rf"{before}{re.escape(part)}{after}", text) is not None
 
 
+@lru_cache(maxsize=1_024)
 def _words(text: str) -> str:
     return " ".join(re.findall(r"\w+|[^\w\s.,;:!?'\u2019\u2018\"“”„«»`()\[\]…-]", text.casefold()))

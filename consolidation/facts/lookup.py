@@ -8,7 +8,7 @@ takes 0.7 s and gets notes of three words wrong. What is taken stands in `langua
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import date
 from functools import cached_property
@@ -17,17 +17,19 @@ from typing import Protocol
 from slowwave.consolidation.text.invisible import find_invisible
 
 from . import languages
-from .days import forms_of, observed_on, relative_days, years_of
-from .literals import Literal, find_literals, has_literal
-from .names import Name, Vocabulary, find_names
+from .days import forms_of, observed_on, relative_days, spoken_days, years_of
+from .literals import LiteralSpan, find_literals, has_literal
+from .names import Name, Vocabulary, find_names, is_english_word
 from .numerals import NUMBER_WORDS
-from .values import Value, find_values
+from .values import KnownValues, TextValue, find_values
 
 # Words of a draft that count, but stand for no number: "both of them", "the first".
 _UNCOUNTED = {"first", "once", "both", "couple", "pair", "double"}
+# "The two" are those spoken of.
+_POINTS = re.compile(r"\b(?:the|these|those|you|us|them) $", re.IGNORECASE)
 # What is compared by its letters.
 _LETTERS = ("url", "path", "identifier", "version")
-_LISTED = re.compile(r"(?:^|\n)\s*\(?\d{1,2}[.)](?=\s)|(?<=\s)\(?\d{1,2}\)(?=\s)")
+_LISTED = re.compile(r"(?:^|\n)[ \t]*\(?\d{1,2}[.)](?=\s)|(?<=\s)\(?\d{1,2}\)(?=\s)")
 
 
 class Evidence(Protocol):
@@ -73,11 +75,12 @@ class Hint:
 def find_unsupported(text: str, sources: Sequence[Evidence]) -> list[Fault]:
     """Return the values, names, code and quotations of a text that no source has, in its order."""
     known = _Sources(sources)
-    found = [(0, Fault(words, "invisible")) for words in _invisible(text, sources)]
+    hidden = find_invisible(text, [source.text for source in sources])
+    found = [(0, Fault(hidden, "invisible"))] if hidden else []
     literals = list(find_literals(text))
     faulty = [one for one in literals if not known.has_literal(one)]
     found += [(one.start, Fault(text[one.start : one.end], one.kind)) for one in faulty]
-    values = _stated(text, find_values(text))
+    values = _once(_stated(text, find_values(text)))
     found += [
         (value.start, Fault(value.words, value.kind))
         for value in values
@@ -85,7 +88,7 @@ def find_unsupported(text: str, sources: Sequence[Evidence]) -> list[Fault]:
     ]
     found += [
         (name.start, Fault(name.words, "name"))
-        for name in _proper(text, values)
+        for name in _proper(text, find_values(text))
         if not _covered(name.start, literals) and not known.has_name(name, text)
     ]
     return list(dict.fromkeys(fault for _, fault in sorted(found, key=lambda one: one[0])))
@@ -104,8 +107,8 @@ def find_missing(text: str, sources: Sequence[Evidence]) -> list[Hint]:
     return list(hints.values())
 
 
-def values_of(text: str) -> tuple[Value, ...]:
-    """Return the values of a text in its order; see `Value.implies` and `Value.measure`."""
+def values_of(text: str) -> tuple[TextValue, ...]:
+    """Return the values of a text in its order; see `KnownValues` and `TextValue.measure`."""
     return tuple(_stated(text, find_values(text)))
 
 
@@ -124,7 +127,7 @@ class _Told:
     observed_at: str
 
 
-def _stated(text: str, values: Sequence[Value]) -> list[Value]:
+def _stated(text: str, values: Sequence[TextValue]) -> list[TextValue]:
     """Leave out what is no value of a text by itself: units, list numbers, "both"."""
     listed = [found.span() for found in _LISTED.finditer(text)]
     return [
@@ -134,10 +137,20 @@ def _stated(text: str, values: Sequence[Value]) -> list[Value]:
         and value.words.lower() not in _UNCOUNTED
         and not any(start <= value.start < end for start, end in listed)
         and not _is_no_name(text, value)
+        and not (value.words.lower() == "two" and _POINTS.search(text[: value.start]))
     ]
 
 
-def _is_no_name(text: str, value: Value) -> bool:
+def _once(values: Iterable[TextValue]) -> list[TextValue]:
+    """Leave out what a text repeats; on a weekday may hang what date is next to it."""
+    seen: dict[object, TextValue] = {}
+    for value in values:
+        place = value.start if value.kind == "weekday" else 0
+        seen.setdefault((value.words.lower(), value.kind, value.forms, place), value)
+    return list(seen.values())
+
+
+def _is_no_name(text: str, value: TextValue) -> bool:
     """Whether "may", "march", "sat" or "sun" is not a day or month, by its spelling or place."""
     if value.kind not in ("weekday", "month") or len(value.words.rstrip(".")) > 5:
         return False
@@ -145,7 +158,7 @@ def _is_no_name(text: str, value: Value) -> bool:
     return value.words.islower() or (opens and value.words in ("May", "March", "Sun", "Sat"))
 
 
-def _proper(text: str, values: Sequence[Value]) -> Iterator[Name]:
+def _proper(text: str, values: Sequence[TextValue]) -> Iterator[Name]:
     taken = [(value.start, value.end) for value in values if value.kind not in ("unit", "number")]
     taken += [
         (value.start, value.end)
@@ -159,18 +172,8 @@ def _proper(text: str, values: Sequence[Value]) -> Iterator[Name]:
             yield name
 
 
-def _covered(start: int, literals: Sequence[Literal]) -> bool:
+def _covered(start: int, literals: Sequence[LiteralSpan]) -> bool:
     return any(one.start <= start < one.end for one in literals)
-
-
-def _invisible(text: str, sources: Sequence[Evidence]) -> Iterator[str]:
-    for source in sources:
-        # An emoji of several parts, or letters that a source joins.
-        text = text.translate(
-            {ord(one): None for one in "\u200d\u200c\ufe0f" if one in source.text}
-        )
-    if found := find_invisible(text):
-        yield found
 
 
 class _Sources:
@@ -181,19 +184,21 @@ class _Sources:
         self._low = " \n".join(" ".join(text.split()) for text in self._texts).lower()
         self._values = [find_values(text) for text in self._texts]
         self._observed = [observed_on(source.observed_at) for source in sources]
-        self._all = [value for values in self._values for value in values]
+        self._known = KnownValues(value for values in self._values for value in values)
 
-    def has_literal(self, literal: Literal) -> bool:
+    def has_literal(self, literal: LiteralSpan) -> bool:
         return any(has_literal(text, literal) for text in self._texts)
 
     def has_name(self, name: Name, text: str) -> bool:
-        if name.opens or self._vocabulary.has(name.words):
+        if self._vocabulary.has(name.words):
             return True
-        return name.words.istitle() and languages.capitalises_nouns(text)
+        if name.opens:
+            return not languages.is_english(text) or is_english_word(name.words)
+        return name.words.istitle() and languages.is_german(text)
 
-    def has_value(self, value: Value, text: str) -> bool:
+    def has_value(self, value: TextValue, text: str) -> bool:
         return (
-            any(one.implies(value) for one in self._all)
+            self._known.has(value)
             or (value.kind in _LETTERS and self._has_words(value.words))
             or self._has_day(value, text)
             or self._has_parts(value)
@@ -213,15 +218,14 @@ class _Sources:
             is not None
         )
 
-    def _has_parts(self, value: Value) -> bool:
+    def _has_parts(self, value: TextValue) -> bool:
         if value.kind == "date" and "/" in value.words:
             return all(
-                any(one.implies(part) for one in self._all)
-                for part in find_values(value.words.replace("/", " and "))
+                self._known.has(part) for part in find_values(value.words.replace("/", " and "))
             )
         return False
 
-    def _has_day(self, value: Value, text: str) -> bool:
+    def _has_day(self, value: TextValue, text: str) -> bool:
         if value.kind in ("date", "month", "number"):
             return not self._days.isdisjoint(value.forms) or (
                 value.kind == "number" and not value.has_unit and self._is_year_or_day(value)
@@ -230,7 +234,7 @@ class _Sources:
             dated = [
                 one for one in find_values(text) if one.kind == "date" and _is_near(one, value)
             ]
-            days = {f"weekday {day.weekday()}" for day in self._relative}
+            days = {f"weekday {day.weekday()}" for day in self._spoken}
             days |= {
                 f"weekday {day.weekday()}"
                 for one in dated
@@ -240,11 +244,20 @@ class _Sources:
             return not days.isdisjoint(value.forms)
         return False
 
-    def _is_year_or_day(self, value: Value) -> bool:
+    def _is_year_or_day(self, value: TextValue) -> bool:
         numbers = {str(day.year) for day in self._dates}
-        if value.words[-1:].isalpha():
+        if re.fullmatch(r"\d+(?:st|nd|rd|th)", value.words):
             numbers |= {str(day.day) for day in self._dates}
         return not numbers.isdisjoint(value.bare)
+
+    @cached_property
+    def _spoken(self) -> set[date]:
+        return {
+            day
+            for text, observed in zip(self._texts, self._observed, strict=True)
+            if observed
+            for day in spoken_days(text, observed)
+        }
 
     @cached_property
     def _relative(self) -> set[date]:
@@ -270,22 +283,21 @@ class _Sources:
                 forms.update(form for value in values for form in years_of(value, observed))
         return forms
 
-    def _has_elsewhere(self, value: Value) -> bool:
+    def _has_elsewhere(self, value: TextValue) -> bool:
         """Whether a source has a value in another language."""
         for form in value.forms:
             if value.kind == "weekday":
-                return languages.has_word(self._low, languages.weekday_names(int(form[-1])))
-            if found := re.fullmatch(r"(?:\d{4}-)?(?:month )?(\d\d)(?:-(\d\d))?", form):
-                names = languages.month_names(int(found[1]))
-                day = found[2] is None or re.search(rf"(?<!\d)0?{int(found[2])}(?!\d)", self._low)
-                return bool(day) and languages.has_word(self._low, names)
-        return value.kind == "number" and any(one.implies(value) for one in self._elsewhere)
+                return languages.has_weekday(self._low, int(form[-1]))
+            if found := re.fullmatch(r"(?:\d{4}-)?(?:month )?(0[1-9]|1[0-2])(?:-(\d\d))?", form):
+                return languages.has_month(self._low, int(found[1]), found[2])
+        return self._elsewhere.has(value)
 
     @cached_property
-    def _elsewhere(self) -> list[Value]:
-        readings = (read for text in self._texts for read in languages.in_digits(text))
-        return [value for read in readings for value in find_values(read)]
+    def _elsewhere(self) -> KnownValues:
+        foreign = (text for text in self._texts if not languages.is_english(text))
+        readings = (read for text in foreign for read in languages.in_digits(text))
+        return KnownValues(value for read in readings for value in find_values(read))
 
 
-def _is_near(one: Value, other: Value) -> bool:
+def _is_near(one: TextValue, other: TextValue) -> bool:
     return -3 <= one.start - other.end <= 3 or -3 <= other.start - one.end <= 3

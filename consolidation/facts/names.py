@@ -9,13 +9,15 @@ from functools import lru_cache
 from itertools import pairwise
 from typing import NamedTuple
 
-_WORD = re.compile(r"[^\W\d_]\w*(?:['\u2019.&-]\w+)*")
+_WORD = re.compile(r"(?<!\w)[^\W\d_]\w*(?:['\u2019.&-]\w+)*")
 _POSSESSIVE = re.compile(r"['\u2019]s?$")
 # What comes before a word that begins a sentence, an item of a list or a part in brackets.
 _BEGINS = re.compile(r"(?:^|[.!?:;\n…(\[\])\"“”„«»'\u2018\u2019\u201a`|/→=>\u2013—•*]|\s[-+])\s*$")
-_TITLE = re.compile(r"(?:^|\W)[A-Z][a-z]{1,3}\.\s$")
-# A bracket of another length: no name of a person is so short.
+_TITLE = re.compile(r"\b(?:Mrs?|Ms|Dr|Prof|St)\.\s$")
+# As far back as one has to look for that.
 _NEAR = 60
+# "No. 5", "Fig. 3".
+_ABBREVIATED = 4
 
 
 class Name(NamedTuple):
@@ -32,6 +34,8 @@ def find_names(text: str) -> Iterator[Name]:
     for match in _WORD.finditer(text):
         word = _POSSESSIVE.sub("", match.group())
         if not any(map(str.isupper, word)) or word == "I" or word[:2] in ("I'", "I’"):
+            continue
+        if len(word) <= _ABBREVIATED and re.match(r"\. ?\d", text[match.end() : match.end() + 3]):
             continue
         before = text[max(0, match.start() - _NEAR) : match.start()]
         inner = any(map(str.isupper, word[1:])) and not _is_capitalised(word)
@@ -94,3 +98,12 @@ def _stemmer():  # type: ignore[no-untyped-def]
     import snowballstemmer
 
     return snowballstemmer.stemmer("english")
+
+
+def is_english_word(word: str) -> bool:
+    """Whether a word is one of English, and not a name alone."""
+    import simplemma
+
+    parts = re.findall(r"[^\W\d_]+", word.lower())
+    # What is longer is a word of no language, and takes long to look up.
+    return len(word) > _NEAR or all(simplemma.is_known(part, "en") for part in parts)

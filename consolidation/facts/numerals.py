@@ -7,8 +7,9 @@ Written here: text2num leaves "a dozen" and "two and a half" as they are, and is
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
 from decimal import Decimal
+
+from slowwave.consolidation.text.anyof import any_of
 
 from .units import CURRENCY, UNITS, Measure
 
@@ -21,20 +22,14 @@ NUMBER_WORDS |= {
 }
 SCALES = {"dozen": 12, "hundred": 100, "thousand": 1000, "million": 10**6, "billion": 10**9}
 # One that is no more than a pronoun elsewhere, and words for a half and for two.
-_COUNTS = {"once": "1", "twice": "2", "thrice": "3", "half": "0.5", "both": "2", "couple": "2"}
-_COUNTS |= {"double": "2", "pair": "2", "½": "0.5", "¼": "0.25", "¾": "0.75"}
+COUNTS = {"once": "1", "twice": "2", "thrice": "3", "half": "0.5", "both": "2", "couple": "2"}
+COUNTS |= {"double": "2", "pair": "2", "½": "0.5", "¼": "0.25", "¾": "0.75"}
 ORDINALS = {"first": 1, "second": 2, "third": 3, "fifth": 5, "eighth": 8, "ninth": 9, "twelfth": 12}
 ORDINALS |= {
     re.sub("y$", "ie", word) + "th": number
     for word, number in NUMBER_WORDS.items()
     if number not in (0, *ORDINALS.values())
 }
-
-
-def any_of(words: Iterable[str]) -> str:
-    """Return a pattern for each of some words, the longest first."""
-    return "|".join(sorted(map(re.escape, words), key=len, reverse=True))
-
 
 _SMALL = rf"(?:{any_of(_TENS.split())})(?:[ -](?:{any_of(_ONES.split()[1:10])}))?"
 _SMALL = rf"(?:{_SMALL}|{any_of(_ONES.split())})"
@@ -49,11 +44,14 @@ DIGITS = (
     rf"(?: ?[\u00d7x*] ?10(?:\^|\*\*)?-?[\d⁰¹²³⁴-⁹]+)?[½¼¾]?"
 )
 UNIT = any_of(UNITS)
+# Longer digits are compared as they are written.
+_LONGEST = 40
+_LARGEST_POWER = 40
 _SUPERSCRIPTS = str.maketrans("⁰¹²³⁴⁵⁶⁷⁸⁹", "0123456789")
 _FRACTIONS = str.maketrans({"½": ".5", "¼": ".25", "¾": ".75"})
 _QUANTITY = re.compile(
     rf"(?P<sign>[-\u2212\u2013]|[Mm]inus )?(?P<money>{CURRENCY})?(?P<digits>{DIGITS})"
-    rf"(?P<kilo>[kK](?![A-Za-z]))?(?: ?(?P<scale>(?i:{_SCALE})|M)(?!\w))?"
+    rf"(?P<kilo>[kK](?![A-Za-z]))?(?:[ -]?(?P<scale>(?i:{_SCALE})|M)(?!\w))?"
     rf"(?:[\s-]?(?P<unit>{UNIT})(?!\w))?",
 )
 
@@ -88,16 +86,16 @@ def readings(digits: str) -> dict[str, Decimal]:
         return {
             decimal_form(number): number
             for base in readings(power[1]).values()
-            for number in [base.scaleb(int(power[2][:3]))]
+            for number in [base.scaleb(_power(power[2]))]
         }
-    if power := re.fullmatch(r"(\d+)(?:\^|\*\*)(\d+)", plain):
-        number = Decimal(power[1]) ** min(int(power[2]), 99)
+    if power := re.fullmatch(r"([1-9]\d*)(?:\^|\*\*)(\d+)", plain):
+        number = Decimal(power[1]) ** _power(power[2])
         return {decimal_form(number): number}
     if digits != plain and (power := re.fullmatch(r"(\d+)([⁰¹²³⁴-⁹]+)", digits)):
-        number = Decimal(power[1]) ** int(power[2].translate(_SUPERSCRIPTS)[:2])
+        number = Decimal(power[1]) ** _power(power[2].translate(_SUPERSCRIPTS))
         return {decimal_form(number): number, power[1]: Decimal(power[1])}
-    if power := re.fullmatch(r"([\d.,]+)[eE]([+-]?\d{1,2})", plain):
-        number = Decimal(power[1].replace(",", ".")).scaleb(int(power[2]))
+    if power := re.fullmatch(r"(\d+(?:[.,]\d+)?)[eE]([+-]?\d+)", plain):
+        number = Decimal(power[1].replace(",", ".")).scaleb(_power(power[2]))
         return {decimal_form(number): number}
     plain = re.sub(r"(?<!\d)(?=\.)", "0", plain.translate(_FRACTIONS))
     found = {}
@@ -116,7 +114,7 @@ def readings(digits: str) -> dict[str, Decimal]:
 
 def quantity(words: str) -> tuple[frozenset[str], frozenset[str], bool]:
     """Return the forms of a number in digits, those without its unit, and whether it has one."""
-    parts = _QUANTITY.fullmatch(words)
+    parts = _QUANTITY.fullmatch(words) if len(words) <= _LONGEST else None
     if parts is None:
         return frozenset(), frozenset({words.lower()}), False
     sign = "-" if parts["sign"] else ""
@@ -127,8 +125,15 @@ def quantity(words: str) -> tuple[frozenset[str], frozenset[str], bool]:
         for form, number in readings(parts["digits"]).items()
         for scaled in [number * one for one in factors]
     }
+    if not numbers:
+        return frozenset(), frozenset({words.lower()}), False
     named = parts["unit"] or (parts["money"] or "").strip().lower()
     return measured(sign, numbers, UNITS.get(named) or UNITS.get(named.lower(), ()))
+
+
+def _power(exponent: str) -> int:
+    """Return an exponent; what nobody writes counts as the largest that may be written."""
+    return max(-_LARGEST_POWER, min(int(exponent), _LARGEST_POWER))
 
 
 def measured(
@@ -150,12 +155,12 @@ def measured(
 def counted(word: str) -> Decimal | None:
     """Return the number that a word stands for: "twice", "third", "forty-two"."""
     low = word.lower()
-    if low in _COUNTS:
-        return Decimal(_COUNTS[low])
+    if low in COUNTS:
+        return Decimal(COUNTS[low])
     first, _, last = low.replace("-", " ").rpartition(" ")
     if last in ORDINALS:
         return Decimal(ORDINALS[last] + (NUMBER_WORDS.get(first, 0) if first else 0))
     return None
 
 
-COUNTED = rf"(?:(?:{any_of(_TENS.split())})[ -])?(?:{any_of(ORDINALS)})|{any_of(_COUNTS)}"
+COUNTED = rf"(?:(?:{any_of(_TENS.split())})[ -])?(?:{any_of(ORDINALS)})|{any_of(COUNTS)}"

@@ -7,17 +7,21 @@ each: "half past seven" is 07:30 and 19:30, "3/4" the third of April and the fou
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
 
+from slowwave.consolidation.text.anyof import any_of
+
 from .numerals import (
     COUNTED,
+    COUNTS,
     DIGITS,
     NUMBER_WORDS,
+    ORDINALS,
+    SCALES,
     SPELLED,
     UNIT,
-    any_of,
     counted,
     decimal_form,
     measured,
@@ -35,11 +39,13 @@ _MONTH = "|".join((*MONTHS, "sept", *(month[:3] for month in MONTHS)))
 _MONTH = rf"(?:{_MONTH})(?!\w)\.?"
 _WEEKDAY = rf"(?:{'|'.join(WEEKDAYS)})s?|(?:mon|tues?|wed|thur?s?|fri|sat|sun)"
 _DAY = r"\d{1,2}(?:st|nd|rd|th|\.)?"
-_DAYS = rf"{_DAY}(?:(?: ?[-\u2013/+&,] ?| to | and | until ){_DAY})*"
+_DAYS = rf"{_DAY}(?:(?: ?[-\u2013/+&,] ?| to | and | until ){_DAY}){{0,5}}"
 _HOUR = (
     rf"(?:{any_of(word for word, number in NUMBER_WORDS.items() if 0 < number <= 12)}|\d{{1,2}})"
 )
 _MINUTES = r"(?:five|ten|twenty(?:-five)?|quarter|half|(?:5|10|15|20|25)(?: min(?:utes)?)?)"
+# "A bit" is not a unit.
+_TIMES = [word for word, measures in UNITS.items() if measures[0][0] in ("s", "month")]
 _HALF_DAY = r"(?:[ap]m\b|[ap]\.m\b\.?)"
 _RUN = r"(?<![\w./-])"
 
@@ -68,6 +74,7 @@ _KINDS = {
         rf"|\b\d{{1,2}}(?:[.:]\d\d)? ?Uhr(?: \d\d)?\b"
         r"|\b(?:noon|midday|midnight)\b"
         rf"|\b{_HOUR}(?: o['’]clock\b|(?= in the (?:morning|afternoon|evening)))"
+        rf"|\bhalb {_HOUR}\b|\bviertel (?:nach|vor) {_HOUR}\b"
         rf"|\b(?:a )?{_MINUTES} (?:past|to) {_HOUR}\b(?![.,]?\d| ?(?:{UNIT})\b)"
     ),
     "version": (
@@ -75,7 +82,8 @@ _KINDS = {
         r"|\b\d+(?:\.\d+){2,}(?:[-+][a-z0-9.+-]*[a-z0-9]|(?:rc|a|b|\.dev|\.post)\d+)?\b"
     ),
     "duration": (
-        r"\b\d+ ?(?:h|hrs?|hours?),? ?(?:and )?\d+ ?(?:m|mins?|minutes?)\b|\b\d{1,2}h[0-5]\d\b"
+        r"\b\d{1,4} ?(?:h|hrs?|hours?),? ?(?:and )?\d{1,4} ?(?:m|mins?|minutes?)\b"
+        r"|\b\d{1,2}h[0-5]\d\b"
         r"|\b(?:half an?|(?:a|one) quarter of an|three[- ]quarters of an) "
         r"(?:hour|minute|day|year)\b"
         r"|\ban? (?:hour|minute|day|week|month|year) and a half\b"
@@ -83,7 +91,7 @@ _KINDS = {
     "number": (
         rf"(?:(?<![\w)\]°%.])[-\u2212]|(?<=[\s(])\u2013|\bminus )?(?:{CURRENCY})?"
         rf"(?<![\w.])(?:{DIGITS})"
-        rf"(?:[kK]\b)?(?: ?(?:hundred|thousand|million|billion|dozen)\b|(?-i:M\b))?"
+        rf"(?:[kK]\b)?(?:[ -]?(?:hundred|thousand|million|billion|dozen)\b|(?-i:M\b))?"
         rf"(?:(?-i:[\s-]?(?:{UNIT}))(?![\w]))?(?=\W|x\b|$)(?:(?:st|nd|rd|th|s)\b)?"
         r"|(?<![\w.])\d{1,2}(?:st|nd|rd|th)\b|(?<![\w.])\d+(?:s|x)\b"
     ),
@@ -95,23 +103,40 @@ _KINDS = {
         r"|\b(?=\w*\d)(?=\w*[^\W\d])\w+(?:-\w+)*(?:\.\d+)*\b"
     ),
     "spelled": rf"{SPELLED}(?:[ -](?P<counted_by>{UNIT})\b)?",
-    "one": rf"\ban? (?P<one_of>{UNIT})\b",
+    "one": rf"\ban? (?P<one_of>{any_of(_TIMES)})\b",
     "counted": rf"\b(?:{COUNTED})\b|[½¼¾]",
+    "weekdays": (
+        rf"\b(?:{_WEEKDAY})\.? ?(?:[-\u2013]|to|through|until|till|bis) ?(?:{_WEEKDAY})\b"
+        r"|\b(?:weekend|weekday|workday|working day)s?\b"
+    ),
     "weekday": rf"\b(?:{_WEEKDAY})\b",
     "month": rf"\b{_MONTH}",
     "rate": (
         rf"\b(?:{any_of(RATES)})\b"
-        rf"|(?:(?<=\w) ?/ ?|\b(?:per|each|every) )(?:(?-i:{UNIT})|nights?)(?!\w)"
+        rf"|(?:(?:(?<=\w)|(?<=\w\s))/ ?|\b(?:per|each|every) )(?:(?-i:{UNIT})|nights?)(?!\w)"
     ),
     "unit": rf"\b(?:{any_of(word for word in UNITS if re.fullmatch('[a-z]{3,}', word))}|nights?)\b",
 }
-_VALUE = re.compile(
-    "|".join(f"(?P<{kind}>{pattern})" for kind, pattern in _KINDS.items()), re.IGNORECASE
+_ANY_KIND = "|".join(f"(?P<{kind}>{pattern})" for kind, pattern in _KINDS.items())
+# Most places in a text need no further look: no value begins with a letter inside of a word; it
+# begins with a sign, with letters before a digit or a sign or in humps, or with one of these.
+_OTHER_BEGINNINGS = "noon midday midnight night half halb viertel quarter week work"
+_BEGINNINGS = {
+    *(name[:3] for name in (*MONTHS, *WEEKDAYS, *RATES)),
+    *(*NUMBER_WORDS, *SCALES, *ORDINALS, *COUNTS),
+    *(*_OTHER_BEGINNINGS.split(), "per ", "each ", "every ", "a ", "an ", "minus "),
+    *(word for word in UNITS if re.fullmatch("[a-z]{3,}", word)),
+}
+_PLACE = (
+    r"(?!\B[^\W\d_])(?=[\w~./#$€£½¼¾\u2212\u2013-])"
+    r"(?=[^\W\d_]*(?:[\d_@/\\]|[.:+-][\w/])|[~./#$€£½¼¾\u2212\u2013-]|(?-i:[A-Z]?[a-z]+[A-Z])"
+    rf"|(?:{any_of(_BEGINNINGS)}))"
 )
+_VALUE = re.compile(f"{_PLACE}(?:{_ANY_KIND})", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
-class Value:
+class TextValue:
     """A value of a text: what it is compared by, and where it is."""
 
     kind: str
@@ -124,6 +149,8 @@ class Value:
     # A number without its unit, and whether it has one.
     bare: frozenset[str] = frozenset()
     has_unit: bool = False
+    # Numbers in it that another text may have by themselves: the day and the year of a date.
+    parts: frozenset[str] = frozenset()
 
     @property
     def end(self) -> int:
@@ -136,14 +163,25 @@ class Value:
         units = sorted({form.partition(" ")[2] for form in self.forms})
         return f"{self.kind} {units[0]}".strip() if self.kind == "number" and units else self.kind
 
-    def implies(self, other: Value) -> bool:
-        """Whether a text that has this value has another; a number without a unit may have any."""
-        if not other.forms.isdisjoint(self.forms | self.implied):
+
+class KnownValues:
+    """The values of some texts, to look others up in."""
+
+    def __init__(self, values: Iterable[TextValue]) -> None:
+        """Take in values, by what they mean and what follows from it."""
+        values = tuple(values)
+        self._forms = frozenset().union(*(value.forms | value.implied for value in values))
+        self._bare = frozenset().union(*(value.bare | value.parts for value in values))
+        self._unitless = frozenset().union(*(value.bare for value in values if not value.has_unit))
+
+    def has(self, value: TextValue) -> bool:
+        """Whether a value follows from one of them; a number without a unit may have any."""
+        if not self._forms.isdisjoint(value.forms):
             return True
-        return not (self.has_unit and other.has_unit) and not self.bare.isdisjoint(other.bare)
+        return not (self._unitless if value.has_unit else self._bare).isdisjoint(value.bare)
 
 
-def find_values(text: str) -> list[Value]:
+def find_values(text: str) -> list[TextValue]:
     """Return the values that a text states, in its order.
 
     Of the kind "unit" are units by themselves, which support rates only.
@@ -151,21 +189,22 @@ def find_values(text: str) -> list[Value]:
     return [value for match in _VALUE.finditer(text) for value in _values(match)]
 
 
-def _values(match: re.Match[str]) -> Iterator[Value]:
+def _values(match: re.Match[str]) -> Iterator[TextValue]:
     kind, words, start = match.lastgroup or "", match.group(), match.start()
     match kind:
         case "url" | "path":
             words = words.rstrip(".,;:")
-            yield Value(kind, words, start, frozenset({words.lower().rstrip("/")}))
+            yield TextValue(kind, words, start, frozenset({words.lower().rstrip("/")}))
         case "email" | "address" | "host" | "identifier":
-            yield Value("identifier", words, start, frozenset({words.lower()}))
+            bare = frozenset({words[1:]} if words[1:].isdigit() else ())
+            yield TextValue("identifier", words, start, frozenset({words.lower()}), bare=bare)
         case "date":
             yield from _dates(words, start)
         case "time":
             yield _time(words, start)
         case "version":
             form = frozenset({words.lower().removeprefix("v")})
-            yield Value(kind, words, start, form, bare=form)
+            yield TextValue(kind, words, start, form, bare=form)
         case "duration":
             yield _duration(words, start)
         case "number":
@@ -174,22 +213,24 @@ def _values(match: re.Match[str]) -> Iterator[Value]:
             yield from _spelled(match)
         case "one":
             sizes = _sizes(match["one_of"])
-            yield Value("number", words, start, sizes | _per(sizes), has_unit=True)
+            yield TextValue("number", words, start, sizes | _per(sizes), has_unit=True)
         case "counted":
             if (number := counted(words)) is not None:
-                per = frozenset({"per 1 s"}) if words.lower() == "second" else frozenset[str]()
+                # "A second" is a unit, too, and half of something 50 % of it.
+                also = {"per 1 s"} if words.lower() == "second" else set()
+                also |= {f"{decimal_form(100 * number)} %"} if number < 1 else set()
                 bare = frozenset({decimal_form(number)})
-                yield Value("number", words, start, per, bare=bare)
-        case "weekday":
-            day = next(at for at, name in enumerate(WEEKDAYS) if name[:3] == words[:3].lower())
+                yield TextValue("number", words, start, frozenset(also), bare=bare)
+        case "weekday" | "weekdays":
             weekly = frozenset({"per 604800 s"})
-            yield Value(kind, words, start, frozenset({f"weekday {day}"}), weekly)
+            for day in _weekdays(words.lower()):
+                yield TextValue("weekday", words, start, frozenset({f"weekday {day}"}), weekly)
         case "month":
-            yield Value(kind, words, start, frozenset({f"month {_month(words)}"}))
+            yield TextValue(kind, words, start, frozenset({f"month {_month(words)}"}))
         case "rate" | "unit":
             counted_by = RATES.get(words.lower()) or re.split(r"[/ ]", words)[-1]
             sizes = _sizes("day" if "night" in counted_by.lower() else counted_by)
-            yield Value(kind, words, start, _per(sizes), has_unit=True)
+            yield TextValue(kind, words, start, _per(sizes), has_unit=True)
 
 
 def _sizes(unit: str) -> frozenset[str]:
@@ -202,7 +243,7 @@ def _per(sizes: frozenset[str]) -> frozenset[str]:
     return frozenset(f"per {size}" for size in sizes)
 
 
-def _number(words: str, start: int) -> Value:
+def _number(words: str, start: int) -> TextValue:
     plain = re.sub(r"(?<=\d)(?:st|nd|rd|th|x)$|(?<=\d\d\d)s$|(?<=\d)x(?=/)", "", words)
     forms, bare, has_unit = quantity(plain)
     unit = re.search(r"[^\W\d_]+$", plain)
@@ -213,10 +254,10 @@ def _number(words: str, start: int) -> Value:
     # "Am 29.3." is a day as well.
     if day := re.fullmatch(r"(0?[1-9]|[12]\d|3[01])\.(0?[1-9]|1[0-2])", plain):
         forms |= {f"{int(day[2]):02d}-{int(day[1]):02d}"}
-    return Value("number", words, start, forms, implied, bare, has_unit)
+    return TextValue("number", words, start, forms, implied, bare, has_unit)
 
 
-def _spelled(match: re.Match[str]) -> Iterator[Value]:
+def _spelled(match: re.Match[str]) -> Iterator[TextValue]:
     words, start, unit = match.group(), match.start(), match["counted_by"]
     number = spelled_number(words.removesuffix(unit).rstrip(" -") if unit else words)
     # "One" by itself is a pronoun as often.
@@ -224,19 +265,31 @@ def _spelled(match: re.Match[str]) -> Iterator[Value]:
         measures = UNITS.get(unit) or UNITS.get(unit.lower(), ()) if unit else ()
         forms, bare, has_unit = measured("", {decimal_form(number): number}, measures)
         implied = _per(_sizes(unit)) if unit else frozenset[str]()
-        yield Value("number", words, start, forms, implied, bare, has_unit)
+        yield TextValue("number", words, start, forms, implied, bare, has_unit)
 
 
-def _duration(words: str, start: int) -> Value:
+def _duration(words: str, start: int) -> TextValue:
     low = words.lower()
     if numbers := re.findall(r"\d+", low):
         minutes = 60 * int(numbers[0]) + int(numbers[1])
-        return Value("number", words, start, frozenset({f"{60 * minutes} s"}), has_unit=True)
+        return TextValue("number", words, start, frozenset({f"{60 * minutes} s"}), has_unit=True)
     share = "1.5" if "and a half" in low else "0.75" if "three" in low else "0.25"
     number = Decimal("0.5" if low.startswith("half") else share)
     unit = next(word for word in reversed(low.split()) if word in UNITS and word != "quarter")
     forms, bare, _ = measured("", {decimal_form(number): number}, UNITS[unit])
-    return Value("number", words, start, forms, _per(_sizes(unit)), bare, has_unit=True)
+    return TextValue("number", words, start, forms, _per(_sizes(unit)), bare, has_unit=True)
+
+
+def _weekdays(words: str) -> Iterator[int]:
+    """Yield the days of a week that words name, Monday is 0: all of a range."""
+    if words.startswith("weekend"):
+        yield from (5, 6)
+    elif words.startswith(("weekday", "work")):
+        yield from range(5)
+    else:
+        ends = [name[:3] for name in re.findall(_WEEKDAY, words)]
+        first, last = (([name[:3] for name in WEEKDAYS].index(end)) for end in (ends[0], ends[-1]))
+        yield from (day % 7 for day in range(first, last + 1 if last >= first else last + 8))
 
 
 def _month(words: str) -> str:
@@ -245,20 +298,12 @@ def _month(words: str) -> str:
 
 def date_forms(year: int | None, month: int, day: int | None) -> tuple[str, ...]:
     """Return the forms of a date from the closest to the widest."""
-    dated = (f"{month:02d}-{day:02d}",) if day else ()
-    if year:
-        whole = (f"{year}-{month:02d}-{day:02d}",) if day else ()
-        return (
-            *whole,
-            *([f"{year}-{month:02d}"] if not day else ()),
-            *dated,
-            f"{year}-{month:02d}",
-            f"month {month:02d}",
-        )
-    return (*dated, f"month {month:02d}")
+    days = [f"{month:02d}-{day:02d}"] if day else []
+    dated = [f"{year}-{form}" for form in days if year]
+    return (*dated, *days, *([f"{year}-{month:02d}"] if year else []), f"month {month:02d}")
 
 
-def _dates(words: str, start: int) -> Iterator[Value]:
+def _dates(words: str, start: int) -> Iterator[TextValue]:
     """Yield a date for each of its days: "9-11 March" has two."""
     low = words.lower()
     numbers = [int(number) for number in re.findall(r"\d+", low)]
@@ -286,26 +331,30 @@ def _dates(words: str, start: int) -> Iterator[Value]:
                 yield _number(part[0], start + part.start())
 
 
-def _date(words: str, start: int, likely: Sequence[tuple[int | None, int, int | None]]) -> Value:
+def _date(
+    words: str, start: int, likely: Sequence[tuple[int | None, int, int | None]]
+) -> TextValue:
     forms = [date_forms(*date) for date in likely]
-    numbers = {str(int(number)) for number in re.findall(r"\d+", words)}
-    kind = "date" if likely[0][2] else "month"
-    return Value(
-        kind,
+    return TextValue(
+        "date" if likely[0][2] else "month",
         words,
         start,
         frozenset(names[0] for names in forms),
         frozenset(name for names in forms for name in names[1:]),
-        frozenset(numbers),
-        has_unit="/" not in words,
+        has_unit=True,
+        parts=frozenset(str(int(number)) for number in re.findall(r"\d+", words)),
     )
 
 
-def _time(words: str, start: int) -> Value:
+def _time(words: str, start: int) -> TextValue:
     low = words.lower()
     first, *_ = low.split()
     if first in ("noon", "midday", "midnight"):
         return _clock(words, start, 0 if first == "midnight" else 12, 0, sure=True)
+    if german := re.match(rf"(halb|viertel nach|viertel vor) ({_HOUR})", low):
+        hour = NUMBER_WORDS.get(german[2]) or int(german[2])
+        at = 60 * hour + {"halb": -30, "viertel nach": 15, "viertel vor": -15}[german[1]]
+        return _clock(words, start, at // 60, at % 60, sure=False)
     if spoken := re.match(rf"(?:a )?(.+?)(?: min(?:utes)?)? (past|to) ({_HOUR})", low):
         hour = NUMBER_WORDS.get(spoken[3]) or int(spoken[3])
         minute = {"quarter": 15, "half": 30}.get(spoken[1])
@@ -314,7 +363,7 @@ def _time(words: str, start: int) -> Value:
         value = _clock(words, start, at // 60, at % 60, sure=False)
         # "From ten to five" is a range.
         bare = frozenset((str(hour), str(minute))) if spoken[2] == "to" else frozenset[str]()
-        return Value("time", words, start, value.forms, value.implied, bare, has_unit=True)
+        return TextValue("time", words, start, value.forms, value.implied, bare, has_unit=True)
     hour_word = re.match(r"[a-z]+", low)
     numbers = (
         [NUMBER_WORDS[hour_word[0]]] if hour_word else [int(n) for n in re.findall(r"\d+", low)]
@@ -326,10 +375,11 @@ def _time(words: str, start: int) -> Value:
     return _clock(words, start, hour, minute, sure=bool(half) or low.startswith("0"))
 
 
-def _clock(words: str, start: int, hour: int, minute: int, *, sure: bool) -> Value:
+def _clock(words: str, start: int, hour: int, minute: int, *, sure: bool) -> TextValue:
     """Return a time; unless it is sure, it may be of the other half of the day."""
     at = (60 * hour + minute) % 1440
     times = {at} if sure or hour > 12 else {at, (at + 720) % 1440}
     bare = {str(hour % 24), str(hour % 12 or 12)} if not minute else set()
-    forms = frozenset(f"time {one}" for one in times)
-    return Value("time", words, start, forms, bare=frozenset(bare), has_unit=True)
+    forms = frozenset(f"time {minutes}" for minutes in times)
+    daily = frozenset({"per 86400 s"})
+    return TextValue("time", words, start, forms, daily, frozenset(bare), has_unit=True)

@@ -8,18 +8,10 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from slowwave.consolidation.comparison.coverage import Coverage
-from slowwave.consolidation.comparison.guards import gravest_objection
-from slowwave.consolidation.comparison.objections import Objection
+from slowwave.consolidation.comparison.rivals import find_rivalry
 from slowwave.consolidation.progress import Progress
-from slowwave.consolidation.text.reading import Reading, read
-from slowwave.consolidation.thresholds import (
-    PAIR_SIMILARITY,
-    RETOLD_SIMILARITY,
-    SHOWN_SIMILARITY,
-    WIDE_SIMILARITY,
-)
-from slowwave.consolidation.updates.dated_memory import dated_memory
-from slowwave.consolidation.updates.replacements import find_updates
+from slowwave.consolidation.text.reading import read
+from slowwave.consolidation.thresholds import DUPLICATE_SIMILARITY, SHOWN_SIMILARITY
 from slowwave.consolidation.vectors.embedder import Embedder
 from slowwave.consolidation.vectors.matrix import Kept, TextVectors
 from slowwave.store.records import Memory
@@ -76,7 +68,7 @@ class KnownMemories:
         """Return what is remembered about a text, nearest first."""
         vector = self._embedder.encode([text])[0]
         near = self._nearest(vector, SHOWN_SIMILARITY, _MOST_SHOWN)
-        return [memory.content for _, memory in near]
+        return [memory.content for memory in near]
 
     def relation_of(self, new: Memory) -> Relation:
         """Return how a text that is not there yet relates to those that are.
@@ -84,19 +76,16 @@ class KnownMemories:
         Raises `EmbedderError`.
         """
         vector = self._embedder.encode([new.content])[0]
-        near = self._nearest(vector, WIDE_SIMILARITY, _NEAREST)
+        near = self._nearest(vector, DUPLICATE_SIMILARITY, _NEAREST)
         said = read(new.content)
-        corrects: list[str] = []
-        for similarity, memory in near:
-            if similarity < PAIR_SIMILARITY:
-                continue
-            objection = gravest_objection(read(memory.content), said)
-            if self._tells(memory, said, objection, similarity):
+        day = new.observed_at[:10]
+        known = [one for one in near if not said.deictic or one.observed_at[:10] == day]
+        covered = self._coverage.covered([(new.content, one.content) for one in known])
+        for memory, is_covered in zip(known, covered, strict=True):
+            if is_covered:
                 return Relation(vector, memory)
-            if objection is not None and objection.certain:
-                corrects.append(memory.id)
-        corrects += _replaced(new, [memory for _, memory in near])
-        return Relation(vector, corrects=tuple(dict.fromkeys(corrects)))
+        rivals = [one.id for one in near if find_rivalry(read(one.content), said) is not None]
+        return Relation(vector, corrects=tuple(rivals))
 
     def add(self, memory: Memory, vector: NDArray[np.float32]) -> None:
         """Take in what the run has stored."""
@@ -108,22 +97,7 @@ class KnownMemories:
         at = next(at for at, one in enumerate(self._memories) if one.id == memory.id)
         self._memories[at] = memory
 
-    def _tells(
-        self, memory: Memory, said: Reading, objection: Objection | None, similarity: float
-    ) -> bool:
-        """Whether a memory says all that a text says."""
-        if objection is None:
-            return True
-        if objection.conflict or similarity < RETOLD_SIMILARITY:
-            return False
-        sentences = [read(one) for one in read(memory.content).sentences]
-        return all(
-            self._coverage.find_covering(read(one), sentences) is not None for one in said.sentences
-        )
-
-    def _nearest(
-        self, vector: NDArray[np.float32], least: float, most: int
-    ) -> list[tuple[float, Memory]]:
+    def _nearest(self, vector: NDArray[np.float32], least: float, most: int) -> list[Memory]:
         import numpy as np
 
         if not self._memories:
@@ -132,15 +106,4 @@ class KnownMemories:
         added = (np.stack(self._added) @ vector,) if self._added else ()
         found = np.concatenate((*there, *added))
         order = np.argsort(-found, kind="stable")[:most]
-        return [(float(found[at]), self._memories[at]) for at in order if found[at] >= least]
-
-
-def _replaced(new: Memory, others: Sequence[Memory]) -> list[str]:
-    """Return the memories that give a thing another value than a text that is said later."""
-    if not others:
-        return []
-    dated = [dated_memory(one) for one in (*others, new)]
-    found = find_updates(dated, lambda memory: memory.id != new.id)
-    groups = [[one.memory.id for one in replacement.memories] for replacement in found.replacements]
-    groups += [list(conflict.sources) for conflict in found.conflicts]
-    return [one for group in groups if new.id in group for one in group if one != new.id]
+        return [self._memories[at] for at in order if found[at] >= least]

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from slowwave.consolidation.model.answer_forms import StatedMemory
 from slowwave.consolidation.model.prompts import DraftToCheck
 from slowwave.consolidation.proposals import Source
+from slowwave.consolidation.text.invisible import find_invisible
 from slowwave.consolidation.text.reading import read
 from slowwave.consolidation.writing.program_check import find_text_faults
 from slowwave.store.records import UNDATED
@@ -58,6 +59,9 @@ def checked(stated: StatedMemory, part: Part) -> Candidate | Doubted | TurnedDow
     why = _out_of_form(stated, content)
     if why is None and not citations:
         why = "it quotes nothing that was said"
+    quoted = [one.said.message.text for one in citations]
+    if why is None and (hidden := find_invisible(_written(stated), quoted)):
+        why = f"it has a character that no reader sees: {hidden}"
     if why is not None:
         return TurnedDown(content, why)
     sources = [_source(number, citation) for number, citation in enumerate(citations)]
@@ -71,6 +75,11 @@ def checked(stated: StatedMemory, part: Part) -> Candidate | Doubted | TurnedDow
     if any(_plain(content).strip(".") in _plain(source.text) for source in sources):
         return candidate
     return Doubted(candidate, DraftToCheck("merge", sources, content))
+
+
+def _written(stated: StatedMemory) -> str:
+    """Return all that is kept of what a model wants to remember."""
+    return "\n".join([_BLANKS.sub(" ", stated.content), stated.subject, *stated.tags])
 
 
 def _out_of_form(stated: StatedMemory, content: str) -> str | None:

@@ -15,7 +15,7 @@ from .call_errors import is_beyond_style, may_pass, refuses_all
 from .interface import Call, CallFailed, ModelRefuses
 from .parsing import breaks_off
 from .prompts import Messages
-from .provider import load_litellm, status_of
+from .provider import load_litellm, status_of, why_unreadable
 from .responses import retry_after, text_of_response, token_count_of, why_unusable
 from .structured import RequestStyle, response_format, temperature_of
 
@@ -257,14 +257,15 @@ class ServedModel:
                 **response_format(style.output, call.form),
                 **self._window(call),
             )
-        except OpenAIError as error:
-            # A server that says no charges nothing; what became of the others is unknown.
-            if (status_of(error) or 0) < 300:
-                call.pending.lose()
-            raise
         except Exception as error:  # a server's nonsense may break litellm in any way
-            call.pending.lose()
-            raise CallFailed(f"the model could not be asked: {self._said_by(error)}") from error
+            unreadable = why_unreadable(error)
+            # A server that says no charges nothing; what became of the others is unknown.
+            if unreadable is not None or (status_of(error) or 0) < 300:
+                call.pending.lose()
+            if isinstance(error, OpenAIError) and unreadable is None:
+                raise
+            why = unreadable or f"the model could not be asked: {self._said_by(error)}"
+            raise CallFailed(why) from error
 
     def _window(self, call: Call) -> dict[str, int]:
         """Ask Ollama for a window that holds the question and its answer: some power of two."""

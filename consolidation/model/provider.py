@@ -5,9 +5,13 @@ from __future__ import annotations
 import logging
 import warnings
 from collections.abc import Iterator
-from functools import partialmethod
 from threading import Lock
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+from .answer_limit import AnswerRefused, limit_answers
+
+if TYPE_CHECKING:
+    import httpx
 
 # Their logs show whole requests, with the headers that hold the key.
 _LOGGERS = ("LiteLLM", "LiteLLM Router", "LiteLLM Proxy", "openai", "httpx", "httpcore")
@@ -30,21 +34,28 @@ def load_litellm() -> Any:
         # They quote answers that are not of the form that was expected.
         warnings.filterwarnings("ignore", category=UserWarning, module=r"pydantic|litellm")
         if litellm.client_session is None:
-            _follow_no_redirects(litellm)
+            _restrict_clients(litellm)
     return litellm
 
 
-def _follow_no_redirects(litellm: Any) -> None:
-    """Send nothing to an address that the user did not name, though a server says so.
+def _restrict_clients(litellm: Any) -> None:
+    """Have every client of litellm follow no redirects and read no answer without a limit.
 
-    litellm follows redirects, with the question and, for some providers, with the key.
+    litellm follows redirects, with the question and, for some providers, with the key: nothing is
+    sent to an address that the user did not name, though a server says so.
     """
     from litellm.llms.custom_httpx.http_handler import HTTPHandler
 
+    create_client = HTTPHandler.create_client
+
+    def create_restricted(handler: HTTPHandler) -> httpx.Client:
+        client = create_client(handler)
+        client.follow_redirects = False
+        limit_answers(client)
+        return client
+
     # There is no setting that reaches the clients of all providers.
-    HTTPHandler.__init__ = partialmethod(  # type: ignore[assignment]  # the same, with a default
-        HTTPHandler.__init__, follow_redirects=False
-    )
+    HTTPHandler.create_client = create_restricted  # type: ignore[assignment, method-assign]  # the same, restricted
     litellm.client_session = HTTPHandler().client
 
 
@@ -58,6 +69,11 @@ def status_of(error: BaseException) -> int | None:
         if type(one).__module__.startswith(("openai", "httpx")) and response is not None:
             return int(response.status_code)
     return None
+
+
+def why_unreadable(error: BaseException) -> str | None:
+    """Return why the server's answer was not read to its end; None if that is not the error."""
+    return next((str(one) for one in _chain(error) if isinstance(one, AnswerRefused)), None)
 
 
 def _chain(error: BaseException) -> Iterator[BaseException]:

@@ -22,6 +22,7 @@ from pydantic import BaseModel, Field, ValidationError
 
 from slowwave.consolidation.errors import RecordingError
 from slowwave.store.model_answers import Answer
+from slowwave.store.opening import open_text, refuse_database
 from slowwave.store.records import json_text
 
 from .interface import Call, CallFailed, Model
@@ -29,8 +30,8 @@ from .prompts import Messages
 
 # Prompts hold memories: nobody else is to read them.
 _MODE = 0o600
-# How far back the last line is looked for, at a time.
-_BLOCK = 1 << 16
+# How each line begins that is written here.
+_HEAD = b'{"key":"'
 
 
 class _RecordedLine(BaseModel):
@@ -75,12 +76,12 @@ def question_key(model: str, messages: Messages) -> str:
 def read_recording(path: Path) -> Recording:
     """Read a recording; of two answers to one prompt the later. Raises `RecordingError`.
 
-    A last line that breaks off is skipped: its writer was killed.
+    A line of ours that breaks off is skipped: its writer was killed, or had no room.
     """
     answers: dict[str, Answer] = {}
     models: set[str] = set()
     try:
-        with path.open("rb") as lines:
+        with open_text(path) as lines:
             for number, line in enumerate(lines, start=1):
                 read = _read(line, number, path)
                 if read is not None:
@@ -97,7 +98,7 @@ def _read(line: bytes, number: int, path: Path) -> _RecordedLine | None:
     try:
         read = _RecordedLine.model_validate_json(line)
     except ValidationError as error:
-        if not line.endswith(b"\n") and _is_no_json(line):
+        if _breaks_off(line):
             return None
         first = error.errors(include_url=False, include_input=False)[0]
         where = ".".join(str(part) for part in first["loc"])
@@ -110,9 +111,12 @@ def _read(line: bytes, number: int, path: Path) -> _RecordedLine | None:
     return read
 
 
-def _is_no_json(line: bytes) -> bool:
+def _breaks_off(line: bytes) -> bool:
+    begun = line.rstrip(b"\n")
+    if begun[: len(_HEAD)] != _HEAD[: len(begun)]:
+        return False
     try:
-        json.loads(line)
+        json.loads(begun)
     except ValueError:
         return True
     return False
@@ -132,7 +136,6 @@ class Recorder:
                 if not stat.S_ISREG(os.fstat(opened).st_mode):
                     raise RecordingError(f"Cannot write {path}: it is no regular file.")
                 self._written = dict(read_recording(path).answers)
-                _mend_end(opened)
         except OSError as error:
             raise RecordingError(f"Cannot write {path}: {error.strerror}.") from error
 
@@ -150,6 +153,7 @@ class Recorder:
             line = _line({"key": key, "model": model, "messages": messages, **vars(answer)})
             try:
                 with _appending(self._path) as opened:
+                    _end_last_line(opened)
                     _write_whole(opened, line)
             except OSError as error:
                 self.problem = f"Not all answers stand in {self._path}: {error.strerror}."
@@ -158,6 +162,7 @@ class Recorder:
 @contextmanager
 def _appending(path: Path) -> Iterator[int]:
     """Open a file to write at its end, alone as long as the block lasts."""
+    refuse_database(path)
     opened = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT, _MODE)
     try:
         fcntl.flock(opened, fcntl.LOCK_EX)
@@ -166,17 +171,10 @@ def _appending(path: Path) -> Iterator[int]:
         os.close(opened)
 
 
-def _mend_end(opened: int) -> None:
-    """Remove a last line that breaks off, and complete one that only lacks its line end."""
+def _end_last_line(opened: int) -> None:
+    """End a last line that has no line end, as one that broke off; nothing is ever removed."""
     size = os.fstat(opened).st_size
-    tail, at = b"", size
-    while at and b"\n" not in tail:
-        start = max(0, at - _BLOCK)
-        tail, at = os.pread(opened, at - start, start) + tail, start
-    last = tail.rpartition(b"\n")[2]
-    if last and _is_no_json(last):
-        os.ftruncate(opened, size - len(last))
-    elif last:
+    if size and os.pread(opened, 1, size - 1) != b"\n":
         _write_whole(opened, b"\n")
 
 

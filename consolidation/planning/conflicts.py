@@ -1,63 +1,100 @@
-"""The conflicts that stand in a file now: found by what texts say, or named by a model before."""
+"""The conflicts of a file: what two memories say differently of one thing, or a model named."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
+from slowwave.consolidation.comparison.rivals import find_rivalry
 from slowwave.consolidation.proposals import Conflict
-from slowwave.consolidation.snapshot.snapshot import read_sound, sorted_by_length
-from slowwave.consolidation.snapshot.tenant_view import TenantView
-from slowwave.consolidation.updates.replacements import find_updates
+from slowwave.consolidation.snapshot.cache import Cache
+from slowwave.consolidation.snapshot.features import features_of
+from slowwave.consolidation.snapshot.snapshot import read_sound
+from slowwave.consolidation.text.reading import read
+from slowwave.consolidation.thresholds import COMMON_WORD, RIVAL_MATTER
 from slowwave.store.file import open_reading
-from slowwave.store.lineage import read_edges
 from slowwave.store.memories import chosen_tenants
 from slowwave.store.records import Memory
 from slowwave.store.shown_to_model import Dispute, read_disputes
 
-from .dated_memories import dated_memories
-
 
 def current_conflicts(path: Path, chosen: Sequence[str], now: str) -> list[Conflict]:
-    """Return the conflicts of the tenants named, or of all. Raises `StoreError`.
+    """Return the conflicts of the tenants named, or of all, shortest first. Raises `StoreError`.
 
-    The file is only read, and needs no vectors. What a run would merge or make a rule of first
-    is not known here, so it may list a pair more than a run does.
+    The file is only read, and needs no vectors.
     """
-    import numpy as np
-
     found: list[Conflict] = []
+    lengths: dict[str, int] = {}
     with open_reading(path) as file:
         for tenant in chosen_tenants(file, chosen):
-            sound = read_sound(file, tenant, now)
-            observed, derived, too_long = sorted_by_length(sound[0], sound[1])
-            view = TenantView(
-                tenant=tenant,
-                memories=observed,
-                text_vectors=np.empty((0, 1), np.float32),
-                entities={},
-                derived=derived,
-                derived_vectors={},
-                edges=tuple(read_edges(file, tenant)),
-                too_long=too_long,
-            )
-            dated = dated_memories(view, view.is_fresh)
-            seen = find_updates(dated, lambda memory: not memory.protected).conflicts
-            found += [*seen, *_named(view, read_disputes(file, tenant), seen)]
-    return found
+            observed, derived, _ = read_sound(file, tenant, now)
+            active = [memory for memory in (*observed, *derived) if memory.status == "active"]
+            found += find_conflicts(active, read_disputes(file, tenant), Cache())
+            lengths |= {memory.id: len(memory.content) for memory in active}
+    return _shortest_first(found, lengths)
 
 
-def _named(
-    view: TenantView, disputes: Sequence[Dispute], seen: Sequence[Conflict]
-) -> Iterator[Conflict]:
-    """Yield the conflicts that a model named whose memories still stand, none twice."""
-    active: dict[str, Memory] = {}
-    for memory in view.memories:
-        if memory.status == "active":
-            active.setdefault(memory.content_hash, memory)
-    known = {frozenset(one.sources) for one in seen}
-    for one in disputes:
-        earlier, later = active.get(one.earlier_hash), active.get(one.later_hash)
-        if earlier and later and frozenset((earlier.id, later.id)) not in known:
-            texts = (earlier.content, later.content)
-            yield Conflict((earlier.id, later.id), one.tenant, "statement", texts, one.why)
+def find_conflicts(
+    memories: Sequence[Memory], disputes: Iterable[Dispute], cache: Cache
+) -> list[Conflict]:
+    """Return the conflicts among active memories of one tenant, shortest first.
+
+    disputes: conflicts that a model named; they count as long as both texts are active. Of memories
+    with one text the first counts; what gives orders or is meant to the letter is in no conflict.
+    """
+    by_hash: dict[str, Memory] = {}
+    for memory in sorted(memories, key=_when):
+        by_hash.setdefault(memory.content_hash, memory)
+    found: dict[frozenset[str], Conflict] = {}
+    for pair in _alike(by_hash.values(), cache):
+        earlier, later = sorted(pair, key=_when)
+        rivalry = find_rivalry(read(earlier.content), read(later.content))
+        if rivalry is not None:
+            ids = earlier.id, later.id
+            found[frozenset(ids)] = Conflict(ids, earlier.tenant, *rivalry)
+    for dispute in disputes:
+        if dispute.earlier_hash in by_hash and dispute.later_hash in by_hash:
+            earlier, later = by_hash[dispute.earlier_hash], by_hash[dispute.later_hash]
+            ids, texts = (earlier.id, later.id), (earlier.content, later.content)
+            conflict = Conflict(ids, dispute.tenant, "statement", texts, dispute.why)
+            found.setdefault(frozenset(ids), conflict)
+    return _shortest_first(found.values(), {one.id: len(one.content) for one in by_hash.values()})
+
+
+def _alike(memories: Iterable[Memory], cache: Cache) -> Iterator[tuple[Memory, Memory]]:
+    """Yield the pairs of which one has all content words of the other and hardly more.
+
+    Found by the rarest word of each: one that many texts have, such as the lines of a log, leads to
+    none of them.
+    """
+    matter: dict[str, frozenset[str]] = {}
+    having: dict[str, list[Memory]] = {}
+    readable: list[Memory] = []
+    for memory in memories:
+        features = features_of(memory, cache)
+        if features.orders or features.density.is_dense:
+            continue
+        readable.append(memory)
+        matter[memory.id] = frozenset(features.matter)
+        for stem in features.matter:
+            having.setdefault(stem, []).append(memory)
+    for memory in readable:
+        words = matter[memory.id]
+        rarest = min((having[stem] for stem in sorted(words)), key=len, default=[])
+        if len(rarest) > COMMON_WORD:
+            continue
+        for other in rarest:
+            more = matter[other.id]
+            is_larger = words < more or (words == more and memory.id < other.id)
+            if is_larger and len(words) >= RIVAL_MATTER * len(more):
+                yield memory, other
+
+
+def _when(memory: Memory) -> tuple[str, str]:
+    return memory.observed_at, memory.id
+
+
+def _shortest_first(conflicts: Iterable[Conflict], lengths: Mapping[str, int]) -> list[Conflict]:
+    return sorted(
+        conflicts, key=lambda one: (sum(lengths[memory] for memory in one.sources), one.sources)
+    )

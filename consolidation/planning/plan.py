@@ -7,15 +7,15 @@ the first, and something is proposed only for active memories that are not yet p
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 
 from slowwave.consolidation.options import PlanOptions
-from slowwave.consolidation.proposals import Dense, Plan, Suspicion, TooLong
+from slowwave.consolidation.proposals import Conflict, Dense, Plan, Suspicion, TooLong
 from slowwave.consolidation.snapshot.tenant_view import TenantView
 from slowwave.store.records import Memory
 
-from .merges import by_rank, propose_same
-from .near_pairs import near_pairs, refusals
+from .conflicts import find_conflicts
+from .duplicates import Duplicates
 from .tenant_planner import TenantPlanner
 from .windows import plan_windows, undecided_of
 
@@ -26,25 +26,33 @@ def plan_tenant(view: TenantView, options: PlanOptions) -> Plan:
     The order of rows plays no part in it.
     """
     planner = TenantPlanner(view, options)
-    rank = by_rank(view, planner.may_leave)
-    pairs = near_pairs(view, rank)
-    found = [*propose_same(planner, pairs, rank)]
-    wanted = list({one.id: one for one in found if one.operation in options.only}.values())
+    duplicates = Duplicates(planner)
+    found = list(duplicates.propose()) if "merge" in options.only else []
+    leaving = {memory for proposal in found for memory in proposal.leaving}
     # A model is shown the same, whatever is left out.
-    windows = plan_windows(planner, {one for each in wanted for one in each.leaving})
+    windows = plan_windows(planner, leaving)
     asks = options.model_key is not None
-    proposals = tuple(one for one in wanted if one.id not in options.excluded)
     return Plan(
-        proposals,
-        tuple(refusals(view, pairs)),
-        (),
+        tuple(proposal for proposal in found if proposal.id not in options.excluded),
+        tuple(duplicates.refusals()),
+        tuple(_conflicts(view, leaving)),
         tuple(_suspicious(view)),
-        tuple(TooLong(*_of(one), len(one.content)) for one in view.too_long),
+        tuple(TooLong(one.id, view.tenant, one.characters) for one in view.too_long),
         view.damaged,
         tuple(_dense(view)),
         () if asks else tuple(undecided_of(planner, windows)),
         tuple(windows) if asks else (),
     )
+
+
+def _conflicts(view: TenantView, leaving: Collection[str]) -> list[Conflict]:
+    """Return the conflicts among the memories that are active after the duplicates have left."""
+    staying = [
+        memory
+        for memory in (*view.memories, *view.derived)
+        if memory.status == "active" and memory.id not in leaving
+    ]
+    return find_conflicts(staying, (), view.cache)
 
 
 def _suspicious(view: TenantView) -> Iterator[Suspicion]:

@@ -1,8 +1,7 @@
-"""The planner of one tenant: what is part of the plan already, and how a proposal is made."""
+"""The planner of one tenant: which memories may leave, and how a proposal is made."""
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator, Sequence
 from functools import cache
 from typing import TYPE_CHECKING
@@ -17,9 +16,8 @@ from slowwave.consolidation.proposals import (
     proposal_id,
 )
 from slowwave.consolidation.snapshot.tenant_view import TenantView
-from slowwave.store.records import UNDATED, Memory
+from slowwave.store.records import Memory
 
-from .cached_coverage import CachedCoverage
 from .composition import method_key
 from .topics import shared_topics
 
@@ -27,36 +25,14 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-# What is composed without a model, and a model may do better.
-_WAITING = ("synthesize", "extract")
-
 
 class TenantPlanner:
-    """What planning knows so far; each memory becomes part of one proposal at the most.
-
-    But for the survivor of a merge: what it says may go on into a synthesis.
-    """
+    """Says which memories of a tenant may leave, and makes proposals about them."""
 
     def __init__(self, view: TenantView, options: PlanOptions) -> None:
-        """Begin with all memories free."""
+        """Take the tenant as it is, and what the user chose."""
         self.view = view
         self.options = options
-        self.coverage = CachedCoverage(view)
-        # Rows that belong to a rule, rows that leave by a merge or became part of a proposal.
-        self.ruled: set[int] = set()
-        self.used: set[int] = set()
-        # What commands its reader, and what is meant to the letter, is never part of a group: only
-        # its duplicates become one. Nor is "yesterday" of a day that nobody knows.
-        self.readable = [
-            row
-            for row, one in enumerate(view.memories)
-            if one.id not in view.kept_as_is
-            and not (one.observed_at == UNDATED and view.reading(row).deictic)
-        ]
-
-    def is_open(self, row: int) -> bool:
-        """Whether a memory may become part of a proposal."""
-        return row not in self.used and self.view.is_fresh(row)
 
     def may_leave(self, row: int) -> bool:
         """Whether a memory may be superseded."""
@@ -68,14 +44,6 @@ class TenantPlanner:
             return False
         return self.options.include_protected or not memory.protected
 
-    def may_stand_for(self, survivor: int, row: int) -> bool:
-        """Whether a memory may take another's place, if it says as much.
-
-        What is trusted is not left to what is trusted less; what somebody took apart stays so.
-        """
-        one, other = self.view.memories[survivor], self.view.memories[row]
-        return one.trust >= other.trust and (one.id, other.id) not in self.view.taken_apart
-
     def id(self, row: int) -> str:
         """Return the id of a row."""
         return self.view.memories[row].id
@@ -83,15 +51,6 @@ class TenantPlanner:
     def ids(self, rows: Sequence[int]) -> list[str]:
         """Return the ids of rows."""
         return [self.id(row) for row in rows]
-
-    def leaving(self, rows: Sequence[int]) -> list[str]:
-        """Return the ids of those of the rows that may be superseded."""
-        return self.ids([row for row in rows if self.may_leave(row)])
-
-    def in_time(self, rows: Sequence[int]) -> list[int]:
-        """Return rows in the order in which they were observed."""
-        memories = self.view.memories
-        return sorted(rows, key=lambda row: (memories[row].observed_at, memories[row].id))
 
     def is_decided(self, operation: Operation, ids: Sequence[str]) -> bool:
         """Whether what would be proposed was decided before, or waits: it is not written again."""
@@ -136,7 +95,6 @@ class TenantPlanner:
             mean_similarity=mean,
             reason=f"{reason}, mean similarity {mean:.2f}",
             draft=draft,
-            waits=operation in _WAITING and self.options.model_key is not None,
             include_protected=self.options.include_protected,
         )
 
@@ -144,11 +102,6 @@ class TenantPlanner:
         hashes = tuple(self.view.memory(one).content_hash for one in sorted(ids))
         key = method_key(operation)
         return proposal_id(operation, self.view.tenant, hashes, key, "extractive")
-
-
-def most_common(counts: Counter[str]) -> list[str]:
-    """Return what was counted, the most common first; of equals the first of the alphabet."""
-    return sorted(counts, key=lambda one: (-counts[one], one))
 
 
 @cache

@@ -23,7 +23,7 @@ class Hit:
     key: Memory
     # The ids of what it was made from, to every depth.
     sources: tuple[str, ...]
-    # A hit that gives the same thing a later value, if there is one.
+    # A hit that gives the same thing a later value, as a model said, if there is one.
     later: Memory | None = None
-    # A later hit on much the same with another value, perhaps of another thing.
+    # A later hit that says the same but for a value or a denial.
     perhaps_later: Memory | None = None

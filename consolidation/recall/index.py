@@ -157,14 +157,6 @@ class RecallIndex:
         """The conflicts that a model named."""
         return self._recallable.disputes
 
-    def vectors_of(self, ids: Iterable[str]) -> NDArray[np.float32]:
-        """Return the vectors of memories by their ids, shape (len(ids), d), unit length."""
-        return self.vectors[[self._places[one] for one in ids]]
-
-    @cached_property
-    def _places(self) -> Mapping[str, int]:
-        return {memory.id: place for place, memory in enumerate(self.memories)}
-
     def sources_of(self, place: int) -> tuple[str, ...]:
         """Return the ids of all that a memory was made from, to every depth, nearest first."""
         return tuple(self._ancestors(self.memories[place].id))

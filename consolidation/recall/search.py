@@ -6,10 +6,11 @@ both are places in `index.memories`, which every array here has in its first dim
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
+from slowwave.consolidation.errors import QueryTooLong
 from slowwave.consolidation.text.lexicon import FUNCTION
 from slowwave.consolidation.text.tokens import tokenise
 from slowwave.consolidation.thresholds import (
@@ -19,12 +20,13 @@ from slowwave.consolidation.thresholds import (
     VECTOR_SHARE,
     WORDS_FOUND,
 )
+from slowwave.store.records import MOST_CHARACTERS
 
 from .filter import Filter
 from .hit import Hit
 from .index import RecallIndex
 from .keys import NOWHERE
-from .later_values import behind_later_values, with_doubts
+from .later_values import behind_later_values
 
 if TYPE_CHECKING:
     import numpy as np
@@ -58,17 +60,13 @@ def search(index: RecallIndex, wish: Wish, now: str) -> list[Hit]:
     """
     # A later value may come behind the older one that the question is worded like.
     more = replace(wish, limit=max(wish.limit, _COMPARED))
-    return with_ages(index, ranked(index, more, now))[: wish.limit]
-
-
-def with_ages(index: RecallIndex, hits: Sequence[Hit]) -> list[Hit]:
-    """Put older values behind later ones, and say which may be older than another hit's."""
-    found = behind_later_values(hits, index.disputes)
-    return with_doubts(found, index.vectors_of([hit.memory.id for hit in found]))
+    return behind_later_values(ranked(index, more, now), index.disputes)[: wish.limit]
 
 
 def ranked(index: RecallIndex, wish: Wish, now: str) -> list[Hit]:
-    """Return the memories that fit a question best, best first. Raises `EmbedderError`.
+    """Return the memories that fit a question best, best first.
+
+    Raises `EmbedderError`, and `QueryTooLong` for a question that is longer than any memory.
 
     Relevance is `VECTOR_SHARE` of the cosine and the rest of BM25 as a share of the best text's or,
     where that has little of the question, of what a text with `WORDS_FOUND` of it would have. A
@@ -76,6 +74,11 @@ def ranked(index: RecallIndex, wish: Wish, now: str) -> list[Hit]:
     """
     import numpy as np
 
+    if len(wish.text) > MOST_CHARACTERS:
+        raise QueryTooLong(
+            f"The question has {len(wish.text):,} characters; it may have {MOST_CHARACTERS:,}.",
+            "Ask for what matters in it.",
+        )
     if not index.memories or wish.limit < 1:
         return []
     holders = _allowed(index, wish, now)

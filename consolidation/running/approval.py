@@ -24,8 +24,8 @@ from slowwave.store.entities import read_entities
 from slowwave.store.errors import StoreError
 from slowwave.store.file import MemoryFile
 from slowwave.store.ledger import DECIDED, Decision, decide_waiting, let_wait, read_latest
-from slowwave.store.memories import Counts, consolidated_tenants, count_memories
-from slowwave.store.records import new_id, timestamp
+from slowwave.store.memories import count_memories
+from slowwave.store.records import MOST_CHARACTERS, new_id, timestamp
 from slowwave.store.undo.undo import undo_proposal_within
 
 from .apply import RunContext, apply_written, record
@@ -54,18 +54,19 @@ def carry_out(
     now: datetime,
     way: str,
     progress: Progress | None = None,
+    is_vouched: bool = True,
 ) -> Decided:
     """Apply proposals just as they are kept, by the code of a night, as a run of its own.
 
     file: open for writing, and no other run may touch it meanwhile. way: by which a person decided,
-    for the record of the run.
+    for the record of the run. is_vouched: whether the memory file itself kept them.
 
     Each is checked first: one that is damaged, or whose sources have changed, is `stale`, one
     whose draft does not say what they say is `rejected`, and nothing of it is written. Raises
     `StoreError`, and `EmbedderError`.
     """
     progress = progress or Progress()
-    ready = inspect(file, several, embedder, progress)
+    ready = inspect(file, several, embedder, progress, is_vouched)
     if not any(one.written.state == "planned" for one in ready):
         return Decided(None, tuple(_as_result(one.written) for one in ready))
     return _applied(file, ready, embedder.name, now, way, progress)
@@ -109,6 +110,11 @@ def reworded(kept: KeptProposal, text: str, memories: Sequence[Memory]) -> KeptP
             "Approve or decline it.",
         )
     said = " ".join(text.split())
+    if len(said) > MOST_CHARACTERS:
+        raise StoreError(
+            f"The text has {len(said):,} characters; a memory has at most {MOST_CHARACTERS:,}.",
+            "Keep it as a document, and write what matters in it.",
+        )
     if said == proposal.draft.text:
         return kept
     # The model that wrote the draft before has no part in this one.
@@ -131,12 +137,13 @@ def _applied(
     progress: Progress,
 ) -> Decided:
     run = RunRecord(new_id(), now)
-    before = _counts(file)
     tenants = sorted({one.written.proposal.tenant for one in ready})
+    before = count_memories(file, tenants, count_tokens)
     results: list[Result] = []
 
     def report() -> dict[str, Any]:
-        return run_report(before, _counts(file), (one.state for one in results), Usage())
+        after = count_memories(file, tenants, count_tokens)
+        return run_report(before, after, (one.state for one in results), Usage())
 
     with run.begun(file, {"tenant": tenants, DECIDED: way}, report):
         names = {tenant: read_entities(file, tenant) for tenant in tenants}
@@ -208,7 +215,3 @@ def _came_first(memory_id: str, earlier: Proposal) -> str:
 
 def _as_result(written: VerifiedProposal) -> Result:
     return Result(written.proposal, written.state, written.why)
-
-
-def _counts(file: MemoryFile) -> Counts:
-    return count_memories(file, consolidated_tenants(file, ()), count_tokens)

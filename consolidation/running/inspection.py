@@ -40,9 +40,16 @@ class Inspected:
 
 
 def inspect(
-    file: MemoryFile, several: Sequence[KeptProposal], embedder: Embedder, progress: Progress
+    file: MemoryFile,
+    several: Sequence[KeptProposal],
+    embedder: Embedder,
+    progress: Progress,
+    is_vouched: bool = True,
 ) -> list[Inspected]:
     """Look whether proposals still hold, as the night that makes them would.
+
+    is_vouched: whether they lay in the memory file, whose night checked them before; else all that
+    they say is doubted.
 
     One that is damaged, or whose sources have changed, is `stale`, one whose draft does not say
     what they say is `rejected`. What the file has a vector of, sources and drafts, is not embedded
@@ -56,8 +63,8 @@ def inspect(
         if (why := find_outdated(kept, _sources(kept.proposal, memories))) is not None
     }
     valid = [kept for kept in several if kept.proposal.id not in stale]
-    writing = [one for one in valid if not one.proposal.keeps_text]
-    check = _Check(file, writing, memories, embedder, progress)
+    checked = [one for one in valid if not (is_vouched and one.proposal.keeps_text)]
+    check = _Check(file, checked, memories, embedder, progress, is_vouched)
     looked_at = []
     for done, kept in enumerate(several, start=1):
         outdated = stale.get(kept.proposal.id)
@@ -76,23 +83,25 @@ class _Check:
     def __init__(
         self,
         file: MemoryFile,
-        writing: Sequence[KeptProposal],
+        checked: Sequence[KeptProposal],
         memories: Mapping[str, Memory],
         embedder: Embedder,
         progress: Progress,
+        is_vouched: bool,
     ) -> None:
-        """Take the proposals that write a text; all others hold as they are."""
+        """Take the proposals whose texts are to be checked; all others hold as they are."""
         self._memories = memories
-        ids = sorted({one for kept in writing for one in kept.proposal.sources})
+        self._is_vouched = is_vouched
+        ids = sorted({one for kept in checked for one in kept.proposal.sources})
         known = [memories[one] for one in ids]
         self._source_vectors = TextVectors(known, read_vectors_of(file, embedder.name, ids))
         self._source_vectors.complete(embedder, lambda _: None, Progress())
         self._drafts = {
             kept.proposal.id: vector
-            for kept in writing
+            for kept in checked
             if (vector := self._kept_vector(kept, embedder.name)) is not None
         }
-        lacking = [one.proposal for one in writing if one.proposal.id not in self._drafts]
+        lacking = [one.proposal for one in checked if one.proposal.id not in self._drafts]
         made = _vectors_of([one.draft.text for one in lacking], embedder, progress)
         self._drafts |= {one.id: made[one.draft.text] for one in lacking}
         if lacking:
@@ -111,14 +120,17 @@ class _Check:
         """Return a proposal whose sources are as they were, accepted or rejected."""
         from slowwave.consolidation.writing.program_check import find_faults
 
+        from .plan_check import find_doubts
+
         proposal = kept.proposal
-        faults = find_faults(proposal, self._sources_of(proposal))
+        if self._is_vouched:
+            faults = find_faults(proposal, self._sources_of(proposal))
+        else:
+            faults = find_doubts(kept, self._memories)
         if faults:
             return Inspected(kept, VerifiedProposal(proposal, "rejected", "; ".join(faults)))
-        if proposal.keeps_text:
-            return Inspected(kept, VerifiedProposal(proposal, "planned", usage=kept.usage))
-        vector = self._drafts[proposal.id]
         accepted = VerifiedProposal(proposal, "planned", usage=kept.usage)
+        vector = None if proposal.keeps_text else self._drafts[proposal.id]
         return Inspected(kept, accepted, vector)
 
     def _sources_of(self, proposal: Proposal) -> list[Source]:

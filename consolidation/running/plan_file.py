@@ -12,12 +12,12 @@ from typing import Any
 
 from slowwave.consolidation.proposals import Proposal, Result
 from slowwave.store.errors import StoreError
+from slowwave.store.opening import read_text
 from slowwave.store.records import content_hash, json_text
 
 from .kept_proposal import KeptProposal, as_kept, read_kept
 
 FORMAT = 1
-_RECONSIDERS = "reconsider"
 _ABOUT = (
     "Take out the proposals that are not to be carried out, each whole, "
     "and run: slowwave apply FILE PLAN"
@@ -30,11 +30,8 @@ def write_plan(
     texts: Mapping[str, str],
     model: str | None,
     model_key: str | None,
-    reconsiders: bool = False,
 ) -> None:
     """Write what a dry run planned; `texts` are those of the sources, for a person to read.
-
-    reconsiders: whether it is to be carried out even if a person declined it before.
 
     It holds what memories say: only its owner can read it. Raises `StoreError`, also if something
     is there already.
@@ -44,10 +41,7 @@ def write_plan(
         for one in results
         if one.state == "planned"
     ]
-    plan: dict[str, Any] = {"format": FORMAT, "about": _ABOUT}
-    if reconsiders:
-        plan[_RECONSIDERS] = True
-    plan["proposals"] = entries
+    plan = {"format": FORMAT, "about": _ABOUT, "proposals": entries}
     text = json.dumps(plan, ensure_ascii=False, indent=2)
     try:
         number = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
@@ -59,13 +53,14 @@ def write_plan(
         raise StoreError(f"Cannot write {path}: {error.strerror}.") from error
 
 
-def read_plan(path: Path) -> tuple[list[KeptProposal], bool]:
-    """Return the proposals that are left in a plan, and whether it reconsiders what was declined.
+def read_plan(path: Path) -> list[KeptProposal]:
+    """Return the proposals that are left in a plan.
 
-    Raises `StoreError` if it is none, or if one of them is not what a dry run wrote.
+    Raises `StoreError` if it is none, or if somebody changed one of them by accident: a seal that
+    anybody can compute proves no more.
     """
     try:
-        plan = json.loads(path.read_text("utf-8"))
+        plan = json.loads(read_text(path))
     except OSError as error:
         raise StoreError(f"Cannot read {path}: {error.strerror}.") from error
     except ValueError as error:
@@ -73,8 +68,7 @@ def read_plan(path: Path) -> tuple[list[KeptProposal], bool]:
     entries = plan.get("proposals") if isinstance(plan, dict) else None
     if not isinstance(entries, list) or plan.get("format") != FORMAT:
         raise StoreError(f"{path} is not a plan.", "maintain --dry-run --plan-out writes one.")
-    several = [_checked(one, number, path) for number, one in enumerate(entries, start=1)]
-    return several, plan.get(_RECONSIDERS) is True
+    return [_checked(one, number, path) for number, one in enumerate(entries, start=1)]
 
 
 def _entry(kept: KeptProposal, texts: Mapping[str, str]) -> dict[str, Any]:

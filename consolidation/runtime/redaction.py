@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import base64
-import json
 import os
 import re
 from collections.abc import Iterator
-from urllib.parse import parse_qsl, quote, unquote, urlsplit
+from functools import lru_cache
+from urllib.parse import parse_qsl, unquote, urlsplit
 
 # Variables of the environment with such a name hold secrets; a shorter value is none.
 _SECRET = re.compile(
@@ -25,7 +25,8 @@ _HIDDEN = "***"
 def without_secrets(text: str, address: str | None = None) -> str:
     """Return a text without the keys of the environment, and without those in an address.
 
-    In the place of a key stands the name of its variable.
+    A key is found in capital and in small letters, and however JSON, an address, a page or a header
+    of HTTP escapes any of its characters. The name of its variable takes its place.
     """
     named = {
         spelling: f"${name}" for name, value in _in_environment() for spelling in _spell(value)
@@ -33,7 +34,8 @@ def without_secrets(text: str, address: str | None = None) -> str:
     named |= {spelling: _HIDDEN for value in _in_address(address) for spelling in _spell(value)}
     # The longest first: one may be a part of another.
     for spelling in sorted(named, key=len, reverse=True):
-        text = text.replace(spelling, named[spelling])
+        name = named[spelling].replace("\\", r"\\")
+        text = _however_escaped(spelling).sub(name, text)
     return _KEY_IN_QUERY.sub(rf"\1{_HIDDEN}", _USER_IN_URL.sub(f"{_HIDDEN}@", text))
 
 
@@ -63,11 +65,27 @@ def _in_address(address: str | None) -> Iterator[str]:
 
 
 def _spell(secret: str) -> Iterator[str]:
-    """Yield a secret as it is, and as JSON, addresses and a header of HTTP spell it."""
+    """Yield a secret as it is, and as a header of HTTP spells it."""
     yield secret
-    yield json.dumps(secret)[1:-1]
-    yield quote(secret)
-    yield quote(secret, safe="")
     for text in (secret, f"{secret}:", f":{secret}"):
         # A client that wants a name and a password takes a key for either.
         yield base64.b64encode(text.encode()).decode()
+
+
+@lru_cache(maxsize=256)
+def _however_escaped(secret: str) -> re.Pattern[str]:
+    return re.compile("".join(map(_escapes_of, secret)), re.IGNORECASE)
+
+
+def _escapes_of(letter: str) -> str:
+    """Return a pattern of one letter: itself, or as JSON, addresses and pages write it."""
+    # What JSON may have a backslash before; a JSON text within another has more of them. All is
+    # bounded: a text of backslashes alone must not take square time.
+    plain = re.escape(letter) if letter.isalnum() else rf"\\{{0,15}}{re.escape(letter)}"
+    units = letter.encode("utf-16-be", errors="surrogatepass").hex()
+    in_json = "".join(rf"\\{{1,15}}u{units[at : at + 4]}" for at in range(0, len(units), 4))
+    # An address within another has its percent signs escaped.
+    octets = letter.encode(errors="surrogateescape")
+    in_address = "".join(f"%(?:25){{0,7}}{octet:02x}" for octet in octets)
+    in_page = f"&#(?:0*{ord(letter)}|x0*{ord(letter):x});"
+    return f"(?:{plain}|{in_json}|{in_address}|{in_page})"

@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
+from hashlib import blake2b
+
 from msgspec import Struct
 from msgspec.json import Decoder
 
+from slowwave.consolidation.comparison.coverage import richness
+from slowwave.consolidation.comparison.normal_form import normal_form
+from slowwave.consolidation.comparison.rivals import matter_of
 from slowwave.consolidation.text.density import Density, density_of
 from slowwave.consolidation.text.injection import commands
 from slowwave.consolidation.text.reading import read
-from slowwave.consolidation.updates.sentence_features import SentenceFeatures, sentence_features
 from slowwave.store.records import Memory
 
 from .cache import Cache
 from .entities import names_in
+
+# Bytes of the hash of a form.
+_FORM_BYTES = 12
 
 
 class TextFeatures(Struct, frozen=True, array_like=True):
@@ -24,27 +31,40 @@ class TextFeatures(Struct, frozen=True, array_like=True):
     normative: bool
     # The sentences that give orders to its reader.
     orders: tuple[str, ...]
-    # What it is about and what it says of it, sentence by sentence.
-    sentences: tuple[SentenceFeatures, ...]
     # How far it is meant to the letter.
     density: Density
+    # The hash of its normal form: texts with the same one say the same.
+    form: str
+    # How much it says.
+    richness: int
+    # Whether it means something else on another day.
+    deictic: bool
+    # Whether something announces it: "User said that".
+    announced: bool
+    # The stems of what it is about, its values aside.
+    matter: tuple[str, ...]
 
 
-_FORM = Decoder(TextFeatures)
+_FEATURES = Decoder(TextFeatures)
 
 
 def features_of(memory: Memory, cache: Cache) -> TextFeatures:
     """Return what a memory says."""
-    text = memory.content
     return cache.get_or_compute(
-        "gist",
-        [memory.content_hash],
-        _FORM,
-        lambda: TextFeatures(
-            names_in(text),
-            read(text).normative,
-            commands(text),
-            sentence_features(text),
-            density_of(text),
-        ),
+        "gist", [memory.content_hash], _FEATURES, lambda: _features(memory.content)
+    )
+
+
+def _features(text: str) -> TextFeatures:
+    reading = read(text)
+    return TextFeatures(
+        names=names_in(text),
+        normative=reading.normative,
+        orders=commands(text),
+        density=density_of(text),
+        form=blake2b(normal_form(text).encode(), digest_size=_FORM_BYTES).hexdigest(),
+        richness=richness(text),
+        deictic=reading.deictic,
+        announced=reading.announced,
+        matter=tuple(sorted(matter_of(reading))),
     )

@@ -122,7 +122,8 @@ class IdleMarks:
         for tenant_rows in snapshot.tenants_rows:
             plan = plans.get(tenant_rows.tenant)
             if plan is not None and plan.is_empty:
-                ends = (one.expires_at for one in tenant_rows.observed + tenant_rows.too_long)
+                ends = [memory.expires_at for memory in tenant_rows.observed]
+                ends += [memory.expires_at for memory in tenant_rows.too_long]
                 until = min((one for one in ends if one and one > self._now), default=None)
                 idle.append(IdleMark(tenant_rows.tenant, plan, tenant_rows.changes, until))
         graphs = tuple((one.tenant, *one.graph.taken()) for one in views)

@@ -14,7 +14,6 @@ from slowwave.consolidation.progress import Progress
 from slowwave.consolidation.text.token_count import count_tokens
 from slowwave.consolidation.thresholds import (
     EXTRACT_SIMILARITY,
-    MOST_CHARACTERS,
     SYNTHESIZE_SIMILARITY,
 )
 from slowwave.consolidation.vectors.embedder import Embedder
@@ -28,10 +27,12 @@ from slowwave.store.ledger import remembered_keys
 from slowwave.store.lineage import Edge, read_edges
 from slowwave.store.memories import (
     Counts,
+    LongMemory,
     consolidated_tenants,
     count_memories,
     read_derived,
     read_observed,
+    read_too_long,
 )
 from slowwave.store.neighbours import read_parts
 from slowwave.store.records import Memory
@@ -62,7 +63,7 @@ class TenantRows:
     observed: tuple[Memory, ...]
     derived: tuple[Memory, ...]
     # Active memories that are longer than a night reads; the others do without them.
-    too_long: tuple[Memory, ...]
+    too_long: tuple[LongMemory, ...]
     # Ids of memories whose text is no longer what it was: they stay as they are.
     damaged: tuple[str, ...]
     entities: dict[str, list[str]]
@@ -120,7 +121,9 @@ def read_snapshot(
         tenants_rows = tuple(
             TenantRows(
                 tenant,
-                *sorted_by_length(observed, derived),
+                tuple(observed),
+                tuple(derived),
+                tuple(one for one in read_too_long(file, tenant, now) if one.id not in leaving),
                 damaged,
                 read_entities(file, tenant),
                 read_scans(file, tenant),
@@ -157,6 +160,7 @@ def read_sound(
 ) -> tuple[list[Memory], list[Memory], tuple[str, ...]]:
     """Return what was observed and what was derived, without the damaged, whose ids come last.
 
+    What is too long is left out: reading takes more than linear time.
     What an active damaged memory was made from is left out too: it stands for them still, and
     nothing else is to be made of them.
     """
@@ -172,22 +176,6 @@ def read_sound(
     observed = [one for one in observed if one.status != "active" or one.id not in waiting]
     derived = [one for one in derived if one.id not in leaving]
     return observed, derived, tuple(sorted(damaged - leaving))
-
-
-def sorted_by_length(
-    observed: Sequence[Memory], derived: Sequence[Memory]
-) -> tuple[tuple[Memory, ...], tuple[Memory, ...], tuple[Memory, ...]]:
-    """Return the observed and the derived memories that a night reads, and the active ones beyond.
-
-    Reading takes more than linear time, and a text of megabytes must not take the whole night.
-    """
-    short = [
-        tuple(one for one in part if len(one.content) <= MOST_CHARACTERS)
-        for part in (observed, derived)
-    ]
-    everyone = (*observed, *derived)
-    long = (one for one in everyone if len(one.content) > MOST_CHARACTERS)
-    return short[0], short[1], tuple(one for one in long if one.status == "active")
 
 
 def compute_missing(

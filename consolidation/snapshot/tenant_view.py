@@ -13,6 +13,7 @@ from slowwave.consolidation.proposals import Source
 from slowwave.consolidation.text.reading import Reading, read
 from slowwave.consolidation.thresholds import EXTRACT_SIMILARITY, SYNTHESIZE_SIMILARITY
 from slowwave.store.lineage import Edge
+from slowwave.store.memories import LongMemory
 from slowwave.store.records import Memory
 
 from .cache import Cache
@@ -39,7 +40,7 @@ class TenantView:
     derived_vectors: Mapping[str, NDArray[np.float32]]
     edges: tuple[Edge, ...]
     # Active memories that are longer than a night reads: nothing else here knows them.
-    too_long: tuple[Memory, ...] = ()
+    too_long: tuple[LongMemory, ...] = ()
     # Ids of those whose text is no longer what it was: nothing else here knows them either.
     damaged: tuple[str, ...] = ()
     # What was found out from texts alone.

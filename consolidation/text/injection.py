@@ -11,14 +11,10 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterator, Sequence
-
-from slowwave.consolidation.thresholds import OBEYED_THINGS
 
 from .anyof import any_of
+from .invisible import hides_text, is_unseen
 from .reading import read
-from .statements import Statement, statements_of
-from .weights import share_covered
 
 # What only the reader has: its instructions, what it was told before, the notes before it.
 _WHOSE = r"(?:previous|prior|earlier|above|former|preceding|other|your|system|original|existing)"
@@ -167,8 +163,9 @@ _SIGNS = (
     "ξέχνα",
 )
 _SIGN = re.compile(any_of(_SIGNS))
-# Text that no screen shows and a model may read; behind a black flag such letters draw a flag.
-_HIDDEN = re.compile("(?<![\U0001f3f4\U000e0020-\U000e007f])[\U000e0020-\U000e007e]+")
+# Control codes, with which a text of ASCII alone hides what it says.
+_CONTROLS = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
+# Text that no screen shows and a model may read.
 _TAGS = {number: chr(number - 0xE0000) for number in range(0xE0020, 0xE007F)}
 # Letters that look like Latin ones, and which; read so only in a word that has Latin letters, too.
 _LOOKS_LIKE = str.maketrans(
@@ -177,38 +174,15 @@ _LOOKS_LIKE = str.maketrans(
 )
 _WORD = re.compile(r"\w+")
 _LATIN = re.compile(r"[a-zA-Z]")
-# Behind these stands what one is told to say.
-_ORDERED = re.compile(
-    r"\b(?:write|state|report|claim|say|record|output|answer|reply|respond)\b(?: only)?"
-    r"(?: that| with)?[:,]?\s+",
-    re.IGNORECASE,
-)
-_QUOTING = re.compile(r"[\"“”]|\b(?:sa(?:ys|id)|reads?|demands?|asks?|asked|tells|told|orders)\b")
 
 
 def commands(text: str) -> tuple[str, ...]:
     """Return the sentences that try to command who reads them, as they stand in the text."""
-    if not _hides_text(text) and not any(map(_has_sign, _readings(text))):
+    if not hides_text(text) and not any(map(_has_sign, _readings(text))):
         return ()
     found = tuple(sentence for sentence in read(text).sentences if _is_command(sentence))
     # One that goes on over the end of a line is no single sentence.
     return found or ((text,) if _is_command(" ".join(text.split())) else ())
-
-
-def obeyed(draft: Sequence[Statement], sources: Sequence[Statement]) -> Iterator[str]:
-    """Find what a draft tells as a fact although a source only orders to say so."""
-    orders = [one for source in sources if _is_command(source.text) for one in _ordered(source)]
-    plain = [one for one in sources if not _is_command(one.text)]
-    for statement in draft:
-        if _QUOTING.search(statement.text) or _is_command(statement.text):
-            continue
-        for order in orders:
-            obeys = share_covered(statement.keys, order.keys, {}) >= OBEYED_THINGS
-            reported = any(
-                share_covered(statement.keys, one.context, {}) >= OBEYED_THINGS for one in plain
-            )
-            if statement.keys and obeys and not reported:
-                yield f"tells as a fact what a source only orders to say: {statement.text}"
 
 
 def _has_sign(plain: str) -> bool:
@@ -217,7 +191,7 @@ def _has_sign(plain: str) -> bool:
 
 
 def _is_command(text: str) -> bool:
-    return _hides_text(text) or any(
+    return hides_text(text) or any(
         pattern.search(plain)
         for plain in _readings(text)
         if _has_sign(plain)
@@ -225,19 +199,15 @@ def _is_command(text: str) -> bool:
     )
 
 
-def _hides_text(text: str) -> bool:
-    return not text.isascii() and _HIDDEN.search(text) is not None
-
-
 def _readings(text: str) -> tuple[str, ...]:
     """Return a text as a model may read it: wide letters narrow, letters for those they look like.
 
     A mark that no screen shows may stand within a word or between two: without it, or as a blank.
     """
-    if text.isascii():
+    if text.isascii() and not _CONTROLS.search(text):
         return (text,)
     folded = unicodedata.normalize("NFKC", text.translate(_TAGS))
-    hidden = [ord(letter) for letter in set(folded) if unicodedata.category(letter) == "Cf"]
+    hidden = [ord(letter) for letter in set(folded) if is_unseen(letter)]
     if not hidden:
         return (_WORD.sub(_as_latin, folded),)
     shown = (folded.translate(dict.fromkeys(hidden, instead)) for instead in ("", " "))
@@ -247,8 +217,3 @@ def _readings(text: str) -> tuple[str, ...]:
 def _as_latin(word: re.Match[str]) -> str:
     mixed = not word[0].isascii() and _LATIN.search(word[0])
     return word[0].translate(_LOOKS_LIKE) if mixed else word[0]
-
-
-def _ordered(source: Statement) -> Iterator[Statement]:
-    for found in _ORDERED.finditer(source.text):
-        yield from statements_of(source.text[found.end() :].strip("\"”' "))[:1]

@@ -1,33 +1,91 @@
-"""Characters that nobody sees: control and format characters, fillers, variation selectors."""
+"""Characters that no reader sees: what hides text, turns its direction or moves a terminal."""
 
 from __future__ import annotations
 
+import re
 import unicodedata
+from collections.abc import Sequence
+from functools import cache
 
-_PLAIN = "\n\t"
-# Control, format, private use, unassigned; line and paragraph separators.
-_CATEGORIES = ("Cc", "Cf", "Co", "Cn", "Zl", "Zp")
-_FILLERS = "\u115f\u1160\u3164\uffa0\u034f\u2800"
-_SELECTORS = ((0xFE00, 0xFE0F), (0xE0100, 0xE01EF), (0x180B, 0x180F))
+# Controls, marks of format, private and unassigned characters, ends of lines and halves of pairs.
+_UNSEEN = frozenset({"Cc", "Cf", "Co", "Cn", "Cs", "Zl", "Zp"})
+# What Unicode calls a letter, a mark or a symbol, and every font leaves blank.
+_BLANK = frozenset("\u034f\u115f\u1160\u17b4\u17b5\u2800\u3164\uffa0")
+_WHITE = frozenset("\n\r\t")
+# Of an emoji that this Python does not know yet the reader sees at least a box.
+_EMOJI = range(0x1F000, 0x1FB00)
+# Words and emoji are spelled with these: they join, part, or choose the form of a character.
+_JOINERS = "\u200c\u200d"
+_SELECTORS = "\u180b-\u180d\u180f\ufe00-\ufe0f\U000e0100-\U000e01ef"
+_SPELLS = re.compile(f"[{_JOINERS}{_SELECTORS}]")
+_SELECTS = re.compile(f"[{_SELECTORS}]")
+# A black flag with the letters of a region, which draw its flag.
+_FLAG = re.compile("\U0001f3f4[\U000e0030-\U000e0039\U000e0061-\U000e007a]{1,6}\U000e007f")
+# A letter as a tag, or so many in a row as no word and no emoji has.
+_HOLDS_TEXT = re.compile(
+    f"[\U000e0020-\U000e007e]|[{_JOINERS}{_SELECTORS}\u00ad\u061c\u115f\u1160\u180e\u200b-\u200f"
+    "\u202a-\u202e\u2060-\u206f\u3164\ufeff\uffa0]{4}"
+)
+_KEYCAP = "\u20e3"
 
 
-def find_invisible(text: str) -> str | None:
-    """Return the first character of a text that nobody sees, by its code point and name.
+@cache
+def is_hidden(letter: str) -> bool:
+    """Whether no reader sees a character, wherever it is; white space is no such character."""
+    if letter in _WHITE or _SPELLS.match(letter) or ord(letter) in _EMOJI:
+        return False
+    return letter in _BLANK or unicodedata.category(letter) in _UNSEEN
 
-    "U+200B ZERO WIDTH SPACE"; None if there is none. New lines and tabs are fine.
+
+def is_unseen(letter: str) -> bool:
+    """Whether no reader sees a character by itself: one that is hidden, a joiner, a selector."""
+    return is_hidden(letter) or _SPELLS.match(letter) is not None
+
+
+def hides_text(text: str) -> bool:
+    """Whether a text holds another that no reader sees: letters as tags, or bits as a run."""
+    return not text.isascii() and _HOLDS_TEXT.search(_FLAG.sub("", text)) is not None
+
+
+def misplaced(text: str) -> set[int]:
+    """Return where joiners and selectors are that are no part of a word or an emoji.
+
+    One between what it belongs to is such a part; more in a row, or one in a word of ASCII, is not.
     """
-    for letter in text:
-        if _is_invisible(letter):
-            name = unicodedata.name(letter, "without a name")
-            return f"U+{ord(letter):04X} {name}"
+    return {found.start() for found in _SPELLS.finditer(text) if not _belongs(text, found.start())}
+
+
+def find_invisible(text: str, sources: Sequence[str] = ()) -> str | None:
+    """Return the first character of a text that no reader sees, as <U+202E>; None if there is none.
+
+    sources: joiners and selectors that are a part of a word or an emoji must be so in one of these.
+    """
+    flags = {at for flag in _FLAG.finditer(text) for at in range(*flag.span())}
+    not_spelled = misplaced(text)
+    for at, letter in enumerate(text):
+        if (is_hidden(letter) and at not in flags) or at in not_spelled:
+            return f"<U+{ord(letter):04X}>"
+        if _SPELLS.match(letter) and not any(_around(text, at) in source for source in sources):
+            return f"<U+{ord(letter):04X}>"
     return None
 
 
-def _is_invisible(letter: str) -> bool:
-    if letter in _PLAIN or (letter.isascii() and letter.isprintable()):
+def _belongs(text: str, at: int) -> bool:
+    """Whether a joiner or selector is where words and emoji have one."""
+    before, behind = text[at - 1 : at], text[at + 1 : at + 2]
+    if _SELECTS.match(text[at]):
+        return _is_drawn(before) or (before.isascii() and behind == _KEYCAP and before != "")
+    if _SELECTS.match(before):
+        before = text[at - 2 : at - 1]
+    return _is_drawn(before) and _is_drawn(behind)
+
+
+def _is_drawn(letter: str) -> bool:
+    """Whether a character of no ASCII is one that a reader sees."""
+    if not letter or letter.isascii() or letter.isspace() or _SPELLS.match(letter):
         return False
-    return (
-        unicodedata.category(letter) in _CATEGORIES
-        or letter in _FILLERS
-        or any(first <= ord(letter) <= last for first, last in _SELECTORS)
-    )
+    return not is_hidden(letter)
+
+
+def _around(text: str, at: int) -> str:
+    return text[max(0, at - 1) : at + 2]

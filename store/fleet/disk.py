@@ -7,6 +7,7 @@ from functools import lru_cache
 from pathlib import Path
 
 from slowwave.store.errors import StoreError
+from slowwave.store.opening import first_bytes
 from slowwave.store.sidecar import sidecar_path
 
 # Of Linux' names of file systems those that other hosts write to as well. SQLite's log needs memory
@@ -38,15 +39,13 @@ def version_of(path: Path) -> str:
 def refuse_shared_log(path: Path) -> None:
     """Refuse a file with a write-ahead log on a network file system. Raises `StoreError`.
 
-    On Linux: elsewhere nobody says what a folder lies on. Not while a connection of this process
-    to the file is open, as `refuse_what_is_no_database` says.
+    On Linux: elsewhere nobody says what a folder lies on.
     """
     system = file_system_of(path.resolve(), _mountinfo())
     if system is None or not is_of_a_network(system):
         return
     try:
-        with path.open("rb") as stream:
-            header = stream.read(_WRITE_VERSION + 1)
+        header = first_bytes(path, _WRITE_VERSION + 1)
     except OSError:
         return  # who opens it says what is wrong
     if header[_WRITE_VERSION:] == bytes([_LOG]):

@@ -12,11 +12,11 @@ from fnmatch import translate
 from pathlib import Path, PurePosixPath
 
 from slowwave.store.errors import StoreError, UnusableFile
+from slowwave.store.opening import is_database, read_text
 from slowwave.store.postgres.format import PostgresFormat
 from slowwave.store.postgres.tenants import Tenants
 from slowwave.store.postgres.url import DatabaseUrl, is_database_url
 from slowwave.store.records import json_text
-from slowwave.store.validate import is_database
 
 from .disk import version_of
 from .object_store import SCHEMES, Listed, Objects, is_bucket
@@ -201,7 +201,7 @@ def _listed(named: str, base: Path, lines: list[str]) -> FileSource:
 
 def _lines_of(path: Path) -> list[str]:
     try:
-        return path.read_text("utf-8").splitlines()
+        return read_text(path).splitlines()
     except (OSError, UnicodeDecodeError) as error:
         raise StoreError(
             f"{path} is neither a memory file nor a list of them.", "A list has a path a line."

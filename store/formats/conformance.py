@@ -10,7 +10,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from slowwave.store.errors import FileHeld
-from slowwave.store.validate import is_database
+from slowwave.store.opening import is_database, open_database
 
 from .base import Change, Format, Image, New, Record, Successor, Written
 from .known_formats import recognised
@@ -147,20 +147,24 @@ def _copied(path: Path) -> Iterator[Path]:
         if path.is_dir():
             yield Path(shutil.copytree(path, place / path.name))
         else:
-            yield Path(shutil.copy2(path, place / path.name))
+            yield _copy_of(path, place / path.name)
+
+
+def _copy_of(path: Path, copy: Path) -> Path:
+    if not is_database(path):
+        return Path(shutil.copy2(path, copy))
+    with open_database(path, "ro") as source, open_database(copy, "rwc") as target:
+        source.backup(target)
+    return copy
 
 
 def _content(path: Path) -> object:
     """Return what must be equal: of a database its rows, of a folder its files."""
     if path.is_dir():
         return {one.name: one.read_bytes() for one in sorted(path.iterdir()) if one.is_file()}
-    content = path.read_bytes()
-    if not content.startswith(b"SQLite format 3\0"):
-        return content
-    import sqlite3
-    from contextlib import closing
-
-    with closing(sqlite3.connect(path)) as db:
+    if not is_database(path):
+        return path.read_bytes()
+    with open_database(path, "rw") as db:
         tables = [
             name
             for _, name, kind, *_ in db.execute("PRAGMA main.table_list")

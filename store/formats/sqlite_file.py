@@ -9,13 +9,13 @@ from __future__ import annotations
 import sqlite3
 from abc import abstractmethod
 from collections.abc import Iterator, Mapping
-from contextlib import closing, contextmanager
+from contextlib import contextmanager
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
 from slowwave.store.connection import explained, patiently
-from slowwave.store.validate import is_database
+from slowwave.store.opening import is_database, open_database
 
 from .base import Change, ChangedMeanwhile, Image, New, Record, Unreadable, Written
 from .database import DatabaseFormat, OpenDatabase
@@ -69,8 +69,10 @@ class SqliteFormat(DatabaseFormat):
         """Whether it has the tables."""
         if not is_database(path):
             return False
+        # Without a log the file itself says it all, and to look lays none beside it.
+        has_log = any(Path(f"{path.resolve()}{one}").exists() for one in ("-wal", "-journal"))
         try:
-            with connected(path, "ro") as db:
+            with open_database(path, "ro" if has_log else "immutable", _SECONDS) as db:
                 return self._has_tables(db)
         except sqlite3.DatabaseError:
             return False
@@ -95,7 +97,7 @@ class SqliteFormat(DatabaseFormat):
     def schema_number(self, path: Path) -> int | None:
         """Return what the file answers to `schema_query`; None if that is no number."""
         try:
-            with connected(path, "ro") as db:
+            with open_database(path, "ro", _SECONDS) as db:
                 (found,) = db.execute(self.schema_query).fetchone()
         except sqlite3.Error:
             return None
@@ -116,7 +118,7 @@ class SqliteFormat(DatabaseFormat):
             raise Unreadable(f"{path} is not a SQLite database.")
         if writes and self.is_only_read:
             raise Unreadable(f"{path} is only read, since it is of {self.about}.")
-        with explained(path), connected(path, "rw" if writes else "ro") as db:
+        with explained(path), open_database(path, "rw" if writes else "ro", _SECONDS) as db:
             patiently(lambda: db.execute("BEGIN IMMEDIATE" if writes else "BEGIN"))
             if not self._has_tables(db):
                 raise Unreadable(f"{path} is not a database of {self.about}.")
@@ -191,11 +193,3 @@ def _place(path: Path) -> tuple[int, int] | None:
     except OSError:
         return None
     return found.st_dev, found.st_ino
-
-
-@contextmanager
-def connected(path: Path, mode: str) -> Iterator[sqlite3.Connection]:
-    """Provide a database of another program's, without any change to how it is set up."""
-    uri = f"{path.absolute().as_uri()}?mode={mode}"
-    with closing(sqlite3.connect(uri, uri=True, timeout=_SECONDS, isolation_level=None)) as db:
-        yield db

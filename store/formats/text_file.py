@@ -10,6 +10,7 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
 
 from slowwave.store.errors import StoreError
+from slowwave.store.opening import open_text
 from slowwave.store.sidecar import create_beside, remove_file, sync_folder
 
 from .base import Change, ChangedMeanwhile, Format, New, OpenFile, Unreadable, Written
@@ -116,7 +117,8 @@ def read_bytes(path: Path) -> bytes:
     try:
         if path.stat().st_size > _MOST_BYTES:
             raise Unreadable(f"{path} is larger than any agent's memory file.")
-        return path.read_bytes()
+        with open_text(path) as stream:
+            return stream.read()
     except OSError as error:
         raise Unreadable(f"Cannot read {path}: {error.strerror}.") from error
 

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import os
-import sqlite3
 from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -15,6 +14,7 @@ from slowwave.store.errors import ChangedSince, StoreError, UnusableFile
 from slowwave.store.file import maintenance_lock, new_file, open_as_it_is, open_writing
 from slowwave.store.formats.base import ChangedMeanwhile, Format, OpenFile, TooFull
 from slowwave.store.formats.coming_back import CannotComeBack
+from slowwave.store.opening import open_database
 from slowwave.store.undo.obstacles import Obstacle
 
 from .links import format_of, keep_format
@@ -149,7 +149,7 @@ class Mirror:
             if self.state.exists():
                 with (
                     open_as_it_is(self.state) as file,
-                    closing(sqlite3.connect(copy.state)) as target,
+                    open_database(copy.state, "rwc") as target,
                 ):
                     file.db.conn.backup(target)
             copy.make()

@@ -18,7 +18,7 @@ from slowwave.store.formats.langmem import OURS, place_of
 from slowwave.store.records import timestamp
 
 from .format import PostgresFormat
-from .table import MemoryTable, columns_of, full_name, may_read
+from .table import MemoryTable, columns_of, escaped, full_name, may_read
 from .whole_rows import Row, WholeRows
 
 if TYPE_CHECKING:
@@ -81,7 +81,8 @@ class UserMemories(WholeRows):
         """Keep whatever the row says besides its text."""
         _, name = place_of(key)
         self._conn.execute(
-            f"UPDATE {self._table.name} SET memory = to_jsonb(%s::text) WHERE memory_id = %s",
+            f"UPDATE {self._table.in_statement} SET memory = to_jsonb(%s::text) "
+            "WHERE memory_id = %s",
             [new.text, name],
         )
         return self._key_of({"memory_id": name, "memory": new.text}), {}
@@ -122,7 +123,7 @@ class Agno(PostgresFormat):
         if not may_read(conn, versions):
             return None
         row = conn.execute(
-            f"SELECT max(split_part(version, '.', 1)::int) FROM {versions} "
+            f"SELECT max(split_part(version, '.', 1)::int) FROM {escaped(versions)} "
             "WHERE table_name = %s AND version ~ '^[0-9]+[.]'",
             [_TABLE],
         ).fetchone()

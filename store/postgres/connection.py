@@ -19,6 +19,9 @@ if TYPE_CHECKING:
 _DEFAULTS: dict[str, str | int] = {"connect_timeout": 10, "application_name": "slowwave"}
 # How long we wait for another's transaction.
 _LOCK_S = 10
+# How long a statement may take: the longest that a night needs, over all rows of a tenant, takes
+# seconds.
+STATEMENT_S = 300
 _MOST_SHOWN = 300
 
 
@@ -73,6 +76,7 @@ def transaction(conn: Connection[tuple[Any, ...]], writes: bool) -> Iterator[Non
         # Rows that the database hides from us would count as deleted: it is to refuse instead.
         conn.execute("SET LOCAL row_security = off")
         conn.execute(f"SET LOCAL lock_timeout = '{_LOCK_S}s'")
+        conn.execute(f"SET LOCAL statement_timeout = '{STATEMENT_S}s'")
         yield
     finally:
         if not conn.closed and not conn.broken:
@@ -91,8 +95,14 @@ def _explain(error: Error, url: DatabaseUrl) -> StoreError:
     match error:
         case errors.SerializationFailure() | errors.DeadlockDetected() | errors.UniqueViolation():
             return ChangedMeanwhile(url)
-        case errors.LockNotAvailable() | errors.QueryCanceled():
+        case errors.LockNotAvailable():
             return FileHeld(f"{url} is locked by another program.", "Try again in a moment.")
+        case errors.QueryCanceled():
+            return StoreError(
+                f"{url} ended a statement: {said}.",
+                "Nothing of the last change was made. A trigger, a view or a busy server may keep "
+                f"it from ending within {STATEMENT_S} seconds.",
+            )
         case errors.ReadOnlySqlTransaction():
             return StoreError(f"{url} is read only.", "Nothing was changed.")
         case errors.InsufficientPrivilege() if "row-level security" in said:

@@ -107,7 +107,7 @@ class Collection(WholeRows):
     def can_rewrite(self, key: str, new: New) -> bool:
         """Whether it has slowwave's mark."""
         ours = self._value(
-            f"SELECT payload -> '{_MARK}' = 'true' FROM {self._table.name} WHERE id = %s",
+            f"SELECT payload -> '{_MARK}' = 'true' FROM {self._table.in_statement} WHERE id = %s",
             [place_of(key)[1]],
         )
         return ours is True
@@ -120,7 +120,7 @@ class Collection(WholeRows):
         vector = former["vector"] if former else self._vector(new.text)
         said = _said(new.text)
         self._conn.execute(
-            f"UPDATE {self._table.name} SET vector = %s, payload = payload || %s::jsonb "
+            f"UPDATE {self._table.in_statement} SET vector = %s, payload = payload || %s::jsonb "
             "WHERE id = %s",
             [vector, json.dumps(said), name],
         )
@@ -132,7 +132,7 @@ class Collection(WholeRows):
         found: dict[str, bytes] = {}
         for order in ("ASC", "DESC"):
             rows = self._conn.execute(
-                f"SELECT payload ->> 'data', vector::text FROM {self._table.name} "
+                f"SELECT payload ->> 'data', vector::text FROM {self._table.in_statement} "
                 f"WHERE {_IS_A_MEMORY} AND {_TENANT} = %s AND vector IS NOT NULL "
                 f"AND length(payload ->> 'data') <= %s "
                 f"ORDER BY {self.said_at} {order}, id LIMIT %s",

@@ -11,7 +11,7 @@ from pathlib import Path
 from secrets import token_hex
 from tempfile import TemporaryDirectory, gettempdir
 
-from slowwave.store.file import fold_log, open_writing
+from slowwave.store.file import fold_log, open_as_it_is, open_writing
 from slowwave.store.mirror.mirror import Mirror, as_long_as_others_write, naming
 from slowwave.store.mirror.pull import Pulled
 from slowwave.store.mirror.push import (
@@ -20,6 +20,7 @@ from slowwave.store.mirror.push import (
     keep_what_was_written,
     link_what_is_said_already,
 )
+from slowwave.store.opening import open_database
 
 from .format import PostgresFormat
 from .lease import Lease
@@ -93,7 +94,8 @@ class TenantMirror(Mirror):
         ):
             copy = Mirror(self.path, self.format, Path(folder) / self.state.name)
             fold_log(self.state)
-            shutil.copyfile(self.state, copy.state)
+            with open_as_it_is(self.state) as file, open_database(copy.state, "rwc") as target:
+                file.db.conn.backup(target)
             pulled = copy.pull(tenant, now)
             with open_writing(copy.state) as file:
                 change = due(file, tenant.records)
@@ -105,7 +107,8 @@ class TenantMirror(Mirror):
                 with file.transaction():
                     link_what_is_said_already(file, tenant.read())
             fold_log(copy.state)
-            tenant.keep_mirror(self.lease, copy.state.read_bytes())
+            with open_as_it_is(copy.state) as file:
+                tenant.keep_mirror(self.lease, file.db.conn.serialize())
             tenant.commit()
             copy.state.replace(self.state)
         return pulled

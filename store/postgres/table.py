@@ -26,11 +26,21 @@ class MemoryTable:
     is_memory: str
 
     @property
+    def in_statement(self) -> str:
+        """The name in a statement that has parameters."""
+        return escaped(self.name)
+
+    @property
     def rows_version(self) -> str:
         """SQL: of a set of rows, of which version of which row each of them is."""
         return (
             f"count(*) || '-' || coalesce(sum(hashtextextended({self.key} || ' ' || xmin, 0)), 0)"
         )
+
+
+def escaped(name: str) -> str:
+    """Return a quoted name as a statement that has parameters takes it: a % begins one of them."""
+    return name.replace("%", "%%")
 
 
 def columns_of(conn: Connection[tuple[Any, ...]], table: str) -> dict[str, str]:

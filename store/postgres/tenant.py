@@ -81,7 +81,7 @@ class OpenTenant(OpenDatabase):
         """Return what changes whenever a memory of the tenant or its mirror does."""
         table = self._table
         rows = self._value(
-            f"SELECT {table.rows_version} FROM {table.name} "
+            f"SELECT {table.rows_version} FROM {table.in_statement} "
             f"WHERE {table.is_memory} AND {table.tenant} = %s",
             [self._tenant],
         )

@@ -31,7 +31,7 @@ class Tenants:
         with connected(self.url) as conn, transaction(conn, writes=False):
             table = self.format.table(conn, self.url)
             rows = conn.execute(
-                f'SELECT DISTINCT ({table.tenant}) COLLATE "C" FROM {table.name} '
+                f'SELECT DISTINCT ({table.tenant}) COLLATE "C" FROM {table.in_statement} '
                 f"WHERE {table.is_memory} ORDER BY 1 LIMIT %s",
                 [most],
             ).fetchall()
@@ -42,7 +42,8 @@ class Tenants:
         with connected(self.url) as conn, transaction(conn, writes=False):
             table = self.format.table(conn, self.url)
             rows = conn.execute(
-                f'SELECT ({table.tenant}) COLLATE "C", {table.rows_version} FROM {table.name} '
+                f'SELECT ({table.tenant}) COLLATE "C", {table.rows_version} '
+                f"FROM {table.in_statement} "
                 f"WHERE {table.is_memory} AND {table.tenant} = coalesce(%s::text, {table.tenant}) "
                 "GROUP BY 1 ORDER BY 1",
                 [self.url.tenant],

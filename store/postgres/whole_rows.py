@@ -15,7 +15,7 @@ from slowwave.store.formats.base import Image, New, Record, Unreadable
 from slowwave.store.formats.langmem import key_of, place_of
 from slowwave.store.formats.rows import Leaving
 
-from .table import columns_of
+from .table import columns_of, escaped
 from .tenant import OpenTenant
 
 # A row by its column names, with values as JSON has them.
@@ -74,7 +74,7 @@ class WholeRows(OpenTenant):
         """Delete it, and keep all of it."""
         _, name = place_of(leaving.key)
         row = self._value(
-            f"DELETE FROM {self._table.name} AS one WHERE {self.id} = %s "
+            f"DELETE FROM {self._table.in_statement} AS one WHERE {self.id} = %s "
             "RETURNING to_jsonb(one)::text",
             [name],
         )
@@ -95,16 +95,22 @@ class WholeRows(OpenTenant):
         self, which: str, values: Sequence[object], without: Sequence[str] = ()
     ) -> list[dict[str, Any]]:
         found = self._conn.execute(
-            f"SELECT (to_jsonb(one) - %s::text[])::text FROM {self._table.name} AS one {which}",
+            "SELECT (to_jsonb(one) - %s::text[])::text "
+            f"FROM {self._table.in_statement} AS one {which}",
             [list(without), *values],
         ).fetchall()
         return [json.loads(row) for (row,) in found]
 
     def _insert(self, row: str) -> None:
-        columns = ", ".join(f'"{one}"' for one in columns_of(self._conn, self._table.name))
+        from psycopg.sql import Identifier
+
+        table = self._table
+        names = map(Identifier, columns_of(self._conn, table.name))
+        columns = escaped(", ".join(name.as_string(self._conn) for name in names))
         added = self._conn.execute(
-            f"INSERT INTO {self._table.name} ({columns}) SELECT {columns} "
-            f"FROM jsonb_populate_record(NULL::{self._table.name}, %s::jsonb) "
+            # A column that numbers its rows by itself takes the number that a row had, too.
+            f"INSERT INTO {table.in_statement} ({columns}) OVERRIDING SYSTEM VALUE "
+            f"SELECT {columns} FROM jsonb_populate_record(NULL::{table.in_statement}, %s::jsonb) "
             "ON CONFLICT DO NOTHING",
             [row],
         ).rowcount

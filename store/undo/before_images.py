@@ -9,13 +9,11 @@ never been, in whatever order runs are undone.
 from __future__ import annotations
 
 from slowwave.store.file import MemoryFile
-from slowwave.store.rows import Row, decoded, encoded, set_columns
-
-# The rows carry the id of the run that wrote them.
-FOUND_IN_TEXTS = ("embeddings", "memory_entities", "entity_scans")
+from slowwave.store.journal_form import FOUND_IN_TEXTS, JournalForm
+from slowwave.store.rows import Row, encoded, json_part, set_columns
 
 # An image of a row that carries a run's id; an image has nothing after it.
-_IMAGE_OF = "after = '{}' AND json_extract(before, '$.run_id') = ?"
+_IMAGE_OF = f"after = '{{}}' AND {json_part('before', 'run_id')} = ?"
 
 
 class BeforeImages:
@@ -30,15 +28,17 @@ class BeforeImages:
         self._scanned_again: dict[str, str] = {}
         # Where the images of this run's rows stand in the journal, by table and key of the row.
         self._of_mine: dict[tuple[str, str], list[tuple[str, int]]] = {}
+        form = JournalForm(file)
         for row in file.rows(
-            "SELECT run_id, sequence, table_name, row_key, outcome FROM journal "
-            f"LEFT JOIN runs ON id = run_id WHERE {_IMAGE_OF}",
+            f"SELECT journal.*, outcome FROM journal LEFT JOIN runs ON id = run_id "
+            f"WHERE {_IMAGE_OF}",
             [run_id],
         ):
-            table, key = row["table_name"], row["row_key"]
-            self._of_mine.setdefault((table, key), []).append((row["run_id"], row["sequence"]))
-            if table == "entity_scans" and row["outcome"] != "undone":
-                self._scanned_again[decoded(key)["memory_id"]] = row["run_id"]
+            entry = form.read(row)
+            place = entry.table, encoded(entry.key)
+            self._of_mine.setdefault(place, []).append((entry.run, entry.sequence))
+            if entry.table == "entity_scans" and row["outcome"] != "undone":
+                self._scanned_again[entry.key["memory_id"]] = entry.run
 
     def put_back(self, sequence: int, table: str, key: Row, image: Row) -> None:
         """Restore one image, to the row or to the run that it belongs to now."""

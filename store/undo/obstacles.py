@@ -9,9 +9,10 @@ from typing import Any
 
 from slowwave.store.ageing import STATUS_AFTER
 from slowwave.store.file import MemoryFile
+from slowwave.store.journal_form import JournalForm
 from slowwave.store.purge import purged_by
 from slowwave.store.records import json_text
-from slowwave.store.rows import Row, decoded, encoded
+from slowwave.store.rows import Row, encoded, json_part
 
 # So many characters of a text are shown.
 _LONGEST = 60
@@ -76,8 +77,7 @@ class LaterChanges:
     def _by_row(self) -> dict[tuple[str, str], list[LaterChange]]:
         # Runs in the order in which they were written down: no clock can turn it round.
         rows = self._file.rows(
-            "SELECT j.run_id AS run, proposal, sequence, table_name, row_key, "
-            "before IS NULL AS made, after FROM journal j JOIN runs r ON r.id = j.run_id "
+            "SELECT j.* FROM journal j JOIN runs r ON r.id = j.run_id "
             "LEFT JOIN proposals p ON p.run_id = j.run_id AND p.key = proposal "
             # What waits for a model is read by a run, and by none of its proposals.
             "WHERE (table_name IN ('memories', 'synthesized_from') AND (state = 'applied' "
@@ -87,13 +87,15 @@ class LaterChanges:
             [self._run_id, json_text(list(STATUS_AFTER))],
         )
         found: dict[tuple[str, str], list[LaterChange]] = {}
+        form = JournalForm(self._file)
         for row in rows:
-            if row["run"] == self._run_id and row["proposal"] in self._proposals:
+            if row["run_id"] == self._run_id and row["proposal"] in self._proposals:
                 continue
-            table, key = row.pop("table_name"), row.pop("row_key")
-            row["after"] = decoded(row["after"])
-            change = LaterChange(**row | {"key": decoded(key), "made": bool(row["made"])})
-            found.setdefault((table, key), []).append(change)
+            one = form.read(row)
+            change = LaterChange(
+                one.run, one.proposal, one.sequence, one.key, one.before is None, one.after
+            )
+            found.setdefault((one.table, encoded(one.key)), []).append(change)
         return found
 
     @cached_property
@@ -147,11 +149,11 @@ def memory_passed_on(file: MemoryFile, memory_id: str, other: str) -> Obstacle |
     None if it did not come about so. No run deletes a memory that stands for others.
     """
     before = file.value(
-        "SELECT json_extract(j.after, '$.superseded_by') FROM journal j "
+        f"SELECT {json_part('j.after', 'superseded_by')} FROM journal j "
         "JOIN runs r ON r.id = j.run_id "
         "JOIN proposals p ON p.run_id = j.run_id AND p.key = proposal "
         "WHERE state = 'applied' AND table_name = 'memories' AND row_key = ? "
-        "AND json_extract(j.after, '$.superseded_by') IS NOT NULL "
+        f"AND {json_part('j.after', 'superseded_by')} IS NOT NULL "
         "ORDER BY r.rowid DESC, sequence DESC LIMIT 1",
         [encoded({"id": other})],
     )

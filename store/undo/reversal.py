@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import sqlite3
 from collections.abc import Iterator, Sequence
 from typing import Any
 
 from slowwave.store.errors import UnusableFile
 from slowwave.store.file import MemoryFile
+from slowwave.store.journal_form import FOUND_IN_TEXTS, HINT, JournalEntry, JournalForm, not_written
 from slowwave.store.records import content_hash
-from slowwave.store.rows import Columns, Row, current_row, decoded, delete_row, set_columns
+from slowwave.store.rows import Row, current_row, delete_row, set_columns
 
-from .before_images import FOUND_IN_TEXTS, BeforeImages
+from .before_images import BeforeImages
 from .obstacles import (
     LaterChange,
     LaterChanges,
@@ -49,14 +51,17 @@ class Reversal:
         self._proposals = frozenset(proposals)
         self._images = images
         self._later = LaterChanges(file, run_id, proposals)
-        self._columns = Columns(file)
+        self._form = JournalForm(file)
 
     def carry_out(self) -> tuple[Obstacle, ...]:
-        """Take everything back, and return what stood in the way."""
-        chosen = (one for one in self._entries() if one["proposal"] in self._proposals)
+        """Take everything back, and return what stood in the way.
+
+        Raises `UnusableFile` if the journal is not what a run wrote.
+        """
+        chosen = (one for one in self._entries() if one.proposal in self._proposals)
         return tuple(obstacle for entry in chosen for obstacle in self._take_back(entry))
 
-    def _entries(self) -> Iterator[dict[str, Any]]:
+    def _entries(self) -> Iterator[JournalEntry]:
         """Yield the run's entries, latest first, in portions: undoing one may renumber others."""
         last = None
         while part := list(
@@ -67,21 +72,30 @@ class Reversal:
             )
         ):
             last = part[-1]["sequence"]
-            yield from part
+            yield from map(self._form.read, part)
 
-    def _take_back(self, entry: dict[str, Any]) -> Iterator[Obstacle]:
-        sequence, table, key = entry["sequence"], entry["table_name"], decoded(entry["row_key"])
-        before = None if entry["before"] is None else decoded(entry["before"])
-        after = decoded(entry["after"])
-        self._columns.refuse_unknown(table, {**key, **(before or {}), **after})
-        if before is not None and not after:
-            self._images.put_back(sequence, table, key, before)
-        elif table in FOUND_IN_TEXTS:
-            self._take_back_found(table, key, before)
+    def _take_back(self, entry: JournalEntry) -> Iterator[Obstacle]:
+        try:
+            yield from self._take_back_by_kind(entry)
+        except (sqlite3.IntegrityError, OverflowError) as error:
+            if getattr(error, "sqlite_errorname", "") == "SQLITE_CONSTRAINT_TRIGGER":
+                raise  # an agent's own, or that of shared knowledge, does not let it
+            fault = f"does not fit into {entry.table} ({error})"
+            raise not_written(entry.run, entry.sequence, fault) from error
+
+    def _take_back_by_kind(self, entry: JournalEntry) -> Iterator[Obstacle]:
+        sequence, table, key, before = entry.sequence, entry.table, entry.key, entry.before
+        if table in FOUND_IN_TEXTS:
+            if before is not None and entry.is_image:
+                self._images.put_back(sequence, table, key, before)
+            else:
+                self._take_back_found(table, key, before)
+        elif entry.is_image:
+            raise not_written(entry.run, sequence, "is of a purge, and the run was not one")
         elif before is None:
-            yield from self._take_back_insert(sequence, table, key, after)
+            yield from self._take_back_insert(sequence, table, key, entry.after)
         else:
-            yield from self._take_back_update(sequence, table, key, before, after)
+            yield from self._take_back_update(sequence, table, key, before, entry.after)
 
     def _take_back_found(self, table: str, key: Row, before: Row | None) -> None:
         """Take back what was found in a text; what somebody put in its place stays."""
@@ -133,12 +147,6 @@ class Reversal:
         self, sequence: int, table: str, key: Row, before: Row, after: Row
     ) -> Iterator[Obstacle]:
         """Take back what the run changed in a memory: no other row of theirs is ever updated."""
-        if before.keys() - after.keys():
-            raise UnusableFile(
-                f"{self._file.path} is damaged: its journal does not say what a run left of "
-                f"{' '.join(map(str, key.values()))}.",
-                "Nothing was undone. Restore the file from a backup.",
-            )
         now = current_row(self._file, table, key)
         if now is None:
             yield memory_gone(self._file, key["id"])
@@ -170,6 +178,12 @@ class Reversal:
         successor = back.get("superseded_by")
         if successor and current_row(self._file, "memories", {"id": successor}) is None:
             back["superseded_by"] = None  # as when it left
+        elif successor and self._is_succeeded_by(successor, memory_id):
+            raise UnusableFile(
+                f"The file is damaged: its journal lets memory {memory_id} stand for what "
+                "supersedes it.",
+                HINT,
+            )
         if "content" in back:
             # What was made from the text that goes now still cites it.
             self._file.db.conn.execute(
@@ -177,6 +191,15 @@ class Reversal:
                 "WHERE source_id = ? AND source_hash = ? AND source_content IS NULL",
                 [now["content"], memory_id, content_hash(now["content"])],
             )
+
+    def _is_succeeded_by(self, memory_id: str, successor: str) -> bool:
+        """Whether a memory stands for another, directly or by others in between."""
+        found = self._file.value(
+            "WITH RECURSIVE up (id) AS (SELECT ?1 UNION SELECT superseded_by FROM memories "
+            "JOIN up USING (id) WHERE superseded_by IS NOT NULL) SELECT 1 FROM up WHERE id = ?2",
+            [memory_id, successor],
+        )
+        return found is not None
 
     def _pass_to_next_run(
         self, since: list[LaterChange], column: str, was: object, left: object

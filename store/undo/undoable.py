@@ -8,7 +8,7 @@ from slowwave.store.ageing import PHASE
 from slowwave.store.errors import Ambiguous, NotFound, StoreError
 from slowwave.store.file import MemoryFile
 from slowwave.store.intake import count_newly_read
-from slowwave.store.journal import journaled_memories
+from slowwave.store.journal import changed_tenants, journaled_memories
 from slowwave.store.ledger import (
     Decision,
     Run,
@@ -59,15 +59,23 @@ class Undoable:
         return [self.proposal.key]
 
 
-def find_undoable(file: MemoryFile, which: str) -> Undoable:
+def find_undoable(file: MemoryFile, which: str, tenant: str | None = None) -> Undoable:
     """Return the run or the proposal whose id is, or starts with, `which`.
 
-    Raises `NotFound`, `Ambiguous`, or `StoreError` if it is taken back already.
+    tenant: for whom it was, and whose memories alone it changed; None means anybody. Raises
+    `NotFound`, `Ambiguous`, or `StoreError` if it is taken back already, or changed memories of
+    other tenants.
     """
-    run, proposal = _find_run(file, which), _find_proposal(file, which)
+    run, proposal = _find_run(file, which, tenant), _find_proposal(file, which, tenant)
     if run is not None and proposal is not None:
         raise Ambiguous(f"Both a run and a proposal begin with '{which}'.", "Give more of the id.")
     if run is not None:
+        if tenant is not None and not changed_tenants(file, run.id) <= {tenant}:
+            raise StoreError(
+                f"Run {run.id} was not for tenant '{tenant}' alone.",
+                "Nothing was undone. Its proposals for this tenant can be undone one by one; "
+                "'slowwave undo' takes back the whole run.",
+            )
         return _of_runs(file, [run])
     if proposal is not None:
         return Undoable((), proposal, (proposal,))
@@ -106,20 +114,20 @@ def _hint(which: str) -> str:
     return "'slowwave log' lists the runs, 'slowwave log FILE RUN' the proposals of one."
 
 
-def _find_proposal(file: MemoryFile, which: str) -> Decision | None:
+def _find_proposal(file: MemoryFile, which: str, tenant: str | None) -> Decision | None:
     if len(which) < FEWEST:
         return None
     try:
-        return find_applied(file, which)
+        return find_applied(file, which, tenant)
     except NotFound:
         return None
 
 
-def _find_run(file: MemoryFile, which: str) -> Run | None:
+def _find_run(file: MemoryFile, which: str, tenant: str | None = None) -> Run | None:
     if len(which) < FEWEST:
         return None
     try:
-        run = read_run(file, which)
+        run = read_run(file, which, tenant)
     except NotFound:
         return None
     if _is_purge(run):

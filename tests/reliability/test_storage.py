@@ -110,9 +110,27 @@ def test_a_file_that_may_not_grow_ends_a_night_in_a_sentence_and_the_next_one_fi
             is_told(ended, 1, 3, 10)
         else:
             assert told(path) == reference.texts_after
+        log = command(path, "log", "--json")
+        assert '"outcome": "running"' not in log.out
         reference.find_harm(path)
         reference.find_unfinished(path)
         figures.add("full disks survived")
+
+
+def test_a_run_whose_end_finds_no_room_is_interrupted_and_not_running(
+    reference: Reference, tmp_path: Path
+) -> None:
+    most = reference.ended.touches
+    left_running = 0
+    for number, at in enumerate(range(most * 3 // 4, most, max(1, most // 20))):
+        path = reference.scene.copy(tmp_path / str(number))
+        ended = reference.scene.run(path, Fault(str(path.parent), "full", at, lasting=True))
+        kept = rows(path, "SELECT outcome FROM runs")
+        left_running += {"outcome": "running"} in kept
+        log = command(path, "log", "--json")
+        assert log.code == 0, (ended, log)
+        assert '"outcome": "running"' not in log.out
+    assert left_running > 0
 
 
 def test_no_room_at_all_for_the_log_leaves_the_file_as_it_was(

@@ -202,6 +202,35 @@ def test_a_defect_is_reported_without_keys(
     assert [one for one in (SECRETS[name], PASSWORD, "key=12") if one in said] == []
 
 
+def in_units(key: str) -> str:
+    return "".join(f"\\u{ord(letter):04X}" for letter in key)
+
+
+HOW_WRITTEN: dict[str, Callable[[str], str]] = {
+    "in capital letters": str.upper,
+    "as JSON escapes": in_units,
+    "as JSON escapes within JSON": lambda key: json.dumps(json.dumps({"a": in_units(key)})),
+    "with escaped slashes": lambda key: json.dumps(key)[1:-1].replace("/", "\\/"),
+    "as octets of an address": lambda key: "".join(f"%{octet:02x}" for octet in key.encode()),
+    "in an address within another": lambda key: quote(quote(key, safe=""), safe=""),
+    "as entities of a page": lambda key: "".join(f"&#x{ord(letter):X};" for letter in key),
+    "partly escaped": lambda key: in_units(key[:3]) + key[3:6].upper() + quote(key[6:]),
+}
+
+
+@pytest.mark.parametrize("how", HOW_WRITTEN)
+@pytest.mark.parametrize("name", ["OPENAI_API_KEY", "DB_PASSWORD", "my_credentials"])
+def test_a_key_is_hidden_however_its_letters_are_written(
+    name: str, how: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(name, SECRETS[name])
+    written = HOW_WRITTEN[how](SECRETS[name])
+    said = without_secrets(f"It is '{written}', or so.")
+    assert f"${name}" in said
+    assert written not in said
+    assert not re.search(r"\\u00|%[0-9a-f]{2}|&#", said, re.IGNORECASE)
+
+
 def test_what_is_no_key_stays_in_a_text(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SORT_KEY", "name")
     text = "The name of host:8080 is a@b.example; see https://example.org/a?page=2&max_tokens=5."

@@ -1,1 +1,0 @@
-"""A newer value for an older one."""

@@ -1,0 +1,322 @@
+"""What never ends and never fits: it is read up to a limit, refused, or left alone and named."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from nights import execute, fill, night, rows
+from reliability.commands import Ended
+from reliability.flood import MOST_BYTES as FLOOD_BYTES
+from reliability.flood import flood
+from reliability.processes import SLOWWAVE, start, stop, wait_for
+from test_providers import PROVIDERS
+
+from slowwave.cli.app import run
+from slowwave.consolidation.agent import AgentMemory
+from slowwave.consolidation.errors import QueryTooLong
+from slowwave.consolidation.model.answer_limit import MOST_BYTES
+from slowwave.consolidation.model.calls import Endpoint, open_model
+from slowwave.consolidation.model.interface import Call, CallFailed
+from slowwave.consolidation.model.usage_limits import UsageLimits, UsageMeter
+from slowwave.consolidation.planning.estimates import Estimate
+from slowwave.consolidation.vectors.embedder import SentenceEmbedder
+from slowwave.store.errors import InvalidLine
+from slowwave.store.records import MOST_CHARACTERS
+
+Cli = Callable[..., Ended]
+
+
+@pytest.fixture
+def cli(capsys: pytest.CaptureFixture[str]) -> Cli:
+    """Run a command in this process."""
+
+    def command(*arguments: object) -> Ended:
+        code = run([str(one) for one in arguments])
+        out, err = capsys.readouterr()
+        return Ended(tuple(map(str, arguments)), code, out, err)
+
+    return command
+
+
+# What lies in the buffers of two sockets when the reader stops reading.
+IN_BUFFERS = 16 * 1024 * 1024
+
+
+@pytest.fixture
+def keys(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("OPENAI", "ANTHROPIC", "GEMINI", "OLLAMA"):
+        monkeypatch.setenv(f"{name}_API_KEY", "sk-0123456789")
+
+
+def why_failed(model: str, base: str) -> str:
+    """Ask a question and return why there was no answer."""
+    opened = open_model(Endpoint(model, base, first_wait_s=0.001))
+    meter = UsageMeter(UsageLimits(), opened.price)
+    messages = [{"role": "user", "content": "What is old?"}]
+    with pytest.raises(CallFailed) as failed:
+        opened.ask(Call("groups", messages, meter.begin(Estimate(10, 10), 10)))
+    return str(failed.value)
+
+
+@pytest.mark.usefixtures("keys")
+@pytest.mark.parametrize("status", [200, 500])
+@pytest.mark.parametrize(("model", "path"), PROVIDERS.values(), ids=PROVIDERS.keys())
+def test_an_answer_without_an_end_is_read_up_to_a_limit_and_asked_for_once(
+    model: str, path: str, status: int
+) -> None:
+    with flood(status) as server:
+        why = why_failed(model, server.address + path)
+    assert why == f"the server's answer is longer than {MOST_BYTES} bytes"
+    assert server.requests == 1
+    assert server.sent < MOST_BYTES + IN_BUFFERS < FLOOD_BYTES
+
+
+@pytest.mark.usefixtures("keys")
+@pytest.mark.parametrize(("model", "path"), PROVIDERS.values(), ids=PROVIDERS.keys())
+def test_an_answer_that_is_compressed_unasked_is_not_unpacked(model: str, path: str) -> None:
+    with flood(is_compressed=True) as server:
+        why = why_failed(model, server.address + path)
+    assert why == "the server compresses its answer, which it was asked not to do"
+    assert server.requests == 1
+
+
+# ----------------------------------------------------------------- texts
+
+LONG = "The pump is old. " * 2_000
+A_MEMORY = "The kettle in the kitchen is blue."
+
+
+def insert(path: Path, memory_id: str, content: str) -> None:
+    """Store a text as an agent does that knows only SQL."""
+    execute(path, "INSERT INTO memories (id, content) VALUES (?, ?)", memory_id, content)
+
+
+def test_a_text_that_is_too_long_is_refused_where_it_is_said(memory_file: Path, cli: Cli) -> None:
+    ended = cli("add", memory_file, LONG)
+    assert (ended.code, ended.out) == (1, "")
+    assert f"34,000 characters, and a memory has at most {MOST_CHARACTERS:,}" in ended.err
+    with AgentMemory(memory_file) as memory, pytest.raises(InvalidLine, match="34,000 characters"):
+        memory.add(LONG)
+    assert rows(memory_file, "SELECT * FROM memories") == []
+
+
+def test_a_line_that_is_too_long_is_refused_and_one_of_an_export_is_not(
+    memory_file: Path, cli: Cli, tmp_path: Path
+) -> None:
+    lines = tmp_path / "lines.jsonl"
+    lines.write_text("\n".join(json.dumps({"content": one}) for one in (A_MEMORY, LONG)))
+    ended = cli("import", memory_file, lines)
+    assert ended.code == 1
+    assert "Line 2 is not valid: its text has 34,000 characters" in ended.err
+    assert rows(memory_file, "SELECT * FROM memories") == []
+    skipped = json.loads(cli("import", memory_file, lines, "--skip-invalid", "--json").out)
+    assert (skipped["imported"], [one["line"] for one in skipped["skipped"]]) == (1, [2])
+    insert(memory_file, "long", LONG)
+    lines.write_text(cli("export", memory_file, "--all").out)
+    again = tmp_path / "again.db"
+    assert cli("import", again, lines).code == 0
+    assert cli("export", again, "--all").out == lines.read_text()
+
+
+def test_a_long_text_is_left_alone_by_recall_and_a_question_has_a_limit(
+    memory_file: Path, embedder: SentenceEmbedder
+) -> None:
+    fill(memory_file, [{"id": "short", "content": A_MEMORY}])
+    # A text that SQLite counts as one character, and one of four bytes a character.
+    for memory_id, text in {"long": LONG, "nul": f"a\0{LONG}", "wide": "😀" * 20_001}.items():
+        insert(memory_file, memory_id, text)
+    insert(memory_file, "at-the-limit", "😀" * MOST_CHARACTERS)
+    with AgentMemory(memory_file, embedder=embedder) as memory:
+        found = {hit.memory.id for hit in memory.recall("the old pump", limit=100)}
+        assert found == {"short", "at-the-limit"}
+        assert "pump" not in memory.block("the old pump").text
+        with pytest.raises(QueryTooLong, match="34,000 characters"):
+            memory.recall(LONG)
+    outcome = night(memory_file, embedder)
+    assert {one.memory: one.characters for one in outcome.plan.too_long} == {
+        "long": 34_000,
+        "nul": 34_002,
+        "wide": 20_001,
+    }
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("recall", "FILE", "What is old?"),
+        ("list", "FILE"),
+        ("stats", "FILE"),
+        ("maintain", "FILE", "--consolidate"),
+        ("conflicts", "FILE"),
+    ],
+    ids=lambda command: command[0],
+)
+def test_no_command_takes_several_times_the_memory_of_a_text_of_megabytes(
+    command: tuple[str, ...], memory_file: Path, rounds: Callable[[int, int], int]
+) -> None:
+    fill(memory_file, [{"content": A_MEMORY}])
+    arguments = [str(memory_file) if one == "FILE" else one for one in command]
+    size = rounds(60_000_000, 500_000_000)
+    without = most_memory(arguments)
+    # Letters that Python keeps in four bytes each.
+    execute(
+        memory_file,
+        "INSERT INTO memories (id, content) "
+        "VALUES ('long', '😀' || replace(hex(zeroblob(?)), '00', 'x '))",
+        size // 2,
+    )
+    assert most_memory(arguments) - without < 4 * size
+
+
+def most_memory(arguments: list[str]) -> int:
+    """Return the most bytes that a command had in memory."""
+    measured = (
+        "import resource, subprocess, sys; "
+        "code = subprocess.run(sys.argv[1:], stdout=subprocess.DEVNULL).returncode; "
+        "print(code, resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)"
+    )
+    ended = subprocess.run(
+        [sys.executable, "-c", measured, *SLOWWAVE, *arguments],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    code, kilobytes = map(int, ended.stdout.split())
+    assert code == 0, ended.stderr
+    return kilobytes * 1024
+
+
+# ----------------------------------------------------------------- values within values
+
+
+def nested(levels: int) -> dict[str, Any]:
+    """Return metadata whose values lie that deep within each other."""
+    value: dict[str, Any] = {}
+    for _ in range(levels - 1):
+        value = {"a": value}
+    return value
+
+
+@pytest.mark.parametrize("levels", [300, 900, 5_000])
+def test_metadata_that_is_nested_too_deep_is_refused_with_a_sentence(
+    levels: int, memory_file: Path, cli: Cli, tmp_path: Path
+) -> None:
+    lines = tmp_path / "lines.jsonl"
+    deep = '{"a": ' * levels + "1" + "}" * levels
+    lines.write_text(f'{{"content": "{A_MEMORY}", "metadata": {deep}}}')
+    ended = cli("import", memory_file, lines)
+    assert ended.code == 1
+    assert "Line 1 is not valid: its values lie too deep within each other." in ended.err
+    with AgentMemory(memory_file) as memory, pytest.raises(InvalidLine, match="too deep"):
+        memory.add(A_MEMORY, metadata=nested(levels))
+    assert rows(memory_file, "SELECT * FROM memories") == []
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("recall", "FILE", "What is blue?", "--json"),
+        ("list", "FILE", "--json"),
+        ("show", "FILE", "deep", "--json"),
+        ("trace", "FILE", "deep", "--json"),
+        ("stats", "FILE"),
+        ("export", "FILE", "--all"),
+        ("check", "FILE"),
+        ("maintain", "FILE", "--consolidate"),
+    ],
+    ids=lambda command: command[0],
+)
+def test_metadata_that_an_agent_nested_deep_stops_no_command(
+    command: tuple[str, ...], memory_file: Path
+) -> None:
+    metadata = '{"a":' * 900 + "1" + "}" * 900
+    execute(
+        memory_file,
+        "INSERT INTO memories (id, content, metadata) VALUES ('deep', ?, ?), ('twin', ?, ?)",
+        *(A_MEMORY, metadata) * 2,
+    )
+    arguments = [str(memory_file) if one == "FILE" else one for one in command]
+    ended = subprocess.run([*SLOWWAVE, *arguments], capture_output=True, text=True, check=False)
+    assert ended.returncode == 0, ended.stderr
+
+
+# ----------------------------------------------------------------- statements and pipes
+
+CODES = {signal.SIGINT: 130, signal.SIGTERM: 143}
+ENDLESS = (
+    "WITH RECURSIVE numbers (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM numbers) "
+    "SELECT count(*) AS n FROM numbers"
+)
+
+
+def is_busy(process: subprocess.Popen[str]) -> Callable[[], bool]:
+    """Return whether a process has gone on computing for a while: it has come to the statement."""
+    ticks = os.sysconf("SC_CLK_TCK")
+
+    def computed() -> bool:
+        stat = Path(f"/proc/{process.pid}/stat").read_text().rpartition(")")[2].split()
+        return (int(stat[11]) + int(stat[12])) / ticks > 4.0
+
+    return computed
+
+
+@pytest.mark.parametrize("number", CODES)
+def test_a_signal_ends_a_statement_that_a_trigger_keeps_busy(
+    number: signal.Signals, memory_file: Path
+) -> None:
+    execute(memory_file, f"CREATE VIEW endless AS {ENDLESS}")
+    execute(
+        memory_file,
+        "CREATE TRIGGER busy AFTER INSERT ON memories BEGIN SELECT n FROM endless; END",
+    )
+    process = start("add", memory_file, A_MEMORY)
+    wait_for(is_busy(process), process)
+    ended = stop(process, number)
+    assert ended.code == CODES[number], ended.err
+    assert rows(memory_file, "SELECT * FROM memories") == []
+
+
+@pytest.mark.parametrize("number", CODES)
+@pytest.mark.parametrize("command", ["export", "list"])
+def test_a_signal_ends_a_command_whose_output_nobody_reads(
+    command: str, number: signal.Signals, memory_file: Path
+) -> None:
+    fill(memory_file, [f"{A_MEMORY} {place}" * 50 for place in range(100)])
+    reading, writing = os.pipe()
+    with subprocess.Popen(
+        [*SLOWWAVE, command, str(memory_file), "--json"],
+        stdout=writing,
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as process:
+        os.close(writing)
+        wait_for(lambda: is_blocked_writing(process), process)
+        ended = stop(process, number)
+        os.close(reading)
+    assert ended.code == CODES[number], ended.err
+
+
+def is_blocked_writing(process: subprocess.Popen[str]) -> bool:
+    """Return whether a process waits for the reader of a pipe."""
+    return "pipe" in Path(f"/proc/{process.pid}/wchan").read_text()
+
+
+def test_an_export_to_a_full_device_is_output_that_was_lost(memory_file: Path) -> None:
+    fill(memory_file, [f"{A_MEMORY} {place}" * 50 for place in range(100)])
+    with Path("/dev/full").open("w") as full:
+        ended = subprocess.run(
+            [*SLOWWAVE, "export", str(memory_file)],
+            stdout=full,
+            stderr=subprocess.PIPE,
+            check=False,
+        )
+    assert ended.returncode == 74
+    assert b"No space left on device" in ended.stderr

@@ -1,0 +1,327 @@
+"""SQLite alone opens a database: no command, tool or call opens one by hand, nor its log.
+
+To close such a descriptor drops the locks of every connection of the process. An audit hook sees
+each file that Python opens; what SQLite opens by itself it does not see. Children are processes of
+their own, and may read what is damaged.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import sqlite3
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+import readme
+from mcp import Client
+from mcp_client import ask, in_this_process
+from nights import fill, rows, told
+from test_foreign import FORMATS
+from test_plan import TWINS
+
+from slowwave.cli.app import COMMANDS, FLEET_COMMANDS, run
+from slowwave.consolidation.agent import AgentMemory
+
+ROOT = Path(__file__).parents[2]
+# In these tests each database is called so, wherever it lies: a mirror and a copy, too.
+_DATABASE = re.compile(r".*\.(?:db|copy|new)(?:-wal|-shm|-journal|\.backup-[^.]*)?")
+_seen: list[list[str]] = []
+
+
+def _notice(event: str, arguments: tuple[Any, ...]) -> None:
+    if event != "open" or not _seen or isinstance(arguments[0], int):
+        return
+    name, _, flags = arguments
+    path = os.path.realpath(os.fsdecode(name))
+    # What is made here, and only if nothing has the name, nobody can have open.
+    if _DATABASE.fullmatch(Path(path).name) and not flags & os.O_EXCL:
+        _seen[-1].append(path)
+
+
+sys.addaudithook(_notice)
+
+
+@contextmanager
+def nothing_opened_by_hand(below: Path = Path("/")) -> Iterator[None]:
+    """Fail if this process opens a database in a folder by other ways than SQLite's own."""
+    _seen.append([])
+    try:
+        yield
+    finally:
+        opened = _seen.pop()
+    assert [path for path in opened if Path(path).is_relative_to(below)] == []
+
+
+# What each command is called with: a list for each of its calls, and a code other than 0 in front.
+CALLS: dict[str, list[str]] = {
+    "init": ["init {folder}/new.db"],
+    "add": ["add {file} A-new-text"],
+    "import": ["import {file} {lines}", "import {file} {jsonl} --from mcp-server-memory"],
+    "export": ["export {file} --all --vectors", "export {file} --wiki {folder}/wiki"],
+    "ingest": [
+        "ingest {file} {talk} --wiki {folder}/wiki",
+        "ingest {file} {talk} --again --dry-run",
+        "ingest {file} --waiting",
+    ],
+    "maintain": [
+        "maintain {file} --all --dry-run --plan-out {folder}/plan.json",
+        "maintain {file} --all --backup --keep-backups 1 --wiki {folder}/wiki",
+        "maintain {file} --consolidate --backup --keep-backups 1 --report {folder}/night.html",
+        "maintain {file} --consolidate --full --metrics-file {folder}/night.prom",
+        "maintain {file} {other} --consolidate --review always",
+    ],
+    "review": [
+        "review {pending}",
+        "review {pending} show {proposal}",
+        "review {pending} approve {proposal}",
+        "review {pending} decline --all --reason no",
+    ],
+    "apply": ["apply {pending} {plan}"],
+    "list": ["list {file}"],
+    "show": ["show {file} {memory}"],
+    "recall": ["recall {file} kettle"],
+    "eval": ["eval {file} --self", "eval {file} {questions}"],
+    "stats": ["stats {file}"],
+    "conflicts": ["conflicts {file}"],
+    "trace": ["trace {file} {memory}"],
+    "log": ["log {file}", "log {file} {run}"],
+    "diff": ["diff {file} {run}"],
+    "report": ["report {file} --html {folder}/report.html --md {folder}/report.md"],
+    "undo": ["undo {file} {run}"],
+    "restore": ["restore {file} {superseded}"],
+    "archive": ["archive search {file} kettle", "1 archive restore {file} {memory}"],
+    "check": ["check {file}"],
+    "shared": [
+        "shared {file} admit ada --author ada --human",
+        "shared {file} publish colour The-colour-is-blue. --author ada",
+        "shared {file} log",
+    ],
+    "experience": ["experience {file} add {traces}", "experience {file} compress"],
+    "formats": ["formats"],
+    # Its tools are called below.
+    "mcp": ["2 mcp {file} --max-calls 1"],
+    "fleet maintain": ["fleet maintain {fleet} --consolidate --workers 1"],
+    "fleet report": [
+        "fleet maintain {fleet} --consolidate --workers 1",
+        "fleet report {fleet}/.slowwave-receipts",
+    ],
+}
+
+
+@pytest.fixture(scope="module")
+def lived_in(tmp_path_factory: pytest.TempPathFactory) -> bytes:
+    """Provide a file with a night behind it."""
+    path = tmp_path_factory.mktemp("lived") / "memory.db"
+    assert run(["import", str(path), str(readme.SMOKE), "--quiet"]) == 0
+    assert run(["maintain", str(path), "--consolidate", "--quiet"]) == 0
+    return copied(path)
+
+
+@pytest.fixture(scope="module")
+def waiting(tmp_path_factory: pytest.TempPathFactory) -> tuple[bytes, str]:
+    """Provide a file in which proposals wait, and a plan that waits for nobody."""
+    path = tmp_path_factory.mktemp("waiting") / "memory.db"
+    plan = path.with_name("plan.json")
+    assert run(["import", str(path), str(readme.SMOKE), "--quiet"]) == 0
+    dry_run = ["maintain", str(path), "--consolidate", "--dry-run", "--plan-out", str(plan)]
+    assert run([*dry_run, "--quiet"]) == 0
+    assert run(["maintain", str(path), "--consolidate", "--review", "always", "--quiet"]) == 0
+    return copied(path), plan.read_text("utf-8")
+
+
+def copied(path: Path) -> bytes:
+    """Return a file whole; nobody has it open any more."""
+    with closing(sqlite3.connect(path)) as db:
+        db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    return path.read_bytes()
+
+
+@pytest.fixture
+def places(tmp_path: Path, lived_in: bytes, waiting: tuple[bytes, str]) -> dict[str, str]:
+    """Provide what stands in the calls for names in braces."""
+    file, pending = tmp_path / "memory.db", tmp_path / "pending.db"
+    fleet = tmp_path / "fleet"
+    fleet.mkdir()
+    for path in (file, tmp_path / "other.db", fleet / "a.db", fleet / "b.db"):
+        path.write_bytes(lived_in)
+    pending.write_bytes(waiting[0])
+    texts = {
+        "plan": waiting[1],
+        "lines": '{"content": "A line of an import."}\n',
+        "jsonl": '{"type":"entity","name":"Ada","entityType":"x","observations":["She rows."]}\n',
+        "talk": "User: My name is Ada, and I live in Graz.\nAssistant: Noted.\n",
+        "traces": (ROOT / "fixtures" / "experience.jsonl").read_text("utf-8"),
+    }
+    (one,) = rows(file, "SELECT id FROM memories WHERE status = 'active' LIMIT 1")
+    question = {"id": "q1", "question": "Which kettle?", "evidence_ids": [one["id"]]}
+    texts["questions"] = json.dumps(question)
+    found = {"memory": one["id"], "folder": str(tmp_path), "file": str(file), "fleet": str(fleet)}
+    for name, text in texts.items():
+        (tmp_path / f"{name}.txt").write_text(text, "utf-8")
+        found[name] = str(tmp_path / f"{name}.txt")
+    (left,) = rows(file, "SELECT id FROM memories WHERE status = 'superseded' LIMIT 1")
+    (night,) = rows(file, "SELECT id FROM runs LIMIT 1")
+    (proposal,) = rows(pending, "SELECT key FROM proposals WHERE state = 'pending' LIMIT 1")
+    return found | {
+        "other": str(tmp_path / "other.db"),
+        "pending": str(pending),
+        "superseded": left["id"],
+        "run": night["id"],
+        "proposal": proposal["key"],
+    }
+
+
+def test_each_command_is_tried() -> None:
+    assert set(CALLS) == {*COMMANDS, *(f"fleet {one}" for one in FLEET_COMMANDS)}
+
+
+@pytest.mark.parametrize("command", CALLS)
+def test_a_command_opens_no_database_by_hand(command: str, places: dict[str, str]) -> None:
+    for call in CALLS[command]:
+        code, *words = call.split() if call[0].isdigit() else ("0", *call.split())
+        with nothing_opened_by_hand():
+            assert run([word.format(**places) for word in words]) == int(code), call
+
+
+TEXTS = {
+    "import {file} {file}": 1,
+    "ingest {file} {file}": 2,
+    "ingest {file} {talk} --instructions @{file}": 2,
+    "experience {file} add {file}": 1,
+    "apply {file} {file}": 1,
+    "eval {file} {file}": 1,
+    "stats {file} --config {file}": 2,
+    "maintain {file} --consolidate --replay {file}": 2,
+    "maintain {file} --consolidate --model openai/any --record {file}": 2,
+    "maintain {file} --consolidate --report {file}": 2,
+    "maintain {file} --consolidate --metrics-file {file}": 1,
+    "maintain {file} --consolidate --format hermes": 10,
+    "maintain {file} --consolidate --format mcp-server-memory": 10,
+    "recall {file} kettle --format markdown": 10,
+}
+
+
+@pytest.mark.parametrize("call", TEXTS)
+def test_a_memory_file_in_the_place_of_a_text_is_refused_unopened(
+    call: str, places: dict[str, str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    before = copied(Path(places["file"]))
+    with nothing_opened_by_hand():
+        code = run([word.format(**places) for word in call.split()])
+    assert (code, copied(Path(places["file"])) == before) == (TEXTS[call], True)
+    assert capsys.readouterr().err
+
+
+@pytest.mark.parametrize("name", ["mcp-memory-service", "langgraph", "claude-mem"])
+@pytest.mark.parametrize("mode", ["wal", "delete"])
+def test_no_database_of_another_agent_is_opened_by_hand(
+    name: str, mode: str, tmp_path: Path, memory_file: Path
+) -> None:
+    path = tmp_path / "agent.db"
+    with closing(sqlite3.connect(path)) as db:
+        db.executescript((FORMATS / f"{name}.sql").read_text("utf-8"))
+        db.execute(f"PRAGMA journal_mode = {mode}")
+    calls = [
+        ("stats", path),
+        ("maintain", path, "--consolidate", "--dry-run"),
+        ("import", memory_file, path, "--from", name),
+    ]
+    if name != "claude-mem":
+        calls += [("maintain", path, "--consolidate", "--format", name), ("stats", path)]
+    for call in calls:
+        with nothing_opened_by_hand():
+            assert run(list(map(str, call))) == 0
+
+
+@pytest.mark.parametrize("name", ["mcp-memory-service", "langgraph", "claude-mem"])
+def test_to_find_out_what_a_database_is_lays_nothing_beside_it(name: str, tmp_path: Path) -> None:
+    path = tmp_path / "agent.db"
+    with closing(sqlite3.connect(path)) as db:
+        db.executescript((FORMATS / f"{name}.sql").read_text("utf-8"))
+        db.execute("PRAGMA journal_mode = WAL")
+    before = path.read_bytes()
+    # Found to be another agent's, and refused.
+    assert run(["add", str(path), "A text."]) == 2
+    assert (list(tmp_path.iterdir()), path.read_bytes()) == ([path], before)
+
+
+def test_what_is_damaged_is_read_by_a_child(places: dict[str, str]) -> None:
+    path = Path(places["file"])
+    for spoiled in (b"\0" * 100, b"SQLite format 3\0" + b"\xff" * 84):
+        path.write_bytes(spoiled + path.read_bytes()[100:])
+        for words in (["stats"], ["check"], ["maintain", "--consolidate"]):
+            with nothing_opened_by_hand():
+                assert run([words[0], str(path), *words[1:]]) == 10
+        # What it mends is a copy that lies elsewhere.
+        with nothing_opened_by_hand(path.parent):
+            assert run(["export", str(path)]) == 10
+
+
+TOOLS: dict[str, Callable[[dict[str, str]], dict[str, object]]] = {
+    "recall": lambda _: {"query": "kettle"},
+    "memory_block": lambda _: {"query": "kettle"},
+    "trace": lambda places: {"memory_id": places["memory"]},
+    "memory_stats": lambda _: {},
+    "remember": lambda _: {"text": "The kettle is blue."},
+    "consolidate_pending": lambda _: {},
+    "consolidate_run": lambda _: {},
+    "feedback": lambda places: {"memory_id": places["memory"], "helpful": True},
+    "undo": lambda places: {"run_or_proposal": places["run"]},
+}
+ON_WHAT_WAITS = {
+    "consolidate_apply": {},
+    "consolidate_decline": {"reason": "no"},
+}
+
+
+def test_no_tool_opens_a_database_by_hand(places: dict[str, str]) -> None:
+    async def conversation(client: Client) -> set[str]:
+        for tool, arguments in TOOLS.items():
+            await ask(client, tool, **arguments(places))
+        await client.read_resource("slowwave://report/last")
+        return {tool.name for tool in (await client.list_tools()).tools}
+
+    async def decide(client: Client) -> None:
+        for tool, more in ON_WHAT_WAITS.items():
+            waiting = await ask(client, "consolidate_pending")
+            await ask(client, tool, proposal_id=waiting["proposals"][0]["id"], **more)
+
+    with nothing_opened_by_hand():
+        offered = in_this_process(conversation, places["file"], "--allow-writes")
+        in_this_process(decide, places["pending"], "--allow-writes")
+    assert offered == {*TOOLS, *ON_WHAT_WAITS}
+
+
+def test_no_call_of_an_agents_own_program_opens_a_database_by_hand(tmp_path: Path) -> None:
+    path = tmp_path / "memory.db"
+    called = set()
+
+    def call(name: str, *arguments: Any, **named: Any) -> Any:
+        called.add(name)
+        return getattr(memory, name)(*arguments, **named)
+
+    with nothing_opened_by_hand(), AgentMemory(path) as memory:
+        added = call("add", "The kettle is blue.")
+        fill(path, told(TWINS, "twin"))
+        call("recall", "kettle")
+        call("block", "kettle")
+        call("trace", added)
+        call("feedback", added, helpful=True)
+        call("waiting")
+        first = call("consolidate", dry_run=True).results[0]
+        call("decline", first.proposal.id, "no")
+        ran = call("consolidate")
+        call("stats")
+        if ran.run_id is not None:
+            call("undo", ran.run_id)
+        with pytest.raises(Exception, match=r"."):
+            call("apply", "0" * 32)
+    assert called == {
+        name for name, value in vars(AgentMemory).items() if callable(value) and name[0] != "_"
+    }

@@ -1,0 +1,91 @@
+"""Which memories are in conflict: the same but for a value, a denial, or the order of words."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from nights import NOW, fill, night, told
+
+from slowwave.consolidation.comparison.rivals import find_rivalry
+from slowwave.consolidation.planning.conflicts import current_conflicts
+from slowwave.consolidation.text.reading import read
+from slowwave.consolidation.vectors.embedder import SentenceEmbedder
+from slowwave.store.records import timestamp
+
+
+def slot(one: str, other: str) -> str | None:
+    """Return what two texts disagree about, whichever comes first."""
+    found = {
+        None if rivalry is None else rivalry.slot
+        for rivalry in (find_rivalry(read(one), read(other)), find_rivalry(read(other), read(one)))
+    }
+    assert len(found) == 1
+    return found.pop()
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "expected"),
+    [
+        ("Postgres listens on port 5432.", "Postgres listens on port 5433.", "number"),
+        ("The weekly call is on Monday.", "The weekly call is on Friday.", "weekday"),
+        ("We use Redis for queues.", "We do not use Redis for queues.", "denial"),
+        ("Visitors may park here.", "Visitors may not park here.", "denial"),
+        ("Lea is vegan.", "Lea is not vegan any more.", "denial"),
+        ("User prefers tea over coffee.", "User prefers coffee over tea.", "order"),
+        ("Use a pull-up resistor on pin 4.", "Use a pull-down resistor on pin 4.", "word"),
+        # What both are about differs, or more than one value does.
+        ("The upper gate closes at 18:00.", "The lower gate closes at 19:00.", None),
+        ("Ana pays 40 euros on Monday.", "Ana pays 50 euros on Friday.", None),
+        ("Ticket OPS-12 is open.", "Ticket OPS-13 is open.", None),
+        ("It is 5 minutes away.", "It is five minutes away.", None),
+    ],
+)
+def test_two_texts_are_in_conflict_over_one_thing(
+    one: str, other: str, expected: str | None
+) -> None:
+    assert slot(one, other) == expected
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.sampled_from(["port", "limit", "quota"]), st.integers(1, 9_999), st.integers(1, 9_999))
+def test_two_numbers_of_one_thing_are_a_conflict_and_one_number_is_none(
+    thing: str, here: int, there: int
+) -> None:
+    texts = [f"The {thing} of the billing service is {number}." for number in (here, there)]
+    assert slot(*texts) == (None if here == there else "number")
+
+
+def test_conflicts_are_listed_shortest_first_with_the_earlier_value_first(
+    memory_file: Path,
+) -> None:
+    long = "The quota of the shared drive of the whole department is {} GB."
+    texts = [long.format(5), "The rent of the flat is 900 euros.", long.format(8),
+             "The rent of the flat is 950 euros."]  # fmt: skip
+    fill(memory_file, told(texts, "m"))
+    found = current_conflicts(memory_file, (), timestamp(NOW))
+    assert [(one.sources, one.values) for one in found] == [
+        (("m-01", "m-03"), ("900 euros", "950 euros")),
+        (("m-00", "m-02"), ("5 GB", "8 GB")),
+    ]
+
+
+def test_lines_of_a_log_are_no_conflicts(memory_file: Path) -> None:
+    fill(memory_file, [f"The request took {number} ms." for number in range(1, 80)])
+    assert current_conflicts(memory_file, (), timestamp(NOW)) == []
+
+
+def test_a_night_lists_no_conflict_of_what_it_supersedes(
+    memory_file: Path, embedder: SentenceEmbedder
+) -> None:
+    rents = [f"The rent of the flat is {euros} euros." for euros in (900, 950, 950)]
+    fill(memory_file, told(rents, "m"))
+    outcome = night(memory_file, embedder)
+    assert [one.sources for one in outcome.plan.conflicts] == [("m-00", "m-02")]
+    listed = current_conflicts(memory_file, (), timestamp(NOW))
+    assert [one.sources for one in listed] == [("m-00", "m-02")]
+    lengths = [sum(map(len, one.values)) for one in listed]
+    assert all(one <= other for one, other in pairwise(lengths))

@@ -1,0 +1,195 @@
+"""Which texts say the same: equal after normalising, or entailed with nothing against it."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from nights import execute, fill, night, rows, told
+
+from slowwave.consolidation.comparison.coverage import Coverage, first_veto
+from slowwave.consolidation.comparison.normal_form import normal_form
+from slowwave.consolidation.text.reading import read
+from slowwave.consolidation.vectors.embedder import SentenceEmbedder
+from slowwave.store.file import create_file
+
+PLAIN = "The standup of the data team starts at 9:30 am on 4 March."
+FULLER = "The backup of the wiki runs at 02:30 every night and is stored on helga."
+LESS = "Backups of the wiki run at 02:30 every night."
+
+
+@pytest.fixture(scope="module")
+def coverage() -> Coverage:
+    return Coverage()
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        "the standup of the data team starts at 9:30 am on 4 March",
+        "  The standup  of the data team\tstarts at 9:30 am on 4 March. ",
+        "User said that the standup of the data team starts at 9:30 am on 4 March.",
+        "- Note: The standup of the data team starts at 9:30 am on 4 March!",
+        "The standup of the data team starts at 09:30 on March 4th.",
+        "The standup of the data team starts at 9:30\u00a0am on 4\u200b March.",
+        "The standup of the \uff44\uff41\uff54\uff41 team starts at \uff19:30 am on 4 March.",
+    ],
+)
+def test_texts_that_differ_in_spelling_alone_have_one_form(other: str) -> None:
+    assert normal_form(other) == normal_form(PLAIN)
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("Mark is done.", "The mark is done."),
+        ("The key is sk-AbC9.", "The key is sk-abc9."),
+        ("The area is 5\u00b2 metres.", "The area is 52 metres."),
+        ("Run `make Test`.", "Run `make test`."),
+        ("Is the port open?", "The port is open."),
+        ("IT is down.", "It is down."),
+    ],
+)
+def test_texts_that_differ_in_more_have_two_forms(one: str, other: str) -> None:
+    assert normal_form(one) != normal_form(other)
+
+
+def test_what_says_less_is_covered_by_what_says_more_and_not_the_reverse(
+    coverage: Coverage,
+) -> None:
+    assert coverage.covered([(LESS, FULLER), (FULLER, LESS)]) == [True, False]
+
+
+def test_every_sentence_of_a_text_must_be_covered(coverage: Coverage) -> None:
+    more = f"{LESS} Ines has the only key."
+    assert coverage.covered([(more, FULLER), (more, f"{FULLER} Ines has the only key.")]) == [
+        False,
+        True,
+    ]
+
+
+@pytest.mark.parametrize(
+    ("said", "premise", "kind"),
+    [
+        ("The api of Orlo uses port 8080.", "The api of Orlo uses port 9090.", "value"),
+        ("The timeout is given in seconds.", "The timeout is given in milliseconds.", "unit"),
+        ("Ask Ana about the old printer.", "Ask Ben about the old printer.", "name"),
+        ("Guests may use the old gym.", "Guests may not use the old gym.", "denial"),
+        ("Call `save!` on the old record.", "Call `save` on the old record.", "literal"),
+        ("Alert when the load is > 200 ms.", "Alert when the load is < 200 ms.", "sign"),
+        ("Parcels are shipped to the US daily.", "Parcels are shipped to us daily.", "case"),
+        ("The old shop opens late.", "On 4 March the old shop opens late.", "day"),
+        ("Telemetry of the app is opt-in.", "Telemetry of the app is opt-out.", "word"),
+        ("The window seat is the best.", "The aisle seat is the best.", "word"),
+        ("The old api calls the worker.", "The worker calls the old api.", "order"),
+        ("The door is open.", "The door of the shed is open.", "few words"),
+        ("Der Drucker steht im Keller.", "Im Keller steht der Drucker.", "language"),
+    ],
+)
+def test_a_veto_names_what_stops_a_duplicate(said: str, premise: str, kind: str) -> None:
+    veto = first_veto(said, premise)
+    assert veto is not None
+    assert veto.kind == kind
+
+
+# A frame, and words that may stand in it: any two of them make two statements.
+_FRAMES = {
+    "The {} of the west depot was checked by the caretaker.": ["pump", "gate", "boiler", "lift"],
+    "The billing service of Orlo listens on port {} at night.": ["8080", "9090", "443", "5432"],
+    "The invoice of the printer costs {} a month.": ["40 euros", "14 euros", "40 pounds", "£4"],
+    "The safety drill of the lab starts at {} sharp.": ["3 pm", "4 pm", "03:00", "14:30"],
+    "{} waters the plants on the third floor.": ["Ines", "Ivo", "Mara", "Sam"],
+    "The night shift {} open the north gate.": ["may", "may not", "must", "never"],
+    "The nightly export goes to {} first.": ["`/srv/a`", "`/srv/b`", "s3://x/a", "db-01.lan"],
+}
+
+
+@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(frame=st.sampled_from(sorted(_FRAMES)), data=st.data())
+def test_what_differs_in_a_value_a_name_or_a_denial_is_never_covered(
+    frame: str, data: st.DataObject
+) -> None:
+    pair = data.draw(st.lists(st.sampled_from(_FRAMES[frame]), min_size=2, max_size=2, unique=True))
+    lead = data.draw(st.sampled_from(["", "Note: ", "User said that ", "As discussed, "]))
+    more = data.draw(st.sampled_from(["", " Nobody has asked why."]))
+    said, premise = frame.format(pair[0]), f"{lead}{frame.format(pair[1])}{more}"
+    assert normal_form(said) != normal_form(premise)
+    assert Coverage().covered([(said, premise)]) == [False]
+
+
+def test_a_text_of_two_days_that_speaks_of_tomorrow_stays_twice(
+    memory_file: Path, embedder: SentenceEmbedder
+) -> None:
+    text = "User has an appointment with the dentist tomorrow at 10:00."
+    fill(memory_file, told([text, text], "day"))
+    fill(memory_file, [row | {"observed_at": "2026-02-09T09:00:00+00:00"}
+                       for row in told([text, f"Note: {text}"], "same")])  # fmt: skip
+    night(memory_file, embedder)
+    active = rows(memory_file, "SELECT id FROM memories WHERE status = 'active' ORDER BY id")
+    assert len(active) == 3
+    assert {row["id"] for row in active} > {"day-00", "day-01"}
+
+
+def test_a_duplicate_goes_where_its_twin_went(
+    memory_file: Path, embedder: SentenceEmbedder
+) -> None:
+    fill(memory_file, told([LESS, f"User said that {LESS}", FULLER], "m"))
+    outcome = night(memory_file, embedder)
+    (proposal,) = outcome.plan.proposals
+    assert (proposal.survivor, set(proposal.leaving)) == ("m-02", {"m-00", "m-01"})
+    assert night(memory_file, embedder).plan.is_empty
+
+
+def test_code_is_merged_with_what_is_the_same_to_the_letter_alone(
+    memory_file: Path, embedder: SentenceEmbedder
+) -> None:
+    code = "host = db-01\nport = 5432\nuser = app\ntimeout_s = 30"
+    fill(memory_file, told([code, f"{code}  \n", code.upper(), code.replace("30", "31")], "m"))
+    night(memory_file, embedder)
+    active = rows(memory_file, "SELECT id FROM memories WHERE status = 'active'")
+    assert len(active) == 3
+
+
+def test_memories_that_were_stored_with_other_names_stay_two(
+    memory_file: Path, embedder: SentenceEmbedder
+) -> None:
+    fill(memory_file, [*told([LESS], "a"), *told([LESS], "b", entities=["helga"])])
+    outcome = night(memory_file, embedder)
+    assert outcome.plan.is_empty
+    assert [refusal.guard for refusal in outcome.plan.refused] == ["entity"]
+
+
+def test_what_a_person_took_apart_stays_two_and_says_so(
+    memory_file: Path, embedder: SentenceEmbedder
+) -> None:
+    fill(memory_file, told([LESS, FULLER], "m"))
+    night(memory_file, embedder)
+    execute(memory_file, "UPDATE memories SET status = 'active', superseded_by = NULL, "
+                         "superseded_at = NULL")  # fmt: skip
+    outcome = night(memory_file, embedder)
+    assert outcome.plan.is_empty
+    assert [refusal.guard for refusal in outcome.plan.refused] == ["restored"]
+
+
+def test_no_order_of_rows_changes_who_leaves_for_whom(
+    tmp_path: Path, embedder: SentenceEmbedder
+) -> None:
+    texts = [LESS, FULLER, f"Note: {LESS}", PLAIN, f"User said that {PLAIN}", FULLER]
+    memories = told(texts, "m")
+    digests = set()
+    for seed in range(4):
+        path = tmp_path / f"{seed}.db"
+        create_file(path)
+        random.Random(seed).shuffle(memories)  # noqa: S311 - an order, not a secret
+        fill(path, memories)
+        digests.add(night(path, embedder).plan.digest)
+        assert night(path, embedder).plan.is_empty
+    assert len(digests) == 1
+
+
+def test_a_reading_says_which_words_open_a_statement() -> None:
+    assert read(f"User said that {LESS}").announced
+    assert not read(LESS).announced
