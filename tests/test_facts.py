@@ -87,6 +87,9 @@ def test_each_spelling_of_a_value_supports_each_other(spellings: tuple[str, ...]
         ("-60", "60", "number"),
         ("plot 43", "plot 0043", "number"),
         ("twelve in all", "five and seven", "number"),
+        ("Lina (10) is allergic", "Lina (9) is allergic", "number"),
+        ("on 3 November 1912", "on 3 November 1911", "date"),
+        ("model_v0.6.2.json", "model_v0.6.1.json", "identifier"),
         ("twenty-four in all", "five of them", "number"),
         ("on 2026-13-45", "on 2026-12-31", "date"),
         ("at 16:00", "at 4:30 pm", "time"),
@@ -175,6 +178,7 @@ def test_another_language_makes_no_fault(text: str, source: str) -> None:
     ("text", "source"),
     [
         ("1. Pull first.\n2. Then push.", "Pull, then push."),
+        ("(1) pull (2) push", "pull, push"),
         ("Keller's figures", "figures of Keller"),
         ("the Databases", "a database"),
         ("a pull request (PR)", "a pull request"),

@@ -1,8 +1,8 @@
 """What a text states that its sources do not have, and what of theirs it lacks. Only looked up.
 
-Libraries were measured for this: dateparser and Microsoft's recognizers-text find dates where none
-are ("5432 on") and not "on the 29th"; the latter cannot be imported beside today's emoji. py3langid
-takes 0.7 s and gets notes of three words wrong. What is taken stands in `languages.py`.
+Libraries were measured for this. dateparser takes "5432 on" for a date, and "the 29th" for a day of
+two years before; Microsoft's recognizers-text misses that one and cannot be imported with today's
+emoji; py3langid takes 0.7 s and gets notes of three words wrong. What is taken: `languages.py`.
 """
 
 from __future__ import annotations
@@ -24,12 +24,14 @@ from .numerals import NUMBER_WORDS
 from .values import KnownValues, TextValue, find_values
 
 # Words of a draft that count, but stand for no number: "both of them", "the first".
-_UNCOUNTED = {"first", "once", "both", "couple", "pair", "double"}
+_UNCOUNTED = {"first", "second", "once", "twice", "both", "two", "couple", "pair", "double"}
 # "The two" are those spoken of.
 _POINTS = re.compile(r"\b(?:the|these|those|you|us|them) $", re.IGNORECASE)
 # What is compared by its letters.
 _LETTERS = ("url", "path", "identifier", "version")
-_LISTED = re.compile(r"(?:^|\n)[ \t]*\(?\d{1,2}[.)](?=\s)|(?<=\s)\(?\d{1,2}\)(?=\s)")
+# At the head of a line; within one they count from 1.
+_LISTED = re.compile(r"^[ \t]*\(?\d{1,2}[.)](?=\s)", re.MULTILINE)
+_LISTED_WITHIN = re.compile(r"(?<=\s)\(?(\d{1,2})\)(?=\s)|^\(?(1)\)(?=\s)")
 
 
 class Evidence(Protocol):
@@ -129,7 +131,9 @@ class _Told:
 
 def _stated(text: str, values: Sequence[TextValue]) -> list[TextValue]:
     """Leave out what is no value of a text by itself: units, list numbers, "both"."""
-    listed = [found.span() for found in _LISTED.finditer(text)]
+    within = list(_LISTED_WITHIN.finditer(text))
+    counting = [int(found[1] or found[2]) for found in within] == [*range(1, len(within) + 1)]
+    listed = [found.span() for found in (*_LISTED.finditer(text), *(within if counting else ()))]
     return [
         value
         for value in values
@@ -213,10 +217,8 @@ class _Sources:
         """Whether a source has words; of an identifier the parts may be apart or joined."""
         parts = re.findall(r"[^\W\d_]+|\d+|[^\w\s-]+|_+", words.lower().removesuffix("s"))
         pattern = r"[\s-]?".join(map(re.escape, parts))
-        return (
-            re.search(rf"(?<![\w])(?<!\d[.,/:-]){pattern}s?(?![\w]|[.,/:-]\d)", self._low)
-            is not None
-        )
+        whole = rf"(?<!\w)(?<!\d[.,/:-]){pattern}s?(?!\w|[.,/:-]\d)"
+        return re.search(whole, self._low) is not None
 
     def _has_parts(self, value: TextValue) -> bool:
         if value.kind == "date" and "/" in value.words:
@@ -288,8 +290,10 @@ class _Sources:
         for form in value.forms:
             if value.kind == "weekday":
                 return languages.has_weekday(self._low, int(form[-1]))
-            if found := re.fullmatch(r"(?:\d{4}-)?(?:month )?(0[1-9]|1[0-2])(?:-(\d\d))?", form):
-                return languages.has_month(self._low, int(found[1]), found[2])
+            if found := re.fullmatch(r"(\d{4}-)?(?:month )?(0[1-9]|1[0-2])(?:-(\d\d))?", form):
+                if found[1] and found[1][:4] not in self._low:
+                    return False
+                return languages.has_month(self._low, int(found[2]), found[3])
         return self._elsewhere.has(value)
 
     @cached_property
