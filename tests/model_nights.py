@@ -74,8 +74,8 @@ FACTS = tuple(_THINGS)
 LEASE, JONAH, _, _, _, HOTEL = FACTS
 # Two wordings, of which the second says what the first does.
 BIRTHDAY = (
-    "The user's brother Henrik has his birthday on 3 March.",
-    "Birthdays in the family: Henrik, the user's brother, 3 March.",
+    "User's brother Henrik: birthday 3 March.",
+    "The user said that the birthday of the brother, Henrik, is on 3 March.",
 )
 # Four that say one thing, the last of which adds where, how far and how long.
 GATE = (

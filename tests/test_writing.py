@@ -55,13 +55,13 @@ from slowwave.consolidation.model.writer import UsageLimits
 from slowwave.consolidation.proposals import Operation, Usage
 
 WIKI = (
-    "The wiki is backed up at 02:30 to the NAS.",
-    "At 02:30 a copy of the wiki is put on the NAS by a cron job.",
+    "The wiki is backed up at 02:30 to the NAS over SSH.",
+    "At 02:30 a cron job of Aino puts a copy of the wiki on the NAS.",
     "Backup of the wiki: 02:30, to the NAS, kept for 14 days.",
 )
-WHOLE = "The wiki is backed up at 02:30 to the NAS by a cron job and kept for 14 days."
-# What lacks the days of the third.
-WITHOUT_DAYS = "The wiki is backed up at 02:30 to the NAS by a cron job."
+# What lacks the days of the third, and what does not.
+WITHOUT_DAYS = "The wiki is backed up at 02:30 to the NAS over SSH by a cron job of Aino."
+WHOLE = f"{WITHOUT_DAYS[:-1]} and kept for 14 days."
 CHOIR = (
     "The newsletter of the choir is written by the treasurer and printed at Holm.",
     "The secretary has taken over writing the choir's newsletter.",
@@ -606,7 +606,7 @@ def test_what_was_undone_is_not_done_again_beside_something_new_nor_in_part(wiki
         return groups(group("merge", ids, WIKI[1]))
 
     # A merge of two is what is left of a merge of three: the third loses its days.
-    wiki.server.responder = answering(written)
+    wiki.server.responder = answering(written, objecting(lost=[("m3", "kept for 14 days")]))
     first = wiki.sleep()
     assert only_result(first).proposal.sources == ("wiki-00", "wiki-01")
     undo(wiki, first)
