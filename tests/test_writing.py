@@ -321,10 +321,10 @@ def test_a_memory_is_in_one_group_at_most(wiki: Agent) -> None:
 
 
 def test_an_update_of_what_shares_no_name_and_lies_far_apart_is_turned_down(agent: Agent) -> None:
-    nuts, turku = "Marta is allergic to nuts.", "Tom now works in Turku."
+    nuts, turku = "Marta is allergic to nuts since 2019.", "Tom now works in Turku for Olvi."
     # Both are in one window with what lies near them.
-    agent.remember(told([nuts, "Marta is allergic to hazelnuts and nuts."], "nuts"))
-    agent.remember(told([turku, "Tom found work in Turku in 2024."], "tom"))
+    agent.remember(told([nuts, "Marta is allergic to nuts, says Dr Brandt."], "nuts"))
+    agent.remember(told([turku, "Tom has worked in Turku for Valmet in 2024."], "tom"))
 
     def ended(asked: Asked) -> Answer:
         ids = [one for one in asked.memories if one.text in (nuts, turku)]
@@ -455,7 +455,7 @@ def test_a_group_that_a_repair_leaves_out_falls_back_on_its_first_text(wiki: Age
 def test_a_memory_that_does_not_belong_to_the_others_leaves_before_the_repair(
     wiki: Agent,
 ) -> None:
-    stranger = "The wiki of staging is backed up by hand to the NAS at 02:30."
+    stranger = "On staging Rafael backs the wiki up to the NAS by hand."
     wiki.remember(told([stranger], "other", first_day=9))
     wrong = objecting(wrong_join=["m4"])
     wiki.server.responder = answering(saying(WHOLE), in_turn(wrong, approval))
