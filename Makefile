@@ -10,7 +10,7 @@
 # make bench-fleet     200 files' nights serially, by processes, shards and Ray, and in a bucket
 # make bench-recall    what is found before and after a night, and how fast in 100,000 memories
 # make bench-year      365 nights with all phases, some 30 new memories a day; a quarter of an hour
-# make bench-quality   measure how good the decisions are; with MODEL=... API_BASE=... a model, too
+# make bench-quality   measure how good the decisions are
 # make trial-model     a night with a real, very small model on this machine; MEMORIES=200 of them
 # make audit           is a version known to be vulnerable, is one installed that is not locked?
 # All set up .venv with the versions and hashes in locks/ first; nothing else is needed.
@@ -117,7 +117,7 @@ bench-million: setup
 	$(BIN)/python -m benchmarks.speed.million
 
 bench-quality: setup
-	$(BIN)/python -m benchmarks.quality --data '$(DATA)' $(if $(MODEL),--model '$(MODEL)') $(if $(API_BASE),--api-base '$(API_BASE)')
+	$(BIN)/python -m benchmarks.quality --data '$(DATA)'
 
 bench-fleet: setup $(FLEET)/ready
 	$(FLEET)/bin/python -m benchmarks.fleet

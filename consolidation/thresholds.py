@@ -108,9 +108,10 @@ SHORTER = 0.8
 
 # The cosine distance (eps of DBSCAN) within which texts are clustered to be shown to a model, so
 # much wider between two texts that demand something, and the step by which a cluster that does not
-# fit into a window is clustered again. Tellings of one fact have a median cosine of 0.77, one in
-# twenty of their nearest lies below 0.42; tellings of one rule have a median of 0.30.
-WIDE_EPS = 0.60
+# fit into a window is clustered again. Of 1,272 tellings in six lives (fixtures/quality and two
+# outside) 17 have no neighbour within 0.60 and would be shown to nobody, within 0.65 it is 5, for
+# 4 % more texts to read. Tellings of one rule have a median cosine of 0.30.
+WIDE_EPS = 0.65
 WIDE_SIMILARITY = 1.0 - WIDE_EPS
 WIDER_FOR_DEMANDS = 0.10
 EPS_STEP = 0.05

@@ -1,9 +1,10 @@
-"""How good slowwave's decisions are, measured: tables on stdout, figures as JSON in a file.
+"""How good slowwave's decisions are, measured: figures on stdout, and as JSON in a file.
 
-    python -m benchmarks.quality [--data FOLDER] [--quick] [--model NAME --api-base URL]
-    python -m benchmarks.quality --summary
+    python -m benchmarks.quality [--data FOLDER] [--output FILE]
 
-Needs nothing but the repository; what lies in the shared folder is measured on as well.
+Needs nothing but the repository: nights without a model on the lives in fixtures/quality, and
+nights with a model's recorded answers where there is a recording next to a life. What is in the
+folder of shared data is measured as well; what is absent is named.
 """
 
 from __future__ import annotations
@@ -12,96 +13,59 @@ import argparse
 import json
 import os
 import sys
-import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from rich.console import Console
-
 from slowwave.consolidation.vectors.embedder import SentenceEmbedder
 
-from . import drafts, five_nights, nights, pairs, real_model, updates
-from .bench import ROOT, Bench, Json
-from .environment import environment
-from .summary import summary
-from .vectors import KeptVectors
+from . import adversarial, drafts, life, lookup
+from .bench import QUALITY, ROOT, Json
 
 OUTPUT = ROOT / "build" / "bench-quality.json"
-SECTIONS = {
-    "pairs": pairs,
-    "nights": nights,
-    "drafts": drafts,
-    "updates": updates,
-    "five nights": five_nights,
-}
-# The tables have more columns than a narrow terminal, or a pipe, has room for.
-_WIDTH = 120
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Measure everything, or show again in short what was measured last."""
-    chosen = _parser().parse_args(arguments)
-    if chosen.summary:
-        sys.stdout.write(summary(json.loads(chosen.output.read_text("utf-8"))))
-        return
-    console = Console(width=max(_WIDTH, Console().width))
-    bench = _bench(chosen)
-    results: Json = {"environment": environment(bench)}
-    _introduce(console, bench, results["environment"])
-    began = time.monotonic()
-    for name, section in SECTIONS.items():
-        results[name] = section.run(bench)
-        console.print(*section.tables(results[name]))
-    results["real model"] = real_model.run(bench) if bench.model else None
-    if bench.model:
-        console.print(*real_model.tables(results["real model"]))
-    results["seconds"] = round(time.monotonic() - began)
-    _write(chosen.output, results)
-    console.print(f"{results['seconds']} s; the figures are in {chosen.output}", soft_wrap=True)
-
-
-def _parser() -> argparse.ArgumentParser:
+    """Measure everything."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.quality", description=__doc__)
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
     data = Path(os.environ.get("DATA") or ROOT.parent / "shared" / "data")
     parser.add_argument("--data", type=Path, default=data, help="the folder of the shared data")
-    parser.add_argument("--output", type=Path, default=OUTPUT, help="the JSON to write, or to read")
-    parser.add_argument("--quick", action="store_true", help="small samples, to see that it runs")
-    parser.add_argument("--summary", action="store_true", help="the last run's targets as Markdown")
-    parser.add_argument("--model", help="litellm's name of a model to measure as well")
-    parser.add_argument("--api-base", help="where that model is served")
-    return parser
+    parser.add_argument("--output", type=Path, default=OUTPUT, help="the JSON to write")
+    chosen = parser.parse_args(arguments)
+    embedder = SentenceEmbedder()
+    without, answered = {}, {}
+    for path in sorted(QUALITY.glob("life-*.gold.json")):
+        name = path.name.removesuffix(".gold.json")
+        source = life.source_of_files(path.with_name(f"{name}.jsonl"), path)
+        without[name] = life.measured(source, embedder)
+        recording = path.with_name(f"{name}.recording.jsonl")
+        if recording.is_file():
+            answered[name] = life.measured(source, embedder, life.replaying(recording))
+    results: Json = {}
+    for title, found in (("without a model", without), ("with recorded answers", answered)):
+        sys.stdout.write(f"\n{title}\n")
+        sys.stdout.writelines(f"{line}\n" for line in life.table(found))
+        results[title] = {name: life.as_json(measured) for name, measured in found.items()}
+    chosen.output.parent.mkdir(parents=True, exist_ok=True)
+    chosen.output.write_text(json.dumps(results, indent=1, ensure_ascii=False) + "\n", "utf-8")
+    _measure_shared(chosen.data)
+    sys.stdout.write(f"\nthe figures are in {chosen.output}\n")
 
 
-def _bench(chosen: argparse.Namespace) -> Bench:
-    def say(text: str) -> None:
-        sys.stderr.write(f"{time.strftime('%H:%M:%S')} {text}\n")
-
-    vectors = chosen.output.with_name("bench-vectors.npz")
-    return Bench(
-        data=chosen.data if chosen.data.is_dir() else None,
-        quick=chosen.quick,
-        embedder=KeptVectors(SentenceEmbedder(), vectors, say),
-        say=say,
-        model=chosen.model or None,
-        api_base=chosen.api_base or None,
-    )
+def _measure_shared(data: Path) -> None:
+    """Measure on the shared data, as far as it is there."""
+    for name in ("drafts3.jsonl", "model-drafts.jsonl"):
+        if _is_there(data / name):
+            drafts.main([str(data / name)])
+            lookup.main([str(data / name)])
+    for name in ("adversarial-pairs.jsonl", "pairs3.jsonl"):
+        if _is_there(data / name):
+            adversarial.main([str(data / name)])
 
 
-def _introduce(console: Console, bench: Bench, about: Json) -> None:
-    """Say first what it runs on, and which data nothing was tuned on."""
-    for name, value in about.items():
-        lines = value if isinstance(value, list) else [value]
-        for line in lines:
-            console.print(f"{name}: {line}", soft_wrap=True, highlight=False)
-    if bench.data is None:
-        console.print("The shared data is not there: only our own fixtures are measured on.")
-
-
-def _write(output: Path, results: Json) -> None:
-    output.parent.mkdir(parents=True, exist_ok=True)
-    output.write_text(json.dumps(results, indent=1, ensure_ascii=False) + "\n", "utf-8")
-    output.with_suffix(".md").write_text(summary(results), "utf-8")
+def _is_there(path: Path) -> bool:
+    sys.stdout.write(f"\n{path.name}{'' if path.is_file() else ': absent'}\n")
+    return path.is_file()
 
 
 if __name__ == "__main__":

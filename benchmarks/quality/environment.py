@@ -12,18 +12,6 @@ from .bench import ROOT, Bench, Json
 
 _PACKAGES = ("slowwave", "numpy", "scipy", "scikit-learn", "torch", "sentence-transformers")
 
-TUNED_ON = (
-    "No rule was written for fixtures/quality/*-held-out.toml, and nobody who wrote rules read "
-    "them; their totals, and which guards objected how often, were looked at on the way.",
-    "Thresholds and rules were tuned on fixtures/quality/*-tuned*.toml and "
-    "fixtures/night/assistant.",
-    "Of fixtures/night/office and lab what was mixed, and which rules were missed, was looked at, "
-    "and guards were written for it; their [[update]] texts while the rules of updates were.",
-    "Of the shared pairs the categories were looked at while the guards were written; the LoCoMo "
-    "memories and shared updates while the rules of updates were.",
-)
-
-
 def environment(bench: Bench) -> Json:
     """Return what it ran on."""
     return {
@@ -36,7 +24,6 @@ def environment(bench: Bench) -> Json:
         "model": bench.model,
         "shared data": str(bench.data) if bench.data else None,
         "quick": bench.quick,
-        "tuned on": list(TUNED_ON),
     }
 
 

@@ -26,7 +26,7 @@ from typing import Literal
 
 from fixtures.night import FLAVOURS, Night, Told, lines, load
 from slowwave.consolidation.model.calls import Endpoint
-from slowwave.consolidation.model.recording import open_recordings
+from slowwave.consolidation.model.recording import Recordings, open_recordings
 from slowwave.consolidation.model.writer import ModelWriter
 from slowwave.consolidation.planning.conflicts import current_conflicts
 from slowwave.consolidation.proposals import Usage
@@ -91,12 +91,12 @@ def main(arguments: Sequence[str] | None = None) -> None:
         for life in _sources(chosen)
     }
     if chosen.json:
-        text = json.dumps({name: _as_json(one) for name, one in found.items()}, indent=1)
+        text = json.dumps({name: as_json(one) for name, one in found.items()}, indent=1)
         sys.stdout.write(text + "\n")
         return
     for name, one in found.items():
         sys.stdout.writelines(f"{line}\n" for line in _cases(name, one, chosen.verbose))
-    sys.stdout.writelines(f"{line}\n" for line in _table(found))
+    sys.stdout.writelines(f"{line}\n" for line in table(found))
 
 
 def measured(
@@ -148,15 +148,26 @@ def _parts(lines: Sequence[str], count: int) -> list[list[str]]:
     return [in_time[start : start + size] for start in range(0, len(in_time), size)]
 
 
+def replaying(recording: Path, model: str = "writer", checker: str = "checker") -> Writer:
+    """Return a writer that answers from a recording; checker: a model's name, same or none."""
+    return _writer_of(model, None, checker, open_recordings(None, recording))
+
+
 def _writer(chosen: argparse.Namespace) -> Writer | None:
-    if not (chosen.model or chosen.replay):
-        return None
-    recordings = open_recordings(None, chosen.replay)
-    model = chosen.model or (recordings.recording.model if recordings.recording else "")
-    checker: Endpoint | Literal["same", "none"] = (
-        chosen.checker if chosen.checker in ("same", "none") else Endpoint(chosen.checker)
-    )
-    return ModelWriter(Endpoint(model, chosen.api_base), recordings=recordings, checker=checker)
+    if chosen.replay:
+        return replaying(chosen.replay, chosen.model or "writer", chosen.checker)
+    if chosen.model:
+        return _writer_of(chosen.model, chosen.api_base, chosen.checker, Recordings())
+    return None
+
+
+def _writer_of(
+    model: str, api_base: str | None, checker: str, recordings: Recordings
+) -> ModelWriter:
+    checked_by: Endpoint | Literal["same", "none"] = Endpoint(checker, api_base)
+    if checker == "same" or checker == "none":
+        checked_by = checker
+    return ModelWriter(Endpoint(model, api_base), recordings=recordings, checker=checked_by)
 
 
 def source_of_files(path: Path, gold: Path) -> Source:
@@ -272,7 +283,8 @@ def _edges(path: Path) -> list[Edge]:
     return [Edge(*row.values()) for row in found]
 
 
-def _as_json(one: Measured) -> Json:
+def as_json(one: Measured) -> Json:
+    """Return the figures of a life, with all ids."""
     return {
         **asdict(one.figures),
         "memories removed": one.figures.memories.removed,
@@ -286,7 +298,7 @@ def _as_json(one: Measured) -> Json:
 # ------------------------------------------------------------------------------------- as lines
 
 
-def _table(found: Mapping[str, Measured]) -> list[str]:
+def table(found: Mapping[str, Measured]) -> list[str]:
     """Return a line a figure, a column a life."""
     columns = [["", *found]]
     columns += [[label, *map(shown, found.values())] for label, shown in _FIGURES.items()]
