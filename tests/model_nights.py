@@ -74,8 +74,8 @@ FACTS = tuple(_THINGS)
 LEASE, JONAH, _, _, _, HOTEL = FACTS
 # Two wordings, of which the second says what the first does.
 BIRTHDAY = (
-    "The user's brother Henrik has his birthday on 3 March.",
-    "Birthdays in the family: Henrik, the user's brother, 3 March.",
+    "User's brother Henrik: birthday 3 March.",
+    "The user said that the birthday of the brother, Henrik, is on 3 March.",
 )
 # Four that say one thing, the last of which adds where, how far and how long.
 GATE = (
@@ -84,6 +84,7 @@ GATE = (
     "The miller at Holm farm keeps the key of the locked gate to the ponds, 14 km away.",
     "Locked gate, ponds: key is with the miller on Holm farm, from 06:30 on.",
 )
+GATE_ONCE = "The miller at Holm farm keeps the key of the locked gate to the ponds, 14 km."
 SHORT = "Ponds' gate key: miller, Holm farm, 14 km."
 _RULE = (
     "Never send a message to relatives without showing a draft first.",
@@ -222,8 +223,8 @@ def writing(*made: Grouping, checker: Callable[[Asked], Answer] | None = None) -
     return answering(lambda asked: groups(*(make(asked.memories) for make in made)), checker)
 
 
-def keeping(text: str) -> Responder:
-    """Let one of the memories, word for word, stand for all that are shown."""
+def joining(text: str) -> Responder:
+    """Join all memories that are shown in these words, and approve of it."""
     return writing(lambda shown: group("merge", shown, text), checker=approval)
 
 

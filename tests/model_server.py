@@ -72,12 +72,12 @@ class Asked:
     @property
     def faulty(self) -> list[dict[str, Any]]:
         """The groups of an earlier answer to be written once more, with their faults."""
-        return self._groups if self.memories else []
+        return self._groups if self._lines("memories") else []
 
     @property
     def drafts(self) -> list[dict[str, Any]]:
         """The groups to be checked; none where memories are shown."""
-        return [] if self.memories else self._groups
+        return [] if self._lines("memories") else self._groups
 
     @property
     def _groups(self) -> list[dict[str, Any]]:

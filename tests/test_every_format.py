@@ -10,7 +10,7 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 
 import pytest
-from model_nights import GATE, SHORT, keeping
+from model_nights import GATE, GATE_ONCE, SHORT, joining
 from model_server import Asked, Reply, model_server
 from nights import execute, of_one_thing
 from test_cli import Cli, cli
@@ -198,7 +198,7 @@ def test_what_is_put_in_its_place_while_a_model_thinks_is_left_alone(
             copied(path, kept)
             OTHER_KINDS.get(kind, lambda path: (to_nothing(path), other.rename(path)))(path)
             put.append(held(path))
-        return keeping(GATE[0])(asked)
+        return joining(GATE_ONCE)(asked)
 
     command = ("maintain", path, "--consolidate", "--format", format_of(name))
     with model_server(answer) as server:

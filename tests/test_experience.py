@@ -305,8 +305,8 @@ def test_of_a_models_answer_only_what_the_traces_bear_out_is_written(
         answer(
             SOUND,
             ("Deployed one pod after the other, two minutes apart.", "worked", ["t2"]),
-            ("Skipped the migration check.", "worked", ["t1"]),
-            ("Rolled back the database.", "failed", ["t3"]),
+            ("Skipped the check of db-9.", "worked", ["t1"]),
+            ("Rolled back 17 databases.", "failed", ["t3"]),
             ("Drained the queue.", "worked", ["t9"]),
         ),
     )
@@ -341,7 +341,7 @@ def test_a_model_that_fails_writes_nothing_and_is_asked_again_next_time(
 
 
 def test_an_answer_is_not_paid_for_twice(deploys: Path, cli: Cli) -> None:
-    nothing = answer(("Rolled back the database.", "failed", ["t3"]))
+    nothing = answer(("Rolled back 17 databases.", "failed", ["t3"]))
     found, asked = learned(cli, deploys, nothing)
     assert (found["tasks"][0]["state"], len(asked)) == ("discarded", 1)
     found, asked = learned(cli, deploys, nothing)

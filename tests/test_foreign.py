@@ -13,7 +13,7 @@ from pathlib import Path
 import filelock
 import pytest
 import readme
-from model_nights import GATE, SHORT, keeping
+from model_nights import GATE, GATE_ONCE, SHORT, joining
 from model_server import Asked, Reply, model_server
 from nights import of_one_thing, picture, rows
 from test_cli import Cli, cli
@@ -400,7 +400,7 @@ def test_a_proposal_of_which_the_agent_deletes_a_source_meanwhile_is_stale(
     def answer(asked: Asked) -> Reply:
         if not asked.drafts:
             write([*left, "A heron nests there."])
-        return keeping(GATE[0])(asked)
+        return joining(GATE_ONCE)(asked)
 
     write(said)
     with model_server(answer) as server:

@@ -255,7 +255,7 @@ def test_a_memory_of_a_models_is_stored_with_its_messages_kind_source_and_time_t
 
 UNSUPPORTED = (
     (stated("User lives in Paris.", "I live in Lyon"), "Paris"),
-    (stated("User has 3 sisters named Ana.", "my sister Ana visits"), "3 sisters"),
+    (stated("User has 3 sisters named Ana.", "my sister Ana visits"), '"3" (number)'),
     (stated("User lives in Lyon, then.", "I moved to Lyon"), "it quotes nothing that was said"),
     (stated("User lives in Lyon, so."), "it quotes nothing that was said"),
     (stated("User is a Vegetarian.", "I prefer dark roast coffee"), "Vegetarian"),
@@ -339,9 +339,8 @@ def test_another_model_may_read_or_nobody(
     create_file(path)
     ended = cli("ingest", path, chat, *asking(server), "--checker", "none")
     assert states(ended) == [
-        ("stored", "I prefer dark roast coffee"), ("rejected", LYON["content"])
+        ("stored", LYON["content"]), ("stored", "I prefer dark roast coffee")
     ]  # fmt: skip
-    assert "nobody gives a second opinion" in ended.json["memories"][1]["why"]
     assert len(server.asked) == 3
     assert cli("ingest", path, chat, "--checker", "none").code == 2
 

@@ -157,7 +157,7 @@ def test_log_says_whose_words_a_models_sentences_are(tmp_path: Path, cli: Cli) -
     shutil.copy(readme.ANSWERS, answers)
     cli("import", memories, readme.RETOLD)
     cli("maintain", memories, "--consolidate", "--replay", answers)
-    assert "worded by recorded/claude" in cli("log", memories, run_of(memories)).out
+    assert "written by recorded/claude" in cli("log", memories, run_of(memories)).out
 
 
 def test_a_dry_undo_says_whether_it_can_be_done_and_changes_nothing(night: Path, cli: Cli) -> None:

@@ -198,7 +198,7 @@ def test_markdown_of_a_model_tells_what_it_took(tmp_path: Path, cli: Cli) -> Non
     said = text.read_text("utf-8")
     assert "answered from the file" in said or "calls" in said
     assert "### Conflicts, left as they are: 1" in said
-    assert "worded by" in said
+    assert "written by recorded/claude" in said
 
 
 def test_a_file_without_a_run_has_no_report(memory_file: Path, cli: Cli) -> None:

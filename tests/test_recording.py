@@ -30,6 +30,8 @@ from slowwave.consolidation.model.recording import read_recording
 from slowwave.store.file import create_file
 
 __all__ = ["cli"]  # a fixture of test_cli, asked for by name
+# Nobody checks what is written: one question a window.
+UNREAD = ("--checker", "none")
 
 
 @pytest.fixture
@@ -58,7 +60,7 @@ def maintained(cli: Cli, agent: Agent, *arguments: object) -> Ended:
 
 def asking(agent: Agent) -> tuple[object, ...]:
     """Return the options that ask the scripted server, one question a window."""
-    return ("--model", "openai/scripted", "--api-base", agent.server.base, "--checker", "none")
+    return ("--model", "openai/scripted", "--api-base", agent.server.base, *UNREAD)
 
 
 def lines(path: Path) -> list[dict[str, Any]]:
@@ -124,7 +126,7 @@ def test_a_recorded_night_is_the_same_again_without_a_model(
     other = another(agent)
     other.remember(several())
     agent.server.forget()
-    again = maintained(cli, other, "--replay", record)
+    again = maintained(cli, other, "--replay", record, *UNREAD)
     assert (again.code, again.err) == (0, "")
     assert made(again) == made(first)
     assert agent.server.asked == []
@@ -132,7 +134,7 @@ def test_a_recorded_night_is_the_same_again_without_a_model(
     assert again.json["model"] == {
         "writer": "model",
         "name": "openai/scripted",
-        "checker": "openai/scripted",
+        "checker": None,
         "calls": 0,
         "cached": len(lines(record)),
         "prompt_tokens": 0,
@@ -155,7 +157,7 @@ def test_a_replayed_night_needs_neither_litellm_nor_a_key_nor_a_budget(
         "assert 'openai' not in sys.modules\n"
         "sys.exit(code)\n"
     )
-    night = ["maintain", other.path, "--consolidate", "--replay", record]
+    night = ["maintain", other.path, "--consolidate", "--replay", record, *UNREAD]
     limits = ["--max-calls", 0, "--max-tokens", 0, "--max-cost", 0]
     ended = subprocess.run(
         [sys.executable, "-c", program, *map(str, [*night, *limits])],
@@ -175,7 +177,7 @@ def test_a_prompt_that_is_not_on_record_fails_its_question_and_is_written_down(
     other = another(agent)
     other.remember(facts(3))
     before = len(record.read_bytes())
-    ended = maintained(cli, other, "--replay", record)
+    ended = maintained(cli, other, "--replay", record, *UNREAD)
     assert ended.code == 3
     assert [one["state"] for one in ended.json["proposals"]] == ["applied"]
     states = sorted((one["state"], one["why"] or "") for one in ended.json["questions"])
@@ -190,8 +192,8 @@ def test_what_is_missing_is_said_anew_by_each_run(agent: Agent, record: Path, cl
     agent.remember(facts(2))
     record.touch()
     model = ("--model", "openai/scripted")
-    maintained(cli, agent, "--replay", record, *model)
-    maintained(cli, agent, "--replay", record, *model)
+    maintained(cli, agent, "--replay", record, *model, *UNREAD)
+    maintained(cli, agent, "--replay", record, *model, *UNREAD)
     unknown = lines(missing(record))
     assert len(unknown) == 2
     # Whoever answers them by hand puts the answer into the line.
@@ -202,7 +204,7 @@ def test_what_is_missing_is_said_anew_by_each_run(agent: Agent, record: Path, cl
     answers = {one["key"]: one["answer"] for one in lines(record)}
     by_hand = [one | {"answer": answers[one["key"]]} for one in unknown]
     record.write_text("".join(json.dumps(one) + "\n" for one in by_hand))
-    ended = maintained(cli, agent, "--replay", record)
+    ended = maintained(cli, agent, "--replay", record, *UNREAD)
     assert [one["state"] for one in ended.json["proposals"]] == ["applied"] * 2
     assert not missing(record).exists()
 
@@ -215,7 +217,7 @@ def test_a_dry_run_writes_to_no_file_of_answers(agent: Agent, record: Path, cli:
     other = another(agent)
     other.remember(facts(1))
     missing(record).write_text("of an earlier run\n")
-    ended = maintained(cli, other, "--replay", record, "--dry-run")
+    ended = maintained(cli, other, "--replay", record, *UNREAD, "--dry-run")
     assert ended.json["model"]["name"] == "openai/scripted"
     assert missing(record).read_text() == "of an earlier run\n"
 
@@ -244,7 +246,7 @@ def test_what_is_replayed_is_recorded_in_another_file_too(
     other = another(agent)
     other.remember(facts(2))
     copy = record.with_name("copy.jsonl")
-    maintained(cli, other, *asking(agent), "--record", copy, "--replay", record)
+    maintained(cli, other, *asking(agent), "--record", copy, "--replay", record, *UNREAD)
     assert sorted(copy.read_text().splitlines()) == sorted(record.read_text().splitlines())
 
 
@@ -260,7 +262,7 @@ def test_answers_from_the_memory_file_are_recorded_too(
     assert len(lines(record)) == 2
     other = another(agent)
     other.remember(facts(2))
-    ended = maintained(cli, other, "--replay", record)
+    ended = maintained(cli, other, "--replay", record, *UNREAD)
     assert {one["state"] for one in ended.json["proposals"]} == {"applied"}
 
 
@@ -273,7 +275,7 @@ def test_a_bad_answer_and_its_repair_are_recorded_as_they_came(
     assert [one["answer"] == "no JSON" for one in lines(record)] == [True, False]
     other = another(agent)
     other.remember(a_fact())
-    assert made(maintained(cli, other, "--replay", record)) == made(first)
+    assert made(maintained(cli, other, "--replay", record, *UNREAD)) == made(first)
 
 
 def test_an_answer_that_is_no_utf_8_is_recorded_as_what_can_be_read_again(
@@ -285,7 +287,7 @@ def test_an_answer_that_is_no_utf_8_is_recorded_as_what_can_be_read_again(
     assert [one["state"] for one in first.json["proposals"]] == ["applied"]
     other = another(agent)
     other.remember(a_fact())
-    assert made(maintained(cli, other, "--replay", record)) == made(first)
+    assert made(maintained(cli, other, "--replay", record, *UNREAD)) == made(first)
 
 
 def half_a_letter() -> str:
@@ -359,7 +361,7 @@ def test_a_recording_that_cannot_be_replayed_ends_with_2_before_anything_is_chan
     before = picture(agent.path, UNTOUCHED)
     make, sentence = BAD[kind]
     make(record)
-    ended = cli("maintain", agent.path, "--consolidate", "--replay", record)
+    ended = cli("maintain", agent.path, "--consolidate", "--replay", record, *UNREAD)
     assert (ended.code, ended.out) == (2, "")
     assert sentence in ended.err
     assert "Traceback" not in ended.err

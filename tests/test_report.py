@@ -23,9 +23,6 @@ from slowwave.cli.results.night_report import as_json, as_text
 from slowwave.consolidation.model.calls import Endpoint
 from slowwave.consolidation.model.writer import ModelWriter
 from slowwave.consolidation.planning import plan as planner
-from slowwave.consolidation.planning.estimates import (
-    estimate_asking,
-)
 from slowwave.consolidation.proposals import (
     Claim,
     Conflict,
@@ -41,7 +38,6 @@ from slowwave.consolidation.proposals import (
 )
 from slowwave.consolidation.running.outcome import Outcome
 from slowwave.consolidation.text.token_count import count_tokens
-from slowwave.consolidation.thresholds import WINDOW_TOKENS
 from slowwave.consolidation.vectors.embedder import SentenceEmbedder
 from slowwave.consolidation.writing.writer import BuiltInWriter
 from slowwave.store.memories import Counts
@@ -236,29 +232,29 @@ def test_a_token_is_seven_letters_or_three_digits_or_a_sign() -> None:
 # ----------------------------------------------------------------- left to a model
 
 
-def an_undecided(*ids: str, similarity: float = 0.8, tenant: str = "default") -> Undecided:
-    return Undecided(ids, tenant, similarity, "each says something more", 100)
+def an_undecided(*ids: str, similarity: float = 0.8) -> Undecided:
+    return Undecided(ids, "default", similarity, 100, ((ids[0], ids[1], similarity),))
 
 
 def test_what_is_left_to_a_model_is_said_with_what_asking_would_cost(memory_file: Path) -> None:
     texts = [f"Note number {number} on the gateway." for number in range(24)]
     put(memory_file, *(a_memory(f"m{at:02d}", text) for at, text in enumerate(texts)))
-    groups = [
+    windows = [
         an_undecided(f"m{at:02d}", f"m{at + 1:02d}", similarity=0.5 + at / 100)
         for at in range(0, 24, 2)
     ]
-    outcome = an_outcome(undecided=tuple(groups))
+    outcome = an_outcome(undecided=tuple(windows))
     found = as_json(outcome, "m", False, BuiltInWriter())["undecided"]
-    assert (found["groups"], found["memories"], found["calls"]) == (12, 24, 1)
+    assert (found["groups"], found["memories"], found["calls"]) == (12, 24, 24)
     assert [one["similarity"] for one in found["likeliest"]] == [
-        one.similarity for one in reversed(groups[2:])
+        one.similarity for one in reversed(windows[2:])
     ]
     said = text_of(memory_file, outcome)
-    asked = "12 groups of 24 memories look like one thing and need a model to decide; asking "
-    assert f"{asked}would take about 1 call and {found['tokens']:,} tokens (--model NAME)." in said
+    asked = "A model would be shown 24 memories that lie near others, in 12 questions; "
+    assert f"{asked}with checking that takes about {found['tokens']:,} tokens" in said
     shown = [text for text in texts if text in said]
     assert shown == texts[4:]
-    assert "similarity 0.72: each says something more" in said
+    assert "similarity 0.72:" in said
 
 
 def test_with_a_model_nothing_is_left_to_one(memory_file: Path) -> None:
@@ -266,7 +262,7 @@ def test_with_a_model_nothing_is_left_to_one(memory_file: Path) -> None:
     writer = ModelWriter(Endpoint("none/none", None))
     left = as_json(outcome, "m", False, writer)["undecided"]
     assert left == {"groups": 0, "memories": 0, "calls": 0, "tokens": 0, "likeliest": []}
-    assert "need a model" not in printed(
+    assert "A model would be" not in printed(
         as_text(outcome, memory_file, False, writer, MemoryTexts(memory_file))
     )
 
@@ -283,18 +279,10 @@ def test_a_long_text_is_shortened_for_a_terminal_only(
     text = " ".join(["gateway"] * 100)
     put(memory_file, a_memory("a", text), a_memory("b", "The gateway."))
     said = text_of(memory_file, an_outcome(undecided=(an_undecided("a", "b"),)))
-    assert "1 group of 2 memories looks like one thing and needs a model" in said
+    assert "A model would be shown 2 memories that lie near others, in 1 question;" in said
     (line,) = (line for line in said.splitlines() if "gateway gateway" in line)
     assert line.endswith("…") == is_terminal
     assert (text in line) != is_terminal
-
-
-def test_asking_takes_a_call_for_as_much_as_a_window_holds_of_a_tenant() -> None:
-    large = replace(an_undecided("a", "b"), tokens=2 * WINDOW_TOKENS)
-    assert estimate_asking([large]).calls == 2
-    assert estimate_asking([an_undecided("a", "b"), an_undecided("c", "d")]).calls == 1
-    assert estimate_asking([an_undecided("a", "b"), an_undecided("c", tenant="other")]).calls == 2
-    assert estimate_asking([]).tokens == estimate_asking([]).calls == 0
 
 
 def test_a_night_at_rest_says_what_is_left_to_a_model_too(
@@ -314,7 +302,7 @@ def test_a_night_at_rest_says_what_is_left_to_a_model_too(
     monkeypatch.setattr(planner, "plan_tenant", lambda *_: pytest.fail("it is at rest"))
     assert cli(*run).json["undecided"] == first
     assert first["likeliest"][0]["sources"] == ["m-00", "m-01"]
-    assert "needs a model" in cli(*run[:-1]).out
+    assert "A model would be shown" in cli(*run[:-1]).out
 
 
 # ----------------------------------------------------------------- kept apart

@@ -16,9 +16,8 @@ NUMBER = re.compile(r"[A-Z_]+ = ")
 NO_DECISIONS = {
     # Rounding: how exact a similarity is stored, and what keeps a division from zero.
     "clustering/neighbours.py": {1e-4, 2e-6, 0.5},
-    "planning/demand_groups.py": {1e-6, 0.5},
-    # A distance of nothing would be no edge of a sparse graph.
-    "clustering/parcels.py": {1e-6},
+    # How much more than its first question a window takes: of tokens, not of memories.
+    "planning/estimates.py": {2.5},
     # When it is quicker to compare all anew. What is found is the same.
     "clustering/stored_graph.py": {0.5},
     # Seconds to wait, and what is worth storing for the next night.

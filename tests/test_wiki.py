@@ -15,10 +15,11 @@ from builders import a_memory, copy_of, put
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
-from nights import execute, fill, rows, told
+from model_nights import a_rule
+from model_server import model_server
+from nights import execute, fill, rows
 from readme import ROOT, SMOKE
 from test_cli import Cli, cli
-from test_demand_groups import FRIDAYS
 
 from slowwave.cli.app import run
 from slowwave.cli.wiki.names import stem_of
@@ -111,13 +112,15 @@ def test_the_page_of_a_derived_memory_says_what_it_was_made_from(
 
 
 def test_a_rule_has_a_page_with_its_evidence(memory_file: Path, tmp_path: Path, cli: Cli) -> None:
-    fill(memory_file, told(FRIDAYS, "friday"))
-    cli("maintain", memory_file, "--consolidate", "--only", "extract")
+    fill(memory_file, a_rule())
+    with model_server() as server:
+        asking = ("--model", "openai/scripted", "--api-base", server.base)
+        cli("maintain", memory_file, "--consolidate", *asking)
     cli("export", memory_file, "--wiki", tmp_path / "wiki")
     (name,) = [one for one in pages(tmp_path / "wiki") if one.startswith("wiki/rules/")]
     text = (tmp_path / "wiki" / name).read_text("utf-8")
-    assert front(text)["evidence"] == [f"friday-{number:02d}" for number in range(6)]
-    assert {f"../../raw/friday-{number:02d}.md" for number in range(6)} <= set(links(text))
+    assert front(text)["evidence"] == [memory["id"] for memory in a_rule()]
+    assert {f"../../raw/{memory['id']}.md" for memory in a_rule()} <= set(links(text))
     assert name in links(pages(tmp_path / "wiki")["index.md"])
 
 

@@ -55,13 +55,13 @@ from slowwave.consolidation.model.writer import UsageLimits
 from slowwave.consolidation.proposals import Operation, Usage
 
 WIKI = (
-    "The wiki is backed up at 02:30 to the NAS.",
-    "At 02:30 a copy of the wiki is put on the NAS by a cron job.",
+    "The wiki is backed up at 02:30 to the NAS over SSH.",
+    "At 02:30 a cron job of Aino puts a copy of the wiki on the NAS.",
     "Backup of the wiki: 02:30, to the NAS, kept for 14 days.",
 )
-WHOLE = "The wiki is backed up at 02:30 to the NAS by a cron job and kept for 14 days."
-# What lacks the days of the third.
-WITHOUT_DAYS = "The wiki is backed up at 02:30 to the NAS by a cron job."
+# What lacks the days of the third, and what does not.
+WITHOUT_DAYS = "The wiki is backed up at 02:30 to the NAS over SSH by a cron job of Aino."
+WHOLE = f"{WITHOUT_DAYS[:-1]} and kept for 14 days."
 CHOIR = (
     "The newsletter of the choir is written by the treasurer and printed at Holm.",
     "The secretary has taken over writing the choir's newsletter.",
@@ -321,10 +321,10 @@ def test_a_memory_is_in_one_group_at_most(wiki: Agent) -> None:
 
 
 def test_an_update_of_what_shares_no_name_and_lies_far_apart_is_turned_down(agent: Agent) -> None:
-    nuts, turku = "Marta is allergic to nuts.", "Tom now works in Turku."
+    nuts, turku = "Marta is allergic to nuts since 2019.", "Tom now works in Turku for Olvi."
     # Both are in one window with what lies near them.
-    agent.remember(told([nuts, "Marta is allergic to hazelnuts and nuts."], "nuts"))
-    agent.remember(told([turku, "Tom found work in Turku in 2024."], "tom"))
+    agent.remember(told([nuts, "Marta is allergic to nuts, says Dr Brandt."], "nuts"))
+    agent.remember(told([turku, "Tom has worked in Turku for Valmet in 2024."], "tom"))
 
     def ended(asked: Asked) -> Answer:
         ids = [one for one in asked.memories if one.text in (nuts, turku)]
@@ -455,7 +455,7 @@ def test_a_group_that_a_repair_leaves_out_falls_back_on_its_first_text(wiki: Age
 def test_a_memory_that_does_not_belong_to_the_others_leaves_before_the_repair(
     wiki: Agent,
 ) -> None:
-    stranger = "The wiki of staging is backed up by hand to the NAS at 02:30."
+    stranger = "On staging Rafael backs the wiki up to the NAS by hand."
     wiki.remember(told([stranger], "other", first_day=9))
     wrong = objecting(wrong_join=["m4"])
     wiki.server.responder = answering(saying(WHOLE), in_turn(wrong, approval))
@@ -606,7 +606,7 @@ def test_what_was_undone_is_not_done_again_beside_something_new_nor_in_part(wiki
         return groups(group("merge", ids, WIKI[1]))
 
     # A merge of two is what is left of a merge of three: the third loses its days.
-    wiki.server.responder = answering(written)
+    wiki.server.responder = answering(written, objecting(lost=[("m3", "kept for 14 days")]))
     first = wiki.sleep()
     assert only_result(first).proposal.sources == ("wiki-00", "wiki-01")
     undo(wiki, first)

@@ -40,7 +40,7 @@ NextSteps = Steps[VerifiedProposal | AskedWindow]
 
 
 @dataclass(frozen=True)
-class Candidate:
+class CheckedGroup:
     """A group that a proposal was made of, with what both checks found."""
 
     group: Group
@@ -96,7 +96,7 @@ class WriteQuestion(WindowQuestion):
     form: AnswerForm = "write"
 
     def __init__(
-        self, dialogue: WindowDialogue, faulty: Sequence[Candidate | Unproposed] = ()
+        self, dialogue: WindowDialogue, faulty: Sequence[CheckedGroup | Unproposed] = ()
     ) -> None:
         """Take the groups to write once more; none on the first question."""
         self._faulty = tuple(faulty)
@@ -142,10 +142,10 @@ class WriteQuestion(WindowQuestion):
 
     def _candidates(
         self, stated: Sequence[StatedGroup]
-    ) -> tuple[list[Candidate], list[Unproposed]]:
+    ) -> tuple[list[CheckedGroup], list[Unproposed]]:
         """Return the groups that make a proposal, checked by program, and the others."""
         groups = self.dialogue.groups
-        candidates: list[Candidate] = []
+        candidates: list[CheckedGroup] = []
         unproposed: list[Unproposed] = []
         taken: set[str] = set()
         for each in stated:
@@ -160,7 +160,7 @@ class WriteQuestion(WindowQuestion):
             taken.update(group.ids)
             if groups.is_wanted(proposal):
                 faults = tuple(find_faults(proposal, groups.sources(group.ids)))
-                candidates.append(Candidate(group, proposal, faults))
+                candidates.append(CheckedGroup(group, proposal, faults))
         return candidates, unproposed
 
     def _conflicts(self, stated: Sequence[Sequence[str]]) -> list[tuple[str, ...]]:
@@ -178,10 +178,10 @@ class CheckQuestion(WindowQuestion):
         self,
         model: str,
         dialogue: WindowDialogue,
-        candidates: Sequence[Candidate],
+        candidates: Sequence[CheckedGroup],
         conflicts: Sequence[tuple[str, ...]],
         unproposed: Sequence[Unproposed],
-        before: Sequence[Candidate | Unproposed],
+        before: Sequence[CheckedGroup | Unproposed],
     ) -> None:
         """Take what is read, what need not be, and what was asked about before, if anything."""
         self._candidates = tuple(candidates)
@@ -235,9 +235,9 @@ class CheckQuestion(WindowQuestion):
 
 def _go_on(
     dialogue: WindowDialogue,
-    candidates: Sequence[Candidate],
+    candidates: Sequence[CheckedGroup],
     unproposed: Sequence[Unproposed],
-    before: Sequence[Candidate | Unproposed],
+    before: Sequence[CheckedGroup | Unproposed],
 ) -> NextSteps:
     """Accept what has no fault, and have the rest mended, once.
 
@@ -251,7 +251,7 @@ def _go_on(
     good = [each for each in candidates if not each.reasons]
     yield from dialogue.settled([_ended(dialogue, each) for each in good])
     shown = set(dialogue.window.memories)
-    faulty: list[Candidate | Unproposed] = []
+    faulty: list[CheckedGroup | Unproposed] = []
     faulty += [_without_strangers(each) for each in candidates if each.reasons]
     for each in unproposed:
         # There is nothing to ask about a group of no memory that was shown.
@@ -267,8 +267,8 @@ def _go_on(
 
 def _after_repair(
     dialogue: WindowDialogue,
-    candidates: Sequence[Candidate],
-    before: Sequence[Candidate | Unproposed],
+    candidates: Sequence[CheckedGroup],
+    before: Sequence[CheckedGroup | Unproposed],
 ) -> list[VerifiedProposal]:
     """Return what becomes of groups that were to be mended: the second text, or the first.
 
@@ -295,27 +295,27 @@ def _after_repair(
 
 
 def _unmended(
-    dialogue: WindowDialogue, before: Sequence[Candidate | Unproposed], state: State, why: str
+    dialogue: WindowDialogue, before: Sequence[CheckedGroup | Unproposed], state: State, why: str
 ) -> list[VerifiedProposal]:
     """Return what becomes of groups whose repair did not come, or could not be read and checked.
 
     A first text that only loses something will do. No other is rejected, so that it may be asked
     about another night.
     """
-    ends = [(each, _ended(dialogue, each)) for each in before if isinstance(each, Candidate)]
+    ends = [(each, _ended(dialogue, each)) for each in before if isinstance(each, CheckedGroup)]
     return [
         end if end.state == "planned" else VerifiedProposal(each.proposal, state, why)
         for each, end in ends
     ]
 
 
-def _without_strangers(candidate: Candidate) -> Candidate:
+def _without_strangers(candidate: CheckedGroup) -> CheckedGroup:
     """Return a candidate without the memories that do not belong to it, if enough are left."""
     group = candidate.group.without(candidate.objections.strangers)
     return replace(candidate, group=group) if len(group.ids) > 1 else candidate
 
 
-def _ended(dialogue: WindowDialogue, candidate: Candidate) -> VerifiedProposal:
+def _ended(dialogue: WindowDialogue, candidate: CheckedGroup) -> VerifiedProposal:
     """Return what becomes of a candidate that is not asked about again.
 
     A memory of which something is lost stays active; a text with anything else wrong falls.

@@ -11,15 +11,10 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterator, Sequence
-
-from slowwave.consolidation.thresholds import OBEYED_THINGS
 
 from .anyof import any_of
 from .invisible import hides_text, is_unseen
 from .reading import read
-from .statements import Statement, statements_of
-from .weights import share_covered
 
 # What only the reader has: its instructions, what it was told before, the notes before it.
 _WHOSE = r"(?:previous|prior|earlier|above|former|preceding|other|your|system|original|existing)"
@@ -179,13 +174,6 @@ _LOOKS_LIKE = str.maketrans(
 )
 _WORD = re.compile(r"\w+")
 _LATIN = re.compile(r"[a-zA-Z]")
-# Behind these stands what one is told to say.
-_ORDERED = re.compile(
-    r"\b(?:write|state|report|claim|say|record|output|answer|reply|respond)\b(?: only)?"
-    r"(?: that| with)?[:,]?\s+",
-    re.IGNORECASE,
-)
-_QUOTING = re.compile(r"[\"“”]|\b(?:sa(?:ys|id)|reads?|demands?|asks?|asked|tells|told|orders)\b")
 
 
 def commands(text: str) -> tuple[str, ...]:
@@ -195,22 +183,6 @@ def commands(text: str) -> tuple[str, ...]:
     found = tuple(sentence for sentence in read(text).sentences if _is_command(sentence))
     # One that goes on over the end of a line is no single sentence.
     return found or ((text,) if _is_command(" ".join(text.split())) else ())
-
-
-def obeyed(draft: Sequence[Statement], sources: Sequence[Statement]) -> Iterator[str]:
-    """Find what a draft tells as a fact although a source only orders to say so."""
-    orders = [one for source in sources if _is_command(source.text) for one in _ordered(source)]
-    plain = [one for one in sources if not _is_command(one.text)]
-    for statement in draft:
-        if _QUOTING.search(statement.text) or _is_command(statement.text):
-            continue
-        for order in orders:
-            obeys = share_covered(statement.keys, order.keys, {}) >= OBEYED_THINGS
-            reported = any(
-                share_covered(statement.keys, one.context, {}) >= OBEYED_THINGS for one in plain
-            )
-            if statement.keys and obeys and not reported:
-                yield f"tells as a fact what a source only orders to say: {statement.text}"
 
 
 def _has_sign(plain: str) -> bool:
@@ -245,8 +217,3 @@ def _readings(text: str) -> tuple[str, ...]:
 def _as_latin(word: re.Match[str]) -> str:
     mixed = not word[0].isascii() and _LATIN.search(word[0])
     return word[0].translate(_LOOKS_LIKE) if mixed else word[0]
-
-
-def _ordered(source: Statement) -> Iterator[Statement]:
-    for found in _ORDERED.finditer(source.text):
-        yield from statements_of(source.text[found.end() :].strip("\"”' "))[:1]

@@ -391,7 +391,7 @@ def test_a_model_that_joins_everything_as_nobody_said_it_changes_nothing(
     night(memory_file, embedder, only=frozenset())
     with model_server(joining("All is well on port 8081.")) as server:
         named = ("--model", "openai/scripted", "--api-base", server.base)
-        assert cli("maintain", memory_file, "--consolidate", *named).code == 0
+        assert cli("maintain", memory_file, "--consolidate", *named).code == 3
         assert server.asked
     assert {row["status"] for row in rows(memory_file, "SELECT status FROM memories")} == {"active"}
     figures.add("hostile answers")

@@ -18,7 +18,7 @@ import night as fixture
 import pytest
 from builders import process
 from figures import Figures
-from model_nights import GATE, SHORT, keeping
+from model_nights import GATE, GATE_ONCE, SHORT, joining
 from model_server import Asked, Reply, model_server
 from nights import execute, fill, night, rows, told
 from reliability.processes import is_whole, small_night, start
@@ -250,7 +250,7 @@ def test_what_an_agent_changes_while_a_model_thinks_is_stale_and_taken_up_by_the
 
     def answer(asked: Asked) -> Reply:
         execute(path, "UPDATE memories SET content = ? WHERE content = ?", changed, SHORT)
-        return keeping(GATE[0])(asked)
+        return joining(GATE_ONCE)(asked)
 
     with model_server(answer) as server:
         arguments = ["--consolidate", "--model", "openai/test", "--api-base", server.base, "--json"]

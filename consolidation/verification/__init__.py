@@ -1,1 +1,0 @@
-"""Whether a draft says what its sources say, all of it, and nothing else."""
