@@ -202,7 +202,7 @@ def test_a_restored_memory_is_not_taken_away_again(
 def test_a_refused_pair_carries_both_values(memory_file: Path, embedder: SentenceEmbedder) -> None:
     fill(memory_file, [PORT.format(8080), PORT.format(9090)])
     refused = night(memory_file, embedder).plan.refused
-    assert [(one.guard, one.why) for one in refused] == [("value", "9090 against 8080")]
+    assert [(one.guard, one.why) for one in refused] == [("value", "8080 against 9090")]
 
 
 def test_a_dry_run_leaves_every_byte_as_it_is(

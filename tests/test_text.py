@@ -10,7 +10,6 @@ from slowwave.consolidation.text import units
 from slowwave.consolidation.text.announcing import without_announcements
 from slowwave.consolidation.text.case_folding import fold_case
 from slowwave.consolidation.text.dates import current_part
-from slowwave.consolidation.text.demands import demand_of, is_order, may_demand
 from slowwave.consolidation.text.english import is_english
 from slowwave.consolidation.text.literals import around_literals, find_literals, mask_literals
 from slowwave.consolidation.text.names import find_names, find_persons
@@ -90,41 +89,6 @@ def test_letters_that_a_pattern_takes_for_ascii_are_looked_up_as_ascii() -> None
 )
 def test_of_an_update_only_its_newest_value_is_said_of_today(text: str, today: str) -> None:
     assert current_part(text) == today
-
-
-# ----------------------------------------------------------------- demands
-
-
-def test_two_ways_to_demand_one_thing_have_the_same_words_and_turn() -> None:
-    one, other = map(demand_of, ("Never commit without asking.", "Ask before committing."))
-    assert one.plain
-    assert other.plain
-    assert one.turned == other.turned
-    assert not one.words.isdisjoint(other.words)
-
-
-def test_what_forbids_is_turned_and_what_asks_for_it_is_not() -> None:
-    assert demand_of("Do not restart the broker by hand.").turned
-    assert not demand_of("Restart the broker by hand.").turned
-
-
-def test_only_the_sentences_that_demand_are_the_core() -> None:
-    demand = demand_of("The broker was slow last week. Always restart it by hand.")
-    assert demand.core.text == "Always restart it by hand."
-
-
-@pytest.mark.parametrize("text", ["Should we restart the broker?", "The broker was restarted."])
-def test_a_question_or_a_report_demands_nothing(text: str) -> None:
-    assert not demand_of(text).plain
-    assert not is_order(read(text))
-
-
-def test_a_text_without_a_word_of_demand_cannot_demand() -> None:
-    assert may_demand("You must tag the image.")
-    assert may_demand("FIRST TAG THE IMAGE.")
-    # To a pattern that takes no notice of capitals these are an i and an s.
-    assert may_demand("F\u0130R\u017fT tag the \u0131mage.")
-    assert not may_demand("Blue paint dries.")
 
 
 # ----------------------------------------------------------------- english

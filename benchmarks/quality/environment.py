@@ -12,6 +12,7 @@ from .bench import ROOT, Bench, Json
 
 _PACKAGES = ("slowwave", "numpy", "scipy", "scikit-learn", "torch", "sentence-transformers")
 
+
 def environment(bench: Bench) -> Json:
     """Return what it ran on."""
     return {

@@ -10,7 +10,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from slowwave.consolidation.text.reading import Reading, read
-from slowwave.consolidation.thresholds import ENTAILED, ENTAILED_ANCHORED
+from slowwave.consolidation.thresholds import (
+    ENTAILED,
+    ENTAILED_ANCHORED,
+    SHARED_WORDS,
+    SHARED_WORDS_ANCHORED,
+)
 
 from .entailment import Entailment
 from .normal_form import normal_form
@@ -72,6 +77,11 @@ class Coverage:
         ]
 
 
+def may_cover(said: str, premise: str) -> bool:
+    """Whether nothing that can be looked up keeps a text from covering another one."""
+    return _questions(said, premise) is not None
+
+
 def first_veto(said: str, premise: str) -> Veto | None:
     """Find what keeps a text from being covered by another; None if that is left to the network.
 
@@ -88,12 +98,19 @@ def _questions(said: str, premise: str) -> list[_Question] | None:
     """Return what is left to ask of two texts; None if a veto stops them."""
     questions = []
     for sentence, readings in _open_sentences(said, premise):
-        possible = [one for one in readings if find_veto(sentence, one) is None]
+        possible = [one for one in readings if _may_entail(sentence, one)]
         if not possible:
             return None
         limits = tuple(_limit(sentence, one) for one in possible)
         questions.append(_Question(sentence.text, tuple(one.text for one in possible), limits))
     return questions
+
+
+def _may_entail(said: Reading, premise: Reading) -> bool:
+    """Whether it is worth asking the network: no veto, and enough of the words in common."""
+    shared = len(said.stem_set & premise.stem_set)
+    needed = SHARED_WORDS_ANCHORED if _is_anchored(said, premise) else SHARED_WORDS
+    return shared >= needed * len(said.stem_set) and find_veto(said, premise) is None
 
 
 def _open_sentences(said: str, premise: str) -> Iterator[tuple[Reading, list[Reading]]]:
@@ -108,18 +125,19 @@ def _open_sentences(said: str, premise: str) -> Iterator[tuple[Reading, list[Rea
 
 
 def _limit(said: Reading, premise: Reading) -> float:
-    """Return the likelihood from which on a sentence counts as entailed.
+    """Return the likelihood from which on a sentence counts as entailed."""
+    return ENTAILED_ANCHORED if _is_anchored(said, premise) else ENTAILED
 
-    Less where both have a value that few facts share by chance, which is no part of a name.
-    """
+
+def _is_anchored(said: Reading, premise: Reading) -> bool:
+    """Whether both have a value that few facts share by chance, and that is no part of a name."""
     names = [(token.start, token.end) for token in said.tokens]
-    anchored = any(
+    return any(
         value.kind in _ANCHORS
         and premise.holds(value)
         and not any(start < value.start < end for start, end in names)
         for value in said.values
     )
-    return ENTAILED_ANCHORED if anchored else ENTAILED
 
 
 def richness(text: str) -> int:

@@ -40,7 +40,7 @@ class Entailment:
         asked = list(pairs)
         new = [pair for pair in dict.fromkeys(asked) if pair not in self._known]
         if new:
-            self._known.update(zip(new, _computed(new), strict=True))
+            self._known.update(zip(new, likelihoods_of(new), strict=True))
         answers = [self._known[pair] for pair in asked]
         while len(self._known) > _AT_HAND:
             self._known.popitem(last=False)
@@ -56,7 +56,8 @@ def _network() -> tuple[Any, Any]:
     return tokenizer(folder, MOST_PIECES), session(folder, GRAPH)
 
 
-def _computed(pairs: list[Pair]) -> list[float]:
+def likelihoods_of(pairs: list[Pair]) -> list[float]:
+    """Ask the network about pairs, in batches of like length."""
     import numpy as np
 
     from slowwave.consolidation.vectors.minilm import batches

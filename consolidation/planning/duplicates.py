@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from datetime import datetime
 from functools import cached_property
 from itertools import combinations, product
@@ -11,9 +11,13 @@ from typing import NamedTuple
 from msgspec.json import Decoder
 
 from slowwave.consolidation.clustering.pair_order import order_pairs_by_text
-from slowwave.consolidation.comparison.coverage import Coverage, first_veto
+from slowwave.consolidation.comparison.coverage import Coverage, first_veto, may_cover
 from slowwave.consolidation.proposals import Proposal, Refusal
-from slowwave.consolidation.thresholds import DUPLICATE_SIMILARITY, MOST_NEAR, TWIN_SIMILARITY
+from slowwave.consolidation.thresholds import (
+    DUPLICATE_SIMILARITY,
+    MOST_NEAR,
+    TWIN_SIMILARITY,
+)
 from slowwave.store.records import UNDATED
 
 from .tenant_planner import TenantPlanner
@@ -37,7 +41,7 @@ class _NearGroups(NamedTuple):
     leaving: int
 
 
-_COVERED = Decoder(bool)
+_IS_SO = Decoder(bool)
 _VETO = Decoder(tuple[str, str] | None)
 
 
@@ -72,9 +76,9 @@ class Duplicates:
             same_form.setdefault(self._sameness(rows[0]).form, []).append(place)
         twins = [pair for places in same_form.values() for pair in combinations(places, 2)]
         near = [
-            (pair.staying, pair.leaving)
-            for pair in self._near
-            if pair.similarity >= TWIN_SIMILARITY or self._are_taken_apart(pair)
+            (staying, leaving)
+            for similarity, staying, leaving in self._near
+            if similarity >= TWIN_SIMILARITY or self._are_taken_apart(leaving, staying)
         ]
         survivors = self._survivors
         for staying, leaving in dict.fromkeys([*twins, *near]):
@@ -120,35 +124,75 @@ class Duplicates:
 
     @cached_property
     def _survivors(self) -> dict[int, int]:
-        """The groups that leave, by their places, each with the group that it leaves for."""
-        pairs = [pair for pair in self._near if self._may_leave(pair)]
-        covering: dict[int, list[int]] = {}
-        for pair, covered in zip(pairs, self._covered(pairs), strict=True):
-            if covered:
-                covering.setdefault(pair.leaving, []).append(pair.staying)
+        """The groups that leave, by their places, each with the group that it leaves for.
+
+        What covers a group that covers another one covers that one, too.
+        """
+        near = [pair for pair in self._near if self._may_leave(pair)]
+        candidates: dict[int, list[_NearGroups]] = {}
+        for pair, is_open in zip(near, self._open(near), strict=True):
+            if is_open:
+                candidates.setdefault(pair.leaving, []).append(pair)
+        covering: dict[int, int] = {}
+        known: set[_NearGroups] = set()
+        while asked := self._nearest(candidates, covering) - known:
+            known |= asked
+            in_order = sorted(asked)
+            for pair, covered in zip(in_order, self._covered(in_order), strict=True):
+                if covered:
+                    covering[pair.leaving] = pair.staying
         survivors: dict[int, int] = {}
         for leaving in sorted(covering):
-            staying = [one for one in covering[leaving] if one not in survivors]
-            if staying:
-                survivors[leaving] = staying[0]
+            staying = survivors.get(covering[leaving], covering[leaving])
+            if not self._are_taken_apart(leaving, staying):
+                survivors[leaving] = staying
         return survivors
 
+    def _nearest(
+        self, candidates: Mapping[int, Sequence[_NearGroups]], covering: Collection[int]
+    ) -> set[_NearGroups]:
+        """Return each group that stays so far with the nearest one that stays: the network's turn.
+
+        Of one alone, since a question takes ten milliseconds.
+        """
+        nearest = (
+            next((pair for pair in pairs if pair.staying not in covering), None)
+            for leaving, pairs in candidates.items()
+            if leaving not in covering
+        )
+        return {pair for pair in nearest if pair is not None}
+
+    def _open(self, pairs: Sequence[_NearGroups]) -> list[bool]:
+        """Whether nothing that can be looked up keeps what leaves from being covered."""
+        return self._found("open", pairs, lambda texts: [may_cover(*pair) for pair in texts])
+
     def _covered(self, pairs: Sequence[_NearGroups]) -> list[bool]:
-        """Whether the text that stays says all that the other says; the network is asked once."""
+        """Whether the text that stays says all that the other says."""
+        return self._found("covered", pairs, self._coverage.covered)
+
+    def _found(
+        self,
+        kind: str,
+        pairs: Sequence[_NearGroups],
+        find: Callable[[list[tuple[str, str]]], list[bool]],
+    ) -> list[bool]:
+        """Return what is found, or known, of the texts of pairs, the one that leaves first."""
         view = self._view
         rows = [(self._groups[one.leaving][0], self._groups[one.staying][0]) for one in pairs]
-        memories = [(view.memories[leaving], view.memories[staying]) for leaving, staying in rows]
 
         def work_out(places: Sequence[int]) -> list[bool]:
             # What was read of a text is at hand for all of its pairs.
             left, right = (view.text_of[[rows[at][end] for at in places]] for end in (0, 1))
             order = order_pairs_by_text(left, right, len(view.rows_of)).tolist()
-            texts = [tuple(one.content for one in memories[places[at]]) for at in order]
-            found = dict(zip(order, self._coverage.covered(texts), strict=True))
+            texts = [
+                (view.memories[leaving].content, view.memories[staying].content)
+                for leaving, staying in (rows[places[at]] for at in order)
+            ]
+            found = dict(zip(order, find(texts), strict=True))
             return [found[at] for at in range(len(places))]
 
-        hashes = [[one.content_hash for one in pair] for pair in memories]
-        return view.cache.compute_unknown("covered", hashes, _COVERED, work_out)
+        hashes = [[view.memories[row].content_hash for row in pair] for pair in rows]
+        return view.cache.compute_unknown(kind, hashes, _IS_SO, work_out)
 
     def _may_leave(self, pair: _NearGroups) -> bool:
         """Whether nothing but their words can keep one group from leaving for another.
@@ -164,7 +208,7 @@ class Duplicates:
             and self._view.memories[row].trust <= self._view.memories[survivor].trust
             and one.names == other.names
             and one.day in ("", other.day)
-            and not self._are_taken_apart(pair)
+            and not self._are_taken_apart(pair.leaving, pair.staying)
         )
 
     def _rank(self, row: int) -> tuple[bool, float, bool, bool, bool, float, str]:
@@ -227,9 +271,9 @@ class Duplicates:
         ids = self._view.memories[row].id, self._view.memories[other].id
         return ids in self._view.taken_apart
 
-    def _are_taken_apart(self, pair: _NearGroups) -> bool:
-        survivor = self._groups[pair.staying][0]
-        return any(self._is_taken_apart(row, survivor) for row in self._groups[pair.leaving])
+    def _are_taken_apart(self, leaving: int, staying: int) -> bool:
+        survivor = self._groups[staying][0]
+        return any(self._is_taken_apart(row, survivor) for row in self._groups[leaving])
 
     def _refusal(self, staying: int, leaving: int) -> Iterator[Refusal]:
         view = self._view

@@ -20,9 +20,9 @@ from .literals import Literal, around_literals, blank_literals, find_literals
 from .names import find_names, find_persons
 from .normalise import normalise
 from .sentences import split_sentences
-from .tokens import Token, is_content, stem, stems_of, tokenise
+from .tokens import Token, stem, stems_of, tokenise
 from .values import Value, covered, find_values
-from .word_order import in_active_order, is_passive_by, is_thing
+from .word_order import in_active_order, is_thing
 
 # How many words after "not" its content word may stand: "not be in need of".
 _REACH = 5
@@ -40,14 +40,6 @@ _SPELLED = frozenset({"identifier", "path", "url", "quoted"})
 _NUMBERED = re.compile(r"[^\W\d_]+-\d+")
 _MARKS = "`\"'\u201c\u201d .,;:!?"
 _MEASURES = frozenset({"number", "time", "date", "rate"})
-# Before these a comma says nothing.
-_JOINING = (
-    lexicon.OPENING
-    | lexicon.SUBORDINATORS
-    | lexicon.PLACING
-    | {"and", "or", "but", "so", "which", "who", "that", "then", "too", "please", "not"}
-)
-_TELLING = lexicon.FUNCTION - lexicon.EMPTY - lexicon.TENSE
 
 
 @dataclass(frozen=True)
@@ -146,11 +138,6 @@ class Reading:
         return tuple(value for value in self.stated if value.kind in _MEASURES)
 
     @cached_property
-    def amounts(self) -> tuple[Value, ...]:
-        """The same without what they are counted by ("per week")."""
-        return tuple(value for value in self.measures if value.kind != "rate")
-
-    @cached_property
     def plain(self) -> tuple[Token, ...]:
         """The words without those of numbers, times and dates, which are compared as values."""
         if not self.measures:
@@ -167,11 +154,6 @@ class Reading:
     def stem_set(self) -> frozenset[str]:
         """The stems of the content words."""
         return frozenset(self.stems)
-
-    @cached_property
-    def whole_stems(self) -> frozenset[str]:
-        """The same with hyphenated words left whole."""
-        return frozenset(stem(token.bare) for token in self.plain if is_content(token.bare))
 
     @cached_property
     def signs(self) -> Counter[str]:
@@ -250,36 +232,6 @@ class Reading:
         return self.said[before.end : after.start].strip("\"'`“”() ")
 
     @cached_property
-    def commas(self) -> dict[tuple[str, str], bool]:
-        """Whether a comma stands between each two words side by side where it may say something.
-
-        Not before "and", nor behind the phrase with which a sentence begins: "In March, rent rose".
-        """
-        found: dict[tuple[str, str], bool] = {}
-        fronted = False
-        for before, after in pairwise(self.tokens):
-            if before.starts_sentence:
-                fronted = before.lower in lexicon.OPENING or before.lower in lexicon.SUBORDINATORS
-            mark = self._between(before, after)
-            if not after.starts_sentence and not fronted and after.lower not in _JOINING:
-                found[before.bare, after.bare] = mark.startswith(",")
-            fronted = fronted and not mark.startswith(",")
-        return found
-
-    @cached_property
-    def common(self) -> frozenset[str]:
-        """The words in small letters between an article and "is": "the mark" is no one's name."""
-        return frozenset(
-            token.bare
-            for before, token, after in zip(
-                self.tokens, self.tokens[1:], self.tokens[2:], strict=False
-            )
-            if before.lower in lexicon.ARTICLES
-            and not token.capitalised
-            and after.lower in lexicon.PASSIVE_AUXILIARIES
-        )
-
-    @cached_property
     def flow(self) -> tuple[str, ...]:
         """The stems of the content words and the values, from who acts to what it is done to.
 
@@ -295,28 +247,6 @@ class Reading:
             elif token.start in plain and is_thing(token):
                 found.extend(stems_of(token.bare) or [stem(token.bare)])
         return tuple(found)
-
-    @cached_property
-    def actors(self) -> tuple[str, ...]:
-        """The same without the values."""
-        measures = {value.norm for value in self.measures}
-        return tuple(item for item in self.flow if item not in measures)
-
-    @cached_property
-    def passive(self) -> bool:
-        """Whether it says by whom something was done, as in "was bought by"."""
-        return "by" in self.words and any(
-            is_passive_by(self.tokens, index) for index in range(len(self.tokens))
-        )
-
-    @cached_property
-    def telling(self) -> frozenset[str]:
-        """The function words that say something: "only", "all", "to", "must".
-
-        Not those that a value takes in ("per week"), nor those that only carry a tense.
-        """
-        words = ("have" if token.bare == "has" else token.bare for token in self.plain)
-        return _TELLING.intersection(words)
 
     @cached_property
     def denials(self) -> tuple[str, ...]:
