@@ -56,9 +56,20 @@ def test_a_night_runs_from_the_wheel_alone(installed: Path) -> None:
     assert run(installed, *slowwave, "import", "memory.db", smoke).returncode == 0
     night = run(installed, *slowwave, "maintain", "memory.db", "--consolidate")
     assert night.returncode == 0, night.stderr
-    assert "9 -> 4 memories" in night.stdout
+    assert "9 -> 7 memories" in night.stdout
     page = run(installed, *slowwave, "report", "memory.db", "--html", "-")
     assert page.stdout.startswith("<!DOCTYPE html>"), page.stderr
+
+
+def test_the_wheel_brings_the_prompts(installed: Path) -> None:
+    retold, answers = (
+        str(ROOT / "fixtures" / f"retold{end}") for end in (".jsonl", ".answers.jsonl")
+    )
+    slowwave = ("-m", "slowwave.cli")
+    assert run(installed, *slowwave, "import", "retold.db", retold).returncode == 0
+    night = run(installed, *slowwave, "maintain", "retold.db", "--consolidate", "--replay", answers)
+    assert night.returncode == 0, night.stderr
+    assert "27 -> 13 memories" in night.stdout
 
 
 def test_the_wheel_brings_the_command_and_no_tests(installed: Path) -> None:
