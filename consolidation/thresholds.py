@@ -7,7 +7,6 @@ rule; so does what only time, memory and the money of a model turn on.
 known answers, "the observations" are 2,541 memories of real conversations (LoCoMo).
 """
 
-
 # A memory is looked at together with so many of its nearest, and with those that it is one of the
 # nearest of. On the night fixtures no memory has more than 16 this near, of the observations one
 # has 70; the plans are the same without it. Of a thousand lines of a log that differ in a number

@@ -8,29 +8,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from slowwave.consolidation.text import cues, injection, values
+from slowwave.consolidation.text import injection, values
 from slowwave.consolidation.text.anyof import any_of
-
-_LOOK = re.compile(r"\(\?=(?:\[\w+\]|\^\|,\| according)\)")
-_LOOKING = [
-    pattern
-    for module in (cues,)
-    for pattern in vars(module).values()
-    if isinstance(pattern, re.Pattern) and _LOOK.search(pattern.pattern)
-]
-
-
-@pytest.mark.parametrize("pattern", _LOOKING, ids=lambda pattern: pattern.pattern[:30])
-@settings(max_examples=100, suppress_health_check=[HealthCheck.too_slow])
-@given(data=st.data())
-def test_a_look_at_the_first_letter_hides_nothing_from_a_pattern(
-    pattern: re.Pattern[str], data: st.DataObject
-) -> None:
-    without = re.compile(_LOOK.sub("", pattern.pattern), pattern.flags)
-    text = data.draw(st.from_regex(without))
-    assert [one.span() for one in pattern.finditer(text)] == [
-        one.span() for one in without.finditer(text)
-    ]
 
 
 @pytest.mark.parametrize("kind", values._KINDS)

@@ -15,9 +15,7 @@ from slowwave.consolidation.text.literals import around_literals, find_literals,
 from slowwave.consolidation.text.names import find_names, find_persons
 from slowwave.consolidation.text.numerals import DIGITS, norm_of_digits, numbers_in_words
 from slowwave.consolidation.text.reading import read
-from slowwave.consolidation.text.statements import statements_of
 from slowwave.consolidation.text.tokens import tokenise
-from slowwave.consolidation.text.weights import likeness, share_covered, weights_of
 from slowwave.consolidation.text.word_order import (
     active_form,
     fronted_forms,
@@ -213,27 +211,6 @@ def test_a_number_in_words_has_the_form_that_its_digits_have(
     found = [(form, each) for form, each, _ in numbers_in_words(tokenise(text))]
     assert [form for form, _ in found] == [form for form, _ in forms]
     assert [bool(each) for _, each in found] == [bool(each) for _, each in forms]
-
-
-# ----------------------------------------------------------------- weights
-
-
-def test_a_thing_that_every_text_names_weighs_least() -> None:
-    texts = ["The kiln is red.", "The kiln is blue.", "The kiln is cold."]
-    weights = weights_of([statements_of(text) for text in texts])
-    kiln = weights["kiln"]
-    assert kiln == min(weights.values())
-    assert kiln < weights["red"]
-
-
-def test_likeness_and_what_is_covered_are_shares_of_the_weight() -> None:
-    weights = {"kiln": 0.5, "red": 1.0, "blue": 1.0}
-    kiln_red, kiln_blue = frozenset({"kiln", "red"}), frozenset({"kiln", "blue"})
-    assert likeness(kiln_red, kiln_red, weights) == 1.0
-    assert likeness(kiln_red, kiln_blue, weights) == pytest.approx(0.5 / 2.5)
-    assert likeness(kiln_red, frozenset({"blue"}), weights) == 0.0
-    assert share_covered(kiln_red, kiln_blue, weights) == pytest.approx(0.5 / 1.5)
-    assert share_covered(frozenset(), kiln_blue, weights) == 1.0
 
 
 # -------------------------------------------------------------- word_order

@@ -164,9 +164,8 @@ def _writer(chosen: argparse.Namespace) -> Writer | None:
 def _writer_of(
     model: str, api_base: str | None, checker: str, recordings: Recordings
 ) -> ModelWriter:
-    checked_by: Endpoint | Literal["same", "none"] = Endpoint(checker, api_base)
-    if checker == "same" or checker == "none":
-        checked_by = checker
+    known: dict[str, Literal["same", "none"]] = {"same": "same", "none": "none"}
+    checked_by = known.get(checker) or Endpoint(checker, api_base)
     return ModelWriter(Endpoint(model, api_base), recordings=recordings, checker=checked_by)
 
 
