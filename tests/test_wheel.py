@@ -62,12 +62,12 @@ def test_a_night_runs_from_the_wheel_alone(installed: Path) -> None:
 
 
 def test_the_wheel_brings_the_prompts(installed: Path) -> None:
-    retold, answers = (
-        str(ROOT / "fixtures" / f"retold{end}") for end in (".jsonl", ".answers.jsonl")
-    )
+    for name in ("retold.jsonl", "retold.answers.jsonl"):
+        shutil.copy(ROOT / "fixtures" / name, installed.parent)
     slowwave = ("-m", "slowwave.cli")
-    assert run(installed, *slowwave, "import", "retold.db", retold).returncode == 0
-    night = run(installed, *slowwave, "maintain", "retold.db", "--consolidate", "--replay", answers)
+    assert run(installed, *slowwave, "import", "retold.db", "retold.jsonl").returncode == 0
+    replayed = ("--replay", "retold.answers.jsonl")
+    night = run(installed, *slowwave, "maintain", "retold.db", "--consolidate", *replayed)
     assert night.returncode == 0, night.stderr
     assert "27 -> 13 memories" in night.stdout
 
