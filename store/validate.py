@@ -37,7 +37,7 @@ def is_of_another_program(path: Path) -> bool:
     except OSError:
         return False
     # Where SQLite's file format has the application id.
-    is_marked = start.startswith(MAGIC) and any(start[68:72])
+    is_marked = start.startswith(MAGIC) and start[68:72] != bytes(4)
     return not (is_marked or _has_our_schema(start))
 
 

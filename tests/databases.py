@@ -138,6 +138,11 @@ class Heard:
         self._conn = conn
         self.asked: list[str] = []
 
+    @property
+    def connection(self) -> psycopg.Connection[tuple[Any, ...]]:
+        """The connection that psycopg quotes names for."""
+        return self._conn
+
     def execute(self, sql: str, *values: Any) -> Any:
         self.asked.append(sql)
         return self._conn.execute(sql, *values)

@@ -362,7 +362,7 @@ def test_a_file_of_another_kind_is_not_said_to_have_lost_memories(tmp_path: Path
 
 
 def test_a_pipe_gets_the_whole_of_a_long_text(memory_file: Path, cli: Cli) -> None:
-    text = "The log says " + "no " * 10_000 + "end."
+    text = "The log says " + "no " * 6_000 + "end."
     cli("add", memory_file, text)
     assert text in cli("list", memory_file).out
 

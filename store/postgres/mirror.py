@@ -20,7 +20,6 @@ from slowwave.store.mirror.push import (
     keep_what_was_written,
     link_what_is_said_already,
 )
-from slowwave.store.opening import open_database
 
 from .format import PostgresFormat
 from .lease import Lease
@@ -94,8 +93,9 @@ class TenantMirror(Mirror):
         ):
             copy = Mirror(self.path, self.format, Path(folder) / self.state.name)
             fold_log(self.state)
-            with open_as_it_is(self.state) as file, open_database(copy.state, "rwc") as target:
-                file.db.conn.backup(target)
+            # A copy to the byte, so that a night that changes nothing keeps the same mirror.
+            with open_as_it_is(self.state) as file:
+                _write_new(copy.state, file.db.conn.serialize())
             pulled = copy.pull(tenant, now)
             with open_writing(copy.state) as file:
                 change = due(file, tenant.records)
@@ -114,12 +114,17 @@ class TenantMirror(Mirror):
         return pulled
 
 
+def _write_new(path: Path, mirror: bytes) -> None:
+    """Write the bytes of a memory file to where nobody has one open."""
+    path.touch(mode=0o600)
+    path.write_bytes(mirror)
+
+
 def _fill(copy: Mirror, tenant: OpenTenant, now: datetime) -> None:
     """Make the memory file of a tenant's mirror, and bring it up to date with the rows."""
     mirror = tenant.mirror()
     if mirror is None:
         copy.make()
     else:
-        copy.state.touch(mode=0o600)
-        copy.state.write_bytes(mirror)
+        _write_new(copy.state, mirror)
     copy.pull(tenant, now)
