@@ -150,7 +150,7 @@ def test_how_much_a_memory_tells_and_which_one_tells_it_are_kept_for_the_next_ni
     settled: Path,
 ) -> None:
     kept = {row["kind"] for row in rows(settled, "SELECT DISTINCT kind FROM memos")}
-    assert {"richness", "covers"} <= kept
+    assert {"gist", "open", "covered"} <= kept
 
 
 def test_a_night_after_a_change_says_what_a_full_pass_says(
