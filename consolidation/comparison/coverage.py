@@ -22,11 +22,9 @@ from .normal_form import normal_form
 from .vetoes import Veto, find_veto
 
 # Kinds of values that few facts share by chance: a sentence that has one is about that.
-_ANCHORS = frozenset({"number", "time", "date", "quoted", "path", "url", "host", "version"}) | {
-    "address",
-    "email",
-    "weekday",
-}
+_ANCHORS = frozenset(
+    {"number", "time", "date", "quoted", "path", "url", "host", "version", "address", "email"}
+)
 
 
 @dataclass(frozen=True)
